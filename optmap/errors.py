@@ -1,0 +1,60 @@
+"""The one error tree of optmap.
+
+Every error a user can cause derives from `OptmapError`; its message says what is wrong, where
+(file, field or character) and what to change. The command line turns them into exit codes.
+"""
+
+
+class OptmapError(Exception):
+    """Base of every error that optmap raises on purpose."""
+
+    exit_code = 2
+
+
+class InputError(OptmapError):
+    """User input that cannot be accepted: text, file, field, name or number."""
+
+
+class ParseError(InputError):
+    """Notation that cannot be read; points at the offending character.
+
+    Args:
+        message: what is wrong and what would be accepted.
+        text: the whole input.
+        position: index of the offending character in `text`.
+    """
+
+    def __init__(self, message: str, text: str, position: int) -> None:
+        self.text = text
+        self.position = position
+        super().__init__(f"{message}\n  {text}\n  {' ' * position}^")
+
+
+class UnknownNameError(InputError):
+    """A name that no registry knows; the message lists or suggests the known ones."""
+
+
+class InfeasibleError(OptmapError):
+    """No valid mapping exists; the message holds the reason and the smallest fix."""
+
+    exit_code = 3
+
+
+class LimitError(OptmapError):
+    """A time or size limit was reached before any answer was found."""
+
+    exit_code = 4
+
+
+class SolverUnavailableError(OptmapError):
+    """A solver that was asked for is not installed; the message holds the install command."""
+
+
+class CheckError(OptmapError):
+    """A re-check of an answer failed: the answer must not be trusted."""
+
+    exit_code = 5
+
+
+class ContradictionError(CheckError):
+    """A mapping moves fewer words than a lower bound allows: one of the two is wrong."""

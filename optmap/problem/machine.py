@@ -1,0 +1,140 @@
+"""Machines: a chain of memory levels, inner to outer, each feeding the one inside it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from itertools import pairwise
+from math import prod
+
+from optmap.errors import InputError
+
+
+class LevelKind(StrEnum):
+    """How a level decides what it holds."""
+
+    SCRATCHPAD = "scratchpad"
+    """Software decides; one tile of capacity is enough."""
+    CACHE = "cache"
+    """Least recently used; two adjacent tiles may be needed (see `CapacityRule`)."""
+
+
+class CapacityRule(StrEnum):
+    """Which working set must fit into a level."""
+
+    TILE = "tile"
+    """One tile of every tensor (MOpt Eq. 4)."""
+    SAFE = "safe"
+    """The union of consecutive tiles between which data is reused: enough for LRU."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Capacity:
+    """An amount of memory in bytes or in words of whatever the workload's word is."""
+
+    amount: int
+    unit: str = "bytes"
+    """`bytes` or `words`."""
+
+    def words(self, word_bytes: int) -> int:
+        """Whole words that fit.
+
+        Args:
+            word_bytes: size of one word.
+        """
+        return self.amount if self.unit == "words" else self.amount // word_bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Microkernel:
+    """A fixed outer-product register tile (MOpt section 6).
+
+    The tile spans `vector` elements of one output dim that one input has and another input has
+    not, and `broadcast` elements of an output dim for which it is the other way round; every
+    other dim has extent 1 and the reduction loops are innermost. It does not apply to a workload
+    without such a pair of dims.
+    """
+
+    vector: int
+    broadcast: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Level:
+    """One bounded memory level and its link to the next outer level."""
+
+    name: str
+    capacity: Capacity
+    bandwidth: float = 1.0
+    """Words per cycle between one instance of this level and the next outer level."""
+    kind: LevelKind = LevelKind.SCRATCHPAD
+    shared: bool = False
+    """True if one instance serves all cores; False if every core has its own."""
+    fanout: int = 1
+    """Children (instances of the next inner level, or cores) that one instance feeds."""
+    inclusive: bool = True
+    """Whether the level holds a copy of what the levels inside it hold."""
+    energy_pj: float | None = None
+    """Energy of one word access, in pJ; None if unknown."""
+    microkernel: Microkernel | None = None
+
+    def __post_init__(self) -> None:
+        if self.capacity.amount < 1:
+            raise InputError(f"level {self.name}: capacity is {self.capacity.amount}; it must be 1 or more")
+        if not (math.isfinite(self.bandwidth) and self.bandwidth > 0):
+            raise InputError(f"level {self.name}: bandwidth is {self.bandwidth}; it must be a positive finite number")
+        if self.fanout < 1:
+            raise InputError(f"level {self.name}: fanout is {self.fanout}; it must be 1 or more")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Machine:
+    """A memory hierarchy below one unbounded memory.
+
+    Raises:
+        InputError: for no level, two levels of one name, or a level named like the memory.
+    """
+
+    name: str
+    levels: tuple[Level, ...]
+    """Bounded levels, inner to outer."""
+    memory: str = "Memory"
+    """Name of the unbounded outermost memory."""
+
+    def __post_init__(self) -> None:
+        names = [level.name for level in self.levels] + [self.memory]
+        if not self.levels:
+            raise InputError(f"machine {self.name}: at least one bounded level is needed")
+        if len(set(names)) != len(names):
+            raise InputError(f"machine {self.name}: level names repeat in {names}")
+
+    @property
+    def cores(self) -> int:
+        """Cores of the machine: the product of all fanouts."""
+        return prod(level.fanout for level in self.levels)
+
+    @property
+    def boundaries(self) -> tuple[tuple[str, str], ...]:
+        """(inner, outer) names of every pair of neighbouring memories, inner first."""
+        names = [level.name for level in self.levels] + [self.memory]
+        return tuple(pairwise(names))
+
+    def from_level(self, name: str) -> Machine:
+        """The machine without the levels inside `name`.
+
+        Raises:
+            InputError: if there is no such level.
+        """
+        names = [level.name for level in self.levels]
+        if name not in names:
+            raise InputError(f"machine {self.name}: no level {name!r}; levels are {', '.join(names)}")
+        start = names.index(name)
+        fanout = prod(level.fanout for level in self.levels[: start + 1])
+        first = replace(self.levels[start], fanout=fanout)
+        return replace(self, levels=(first, *self.levels[start + 1 :]))
+
+
+def two_level(capacity: Capacity, *, name: str = "two-level") -> Machine:
+    """A machine with one bounded level, bandwidth 1 word per cycle, below the memory."""
+    return Machine(name=name, levels=(Level(name="Fast", capacity=capacity),))

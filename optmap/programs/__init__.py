@@ -1,0 +1,1 @@
+"""Mathematical programs: built, exported and read back here; solved elsewhere."""

@@ -1,0 +1,1 @@
+"""Answers as documents: JSON, tables and plots."""

@@ -1,0 +1,1 @@
+"""Search: dataflow classes, programs and solvers combined into the best integer mapping."""

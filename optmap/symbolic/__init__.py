@@ -1,0 +1,1 @@
+"""SymPy front end: footprints, dataflow classes with proofs, traffic and capacity expressions."""
