@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 
 from optmap.problem.workload import TensorAccess, Workload
 
@@ -48,3 +50,77 @@ def window(tensor: TensorAccess, dim: str) -> bool:
     True if `dim` shares a subscript with another dim, or stands in two subscripts.
     """
     return any(len(axis.terms) > 1 for axis in tensor.axes if dim in axis.dims)
+
+
+class Residence(StrEnum):
+    """How much of a tensor lives in a memory while data is being reused across two tiles."""
+
+    SINGLE = "single"
+    """One tile: both tiles touch the same data."""
+    ALONG = "along"
+    """The union of two tiles that are neighbours along one dim and overlap partly."""
+    DOUBLE = "double"
+    """Two whole tiles."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resident:
+    """The share of one tensor in the safe working set."""
+
+    residence: Residence
+    """Which of the three cases applies."""
+    dim: str | None = None
+    """The dim whose tile extent doubles (`along` only): the share is F(T_dim := 2*T_dim)."""
+
+    def elements(self, tensor: TensorAccess, tile: Mapping[str, int]) -> int:
+        """Elements of `tensor` in the working set for a tile (extent per dim, in iterations)."""
+        if self.residence is Residence.SINGLE:
+            return tensor.footprint(tile)
+        if self.dim is None:
+            return 2 * tensor.footprint(tile)
+        return tensor.footprint({**tile, self.dim: 2 * tile[self.dim]})
+
+
+def overlaps(tensor: TensorAccess, dim: str) -> bool:
+    """Whether two tiles that are neighbours along `dim` can share elements of the tensor.
+
+    Stricter than `window`: in `A[x+y, x]` the second subscript keeps the tiles along x apart.
+    """
+    axes = [axis for axis in tensor.axes if dim in axis.dims]
+    return bool(axes) and all(len(axis.terms) > 1 for axis in axes)
+
+
+def safe_working_set(workload: Workload, permutation: tuple[str, ...]) -> tuple[Resident, ...]:
+    """What must fit into an LRU memory so that it moves no more than the model counts.
+
+    Let loop K be the outermost one at which some tensor claims reuse: it is inside the tensor's
+    reuse position, or at it with partial overlap. Whatever is reused is touched in one tile and
+    again in the next tile of the execution, so at most the words of two consecutive tiles are
+    touched in between; LRU keeps them if that union fits. Between two tiles that differ by a
+    step of loop k, a tensor whose reuse position is outside k holds one tile, one whose reuse
+    position is k holds two neighbours along that dim, and every other holds two tiles. The union
+    grows with k, hence K alone decides. If no tensor claims reuse one tile of each is enough.
+
+    Args:
+        workload: the tensors.
+        permutation: dims, outermost first.
+
+    Returns:
+        One entry per tensor, output first.
+    """
+    depth = len(permutation)
+    flows = dataflow(workload, permutation)
+    positions = [depth + 1 if flow.at is None else len(flow.inside) + 1 for flow in flows]
+    partial = [
+        flow.at is not None and overlaps(tensor, flow.at) for tensor, flow in zip(workload.tensors, flows, strict=True)
+    ]
+    last = max(p if part else p - 1 for p, part in zip(positions, partial, strict=True))
+    residents: list[Resident] = []
+    for tensor, flow, position, part in zip(workload.tensors, flows, positions, partial, strict=True):
+        if position > last:
+            residents.append(Resident(residence=Residence.SINGLE))
+        elif position == last and part and sum(flow.at in axis.dims for axis in tensor.axes) == 1:
+            residents.append(Resident(residence=Residence.ALONG, dim=flow.at))
+        else:
+            residents.append(Resident(residence=Residence.DOUBLE))
+    return tuple(residents)
