@@ -108,19 +108,33 @@ def safe_working_set(workload: Workload, permutation: tuple[str, ...]) -> tuple[
     Returns:
         One entry per tensor, output first.
     """
-    depth = len(permutation)
     flows = dataflow(workload, permutation)
-    positions = [depth + 1 if flow.at is None else len(flow.inside) + 1 for flow in flows]
-    partial = [
-        flow.at is not None and overlaps(tensor, flow.at) for tensor, flow in zip(workload.tensors, flows, strict=True)
-    ]
-    last = max(p if part else p - 1 for p, part in zip(positions, partial, strict=True))
+    positions = tuple(len(permutation) + 1 if flow.at is None else len(flow.inside) + 1 for flow in flows)
+    pairs = zip(workload.tensors, flows, strict=True)
+    partial = tuple(flow.at if flow.at is not None and overlaps(tensor, flow.at) else None for tensor, flow in pairs)
+    residents = residents_at(positions, partial)
+    # F(2T) along a dim in two subscripts is a box around both tiles, not their union.
+    joined = tuple(
+        sum(r.dim in axis.dims for axis in t.axes) > 1 for t, r in zip(workload.tensors, residents, strict=True)
+    )
+    double = Resident(residence=Residence.DOUBLE)
+    return tuple(double if many else r for many, r in zip(joined, residents, strict=True))
+
+
+def residents_at(positions: tuple[int, ...], partial: tuple[str | None, ...]) -> tuple[Resident, ...]:
+    """The safe working set from reuse positions alone (see `safe_working_set`).
+
+    Args:
+        positions: per tensor the reuse position, 1 for the innermost loop.
+        partial: per tensor the dim there if neighbouring tiles overlap along it, else None.
+    """
+    last = max(p if dim is not None else p - 1 for p, dim in zip(positions, partial, strict=True))
     residents: list[Resident] = []
-    for tensor, flow, position, part in zip(workload.tensors, flows, positions, partial, strict=True):
+    for position, dim in zip(positions, partial, strict=True):
         if position > last:
             residents.append(Resident(residence=Residence.SINGLE))
-        elif position == last and part and sum(flow.at in axis.dims for axis in tensor.axes) == 1:
-            residents.append(Resident(residence=Residence.ALONG, dim=flow.at))
+        elif position == last and dim is not None:
+            residents.append(Resident(residence=Residence.ALONG, dim=dim))
         else:
             residents.append(Resident(residence=Residence.DOUBLE))
     return tuple(residents)
