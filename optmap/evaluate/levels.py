@@ -1,0 +1,326 @@
+"""Exact integer traffic in per-level form, for whole batches of candidate mappings at once.
+
+Per-level form (DESIGN: traffic, one formula): at the boundary outside level l every tile of
+level l+1 is one problem whose tiles of level l are visited in the order of level l's loops.
+For a tensor with reuse position p, a step of a loop outside p loads the next tile whole, a step
+of the loop at p loads what the next tile adds to the previous one, and the loops inside p load
+nothing. Loops of one trip are not skipped here; `nest` counts the concatenated nest.
+
+Tiles need not divide. A dim of extent N is cut into tiles of T^{L-1} and a remainder, each of
+these (whatever its actual size) into tiles of T^{L-2} and a remainder, and so on: level l has at
+most L-l+1 actual sizes per dim, each with a multiplicity. A spatial split hands ceil(size/ways)
+to the busiest child, which is the one that is counted. The tile of a tensor is the product of
+the value sets of its axes, so sums over all tiles factorise over the groups of `axes`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import product
+from math import prod
+
+import numpy as np
+
+from optmap.errors import InputError
+from optmap.evaluate.axes import Array, axis_counts, axis_groups, group_dims
+from optmap.evaluate.partition import Cut, cuts
+from optmap.evaluate.touched import touched_elements
+from optmap.problem.dataflow import Residence, Resident, Reuse, overlaps
+from optmap.problem.workload import Axis, Semantics, Workload
+
+WIDEST_INT64 = 2**60
+"""Above this bound on any intermediate product, arrays hold Python integers instead of int64."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Tensor:
+    """What the sums need to know about one tensor."""
+
+    number: int
+    """Position in `workload.tensors`."""
+    weight: int
+    """Words per element."""
+    groups: tuple[tuple[Axis, ...], ...]
+    """Axes that share dims, together."""
+    absent: tuple[str, ...]
+    """Dims in no subscript."""
+    sliding: frozenset[str]
+    """Dims along which neighbouring tiles can overlap partly."""
+
+
+class LevelModel:
+    """Exact occupancy and per-level traffic of one workload for batches of tiles.
+
+    Dims are always in the order of `workload.dims`; results are int64 arrays, or object arrays
+    of Python integers if numbers could leave int64.
+
+    Args:
+        workload: the workload.
+        wide: force Python integers; by default they are used only where needed.
+
+    Raises:
+        InputError: under `assign`, if a dim stands in two subscripts of the output: its tiles
+            then hold elements that are never computed, and first touches are not defined.
+    """
+
+    __slots__ = ("_extents", "_index", "_tensors", "dtype", "workload")
+
+    def __init__(self, workload: Workload, *, wide: bool | None = None) -> None:
+        self.workload = workload
+        self._index = {d: i for i, d in enumerate(workload.dims)}
+        self._tensors = tuple(_describe(workload, i) for i in range(len(workload.tensors)))
+        if workload.semantics is Semantics.ASSIGN and any(len(g) > 1 for g in self._tensors[0].groups):
+            raise InputError(
+                f"{workload.name or workload.expression}: a dim stands in two subscripts of {workload.output}; "
+                "with '=' its first touches are not defined: use '+='"
+            )
+        widest = _widest(workload) > WIDEST_INT64 if wide is None else wide
+        self.dtype: type = object if widest else np.int64
+        self._extents: Array = np.array([n for _, n in workload.sizes], dtype=self.dtype)
+
+    def occupancy(self, tiles: Array) -> Array:
+        """Words that one tile of every tensor takes.
+
+        Args:
+            tiles: (B, D) tile sizes in iterations.
+
+        Returns:
+            (B,) words: the sum over tensors of element size times footprint.
+        """
+        return self.safe_occupancy(tiles, (Resident(residence=Residence.SINGLE),) * len(self._tensors))
+
+    def safe_occupancy(self, tiles: Array, working_set: Sequence[Resident]) -> Array:
+        """Words of a working set that may hold two neighbouring tiles of a tensor.
+
+        Args:
+            tiles: (B, D) tile sizes in iterations.
+            working_set: one entry per tensor, output first (`problem.dataflow.safe_working_set`).
+
+        Returns:
+            (B,) words.
+        """
+        columns = self._columns(np.asarray(tiles, dtype=self.dtype).T)
+        counts: dict[Axis, Array] = {}
+        words: Array = np.zeros(len(tiles), dtype=self.dtype)
+        for tensor, resident in zip(self._tensors, working_set, strict=True):
+            share: Array | int = tensor.weight * (2 if resident.residence is Residence.DOUBLE else 1)
+            for axis in (axis for group in tensor.groups for axis in group):
+                if resident.dim is not None and resident.dim in axis.dims:
+                    count = axis_counts(axis, {**columns, resident.dim: 2 * columns[resident.dim]})
+                else:
+                    count = counts[axis] if axis in counts else axis_counts(axis, columns)
+                    counts[axis] = count
+                share = share * count
+            words = words + share
+        return words
+
+    def traffic(self, chain: Array, level: int, reuse: tuple[Reuse, ...], spatial: Array | None = None) -> Array:
+        """Loads and stores at the boundary outside one level, for one dataflow.
+
+        Args:
+            chain: (B, L, D) tile sizes, inner level first.
+            level: index of the level inside the boundary.
+            reuse: reuse of every tensor, output first (`problem.dataflow.dataflow`).
+            spatial: (B, L, D) ways in which each level's tile is split among its children.
+
+        Returns:
+            (B,) words; with spatial splits those of the busiest instance.
+        """
+        result: Array = self.traffic_all(chain, level, (reuse,), spatial)[:, 0]
+        return result
+
+    def traffic_all(
+        self, chain: Array, level: int, dataflows: Sequence[tuple[Reuse, ...]], spatial: Array | None = None
+    ) -> Array:
+        """Loads and stores at one boundary for several dataflows, sharing what they share.
+
+        Args:
+            chain: (B, L, D) tile sizes, inner level first.
+            level: index of the level inside the boundary.
+            dataflows: n dataflows, each the reuse of every tensor.
+            spatial: (B, L, D) ways of splitting, or None.
+
+        Returns:
+            (B, n) words.
+        """
+        visits = _Visits(self._index, self._cut(chain, level, spatial))
+        first = self._first_touches(chain, level, spatial)
+        result: Array = np.zeros((len(dataflows), len(chain)), dtype=self.dtype)
+        for n, reuses in enumerate(dataflows):
+            for tensor, reuse in zip(self._tensors, reuses, strict=True):
+                elements = visits.tensor(tensor, reuse)
+                result[n] += tensor.weight * (elements if tensor.number else 2 * elements - first)
+        return result.T
+
+    def tensor_traffic(
+        self, chain: Array, level: int, reuse: tuple[Reuse, ...], spatial: Array | None = None
+    ) -> tuple[Array, Array]:
+        """Loads and stores per tensor at the boundary outside one level.
+
+        Args:
+            chain: (B, L, D) tile sizes, inner level first.
+            level: index of the level inside the boundary.
+            reuse: reuse of every tensor, output first.
+            spatial: (B, L, D) ways of splitting, or None.
+
+        Returns:
+            loads and stores, both (B, tensors) words. Under `accumulate` the output is loaded
+            and stored on every visit; under `assign` first touches are not loaded.
+        """
+        visits = _Visits(self._index, self._cut(chain, level, spatial))
+        loads: Array = np.zeros((len(self._tensors), len(chain)), dtype=self.dtype)
+        stores: Array = np.zeros_like(loads)
+        for tensor, one in zip(self._tensors, reuse, strict=True):
+            loads[tensor.number] = tensor.weight * visits.tensor(tensor, one)
+        stores[0] = loads[0]
+        loads[0] = loads[0] - self._tensors[0].weight * self._first_touches(chain, level, spatial)
+        return loads.T, stores.T
+
+    def _columns(self, rows: Array) -> dict[str, Array]:
+        return {d: rows[i] for d, i in self._index.items()}
+
+    def _cut(self, chain: Array, level: int, spatial: Array | None) -> Cut:
+        tiles: Array = np.ascontiguousarray(np.asarray(chain, dtype=self.dtype).transpose(1, 2, 0))
+        ways: Array | None = None if spatial is None else np.asarray(spatial, dtype=self.dtype).transpose(1, 2, 0)
+        return cuts(self._extents, tiles, level, ways)
+
+    def _first_touches(self, chain: Array, level: int, spatial: Array | None) -> Array | int:
+        """Output elements that are created rather than loaded: none under `accumulate`."""
+        if self.workload.semantics is Semantics.ACCUMULATE:
+            return 0
+        whole = self.workload.output.footprint(self.workload.extents)
+        outside = None if spatial is None else np.asarray(spatial)[:, level + 1 :, :]
+        if outside is None or not outside.size or (outside == 1).all():
+            return whole
+        rows = [
+            touched_elements(self.workload, self.workload.output, c, s)
+            for c, s in zip(np.asarray(chain)[:, level + 1 :, :].tolist(), outside.tolist(), strict=True)
+        ]
+        return np.array(rows, dtype=self.dtype)
+
+
+class _Visits:
+    """Elements that enter over one boundary, with every factor computed once."""
+
+    __slots__ = ("_cut", "_index", "_memo")
+
+    def __init__(self, index: dict[str, int], cut: Cut) -> None:
+        self._index = index
+        self._cut = cut
+        self._memo: dict[object, Array] = {}
+
+    def tensor(self, tensor: _Tensor, reuse: Reuse) -> Array:
+        """Sum over all visits of the elements that enter, (B,)."""
+        at = reuse.at if reuse.at in tensor.sliding else None
+        key = (tensor.number, reuse.inside, at)
+        if key not in self._memo:
+            self._memo[key] = self._tensor(tensor, reuse.inside, at)
+        return self._memo[key]
+
+    def _tensor(self, tensor: _Tensor, inside: frozenset[str], at: str | None) -> Array:
+        total: Array = np.ones(self._cut.batch, dtype=self._cut.tiles.dtype)
+        for dim in tensor.absent:
+            i = self._index[dim]
+            total = total * (self._cut.parent_count[i] if dim in inside else self._cut.child_count[i])
+        for number, group in enumerate(tensor.groups):
+            here = at if at in group_dims(group) else None
+            key = (tensor.number, number, here, None)
+            if key not in self._memo:
+                self._memo[key] = self._group(group, here)
+            total = total * self._memo[key]
+        return total
+
+    def _group(self, group: tuple[Axis, ...], at: str | None) -> Array:
+        if len(group) == 1:
+            terms = group[0].terms
+            if len(terms) == 1:
+                plain: Array = self._cut.total[self._index[terms[0][0]]]
+                return plain
+            if len(terms) == 2:
+                (x, m), (y, n) = terms
+                if m % n == 0:
+                    return self._pair(x, y, m // n, at)
+                if n % m == 0:
+                    return self._pair(y, x, n // m, at)
+        return self._general(group, at)
+
+    def _pair(self, x: str, y: str, m: int, at: str | None) -> Array:
+        """Index m*x + y: a tile of (a, b) has (a-1)*min(m, b) + b values (exact for every b)."""
+        cut, a, b = self._cut, self._index[x], self._index[y]
+        total: Array
+        if at == y:  # the union with the next tile along y has (a-1)*min(m, b+b') + b + b' values
+            grown: Array = np.zeros_like(cut.tiles[b])
+            for before, size, times in cut.steps(b):
+                grown = grown + times * (np.minimum(m, before + size) - np.minimum(m, before))
+            total = (cut.total[a] - cut.child_count[a]) * grown + cut.child_count[a] * cut.total[b]
+            return total
+        narrow: Array = np.zeros_like(cut.tiles[b])
+        for size, times in cut.children(b):
+            narrow = narrow + times * np.minimum(m, size)
+        wholes = cut.parent_count[a] if at == x else cut.child_count[a]
+        total = cut.total[a] * narrow + wholes * (cut.total[b] - narrow)
+        return total
+
+    def _general(self, group: tuple[Axis, ...], at: str | None) -> Array:
+        """Any group: sum over all combinations of actual sizes."""
+        dims = group_dims(group)
+        none = np.zeros(self._cut.batch, dtype=self._cut.tiles.dtype)
+        contexts = [
+            list(self._cut.steps(self._index[d]))
+            if d == at
+            else [(none, size, times) for size, times in self._cut.children(self._index[d])]
+            for d in dims
+        ]
+        total: Array = none
+        for choice in product(*contexts):
+            times = prod((t for _, _, t in choice), start=np.ones_like(none))
+            if not times.any():
+                continue
+            sizes = {d: size for d, (_, size, _) in zip(dims, choice, strict=True)}
+            entering = prod((axis_counts(axis, sizes) for axis in group), start=np.ones_like(none))
+            if at is not None:
+                entering = entering - _kept(group, sizes, at, choice[dims.index(at)][0])
+            total = total + times * entering
+        return total
+
+
+def _kept(group: tuple[Axis, ...], sizes: dict[str, Array], at: str, before: Array) -> Array:
+    """Elements of a tile of a group that its previous tile along `at` (size 0: none) also held."""
+    kept: Array = np.where(before > 0, 1, 0)
+    for axis in group:
+        count = axis_counts(axis, sizes)
+        if at in axis.dims:
+            previous = axis_counts(axis, {**sizes, at: np.maximum(before, 1)})
+            count = previous + count - axis_counts(axis, {**sizes, at: before + sizes[at]})
+        kept = kept * count
+    return kept
+
+
+def _describe(workload: Workload, number: int) -> _Tensor:
+    tensor = workload.tensors[number]
+    return _Tensor(
+        number=number,
+        weight=workload.weight(tensor),
+        groups=axis_groups(tensor),
+        absent=tuple(d for d in workload.dims if d not in tensor.dims),
+        sliding=frozenset(d for d in workload.dims if overlaps(tensor, d)),
+    )
+
+
+def _widest(workload: Workload) -> int:
+    """A bound on every product that is formed for tiles within the extents."""
+    largest = max((c for t in workload.tensors for a in t.axes for _, c in a.terms), default=1)
+    weights = sum(2 * workload.weight(t) for t in workload.tensors)
+    return 16 * weights * prod(workload.extents.values()) * largest * largest
+
+
+@lru_cache(maxsize=256)
+def level_model(workload: Workload) -> LevelModel:
+    """The `LevelModel` of a workload, built once.
+
+    Raises:
+        InputError: as `LevelModel`.
+    """
+    return LevelModel(workload)
