@@ -1,8 +1,24 @@
 """Pure data: workloads, machines, mappings, and how they are written down."""
 
+from optmap.problem.builders import contraction as contraction
+from optmap.problem.builders import conv1d as conv1d
+from optmap.problem.builders import conv2d as conv2d
+from optmap.problem.builders import matmul as matmul
+from optmap.problem.builders import mmc as mmc
+from optmap.problem.builders import mttkrp as mttkrp
+from optmap.problem.builders import sddmm as sddmm
+from optmap.problem.builders import tcl as tcl
+from optmap.problem.builders import ttmc as ttmc
 from optmap.problem.dataflow import Reuse as Reuse
 from optmap.problem.dataflow import dataflow as dataflow
 from optmap.problem.dataflow import reuse as reuse
+from optmap.problem.library import list_machines as list_machines
+from optmap.problem.library import list_workloads as list_workloads
+from optmap.problem.library import machine_note as machine_note
+from optmap.problem.library import match_workloads as match_workloads
+from optmap.problem.library import models_path as models_path
+from optmap.problem.library import solvers_config_path as solvers_config_path
+from optmap.problem.library import workload_note as workload_note
 from optmap.problem.machine import Capacity as Capacity
 from optmap.problem.machine import CapacityRule as CapacityRule
 from optmap.problem.machine import Level as Level
@@ -12,6 +28,9 @@ from optmap.problem.machine import Microkernel as Microkernel
 from optmap.problem.machine import two_level as two_level
 from optmap.problem.mapping import LevelMapping as LevelMapping
 from optmap.problem.mapping import Mapping as Mapping
+from optmap.problem.parser import parse_extents as parse_extents
+from optmap.problem.parser import parse_workload as parse_workload
+from optmap.problem.sizes import parse_capacity as parse_capacity
 from optmap.problem.workload import Axis as Axis
 from optmap.problem.workload import Semantics as Semantics
 from optmap.problem.workload import TensorAccess as TensorAccess

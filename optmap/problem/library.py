@@ -1,0 +1,197 @@
+"""The model library: named workloads and machines, from a checkout or an installed wheel."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterable
+from fnmatch import fnmatchcase
+from functools import lru_cache
+from importlib.resources import files
+from pathlib import Path
+
+from optmap.errors import InputError, UnknownNameError
+from optmap.problem.machine import Machine
+from optmap.problem.workload import Workload
+from optmap.problem.yaml_io import Fields, load_yaml, read_machine, read_workloads
+
+SUFFIXES = (".yaml", ".yml")
+
+
+def models_path() -> Path:
+    """The folder of workloads, machines and exported programs.
+
+    Raises:
+        InputError: if the installation lacks it.
+    """
+    return _data("models")
+
+
+def solvers_config_path() -> Path:
+    """The file that chooses solvers and their options.
+
+    Raises:
+        InputError: if the installation lacks it.
+    """
+    return _data("solvers.cfg")
+
+
+def list_workloads() -> tuple[str, ...]:
+    """Names of all library workloads, `file/key`: files in natural order, keys as in the file.
+
+    The files keep the order of the papers' tables, so Y2 is before Y12 and IX after VIII.
+    """
+    return tuple(f"{path.stem}/{key}" for path in _files("workloads") for key in _workloads(path))
+
+
+def list_machines() -> tuple[str, ...]:
+    """Names of all library machines, in natural order."""
+    return tuple(path.stem for path in _files("machines"))
+
+
+def workload(name_or_path: str | Path) -> Workload:
+    """A workload by its library name (in any case) or from a YAML file.
+
+    Args:
+        name_or_path: `resnet18/R9`; or a file with one workload; or `file.yaml/key` for one of
+            several in a file.
+
+    Raises:
+        UnknownNameError: for a name that the library does not have; it suggests the nearest.
+        InputError: if the file cannot be used.
+    """
+    text = str(name_or_path)
+    path, key = _split_path(text)
+    if path is not None:
+        return _from_file(path, key)
+    known = {name.casefold(): name for name in list_workloads()}
+    stem, _, entry = _known_name("workload", text, known).partition("/")
+    return _workloads(models_path() / "workloads" / f"{stem}.yaml")[entry]
+
+
+def match_workloads(pattern: str) -> tuple[str, ...]:
+    """Names of the library workloads that match a glob such as `yolo9000/*`, in library order.
+
+    Raises:
+        UnknownNameError: if none matches.
+    """
+    names = list_workloads()
+    found = tuple(name for name in names if fnmatchcase(name.casefold(), pattern.casefold()))
+    if not found:
+        raise UnknownNameError(f"no workload matches {pattern!r}{_suggest(pattern, names)}")
+    return found
+
+
+def machine(name_or_path: str | Path) -> Machine:
+    """A machine by its library name (in any case) or from a YAML file.
+
+    Raises:
+        UnknownNameError: for a name that the library does not have; it suggests the nearest.
+        InputError: if the file cannot be used.
+    """
+    text = str(name_or_path)
+    if text.endswith(SUFFIXES):
+        return read_machine(Path(text))
+    known = {name.casefold(): name for name in list_machines()}
+    return read_machine(models_path() / "machines" / f"{_known_name('machine', text, known)}.yaml")
+
+
+def workload_note(name: str) -> str:
+    """Where the numbers of a library workload come from, in words.
+
+    Raises:
+        UnknownNameError: for a name that the library does not have.
+    """
+    known = {entry.casefold(): entry for entry in list_workloads()}
+    stem = _known_name("workload", name, known).partition("/")[0]
+    return _note(models_path() / "workloads" / f"{stem}.yaml")
+
+
+def machine_note(name: str) -> str:
+    """Where the numbers of a library machine come from, in words.
+
+    Raises:
+        UnknownNameError: for a name that the library does not have.
+    """
+    known = {entry.casefold(): entry for entry in list_machines()}
+    return _note(models_path() / "machines" / f"{_known_name('machine', name, known)}.yaml")
+
+
+def _data(name: str) -> Path:
+    """A file or folder of data: inside the package (wheel) or beside it (checkout)."""
+    package = Path(str(files("optmap")))
+    # The wheel's copy first: beside an installed package are other people's folders.
+    for place in (package / "_data" / name, package.parent / name):
+        if place.exists():
+            return place
+    raise InputError(f"this installation of optmap has no {name}; install it again")
+
+
+def _files(kind: str) -> list[Path]:
+    return sorted((models_path() / kind).glob("*.yaml"), key=lambda path: _natural(path.stem))
+
+
+def _workloads(path: Path) -> dict[str, Workload]:
+    return _read_cached(path, path.stat().st_mtime_ns)
+
+
+@lru_cache(maxsize=64)
+def _read_cached(path: Path, _modified: int) -> dict[str, Workload]:
+    """The workloads of a library file; read again only when the file has changed."""
+    return read_workloads(path)
+
+
+def _note(path: Path) -> str:
+    fields = Fields.of(load_yaml(path), str(path))
+    return " ".join(fields.text(key, "").strip() for key in ("description", "source")).strip()
+
+
+def _natural(name: str) -> list[tuple[int, str]]:
+    return [(int(part), "") if part.isdigit() else (-1, part.casefold()) for part in re.split(r"([0-9]+)", name)]
+
+
+def _known_name(kind: str, text: str, known: dict[str, str]) -> str:
+    found = known.get(text.casefold())
+    if found is None:
+        raise UnknownNameError(f"unknown {kind} {text!r}{_suggest(text, known.values())}")
+    return found
+
+
+def _suggest(text: str, names: Iterable[str]) -> str:
+    """`; did you mean …?` with names that end, start or are spelt like `text`, or what is known."""
+    lowered = {name.casefold(): name for name in names}
+    wanted = text.casefold()
+    groups = {key.partition("/")[0]: f"{name.partition('/')[0]}/*" for key, name in lowered.items() if "/" in key}
+    close = [name for key, name in lowered.items() if key.rpartition("/")[2] == wanted]
+    close += [group for key, group in groups.items() if wanted and key.startswith(wanted)]
+    if not close:
+        close = [name for key, name in lowered.items() if wanted and key.startswith(wanted)]
+        close += [lowered[key] for key in difflib.get_close_matches(wanted, list(lowered), n=3, cutoff=0.5)]
+    if close:
+        return f"; did you mean {' or '.join(list(dict.fromkeys(close))[:3])}?"
+    known = [*groups.values(), *(name for key, name in lowered.items() if "/" not in key)]
+    return f"; known are {', '.join(known)}"
+
+
+def _split_path(text: str) -> tuple[Path | None, str]:
+    """The file of `file.yaml` or `file.yaml/key`, and the key; no file for a library name."""
+    if text.endswith(SUFFIXES):
+        return Path(text), ""
+    for suffix in SUFFIXES:
+        head, mark, key = text.rpartition(f"{suffix}/")
+        if mark:
+            return Path(head + suffix), key
+    return None, ""
+
+
+def _from_file(path: Path, key: str) -> Workload:
+    found = read_workloads(path)
+    if key in found:
+        return found[key]
+    if key:
+        raise UnknownNameError(f"{path}: no workload {key!r}{_suggest(key, found)}")
+    if len(found) == 1:
+        return next(iter(found.values()))
+    if not found:
+        raise InputError(f"{path}: workloads is empty")
+    raise InputError(f"{path} holds {len(found)} workloads; name one, as in {path}/{next(iter(found))}")
