@@ -1,1 +1,14 @@
 """Exact integer cost of a mapping, and a reference simulator that shares no code with it."""
+
+from optmap.evaluate.cost import evaluate_cost as evaluate_cost
+from optmap.evaluate.levels import LevelModel as LevelModel
+from optmap.evaluate.levels import level_model as level_model
+from optmap.evaluate.nest import exact_traffic as exact_traffic
+from optmap.evaluate.results import BoundaryTraffic as BoundaryTraffic
+from optmap.evaluate.results import CostReport as CostReport
+from optmap.evaluate.results import LevelCost as LevelCost
+from optmap.evaluate.results import boundary_cycles as boundary_cycles
+from optmap.evaluate.simulate import Moved as Moved
+from optmap.evaluate.simulate import simulate as simulate
+from optmap.evaluate.simulate import walk_levels as walk_levels
+from optmap.evaluate.simulate import walk_nest as walk_nest

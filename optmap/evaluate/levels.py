@@ -23,10 +23,9 @@ from math import prod
 
 import numpy as np
 
-from optmap.errors import InputError
 from optmap.evaluate.axes import Array, axis_counts, axis_groups, group_dims
 from optmap.evaluate.partition import Cut, cuts
-from optmap.evaluate.touched import touched_elements
+from optmap.evaluate.touched import check_output, touched_elements
 from optmap.problem.dataflow import Residence, Resident, Reuse, overlaps
 from optmap.problem.workload import Axis, Semantics, Workload
 
@@ -71,11 +70,7 @@ class LevelModel:
         self.workload = workload
         self._index = {d: i for i, d in enumerate(workload.dims)}
         self._tensors = tuple(_describe(workload, i) for i in range(len(workload.tensors)))
-        if workload.semantics is Semantics.ASSIGN and any(len(g) > 1 for g in self._tensors[0].groups):
-            raise InputError(
-                f"{workload.name or workload.expression}: a dim stands in two subscripts of {workload.output}; "
-                "with '=' its first touches are not defined: use '+='"
-            )
+        check_output(workload)
         widest = _widest(workload) > WIDEST_INT64 if wide is None else wide
         self.dtype: type = object if widest else np.int64
         self._extents: Array = np.array([n for _, n in workload.sizes], dtype=self.dtype)

@@ -5,9 +5,50 @@ from __future__ import annotations
 from functools import lru_cache
 from math import prod
 
-from optmap.errors import LimitError
+from optmap.errors import InputError, LimitError
 from optmap.problem.footprint import LARGEST_SPAN
-from optmap.problem.workload import TensorAccess, Workload
+from optmap.problem.mapping import Mapping
+from optmap.problem.workload import Semantics, TensorAccess, Workload
+
+
+def check_output(workload: Workload) -> None:
+    """Refuse `assign` for an output whose tiles hold elements that are never computed.
+
+    The tile of a tensor is the product of its axes' values. If a dim stands in two subscripts of
+    the output that product is larger than what is computed, and first touches are not defined.
+
+    Raises:
+        InputError: naming the output.
+    """
+    dims = [d for axis in workload.output.axes for d in axis.dims]
+    if workload.semantics is Semantics.ASSIGN and len(set(dims)) < len(dims):
+        raise InputError(
+            f"{workload.name or workload.expression}: a dim stands in two subscripts of {workload.output}; "
+            "with '=' its first touches are not defined: use '+='"
+        )
+
+
+def first_touches(workload: Workload, mapping: Mapping, level: int) -> int:
+    """Output elements that are created and not loaded at the boundary outside a level.
+
+    Args:
+        workload: what is computed; 0 under `accumulate`.
+        mapping: splits outside `level` leave the first child only a part of the output.
+        level: index of the level inside the boundary.
+
+    Raises:
+        InputError: as `check_output`.
+        LimitError: as `touched_elements`.
+    """
+    check_output(workload)
+    if workload.semantics is Semantics.ACCUMULATE:
+        return 0
+    outside = mapping.levels[level + 1 :]
+    if not any(ways > 1 for at in outside for ways in at.spatial.values()):
+        return workload.output.footprint(workload.extents)
+    tiles = [[at.tile[d] for d in workload.dims] for at in outside]
+    ways = [[at.spatial.get(d, 1) for d in workload.dims] for at in outside]
+    return touched_elements(workload, workload.output, tiles, ways)
 
 
 def touched_elements(workload: Workload, tensor: TensorAccess, tiles: list[list[int]], spatial: list[list[int]]) -> int:

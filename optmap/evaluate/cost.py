@@ -1,0 +1,74 @@
+"""The exact per-level cost of one mapping: the number that the programs minimise."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from optmap.evaluate.axes import Array
+from optmap.evaluate.levels import LevelModel, level_model
+from optmap.evaluate.results import BoundaryTraffic, CostReport, LevelCost, boundary_cycles
+from optmap.problem.dataflow import dataflow, safe_working_set
+from optmap.problem.machine import CapacityRule, Machine
+from optmap.problem.mapping import LevelMapping, Mapping
+from optmap.problem.workload import Workload
+
+
+def evaluate_cost(
+    workload: Workload, machine: Machine, mapping: Mapping, rule: CapacityRule = CapacityRule.TILE
+) -> CostReport:
+    """Occupancy, traffic and cycles of every level of a mapping, in exact integers.
+
+    Args:
+        workload: what is computed.
+        machine: capacities and bandwidths.
+        mapping: tiles, loop orders and splits, inner level first.
+        rule: which working set counts as occupancy, at every level.
+
+    Returns:
+        The report; a working set that does not fit is reported there, not raised.
+
+    Raises:
+        InputError: if the mapping does not belong to workload and machine, or under `assign` a
+            dim stands in two subscripts of the output.
+    """
+    mapping.check(workload, machine)
+    model = level_model(workload)
+    boundaries = _boundaries(model, machine, mapping)
+    cycles = boundary_cycles(machine, boundaries)
+    levels = tuple(
+        LevelCost(
+            level=level.name,
+            occupancy_words=_occupancy(workload, mine, rule),
+            capacity_words=level.capacity.words(workload.word_bytes),
+            traffic_words=sum(b.words for b in boundaries if b.between == between),
+            cycles_exact=time,
+        )
+        for level, mine, between, time in zip(machine.levels, mapping.levels, machine.boundaries, cycles, strict=True)
+    )
+    return CostReport(levels=levels, boundaries=boundaries, rule=rule)
+
+
+def _boundaries(model: LevelModel, machine: Machine, mapping: Mapping) -> tuple[BoundaryTraffic, ...]:
+    dims = model.workload.dims
+    chain: Array = np.array([[[level.tile[d] for d in dims] for level in mapping.levels]], dtype=model.dtype)
+    ways: Array = np.array([[[level.spatial.get(d, 1) for d in dims] for level in mapping.levels]], dtype=model.dtype)
+    spatial = ways if (ways != 1).any() else None
+    entries: list[BoundaryTraffic] = []
+    for i, between in enumerate(machine.boundaries):
+        reuse = dataflow(model.workload, mapping.levels[i].permutation)
+        loads, stores = model.tensor_traffic(chain, i, reuse, spatial)
+        entries.extend(
+            BoundaryTraffic(between=between, tensor=tensor.name, loads_words=int(load), stores_words=int(store))
+            for tensor, load, store in zip(model.workload.tensors, loads[0], stores[0], strict=True)
+        )
+    return tuple(entries)
+
+
+def _occupancy(workload: Workload, mine: LevelMapping, rule: CapacityRule) -> int:
+    """Words of the working set of one level."""
+    if rule is CapacityRule.SAFE:
+        residents = safe_working_set(workload, mine.permutation)
+        shares = [r.elements(t, mine.tile) for r, t in zip(residents, workload.tensors, strict=True)]
+    else:
+        shares = [t.footprint(mine.tile) for t in workload.tensors]
+    return sum(n * workload.weight(t) for n, t in zip(shares, workload.tensors, strict=True))

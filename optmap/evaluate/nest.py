@@ -1,0 +1,204 @@
+r"""Exact integer traffic of the concatenated nest, in closed form (DESIGN: `exact`).
+
+For the boundary outside level l the machine keeps one tile of level l per tensor. The tiles are
+visited in the order of all loops of levels L-1 … l, and every step loads what the previous tile
+did not hold. Nothing is walked: at every step exactly one loop (dim d, level q) is the outermost
+that advances. Then d goes from the last l-tile of one q-tile to the first l-tile of the next
+one, and every other dim e goes from the last to the first l-tile of its enclosing tile, which is
+its q-tile if its loop at level q is outside that of d and its (q+1)-tile otherwise. Each
+combination of these moves occurs once per combination of enclosing tiles, so
+
+    sum of |new \ old| = prod_g sum |new_g| - prod_g sum |new_g ∩ old_g|
+
+over the groups g of axes that share dims, with few distinct moves per dim. Ragged tiles and
+one-trip loops need no special case: they are moves that go nowhere, or moves of their own size.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import product
+from math import prod
+
+from optmap.evaluate.axes import axis_groups, group_dims
+from optmap.evaluate.overlap import shared_values
+from optmap.evaluate.results import BoundaryTraffic
+from optmap.evaluate.touched import first_touches
+from optmap.problem.machine import Machine
+from optmap.problem.mapping import Mapping
+from optmap.problem.workload import Axis, TensorAccess, Workload
+
+Move = tuple[int, int, int]
+"""Size of the old l-tile, size of the new one, start of the new one minus start of the old."""
+Moves = tuple[tuple[Move, int], ...]
+"""Moves of one dim, each with how often it occurs."""
+
+
+def exact_traffic(workload: Workload, machine: Machine, mapping: Mapping) -> tuple[BoundaryTraffic, ...]:
+    """Words that cross every boundary when the concatenated nest runs, exactly.
+
+    Under `accumulate` every output element is loaded when it enters and stored when it leaves;
+    under `assign` its first touch is not loaded. With spatial splits the first (busiest) child
+    of every split is followed.
+
+    Args:
+        workload: what is computed.
+        machine: gives the boundaries.
+        mapping: tiles, loop orders and splits, inner level first.
+
+    Returns:
+        One entry per boundary (inner first) and tensor (output first).
+
+    Raises:
+        InputError: if the mapping does not belong to workload and machine, or under `assign` a
+            dim stands in two subscripts of the output.
+        LimitError: for a subscript with gaps over too wide an index range.
+    """
+    mapping.check(workload, machine)
+    result: list[BoundaryTraffic] = []
+    for level, between in enumerate(machine.boundaries):
+        paths = {dim: _Path.of(workload, mapping, dim, level) for dim in workload.dims}
+        steps = _steps(mapping, level, paths)
+        created = first_touches(workload, mapping, level)
+        for tensor in workload.tensors:
+            entering = _entering(workload, tensor, paths, steps)
+            is_output = tensor is workload.output
+            weight = workload.weight(tensor)
+            result.append(
+                BoundaryTraffic(
+                    between=between,
+                    tensor=tensor.name,
+                    loads_words=weight * (entering - (created if is_output else 0)),
+                    stores_words=weight * entering if is_output else 0,
+                )
+            )
+    return tuple(result)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Path:
+    """One dim's tiles of the levels from l outwards, seen by the first child of every split."""
+
+    extent: int
+    """Extent of the dim."""
+    base: int
+    """The level l whose tiles are moved."""
+    tiles: tuple[int, ...]
+    """Tile size per level of the mapping, inner first."""
+    ways: tuple[int, ...]
+    """Ways of splitting per level, inner first."""
+
+    @classmethod
+    def of(cls, workload: Workload, mapping: Mapping, dim: str, base: int) -> _Path:
+        """The path of one dim in a mapping."""
+        return cls(
+            extent=workload.extents[dim],
+            base=base,
+            tiles=tuple(level.tile[dim] for level in mapping.levels),
+            ways=tuple(level.spatial.get(dim, 1) for level in mapping.levels),
+        )
+
+    def share(self, size: int, level: int) -> int:
+        """What the first child gets of a tile; a tile of the base level stays whole."""
+        return size if level == self.base else -(-size // self.ways[level])
+
+    def shares(self, level: int) -> Counter[int]:
+        """Sizes of the shares of all tiles of a level; of the whole dim beyond the last level."""
+        if level == len(self.tiles):
+            return Counter({self.extent: 1})
+        found: Counter[int] = Counter()
+        for size, times in self.shares(level + 1).items():
+            whole, rest = divmod(size, self.tiles[level])
+            if whole:
+                found[self.share(self.tiles[level], level)] += times * whole
+            if rest:
+                found[self.share(rest, level)] += times
+        return found
+
+    def first(self, size: int, level: int) -> int:
+        """Size of the first l-tile in a share of a tile of a level (the last level + 1: all)."""
+        for inner in range(level - 1, self.base - 1, -1):
+            size = self.share(min(size, self.tiles[inner]), inner)
+        return size
+
+    def last(self, size: int, level: int) -> tuple[int, int]:
+        """Start (relative to the share) and size of the last l-tile in a share."""
+        start = 0
+        for inner in range(level - 1, self.base - 1, -1):
+            skipped = (size - 1) // self.tiles[inner] * self.tiles[inner]
+            start += skipped
+            size = self.share(size - skipped, inner)
+        return start, size
+
+    def wraps(self, level: int) -> Moves:
+        """Back from the last to the first l-tile, in every tile of a level."""
+        moves: Counter[Move] = Counter()
+        for size, times in self.shares(level).items():
+            start, old = self.last(size, level)
+            moves[old, self.first(size, level), -start] += times
+        return tuple(sorted(moves.items()))
+
+    def advances(self, level: int) -> Moves:
+        """On to the next tile of a level, everywhere it has a next one in its parent."""
+        tile = self.tiles[level]
+        start, old = self.last(self.share(tile, level), level)
+        moves: Counter[Move] = Counter()
+        for size, times in self.shares(level + 1).items():
+            whole, rest = divmod(size, tile)
+            if whole > 1:
+                moves[old, self.first(self.share(tile, level), level), tile - start] += times * (whole - 1)
+            if whole and rest:
+                moves[old, self.first(self.share(rest, level), level), tile - start] += times
+        return tuple(sorted(moves.items()))
+
+
+def _steps(mapping: Mapping, base: int, paths: dict[str, _Path]) -> list[dict[str, Moves]]:
+    """For every loop that ever advances: the moves of all dims at its steps."""
+    wraps = {(d, q): path.wraps(q) for d, path in paths.items() for q in range(base, len(mapping.levels) + 1)}
+    steps: list[dict[str, Moves]] = []
+    for level in range(base, len(mapping.levels)):
+        order = mapping.levels[level].permutation
+        for position, dim in enumerate(order):
+            advances = paths[dim].advances(level)
+            if advances:
+                outside = {e: wraps[e, level] for e in order[:position]}
+                inside = {e: wraps[e, level + 1] for e in order[position + 1 :]}
+                steps.append({**outside, dim: advances, **inside})
+    return steps
+
+
+def _entering(workload: Workload, tensor: TensorAccess, paths: dict[str, _Path], steps: list[dict[str, Moves]]) -> int:
+    """Elements of a tensor that enter, over the whole run, the first tile included."""
+    depth = max(len(path.tiles) for path in paths.values())
+    total = tensor.footprint({d: path.first(path.extent, depth) for d, path in paths.items()})
+    groups = [(group, group_dims(group)) for group in axis_groups(tensor)]
+    absent = [d for d in workload.dims if d not in tensor.dims]
+    for moves in steps:
+        times = prod(sum(n for _, n in moves[d]) for d in absent)
+        sums = [_group_sums(group, tuple(moves[d] for d in dims)) for group, dims in groups]
+        total += times * (prod(new for new, _ in sums) - prod(kept for _, kept in sums))
+    return total
+
+
+@lru_cache(maxsize=16384)
+def _group_sums(group: tuple[Axis, ...], moves: tuple[Moves, ...]) -> tuple[int, int]:
+    """Over all combinations of moves: elements of the new tile, and those the old one also held."""
+    dims = group_dims(group)
+    news, kepts = 0, 0
+    for choice in product(*moves):
+        times = prod(n for _, n in choice)
+        move = {d: m for d, (m, _) in zip(dims, choice, strict=True)}
+        new, kept = 1, 1
+        for axis in group:
+            new *= axis.count({d: move[d][1] for d in axis.dims})
+            kept *= shared_values(
+                tuple(c for _, c in axis.terms),
+                tuple(move[d][1] for d in axis.dims),
+                tuple(move[d][0] for d in axis.dims),
+                tuple(move[d][2] for d in axis.dims),
+            )
+        news += times * new
+        kepts += times * kept
+    return news, kepts

@@ -1,0 +1,78 @@
+"""How many index values two tiles of one axis have in common, exactly and without walking."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from math import gcd
+
+from optmap.problem.footprint import distinct_values, value_mask
+
+MOST_DIGITS = 4096
+"""Low digits that are looped over in the sparse case of two dims; more are enumerated as bits."""
+
+
+@lru_cache(maxsize=65536)
+def shared_values(
+    coefficients: tuple[int, ...], new: tuple[int, ...], old: tuple[int, ...], shifts: tuple[int, ...]
+) -> int:
+    """Values of an affine index that two boxes share.
+
+    Args:
+        coefficients: positive integers c.
+        new: extents of the new box, which starts at 0 in every dim.
+        old: extents of the old box.
+        shifts: where the new box starts relative to the old one, per dim.
+
+    Returns:
+        |{c·x : 0 <= x < new} ∩ {c·x : -shifts <= x < old - shifts}|. An intersection of
+        intervals if both sets are intervals; a sum over low digits for two dims of which one
+        coefficient divides the other (every convolution); else the common bits of two masks.
+
+    Raises:
+        LimitError: if bits would be needed over too wide a range.
+    """
+    divisor = gcd(*coefficients)
+    terms = tuple(c // divisor for c in coefficients)
+    start = -sum(c * s for c, s in zip(terms, shifts, strict=True))
+    last_new = sum(c * (n - 1) for c, n in zip(terms, new, strict=True))
+    last_old = sum(c * (n - 1) for c, n in zip(terms, old, strict=True))
+    if start > last_new or start + last_old < 0:
+        return 0
+    if start == 0 and new == old:
+        return distinct_values(terms, new)
+    if distinct_values(terms, new) == last_new + 1 and distinct_values(terms, old) == last_old + 1:
+        return _common(0, last_new + 1, start, last_old + 1)
+    if len(terms) == 2 and 1 in terms:
+        low = terms.index(1)
+        m = terms[1 - low]
+        pair = ((new[1 - low], new[low]), (old[1 - low], old[low]))
+        if min(m, pair[0][1]) <= MOST_DIGITS and min(m, pair[1][1]) <= MOST_DIGITS:
+            return _digits(m, pair[0], pair[1], start)
+    low_end = min(0, start)
+    bits_new = value_mask(terms, new) << -low_end
+    bits_old = value_mask(terms, old) << (start - low_end)
+    return (bits_new & bits_old).bit_count()
+
+
+def _common(first: int, length: int, second: int, other: int) -> int:
+    return max(0, min(first + length, second + other) - max(first, second))
+
+
+def _residues(m: int, box: tuple[int, int], start: int) -> dict[int, tuple[int, int]]:
+    """The values start + m*x + y as one run of quotients (first, length) per residue modulo m.
+
+    With b >= m low digits the values of one residue still form one run, longer by the whole
+    turns of the low digit.
+    """
+    a, b = box
+    runs: dict[int, tuple[int, int]] = {}
+    for y in range(min(m, b)):
+        quotient, residue = divmod(start + y, m)
+        runs[residue] = (quotient, a + (b - 1 - y) // m)
+    return runs
+
+
+def _digits(m: int, new: tuple[int, int], old: tuple[int, int], start: int) -> int:
+    """Common values of m*x + y over two boxes (x extent, y extent), the old one moved by start."""
+    ours, theirs = _residues(m, new, 0), _residues(m, old, start)
+    return sum(_common(*ours[residue], *run) for residue, run in theirs.items() if residue in ours)

@@ -1,0 +1,99 @@
+"""What evaluation hands back: words per boundary and tensor, and cost per level."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+from optmap.problem.machine import CapacityRule, Machine
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BoundaryTraffic:
+    """Words of one tensor that cross one boundary."""
+
+    between: tuple[str, str]
+    """Names of the inner and the outer memory."""
+    tensor: str
+    """Name of the tensor."""
+    loads_words: int
+    """Words moved inwards."""
+    stores_words: int
+    """Words moved outwards."""
+
+    @property
+    def words(self) -> int:
+        """Loads and stores together."""
+        return self.loads_words + self.stores_words
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LevelCost:
+    """What one bounded level holds and moves."""
+
+    level: str
+    """Name of the level."""
+    occupancy_words: int
+    """Words of the working set that must fit (under the capacity rule in force)."""
+    capacity_words: int
+    """Words that the level holds."""
+    traffic_words: int
+    """Loads and stores across the boundary to the next outer memory (busiest instance)."""
+    cycles_exact: Fraction
+    """Traffic over bandwidth, in cycles."""
+
+    @property
+    def fits(self) -> bool:
+        """Whether the working set fits."""
+        return self.occupancy_words <= self.capacity_words
+
+    @property
+    def cycles(self) -> float:
+        """Traffic over bandwidth, in cycles."""
+        return float(self.cycles_exact)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CostReport:
+    """The per-level cost of a mapping, in exact integers."""
+
+    levels: tuple[LevelCost, ...]
+    """One entry per bounded level, inner first."""
+    boundaries: tuple[BoundaryTraffic, ...]
+    """One entry per boundary (inner first) and tensor (output first)."""
+    rule: CapacityRule
+    """Which working set `occupancy_words` is."""
+
+    @property
+    def value_exact(self) -> Fraction:
+        """Largest number of cycles over the levels (words, for one level of bandwidth 1)."""
+        return max(level.cycles_exact for level in self.levels)
+
+    @property
+    def value(self) -> float:
+        """Largest number of cycles over the levels, as a float."""
+        return float(self.value_exact)
+
+    @property
+    def bottleneck(self) -> str:
+        """Name of the level with the most cycles; the innermost one on a tie."""
+        return max(self.levels, key=lambda level: level.cycles_exact).level
+
+    @property
+    def fits(self) -> bool:
+        """Whether every level's working set fits."""
+        return all(level.fits for level in self.levels)
+
+
+def boundary_cycles(machine: Machine, boundaries: tuple[BoundaryTraffic, ...]) -> tuple[Fraction, ...]:
+    """Cycles of every boundary, inner first: its words over the bandwidth of the level inside.
+
+    A bandwidth is taken as the decimal number that was written, so 0.1 is one tenth.
+    """
+    words = dict.fromkeys(machine.boundaries, 0)
+    for entry in boundaries:
+        words[entry.between] += entry.words
+    return tuple(
+        Fraction(words[between]) / Fraction(str(level.bandwidth))
+        for level, between in zip(machine.levels, machine.boundaries, strict=True)
+    )

@@ -1,0 +1,389 @@
+"""The reference: literal walks and cache simulation that share no code with the closed forms.
+
+Everything here is done the slow, obvious way: real loops over real tiles, real sets of elements,
+one cache access per operand of every iteration. It imports the problem types and nothing else,
+so agreement with `levels` and `nest` is evidence, not tautology.
+"""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+from collections import OrderedDict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Literal
+
+from optmap.errors import InputError, LimitError
+from optmap.problem.dataflow import reuse
+from optmap.problem.machine import Machine
+from optmap.problem.mapping import Mapping
+from optmap.problem.workload import Semantics, TensorAccess, Workload
+
+Policy = Literal["lru", "belady"]
+Box = dict[str, range]
+"""The iterations of every dim that a tile covers."""
+Element = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Moved:
+    """Words of one tensor that crossed one boundary."""
+
+    between: tuple[str, str]
+    """Names of the inner and the outer memory."""
+    tensor: str
+    """Name of the tensor."""
+    loads_words: int
+    """Words moved inwards."""
+    stores_words: int
+    """Words moved outwards."""
+
+
+def walk_levels(workload: Workload, machine: Machine, mapping: Mapping, *, limit: int = 5_000_000) -> tuple[Moved, ...]:
+    """Per-level traffic, counted by walking every tile of every level (DESIGN: `cost`).
+
+    Inside each tile of the next outer level the loops of a level run in their order. When the
+    outermost loop that advances is outside a tensor's reuse position the next tile is loaded
+    whole, when it is at that position only what the previous tile did not hold, when it is
+    inside nothing. One-trip loops count like all others.
+
+    Args:
+        workload: what is computed.
+        machine: gives the boundaries.
+        mapping: tiles, loop orders and splits; the first child of every split is followed.
+        limit: largest number of elements handled at one boundary.
+
+    Returns:
+        One entry per boundary (inner first) and tensor (output first).
+
+    Raises:
+        InputError: if the mapping does not belong to workload and machine.
+        LimitError: if the limit is reached.
+    """
+    mapping.check(workload, machine)
+    budget = _Budget(limit)
+    moved: list[Moved] = []
+    for level, between in enumerate(machine.boundaries):
+        budget.spend(_work(workload, mapping, level))
+        order = mapping.levels[level].permutation
+        tallies = [_Tally(workload, tensor) for tensor in workload.tensors]
+        for parent in _parents(workload, mapping, level):
+            for tally in tallies:
+                at = reuse(tally.tensor, order).at
+                _walk_parent(tally, _ordered(parent, mapping.levels[level].tile, order), order, at, budget)
+        moved.extend(tally.result(between) for tally in tallies)
+    return tuple(moved)
+
+
+def walk_nest(workload: Workload, machine: Machine, mapping: Mapping, *, limit: int = 5_000_000) -> tuple[Moved, ...]:
+    """Traffic of the concatenated nest, counted by walking it (DESIGN: `exact`).
+
+    For the boundary outside level l exactly one tile of level l per tensor is kept. The tiles
+    are visited in the order of all loops of levels L-1 … l; every step loads the elements that
+    the previous tile did not hold.
+
+    Args:
+        workload: what is computed.
+        machine: gives the boundaries.
+        mapping: tiles, loop orders and splits; the first child of every split is followed.
+        limit: largest number of elements handled at one boundary.
+
+    Returns:
+        One entry per boundary (inner first) and tensor (output first).
+
+    Raises:
+        InputError: if the mapping does not belong to workload and machine.
+        LimitError: if the limit is reached.
+    """
+    mapping.check(workload, machine)
+    budget = _Budget(limit)
+    moved: list[Moved] = []
+    for level, between in enumerate(machine.boundaries):
+        budget.spend(_work(workload, mapping, level))
+        for tensor in workload.tensors:
+            tally = _Tally(workload, tensor)
+            held: set[Element] = set()
+            for tile in _nest(workload, mapping, level):
+                elements = budget.elements(tensor, tile)
+                tally.enter(elements - held)
+                held = elements
+            moved.append(tally.result(between))
+    return tuple(moved)
+
+
+def simulate(
+    workload: Workload,
+    machine: Machine,
+    mapping: Mapping,
+    *,
+    policy: Policy = "lru",
+    limit: int = 5_000_000,
+) -> tuple[Moved, ...]:
+    """Traffic of fully associative write-back caches with unit lines, access by access.
+
+    The innermost tiles run point by point in the order of the innermost level's loops. Each
+    iteration touches the inputs in the order written and then the output. Every boundary is
+    simulated on its own: the whole stream against one cache of that level's capacity. Under
+    `accumulate` a missing output element is loaded, under `assign` its first touch only
+    allocates. Dirty elements are stored when evicted and at the end. With spatial splits the
+    stream is that of the first child of every split.
+
+    Args:
+        workload: what is computed; elements of different size are cached as that many words.
+        machine: capacities and boundaries.
+        mapping: tiles, loop orders and splits.
+        policy: `lru`, or `belady`: evict what is used furthest in the future, which minimises
+            loads (at equal distance, that is among elements never used again, clean ones go
+            first; stores are not minimised).
+        limit: largest number of accesses (iterations times tensors).
+
+    Returns:
+        One entry per boundary (inner first) and tensor (output first).
+
+    Raises:
+        InputError: for a mapping that does not belong here, an unknown policy, or a capacity
+            below one element of every tensor.
+        LimitError: if there are more accesses than `limit`.
+    """
+    mapping.check(workload, machine)
+    if policy not in ("lru", "belady"):
+        raise InputError(f"unknown replacement policy {policy!r}; use 'lru' or 'belady'")
+    accesses = _work(workload, mapping, 0, points=True) * len(workload.tensors)
+    if accesses > limit:
+        raise LimitError(
+            f"simulating {workload.name or workload.expression} needs {accesses:,} accesses, "
+            f"the limit is {limit:,}; use smaller extents or raise the limit"
+        )
+    stream = list(_stream(workload, mapping))
+    moved: list[Moved] = []
+    for level, between in zip(machine.levels, machine.boundaries, strict=True):
+        capacity = level.capacity.words(workload.word_bytes)
+        least = sum(workload.weight(t) for t in workload.tensors)
+        if capacity < least:
+            raise InputError(f"level {level.name} holds {capacity} words; one element per tensor needs {least}")
+        tallies = [_Tally(workload, tensor) for tensor in workload.tensors]
+        if policy == "lru":
+            _lru(stream, capacity, tallies)
+        else:
+            _belady(stream, capacity, tallies)
+        moved.extend(tally.result(between) for tally in tallies)
+    return tuple(moved)
+
+
+class _Budget:
+    """Stops a walk that would take too long."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._spent = 0
+
+    def elements(self, tensor: TensorAccess, box: Box) -> set[Element]:
+        """The elements of a tile, if there is still budget for them."""
+        sizes = {d: len(r) for d, r in box.items()}
+        self.spend(tensor.footprint(sizes) + sum(prod(sizes[d] for d in axis.dims) for axis in tensor.axes))
+        return _elements(tensor, box)
+
+    def spend(self, work: int) -> None:
+        """Account for so many elements or tiles.
+
+        Raises:
+            LimitError: if that is more than is left.
+        """
+        self._spent += work
+        if self._spent > self._limit:
+            raise LimitError(
+                f"the walk handles more than {self._limit:,} tiles and elements; use smaller extents or raise the limit"
+            )
+
+
+class _Tally:
+    """Loads and stores of one tensor at one boundary, in elements."""
+
+    def __init__(self, workload: Workload, tensor: TensorAccess) -> None:
+        self.tensor = tensor
+        self.weight = workload.weight(tensor)
+        self.is_output = tensor is workload.output
+        self._creates = self.is_output and workload.semantics is Semantics.ASSIGN
+        self._seen: set[Element] = set()
+        self.loads = 0
+        self.stores = 0
+
+    def fetch(self, element: Element) -> None:
+        """One element enters; a first touch under `assign` creates it instead of loading it."""
+        if self._creates and element not in self._seen:
+            self._seen.add(element)
+        else:
+            self.loads += 1
+
+    def enter(self, elements: set[Element]) -> None:
+        """Elements enter and, if they belong to the output, leave again later."""
+        for element in elements:
+            self.fetch(element)
+        if self.is_output:
+            self.stores += len(elements)
+
+    def result(self, between: tuple[str, str]) -> Moved:
+        return Moved(
+            between=between,
+            tensor=self.tensor.name,
+            loads_words=self.loads * self.weight,
+            stores_words=self.stores * self.weight,
+        )
+
+
+def _pieces(whole: range, tile: int) -> list[range]:
+    return [range(start, min(start + tile, whole.stop)) for start in range(whole.start, whole.stop, tile)]
+
+
+def _child(tile: range, ways: int) -> range:
+    """The first child's part of a tile that is split in so many ways."""
+    return range(tile.start, tile.start + -(-len(tile) // ways))
+
+
+def _work(workload: Workload, mapping: Mapping, level: int, *, points: bool = False) -> int:
+    """Tiles of a level (or iterations of their shares) that a walk will visit, without walking."""
+
+    def along(dim: str, size: int, at: int) -> int:
+        if at < level:
+            return size if points else 1
+        tile, ways = mapping.levels[at].tile[dim], mapping.levels[at].spatial.get(dim, 1)
+        count = size // tile * along(dim, -(-tile // ways), at - 1)
+        return count + (along(dim, -(-(size % tile) // ways), at - 1) if size % tile else 0)
+
+    return prod(along(dim, extent, len(mapping.levels) - 1) for dim, extent in workload.sizes)
+
+
+def _parents(workload: Workload, mapping: Mapping, level: int) -> Iterator[Box]:
+    """What the tiles of a level are cut from: shares of the next outer tiles, or everything."""
+    sides: list[list[range]] = []
+    for dim, extent in workload.sizes:
+        parts = [range(extent)]
+        for outer in reversed(mapping.levels[level + 1 :]):
+            ways = outer.spatial.get(dim, 1)
+            parts = [_child(piece, ways) for part in parts for piece in _pieces(part, outer.tile[dim])]
+        sides.append(parts)
+    for box in itertools.product(*sides):
+        yield dict(zip(workload.dims, box, strict=True))
+
+
+def _ordered(parent: Box, tile: dict[str, int], order: Sequence[str]) -> Iterator[Box]:
+    """The tiles of a box in the order of the loops."""
+    for choice in itertools.product(*(_pieces(parent[dim], tile[dim]) for dim in order)):
+        yield dict(zip(order, choice, strict=True))
+
+
+def _nest(workload: Workload, mapping: Mapping, level: int) -> Iterator[Box]:
+    """The tiles of a level in the order of the concatenated loops."""
+
+    def visit(parent: Box, at: int) -> Iterator[Box]:
+        here = mapping.levels[at]
+        for tile in _ordered(parent, here.tile, here.permutation):
+            if at == level:
+                yield tile
+            else:
+                yield from visit({dim: _child(tile[dim], here.spatial.get(dim, 1)) for dim in tile}, at - 1)
+
+    yield from visit({dim: range(n) for dim, n in workload.sizes}, len(mapping.levels) - 1)
+
+
+def _elements(tensor: TensorAccess, box: Box) -> set[Element]:
+    """The tile of a tensor: the product of the values that its subscripts take over a box."""
+    sides = [
+        {axis.offset + sum(value) for value in itertools.product(*([c * i for i in box[d]] for d, c in axis.terms))}
+        for axis in tensor.axes
+    ]
+    return set(itertools.product(*sides))
+
+
+def _walk_parent(tally: _Tally, tiles: Iterator[Box], order: Sequence[str], at: str | None, budget: _Budget) -> None:
+    position = order.index(at) if at is not None else -1
+    previous: Box = {}
+    held: set[Element] = set()
+    for tile in tiles:
+        advancing = next((i for i, dim in enumerate(order) if previous.get(dim) != tile[dim]), len(order))
+        if not previous or advancing <= position:
+            elements = budget.elements(tally.tensor, tile)
+            tally.enter(elements if not previous or advancing < position else elements - held)
+            held = elements
+        previous = tile
+
+
+def _stream(workload: Workload, mapping: Mapping) -> Iterator[tuple[int, Element]]:
+    """(tensor number, element) of every access; inputs first, the output last."""
+    order = mapping.levels[0].permutation
+    turns = [*range(1, len(workload.tensors)), 0]
+    ways = mapping.levels[0].spatial
+    for tile in _nest(workload, mapping, 0):
+        for point in itertools.product(*(_child(tile[dim], ways.get(dim, 1)) for dim in order)):
+            at = dict(zip(order, point, strict=True))
+            for number in turns:
+                axes = workload.tensors[number].axes
+                yield number, tuple(axis.offset + sum(c * at[d] for d, c in axis.terms) for axis in axes)
+
+
+def _lru(stream: list[tuple[int, Element]], capacity: int, tallies: list[_Tally]) -> None:
+    cache: OrderedDict[tuple[int, Element], None] = OrderedDict()
+    used = 0
+    for access in stream:
+        if access in cache:
+            cache.move_to_end(access)
+            continue
+        number, element = access
+        tallies[number].fetch(element)
+        used += tallies[number].weight
+        cache[access] = None
+        while used > capacity:
+            (victim, _), _ = cache.popitem(last=False)
+            used -= tallies[victim].weight
+            tallies[victim].stores += tallies[victim].is_output
+    for number, _ in cache:
+        tallies[number].stores += tallies[number].is_output
+
+
+def _belady(stream: list[tuple[int, Element]], capacity: int, tallies: list[_Tally]) -> None:
+    later: list[int] = [0] * len(stream)
+    upcoming: dict[tuple[int, Element], int] = {}
+    for i in range(len(stream) - 1, -1, -1):
+        later[i] = upcoming.get(stream[i], len(stream))
+        upcoming[stream[i]] = i
+    next_use: dict[tuple[int, Element], int] = {}  # what the cache holds
+    furthest: list[tuple[int, bool, tuple[int, Element]]] = []  # heap with stale entries
+    used = 0
+    for i, access in enumerate(stream):
+        number, element = access
+        if access not in next_use:
+            tallies[number].fetch(element)
+            used += tallies[number].weight
+        next_use[access] = later[i]
+        heapq.heappush(furthest, (-later[i], tallies[number].is_output, access))
+        while used > capacity:
+            used -= _evict(furthest, next_use, tallies, keep=access)
+    for number, _ in next_use:
+        tallies[number].stores += tallies[number].is_output
+
+
+def _evict(
+    furthest: list[tuple[int, bool, tuple[int, Element]]],
+    next_use: dict[tuple[int, Element], int],
+    tallies: list[_Tally],
+    *,
+    keep: tuple[int, Element],
+) -> int:
+    """Drop the element that is used last; returns its words. The current access stays."""
+    aside = []
+    while True:
+        entry = heapq.heappop(furthest)
+        distance, _, victim = entry
+        if next_use.get(victim) != -distance:
+            continue  # stale: used again since, or gone
+        if victim != keep:
+            break
+        aside.append(entry)
+    for entry in aside:
+        heapq.heappush(furthest, entry)
+    del next_use[victim]
+    tally = tallies[victim[0]]
+    tally.stores += tally.is_output
+    return tally.weight
