@@ -262,6 +262,10 @@ def _arguments(fields: Fields, builder: str) -> dict[str, object]:
     for key, parameter in parameters.items():
         if parameter.default is inspect.Parameter.empty:
             fields.get(key)
+    for key, value in fields.values.items():
+        parts = value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else ()
+        if any(isinstance(part, Mapping | list) for part in parts):
+            raise InputError(f"{fields.at(key)} is nested; numbers, texts and lists of them are needed")
     return dict(fields.values)
 
 
