@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 from math import factorial
 
 from optmap.problem.dataflow import Residence, Resident, Reuse, residents_at
@@ -155,10 +156,8 @@ def _bands(structure: Structure, signature: tuple[Reuse, ...]) -> tuple[tuple[st
     """A product of bands inside the class, outermost first."""
     everything = frozenset(structure.dims)
     prefixes = sorted({flow.inside for flow in signature} - {everything}, key=len)
-    groups: list[frozenset[str]] = []
-    if not prefixes or prefixes[0]:
-        groups.append(prefixes[0] if prefixes else everything)
-    for prefix, following in zip(prefixes, [*prefixes[1:], everything], strict=True):
+    groups = [prefixes[0] if prefixes else everything]
+    for prefix, following in pairwise([*prefixes, everything]):
         group = following - prefix
         first = group
         for access, flow in zip(structure.accesses, signature, strict=True):
