@@ -1,1 +1,24 @@
-"""The command line."""
+"""The command line: `optmap`, one command per verb of the top-level API."""
+
+from __future__ import annotations
+
+import sys
+
+
+def main() -> int:
+    """Run the command line on `sys.argv`.
+
+    Returns:
+        0 for an answer; 2 for bad input; 3 for an infeasible problem; 4 for a limit that was
+        reached (the incumbent is still printed); 5 for a failed check; 130 if interrupted.
+    """
+    from optmap.cli.app import app
+
+    try:
+        app(prog_name="optmap")
+    except SystemExit as stop:
+        if isinstance(stop.code, str):
+            sys.stderr.write(stop.code + "\n")
+            return 1
+        return stop.code or 0
+    return 0

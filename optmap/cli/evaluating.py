@@ -1,0 +1,69 @@
+"""`evaluate`: the exact cost of a mapping in a file, counted again."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from optmap.cli.console import Progress, complain, guarded, say
+from optmap.cli.options import JsonOption
+from optmap.errors import CheckError, LimitError
+
+EVALUATE_HELP = """Count a mapping's exact cost and check a file's claims.
+
+The file is one that solve wrote with -o, edited or not; schema, workload, machine and mapping are
+enough. With --simulate the loop nest is executed literally: once with exactly one tile of every
+tensor held, once with least recently used and once with optimal replacement of single words.
+
+\b
+Examples:
+  optmap solve resnet18/R9 --machine i7-9700k -o r9.json
+  optmap evaluate r9.json
+  optmap evaluate small.json --simulate --json
+
+Exit codes: 0 counted, 2 bad input, 4 too large to simulate, 5 a claim is wrong or a tile does not fit.
+"""
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command of this module."""
+    app.command("evaluate", help=EVALUATE_HELP)(guarded(evaluate))
+
+
+def evaluate(
+    solution: Annotated[Path, typer.Argument(metavar="SOLUTION.json", help="A solution file.", show_default=False)],
+    simulate: Annotated[bool, typer.Option("--simulate", help="Execute the loop nest as well.")] = False,
+    limit: Annotated[int, typer.Option("--limit", min=1, help="Largest number of simulated accesses.")] = 5_000_000,
+    as_json: JsonOption = False,
+) -> int:
+    """Print what the mapping of a solution file really costs."""
+    from optmap.report.evaluation import (
+        disagreements,
+        evaluate_solution,
+        evaluation_document,
+        evaluation_table,
+        run_simulations,
+    )
+    from optmap.report.jsonio import to_json
+    from optmap.report.solution import read_solution
+
+    read = read_solution(solution)
+    too_large: LimitError | None = None
+    with Progress("evaluating"):
+        evaluation = evaluate_solution(read)
+        if simulate:
+            try:
+                evaluation = replace(evaluation, simulations=run_simulations(read, limit))
+            except LimitError as error:
+                too_large = error
+    say(to_json(evaluation_document(evaluation)) if as_json else evaluation_table(evaluation))
+    wrong = disagreements(evaluation)
+    if wrong:
+        raise CheckError(f"{solution}: " + "\n  ".join(wrong))
+    if too_large is not None:
+        complain(str(too_large))
+        return too_large.exit_code
+    return 0

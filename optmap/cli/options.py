@@ -1,0 +1,55 @@
+"""Options that several commands share, each declared once."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from optmap.problem import CapacityRule, Semantics
+
+
+class ProgramFormat(StrEnum):
+    """Text forms of a program, named here so that `--help` loads nothing heavy."""
+
+    LP = "lp"
+    MPS = "mps"
+    NL = "nl"
+    TEXT = "text"
+    LATEX = "latex"
+
+
+WorkloadArgument = Annotated[
+    str,
+    typer.Argument(
+        metavar="WORKLOAD",
+        help="A library name (resnet18/R9), a YAML file, or a statement such as 'C[i,j] += A[i,k]*B[k,j]'.",
+        show_default=False,
+    ),
+]
+ExtentsOption = Annotated[
+    str | None,
+    typer.Option("--extents", metavar="i=..,j=..", help="Extents of the dims of a statement.", show_default=False),
+]
+SemanticsOption = Annotated[
+    Semantics | None,
+    typer.Option("--semantics", help="Whether the first touch of an output element is a load.", show_default=False),
+]
+MachineOption = Annotated[
+    str | None,
+    typer.Option("--machine", metavar="M", help="A library machine or a YAML file.", show_default=False),
+]
+MemoryOption = Annotated[
+    str | None,
+    typer.Option(
+        "--memory",
+        metavar="SIZE",
+        help="A two-level machine instead: 8192w, 512B, 32KiB or 12MiB of fast memory.",
+        show_default=False,
+    ),
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of text.")]
+CapacityOption = Annotated[
+    CapacityRule, typer.Option("--capacity", help="What must fit: one tile, or enough for an LRU cache.")
+]

@@ -1,0 +1,132 @@
+"""`solve`: workload and machine in, mapping with its certified cost out."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from optmap.cli.console import Progress, complain, guarded, say
+from optmap.cli.inputs import resolve_machine, resolve_workload
+from optmap.cli.options import (
+    CapacityOption,
+    ExtentsOption,
+    JsonOption,
+    MachineOption,
+    MemoryOption,
+    SemanticsOption,
+    WorkloadArgument,
+)
+from optmap.errors import InputError
+from optmap.problem import CapacityRule
+
+if TYPE_CHECKING:
+    from optmap.search.result import SolveResult
+
+INFEASIBLE = 3
+LIMIT_REACHED = 4
+
+SOLVE_HELP = """Find the best integer mapping and the gap to its bound.
+
+The bound is the optimum over real tile sizes, proved where the answer says so. The answer names
+tile, loop order and spatial split of every level, the traffic across every boundary, the level
+that decides, and how far the integer cost is above the bound.
+
+\b
+Examples:
+  optmap solve resnet18/R9 --machine i7-9700k
+  optmap solve yolo9000/Y4 --memory 64KiB --tiles divisors -o y4.json
+  optmap solve 'C[i,j] += A[i,k]*B[k,j]' --extents i=2000,j=1500,k=1500 --memory 1024w
+  optmap solve resnet18/R9 --machine balanced --json
+
+Exit codes: 0 solved, 2 bad input, 3 infeasible, 4 limit reached (incumbent printed).
+"""
+
+
+class Tiles(StrEnum):
+    """Which tile sizes are allowed."""
+
+    ANY = "any"
+    DIVISORS = "divisors"
+
+
+class Integers(StrEnum):
+    """How real tiles become whole numbers."""
+
+    EXACT = "exact"
+    FLOOR = "floor"
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command of this module."""
+    app.command("solve", help=SOLVE_HELP)(guarded(solve))
+
+
+def solve(
+    *,
+    workload: WorkloadArgument,
+    machine: MachineOption = None,
+    memory: MemoryOption = None,
+    method: Annotated[str, typer.Option("--method", help="See: optmap list methods.")] = "mopt",
+    objective: Annotated[str, typer.Option("--objective", help="What to minimise.")] = "bottleneck",
+    tiles: Annotated[Tiles, typer.Option("--tiles", help="Any tile size, or divisors only.")] = Tiles.ANY,
+    capacity: CapacityOption = CapacityRule.TILE,
+    integers: Annotated[
+        Integers, typer.Option("--integers", help="Exact integer search, or rounding down as MOpt does.")
+    ] = Integers.EXACT,
+    cores: Annotated[int, typer.Option("--cores", min=1, help="Cores to split the work over.")] = 1,
+    innermost: Annotated[
+        str | None,
+        typer.Option("--innermost", metavar="LEVEL", help="Leave out the levels inside this one.", show_default=False),
+    ] = None,
+    semantics: SemanticsOption = None,
+    extents: ExtentsOption = None,
+    time_limit: Annotated[float, typer.Option("--time-limit", metavar="SECONDS", help="Stop after this time.")] = 60.0,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of the search; same seed, same answer.")] = 0,
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write the JSON document.", show_default=False)
+    ] = None,
+    as_json: JsonOption = False,
+) -> int:
+    """Solve a workload on a machine and print the answer."""
+    problem = resolve_workload(workload, extents, semantics)
+    target = resolve_machine(machine, memory)
+    if not time_limit > 0:
+        raise InputError(f"--time-limit is {time_limit}; give a positive number of seconds")
+    from optmap import api
+    from optmap.report.jsonio import to_json
+    from optmap.report.solution import solution_document, write_solution
+    from optmap.report.tables import solve_table
+
+    with Progress("solving") as progress:
+        result = api.solve(
+            problem,
+            machine=target,
+            method=method,
+            objective=objective,
+            tiles=tiles.value,
+            capacity=capacity.value,
+            integers=integers.value,
+            cores=cores,
+            innermost=innermost,
+            time_limit=time_limit,
+            seed=seed,
+            progress=progress,
+        )
+    if output is not None:
+        write_solution(result, output)
+    say(to_json(solution_document(result)) if as_json else solve_table(result))
+    return _exit_code(result)
+
+
+def _exit_code(result: SolveResult) -> int:
+    from optmap.solvers.status import Stop
+
+    if result.stop is Stop.INFEASIBLE:
+        return INFEASIBLE
+    if result.stop in (Stop.TIME_LIMIT, Stop.ITERATION_LIMIT):
+        complain("a limit was reached; the answer is the best one found so far")
+        return LIMIT_REACHED
+    return 0

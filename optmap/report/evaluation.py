@@ -1,0 +1,266 @@
+"""Recounting a solution from its mapping alone, and what its document got wrong."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import isclose
+
+from optmap.evaluate.cost import evaluate_cost
+from optmap.evaluate.nest import exact_traffic
+from optmap.evaluate.results import BoundaryTraffic, CostReport, boundary_cycles
+from optmap.evaluate.simulate import Moved, simulate, walk_nest
+from optmap.problem import Machine
+from optmap.report.documents import machine_document, mapping_document, workload_document
+from optmap.report.solution import Amount, Solution
+from optmap.report.tables import (
+    boundary_table,
+    grid,
+    level_table,
+    machine_line,
+    mapping_table,
+    number,
+    pairs,
+    workload_lines,
+)
+
+SCHEMA = "optmap.evaluation/1"
+TOLERANCE = 1e-9
+"""Relative difference at which a claimed float still agrees with the recount."""
+WALK = "tile"
+"""Name of the policy that keeps exactly one tile of every tensor: the literal walk of the nest."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LevelLine:
+    """One row of the table of levels."""
+
+    level: str
+    occupancy_words: int
+    capacity_words: int
+    traffic_words: int
+    bandwidth: float
+    """Words per cycle."""
+    cycles: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Simulated:
+    """What one replacement policy moved, per boundary and tensor."""
+
+    policy: str
+    """`tile`, `lru` or `belady`."""
+    moved: tuple[Moved, ...]
+
+    @property
+    def words(self) -> int:
+        """Loads and stores over all boundaries and tensors."""
+        return sum(entry.loads_words + entry.stores_words for entry in self.moved)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evaluation:
+    """A mapping, counted again."""
+
+    solution: Solution
+    report: CostReport
+    """Per-level form."""
+    boundaries: tuple[BoundaryTraffic, ...]
+    """Exact traffic of the concatenated nest."""
+    exact: Amount
+    simulations: tuple[Simulated, ...] = ()
+
+    @property
+    def cost(self) -> Amount:
+        """The per-level objective, recounted."""
+        return Amount(value=self.report.value, unit=self.exact.unit)
+
+    @property
+    def levels(self) -> tuple[LevelLine, ...]:
+        """Levels with their bandwidths, inner first."""
+        return tuple(
+            LevelLine(
+                level=cost.level,
+                occupancy_words=cost.occupancy_words,
+                capacity_words=cost.capacity_words,
+                traffic_words=cost.traffic_words,
+                bandwidth=level.bandwidth,
+                cycles=cost.cycles,
+            )
+            for cost, level in zip(self.report.levels, self.solution.machine.levels, strict=True)
+        )
+
+
+def cost_unit(machine: Machine) -> str:
+    """`words` on a two-level machine that moves one word per cycle, else `cycles`."""
+    return "words" if len(machine.levels) == 1 and machine.levels[0].bandwidth == 1 else "cycles"
+
+
+def evaluate_solution(solution: Solution) -> Evaluation:
+    """Count cost and traffic of a solution's mapping again, in exact integers.
+
+    Raises:
+        InputError: if the mapping cannot be counted.
+    """
+    workload, machine, mapping = solution.workload, solution.machine, solution.mapping
+    boundaries = exact_traffic(workload, machine, mapping)
+    return Evaluation(
+        solution=solution,
+        report=evaluate_cost(workload, machine, mapping, solution.capacity_rule),
+        boundaries=boundaries,
+        exact=Amount(value=float(max(boundary_cycles(machine, boundaries))), unit=cost_unit(machine)),
+    )
+
+
+def run_simulations(solution: Solution, limit: int) -> tuple[Simulated, ...]:
+    """Walk the nest literally, and run its accesses through LRU and optimal replacement.
+
+    Args:
+        solution: whose mapping is run.
+        limit: largest number of accesses.
+
+    Raises:
+        LimitError: if the nest is larger than the limit.
+    """
+    workload, machine, mapping = solution.workload, solution.machine, solution.mapping
+    return (
+        Simulated(policy=WALK, moved=walk_nest(workload, machine, mapping, limit=limit)),
+        Simulated(policy="lru", moved=simulate(workload, machine, mapping, policy="lru", limit=limit)),
+        Simulated(policy="belady", moved=simulate(workload, machine, mapping, policy="belady", limit=limit)),
+    )
+
+
+def disagreements(evaluation: Evaluation) -> list[str]:
+    """Everything that makes the document untrue: working sets too large, claims that differ.
+
+    Returns:
+        One sentence each; empty if the document holds.
+    """
+    solution = evaluation.solution
+    found = [
+        f"{level.level} is short by {level.occupancy_words - level.capacity_words:,} words: its tile needs "
+        f"{level.occupancy_words:,} of {level.capacity_words:,}"
+        for level in evaluation.report.levels
+        if not level.fits
+    ]
+    for name, claimed, counted in (
+        ("cost", solution.cost, evaluation.cost),
+        ("exact", solution.exact, evaluation.exact),
+    ):
+        if claimed and (claimed.unit != counted.unit or not isclose(claimed.value, counted.value, rel_tol=TOLERANCE)):
+            found.append(
+                f"{name} says {number(claimed.value)} {claimed.unit}, counted {number(counted.value)} {counted.unit}"
+            )
+    return found + _boundary_disagreements(evaluation) + _walk_disagreements(evaluation)
+
+
+def _boundary_disagreements(evaluation: Evaluation) -> list[str]:
+    claims = evaluation.solution.boundaries
+    if claims is None:
+        return []
+    if len(claims) != len(evaluation.boundaries):
+        return [f"boundaries has {len(claims)} rows, counted {len(evaluation.boundaries)}"]
+    return [
+        f"boundaries says {claim.loads_words:,} loads and {claim.stores_words:,} stores of {claim.tensor} between "
+        f"{' and '.join(claim.between)}, counted {row.loads_words:,} loads and {row.stores_words:,} stores of "
+        f"{row.tensor} between {' and '.join(row.between)}"
+        for claim, row in zip(claims, evaluation.boundaries, strict=True)
+        if (claim.between, claim.tensor, claim.loads_words, claim.stores_words)
+        != (row.between, row.tensor, row.loads_words, row.stores_words)
+    ]
+
+
+def _walk_disagreements(evaluation: Evaluation) -> list[str]:
+    counted = sum(row.loads_words + row.stores_words for row in evaluation.boundaries)
+    return [
+        f"the literal walk moves {simulated.words:,} words, the closed form counts {counted:,}"
+        for simulated in evaluation.simulations
+        if simulated.policy == WALK and simulated.words != counted
+    ]
+
+
+def evaluation_document(evaluation: Evaluation) -> dict[str, object]:
+    """The JSON document of `evaluate`; the keys it shares with `solve` mean the same."""
+    solution = evaluation.solution
+    document: dict[str, object] = {
+        "schema": SCHEMA,
+        "workload": workload_document(solution.workload),
+        "machine": machine_document(solution.machine),
+        "capacity_rule": solution.capacity_rule.value,
+        "mapping": mapping_document(solution.mapping),
+        "boundaries": [_moved(row) for row in evaluation.boundaries],
+        "levels": [
+            {
+                "level": level.level,
+                "occupancy_words": level.occupancy_words,
+                "capacity_words": level.capacity_words,
+                "traffic_words": level.traffic_words,
+                "bandwidth_words_per_cycle": level.bandwidth,
+                "cycles": level.cycles,
+            }
+            for level in evaluation.levels
+        ],
+        "bottleneck": evaluation.report.bottleneck,
+        "cost": {"value": evaluation.cost.value, "unit": evaluation.cost.unit},
+        "exact": {"value": evaluation.exact.value, "unit": evaluation.exact.unit},
+        "disagreements": disagreements(evaluation),
+    }
+    if evaluation.simulations:
+        document["simulation"] = [
+            {"policy": simulated.policy, **_moved(row)}
+            for simulated in evaluation.simulations
+            for row in simulated.moved
+        ]
+    return document
+
+
+def _moved(row: BoundaryTraffic | Moved) -> dict[str, object]:
+    return {
+        "between": list(row.between),
+        "tensor": row.tensor,
+        "loads_words": row.loads_words,
+        "stores_words": row.stores_words,
+    }
+
+
+def evaluation_table(evaluation: Evaluation) -> str:
+    """The recount for people."""
+    solution = evaluation.solution
+    parts = [
+        pairs(
+            [
+                *workload_lines(solution.workload),
+                ("machine", machine_line(solution.machine)),
+                ("capacity", solution.capacity_rule.value),
+            ]
+        ),
+        mapping_table(solution.workload, solution.machine, solution.mapping),
+        boundary_table(evaluation.boundaries),
+        level_table(evaluation.levels, evaluation.report.bottleneck),
+        pairs(
+            [
+                ("cost", f"{number(evaluation.cost.value)} {evaluation.cost.unit} (per-level form)"),
+                (
+                    "exact",
+                    f"{number(evaluation.exact.value)} {evaluation.exact.unit} (whole nest, one-trip loops skipped)",
+                ),
+            ]
+        ),
+    ]
+    if evaluation.simulations:
+        parts.append(_simulation_table(evaluation))
+    return "\n\n".join(parts)
+
+
+def _simulation_table(evaluation: Evaluation) -> str:
+    header = ["between", "tensor"]
+    for simulated in evaluation.simulations:
+        header += [f"{simulated.policy} loads", f"{simulated.policy} stores"]
+    rows = []
+    for entries in zip(*(simulated.moved for simulated in evaluation.simulations), strict=True):
+        row = [" - ".join(entries[0].between), entries[0].tensor]
+        for entry in entries:
+            row += [f"{entry.loads_words:,}", f"{entry.stores_words:,}"]
+        rows.append(row)
+    return "Simulated, in words: one tile held; LRU cache; optimal replacement\n" + grid(
+        header, "<<" + ">" * (len(header) - 2), rows
+    )

@@ -1,0 +1,228 @@
+"""The JSON document of `solve` (schema `optmap.solution/1`) and its strict reader."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from optmap.errors import InputError
+from optmap.problem import CapacityRule, Machine, Mapping, Workload
+from optmap.problem.yaml_io import Fields
+from optmap.report.documents import (
+    machine_document,
+    mapping_document,
+    read_machine,
+    read_mapping,
+    read_workload,
+    texts,
+    workload_document,
+)
+from optmap.report.jsonio import read_json, to_json, write_text
+
+if TYPE_CHECKING:
+    from optmap.search.result import SolveResult
+
+SCHEMA = "optmap.solution/1"
+REQUIRED = ("schema", "workload", "machine", "mapping")
+OPTIONAL = (
+    "method",
+    "objective",
+    "tiles",
+    "capacity_rule",
+    "status",
+    "boundaries",
+    "levels",
+    "bottleneck",
+    "cost",
+    "exact",
+    "relaxation",
+    "integer_bound",
+    "integer_gap",
+    "seconds",
+    "seed",
+    "versions",
+    "notes",
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Amount:
+    """A claimed value with its unit."""
+
+    value: float
+    unit: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BoundaryClaim:
+    """The traffic that a document claims for one tensor across one boundary."""
+
+    between: tuple[str, str]
+    """(inner, outer) memory names."""
+    tensor: str
+    loads_words: int
+    stores_words: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Solution:
+    """What a solution document says: the mapping, and the claims made about it."""
+
+    source: str
+    """File it was read from."""
+    workload: Workload
+    machine: Machine
+    mapping: Mapping
+    capacity_rule: CapacityRule
+    cost: Amount | None
+    """Claimed per-level objective; None in a document written by hand."""
+    exact: Amount | None
+    """Claimed traffic of the concatenated nest; None in a document written by hand."""
+    boundaries: tuple[BoundaryClaim, ...] | None
+    """Claimed traffic per boundary and tensor; None in a document written by hand."""
+    document: dict[str, object]
+    """The whole document as read."""
+
+
+def finite(value: float | None) -> float | None:
+    """The number, or None where JSON has no number for it (infinite, not a number, absent)."""
+    return value if value is not None and math.isfinite(value) else None
+
+
+def solution_document(result: SolveResult) -> dict[str, object]:
+    """The JSON document of a solved workload.
+
+    Mapping levels are inner first, permutations outermost first; words are the workload's words
+    (the greatest common divisor of its element sizes).
+    """
+    return {
+        "schema": SCHEMA,
+        "workload": workload_document(result.workload),
+        "machine": machine_document(result.machine),
+        "method": result.method,
+        "objective": result.objective,
+        "tiles": result.tiles,
+        "capacity_rule": str(result.capacity_rule),
+        "status": {"stop": result.stop.value, "point": result.point.value},
+        "mapping": mapping_document(result.mapping),
+        "boundaries": _boundaries(result),
+        "levels": _levels(result),
+        "bottleneck": result.bottleneck,
+        "cost": {"value": finite(result.cost), "unit": result.cost_unit},
+        "exact": {"value": finite(result.exact), "unit": result.exact_unit},
+        "relaxation": _relaxation(result),
+        "integer_bound": {"value": finite(result.integer_bound), "unit": result.cost_unit},
+        "integer_gap": finite(result.integer_gap),
+        "seconds": result.seconds,
+        "seed": result.seed,
+        "versions": dict(result.versions),
+        "notes": list(result.notes),
+    }
+
+
+def _boundaries(result: SolveResult) -> list[dict[str, object]]:
+    return [
+        {
+            "between": list(boundary.between),
+            "tensor": boundary.tensor,
+            "loads_words": boundary.loads_words,
+            "stores_words": boundary.stores_words,
+        }
+        for boundary in result.boundaries
+    ]
+
+
+def _levels(result: SolveResult) -> list[dict[str, object]]:
+    return [
+        {
+            "level": level.level,
+            "occupancy_words": level.occupancy_words,
+            "capacity_words": level.capacity_words,
+            "traffic_words": level.traffic_words,
+            "bandwidth_words_per_cycle": level.bandwidth,
+            "cycles": level.cycles,
+        }
+        for level in result.levels
+    ]
+
+
+def _relaxation(result: SolveResult) -> dict[str, object]:
+    relaxation = result.relaxation
+    return {
+        "value": finite(relaxation.value),
+        "unit": result.cost_unit,
+        "proved": relaxation.proved,
+        "formulation": relaxation.formulation,
+        "tolerance": relaxation.tolerance,
+        "method": relaxation.method,
+        "classes": [list(permutation) for permutation in relaxation.classes],
+        "tiles": [dict(tile) for tile in relaxation.tiles],
+        "cross_check": finite(relaxation.cross_check),
+    }
+
+
+def write_solution(result: SolveResult, path: Path) -> None:
+    """Write the document of a result to a file.
+
+    Raises:
+        InputError: if the file cannot be written.
+    """
+    write_text(path, to_json(solution_document(result)) + "\n")
+
+
+def read_solution(path: str | Path) -> Solution:
+    """Read and validate a solution document.
+
+    Only `schema`, `workload`, `machine` and `mapping` are needed, so that a mapping written by
+    hand can be evaluated too; what else is there must have the right form.
+
+    Raises:
+        InputError: naming file and field of the first thing that is wrong.
+    """
+    fields = read_json(Path(path))
+    fields.allow(*REQUIRED, *OPTIONAL)
+    fields.choice("schema", (SCHEMA,), "")
+    workload = read_workload(fields.fields("workload"))
+    machine = read_machine(fields.fields("machine"))
+    rules = [rule.value for rule in CapacityRule]
+    return Solution(
+        source=fields.where,
+        workload=workload,
+        machine=machine,
+        mapping=read_mapping(fields.fields("mapping"), workload, machine),
+        capacity_rule=CapacityRule(fields.choice("capacity_rule", rules, CapacityRule.TILE.value)),
+        cost=_amount(fields, "cost"),
+        exact=_amount(fields, "exact"),
+        boundaries=_claims(fields),
+        document=dict(fields.values),
+    )
+
+
+def _amount(fields: Fields, key: str) -> Amount | None:
+    if not fields.has(key):
+        return None
+    inside = fields.fields(key)
+    inside.allow("value", "unit")
+    return Amount(value=inside.number("value"), unit=inside.text("unit"))
+
+
+def _claims(fields: Fields) -> tuple[BoundaryClaim, ...] | None:
+    if not fields.has("boundaries"):
+        return None
+    claims = []
+    for item in fields.items("boundaries"):
+        item.allow("between", "tensor", "loads_words", "stores_words")
+        between = texts(item, "between")
+        if len(between) != 2:
+            raise InputError(f"{item.at('between')} is {list(between)}; two memory names, inner and outer, are needed")
+        claims.append(
+            BoundaryClaim(
+                between=(between[0], between[1]),
+                tensor=item.text("tensor"),
+                loads_words=item.integer("loads_words", least=0),
+                stores_words=item.integer("stores_words", least=0),
+            )
+        )
+    return tuple(claims)

@@ -1,0 +1,287 @@
+"""Answers as aligned plain text, the same on a terminal and in a pipe."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from collections.abc import Mapping as MappingABC
+from typing import TYPE_CHECKING, Any, Protocol
+
+from optmap.problem import CapacityRule, Machine, Mapping, Workload
+
+if TYPE_CHECKING:
+    from optmap.search.result import SolveResult
+
+RIGHT = ">"
+LEFT = "<"
+
+
+class BoundaryRow(Protocol):
+    """What the table of boundaries shows of a row."""
+
+    @property
+    def between(self) -> tuple[str, str]:
+        """(inner, outer) memory names."""
+
+    @property
+    def tensor(self) -> str:
+        """Name of the tensor."""
+
+    @property
+    def loads_words(self) -> int:
+        """Words moved inwards."""
+
+    @property
+    def stores_words(self) -> int:
+        """Words moved outwards."""
+
+
+class LevelRow(Protocol):
+    """What the table of levels shows of a row."""
+
+    @property
+    def level(self) -> str:
+        """Name of the level."""
+
+    @property
+    def occupancy_words(self) -> int:
+        """Words of the working set."""
+
+    @property
+    def capacity_words(self) -> int:
+        """Words the level holds."""
+
+    @property
+    def traffic_words(self) -> int:
+        """Words across the boundary to the next outer memory."""
+
+    @property
+    def bandwidth(self) -> float:
+        """Words per cycle."""
+
+    @property
+    def cycles(self) -> float:
+        """Traffic over bandwidth."""
+
+
+def number(value: float) -> str:
+    """A number with thousands separators; whole numbers without decimals."""
+    if isinstance(value, int) or (abs(value) < 2**63 and value == int(value)):
+        return f"{int(value):,}"
+    if abs(value) >= 1000:
+        return f"{value:,.1f}"
+    return f"{value:.4g}"
+
+
+def percent(part: float, whole: float) -> str:
+    """A share in percent with one decimal."""
+    return f"{100 * part / whole:.1f} %"
+
+
+def grid(header: Sequence[str], align: str, rows: Iterable[Sequence[str]]) -> str:
+    """Aligned columns, two spaces apart, with a rule under the header.
+
+    Args:
+        header: column titles.
+        align: one `<` or `>` per column.
+        rows: cells as text, as many as there are columns.
+    """
+    cells = [tuple(header), *(tuple(row) for row in rows)]
+    widths = [max(len(row[column]) for row in cells) for column in range(len(header))]
+    lines = [
+        "  ".join(
+            cell.ljust(width) if side == LEFT else cell.rjust(width)
+            for cell, width, side in zip(row, widths, align, strict=True)
+        ).rstrip()
+        for row in cells
+    ]
+    lines.insert(1, "  ".join("-" * width for width in widths))
+    return "\n".join(lines)
+
+
+def pairs(rows: Iterable[tuple[str, str]]) -> str:
+    """A block of labelled lines with the values in one column."""
+    rows = list(rows)
+    width = max(len(label) for label, _ in rows)
+    return "\n".join(f"{label.ljust(width)}  {value}".rstrip() for label, value in rows)
+
+
+def sizes(values: dict[str, int]) -> str:
+    """`n=1 k=128 …` in the order of the mapping."""
+    return " ".join(f"{dim}={size}" for dim, size in values.items())
+
+
+def workload_lines(workload: Workload) -> list[tuple[str, str]]:
+    """Name, statement, extents and semantics, ready for `pairs`."""
+    rows = [("statement", workload.expression), ("extents", sizes(workload.extents))]
+    if workload.name:
+        rows.insert(0, ("workload", workload.name))
+    return rows
+
+
+def machine_line(machine: Machine) -> str:
+    """Name, memories inner to outer and cores of a machine, on one line."""
+    names = [level.name for level in machine.levels] + [machine.memory]
+    cores = f"{machine.cores} core{'s' if machine.cores > 1 else ''}"
+    return f"{machine.name} ({' < '.join(names)}; {cores})"
+
+
+def workload_table(workload: Workload) -> str:
+    """Everything about a workload: statement, extents, tensors and operations."""
+    rows = [
+        *workload_lines(workload),
+        ("semantics", workload.semantics.value),
+        ("reductions", " ".join(workload.reduction_dims) or "none"),
+        ("operations", f"{workload.operations:,} multiply-accumulates"),
+    ]
+    if workload.count > 1:
+        rows.append(("count", f"{workload.count:,} times in its network"))
+    tensors = [
+        (
+            str(tensor),
+            "output" if index == 0 else "input",
+            f"{tensor.bytes:,}",
+            f"{tensor.footprint(workload.extents):,}",
+            f"{tensor.footprint(workload.extents) * workload.weight(tensor):,}",
+        )
+        for index, tensor in enumerate(workload.tensors)
+    ]
+    header = ("tensor", "role", "bytes", "elements", "words")
+    return pairs(rows) + "\n\n" + grid(header, "<<>>>", tensors)
+
+
+def machine_table(machine: Machine) -> str:
+    """Everything about a machine, inner level first."""
+    rows = []
+    for level in machine.levels:
+        kernel = level.microkernel
+        rows.append(
+            (
+                level.name,
+                f"{level.capacity.amount:,} {level.capacity.unit}",
+                f"{level.bandwidth:g}",
+                level.kind.value,
+                "shared" if level.shared else "private",
+                str(level.fanout),
+                "yes" if level.inclusive else "no",
+                "-" if level.energy_pj is None else f"{level.energy_pj:g}",
+                "-" if kernel is None else f"{kernel.vector} x {kernel.broadcast}",
+            )
+        )
+    header = ("level", "capacity", "words/cycle", "kind", "sharing", "fanout", "inclusive", "pJ/word", "microkernel")
+    return "machine  " + machine_line(machine) + "\n\n" + grid(header, "<>><<><><", rows)
+
+
+def mapping_table(workload: Workload, machine: Machine, mapping: Mapping) -> str:
+    """Tile and loop order per level, inner level first, with the whole problem as last row."""
+    dims = workload.dims
+    rows = []
+    for level in mapping.levels:
+        split = " ".join(f"{dim}/{ways}" for dim, ways in level.spatial.items() if ways > 1)
+        tile = [f"{level.tile[dim]:,}" for dim in dims]
+        rows.append((level.level, *tile, " ".join(level.permutation), split or "-"))
+    rows.append((machine.memory, *(f"{workload.extents[dim]:,}" for dim in dims), "", ""))
+    header = ("level", *dims, "loops over tiles (outer ... inner)", "spatial")
+    align = LEFT + RIGHT * len(dims) + LEFT * 2
+    return "Mapping: the tile each level holds, inner level first\n" + grid(header, align, rows)
+
+
+def boundary_table(boundaries: Iterable[BoundaryRow]) -> str:
+    """Loads and stores per boundary and tensor, in words."""
+    rows = [
+        (" - ".join(row.between), row.tensor, f"{row.loads_words:,}", f"{row.stores_words:,}") for row in boundaries
+    ]
+    header = ("between", "tensor", "loads (words)", "stores (words)")
+    return "Traffic of the whole nest, exact\n" + grid(header, "<<>>", rows)
+
+
+def level_table(levels: Iterable[LevelRow], bottleneck: str) -> str:
+    """Occupancy, traffic and time per level; the slowest one is marked."""
+    rows = [
+        (
+            level.level,
+            f"{level.occupancy_words:,}",
+            f"{level.capacity_words:,}",
+            percent(level.occupancy_words, level.capacity_words),
+            number(level.traffic_words),
+            f"{level.bandwidth:g}",
+            number(level.cycles),
+            "<- bottleneck" if level.level == bottleneck else "",
+        )
+        for level in levels
+    ]
+    header = ("level", "occupancy", "capacity", "used", "traffic (words)", "words/cycle", "cycles", "")
+    return "Levels, per-level form: traffic to the next outer memory\n" + grid(header, "<>>>>>><", rows)
+
+
+def solve_table(result: SolveResult) -> str:
+    """The whole answer of `solve` for people."""
+    head = pairs(
+        [
+            *workload_lines(result.workload),
+            ("machine", machine_line(result.machine)),
+            (
+                "method",
+                f"{result.method}, objective {result.objective}, tiles {result.tiles}, "
+                f"capacity {CapacityRule(result.capacity_rule).value}",
+            ),
+            ("status", f"{_words(result.stop)}; mapping: {_words(result.point)}"),
+        ]
+    )
+    parts = [
+        head,
+        mapping_table(result.workload, result.machine, result.mapping),
+        boundary_table(result.boundaries),
+        level_table(result.levels, result.bottleneck),
+        pairs(_summary(result)),
+    ]
+    if result.notes:
+        parts.append("\n".join(f"note: {note}" for note in result.notes))
+    return "\n\n".join(parts)
+
+
+def _summary(result: SolveResult) -> list[tuple[str, str]]:
+    relaxation = result.relaxation
+    proof = f"proved, tolerance {relaxation.tolerance:g}" if relaxation.proved else "not proved"
+    return [
+        ("cost", f"{number(result.cost)} {result.cost_unit} (per-level form)"),
+        ("exact", f"{number(result.exact)} {result.exact_unit} (whole nest, one-trip loops skipped)"),
+        (
+            "relaxation",
+            f"{number(relaxation.value)} {result.cost_unit} ({proof}; {relaxation.formulation}, {relaxation.method})",
+        ),
+        ("integer bound", f"{number(result.integer_bound)} {result.cost_unit}"),
+        ("integer gap", f"{100 * result.integer_gap:.3f} % of cost above the relaxation"),
+        ("bottleneck", result.bottleneck),
+        ("time", f"{result.seconds:.3f} s"),
+    ]
+
+
+def classes_table(found: MappingABC[str, Any]) -> str:
+    """The dataflow classes of a workload with their traffic, and why the others are not needed.
+
+    Args:
+        found: what `optmap.symbolic.render.classes_document` returns.
+    """
+    classes = found["classes"]
+    lines = [
+        f"{len(classes)} classes no other dominates, out of {found['equivalence_classes']:,} equivalence classes "
+        f"of {found['permutations']:,} permutations (outermost first; loops in braces in any order)"
+    ]
+    for place, entry in enumerate(classes, 1):
+        lines += ["", f"{place}. {bands_text(entry['bands'])}  {entry['size']:,} permutations"]
+        width = max(len(name) for name in entry["traffic"])
+        lines += [f"   {name.ljust(width)}  {formula}" for name, formula in entry["traffic"].items()]
+    if found["dominated"]:
+        lines += ["", f"{len(found['dominated'])} classes are dominated:", f"  ({found['notation']})"]
+    for entry in found["dominated"]:
+        lines += ["", f"  <{','.join(entry['class'])}> by <{','.join(entry['by'])}>:", f"    {entry['proof']}"]
+    return "\n".join(lines)
+
+
+def bands_text(bands: Sequence[Sequence[str]]) -> str:
+    """`<{k,c,r,s},{n,h},w>`: bands of loops, outermost first."""
+    return "<" + ",".join(band[0] if len(band) == 1 else "{" + ",".join(band) + "}" for band in bands) + ">"
+
+
+def _words(status: str) -> str:
+    return str(status).replace("_", " ")

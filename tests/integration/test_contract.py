@@ -1,0 +1,262 @@
+"""Commands, documents and exit codes that scripts rely on."""
+
+from __future__ import annotations
+
+import copy
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+MATMUL = ("C[i,j] += A[i,k]*B[k,j]", "--extents", "i=40,j=30,k=20")
+COMMANDS = ("list", "show", "derive", "solve", "evaluate", "export", "doctor")
+
+
+@pytest.fixture(scope="module")
+def solved(optmap) -> dict[str, Any]:
+    return optmap("solve", "resnet18/R9", "--machine", "i7-9700k", "--json").document()
+
+
+def test_help_lists_the_commands_and_only_those(optmap) -> None:
+    run = optmap("--help")
+    listed = [line.split()[0] for line in run.out.split("Commands:")[1].splitlines() if line.startswith("  ")]
+    assert set(COMMANDS) <= set(listed)
+    assert not {"bound", "compare", "check", "sweep"} & set(listed)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_help_has_examples_and_json(optmap, command: str) -> None:
+    run = optmap(command, "--help")
+    assert f"  optmap {command}" in run.out
+    assert "--json" in run.out
+    assert "\x1b" not in run.out
+
+
+def test_version(optmap) -> None:
+    assert optmap("--version").out.startswith("optmap 0.")
+
+
+def test_list(optmap) -> None:
+    everything = optmap("list", "--json").document()
+    assert set(everything) == {"schema", "workloads", "machines", "methods"}
+    names = optmap("list", "workloads").out.split()
+    assert names == everything["workloads"]
+    assert {"resnet18/R9", "yolo9000/Y0", "mobilenet/M1d", "quickflow/XX"} <= set(names)
+    assert {"i7-9700k", "i9-10980xe", "balanced"} <= set(optmap("list", "machines").out.split())
+    assert "mopt" in {row["name"] for row in everything["methods"]}
+
+
+def test_show(optmap) -> None:
+    workload = optmap("show", "resnet18/R9", "--json").document()
+    assert workload["expression"] in optmap("show", "resnet18/R9").out
+    assert workload["extents"]["k"] == 256
+    machine = optmap("show", "i7-9700k", "--json").document()
+    assert [level["name"] for level in machine["levels"]] == ["Reg", "L1", "L2", "L3"]
+    assert machine["cores"] == 8
+    assert "12,582,912 bytes" in optmap("show", "i7-9700k").out
+
+
+def test_derive_classes(optmap) -> None:
+    document = optmap("derive", *MATMUL, "--classes", "--json").document()
+    assert document["permutations"] == 6
+    assert len(document["classes"]) == 3
+    for entry in document["classes"]:
+        assert sorted(entry["representative"]) == ["i", "j", "k"]
+        assert set(entry["traffic"]) == {"A", "B", "C"}
+    for entry in document["dominated"]:
+        assert {"class", "by", "proof"} <= set(entry)
+    text = optmap("derive", *MATMUL, "--classes").out
+    assert "3 classes" in text
+
+
+def test_derive_permutation(optmap) -> None:
+    document = optmap("derive", *MATMUL, "--permutation", "i,j,k", "--levels", "2", "--json").document()
+    assert document["permutation"] == ["i", "j", "k"]
+    assert document["text"] == optmap("derive", *MATMUL, "--permutation", "i,j,k", "--levels", "2").out
+    assert document["latex"] == optmap("derive", *MATMUL, "--permutation", "i,j,k", "--levels", "2", "--latex").out
+
+
+def test_solve_document_has_the_fixed_keys(solved: dict[str, Any]) -> None:
+    assert solved["schema"] == "optmap.solution/1"
+    assert {"name", "expression", "extents", "bytes", "semantics"} <= set(solved["workload"])
+    assert set(solved["status"]) == {"stop", "point"}
+    for level in solved["mapping"]["levels"]:
+        assert set(level) == {"level", "tile", "permutation", "spatial"}
+    for boundary in solved["boundaries"]:
+        assert set(boundary) == {"between", "tensor", "loads_words", "stores_words"}
+    keys = {"level", "occupancy_words", "capacity_words", "traffic_words", "bandwidth_words_per_cycle", "cycles"}
+    for level in solved["levels"]:
+        assert set(level) == keys
+        assert level["occupancy_words"] <= level["capacity_words"]
+    assert set(solved["cost"]) == set(solved["exact"]) == {"value", "unit"}
+    assert {"value", "proved", "formulation", "tolerance"} <= set(solved["relaxation"])
+    assert {"integer_gap", "seconds", "seed", "versions", "capacity_rule", "bottleneck", "notes"} <= set(solved)
+    assert [level["level"] for level in solved["mapping"]["levels"]] == ["Reg", "L1", "L2", "L3"]
+
+
+def test_solve_numbers_agree_with_each_other(solved: dict[str, Any]) -> None:
+    slowest = max(solved["levels"], key=lambda level: level["cycles"])
+    assert solved["cost"]["value"] == pytest.approx(slowest["cycles"], rel=1e-12)
+    assert solved["relaxation"]["proved"] is True
+    assert solved["relaxation"]["value"] <= solved["cost"]["value"] * (1 + 1e-9)
+    gap = solved["cost"]["value"] / solved["relaxation"]["value"] - 1
+    assert solved["integer_gap"] == pytest.approx(gap, abs=1e-9)
+    for level in solved["levels"]:
+        assert level["cycles"] == pytest.approx(level["traffic_words"] / level["bandwidth_words_per_cycle"])
+
+
+def test_two_level_machine_costs_words(optmap) -> None:
+    document = optmap("solve", *MATMUL, "--memory", "300w", "--json").document()
+    assert document["cost"]["unit"] == "words"
+    assert document["machine"]["levels"][0]["capacity"] == {"amount": 300, "unit": "words"}
+    assert [row["between"] for row in document["boundaries"]] == [["Fast", "Memory"]] * 3
+
+
+def test_same_seed_same_answer(optmap) -> None:
+    first, second = (
+        optmap("solve", *MATMUL, "--machine", "balanced", "--seed", "3", "--json").document() for _ in range(2)
+    )
+    for document in (first, second):
+        del document["seconds"]
+    assert first == second
+
+
+def test_table_is_plain_and_complete(optmap, solved: dict[str, Any]) -> None:
+    text = optmap("solve", "resnet18/R9", "--machine", "i7-9700k").out
+    assert "\x1b" not in text
+    for word in ("Reg", "L1", "L2", "L3", "<- bottleneck", "relaxation", "integer gap", "loads (words)", "exact"):
+        assert word in text
+    for row in solved["boundaries"]:
+        assert f"{row['loads_words']:,}" in text
+
+
+def test_every_method_in_the_list_solves(optmap) -> None:
+    for row in optmap("list", "methods", "--json").document()["methods"]:
+        document = optmap("solve", "resnet18/R9", "--machine", "balanced", "--method", row["name"], "--json").document()
+        assert document["method"] == row["name"]
+
+
+def test_output_file_is_the_json_document_and_evaluates(optmap, tmp_path: Path) -> None:
+    file = tmp_path / "s.json"
+    printed = optmap("solve", *MATMUL, "--memory", "300w", "--json", "-o", file).document()
+    assert json.loads(file.read_text()) == printed
+    document = optmap("evaluate", file, "--json").document()
+    assert document["cost"] == printed["cost"]
+    assert document["exact"] == printed["exact"]
+    assert document["boundaries"] == printed["boundaries"]
+    assert document["levels"] == printed["levels"]
+    assert "<- bottleneck" in optmap("evaluate", file).out
+
+
+@pytest.mark.parametrize("semantics", ["accumulate", "assign"])
+@pytest.mark.parametrize("machine", ["balanced", "i9-10980xe"])
+def test_evaluate_agrees_with_solve(optmap, tmp_path: Path, machine: str, semantics: str) -> None:
+    file = tmp_path / "s.json"
+    args = ("solve", "resnet18/R9", "--machine", machine, "--semantics", semantics, "--json", "-o", file)
+    printed = optmap(*args).document()
+    document = optmap("evaluate", file, "--json").document()
+    assert document["boundaries"] == printed["boundaries"]
+    assert document["exact"] == printed["exact"]
+
+
+def test_simulate_counts_what_the_closed_form_counts(optmap, tmp_path: Path) -> None:
+    file = tmp_path / "s.json"
+    args = ("C[i,j] += A[i,k]*B[k,j]", "--extents", "i=9,j=7,k=5")
+    optmap("solve", *args, "--memory", "40w", "-o", file)
+    document = optmap("evaluate", file, "--simulate", "--json").document()
+    assert {row["policy"] for row in document["simulation"]} == {"tile", "lru", "belady"}
+    walked = [row for row in document["simulation"] if row["policy"] == "tile"]
+    assert sum(row["loads_words"] + row["stores_words"] for row in walked) == document["exact"]["value"]
+
+
+def edited(document: dict[str, Any], path: str, value: object) -> dict[str, Any]:
+    made = copy.deepcopy(document)
+    place: Any = made
+    *parts, last = path.split(".")
+    for part in parts:
+        place = place[int(part)] if part.isdigit() else place[part]
+    place[last] = value
+    return made
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "code", "words"),
+    [
+        ("cost.value", 1.0, 5, ["cost"]),
+        ("exact.value", 1.0, 5, ["exact"]),
+        ("boundaries.0.loads_words", 1, 5, ["loads"]),
+        ("machine.levels.1.capacity.amount", 8, 5, ["L1", "short"]),
+        ("schema", "optmap.solution/2", 2, ["schema", "optmap.solution/1"]),
+        ("mapping.levels.0.tile", {"n": 1}, 2, ["Reg", "tile"]),
+        ("mapping.levels.0.permutation", ["n"], 2, ["Reg", "permutation"]),
+        ("mapping.levels.1.level", "L7", 2, ["L7"]),
+        ("machine.levels.0.bandwidth_words_per_cycle", 0, 2, ["bandwidth"]),
+        ("machine.levels.0.kind", "drum", 2, ["kind", "drum"]),
+        ("machine.cores", 3, 2, ["cores"]),
+        ("workload.extents.k", 0, 2, ["workload", "k"]),
+        ("workload.expression", "Out[n", 2, ["workload", "^"]),
+        ("workload.semantics", "maybe", 2, ["semantics", "maybe"]),
+        ("capacity_rule", "loose", 2, ["capacity_rule", "loose"]),
+        ("maping", {}, 2, ["maping", "mapping"]),
+    ],
+)
+def test_edited_documents_are_caught(
+    *, optmap, solved: dict[str, Any], tmp_path: Path, path: str, value: object, code: int, words: list[str]
+) -> None:
+    file = tmp_path / "edited.json"
+    file.write_text(json.dumps(edited(solved, path, value)))
+    run = optmap("evaluate", file, code=code)
+    assert "edited.json" in run.err
+    for word in words:
+        assert word in run.err
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{", '{"schema": NaN}', '{"a": 1, "a": 2}', "[" * 100_000, "\udcff"])
+def test_files_that_are_no_documents(optmap, tmp_path: Path, text: str) -> None:
+    file = tmp_path / "broken.json"
+    file.write_bytes(text.encode("utf-8", "surrogateescape"))
+    assert "broken.json" in optmap("evaluate", file, code=2).err
+
+
+def test_hand_written_mapping_is_evaluated(optmap, tmp_path: Path) -> None:
+    file = tmp_path / "mine.json"
+    document = {
+        "schema": "optmap.solution/1",
+        "workload": {
+            "name": "",
+            "expression": "C[i,j] += A[i,k] * B[k,j]",
+            "extents": {"i": 8, "j": 8, "k": 8},
+            "bytes": 4,
+            "semantics": "accumulate",
+        },
+        "machine": {
+            "name": "mine",
+            "memory": "Memory",
+            "levels": [{"name": "Fast", "capacity": {"amount": 64, "unit": "words"}, "bandwidth_words_per_cycle": 1.0}],
+        },
+        "mapping": {
+            "levels": [{"level": "Fast", "tile": {"i": 4, "j": 4, "k": 1}, "permutation": ["i", "j", "k"]}],
+        },
+    }
+    file.write_text(json.dumps(document))
+    # C stays while k runs: 64 loads and stores; A and B are streamed once per tile of C: 8*8*8/4 each.
+    found = optmap("evaluate", file, "--json").document()
+    assert found["exact"] == {"value": 2 * 64 + 2 * 128, "unit": "words"}
+
+
+@pytest.mark.parametrize("form", ["text", "latex", "nl"])
+def test_export(optmap, form: str) -> None:
+    first = optmap("export", *MATMUL, "--memory", "300w", "--format", form).out
+    assert first
+    assert first == optmap("export", *MATMUL, "--memory", "300w", "--format", form).out
+    document = optmap("export", *MATMUL, "--memory", "300w", "--format", form, "--json").document()
+    assert document["content"].rstrip("\n") == first.rstrip("\n")
+
+
+def test_doctor(optmap) -> None:
+    document = optmap("doctor", "--json").document()
+    by_name = {row["solver"]: row for row in document["solvers"]}
+    assert {"ipopt", "highs"} <= set(by_name)
+    assert by_name["ipopt"]["available"] is True
+    assert by_name["ipopt"]["version"] in optmap("doctor").out
