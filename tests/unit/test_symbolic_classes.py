@@ -1,6 +1,8 @@
 """Dataflow classes: counts, sizes, proofs, and what dominance promises, against enumeration."""
 
 import random
+import subprocess
+import sys
 from itertools import permutations
 from math import factorial, prod
 
@@ -257,3 +259,9 @@ def test_under_the_safe_rule_no_loop_order_fits_and_costs_better(work, rng):
 def test_structure_is_the_cache_key():
     assert dataflow_classes(CNN) is dataflow_classes(CNN.with_extents(h=99, w=98))
     assert dataflow_classes(CNN) is not dataflow_classes(STRIDED)
+
+
+def test_the_classes_need_no_sympy():
+    """The search asks for classes for every layer; importing SymPy would cost more than the answer."""
+    code = "import sys, optmap.symbolic.classes; sys.exit('sympy' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
