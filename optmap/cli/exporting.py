@@ -69,9 +69,10 @@ def export(
     problem = resolve_workload(workload, extents, semantics)
     target = resolve_machine(machine, memory)
     orders = [parse_permutation(text, problem) for text in permutation or ()]
-    from optmap.report.jsonio import to_json, write_text
+    from optmap.report.jsonio import check_target, to_json, write_text
     from optmap.report.programs import Format, default_program
 
+    check_target(output)
     with Progress("building the program"):
         program = default_program(problem, target, Format(form.value), orders, capacity)
         content = program.export(form.value)

@@ -91,12 +91,14 @@ def solve(
     as_json: JsonOption = False,
 ) -> int:
     """Solve a workload on a machine and print the answer."""
+    from optmap.report.jsonio import check_target, to_json
+
     problem = resolve_workload(workload, extents, semantics)
     target = resolve_machine(machine, memory)
     if not time_limit > 0:
         raise InputError(f"--time-limit is {time_limit}; give a positive number of seconds")
+    check_target(output)
     from optmap import api
-    from optmap.report.jsonio import to_json
     from optmap.report.solution import solution_document, write_solution
     from optmap.report.tables import solve_table
 

@@ -35,6 +35,17 @@ def read_json(path: Path) -> Fields:
     return Fields.of(value, str(path))
 
 
+def check_target(path: Path | None) -> None:
+    """Refuse a file that cannot be written before any work is done for it; None is fine.
+
+    Raises:
+        InputError: if the folder does not exist or the path is a folder itself.
+    """
+    if path is not None and (path.is_dir() or not path.parent.is_dir()):
+        reason = "it is a folder" if path.is_dir() else f"there is no folder {path.parent}"
+        raise InputError(f"{path}: cannot be written: {reason}; choose another file")
+
+
 def write_text(path: Path, text: str) -> None:
     """Write a text file.
 

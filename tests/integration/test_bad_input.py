@@ -73,7 +73,7 @@ def test_message_names_what_is_wrong(optmap, args: tuple[str, ...], words: list[
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("name: [unclosed\n", ["line"]),
+        ("name: [unclosed\n", ["layer.yaml:2:1", "not valid YAML"]),
         (WORKLOAD + "extent: {i: 8}\n", ["extent", "extents"]),
         (WORKLOAD.replace("i: 8", "i: 0"), ["i", "0"]),
         (WORKLOAD.replace("i: 8", "i: eight"), ["i", "eight"]),
@@ -101,9 +101,9 @@ def test_workload_files(optmap, tmp_path: Path, text: str, words: list[str]) -> 
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        (MACHINE.replace("bandwidth: 4", "bandwidth: .nan"), ["L1", "bandwidth"]),
-        (MACHINE.replace("bandwidth: 4", "bandwidth: .inf"), ["L1", "bandwidth"]),
-        (MACHINE.replace("bandwidth: 4", "bandwidth: -1"), ["L1", "bandwidth"]),
+        (MACHINE.replace("bandwidth: 4", "bandwidth: .nan"), ["box.yaml", "levels[0].bandwidth", "positive"]),
+        (MACHINE.replace("bandwidth: 4", "bandwidth: .inf"), ["box.yaml", "levels[0].bandwidth", "positive"]),
+        (MACHINE.replace("bandwidth: 4", "bandwidth: -1"), ["box.yaml", "levels[0].bandwidth", "positive"]),
         (MACHINE.replace("bandwidth: 4", "bandwith: 4"), ["bandwith", "bandwidth"]),
         (MACHINE.replace("64w", "64"), ["64", "KiB"]),
         (MACHINE.replace("64w", "0w"), ["0"]),

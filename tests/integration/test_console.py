@@ -1,0 +1,107 @@
+"""Exit codes, pipes and progress: what the command line does around an answer."""
+
+from __future__ import annotations
+
+import io
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import typer
+
+from optmap.cli import console
+from optmap.errors import CheckError, InfeasibleError, InputError, LimitError, SolverUnavailableError
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (InputError("bad"), 2),
+        (SolverUnavailableError("missing"), 2),
+        (InfeasibleError("nothing fits"), 3),
+        (LimitError("too long"), 4),
+        (CheckError("untrue"), 5),
+        (KeyboardInterrupt(), 130),
+    ],
+)
+def test_errors_become_exit_codes(capsys: pytest.CaptureFixture[str], error: BaseException, code: int) -> None:
+    def command() -> None:
+        raise error
+
+    with pytest.raises(typer.Exit) as stop:
+        console.guarded(command)()
+    assert stop.value.exit_code == code
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err == f"error: {str(error) or 'interrupted'}\n"
+
+
+def test_a_bug_is_not_disguised_as_bad_input() -> None:
+    def command() -> None:
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        console.guarded(command)()
+
+
+def test_closed_pipe_is_quiet() -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = subprocess.run(
+        [sys.executable, "-m", "optmap", "list", "workloads"],
+        stdout=writer,
+        stderr=subprocess.PIPE,
+        text=True,
+        timeout=60,
+        cwd=ROOT,
+        check=False,
+    )
+    os.close(writer)
+    assert done.returncode == 0
+    assert done.stderr == ""
+
+
+class Terminal(io.StringIO):
+    """A stderr that says it is a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def test_progress_is_drawn_on_a_terminal_and_wiped(monkeypatch: pytest.MonkeyPatch) -> None:
+    screen = Terminal()
+    monkeypatch.setattr(sys, "stderr", screen)
+    monkeypatch.setattr(console, "PATIENCE_S", 0.0)
+    monkeypatch.setattr(console, "REFRESH_S", 0.01)
+    with console.Progress("solving") as progress:
+        progress("branching", 0.25)
+        give_up = time.monotonic() + 30
+        while "branching  25 %" not in screen.getvalue() and time.monotonic() < give_up:
+            time.sleep(0.01)
+    assert "branching  25 %" in screen.getvalue()
+    assert screen.getvalue().endswith("\r\x1b[K")
+
+
+def test_progress_is_silent_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:
+    pipe = io.StringIO()
+    monkeypatch.setattr(sys, "stderr", pipe)
+    monkeypatch.setattr(console, "PATIENCE_S", 0.0)
+    monkeypatch.setattr(console, "REFRESH_S", 0.01)
+    with console.Progress("solving") as progress:
+        progress("branching", 0.25)
+        time.sleep(0.1)
+    assert pipe.getvalue() == ""
+
+
+def test_short_work_draws_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    screen = Terminal()
+    monkeypatch.setattr(sys, "stderr", screen)
+    monkeypatch.setattr(console, "PATIENCE_S", 3600.0)
+    with console.Progress("solving"):
+        pass
+    assert screen.getvalue() == ""

@@ -1,0 +1,58 @@
+"""What the README says can be typed."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def blocks(language: str) -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)```", README, flags=re.DOTALL)
+
+
+def test_two_commands_do_everything_and_ci_runs_the_second() -> None:
+    first, second = (block.strip() for block in blocks("sh")[:2])
+    assert first.startswith("python3 -m venv .venv && .venv/bin/pip install . && .venv/bin/optmap solve ")
+    assert "\n" not in first + second
+    script = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
+    assert second in script.splitlines()
+    assert os.access(ROOT / ".ci" / "run", os.X_OK)
+
+
+def test_examples_run(optmap, tmp_path: Path) -> None:
+    lines = [line for block in blocks("sh") for line in block.splitlines() if line.startswith("optmap ")]
+    assert len(lines) >= 9
+    for line in lines:
+        assert optmap(*shlex.split(line, comments=True)[1:], cwd=tmp_path).out
+
+
+def test_python_example_runs(tmp_path: Path) -> None:
+    (example,) = blocks("python")
+    file = tmp_path / "example.py"
+    file.write_text(example, encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, str(file)],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "above the relaxation by" in done.stdout
+
+
+def test_folders_named_exist() -> None:
+    table = README.split("## Where things are")[1].split("## ")[0]
+    named = re.findall(r"`([a-z_./]+)`", table)
+    assert len(named) >= 12
+    for name in named:
+        assert (ROOT / name).exists(), name
