@@ -1,0 +1,298 @@
+"""A smooth program as arrays and functions: what Ipopt and SLSQP are given."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import inf
+from typing import Any
+
+import numpy as np
+import pyomo.environ as pyo
+from numpy.typing import NDArray
+
+from optmap.errors import InputError
+from optmap.programs.posynomial import GeometricProgram, Posynomial
+from optmap.solvers.forward import ForwardFunction, check_differentiable
+from optmap.solvers.terms import TermFunction, Terms, TermStack
+from optmap.solvers.walk import NotTermsError, term_function
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Nlp:
+    """Minimise f_0(x) subject to row_lower <= f_1..m(x) <= row_upper and the box.
+
+    Function i is `stack.functions[k]` or `generic[k]`, as `place[i]` says; function 0 is the
+    objective, negated if the model maximises.
+    """
+
+    names: tuple[str, ...]
+    """The n variables."""
+    lower: Array
+    upper: Array
+    start: Array
+    """(n,): a point of the box."""
+    stack: TermStack
+    """Functions made of exponential terms (and linear ones)."""
+    generic: tuple[ForwardFunction, ...]
+    """All others."""
+    place: tuple[tuple[bool, int], ...]
+    """(is generic, position) per function, objective first."""
+    rows: tuple[str, ...]
+    """Names of the m rows."""
+    row_lower: Array
+    row_upper: Array
+    sign: float = 1.0
+    """-1 if the objective was negated."""
+
+    def values(self, x: Array) -> Array:
+        """(1 + m,) values of the objective and the rows."""
+        return self._assemble(self.stack.value(x), [f.jet(x)[0] for f in self.generic])
+
+    def jacobian(self, x: Array) -> Array:
+        """(1 + m, n) gradients."""
+        return self._assemble(self.stack.jacobian(x), [f.jet(x)[1] for f in self.generic])
+
+    def hessian(self, x: Array, multipliers: Array) -> Array:
+        """(n, n) Hessian of the sum of the functions times `multipliers` (1 + m,)."""
+        weights = np.zeros(len(self.stack.functions))
+        total = np.zeros((x.size, x.size))
+        for multiplier, (is_generic, k) in zip(multipliers, self.place, strict=True):
+            if is_generic:
+                total += multiplier * self.generic[k].jet(x)[2]
+            else:
+                weights[k] = multiplier
+        return np.asarray(total + self.stack.hessian(x, weights))
+
+    def violation(self, x: Array) -> float:
+        """Largest violation of a row or bound at x, in the row's own unit."""
+        rows = self.values(x)[1:]
+        gaps = (self.row_lower - rows, rows - self.row_upper, self.lower - x, x - self.upper)
+        return float(max((gap.max(initial=0.0) for gap in gaps), default=0.0))
+
+    @property
+    def convex(self) -> bool:
+        """Whether the structure proves that the program is convex."""
+        for i, (is_generic, k) in enumerate(self.place):
+            if is_generic:
+                return False
+            function = self.stack.functions[k]
+            if function.is_linear:
+                continue
+            if not function.is_convex or (i > 0 and np.isfinite(self.row_lower[i - 1])):
+                return False
+        return True
+
+    def dual_bound(self, x: Array, multipliers: Array) -> float | None:
+        """Lower bound on the minimum from any row multipliers, for a convex program in a finite box.
+
+        The Lagrangian is convex, so its tangent plane at x lies below it everywhere; minimised
+        over the box it bounds the optimum, whether or not the multipliers are converged.
+
+        Args:
+            x: (n,) a point of the box.
+            multipliers: (m,), positive for an upper limit, negative for a lower one.
+        """
+        if not self.convex or not (np.isfinite(self.lower).all() and np.isfinite(self.upper).all()):
+            return None
+        up = np.where(np.isfinite(self.row_upper), np.maximum(multipliers, 0.0), 0.0)
+        down = np.where(np.isfinite(self.row_lower), np.maximum(-multipliers, 0.0), 0.0)
+        values, jacobian = self.values(x), self.jacobian(x)
+        value = values[0]
+        value += up @ np.where(up > 0, values[1:] - self.row_upper, 0.0)
+        value += down @ np.where(down > 0, self.row_lower - values[1:], 0.0)
+        slope = jacobian[0] + (up - down) @ jacobian[1:]
+        return float(value + np.minimum(slope * (self.lower - x), slope * (self.upper - x)).sum())
+
+    def _assemble(self, stacked: Array, generic: list[Any]) -> Array:
+        if not generic:
+            return stacked
+        return np.array([generic[k] if is_generic else stacked[k] for is_generic, k in self.place])
+
+
+def from_pyomo(model: Any) -> Nlp:
+    """Read a Pyomo model: every expression is walked once.
+
+    Raises:
+        InputError: without exactly one active objective, for integer variables, an unbounded
+            variable in a program without constraints on it, or an expression that is not smooth.
+    """
+    objectives = list(model.component_data_objects(pyo.Objective, active=True))
+    if len(objectives) != 1:
+        raise InputError(f"model {model.name}: {len(objectives)} active objectives; exactly one is needed")
+    sign = 1.0 if objectives[0].sense == pyo.minimize else -1.0
+    constraints = list(model.component_data_objects(pyo.Constraint, active=True))
+    variables = [v for v in model.component_data_objects(pyo.Var, active=True) if not v.is_fixed()]
+    if any(not v.is_continuous() for v in variables):
+        raise InputError(f"model {model.name}: integer variables need a MILP solver, or relax them first")
+    positions = {id(v): i for i, v in enumerate(variables)}
+    lower = np.array([-inf if v.lb is None else float(v.lb) for v in variables])
+    upper = np.array([inf if v.ub is None else float(v.ub) for v in variables])
+    expressions = [sign * objectives[0].expr, *(c.body for c in constraints)]
+    functions = _functions(expressions, positions, lower)
+    nlp = _assemble(functions, len(variables))
+    row_lower = np.array([-inf if c.lower is None else float(pyo.value(c.lower)) for c in constraints])
+    row_upper = np.array([inf if c.upper is None else float(pyo.value(c.upper)) for c in constraints])
+    program = Nlp(
+        names=tuple(v.name for v in variables),
+        lower=lower,
+        upper=upper,
+        start=_start([v.value for v in variables], lower, upper),
+        stack=nlp[0],
+        generic=nlp[1],
+        place=nlp[2],
+        rows=tuple(c.name for c in constraints),
+        row_lower=row_lower,
+        row_upper=row_upper,
+        sign=sign,
+    )
+    refuse_unbounded(program)
+    return program
+
+
+def from_geometric(program: GeometricProgram) -> Nlp:
+    """A geometric program over (t, log z): log p <= log(alpha z + c), log q <= 0, chains and box.
+
+    log z instead of z keeps the steps of Newton's method well scaled; it is a monotone change of
+    one variable, so every local optimum stays global.
+    """
+    n = len(program.names)
+    functions = [_linear_function(n + 1, {n: 1.0})]
+    rows, limits = [], []
+    for i, row in enumerate(program.levels):
+        logs = [(1.0, _log_terms(row.posynomial))]
+        linear, constant = np.zeros(n + 1), 0.0
+        if row.alpha > 0 and row.constant == 0:
+            linear[n], constant = -1.0, -float(np.log(row.alpha))
+        elif row.alpha == 0:
+            constant = -float(np.log(row.constant))
+        else:
+            rates = np.zeros((2, n + 1))
+            rates[0, n] = 1.0
+            right = Terms(coefficients=np.array([row.alpha, row.constant]), rates=rates, powers=np.zeros((2, n + 1)))
+            logs.append((-1.0, right))
+        functions.append(TermFunction(constant=constant, linear=linear, plain=_no_terms(n + 1), logs=tuple(logs)))
+        rows.append(f"level[{i}]")
+    for i, capacity in enumerate(program.capacities):
+        logs = [(1.0, _log_terms(capacity))]
+        functions.append(TermFunction(constant=0.0, linear=np.zeros(n + 1), plain=_no_terms(n + 1), logs=tuple(logs)))
+        rows.append(f"capacity[{i}]")
+    for i, j in program.chain:
+        functions.append(_linear_function(n + 1, {i: 1.0, j: -1.0}))
+        rows.append(f"chain[{i},{j}]")
+    limits = [0.0] * len(rows)
+    low, high = _z_range(program)
+    stack, generic, place = _assemble(list(functions), n + 1)
+    return Nlp(
+        names=(*program.names, "log_z"),
+        lower=np.append(program.lower, low),
+        upper=np.append(program.upper, high),
+        start=np.append(0.9 * program.lower + 0.1 * program.upper, high),
+        stack=stack,
+        generic=generic,
+        place=place,
+        rows=tuple(rows),
+        row_lower=np.full(len(rows), -inf),
+        row_upper=np.array(limits),
+    )
+
+
+def _z_range(program: GeometricProgram) -> tuple[float, float]:
+    """Bounds of log z from interval arithmetic over the box, with room on both sides."""
+    low, high = -inf, -inf
+    for row in program.levels:
+        if row.alpha == 0:
+            continue
+        p = row.posynomial
+        rising = np.where(p.exponents > 0, program.upper, program.lower)
+        falling = np.where(p.exponents > 0, program.lower, program.upper)
+        top = np.exp((p.exponents * rising).sum(axis=1)) @ p.coefficients
+        bottom = np.exp((p.exponents * falling).sum(axis=1)) @ p.coefficients
+        low = max(low, (bottom - row.constant) / row.alpha)
+        high = max(high, (top - row.constant) / row.alpha)
+    high = max(high, 1e-6)
+    low = max(low, min(1e-9, high) * 1e-3)
+    return float(np.log(low)) - 1.0, float(np.log(high)) + 1.0
+
+
+def refuse_unbounded(program: Nlp) -> None:
+    """Refuse a program in which a variable is bounded neither by its box nor by any row.
+
+    Raises:
+        InputError: naming the variable and what to add.
+    """
+    jacobian_rows = np.zeros(len(program.names), dtype=bool)
+    for is_generic, k in program.place[1:]:
+        if is_generic:
+            jacobian_rows[:] = True
+            continue
+        f = program.stack.functions[k]
+        used = f.linear != 0
+        for part in (f.plain, *(terms for _, terms in f.logs)):
+            used |= part.rates.any(axis=0) | part.powers.any(axis=0)
+        jacobian_rows |= used
+    slope = np.abs(program.jacobian(program.start)[0]) > 0
+    for j, name in enumerate(program.names):
+        boxed = np.isfinite(program.lower[j]) and np.isfinite(program.upper[j])
+        if slope[j] and not boxed and not jacobian_rows[j]:
+            raise InputError(
+                f"variable {name} is in the objective but bounded by no constraint and only partly by its box "
+                f"[{program.lower[j]}, {program.upper[j]}]: the program may be unbounded; give it both bounds"
+            )
+
+
+def _functions(
+    expressions: list[Any], positions: Mapping[int, int], lower: Array
+) -> list[TermFunction | ForwardFunction]:
+    positive = frozenset(int(i) for i in np.flatnonzero(lower > 0))
+    found: list[TermFunction | ForwardFunction] = []
+    for expression in expressions:
+        try:
+            found.append(term_function(expression, positions, positive))
+        except NotTermsError:
+            check_differentiable(expression)
+            found.append(ForwardFunction(expression, positions))
+    return found
+
+
+def _assemble(
+    functions: list[TermFunction | ForwardFunction], n: int
+) -> tuple[TermStack, tuple[ForwardFunction, ...], tuple[tuple[bool, int], ...]]:
+    stacked: list[TermFunction] = []
+    generic: list[ForwardFunction] = []
+    place: list[tuple[bool, int]] = []
+    for function in functions:
+        if isinstance(function, TermFunction):
+            place.append((False, len(stacked)))
+            stacked.append(function)
+        else:
+            place.append((True, len(generic)))
+            generic.append(function)
+    return TermStack(tuple(stacked), n), tuple(generic), tuple(place)
+
+
+def _start(values: list[float | None], lower: Array, upper: Array) -> Array:
+    low = np.where(np.isfinite(lower), lower, np.where(np.isfinite(upper), upper - 1.0, 0.0))
+    high = np.where(np.isfinite(upper), upper, low + 1.0)
+    middle = 0.5 * (low + high)
+    given = np.array([np.nan if v is None else float(v) for v in values])
+    return np.asarray(np.clip(np.where(np.isnan(given), middle, given), lower, upper))
+
+
+def _no_terms(n: int) -> Terms:
+    return Terms(coefficients=np.zeros(0), rates=np.zeros((0, n)), powers=np.zeros((0, n)))
+
+
+def _linear_function(n: int, entries: Mapping[int, float]) -> TermFunction:
+    linear = np.zeros(n)
+    for j, value in entries.items():
+        linear[j] += value
+    return TermFunction(constant=0.0, linear=linear, plain=_no_terms(n))
+
+
+def _log_terms(p: Posynomial) -> Terms:
+    """A posynomial in logarithmic variables, with a last column for log z."""
+    rates = np.hstack((p.exponents, np.zeros((p.terms, 1))))
+    return Terms(coefficients=p.coefficients, rates=rates, powers=np.zeros_like(rates))

@@ -1,0 +1,157 @@
+"""Functions made of exponential terms, with exact first and second derivatives, all at once.
+
+A function is  c + L x + sum_m k_m e_m(x) + sum_j w_j log(sum_m k_m e_m(x)) with terms
+e_m(x) = exp(A_m x + P_m log x). Posynomials in raw variables (A = 0), posynomials in logarithmic
+variables (P = 0) and their logarithms are all of this kind. The gradient of a term is
+e g with g = A + P/x, its Hessian e (g g' - diag(P/x^2)).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Terms:
+    """A sum of M exponential terms in n variables."""
+
+    coefficients: Array
+    """(M,): any sign; positive inside a logarithm."""
+    rates: Array
+    """(M, n): A."""
+    powers: Array
+    """(M, n): P; columns of variables that may be 0 or negative are zero."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class TermFunction:
+    """One function of the kind above."""
+
+    constant: float
+    linear: Array
+    """(n,): L."""
+    plain: Terms
+    """Terms added as they are."""
+    logs: tuple[tuple[float, Terms], ...] = ()
+    """(w, terms) pairs: logarithms of sums of positive terms."""
+
+    @property
+    def is_linear(self) -> bool:
+        """Whether there are no terms at all."""
+        return self.plain.coefficients.size == 0 and not self.logs
+
+    @property
+    def is_convex(self) -> bool:
+        """Whether the structure proves convexity: positive terms and weights, no powers."""
+        parts = [self.plain, *(terms for _, terms in self.logs)]
+        positive = bool((self.plain.coefficients > 0).all()) and all(w > 0 for w, _ in self.logs)
+        return positive and not any(part.powers.any() for part in parts)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TermStack:
+    """F functions evaluated together: a handful of array operations for any number of them."""
+
+    functions: tuple[TermFunction, ...]
+    variables: int
+    """n."""
+    _constant: Array = field(init=False)
+    _linear: Array = field(init=False)
+    _signed: Array = field(init=False)
+    _log_size: Array = field(init=False)
+    _rates: Array = field(init=False)
+    _powers: Array = field(init=False)
+    _starts: NDArray[np.intp] = field(init=False)
+    _owner: NDArray[np.intp] = field(init=False)
+    _weight: Array = field(init=False)
+    _is_log: NDArray[np.bool_] = field(init=False)
+    _has_powers: bool = field(init=False)
+
+    def __post_init__(self) -> None:
+        n = self.variables
+        groups: list[tuple[int, float, bool, Terms]] = []
+        for i, f in enumerate(self.functions):
+            if f.plain.coefficients.size:
+                groups.append((i, 1.0, False, f.plain))
+            groups += [(i, w, True, terms) for w, terms in f.logs]
+        sizes = [terms.coefficients.size for *_, terms in groups]
+        weight = np.zeros((len(self.functions), len(groups)))
+        for g, (i, w, _, _) in enumerate(groups):
+            weight[i, g] = w
+        coefficients = _stack([t.coefficients for *_, t in groups], (0,))
+        values: dict[str, object] = {
+            "_constant": np.array([f.constant for f in self.functions]),
+            "_linear": _stack([f.linear[None, :] for f in self.functions], (0, n)),
+            "_signed": np.sign(coefficients),
+            "_log_size": np.log(np.abs(coefficients)),
+            "_rates": _stack([t.rates for *_, t in groups], (0, n)),
+            "_powers": _stack([t.powers for *_, t in groups], (0, n)),
+            "_starts": np.concatenate(([0], np.cumsum(sizes)[:-1])).astype(np.intp) if sizes else np.zeros(0, np.intp),
+            "_owner": np.repeat(np.arange(len(groups)), sizes),
+            "_weight": weight,
+            "_is_log": np.array([is_log for _, _, is_log, _ in groups], dtype=bool),
+        }
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
+        object.__setattr__(self, "_has_powers", bool(self._powers.any()))
+
+    def value(self, x: Array) -> Array:
+        """(F,) values at x (n,)."""
+        base = self._constant + self._linear @ x
+        if self._owner.size == 0:
+            return np.asarray(base)
+        _, group = self._groups(x)
+        return np.asarray(base + self._weight @ group)
+
+    def jacobian(self, x: Array) -> Array:
+        """(F, n) gradients at x (n,)."""
+        if self._owner.size == 0:
+            return self._linear.copy()
+        share, _ = self._groups(x)
+        mean = np.add.reduceat(share[:, None] * self._slopes(x), self._starts, axis=0)
+        return np.asarray(self._linear + self._weight @ mean)
+
+    def hessian(self, x: Array, multipliers: Array) -> Array:
+        """(n, n) Hessian at x (n,) of the sum of the functions times `multipliers` (F,)."""
+        n = self.variables
+        if self._owner.size == 0:
+            return np.zeros((n, n))
+        share, _ = self._groups(x)
+        slopes = self._slopes(x)
+        scale = multipliers @ self._weight
+        per_term = scale[self._owner] * share
+        hessian = slopes.T @ (per_term[:, None] * slopes)
+        if self._has_powers:
+            hessian[np.arange(n), np.arange(n)] -= (per_term @ self._powers) / x**2
+        if self._is_log.any():
+            mean = np.add.reduceat(share[:, None] * slopes, self._starts, axis=0)[self._is_log]
+            hessian -= mean.T @ (scale[self._is_log, None] * mean)
+        return np.asarray(hessian)
+
+    def _groups(self, x: Array) -> tuple[Array, Array]:
+        """Per term its value (plain) or share (logarithm); per group its value."""
+        exponent = self._rates @ x + self._log_size
+        if self._has_powers:
+            exponent = exponent + self._powers @ np.log(np.where(self._powers.any(axis=0), x, 1.0))
+        top = np.where(self._is_log, np.maximum.reduceat(exponent, self._starts), 0.0)
+        with np.errstate(over="ignore"):
+            size = self._signed * np.exp(exponent - top[self._owner])
+        total = np.add.reduceat(size, self._starts)
+        share = np.where(self._is_log[self._owner], size / np.where(self._is_log, total, 1.0)[self._owner], size)
+        logs = top + np.log(np.where(self._is_log, total, 1.0))
+        return share, np.where(self._is_log, logs, total)
+
+    def _slopes(self, x: Array) -> Array:
+        if not self._has_powers:
+            return self._rates
+        return np.asarray(self._rates + self._powers / np.where(self._powers.any(axis=0), x, 1.0))
+
+
+def _stack(parts: Sequence[Array], empty: tuple[int, ...]) -> Array:
+    return np.concatenate(parts) if parts else np.zeros(empty)
