@@ -105,7 +105,7 @@ def walk_nest(workload: Workload, machine: Machine, mapping: Mapping, *, limit: 
         for tensor in workload.tensors:
             tally = _Tally(workload, tensor)
             held: set[Element] = set()
-            for tile in _nest(workload, mapping, level):
+            for tile in _nest(workload, mapping, level, level):
                 elements = budget.elements(tensor, tile)
                 tally.enter(elements - held)
                 held = elements
@@ -127,8 +127,9 @@ def simulate(
     iteration touches the inputs in the order written and then the output. Every boundary is
     simulated on its own: the whole stream against one cache of that level's capacity. Under
     `accumulate` a missing output element is loaded, under `assign` its first touch only
-    allocates. Dirty elements are stored when evicted and at the end. With spatial splits the
-    stream is that of the first child of every split.
+    allocates. Dirty elements are stored when evicted and at the end. With spatial splits a
+    boundary sees one instance: outer levels hand it the first part of each of their tiles, and
+    the children that it feeds run one after the other.
 
     Args:
         workload: what is computed; elements of different size are cached as that many words.
@@ -137,7 +138,7 @@ def simulate(
         policy: `lru`, or `belady`: evict what is used furthest in the future, which minimises
             loads (at equal distance, that is among elements never used again, clean ones go
             first; stores are not minimised).
-        limit: largest number of accesses (iterations times tensors).
+        limit: largest number of accesses (iterations of the workload times tensors).
 
     Returns:
         One entry per boundary (inner first) and tensor (output first).
@@ -150,19 +151,23 @@ def simulate(
     mapping.check(workload, machine)
     if policy not in ("lru", "belady"):
         raise InputError(f"unknown replacement policy {policy!r}; use 'lru' or 'belady'")
-    accesses = _work(workload, mapping, 0, points=True) * len(workload.tensors)
+    accesses = workload.operations * len(workload.tensors)
     if accesses > limit:
         raise LimitError(
             f"simulating {workload.name or workload.expression} needs {accesses:,} accesses, "
             f"the limit is {limit:,}; use smaller extents or raise the limit"
         )
-    stream = list(_stream(workload, mapping))
+    stream: list[tuple[int, Element]] = []
     moved: list[Moved] = []
-    for level, between in zip(machine.levels, machine.boundaries, strict=True):
+    for number, (level, between) in enumerate(zip(machine.levels, machine.boundaries, strict=True)):
         capacity = level.capacity.words(workload.word_bytes)
         least = sum(workload.weight(t) for t in workload.tensors)
         if capacity < least:
             raise InputError(f"level {level.name} holds {capacity} words; one element per tensor needs {least}")
+        splits = any(ways > 1 for outer in mapping.levels[1:] for ways in outer.spatial.values())
+        if splits or not stream:
+            known: dict[tuple[int, Element], tuple[int, Element]] = {}
+            stream = [known.setdefault(access, access) for access in _stream(workload, mapping, number)]
         tallies = [_Tally(workload, tensor) for tensor in workload.tensors]
         if policy == "lru":
             _lru(stream, capacity, tallies)
@@ -242,12 +247,12 @@ def _child(tile: range, ways: int) -> range:
     return range(tile.start, tile.start + -(-len(tile) // ways))
 
 
-def _work(workload: Workload, mapping: Mapping, level: int, *, points: bool = False) -> int:
-    """Tiles of a level (or iterations of their shares) that a walk will visit, without walking."""
+def _work(workload: Workload, mapping: Mapping, level: int) -> int:
+    """Tiles of a level that a walk will visit, without walking."""
 
     def along(dim: str, size: int, at: int) -> int:
         if at < level:
-            return size if points else 1
+            return 1
         tile, ways = mapping.levels[at].tile[dim], mapping.levels[at].spatial.get(dim, 1)
         count = size // tile * along(dim, -(-tile // ways), at - 1)
         return count + (along(dim, -(-(size % tile) // ways), at - 1) if size % tile else 0)
@@ -274,8 +279,21 @@ def _ordered(parent: Box, tile: dict[str, int], order: Sequence[str]) -> Iterato
         yield dict(zip(order, choice, strict=True))
 
 
-def _nest(workload: Workload, mapping: Mapping, level: int) -> Iterator[Box]:
-    """The tiles of a level in the order of the concatenated loops."""
+def _shares(tile: Box, mapping: Mapping, level: int, *, every: bool) -> Iterator[Box]:
+    """The parts into which a tile of a level is split: the first child's, or every child's."""
+    ways = mapping.levels[level].spatial
+    share = {dim: -(-len(part) // ways.get(dim, 1)) for dim, part in tile.items()}
+    for box in _ordered(tile, share, tuple(tile)):
+        yield box
+        if not every:
+            return
+
+
+def _nest(workload: Workload, mapping: Mapping, level: int, instance: int) -> Iterator[Box]:
+    """The tiles of a level in the order of the concatenated loops.
+
+    Levels outside `instance` hand on their first child's part, the others every child's.
+    """
 
     def visit(parent: Box, at: int) -> Iterator[Box]:
         here = mapping.levels[at]
@@ -283,7 +301,8 @@ def _nest(workload: Workload, mapping: Mapping, level: int) -> Iterator[Box]:
             if at == level:
                 yield tile
             else:
-                yield from visit({dim: _child(tile[dim], here.spatial.get(dim, 1)) for dim in tile}, at - 1)
+                for share in _shares(tile, mapping, at, every=at <= instance):
+                    yield from visit(share, at - 1)
 
     yield from visit({dim: range(n) for dim, n in workload.sizes}, len(mapping.levels) - 1)
 
@@ -310,17 +329,17 @@ def _walk_parent(tally: _Tally, tiles: Iterator[Box], order: Sequence[str], at: 
         previous = tile
 
 
-def _stream(workload: Workload, mapping: Mapping) -> Iterator[tuple[int, Element]]:
-    """(tensor number, element) of every access; inputs first, the output last."""
+def _stream(workload: Workload, mapping: Mapping, instance: int) -> Iterator[tuple[int, Element]]:
+    """(tensor number, element) of every access of one instance; inputs first, the output last."""
     order = mapping.levels[0].permutation
     turns = [*range(1, len(workload.tensors)), 0]
-    ways = mapping.levels[0].spatial
-    for tile in _nest(workload, mapping, 0):
-        for point in itertools.product(*(_child(tile[dim], ways.get(dim, 1)) for dim in order)):
-            at = dict(zip(order, point, strict=True))
-            for number in turns:
-                axes = workload.tensors[number].axes
-                yield number, tuple(axis.offset + sum(c * at[d] for d, c in axis.terms) for axis in axes)
+    for tile in _nest(workload, mapping, 0, instance):
+        for share in _shares(tile, mapping, 0, every=True):
+            for point in itertools.product(*(share[dim] for dim in order)):
+                at = dict(zip(order, point, strict=True))
+                for number in turns:
+                    axes = workload.tensors[number].axes
+                    yield number, tuple(axis.offset + sum(c * at[d] for d, c in axis.terms) for axis in axes)
 
 
 def _lru(stream: list[tuple[int, Element]], capacity: int, tallies: list[_Tally]) -> None:
