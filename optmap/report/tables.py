@@ -73,7 +73,9 @@ def number(value: float) -> str:
 
 
 def percent(part: float, whole: float) -> str:
-    """A share in percent with one decimal."""
+    """A share in percent with one decimal; a dash of nothing (a capacity below one word)."""
+    if not whole:
+        return "-"
     return f"{100 * part / whole:.1f} %"
 
 
