@@ -224,8 +224,22 @@ def test_one_run_of_a_loop_counts_neighbours_not_the_union():
         counted = axis_run(axis, "x", {"x": sympy.Integer(a), "y": sympy.Integer(b)}, sympy.Integer(trips))
         problem, size = {"x": a * trips, "y": b}, {"x": a, "y": b}
         assert counted == walk(TensorAccess(name="A", axes=(axis,)), ("y", "x"), problem, size)
-        gaps += counted != axis.count(problem)
+        gaps += int(counted) != axis.count(problem)
     assert gaps > 20  # the domain holds the cases in which the union would be wrong
+
+
+def test_a_dim_in_two_subscripts_shares_only_what_both_share():
+    work = parse_workload("O[z] += A[x+y,2*x+z]*B[x,y]", {"x": 4, "y": 4, "z": 4})
+    order, (_, row, _) = ("y", "z", "x"), tensor_traffic(work, ("y", "z", "x"))
+    partial = 0
+    for x, y, z, trips in product((1, 2, 3), (1, 2, 3), (1, 3, 5), (1, 3)):
+        size = {"x": x, "y": y, "z": z}
+        problem = {"x": x * trips, "y": y, "z": 2 * z}
+        point = {tile(d): size[d] for d in "xyz"} | {extent(d): problem[d] for d in "xyz"}
+        counted = row.loads.subs(point)
+        assert counted == walk(work.inputs[0], order, problem, size)
+        partial += int(counted) < 2 * trips * work.inputs[0].footprint(size)
+    assert partial > 5
 
 
 def test_gaps_make_the_union_too_small():
