@@ -22,6 +22,9 @@ class Cut:
     pieces: tuple[tuple[Array, Array], ...]
     """Per class of parents: how many whole tiles a parent holds, and the remainder (may be 0)."""
 
+    undivided: Array | None
+    """(D, 1) extents if nothing is split on the way, else None."""
+
     @property
     def batch(self) -> int:
         """Number of candidates B."""
@@ -30,35 +33,43 @@ class Cut:
     @cached_property
     def parent_count(self) -> Array:
         """(D, B) number of parents along each dim."""
-        zero = np.zeros_like(self.tiles)
-        return sum((times for _, times in self.parents), start=zero)
+        count: Array = np.zeros_like(self.tiles)
+        for _, times in self.parents:
+            count += times
+        return count
 
     @cached_property
     def total(self) -> Array:
-        """(D, B) sum of the sizes of all parents, which is that of all children."""
-        zero = np.zeros_like(self.tiles)
-        return sum((size * times for size, times in self.parents), start=zero)
+        """Sum of the sizes of all parents, which is that of all children; (D, 1) or (D, B)."""
+        if self.undivided is not None:
+            return self.undivided
+        total: Array = np.zeros_like(self.tiles)
+        for size, times in self.parents:
+            total += size * times
+        return total
 
     @cached_property
     def classes(self) -> tuple[tuple[Array, Array], ...]:
-        """(size, multiplicity) of each class of children; sizes are at least 1."""
-        whole = np.zeros_like(self.tiles)
+        """(size, multiplicity) of each class of children; size 0 only where multiplicity is 0."""
+        whole: Array = np.zeros_like(self.tiles)
         rest: list[tuple[Array, Array]] = []
         for (_, times), (quotient, remainder) in zip(self.parents, self.pieces, strict=True):
-            whole = whole + times * quotient
-            rest.append((np.maximum(remainder, 1), times * (remainder > 0)))
+            whole += times * quotient
+            rest.append((remainder, times * (remainder > 0)))
         return ((self.tiles, whole), *rest)
 
     @cached_property
     def child_count(self) -> Array:
         """(D, B) number of children along each dim."""
-        zero = np.zeros_like(self.tiles)
-        return sum((times for _, times in self.classes), start=zero)
+        count: Array = np.zeros_like(self.tiles)
+        for _, times in self.classes:
+            count += times
+        return count
 
     def children(self, dim: int) -> Iterator[tuple[Array, Array]]:
-        """(size, multiplicity) of the children along one dim, arrays of shape (B,)."""
+        """(size, multiplicity) of the children along one dim; (B,) each, sizes at least 1."""
         for size, times in self.classes:
-            yield size[dim], times[dim]
+            yield np.maximum(size[dim], 1), times[dim]
 
     def steps(self, dim: int) -> Iterator[tuple[Array, Array, Array]]:
         """(previous size, size, multiplicity) of every tile along one dim of a parent.
@@ -98,8 +109,10 @@ def cuts(extents: Array, chain: Array, level: int, spatial: Array | None) -> Cut
         pieces = []
         for size, _ in parents:
             quotient = size // chain[at]
-            pieces.append((quotient, size - quotient * chain[at]))
-        cut = Cut(tiles=chain[at], parents=parents, pieces=tuple(pieces))
+            remainder = quotient * chain[at]
+            pieces.append((quotient, np.subtract(size, remainder, out=remainder)))
+        undivided = extents[:, None] if spatial is None else None
+        cut = Cut(tiles=chain[at], parents=parents, pieces=tuple(pieces), undivided=undivided)
         if at > level:
             parents = cut.classes
             if spatial is not None:
