@@ -1,0 +1,157 @@
+"""HiGHS for linear and mixed-integer programs, through Pyomo's current solver interface."""
+
+from __future__ import annotations
+
+import importlib
+import time
+from collections.abc import Mapping
+from typing import Any
+
+import pyomo.environ as pyo
+from pyomo.contrib.solver.common.factory import SolverFactory
+from pyomo.contrib.solver.common.results import TerminationCondition
+
+from optmap.errors import InputError, SolverUnavailableError
+from optmap.solvers.status import Point, Solution, Stop
+
+INSTALL = "pip install highspy"
+FEASIBILITY = 1e-6
+"""Largest violation, relative to 1 + |limit|, at which a point counts as feasible."""
+
+_STOPS = {
+    TerminationCondition.convergenceCriteriaSatisfied: Stop.OPTIMAL,
+    TerminationCondition.provenInfeasible: Stop.INFEASIBLE,
+    TerminationCondition.maxTimeLimit: Stop.TIME_LIMIT,
+    TerminationCondition.iterationLimit: Stop.ITERATION_LIMIT,
+}
+
+
+def load_highs() -> Any:
+    """The highspy module.
+
+    Raises:
+        SolverUnavailableError: if it cannot be imported; the message has the install command.
+    """
+    try:
+        return importlib.import_module("highspy")
+    except ImportError as error:
+        raise SolverUnavailableError(f"HiGHS is not available ({error}); install it with: {INSTALL}") from error
+
+
+def solve_model(
+    model: Any, *, options: Mapping[str, object] | None = None, time_limit: float | None = None, load: bool = False
+) -> Solution:
+    """Solve a linear or mixed-integer Pyomo model.
+
+    The bound is HiGHS's own, in floating point: whoever publishes it proves it again exactly.
+
+    Args:
+        model: a `ConcreteModel` with one active objective.
+        options: HiGHS options, already checked (HiGHS accepts misspelt ones silently).
+        time_limit: seconds.
+        load: write the point into the model's variables; otherwise the model is left untouched.
+
+    Raises:
+        InputError: for a model without exactly one objective, or not linear.
+        SolverUnavailableError: without highspy.
+    """
+    load_highs()
+    if len(list(model.component_data_objects(pyo.Objective, active=True))) != 1:
+        raise InputError(f"model {model.name}: exactly one active objective is needed")
+    refuse_nonlinear(model)
+    began = time.perf_counter()
+    result = SolverFactory("highs").solve(
+        model,
+        raise_exception_on_nonoptimal_result=False,
+        load_solutions=False,
+        time_limit=time_limit,
+        solver_options=dict(options or {}),
+    )
+    seconds = time.perf_counter() - began
+    stop = _STOPS.get(result.termination_condition, Stop.ERROR)
+    solution = _solution(model, result, stop, seconds)
+    if load and solution.point is not Point.NONE:
+        for variable in model.component_data_objects(pyo.Var, active=True):
+            if variable.name in solution.values:
+                variable.set_value(solution.values[variable.name])
+    return solution
+
+
+def refuse_nonlinear(model: Any) -> None:
+    """Refuse a model that HiGHS would not read.
+
+    Raises:
+        InputError: naming the first expression that is not linear.
+    """
+    rows = [(c.name, c.body) for c in model.component_data_objects(pyo.Constraint, active=True)]
+    goals = [(o.name, o.expr) for o in model.component_data_objects(pyo.Objective, active=True)]
+    for name, expression in goals + rows:
+        if expression.polynomial_degree() not in (0, 1):
+            raise InputError(f"model {model.name}: {name} is not linear; use a solver for form nlp, such as ipopt")
+
+
+def _solution(model: Any, result: Any, stop: Stop, seconds: float) -> Solution:
+    held = result.incumbent_objective is not None
+    values: dict[str, float] = {}
+    violation = 0.0
+    if held:
+        found = result.solution_loader.get_vars()
+        values = {variable.name: float(value) for variable, value in found.items()}
+        violation = _violation(model, found)
+    message = f"HiGHS: {result.termination_condition.name}"
+    if held and violation > FEASIBILITY * _scale(model):
+        return Solution(
+            stop=Stop.ERROR,
+            point=Point.NONE,
+            objective=None,
+            seconds=seconds,
+            solver="highs",
+            message=f"{message}; re-check failed: violation {violation:.3g}",
+            violation=violation,
+        )
+    counts = result.extra_info
+    iterations = max(int(getattr(counts, k, 0) or 0) for k in ("simplex_iteration_count", "ipm_iteration_count"))
+    optimal = stop is Stop.OPTIMAL
+    return Solution(
+        stop=stop,
+        point=(Point.GLOBAL_OPTIMUM if optimal else Point.FEASIBLE) if held else Point.NONE,
+        objective=float(result.incumbent_objective) if held else None,
+        bound=None if result.objective_bound is None else float(result.objective_bound),
+        values=values,
+        seconds=seconds,
+        iterations=iterations,
+        solver="highs",
+        message=message,
+        violation=violation,
+    )
+
+
+def _violation(model: Any, found: Mapping[Any, float]) -> float:
+    """Largest violation of rows, bounds and integrality, evaluated on a copy of the model."""
+    check = model.clone()
+    for variable, value in found.items():
+        check.find_component(variable.name).set_value(value, skip_validation=True)
+    worst = 0.0
+    for row in check.component_data_objects(pyo.Constraint, active=True):
+        body = pyo.value(row.body)
+        worst = max(worst, *_beyond(body, pyo.value(row.lower), pyo.value(row.upper)))
+    for variable in check.component_data_objects(pyo.Var, active=True):
+        if variable.value is not None:
+            worst = max(worst, *_beyond(variable.value, variable.lb, variable.ub))
+            if variable.is_integer() or variable.is_binary():
+                worst = max(worst, abs(variable.value - round(variable.value)))
+    return worst
+
+
+def _beyond(value: float, lower: float | None, upper: float | None) -> tuple[float, float]:
+    return (0.0 if lower is None else lower - value, 0.0 if upper is None else value - upper)
+
+
+def _scale(model: Any) -> float:
+    limits = [
+        abs(pyo.value(limit))
+        for row in model.component_data_objects(pyo.Constraint, active=True)
+        for limit in (row.lower, row.upper)
+        if limit is not None
+    ]
+    return 1.0 + max(limits, default=0.0)

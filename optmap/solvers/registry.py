@@ -1,0 +1,148 @@
+"""The solvers that optmap knows: what each can do, whether it is there, and how to call it."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from optmap.errors import InputError, SolverUnavailableError
+from optmap.programs.program import Form, Program
+from optmap.solvers.config import SolverConfig, check_options, known_name, load_config
+from optmap.solvers.status import Point, Solution
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SolverEntry:
+    """One solver as data; its module is imported when it is used."""
+
+    name: str
+    title: str
+    module: str
+    """Module of optmap that calls it; it has `solve_model`."""
+    requires: str
+    """Python module that must be importable."""
+    forms: frozenset[str]
+    """Sections of `solvers.cfg` that it may be chosen for."""
+    proves_bound: bool
+    """Whether it returns a bound on the optimum (Ipopt: for programs whose structure is convex)."""
+    install: str
+    """Command that installs it."""
+
+    def unavailable(self) -> str | None:
+        """None if the solver can be used, else the reason."""
+        try:
+            importlib.import_module(self.requires)
+        except ImportError as error:
+            return f"cannot import {self.requires}: {error}"
+        return None
+
+
+SOLVERS: dict[str, SolverEntry] = {
+    entry.name: entry
+    for entry in (
+        SolverEntry(
+            name="highs",
+            title="HiGHS",
+            module="optmap.solvers.highs",
+            requires="highspy",
+            forms=frozenset({"lp", "milp"}),
+            proves_bound=True,
+            install="pip install highspy",
+        ),
+        SolverEntry(
+            name="ipopt",
+            title="Ipopt through cyipopt",
+            module="optmap.solvers.ipopt",
+            requires="cyipopt",
+            forms=frozenset({"nlp", "geometric"}),
+            proves_bound=True,
+            install="pip install cyipopt-wheels==1.7.0.dev0 (Linux x86-64), else pip install cyipopt",
+        ),
+        SolverEntry(
+            name="scipy_slsqp",
+            title="SciPy SLSQP",
+            module="optmap.solvers.scipy_",
+            requires="scipy.optimize",
+            forms=frozenset({"nlp", "geometric"}),
+            proves_bound=False,
+            install="pip install scipy",
+        ),
+    )
+}
+"""Every solver by name."""
+
+
+def section(program: Program) -> str:
+    """The section of `solvers.cfg` that a program falls under."""
+    return "geometric" if program.form is Form.NLP and program.convex else str(program.form)
+
+
+def solve(
+    program: Program,
+    config: SolverConfig | None = None,
+    *,
+    solver: str | None = None,
+    options: Mapping[str, object] | None = None,
+    time_limit: float | None = None,
+    start: Mapping[str, float] | None = None,
+) -> Solution:
+    """Solve a program with the configured solver.
+
+    Args:
+        program: what to solve.
+        config: solvers and options; optmap's `solvers.cfg` by default.
+        solver: use this one instead of the configured one.
+        options: options for this call, on top of the configured ones.
+        time_limit: seconds, instead of the configured limit.
+        start: value per variable name (nonlinear programs only).
+
+    Returns:
+        Objective and bound in the program's own unit; values in the program's variables, for
+        `Program.read_back`.
+
+    Raises:
+        InputError: if the solver cannot handle the form, or an option is wrong.
+        UnknownNameError: for an unknown solver or option.
+        SolverUnavailableError: if the solver is not installed, with the install command.
+    """
+    settings = config or load_config()
+    form = section(program)
+    chosen = settings.forms[form]
+    name = solver or chosen.solver
+    known_name(name, tuple(SOLVERS), "solver")
+    entry = SOLVERS[name]
+    if form not in entry.forms:
+        fitting = ", ".join(e.name for e in SOLVERS.values() if form in e.forms)
+        raise InputError(f"{entry.title} cannot solve form {form}; solvers that can: {fitting}")
+    reason = entry.unavailable()
+    if reason:
+        raise SolverUnavailableError(f"{entry.title} is not available ({reason}); install it with: {entry.install}")
+    merged = {**settings.options.get(name, {}), **check_options(name, options or {})}
+    limit = time_limit if time_limit is not None else chosen.time_limit
+    call: Callable[..., Solution] = importlib.import_module(entry.module).solve_model
+    found = call(program.pyomo(), **_arguments(name, program, merged, limit, start))
+    return _in_own_unit(program, found)
+
+
+def _arguments(
+    name: str,
+    program: Program,
+    options: dict[str, object],
+    limit: float | None,
+    start: Mapping[str, float] | None,
+) -> dict[str, Any]:
+    if name == "highs":
+        return {"options": options, "time_limit": limit}
+    if name == "ipopt" and limit is not None:
+        options = {"max_wall_time": limit, **options}
+    return {"options": options, "start": start, "convex": program.convex}
+
+
+def _in_own_unit(program: Program, found: Solution) -> Solution:
+    objective = None if found.objective is None else program.objective_value(found.objective)
+    bound = None if found.bound is None else program.objective_value(found.bound)
+    if found.point is Point.NONE:
+        objective = None
+    return replace(found, objective=objective, bound=bound)
