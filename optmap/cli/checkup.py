@@ -6,6 +6,7 @@ import typer
 
 from optmap.cli.console import Progress, guarded, say
 from optmap.cli.options import JsonOption
+from optmap.errors import CheckError
 
 DOCTOR_HELP = """Say which solvers are there; solve a sample with each.
 
@@ -13,6 +14,8 @@ DOCTOR_HELP = """Say which solvers are there; solve a sample with each.
 Examples:
   optmap doctor
   optmap doctor --json
+
+Exit codes: 0 also if a solver is missing, 5 if one gets its sample wrong.
 """
 
 
@@ -21,26 +24,16 @@ def register(app: typer.Typer) -> None:
     app.command("doctor", help=DOCTOR_HELP)(guarded(doctor))
 
 
-def doctor(as_json: JsonOption = False) -> None:
+def doctor(as_json: JsonOption = False) -> int:
     """Print the state of every solver."""
     from optmap.report.jsonio import to_json
-    from optmap.report.tables import grid
+    from optmap.report.solvers import doctor_document, doctor_table
     from optmap.solvers.doctor import doctor as examine
 
     with Progress("solving samples"):
         reports = examine()
-    rows: list[dict[str, object]] = [
-        {
-            "solver": report.name,
-            "available": report.available,
-            "version": report.version,
-            "sample": report.sample,
-            "install": report.install,
-        }
-        for report in reports
-    ]
-    if as_json:
-        say(to_json({"schema": "optmap.doctor/1", "solvers": rows}))
-        return
-    cells = [[str(value) for value in row.values()] for row in rows]
-    say(grid(list(rows[0]), "<" * len(rows[0]), cells))
+    say(to_json(doctor_document(reports)) if as_json else doctor_table(reports))
+    failed = [report.name for report in reports if report.available and not report.passed]
+    if failed:
+        raise CheckError(f"{', '.join(failed)} got the sample wrong; reinstall before trusting an answer")
+    return 0

@@ -20,7 +20,9 @@ from optmap.report.documents import (
     read_workload,
     workload_document,
 )
+from optmap.report.solvers import doctor_document, doctor_table
 from optmap.report.tables import bands_text, grid, machine_table, mapping_table, number, workload_table
+from optmap.solvers.doctor import SolverReport
 
 
 def through_json(document: dict[str, object]) -> Fields:
@@ -143,3 +145,36 @@ def test_workload_table_counts_words_of_mixed_sizes() -> None:
     rows = workload_table(made).splitlines()
     assert rows[-2].split() == ["C[i]", "output", "8", "1,000", "4,000"]
     assert rows[-1].split() == ["A[i]", "input", "2", "1,000", "1,000"]
+
+
+def report(**changes: object) -> SolverReport:
+    made = SolverReport(
+        name="ipopt",
+        title="Ipopt",
+        forms=("nlp",),
+        available=True,
+        version="Ipopt 3.14",
+        sample="minimise x",
+        expected=1.0,
+        value=1.0000000001,
+        passed=True,
+        message="",
+        install="pip install it",
+    )
+    return replace(made, **changes)
+
+
+def test_doctor_names_the_install_command_of_what_is_missing() -> None:
+    missing = report(available=False, version="", value=None, passed=False, message="No module named 'cyipopt'")
+    text = doctor_table([report(name="highs"), missing])
+    assert "not installed" in text
+    assert "ipopt is missing (No module named 'cyipopt'); install it with: pip install it" in text
+    assert "highs is missing" not in text
+
+
+def test_doctor_marks_a_wrong_sample() -> None:
+    wrong = report(value=2.0, passed=False)
+    assert doctor_table([wrong]).splitlines()[2].split()[-2:] == ["2", "wrong"]
+    document = doctor_document([wrong])
+    (entry,) = json.loads(json.dumps(document))["solvers"]
+    assert entry["sample"] == {"program": "minimise x", "expected": 1.0, "value": 2.0, "passed": False}

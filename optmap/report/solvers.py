@@ -1,0 +1,52 @@
+"""The state of the solvers as a document and as a table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from optmap.report.tables import grid, number
+from optmap.solvers.doctor import SolverReport
+
+
+def doctor_document(reports: Sequence[SolverReport]) -> dict[str, object]:
+    """The JSON document of `doctor`."""
+    return {
+        "schema": "optmap.doctor/1",
+        "solvers": [
+            {
+                "solver": report.name,
+                "title": report.title,
+                "forms": list(report.forms),
+                "available": report.available,
+                "version": report.version,
+                "sample": {
+                    "program": report.sample,
+                    "expected": report.expected,
+                    "value": report.value,
+                    "passed": report.passed,
+                },
+                "message": report.message,
+                "install": report.install,
+            }
+            for report in reports
+        ],
+    }
+
+
+def doctor_table(reports: Sequence[SolverReport]) -> str:
+    """The state of the solvers for people; a missing one with the command that installs it."""
+    rows = [
+        (
+            report.name,
+            " ".join(report.forms),
+            report.version if report.available else "not installed",
+            "-" if report.value is None else number(round(report.value, 6)),
+            "ok" if report.passed else ("wrong" if report.available else "-"),
+        )
+        for report in reports
+    ]
+    lines = [grid(("solver", "solves", "version", "sample", "verdict"), "<<<><", rows), ""]
+    lines += [f"{report.name}: sample {report.sample}; optimum {number(report.expected)}" for report in reports]
+    missing = [report for report in reports if not report.available]
+    lines += [f"{report.name} is missing ({report.message}); install it with: {report.install}" for report in missing]
+    return "\n".join(lines)
