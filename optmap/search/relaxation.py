@@ -1,0 +1,341 @@
+"""The global optimum of the continuous min-max program, with a proof.
+
+Minimise the largest traffic/bandwidth over the levels, over real tile sizes (filter-like extents
+in integers), all loop orders and all levels at once (MOpt section 5, epigraph form). Enumerating
+one convex program per combination is out of reach; instead:
+
+1. per level, loop order and box: the optimum of that level alone, the next outer tile being the
+   whole problem. The largest over levels of the smallest is a lower bound on everything.
+2. best first over partial choices: a node fixes a loop order and a box for some levels, is bounded
+   by the convex program of those levels, and grows by the next level or by splitting a box. Among
+   equal bounds the deepest node whose levels do best on their own goes first, so the first dive
+   usually attains the bound of step 1 and ends the search.
+"""
+
+from __future__ import annotations
+
+import heapq
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import count, product
+from math import inf, log
+
+import numpy as np
+
+from optmap.errors import InfeasibleError
+from optmap.programs.geometric import Box, TileSpace
+from optmap.search.nodes import Array, Bounder, Node, Unit
+from optmap.search.setting import Setting
+
+TOLERANCE = 1e-6
+"""Relative distance between bound and value at which an optimum counts as proved."""
+BATCH = 24
+"""Programs solved at once when the tree is searched."""
+BOXES = 48
+"""Boxes per loop order to begin with; wider ones are split when they matter."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RelaxedPoint:
+    """A point of the relaxation: real tiles and loop orders of every level."""
+
+    value: float
+    """Largest traffic/bandwidth over the levels."""
+    tiles: tuple[dict[str, float], ...]
+    """Per level, inner first: real extent per dim."""
+    permutations: tuple[tuple[str, ...], ...]
+    """Per level: dims, outermost first."""
+    node: Node
+    """The choices this point belongs to."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RelaxationResult:
+    """What the continuous search proved and found."""
+
+    bound: float
+    """Proved lower bound on the cost of every mapping, integer or not."""
+    best: RelaxedPoint
+    """The best point found."""
+    proved: bool
+    """Whether `best` is within `TOLERANCE` of `bound`."""
+    level_bounds: tuple[float, ...]
+    """Per level, inner first: proved lower bound on its own cost."""
+    box_bounds: tuple[dict[Box, float], ...]
+    """Per level: proved lower bound on its own cost for every box looked at (the boxes cover all)."""
+    programs: int
+    """Convex programs solved."""
+    others: tuple[RelaxedPoint, ...] = ()
+    """Further points found on the way, best first."""
+
+
+@dataclass(order=True, slots=True)
+class _Open:
+    """An entry of the search queue; the order of the fields is the order of the queue."""
+
+    rank: float
+    depth: int
+    own: float
+    number: int
+    bound: float = field(compare=False)
+    node: Node = field(compare=False)
+    solved: bool = field(compare=False)
+
+
+def relax(setting: Setting, *, deadline: float = inf) -> RelaxationResult:
+    """Solve the relaxation of a setting to global optimality.
+
+    Args:
+        setting: workload, machine and capacity rule.
+        deadline: `time.monotonic()` value after which the best bound so far is returned.
+
+    Raises:
+        InfeasibleError: if no tile fits.
+    """
+    return _Search(setting, deadline).run()
+
+
+class _Search:
+    def __init__(self, setting: Setting, deadline: float) -> None:
+        self.setting = setting
+        self.space = setting.space
+        self.bounder = Bounder(setting)
+        self.deadline = deadline
+        self.depth = len(setting.machine.levels)
+        self.programs = 0
+        self.points: list[RelaxedPoint] = []
+        self.queue: list[_Open] = []
+        self.numbers = count()
+        self.floor = inf  # least bound of the nodes that were closed or dropped
+        self.own: list[dict[Unit, float]] = [{} for _ in range(self.depth)]
+
+    def run(self) -> RelaxationResult:
+        self._bound_levels()
+        lows = [min(units.values()) for units in self.own]
+        if any(low == inf for low in lows):
+            raise InfeasibleError("no tile fits the capacities; give the innermost levels more words")
+        self.lows = lows
+        # The level that decides comes first, then the outer ones it depends on, then the inner.
+        first = int(np.argmax(lows))
+        self.sequence = [*range(first, self.depth), *range(first - 1, -1, -1)]
+        self._push((None,) * self.depth, max(lows), solved=True)
+        bound = self._branch()
+        self.points.sort(key=lambda p: p.value)
+        if not self.points:
+            raise InfeasibleError("no chain of tiles fits the capacities of all levels")
+        best = self.points[0]
+        bound = min(bound, self.floor, best.value)
+        return RelaxationResult(
+            bound=bound,
+            best=best,
+            proved=bound >= best.value * (1 - TOLERANCE),
+            level_bounds=tuple(lows),
+            box_bounds=tuple(_per_box(units) for units in self.own),
+            programs=self.programs,
+            others=tuple(self.points[1:8]),
+        )
+
+    def _bound_levels(self) -> None:
+        """The optimum of every level alone, for every loop order and box."""
+        setting = self.setting
+        fixed = setting.fixed
+        for level in range(self.depth):
+            if level in fixed:
+                continue
+            units = [Unit(order, box) for order in setting.orders for box in first_boxes(self.space)]
+            self._evaluate_units(level, units)
+            while True:
+                best = min(self.own[level], key=lambda u: self.own[level][u])
+                parts = self.space.split(best.box) if self.own[level][best] < inf else ()
+                if not parts:
+                    break
+                del self.own[level][best]
+                self._evaluate_units(level, [Unit(best.order, part) for part in parts])
+        for level, (tile, order) in fixed.items():
+            unit = Unit(order, self.space.single(tile))
+            self.own[level][unit] = self._bound_fixed(level, unit)
+
+    def _evaluate_units(self, level: int, units: Sequence[Unit]) -> None:
+        nodes: list[Node] = [tuple(u if i == level else None for i in range(self.depth)) for u in units]
+        solution = self.bounder.solve(nodes)
+        self.programs += len(nodes)
+        self.own[level].update(zip(units, (float(b) for b in solution.bound), strict=True))
+        if self.depth == 1:
+            for node, point, value in zip(nodes, solution.point, solution.value, strict=True):
+                self._keep(node, point, float(value))
+
+    def _bound_fixed(self, level: int, unit: Unit) -> float:
+        """A level with an imposed tile depends on the next outer tile alone."""
+        if level + 1 == self.depth:
+            node: Node = tuple(unit if i == level else None for i in range(self.depth))
+            return float(self.bounder.solve([node]).bound[0])
+        boxes = [b for b in first_boxes(self.space) if compatible(self.space, unit.box, b)]
+        nodes = [
+            tuple(unit if i == level else Unit(None, b) if i == level + 1 else None for i in range(self.depth))
+            for b in boxes
+        ]
+        self.programs += len(nodes)
+        return float(self.bounder.solve(nodes).bound.min())
+
+    def _branch(self) -> float:
+        """Best-first search; returns the proved bound."""
+        while self.queue:
+            entry = heapq.heappop(self.queue)
+            if entry.bound >= self._incumbent() * (1 - TOLERANCE) or time.monotonic() > self.deadline:
+                return min(entry.bound, *(e.bound for e in self.queue)) if self.queue else entry.bound
+            if entry.solved:
+                self._expand(entry)
+            else:
+                self._solve_like(entry)
+        return inf
+
+    def _expand(self, entry: _Open) -> None:
+        node = entry.node
+        level = next((l for l in self.sequence if node[l] is None), None)
+        if level is None:
+            self._split(entry)
+            return
+        for unit, own in self.own[level].items():
+            if own == inf or not self._fits(node, level, unit):
+                continue
+            child = (*node[:level], unit, *node[level + 1 :])
+            self._push(child, max(entry.bound, own), solved=False)
+
+    def _split(self, entry: _Open) -> None:
+        for level, unit in enumerate(entry.node):
+            parts = self.space.split(unit.box) if unit is not None and level not in self.setting.fixed else ()
+            if unit is not None and parts:
+                for part in parts:
+                    child = (*entry.node[:level], Unit(unit.order, part), *entry.node[level + 1 :])
+                    if all(
+                        compatible(self.space, a.box, b.box)
+                        for a, b in zip(child, child[1:])
+                        if a is not None and b is not None
+                    ):
+                        self._push(child, entry.bound, solved=False)
+                return
+
+    def _fits(self, node: Node, level: int, unit: Unit) -> bool:
+        inner = next((u for u in reversed(node[:level]) if u is not None), None)
+        outer = next((u for u in node[level + 1 :] if u is not None), None)
+        if inner is not None and not compatible(self.space, inner.box, unit.box):
+            return False
+        return outer is None or compatible(self.space, unit.box, outer.box)
+
+    def _solve_like(self, entry: _Open) -> None:
+        """Solve an entry and the next best ones with the same shape."""
+        shape = [u is None for u in entry.node]
+        batch, aside = [entry], []
+        ceiling = self._incumbent() * (1 - TOLERANCE)
+        while self.queue and len(batch) < BATCH and len(aside) < BATCH:
+            other = heapq.heappop(self.queue)
+            same = not other.solved and [u is None for u in other.node] == shape and other.bound < ceiling
+            (batch if same else aside).append(other)
+        for other in aside:
+            heapq.heappush(self.queue, other)
+        solution = self.bounder.solve([e.node for e in batch])
+        self.programs += len(batch)
+        for i, item in enumerate(batch):
+            bound = max(item.bound, float(solution.bound[i]))
+            if all(u is not None for u in item.node):
+                self._keep(item.node, solution.point[i], float(solution.value[i]))
+                if all(self.space.is_exact(u.box) for u in item.node if u is not None):
+                    if float(solution.value[i]) - bound <= TOLERANCE * abs(bound):
+                        self.floor = min(self.floor, bound)
+                        continue
+            self._push(item.node, bound, solved=True)
+
+    def _keep(self, node: Node, point: Array, value: float) -> None:
+        if value < inf and all(u is not None and self.space.is_exact(u.box) for u in node):
+            self.points.append(self.read_back(node, point, value))
+
+    def read_back(self, node: Node, point: Array, value: float) -> RelaxedPoint:
+        """Tiles of a node from the logarithms of its program."""
+        free = self.space.free
+        layout = self.bounder.layout(node)
+        tiles = []
+        for level, unit in enumerate(node):
+            if level in self.setting.fixed:
+                tiles.append({d: float(n) for d, n in self.setting.fixed[level][0].items()})
+                continue
+            tile = dict.fromkeys(self.setting.workload.dims, 1.0)
+            tile.update(zip(free, np.exp(point[layout.tile[level]]).tolist(), strict=True))
+            if unit is not None:
+                tile.update(
+                    {d: float(b[1]) for d, b in zip(self.space.boxed, unit.box, strict=True) if d in self.space.branch}
+                )
+            tiles.append(tile)
+        orders = tuple(u.order.permutation for u in node if u is not None and u.order is not None)
+        return RelaxedPoint(value=value, tiles=tuple(tiles), permutations=orders, node=node)
+
+    def _incumbent(self) -> float:
+        return min((p.value for p in self.points), default=inf)
+
+    def _push(self, node: Node, bound: float, *, solved: bool) -> None:
+        if bound >= self._incumbent() * (1 - TOLERANCE):
+            self.floor = min(self.floor, bound)
+            return
+        chosen = [(level, unit) for level, unit in enumerate(node) if unit is not None]
+        own = sum(log(max(self.own[level].get(unit, self.lows[level]), 1e-300)) for level, unit in chosen)
+        # Bounds that differ by rounding only are equal: depth and the levels' own bounds decide.
+        rank = round(log(max(bound, 1e-300)) / (0.1 * TOLERANCE))
+        heapq.heappush(
+            self.queue,
+            _Open(
+                rank=rank,
+                depth=-len(chosen) * 2 - solved,
+                own=own,
+                number=next(self.numbers),
+                bound=bound,
+                node=node,
+                solved=solved,
+            ),
+        )
+
+
+def _per_box(units: dict[Unit, float]) -> dict[Box, float]:
+    bounds: dict[Box, float] = {}
+    for unit, bound in units.items():
+        bounds[unit.box] = min(bound, bounds.get(unit.box, inf))
+    return bounds
+
+
+def first_boxes(space: TileSpace) -> tuple[Box, ...]:
+    """Boxes to begin with: single values where few, else a few ranges per dim."""
+    fine = [_ranges(space, dim, coarse=False) for dim in space.boxed]
+    coarse = [_ranges(space, dim, coarse=True) for dim in space.boxed]
+    for choice in (fine, coarse):
+        size = 1
+        for ranges in choice:
+            size *= len(ranges)
+        if size <= BOXES:
+            return tuple(product(*choice))
+    return (space.whole(),)
+
+
+def _ranges(space: TileSpace, dim: str, *, coarse: bool) -> tuple[tuple[int, int], ...]:
+    extent = space.extents[dim]
+    if dim in space.concave:
+        pieces = space.split(((1, extent),)) if len(space.boxed) == 1 else ()
+        return tuple(p[0] for p in pieces) or ((1, extent),)
+    if extent <= 3 and not coarse:
+        return tuple((n, n) for n in range(1, extent + 1))
+    if coarse:
+        return ((1, extent - 1), (extent, extent)) if extent > 1 else ((1, 1),)
+    ranges = []
+    low = 1
+    while low < extent:
+        high = min(2 * low - 1, extent - 1)
+        ranges.append((low, high))
+        low = high + 1
+    return (*ranges, (extent, extent))
+
+
+def compatible(space: TileSpace, inner: Box, outer: Box) -> bool:
+    """Whether a tile of the inner box fits into some tile of the outer box."""
+    for dim, (low, high), (outer_low, outer_high) in zip(space.boxed, inner, outer, strict=True):
+        del high, outer_low
+        if low > outer_high or (dim in space.concave and low >= outer_high > 1):
+            return False
+    return True

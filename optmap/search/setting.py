@@ -1,0 +1,124 @@
+"""What a search is about: workload, levels, classes and capacities in the form search uses."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from optmap.errors import InfeasibleError
+from optmap.problem.dataflow import Residence, Resident, Reuse, dataflow, safe_working_set
+from optmap.problem.machine import CapacityRule, Machine
+from optmap.problem.microkernel import microkernel_permutation, microkernel_tile
+from optmap.problem.workload import Workload
+from optmap.programs.geometric import TileSpace
+from optmap.symbolic.classes import dataflow_classes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Order:
+    """One loop order with what it means for reuse and for the working set."""
+
+    permutation: tuple[str, ...]
+    """Dims, outermost first."""
+    flow: tuple[Reuse, ...]
+    """Reuse of every tensor, output first."""
+    working: tuple[Resident, ...]
+    """What must fit of every tensor."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Setting:
+    """A workload on a machine, ready to be searched.
+
+    Levels are numbered inner to outer; the unbounded memory is not one of them.
+    """
+
+    workload: Workload
+    machine: Machine
+    rule: CapacityRule
+    cores: int = 1
+    """Cores in use; more than 1 splits the tile of the innermost shared level."""
+
+    @cached_property
+    def space(self) -> TileSpace:
+        """Free and branch dims, and rows of traffic and capacity."""
+        return TileSpace(self.workload)
+
+    @cached_property
+    def orders(self) -> tuple[Order, ...]:
+        """One representative of every dataflow class that may be optimal."""
+        classes = dataflow_classes(self.workload, concrete=True, rule=self.rule).classes
+        return tuple(self.order(c.representative) for c in classes)
+
+    def order(self, permutation: tuple[str, ...]) -> Order:
+        """A loop order with its reuse and working set."""
+        safe = self.rule is CapacityRule.SAFE
+        working = safe_working_set(self.workload, permutation) if safe else self.least_working
+        return Order(permutation=permutation, flow=dataflow(self.workload, permutation), working=working)
+
+    @cached_property
+    def least_working(self) -> tuple[Resident, ...]:
+        """One tile of every tensor: what every loop order needs at least."""
+        return tuple(Resident(residence=Residence.SINGLE) for _ in self.workload.tensors)
+
+    @cached_property
+    def capacities(self) -> tuple[int, ...]:
+        """Words per level, per instance."""
+        return tuple(level.capacity.words(self.workload.word_bytes) for level in self.machine.levels)
+
+    @cached_property
+    def bandwidths(self) -> tuple[float, ...]:
+        """Words per cycle between each level and the next outer one."""
+        return tuple(level.bandwidth for level in self.machine.levels)
+
+    @cached_property
+    def fixed(self) -> dict[int, tuple[dict[str, int], Order]]:
+        """Levels whose tile and loop order the machine imposes (the microkernel)."""
+        imposed = {}
+        for number, level in enumerate(self.machine.levels):
+            if level.microkernel is not None:
+                tile = microkernel_tile(self.workload, level.microkernel)
+                if tile is not None:
+                    imposed[number] = (tile, self.order(microkernel_permutation(self.workload)))
+        return imposed
+
+    @cached_property
+    def split_level(self) -> int | None:
+        """The level whose tile is split among cores; None for one core."""
+        if self.cores == 1:
+            return None
+        return next((i for i, level in enumerate(self.machine.levels) if level.shared), None)
+
+    def check_capacities(self) -> None:
+        """Refuse machines on which not even the smallest tile fits.
+
+        Raises:
+            InfeasibleError: naming the level, what is missing and what would fit.
+        """
+        inner = dict.fromkeys(self.workload.dims, 1)
+        for number, (level, capacity) in enumerate(zip(self.machine.levels, self.capacities, strict=True)):
+            if number in self.fixed:
+                inner = self.fixed[number][0]
+                orders: tuple[Order, ...] = (self.fixed[number][1],)
+            else:
+                orders = self.orders
+            needed = min(self.occupancy(inner, order) for order in orders)
+            if needed > capacity:
+                tile = ", ".join(f"{d}={n}" for d, n in inner.items())
+                raise InfeasibleError(
+                    f"{level.name} is short by {needed - capacity:,} words: its {capacity:,} words cannot hold the "
+                    f"smallest tile ({tile}), which needs {needed:,} words"
+                    + (" with room for two adjacent tiles; --capacity tile needs less" if self._is_safe else "")
+                    + f"; give {level.name} at least {needed:,} words"
+                )
+
+    @property
+    def _is_safe(self) -> bool:
+        return self.rule is CapacityRule.SAFE
+
+    def occupancy(self, tile: dict[str, int], order: Order) -> int:
+        """Words of the working set of a tile."""
+        return sum(
+            self.workload.weight(tensor) * item.elements(tensor, tile)
+            for tensor, item in zip(self.workload.tensors, order.working, strict=True)
+        )

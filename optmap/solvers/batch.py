@@ -1,0 +1,289 @@
+"""Many small geometric programs at once: a primal-dual interior point vectorised over programs.
+
+Each program of a batch is, in logarithms t of the variables,
+
+    minimise z   subject to   log p_k(t) <= log(alpha_k z + constant_k)   (epigraph rows)
+                              log q_j(t) <= 0                             (capacities)
+                              A t <= b,  lower <= t <= upper              (chains and box)
+
+with posynomials p_k, q_j: jointly convex in (t, z), because the logarithm of an affine function is
+concave. `alpha_k = 0` makes a row an upper limit. All programs of a batch share the shape (number
+of variables, rows per posynomial), so one step is a handful of array operations for all of them.
+
+The lower bound returned with each point does not rest on convergence: it is the Lagrangian at the
+multipliers found, minimised over the box through its tangent plane, hence valid for any
+multipliers up to the rounding of a float. The iterates use y = log z, in which rows without a
+constant are linear; the set of t that a y allows is convex and grows with y, so a stationary point
+is the global optimum also with constants. The bound is always taken in (t, z).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+NO_TERM = -1.0e4
+"""Logarithm of the coefficient of a padding term: it contributes exactly zero."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Batch:
+    """B programs of one shape, with n variables, K epigraph rows and J capacities."""
+
+    exponents: Array
+    """(B, M, n): one row per monomial; the rows of a posynomial are contiguous."""
+    logs: Array
+    """(B, M): logarithms of the coefficients; `NO_TERM` for padding."""
+    starts: tuple[int, ...]
+    """First row of each of the K + J posynomials, epigraph rows first."""
+    alpha: Array
+    """(B, K): factor of z on the right-hand side of each epigraph row."""
+    constant: Array
+    """(B, K): constant on the right-hand side of each epigraph row."""
+    linear: Array
+    """(B, R, n): rows A of A t <= b."""
+    limit: Array
+    """(B, R): right-hand sides b."""
+    lower: Array
+    """(B, n): lower ends of the box."""
+    upper: Array
+    """(B, n): upper ends of the box, strictly above the lower ends."""
+
+    def take(self, index: NDArray[np.intp]) -> Batch:
+        """The programs at `index`."""
+        return Batch(
+            exponents=self.exponents[index],
+            logs=self.logs[index],
+            starts=self.starts,
+            alpha=self.alpha[index],
+            constant=self.constant[index],
+            linear=self.linear[index],
+            limit=self.limit[index],
+            lower=self.lower[index],
+            upper=self.upper[index],
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchSolution:
+    """What is known of each program of a batch."""
+
+    point: Array
+    """(B, n): a strictly feasible t; NaN where there is none."""
+    value: Array
+    """(B,): z at that point; infinite where there is none."""
+    bound: Array
+    """(B,): lower bound on z; infinite for programs proved infeasible."""
+    iterations: int
+    """Newton steps taken by the slowest program."""
+
+
+def solve_batch(batch: Batch, *, start: Array, tolerance: float = 1e-8, max_iterations: int = 80) -> BatchSolution:
+    """Solve all programs of a batch.
+
+    Args:
+        batch: the programs.
+        start: (B, n) points strictly inside every capacity, chain and box; rows that are NaN
+            mark programs without such a point, reported as infeasible.
+        tolerance: relative surrogate gap at which a program is done.
+        max_iterations: Newton steps at most; the bounds stay valid wherever it stops.
+    """
+    size, n = start.shape
+    point = np.full((size, n), np.nan)
+    value = np.full(size, np.inf)
+    bound = np.full(size, np.inf)
+    live = np.flatnonzero(np.isfinite(start).all(axis=1))
+    if live.size == 0:
+        return BatchSolution(point=point, value=value, bound=bound, iterations=0)
+    state = _State(batch.take(live), start[live])
+    steps = 0
+    active = np.arange(live.size)
+    working = state
+    while active.size and steps < max_iterations:
+        working.newton_step()
+        steps += 1
+        done = working.converged(tolerance)
+        if done.any() or steps == max_iterations:
+            finished = np.flatnonzero(done) if steps < max_iterations else np.arange(active.size)
+            where = live[active[finished]]
+            sub = working.take(finished)
+            point[where] = sub.t
+            value[where] = sub.objective()
+            bound[where] = sub.lower_bound()
+            keep = np.setdiff1d(np.arange(active.size), finished)
+            active = active[keep]
+            working = working.take(keep)
+    return BatchSolution(point=point, value=value, bound=bound, iterations=steps)
+
+
+class _State:
+    """Primal and dual iterates of a batch; every method works on all programs."""
+
+    def __init__(self, batch: Batch, t: Array) -> None:
+        self.batch = batch
+        self.t = t
+        self.groups = len(batch.starts)
+        self.epigraphs = batch.alpha.shape[1]
+        self._evaluate_posynomials()
+        level = np.exp(self.log_p[:, : self.epigraphs])
+        movable = batch.alpha > 0
+        needed = np.where(movable, (level - batch.constant) / np.where(movable, batch.alpha, 1.0), -np.inf)
+        # Start z a little above what the point needs; rows with alpha = 0 must hold already.
+        top = np.maximum(needed.max(axis=1), 1e-300)
+        self.scale = top
+        self.y = np.full(t.shape[0], 0.5)
+        f = self._constraints()
+        self.dual = 1.0 / np.maximum(-f, 1e-12) / f.shape[1]
+        self.centring = np.full(t.shape[0], 0.3)
+
+    def take(self, index: NDArray[np.intp]) -> _State:
+        other = object.__new__(_State)
+        other.batch = self.batch.take(index)
+        other.groups = self.groups
+        other.epigraphs = self.epigraphs
+        for name in ("t", "y", "scale", "dual", "centring", "log_p", "gradient", "weights"):
+            setattr(other, name, getattr(self, name)[index])
+        return other
+
+    def _evaluate_posynomials(self) -> None:
+        batch = self.batch
+        terms = np.einsum("bmn,bn->bm", batch.exponents, self.t) + batch.logs
+        starts = np.asarray(batch.starts)
+        top = np.maximum.reduceat(terms, starts, axis=1)
+        owner = np.repeat(np.arange(len(starts)), np.diff(np.append(starts, terms.shape[1])))
+        shifted = np.exp(terms - top[:, owner])
+        total = np.add.reduceat(shifted, starts, axis=1)
+        self.log_p = top + np.log(total)
+        self.weights = shifted / total[:, owner]
+        self.gradient = np.add.reduceat(self.weights[:, :, None] * batch.exponents, starts, axis=1)
+
+    def _right(self) -> Array:
+        """alpha z + constant of each epigraph row, in units of the program's scale."""
+        batch = self.batch
+        return batch.alpha * np.exp(self.y)[:, None] + batch.constant / self.scale[:, None]
+
+    def _slope(self) -> Array:
+        """Derivative of each epigraph row in y."""
+        return -self.batch.alpha * np.exp(self.y)[:, None] / self._right()
+
+    def _constraints(self) -> Array:
+        batch = self.batch
+        k = self.epigraphs
+        right = self._right()
+        epigraph = self.log_p[:, :k] - np.log(self.scale)[:, None] - np.log(right)
+        chain = np.einsum("brn,bn->br", batch.linear, self.t) - batch.limit
+        return np.concatenate((epigraph, self.log_p[:, k:], chain, self.t - batch.upper, batch.lower - self.t), axis=1)
+
+    def objective(self) -> Array:
+        """The least z that the current t allows, in the program's own unit."""
+        batch = self.batch
+        level = np.exp(self.log_p[:, : self.epigraphs])
+        movable = batch.alpha > 0
+        z = np.where(movable, (level - batch.constant) / np.where(movable, batch.alpha, 1.0), -np.inf).max(axis=1)
+        limits_hold = np.where(movable, True, level <= batch.constant * (1 + 1e-9)).all(axis=1)
+        return np.where(limits_hold, z, np.inf)
+
+    def converged(self, tolerance: float) -> NDArray[np.bool_]:
+        f = self._constraints()
+        gap = -(f * self.dual).sum(axis=1)
+        return (gap <= tolerance) & (self._dual_residual().max(axis=1) <= tolerance)
+
+    def _lagrangian_gradient(self) -> tuple[Array, Array]:
+        """Gradients of the Lagrangian in t (box left out) and in y."""
+        batch = self.batch
+        k, g = self.epigraphs, self.groups
+        smooth = self.dual[:, :g]
+        chain = self.dual[:, g : g + batch.limit.shape[1]]
+        in_t = np.einsum("bg,bgn->bn", smooth, self.gradient) + np.einsum("br,brn->bn", chain, batch.linear)
+        in_y = 1.0 + (self.dual[:, :k] * self._slope()).sum(axis=1)
+        return in_t, in_y
+
+    def _dual_residual(self) -> Array:
+        n = self.t.shape[1]
+        in_t, in_y = self._lagrangian_gradient()
+        in_t = in_t + self.dual[:, -2 * n : -n] - self.dual[:, -n:]
+        return np.abs(np.concatenate((in_t, in_y[:, None]), axis=1))
+
+    def lower_bound(self) -> Array:
+        """The tangent plane of the Lagrangian in (t, z), minimised over box and 0 <= z <= e^y.
+
+        The optimum is at most the z of a feasible point, so z beyond it need not be looked at.
+        """
+        batch = self.batch
+        in_t, in_y = self._lagrangian_gradient()
+        f = self._constraints()[:, : self.groups + batch.limit.shape[1]]
+        value = 1.0 + (f * self.dual[:, : f.shape[1]]).sum(axis=1)
+        value = value + np.minimum(in_t * (batch.lower - self.t), in_t * (batch.upper - self.t)).sum(axis=1)
+        value = value + np.minimum(0.0, -in_y)
+        return value * np.exp(self.y) * self.scale
+
+    def newton_step(self) -> None:
+        batch = self.batch
+        k, g, n = self.epigraphs, self.groups, self.t.shape[1]
+        chains = batch.limit.shape[1]
+        f = self._constraints()
+        gap = -(f * self.dual).sum(axis=1)
+        target = gap / f.shape[1] * self.centring
+        ratio = self.dual / -f
+        smooth = self.dual[:, :g]
+        # Hessian of the Lagrangian: sum of dual * (E' diag(w) E - gradient gradient').
+        per_row = np.repeat(smooth, np.diff(np.append(np.asarray(batch.starts), batch.logs.shape[1])), axis=1)
+        scaled = batch.exponents * (per_row * self.weights)[:, :, None]
+        hessian = np.zeros((len(self.y), n + 1, n + 1))
+        hessian[:, :n, :n] = scaled.transpose(0, 2, 1) @ batch.exponents
+        outer = ratio[:, :g] - smooth
+        hessian[:, :n, :n] += (self.gradient * outer[:, :, None]).transpose(0, 2, 1) @ self.gradient
+        chain_ratio = ratio[:, g : g + chains]
+        hessian[:, :n, :n] += (batch.linear * chain_ratio[:, :, None]).transpose(0, 2, 1) @ batch.linear
+        box = ratio[:, -2 * n : -n] + ratio[:, -n:]
+        diagonal = np.arange(n)
+        hessian[:, diagonal, diagonal] += box
+        slope = self._slope()
+        hessian[:, n, n] = (ratio[:, :k] * slope**2).sum(axis=1)
+        cross = np.einsum("bk,bkn->bn", ratio[:, :k] * slope, self.gradient[:, :k])
+        hessian[:, :n, n] = cross
+        hessian[:, n, :n] = cross
+        push = target[:, None] / -f
+        right = np.zeros((len(self.y), n + 1))
+        right[:, :n] = -(
+            np.einsum("bg,bgn->bn", push[:, :g], self.gradient)
+            + np.einsum("br,brn->bn", push[:, g : g + chains], batch.linear)
+            + push[:, -2 * n : -n]
+            - push[:, -n:]
+        )
+        right[:, n] = -(1.0 + (push[:, :k] * slope).sum(axis=1))
+        hessian[:, np.arange(n + 1), np.arange(n + 1)] *= 1 + 1e-13
+        step = np.linalg.solve(hessian, right[:, :, None])[:, :, 0]
+        dt, dy = step[:, :n], step[:, n]
+        smooth_slope = np.einsum("bgn,bn->bg", self.gradient, dt)
+        smooth_slope[:, :k] += slope * dy[:, None]
+        slopes = np.concatenate((smooth_slope, np.einsum("brn,bn->br", batch.linear, dt), dt, -dt), axis=1)
+        ddual = -(target[:, None] + self.dual * f + self.dual * slopes) / f
+        self._line_search(dt, dy, ddual)
+
+    def _line_search(self, dt: Array, dy: Array, ddual: Array) -> None:
+        """Step as far as dual and primal feasibility allow, halving per program."""
+        shrinking = ddual < 0
+        room = np.where(shrinking, -self.dual / np.where(shrinking, ddual, -1.0), np.inf).min(axis=1)
+        length = np.minimum(1.0, 0.99 * room)
+        t, y = self.t, self.y
+        for _ in range(40):
+            self.t = t + length[:, None] * dt
+            self.y = y + length * dy
+            self._evaluate_posynomials()
+            inside = (self._constraints() < 0).all(axis=1)
+            if inside.all():
+                break
+            length = np.where(inside, length, 0.5 * length)
+        else:
+            length = np.where(inside, length, 0.0)
+            self.t = t + length[:, None] * dt
+            self.y = y + length * dy
+            self._evaluate_posynomials()
+        self.dual = self.dual + length[:, None] * ddual
+        # A short step means the iterate left the central path: aim closer to it next time.
+        self.centring = np.where(length > 0.9, 0.03, np.where(length > 0.4, 0.2, 0.6))
