@@ -25,8 +25,8 @@ from optmap.problem import CapacityRule
 EXPORT_HELP = """Write the mathematical program of a workload.
 
 text, latex and nl hold the nonlinear program over tile sizes: least traffic for one fast memory,
-least maximum of traffic over bandwidth for several levels. lp and mps hold the log-space linear
-program of one fast memory.
+least maximum of traffic over bandwidth for several levels; nl has the logarithms of the sizes as
+variables. lp and mps hold the log-space linear program of one fast memory.
 
 \b
 Examples:

@@ -48,7 +48,9 @@ def default_program(
         InfeasibleError: if not even the smallest tiles fit.
     """
     if form not in LINEAR_FORMATS:
-        return tile_program(workload, machine, permutations, rule)
+        # For reading: tile sizes as they are. For a solver: their logarithms, in which it converges from anywhere.
+        scale = Scale.LOG if form is Format.NL else Scale.RAW
+        return tile_program(workload, machine, permutations, rule, scale)
     if permutations:
         raise InputError(
             f"--format {form.value} holds the log-space linear program, which has no loop order; "
@@ -69,6 +71,7 @@ def tile_program(
     machine: Machine,
     permutations: Sequence[tuple[str, ...]] = (),
     rule: CapacityRule = CapacityRule.TILE,
+    scale: Scale = Scale.RAW,
 ) -> Program:
     """Least traffic of one level, or least maximum of traffic over bandwidth of several.
 
@@ -78,6 +81,7 @@ def tile_program(
         permutations: one loop order for all levels or one per level, inner first, outermost loop
             first; without any, the first dataflow class that no other dominates.
         rule: which working set must fit.
+        scale: tile sizes themselves or their logarithms as variables.
 
     Raises:
         InputError: for a number of loop orders that is neither 1 nor that of the levels.
@@ -104,7 +108,7 @@ def tile_program(
             )
         )
     if count > 1 or levels[0].bandwidth != 1:
-        return minmax_program(workload, levels, scale=Scale.RAW)
+        return minmax_program(workload, levels, scale=scale)
     only = levels[0]
     return one_level_program(
         workload,
@@ -112,5 +116,5 @@ def tile_program(
         permutation=only.permutation,
         fixed=only.fixed,
         rule=rule,
-        scale=Scale.RAW,
+        scale=scale,
     )

@@ -245,13 +245,42 @@ def test_hand_written_mapping_is_evaluated(optmap, tmp_path: Path) -> None:
     assert found["exact"] == {"value": 2 * 64 + 2 * 128, "unit": "words"}
 
 
-@pytest.mark.parametrize("form", ["text", "latex", "nl"])
+@pytest.mark.parametrize("form", ["text", "latex", "nl", "lp", "mps"])
 def test_export(optmap, form: str) -> None:
     first = optmap("export", *MATMUL, "--memory", "300w", "--format", form).out
     assert first
     assert first == optmap("export", *MATMUL, "--memory", "300w", "--format", form).out
     document = optmap("export", *MATMUL, "--memory", "300w", "--format", form, "--json").document()
     assert document["content"].rstrip("\n") == first.rstrip("\n")
+
+
+def test_export_writes_a_file_and_takes_one_order_per_level(optmap, tmp_path: Path) -> None:
+    file = tmp_path / "program.txt"
+    args = ("export", *MATMUL, "--machine", "balanced", "--format", "text", "-o", file)
+    orders = [("--permutation", order) for order in ("i,j,k", "j,k,i", "k,i,j")]
+    assert optmap(*args, *orders[0], *orders[1], *orders[2]).out == ""
+    mixed = file.read_text()
+    optmap(*args, *orders[0])
+    assert mixed != file.read_text()
+    assert "2 loop orders for 3 levels" in optmap(*args, *orders[0], *orders[1], code=2).err
+
+
+@pytest.mark.parametrize(
+    ("args", "words"),
+    [
+        ((*MATMUL, "--machine", "balanced"), ["--memory", "--format lp"]),
+        ((*MATMUL, "--memory", "300w", "--permutation", "i,j,k"), ["--permutation"]),
+        (("resnet18/R9", "--memory", "300w"), ["projective"]),
+    ],
+)
+def test_export_says_what_a_linear_format_cannot_hold(optmap, args: tuple[str, ...], words: list[str]) -> None:
+    run = optmap("export", *args, "--format", "lp", code=2)
+    for word in words:
+        assert word in run.err
+
+
+def test_export_of_what_does_not_fit_is_infeasible(optmap) -> None:
+    assert optmap("export", *MATMUL, "--memory", "2w", "--format", "text", code=3).out == ""
 
 
 def test_doctor(optmap) -> None:
