@@ -226,7 +226,7 @@ def solve_table(result: SolveResult) -> str:
                 f"{result.method}, objective {result.objective}, tiles {result.tiles}, "
                 f"capacity {CapacityRule(result.capacity_rule).value}",
             ),
-            ("status", f"{_words(result.stop)}; mapping: {_words(result.point)}"),
+            ("status", f"{_words(result.stop)}; relaxed point: {_words(result.point)}"),
         ]
     )
     parts = [
@@ -244,7 +244,7 @@ def solve_table(result: SolveResult) -> str:
 def _summary(result: SolveResult) -> list[tuple[str, str]]:
     relaxation = result.relaxation
     proof = f"proved, tolerance {relaxation.tolerance:g}" if relaxation.proved else "not proved"
-    return [
+    rows = [
         ("cost", f"{number(result.cost)} {result.cost_unit} (per-level form)"),
         ("exact", f"{number(result.exact)} {result.exact_unit} (whole nest, one-trip loops skipped)"),
         (
@@ -256,6 +256,10 @@ def _summary(result: SolveResult) -> list[tuple[str, str]]:
         ("bottleneck", result.bottleneck),
         ("time", f"{result.seconds:.3f} s"),
     ]
+    if relaxation.cross_check is not None:
+        checked = f"{number(relaxation.cross_check)} {result.cost_unit} (Ipopt, same loop orders)"
+        rows.insert(3, ("cross-check", checked))
+    return rows
 
 
 def classes_table(found: MappingABC[str, Any]) -> str:

@@ -1,0 +1,187 @@
+"""A result as document, table and plot, without a search: every number in its place."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from optmap.errors import InputError
+from optmap.evaluate.cost import evaluate_cost
+from optmap.evaluate.nest import exact_traffic
+from optmap.evaluate.results import boundary_cycles
+from optmap.problem import Capacity, CapacityRule, Level, LevelMapping, Machine, Mapping
+from optmap.problem.parser import parse_workload
+from optmap.report.evaluation import disagreements, evaluate_solution, run_simulations
+from optmap.report.plots import plot_traffic
+from optmap.report.solution import read_solution, solution_document, write_solution
+from optmap.report.tables import solve_table
+from optmap.search.result import LevelReport, Relaxation, SolveResult
+from optmap.solvers.status import Point, Stop
+
+WORKLOAD = parse_workload("C[i,j] += A[i,k]*B[k,j]", {"i": 9, "j": 7, "k": 5}, name="small")
+MACHINE = Machine(
+    name="toy",
+    levels=(
+        Level(name="L1", capacity=Capacity(amount=24, unit="words"), bandwidth=4.0),
+        Level(name="L2", capacity=Capacity(amount=800), bandwidth=1.5),
+    ),
+)
+MAPPING = Mapping(
+    levels=(
+        LevelMapping(level="L1", tile={"i": 2, "j": 4, "k": 1}, permutation=("i", "j", "k"), spatial={}),
+        LevelMapping(level="L2", tile={"i": 9, "j": 4, "k": 5}, permutation=("k", "i", "j"), spatial={}),
+    )
+)
+
+
+def first_level(**changes: object) -> Machine:
+    return replace(MACHINE, levels=(replace(MACHINE.levels[0], **changes), MACHINE.levels[1]))
+
+
+def result(**changes: object) -> SolveResult:
+    report = evaluate_cost(WORKLOAD, MACHINE, MAPPING)
+    boundaries = exact_traffic(WORKLOAD, MACHINE, MAPPING)
+    levels = tuple(
+        LevelReport(
+            level=cost.level,
+            occupancy_words=cost.occupancy_words,
+            capacity_words=cost.capacity_words,
+            traffic_words=cost.traffic_words,
+            bandwidth=level.bandwidth,
+            cycles=cost.cycles,
+        )
+        for cost, level in zip(report.levels, MACHINE.levels, strict=True)
+    )
+    relaxation = Relaxation(
+        value=0.75 * report.value,
+        proved=True,
+        formulation="epigraph",
+        tolerance=1e-6,
+        method="interior point",
+        classes=(("i", "j", "k"), ("k", "i", "j")),
+        tiles=({"i": 2.5, "j": 4.5, "k": 1.0}, {"i": 9.0, "j": 4.0, "k": 5.0}),
+        cross_check=None,
+    )
+    made = SolveResult(
+        workload=WORKLOAD,
+        machine=MACHINE,
+        method="mopt",
+        objective="bottleneck",
+        capacity_rule=CapacityRule.TILE,
+        tiles="any",
+        stop=Stop.OPTIMAL,
+        point=Point.GLOBAL_OPTIMUM,
+        mapping=MAPPING,
+        levels=levels,
+        boundaries=boundaries,
+        cost=report.value,
+        cost_unit="cycles",
+        exact=float(max(boundary_cycles(MACHINE, boundaries))),
+        exact_unit="cycles",
+        bottleneck=report.bottleneck,
+        relaxation=relaxation,
+        integer_bound=0.9 * report.value,
+        integer_gap=1 / 0.75 - 1,
+        seconds=0.25,
+        seed=7,
+        versions={"optmap": "0.1.0"},
+        notes=("capacity is that of one tile",),
+    )
+    return replace(made, **changes)
+
+
+def test_document_is_json_and_reads_back(tmp_path: Path) -> None:
+    made = result()
+    file = tmp_path / "s.json"
+    write_solution(made, file)
+    assert json.loads(file.read_text()) == solution_document(made)
+    read = read_solution(file)
+    assert (read.workload, read.machine, read.mapping) == (WORKLOAD, MACHINE, MAPPING)
+    assert read.capacity_rule is CapacityRule.TILE
+    assert disagreements(evaluate_solution(read)) == []
+
+
+def test_simulation_agrees_with_the_closed_form(tmp_path: Path) -> None:
+    file = tmp_path / "s.json"
+    write_solution(result(), file)
+    read = read_solution(file)
+    evaluation = replace(evaluate_solution(read), simulations=run_simulations(read, 10_000))
+    assert disagreements(evaluation) == []
+    walk, lru, belady = evaluation.simulations
+    assert belady.words <= lru.words
+    assert walk.words == sum(row.words for row in evaluation.boundaries)
+
+
+@pytest.mark.parametrize(
+    ("changes", "word"),
+    [
+        ({"cost": 1.0}, "cost"),
+        ({"cost_unit": "words"}, "cost"),
+        ({"exact": 1.0}, "exact"),
+        ({"boundaries": ()}, "boundaries"),
+        ({"boundaries": exact_traffic(WORKLOAD, MACHINE, MAPPING)[:-1]}, "boundaries"),
+        ({"machine": first_level(capacity=Capacity(amount=2))}, "L1 is short by 14 words"),
+        ({"machine": first_level(bandwidth=0.001)}, "cost"),
+    ],
+)
+def test_untrue_documents_are_found_out(tmp_path: Path, changes: dict[str, object], word: str) -> None:
+    file = tmp_path / "s.json"
+    write_solution(result(**changes), file)
+    if changes.get("boundaries") == ():
+        with pytest.raises(InputError, match=word):
+            read_solution(file)
+        return
+    found = disagreements(evaluate_solution(read_solution(file)))
+    assert any(word in sentence for sentence in found)
+
+
+def test_infinite_values_become_null() -> None:
+    relaxation = replace(result().relaxation, value=float("-inf"), proved=False, cross_check=float("nan"))
+    document = solution_document(result(relaxation=relaxation, integer_gap=float("inf")))
+    assert document["integer_gap"] is None
+    text = json.dumps(document, allow_nan=False)
+    assert json.loads(text)["relaxation"]["cross_check"] is None
+
+
+def test_table_shows_the_numbers() -> None:
+    made = result()
+    text = solve_table(made)
+    lines = text.splitlines()
+    (l2,) = (line for line in lines if line.startswith("L2 ") and "bottleneck" in line)
+    assert "101" in l2
+    assert "50.5 %" in l2
+    assert "33.333 %" in text
+    assert "proved, tolerance 1e-06" in text
+    assert "note: capacity is that of one tile" in text
+    assert "cross-check" not in text
+    assert not [line for line in lines if line != line.rstrip()]
+    checked = solve_table(result(relaxation=replace(made.relaxation, cross_check=1234567.5, proved=False)))
+    assert "1,234,567.5 cycles (Ipopt, same loop orders)" in checked
+    assert "not proved" in checked
+
+
+def test_plot_has_a_bar_per_boundary_and_tensor() -> None:
+    import matplotlib as mpl
+
+    mpl.use("agg")
+    from matplotlib import pyplot
+
+    made = result()
+    axes = plot_traffic(made)
+    heights = sorted(round(bar.get_height()) for bar in axes.patches)
+    assert heights == sorted(row.words for row in made.boundaries)
+    assert axes.get_ylabel() == "loads + stores (words)"
+    assert [label.get_text() for label in axes.get_xticklabels()] == ["L1 - L2", "L2 - Memory"]
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["C", "A", "B"]
+    axes.figure.canvas.draw()
+    pyplot.close("all")
+
+
+def test_plot_without_matplotlib_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(InputError, match=r"optmap\[plot\]"):
+        plot_traffic(result())
