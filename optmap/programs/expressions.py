@@ -7,7 +7,7 @@ Pyomo variable or expression); parameters are folded, so that a subscript with o
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from math import gcd, prod
 from typing import Any, TypeAlias
 
@@ -33,7 +33,7 @@ def axis_values(axis: Axis, tile: Mapping[str, Size]) -> Size:
 
     - both: exact;
     - B only: A*B if B <= m, else m*A + n*(B - m). Exact for all A >= 1 if n = 1 or B <= m, and
-      for A >= n otherwise (below it is too large).
+      for A >= n otherwise (below n it is too large, and a run along A is too small).
 
     Two or more free dims, or three and more altogether: the hull 1 + sum c*(T - 1). It is never
     too small; for two dims it is the dense form if m = 1 or n = 1, and exact if m = n = 1.
@@ -97,7 +97,14 @@ def geometric(workload: Workload, tile: Mapping[str, float], outer: Mapping[str,
 
 def footprint(tensor: TensorAccess, tile: Mapping[str, Size]) -> Size:
     """Elements of a tensor in a tile: the product over its subscripts (see `axis_values`)."""
-    return prod((axis_values(axis, tile) for axis in tensor.axes), start=1)
+    return _times(axis_values(axis, tile) for axis in tensor.axes)
+
+
+def _times(factors: Iterable[Size]) -> Size:
+    """The product, numbers first."""
+    found = list(factors)
+    count = prod((f for f in found if is_number(f)), start=1)
+    return prod((f for f in found if not is_number(f)), start=count)
 
 
 def run_elements(tensor: TensorAccess, at: str | None, tile: Mapping[str, Size], outer: Mapping[str, Size]) -> Size:
@@ -116,15 +123,15 @@ def run_elements(tensor: TensorAccess, at: str | None, tile: Mapping[str, Size],
     if at is None:
         return footprint(tensor, tile)
     moving = [axis for axis in tensor.axes if at in axis.dims]
-    still = prod((axis_values(axis, tile) for axis in tensor.axes if at not in axis.dims), start=1)
+    still = _times(axis_values(axis, tile) for axis in tensor.axes if at not in axis.dims)
     if len(moving) == 1:
-        return _axis_run(moving[0], at, tile, outer) * still
-    whole = prod((axis_values(axis, tile) for axis in moving), start=1)
+        return _times((_axis_run(moving[0], at, tile, outer), still))
+    whole = _times(axis_values(axis, tile) for axis in moving)
     trips = _ratio(outer[at], tile[at])
     twice = {**tile, at: 2 * tile[at]}
     if any(_alone(axis, at, tile) for axis in moving):
         return trips * whole * still
-    overlap = prod((2 * axis_values(axis, tile) - axis_values(axis, twice) for axis in moving), start=1)
+    overlap = _times(2 * axis_values(axis, tile) - axis_values(axis, twice) for axis in moving)
     return (trips * (whole - overlap) + overlap) * still
 
 
@@ -186,9 +193,7 @@ def visits(
     for dim in workload.dims:
         steady = dim in reuse.inside or dim == reuse.at
         factors.append(_ratio(extents[dim], outer[dim] if steady else tile[dim]))
-    count = prod((f for f in factors if is_number(f)), start=1)
-    repeat = prod((f for f in factors if not is_number(f)), start=count)
-    return repeat * run_elements(tensor, reuse.at, tile, outer)
+    return _times(factors) * run_elements(tensor, reuse.at, tile, outer)
 
 
 def tensor_traffic(
@@ -199,7 +204,7 @@ def tensor_traffic(
     The output is loaded and stored on every visit (MOpt's factor 2). Under `assign` the first
     touches, `first_touches(workload)` words in all, are not loaded: subtract them from the sum.
     """
-    factor = workload.weight(tensor) * (2 if tensor == workload.output else 1)
+    factor = workload.weight(tensor) * (2 if tensor is workload.output else 1)
     return factor * visits(workload, tensor, reuse, tile, outer)
 
 
@@ -252,5 +257,5 @@ def approximations(workload: Workload, fixed: Mapping[str, float]) -> tuple[str,
             elif len(free) == 1:
                 (dim, m), (other, n) = free[0], next(term for term in live if term[0] in fixed)
                 if n // divisor > 1 and fixed[other] > m // divisor:
-                    notes.append(f"{tensor.name}[{axis}]: too large while the tile of {dim} is below {n // divisor}")
+                    notes.append(f"{tensor.name}[{axis}]: not exact while the tile of {dim} is below {n // divisor}")
     return tuple(dict.fromkeys(notes))
