@@ -145,6 +145,10 @@ class Workload:
             raise InputError(f"{self.name}: no dim {sorted(unknown)}; dims are {list(self.dims)}")
         return replace(self, sizes=tuple((d, extents.get(d, n)) for d, n in self.sizes))
 
+    def with_semantics(self, semantics: Semantics) -> Workload:
+        """The same computation with the other meaning of its first touch."""
+        return replace(self, semantics=semantics)
+
 
 def extents_in_order(dims: Iterable[str], extents: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
     """(dim, extent) pairs in the order of `dims`.

@@ -123,7 +123,7 @@ class TileSpace:
         else:
             bend = min((b for b in self._bends(dim) if low < b < high), key=lambda b: abs(log(b * b / (low * high))))
             parts = ((low, bend), (bend, high))
-        return tuple(box[:where] + (part,) + box[where + 1 :] for part in parts)
+        return tuple((*box[:where], part, *box[where + 1 :]) for part in parts)
 
     def bounds(self, box: Box) -> tuple[Array, Array]:
         """Logarithmic box (lower, upper) of the free dims."""
@@ -164,7 +164,6 @@ class TileSpace:
         key = (index, reuse, own, outer)
         if key in self._terms:
             return self._terms[key]
-        tensor = self.workload.tensors[index]
         value = {d: b[1] for d, b in zip(self.boxed, own, strict=True) if d in self.branch}
         beyond = (
             {d: self.extents[d] for d in self.branch}
@@ -183,7 +182,7 @@ class TileSpace:
         growth = self._growth_axis(index, at)
         for axis in self._axes[index]:
             if axis is growth:
-                line, owner = self._growth_line(axis, at or "", value, beyond, own, outer), axis.main != at
+                line, owner = self._growth_line(axis, at or "", (value, beyond), own, outer), axis.main != at
             else:
                 line, owner = self._line(axis, value, own), True
             terms = [t for old in terms for t in self._times(old, axis, line, owner, outer is None)]
@@ -245,9 +244,13 @@ class TileSpace:
         return next((axis for axis in self._axes[index] if at in axis.dims), None)
 
     def _growth_line(
-        self, axis: _Axis, at: str, value: dict[str, int], beyond: dict[str, int], own: Box, outer: Box | None
+        self, axis: _Axis, at: str, sizes: tuple[dict[str, int], dict[str, int]], own: Box, outer: Box | None
     ) -> tuple[float, float]:
-        """The axis's count summed over the tiles of one next-level tile along the reuse dim."""
+        """The axis's count summed over the tiles of one next-level tile along the reuse dim.
+
+        `sizes` holds the branch dims' extents of this level and of the next.
+        """
+        value, beyond = sizes
         if at == axis.main:
             return self._line(axis, value, self.whole() if outer is None else outer)
         union = self._line(axis, {**value, at: beyond[at]}, own)

@@ -1,338 +1,206 @@
-"""Integer mappings: from real tiles to the best whole ones that the search can find or prove.
-
-Costs are exact integers (ragged tiles included) divided by bandwidths; candidates are compared by
-their largest level cost, then the second largest, and so on, then by their sum: where one level
-dominates, the others are still pushed down.
-"""
+"""From the relaxation to the best integer mapping, and what is proved about it."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import lru_cache
-from itertools import product
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from math import inf
 
 import numpy as np
-from numpy.typing import NDArray
 
-from optmap.evaluate.levels import level_model
-from optmap.problem.machine import CapacityRule
-from optmap.search.setting import Order, Setting
+from optmap.errors import InfeasibleError
+from optmap.search.alone import level_optimum
+from optmap.search.chains import ChainCosts, IntArray, IntegerPoint, all_chains, chain_count, factorizations
+from optmap.search.descent import Descent
+from optmap.search.pairs import beam, divisor_optimum
+from optmap.search.relaxation import RelaxationResult
+from optmap.search.setting import Setting
+from optmap.solvers.status import Stop
 
-IntArray = NDArray[np.int64]
-FloatArray = NDArray[np.float64]
-
-GRID = 40_000
-"""Candidate tiles of one level looked at in one move."""
-BATCH = 20_000
-"""Chains evaluated at once."""
+EXHAUSTIVE = 150_000
+"""Chains up to which every one is evaluated."""
+EQUAL = 1e-9
+"""Relative distance below which a cost counts as having reached a bound."""
+OTHER_STARTS = 3
+"""Further relaxed points that the search starts from if the first leaves a gap."""
+CORE_SPLITS = 6
+"""Ways to split the cores that are searched in full."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class IntegerPoint:
-    """Integer tiles and loop orders of every level with their exact costs."""
+class IntegerResult:
+    """The best integer point with its bound."""
 
-    chain: tuple[tuple[int, ...], ...]
-    """Per level, inner first: extent per dim in canonical order."""
-    spatial: tuple[int, ...]
-    """Ways in which the split level's tile is divided, per dim (all 1 for one core)."""
-    orders: tuple[Order, ...]
-    """Per level."""
-    costs: tuple[float, ...]
-    """Per level: traffic/bandwidth."""
+    point: IntegerPoint
+    """The best point found."""
+    bound: float
+    """Proved lower bound on the cost of every integer mapping that was allowed."""
+    stop: Stop
+    """`optimal` if the search ran to its end, `time_limit` otherwise."""
+    exhaustive: bool
+    """Whether the point is proved optimal by enumeration."""
+
+
+@dataclass(slots=True)
+class _State:
+    """The task, the incumbent and the bound while the search goes on."""
+
+    setting: Setting
+    relaxation: RelaxationResult
+    costs: ChainCosts
+    descent: Descent
+    bound: float
+    best: IntegerPoint | None = None
+    exhaustive: bool = False
+    tried: set[bytes] = field(default_factory=set)
+
+    def offer(self, point: IntegerPoint | None) -> None:
+        if point is not None and (self.best is None or point.key < self.best.key):
+            self.best = point
 
     @property
-    def key(self) -> tuple[float, ...]:
-        """What points are compared by: costs from the largest down, then their sum."""
-        return (*sorted(self.costs, reverse=True), sum(self.costs))
+    def value(self) -> float:
+        return inf if self.best is None else self.best.value
+
+    @property
+    def reached(self) -> bool:
+        return self.value <= self.bound * (1 + EQUAL)
 
 
-class ChainCosts:
-    """Exact costs of many chains of integer tiles at once."""
+def integer_search(
+    setting: Setting,
+    relaxation: RelaxationResult,
+    *,
+    divisors: bool = False,
+    deadline: float = inf,
+    progress: Callable[[str], None] | None = None,
+) -> IntegerResult:
+    """Find the best integer mapping.
 
-    def __init__(self, setting: Setting) -> None:
-        self.setting = setting
-        self.model = level_model(setting.workload)
-        self.dims = setting.workload.dims
-        self.extents = np.array([n for _, n in setting.workload.sizes], dtype=np.int64)
-        self.depth = len(setting.machine.levels)
+    Small problems are enumerated. Otherwise: descent from the relaxed tiles; if that leaves a gap,
+    the exact integer optimum of the levels on their own (a sharper bound), the exact program over
+    divisor tiles, a beam over evenly cut tiles and further relaxed points, each followed by a
+    descent, until the bound is reached or the ideas run out.
 
-    def orders(self, level: int) -> tuple[Order, ...]:
-        """Loop orders to choose from at a level."""
-        imposed = self.setting.fixed.get(level)
-        return self.setting.orders if imposed is None else (imposed[1],)
+    Args:
+        setting: workload, machine, capacity rule and cores.
+        relaxation: the proved relaxation of the setting.
+        divisors: allow only tiles that divide the next outer one.
+        deadline: `time.monotonic()` value after which the best so far is returned.
+        progress: called with what is being done.
 
-    def fits(self, tiles: IntArray, level: int) -> NDArray[np.bool_]:
-        """(B, orders): whether each tile fits the level under each loop order."""
-        capacity = self.setting.capacities[level]
-        orders = self.orders(level)
-        if self.setting.rule is CapacityRule.TILE:
-            one = np.asarray(self.model.occupancy(tiles) <= capacity)
-            return np.repeat(one[:, None], len(orders), axis=1)
-        return np.stack([self.model.safe_occupancy(tiles, o.working) <= capacity for o in orders], axis=1)
-
-    def evaluate(
-        self, chains: IntArray, spatial: IntArray | None = None, levels: Sequence[int] | None = None
-    ) -> tuple[FloatArray, IntArray]:
-        """Cost and best loop order of every level.
-
-        Args:
-            chains: (B, L, D) tiles, inner level first.
-            spatial: (B, D) ways at the split level, or None.
-            levels: which levels to price; the others cost 0. None for all.
-
-        Returns:
-            (B, L) costs (infinite where a tile does not fit) and (B, L) indices into `orders`.
-        """
-        size = len(chains)
-        costs = np.zeros((size, self.depth))
-        chosen = np.zeros((size, self.depth), dtype=np.int64)
-        ways = self._ways(chains, spatial)
-        for level in range(self.depth) if levels is None else levels:
-            orders = self.orders(level)
-            traffic = np.asarray(
-                self.model.traffic_all(chains, level, [o.flow for o in orders], ways), dtype=np.float64
-            )
-            traffic = np.where(self.fits(chains[:, level], level), traffic, inf)
-            chosen[:, level] = traffic.argmin(axis=1)
-            costs[:, level] = traffic[np.arange(size), chosen[:, level]] / self.setting.bandwidths[level]
-        return costs, chosen
-
-    def _ways(self, chains: IntArray, spatial: IntArray | None) -> IntArray | None:
-        level = self.setting.split_level
-        if level is None or spatial is None:
-            return None
-        ways = np.ones_like(chains)
-        ways[:, level] = spatial
-        return ways
-
-    def point(self, chain: IntArray, spatial: IntArray | None, costs: FloatArray, chosen: IntArray) -> IntegerPoint:
-        """One evaluated chain as a value."""
-        return IntegerPoint(
-            chain=tuple(tuple(int(x) for x in row) for row in chain),
-            spatial=tuple(int(x) for x in spatial) if spatial is not None else (1,) * len(self.dims),
-            orders=tuple(self.orders(level)[int(chosen[level])] for level in range(self.depth)),
-            costs=tuple(float(c) for c in costs),
-        )
-
-    def best(self, chains: IntArray, spatial: IntArray | None = None) -> IntegerPoint | None:
-        """The best of many chains; None if none fits."""
-        found: IntegerPoint | None = None
-        for start in range(0, len(chains), BATCH):
-            part = chains[start : start + BATCH]
-            ways = None if spatial is None else spatial[start : start + BATCH]
-            costs, chosen = self.evaluate(part, ways)
-            row = _first(costs)
-            if costs[row].max() < inf:
-                point = self.point(part[row], None if ways is None else ways[row], costs[row], chosen[row])
-                if found is None or point.key < found.key:
-                    found = point
-        return found
-
-
-def _first(costs: FloatArray) -> int:
-    """Row with the least sorted costs, ties by their sum."""
-    descending = -np.sort(-costs, axis=1)
-    keys = (costs.sum(axis=1), *descending.T[::-1])
-    return int(np.lexsort(keys)[0])
-
-
-class Descent:
-    """Block descent: one level's whole tile at a time, the others held or clipped to it."""
-
-    def __init__(self, costs: ChainCosts, *, divisors: bool, deadline: float) -> None:
-        self.costs = costs
-        self.setting = costs.setting
-        self.divisors = divisors
-        self.deadline = deadline
-
-    def start(self, tiles: Sequence[dict[str, float]]) -> IntArray:
-        """Whole tiles at or below real ones: floors, or the largest divisors."""
-        chain = np.ones((self.costs.depth, len(self.costs.dims)), dtype=np.int64)
-        outer = self.costs.extents
-        for level in range(self.costs.depth - 1, -1, -1):
-            for d, dim in enumerate(self.costs.dims):
-                limit = int(tiles[level][dim] + 1e-6)
-                if self.divisors:
-                    limit = max(v for v in divisors_of(int(outer[d])) if v <= max(1, limit))
-                chain[level, d] = max(1, min(limit, int(outer[d])))
-            if level in self.setting.fixed:
-                chain[level] = [self.setting.fixed[level][0][dim] for dim in self.costs.dims]
-            outer = chain[level]
-        for level in self.setting.fixed:
-            for above in range(level + 1, self.costs.depth):
-                chain[above] = np.maximum(chain[above], chain[level])
-        return chain
-
-    def run(self, chain: IntArray, spatial: IntArray | None, *, goal: float = 0.0) -> IntegerPoint | None:
-        """Improve a chain until no level's move does; stops early once the largest cost is `goal`
-        and a full round brought nothing."""
-        ways = None if spatial is None else spatial[None, :]
-        best = self.costs.best(chain[None], ways)
-        for _ in range(12):
-            before = best.key if best is not None else (inf,)
-            current = np.array(best.chain) if best is not None else chain
-            levels = [i for i in range(self.costs.depth) if i not in self.setting.fixed]
-            if best is not None:
-                levels.sort(key=lambda i: -best.costs[i])  # type: ignore[union-attr]
-            for level in levels:
-                for tied in (True, False):
-                    found = self._move(current, level, spatial, tied=tied)
-                    if found is not None and (best is None or found.key < best.key):
-                        best = found
-                        current = np.array(best.chain)
-            after = best.key if best is not None else (inf,)
-            small = best is not None and best.costs and max(best.costs) <= goal
-            if after >= before or time.monotonic() > self.deadline:
-                break
-            if small and after[0] >= before[0] * (1 - 1e-3) and after[-1] >= before[-1] * 0.99:
-                break
-        return best
-
-    def _move(self, chain: IntArray, level: int, spatial: IntArray | None, *, tied: bool) -> IntegerPoint | None:
-        """The best tile of one level; the other levels follow.
-
-        Args:
-            chain: (L, D) current tiles.
-            level: the level whose tile changes.
-            spatial: (D,) ways at the split level, or None.
-            tied: let extents that equal this level's now move along with it; otherwise inner
-                tiles are only clipped to it and outer ones only raised.
-        """
-        costs = self.costs
-        free = tied and level + 1 < costs.depth
-        outer = costs.extents if level + 1 == costs.depth or free else chain[level + 1]
-        lists = [
-            self._values(int(chain[level, d]), int(outer[d]), int(chain[level - 1, d]) if level else 1)
-            for d in range(len(costs.dims))
-        ]
-        lists = thin(lists, chain[level], GRID)
-        grid = np.stack(np.meshgrid(*lists, indexing="ij"), axis=-1)
-        shape = grid.shape[:-1]
-        tiles = grid.reshape(-1, len(lists))
-        near = costs.fits(tiles, level).any(axis=1)
-        chains = self._follow(chain, level, tiles[near], tied)
-        fits = np.ones(len(chains), dtype=bool)
-        for other in range(costs.depth):
-            if other != level and other not in self.setting.fixed:
-                fits &= costs.fits(chains[:, other], other).any(axis=1)
-        keep = np.zeros(len(tiles), dtype=bool)
-        keep[np.flatnonzero(near)[fits]] = True
-        maximal = _maximal(keep.reshape(shape)).reshape(-1)
-        chains = chains[maximal[near]]
-        if len(chains) == 0:
-            return None
-        return costs.best(chains, None if spatial is None else np.repeat(spatial[None], len(chains), axis=0))
-
-    def _follow(self, chain: IntArray, level: int, tiles: IntArray, tied: bool) -> IntArray:
-        """Chains in which one level has new tiles and the others are made to nest."""
-        chains = np.repeat(chain[None], len(tiles), axis=0)
-        chains[:, level] = tiles
-        for inner in range(level - 1, -1, -1):
-            if inner in self.setting.fixed:
-                break
-            if tied:
-                chains[:, inner] = np.where(chain[inner] == chain[level], tiles, chains[:, inner])
-            chains[:, inner] = (np.gcd if self.divisors else np.minimum)(chains[:, inner], chains[:, inner + 1])
-        for outer in range(level + 1, len(chain)):
-            if tied:
-                chains[:, outer] = np.where(chain[outer] == chain[level], tiles, chains[:, outer])
-            chains[:, outer] = (np.lcm if self.divisors else np.maximum)(chains[:, outer], chains[:, outer - 1])
-        return chains
-
-    def _values(self, now: int, outer: int, inner: int) -> list[int]:
-        """Candidate extents of one dim at one level."""
-        if self.divisors:
-            return [v for v in divisors_of(outer)]
-        values = set(even_cuts(outer))
-        values.update((now, min(now + 1, outer), max(now - 1, 1)))
-        if inner > 1:
-            values.update(range(inner, outer + 1, max(inner, (outer - inner) // 24 // inner * inner or inner)))
-        return sorted(v for v in values if 1 <= v <= outer)
-
-
-def _maximal(keep: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Grid points kept of which no next larger neighbour is: larger tiles never move more."""
-    grows = np.zeros_like(keep)
-    for d in range(keep.ndim):
-        here, ahead = [slice(None)] * keep.ndim, [slice(None)] * keep.ndim
-        here[d], ahead[d] = slice(0, -1), slice(1, None)
-        grows[tuple(here)] |= keep[tuple(ahead)]
-    return keep & ~grows
-
-
-def thin(lists: Sequence[list[int]], now: IntArray, budget: int) -> list[list[int]]:
-    """Keep the candidates nearest to the current values until the grid fits the budget."""
-    kept = [list(values) for values in lists]
-    while np.prod([float(len(v)) for v in kept]) > budget:
-        widest = max(range(len(kept)), key=lambda d: len(kept[d]))
-        values, centre = kept[widest], float(now[widest])
-        ends = {values[0], values[-1]}
-        far = max((v for v in values if v not in ends or len(values) <= 2), key=lambda v: abs(np.log(v / centre)))
-        values.remove(far)
-    return kept
-
-
-@lru_cache(maxsize=4096)
-def even_cuts(extent: int) -> tuple[int, ...]:
-    """The smallest tile for every possible number of tiles: ceil(extent / m) for all m."""
-    values = []
-    m = 1
-    while True:
-        size = -(-extent // m)
-        values.append(size)
-        if size == 1:
-            return tuple(reversed(values))
-        m = -(-extent // (size - 1))
-
-
-@lru_cache(maxsize=4096)
-def divisors_of(number: int) -> tuple[int, ...]:
-    """All divisors, increasing."""
-    small = [k for k in range(1, int(number**0.5) + 1) if number % k == 0]
-    return tuple(sorted({*small, *(number // k for k in small)}))
-
-
-def factorizations(number: int, limits: Sequence[int]) -> list[tuple[int, ...]]:
-    """All ways to write `number` as an ordered product with each factor within its limit."""
-    if not limits:
-        return [()] if number == 1 else []
-    return [
-        (f, *rest) for f in divisors_of(number) if f <= limits[0] for rest in factorizations(number // f, limits[1:])
-    ]
-
-
-def all_chains(extents: Sequence[int], depth: int, *, divisors: bool) -> IntArray:
-    """Every chain of nested tiles, (B, depth, D): for exhaustive search on small problems."""
-    per_dim = []
-    for extent in extents:
-        sizes = divisors_of(extent) if divisors else tuple(range(1, extent + 1))
-        chains = [
-            c
-            for c in product(sizes, repeat=depth)
-            if all((b % a == 0 if divisors else a <= b) for a, b in zip(c, c[1:]))
-        ]
-        per_dim.append(np.array(chains, dtype=np.int64))
-    index = np.stack(np.meshgrid(*[np.arange(len(c)) for c in per_dim], indexing="ij"), axis=-1).reshape(
-        -1, len(extents)
+    Raises:
+        InfeasibleError: if no chain of integer tiles fits.
+    """
+    costs = ChainCosts(setting)
+    tell = progress or (lambda _: None)
+    state = _State(
+        setting=setting,
+        relaxation=relaxation,
+        costs=costs,
+        descent=Descent(costs, divisors=divisors, deadline=deadline),
+        bound=relaxation.bound,
     )
-    return np.stack([per_dim[d][index[:, d]] for d in range(len(extents))], axis=-1)
+    steps = _split_steps if setting.split_level is not None else _steps
+    for text in steps(state):
+        tell(text)
+        if state.reached or state.exhaustive or time.monotonic() > deadline:
+            break
+    if state.best is None:
+        raise InfeasibleError(_no_chain(setting))
+    late = time.monotonic() > deadline and not (state.reached or state.exhaustive)
+    bound = state.value if state.exhaustive else min(state.bound, state.value)
+    return IntegerResult(
+        point=state.best, bound=bound, stop=Stop.TIME_LIMIT if late else Stop.OPTIMAL, exhaustive=state.exhaustive
+    )
 
 
-def chain_count(extents: Sequence[int], depth: int, *, divisors: bool) -> float:
-    """How many chains `all_chains` would return."""
-    total = 1.0
-    for extent in extents:
-        if divisors:
-            ways = {v: 1.0 for v in divisors_of(extent)}
-            for _ in range(depth - 1):
-                ways = {v: sum(ways[u] for u in ways if v % u == 0) for v in ways}
-            total *= sum(ways.values())
-        else:
-            count = 1.0
-            for i in range(depth):
-                count = count * (extent + i) / (i + 1)
-            total *= count
-    return total
+def _steps(state: _State) -> Iterator[str]:
+    """The search for one core, one idea after the other; yields after each."""
+    setting, relaxation, costs, descent = state.setting, state.relaxation, state.costs, state.descent
+    divisors = descent.divisors
+    if not divisors and not setting.fixed and chain_count(costs.extents.tolist(), costs.depth) <= EXHAUSTIVE:
+        state.offer(costs.best(all_chains(costs.extents.tolist(), costs.depth)))
+        state.exhaustive = True
+        yield "every chain of tiles evaluated"
+        return
+    start = descent.start(relaxation.best.tiles, None)
+    state.offer(descent.run(start, None, goal=state.bound))
+    yield "descent from the relaxed tiles"
+    if not divisors:
+        _sharpen(state, start)
+        yield "each level's own integer optimum"
+    found, complete = divisor_optimum(setting, costs, inf if state.best is None else state.value * (1 + EQUAL))
+    if found is not None:
+        state.offer(descent.run(found, None, goal=state.bound))
+    if divisors and complete:
+        state.exhaustive = True
+    yield "program over divisor tiles"
+    if divisors:
+        return
+    centre = start if state.best is None else np.array(state.best.chain)
+    chains = beam(setting, costs, centre, state.value * (1 - EQUAL), state.bound)
+    if len(chains):
+        promising = costs.best(chains)
+        if promising is not None:
+            state.offer(descent.run(np.array(promising.chain), None, goal=state.bound))
+    yield "beam over evenly cut tiles"
+    for other in relaxation.others[:OTHER_STARTS]:
+        chain = descent.start(other.tiles, None)
+        if chain.tobytes() not in state.tried:
+            state.tried.add(chain.tobytes())
+            state.offer(descent.run(chain, None, goal=state.bound))
+            yield "descent from further relaxed tiles"
+
+
+def _sharpen(state: _State, start: IntArray) -> None:
+    """Raise the bound to the levels' own integer optima, and start from the one that decides."""
+    setting, relaxation, costs, descent = state.setting, state.relaxation, state.costs, state.descent
+    for level in sorted(range(costs.depth), key=lambda i: -relaxation.level_bounds[i]):
+        if level in setting.fixed or relaxation.level_bounds[level] < 0.5 * state.bound:
+            continue
+        value, tile = level_optimum(setting, costs, level, relaxation.box_bounds[level], state.value * (1 + EQUAL))
+        if costs.depth == 1:
+            if tile is not None:
+                state.offer(costs.best(tile[None, None, :]))
+                state.exhaustive = True
+            return
+        if value > state.bound:
+            state.bound = min(value, state.value)
+            if tile is not None:
+                chain = start.copy()
+                chain[level] = tile
+                chain[:level] = np.maximum(np.minimum(chain[:level], tile), descent.floor[:level])
+                chain[level:] = np.maximum(chain[level:], tile)
+                state.offer(descent.run(chain, None, goal=state.bound))
+
+
+def _split_steps(state: _State) -> Iterator[str]:
+    """The search for several cores: the best few ways to split them, each with a descent."""
+    setting, relaxation, costs, descent = state.setting, state.relaxation, state.costs, state.descent
+    reduction = set(setting.workload.reduction_dims)
+    limits = [1 if d in reduction else n for d, n in setting.workload.sizes]
+    ranked = []
+    for ways in factorizations(setting.cores, limits):
+        spatial = np.array(ways, dtype=np.int64)
+        chain = descent.start(relaxation.best.tiles, spatial)
+        point = costs.best(chain[None], spatial[None])
+        ranked.append((inf if point is None else point.value, ways, chain))
+    if not ranked:
+        raise InfeasibleError(
+            f"{setting.cores} cores cannot be written as a product of factors within the extents of the dims that are "
+            f"not reduced ({', '.join(d for d in setting.workload.dims if d not in reduction)}); use fewer cores"
+        )
+    ranked.sort(key=lambda entry: entry[:2])
+    for _, ways, chain in ranked[:CORE_SPLITS]:
+        spatial = np.array(ways, dtype=np.int64)
+        nests = bool(descent.nests(chain[None], spatial)[0])
+        start = chain if nests else descent.raise_to(chain, spatial)
+        state.offer(descent.run(start, spatial, goal=state.bound))
+        yield f"descent with {setting.cores} cores split {ways}"
+
+
+def _no_chain(setting: Setting) -> str:
+    names = ", ".join(level.name for level in setting.machine.levels)
+    return f"no chain of integer tiles fits {names} together; give the levels more words or use --tiles any"

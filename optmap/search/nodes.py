@@ -142,7 +142,7 @@ class Bounder:
         if outer_columns is None:
             return exponents, logs + rows.next @ self.space.log_extents
         own = outer_columns >= 0
-        np.add.at(exponents, (slice(None), outer_columns[own]), rows.next[:, own])
+        exponents[:, outer_columns[own]] += rows.next[:, own]
         return exponents, logs + rows.next[:, ~own] @ self.space.log_extents[~own]
 
     def _share(self, exponents: Array, layout: Layout, split: int) -> None:

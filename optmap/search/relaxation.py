@@ -18,7 +18,7 @@ import heapq
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import count, product
+from itertools import count, pairwise, product
 from math import inf, log
 
 import numpy as np
@@ -192,7 +192,7 @@ class _Search:
 
     def _expand(self, entry: _Open) -> None:
         node = entry.node
-        level = next((l for l in self.sequence if node[l] is None), None)
+        level = next((i for i in self.sequence if node[i] is None), None)
         if level is None:
             self._split(entry)
             return
@@ -210,7 +210,7 @@ class _Search:
                     child = (*entry.node[:level], Unit(unit.order, part), *entry.node[level + 1 :])
                     if all(
                         compatible(self.space, a.box, b.box)
-                        for a, b in zip(child, child[1:])
+                        for a, b in pairwise(child)
                         if a is not None and b is not None
                     ):
                         self._push(child, entry.bound, solved=False)
@@ -226,7 +226,7 @@ class _Search:
     def _solve_like(self, entry: _Open) -> None:
         """Solve an entry and the next best ones with the same shape."""
         shape = [u is None for u in entry.node]
-        batch, aside = [entry], []
+        batch, aside = [entry], list[_Open]()
         ceiling = self._incumbent() * (1 - TOLERANCE)
         while self.queue and len(batch) < BATCH and len(aside) < BATCH:
             other = heapq.heappop(self.queue)
@@ -240,10 +240,10 @@ class _Search:
             bound = max(item.bound, float(solution.bound[i]))
             if all(u is not None for u in item.node):
                 self._keep(item.node, solution.point[i], float(solution.value[i]))
-                if all(self.space.is_exact(u.box) for u in item.node if u is not None):
-                    if float(solution.value[i]) - bound <= TOLERANCE * abs(bound):
-                        self.floor = min(self.floor, bound)
-                        continue
+                exact = all(self.space.is_exact(u.box) for u in item.node if u is not None)
+                if exact and float(solution.value[i]) - bound <= TOLERANCE * abs(bound):
+                    self.floor = min(self.floor, bound)
+                    continue
             self._push(item.node, bound, solved=True)
 
     def _keep(self, node: Node, point: Array, value: float) -> None:

@@ -123,6 +123,18 @@ def solve_batch(batch: Batch, *, start: Array, tolerance: float = 1e-8, max_iter
 class _State:
     """Primal and dual iterates of a batch; every method works on all programs."""
 
+    batch: Batch
+    groups: int
+    epigraphs: int
+    t: Array
+    y: Array
+    scale: Array
+    dual: Array
+    centring: Array
+    log_p: Array
+    gradient: Array
+    weights: Array
+
     def __init__(self, batch: Batch, t: Array) -> None:
         self.batch = batch
         self.t = t
@@ -162,7 +174,7 @@ class _State:
         self.gradient = np.add.reduceat(self.weights[:, :, None] * batch.exponents, starts, axis=1)
 
     def _right(self) -> Array:
-        """alpha z + constant of each epigraph row, in units of the program's scale."""
+        """Right-hand side alpha z + constant of each epigraph row, in units of the program's scale."""
         batch = self.batch
         return batch.alpha * np.exp(self.y)[:, None] + batch.constant / self.scale[:, None]
 

@@ -1,0 +1,149 @@
+"""The Python interface: the verbs of the command line as functions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TypeVar
+
+from optmap.errors import InputError, UnknownNameError
+from optmap.problem import Capacity, CapacityRule, Machine, Semantics, Workload, library, two_level
+from optmap.problem.parser import parse_workload
+from optmap.problem.sizes import parse_capacity
+from optmap.search.methods import METHODS
+from optmap.search.mopt import Request
+from optmap.search.result import SolveResult
+
+Kind = TypeVar("Kind", CapacityRule, Semantics)
+
+__all__ = ["METHODS", "OBJECTIVES", "solve"]
+
+OBJECTIVES = {"bottleneck": "largest traffic/bandwidth over the levels"}
+"""Objectives and what they minimise."""
+
+
+def solve(
+    workload: Workload | str,
+    *,
+    machine: Machine | str | None = None,
+    memory: Capacity | str | None = None,
+    extents: Mapping[str, int] | None = None,
+    semantics: Semantics | str | None = None,
+    method: str = "mopt",
+    objective: str = "bottleneck",
+    tiles: str = "any",
+    capacity: str = "tile",
+    integers: str = "exact",
+    cores: int = 1,
+    innermost: str | None = None,
+    time_limit: float = 60.0,
+    seed: int = 0,
+    progress: Callable[[str, float], None] | None = None,
+) -> SolveResult:
+    """Find the best integer mapping of a workload and the gap to its bound.
+
+    Args:
+        workload: a workload, a library name, a YAML file, or an expression with `extents`.
+        machine: a machine, a library name or a YAML file.
+        memory: capacity of a two-level machine, such as `8192w` or `32KiB`, instead of `machine`.
+        extents: extent per dim, for an expression.
+        semantics: `accumulate` or `assign`; None keeps the workload's own.
+        method: a key of `METHODS`.
+        objective: a key of `OBJECTIVES`.
+        tiles: `any` integers, or `divisors` of the next outer tile.
+        capacity: `tile` (one tile must fit) or `safe` (enough for LRU).
+        integers: `exact` search, or `floor` with balancing as MOpt does.
+        cores: cores that share the innermost shared level.
+        innermost: leave out the levels inside this one.
+        time_limit: seconds after which the best answer so far is returned.
+        seed: reserved for methods that draw random numbers; part of the answer.
+        progress: called with a text and the share of the time limit used.
+
+    Returns:
+        The mapping, its cost, the proved relaxation and the gap.
+
+    Raises:
+        InputError: for anything that cannot be accepted.
+        InfeasibleError: if nothing fits.
+    """
+    target = machine_of(machine, memory)
+    if innermost is not None:
+        target = target.from_level(innermost)
+    if objective not in OBJECTIVES:
+        raise UnknownNameError(f"objective {objective!r} is not known; known are {', '.join(OBJECTIVES)}")
+    if method not in METHODS:
+        raise UnknownNameError(f"method {method!r} is not known; known are {', '.join(METHODS)}")
+    if cores < 1:
+        raise InputError(f"cores is {cores}; use 1 or more")
+    if not time_limit > 0:
+        raise InputError(f"time limit is {time_limit}; give a positive number of seconds")
+    request = Request(
+        workload=workload_of(workload, extents, semantics),
+        machine=target,
+        rule=_choice("capacity", capacity, CapacityRule),
+        divisors=_one_of("tiles", tiles, ("any", "divisors")) == "divisors",
+        floor=_one_of("integers", integers, ("exact", "floor")) == "floor",
+        cores=cores,
+        time_limit=time_limit,
+        seed=seed,
+        progress=progress,
+    )
+    return METHODS[method].run(request)
+
+
+def workload_of(
+    workload: Workload | str, extents: Mapping[str, int] | None = None, semantics: Semantics | str | None = None
+) -> Workload:
+    """A workload from a name, a file, an expression or itself.
+
+    Args:
+        workload: what names it.
+        extents: extent per dim; required for an expression, replaces extents otherwise.
+        semantics: `accumulate` or `assign`; None keeps its own.
+
+    Raises:
+        InputError: if it cannot be understood.
+    """
+    wanted = None if semantics is None else _choice("semantics", semantics, Semantics)
+    if isinstance(workload, str) and ("[" in workload or "->" in workload):
+        if extents is None:
+            raise InputError(f"{workload}: an expression needs extents, such as i=64,j=64,k=64")
+        return parse_workload(workload, dict(extents), semantics=wanted)
+    found = library.workload(workload) if isinstance(workload, str) else workload
+    if extents:
+        found = found.with_extents(**extents)
+    return found if wanted is None else found.with_semantics(wanted)
+
+
+def machine_of(machine: Machine | str | None, memory: Capacity | str | None) -> Machine:
+    """A machine from a name, a file, a capacity or itself.
+
+    Args:
+        machine: a machine, library name or file; None if `memory` is given.
+        memory: capacity of a two-level machine; None if `machine` is given.
+
+    Raises:
+        InputError: unless exactly one of the two is given.
+    """
+    if (machine is None) == (memory is None):
+        raise InputError("give either a machine or a memory (a capacity such as 8192w or 32KiB)")
+    if memory is not None:
+        return two_level(parse_capacity(memory) if isinstance(memory, str) else memory)
+    if isinstance(machine, str):
+        return library.machine(machine)
+    if machine is None:
+        raise InputError("give a machine")
+    return machine
+
+
+def _choice(what: str, value: Kind | str, kind: type[Kind]) -> Kind:
+    try:
+        return kind(value)
+    except ValueError:
+        known = ", ".join(item.value for item in kind)
+        raise UnknownNameError(f"{what} {value!r} is not known; known are {known}") from None
+
+
+def _one_of(what: str, value: str, known: tuple[str, ...]) -> str:
+    if value not in known:
+        raise UnknownNameError(f"{what} {value!r} is not known; known are {', '.join(known)}")
+    return value

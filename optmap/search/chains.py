@@ -1,0 +1,210 @@
+"""Chains of integer tiles: candidates for them and their exact costs, many at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import pairwise, product
+from math import inf, prod
+
+import numpy as np
+from numpy.typing import NDArray
+
+from optmap.evaluate.levels import level_model
+from optmap.problem.machine import CapacityRule
+from optmap.search.setting import Order, Setting
+
+IntArray = NDArray[np.int64]
+FloatArray = NDArray[np.float64]
+
+BATCH = 20_000
+"""Chains evaluated at once."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IntegerPoint:
+    """Integer tiles and loop orders of every level with their exact costs."""
+
+    chain: tuple[tuple[int, ...], ...]
+    """Per level, inner first: extent per dim in canonical order."""
+    spatial: tuple[int, ...]
+    """Ways in which the split level's tile is divided, per dim (all 1 for one core)."""
+    orders: tuple[Order, ...]
+    """Per level."""
+    costs: tuple[float, ...]
+    """Per level: traffic/bandwidth."""
+
+    @property
+    def value(self) -> float:
+        """The bottleneck: the largest cost."""
+        return max(self.costs)
+
+    @property
+    def key(self) -> tuple[float, ...]:
+        """What points are compared by: costs from the largest down, then their sum.
+
+        Where one level dominates, the others are still pushed down.
+        """
+        return (*sorted(self.costs, reverse=True), sum(self.costs))
+
+
+class ChainCosts:
+    """Exact costs of many chains of integer tiles at once."""
+
+    def __init__(self, setting: Setting) -> None:
+        self.setting = setting
+        self.model = level_model(setting.workload)
+        self.dims = setting.workload.dims
+        self.extents: IntArray = np.array([n for _, n in setting.workload.sizes], dtype=np.int64)
+        self.depth = len(setting.machine.levels)
+
+    def orders(self, level: int) -> tuple[Order, ...]:
+        """Loop orders to choose from at a level."""
+        imposed = self.setting.fixed.get(level)
+        return self.setting.orders if imposed is None else (imposed[1],)
+
+    def fits(self, tiles: IntArray, level: int) -> NDArray[np.bool_]:
+        """(B, orders): whether each tile fits the level under each loop order."""
+        capacity = self.setting.capacities[level]
+        orders = self.orders(level)
+        if self.setting.rule is CapacityRule.TILE:
+            one = np.asarray(self.model.occupancy(tiles) <= capacity)
+            return np.repeat(one[:, None], len(orders), axis=1)
+        return np.stack([self.model.safe_occupancy(tiles, o.working) <= capacity for o in orders], axis=1)
+
+    def evaluate(
+        self, chains: IntArray, spatial: IntArray | None = None, levels: Sequence[int] | None = None
+    ) -> tuple[FloatArray, IntArray]:
+        """Cost and best loop order of every level.
+
+        Args:
+            chains: (B, L, D) tiles, inner level first.
+            spatial: (B, D) ways at the split level, or None.
+            levels: which levels to price; the others cost 0. None for all.
+
+        Returns:
+            (B, L) costs (infinite where a tile does not fit) and (B, L) indices into `orders`.
+        """
+        size = len(chains)
+        costs = np.zeros((size, self.depth))
+        chosen = np.zeros((size, self.depth), dtype=np.int64)
+        ways = self._ways(chains, spatial)
+        for level in range(self.depth) if levels is None else levels:
+            flows = [o.flow for o in self.orders(level)]
+            traffic = np.asarray(self.model.traffic_all(chains, level, flows, ways), dtype=np.float64)
+            traffic = np.where(self.fits(chains[:, level], level), traffic, inf)
+            chosen[:, level] = traffic.argmin(axis=1)
+            costs[:, level] = traffic[np.arange(size), chosen[:, level]] / self.setting.bandwidths[level]
+        return costs, chosen
+
+    def price(self, chain: IntArray, spatial: IntArray | None, orders: Sequence[Order]) -> tuple[float, ...]:
+        """Costs of one chain under given loop orders, per level."""
+        ways = self._ways(chain[None], None if spatial is None else spatial[None])
+        return tuple(
+            float(self.model.traffic(chain[None], level, order.flow, ways)[0]) / self.setting.bandwidths[level]
+            for level, order in enumerate(orders)
+        )
+
+    def best(self, chains: IntArray, spatial: IntArray | None = None) -> IntegerPoint | None:
+        """The best of many chains; None if none fits."""
+        found: IntegerPoint | None = None
+        for start in range(0, len(chains), BATCH):
+            part = chains[start : start + BATCH]
+            ways = None if spatial is None else spatial[start : start + BATCH]
+            costs, chosen = self.evaluate(part, ways)
+            row = _first(costs)
+            if costs[row].max() < inf:
+                point = self._point(part[row], None if ways is None else ways[row], costs[row], chosen[row])
+                if found is None or point.key < found.key:
+                    found = point
+        return found
+
+    def _ways(self, chains: IntArray, spatial: IntArray | None) -> IntArray | None:
+        level = self.setting.split_level
+        if level is None or spatial is None:
+            return None
+        ways = np.ones_like(chains)
+        ways[:, level] = spatial
+        return ways
+
+    def _point(self, chain: IntArray, spatial: IntArray | None, costs: FloatArray, chosen: IntArray) -> IntegerPoint:
+        return IntegerPoint(
+            chain=tuple(tuple(int(x) for x in row) for row in chain),
+            spatial=(1,) * len(self.dims) if spatial is None else tuple(int(x) for x in spatial),
+            orders=tuple(self.orders(level)[int(chosen[level])] for level in range(self.depth)),
+            costs=tuple(float(c) for c in costs),
+        )
+
+
+def _first(costs: FloatArray) -> int:
+    """Row with the least sorted costs, ties by their sum."""
+    descending = -np.sort(-costs, axis=1)
+    return int(np.lexsort((costs.sum(axis=1), *descending.T[::-1]))[0])
+
+
+def grid_of(lists: Sequence[Sequence[int]]) -> IntArray:
+    """Every combination of candidates, one per dim: (n, D)."""
+    arrays = [np.array(values, dtype=np.int64) for values in lists]
+    return np.stack(np.meshgrid(*arrays, indexing="ij"), axis=-1).reshape(-1, len(lists))
+
+
+def thin(lists: Sequence[list[int]], now: IntArray, budget: int) -> list[list[int]]:
+    """Drop the candidates farthest from the current values until the grid fits the budget."""
+    kept = [list(values) for values in lists]
+    size = prod(len(v) for v in kept)
+    while size > budget:
+        widest = max(range(len(kept)), key=lambda d: len(kept[d]))
+        values = kept[widest]
+        inner = values[1:-1] or values[:1]
+        centre = float(now[widest])
+        values.remove(max(inner, key=lambda v: max(v / centre, centre / v)))
+        size = size // (len(values) + 1) * len(values)
+    return kept
+
+
+@lru_cache(maxsize=4096)
+def even_cuts(extent: int) -> tuple[int, ...]:
+    """The smallest tile for every possible number of tiles: ceil(extent / m) for all m."""
+    values = []
+    pieces = 1
+    while True:
+        size = -(-extent // pieces)
+        values.append(size)
+        if size == 1:
+            return tuple(reversed(values))
+        pieces = -(-extent // (size - 1))
+
+
+@lru_cache(maxsize=4096)
+def divisors_of(number: int) -> tuple[int, ...]:
+    """All divisors, increasing."""
+    small = [k for k in range(1, int(number**0.5) + 1) if number % k == 0]
+    return tuple(sorted({*small, *(number // k for k in small)}))
+
+
+def factorizations(number: int, limits: Sequence[int]) -> list[tuple[int, ...]]:
+    """All ways to write `number` as an ordered product with each factor within its limit."""
+    if not limits:
+        return [()] if number == 1 else []
+    return [
+        (f, *rest) for f in divisors_of(number) if f <= limits[0] for rest in factorizations(number // f, limits[1:])
+    ]
+
+
+def chain_count(extents: Sequence[int], depth: int) -> float:
+    """Number of chains of nested integer tiles."""
+    return prod(prod((extent + i) / (i + 1) for i in range(depth)) for extent in extents)
+
+
+def all_chains(extents: Sequence[int], depth: int) -> IntArray:
+    """Every chain of nested integer tiles, (B, depth, D): for exhaustive search on small problems."""
+    per_dim = [
+        np.array(
+            [c for c in product(range(1, extent + 1), repeat=depth) if all(a <= b for a, b in pairwise(c))],
+            dtype=np.int64,
+        )
+        for extent in extents
+    ]
+    index = grid_of([range(len(chains)) for chains in per_dim])
+    return np.stack([per_dim[d][index[:, d]] for d in range(len(per_dim))], axis=-1)

@@ -1,0 +1,198 @@
+"""Block descent on chains of integer tiles: one level's whole tile at a time."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from optmap.search.chains import ChainCosts, IntArray, IntegerPoint, divisors_of, even_cuts, grid_of, thin
+
+GRID = 20_000
+"""Candidate tiles of one level looked at in one move."""
+ROUNDS = 12
+"""Rounds over all levels at most."""
+ENOUGH = 0.99
+"""Once the bottleneck is proved optimal, a round must lower the sum of costs to this share."""
+
+
+class Descent:
+    """Moves that replace the tile of one level, the others held, clipped or tied to it."""
+
+    def __init__(self, costs: ChainCosts, *, divisors: bool, deadline: float) -> None:
+        self.costs = costs
+        self.setting = costs.setting
+        self.divisors = divisors
+        self.deadline = deadline
+        self.floor = np.ones((costs.depth, len(costs.dims)), dtype=np.int64)
+        for level, (tile, _) in self.setting.fixed.items():
+            self.floor[level:] = [tile[d] for d in costs.dims]
+
+    def start(self, tiles: Sequence[dict[str, float]], spatial: IntArray | None) -> IntArray:
+        """Whole tiles at or below real ones: floors, or the largest divisors; (L, D)."""
+        chain = np.ones((self.costs.depth, len(self.costs.dims)), dtype=np.int64)
+        outer = self.costs.extents
+        for level in range(self.costs.depth - 1, -1, -1):
+            real = np.array([tiles[level][dim] for dim in self.costs.dims])
+            limit = np.maximum(np.minimum((real + 1e-6).astype(np.int64), outer), self.floor[level])
+            if level in self.setting.fixed:
+                limit = self.floor[level]
+            elif self.divisors:
+                limit = self._divisors_near(limit, outer, level)
+            elif spatial is not None and level == self.setting.split_level:
+                limit = np.minimum(np.maximum(limit, (self.floor[level] - 1) * spatial + 1), outer)
+            chain[level] = np.minimum(limit, outer)
+            outer = self._inside(chain, level, spatial)
+        return chain
+
+    def raise_to(self, chain: IntArray, spatial: IntArray) -> IntArray:
+        """The chain with the split tile made large enough to be split, (L, D)."""
+        level = self.setting.split_level or 0
+        raised = chain.copy()
+        least = np.maximum((self.floor[level] - 1) * spatial + 1, spatial)
+        for outer in range(level, len(chain)):
+            raised[outer] = np.minimum(np.maximum(raised[outer], least), self.costs.extents)
+            if self.divisors:
+                raised[outer] = self.costs.extents
+        inside = self._inside(raised, level, spatial)
+        raised[:level] = np.minimum(raised[:level], inside)
+        return raised
+
+    def _divisors_near(self, limit: IntArray, outer: IntArray, level: int) -> IntArray:
+        chosen = []
+        for value, whole, least in zip(limit.tolist(), outer.tolist(), self.floor[level].tolist(), strict=True):
+            below = [v for v in divisors_of(whole) if least <= v <= value]
+            above = [v for v in divisors_of(whole) if v >= least]
+            chosen.append(below[-1] if below else above[0])
+        return np.array(chosen, dtype=np.int64)
+
+    def _inside(self, chain: IntArray, level: int, spatial: IntArray | None) -> IntArray:
+        """What the next inner level's tile must fit into."""
+        if spatial is not None and level == self.setting.split_level:
+            return np.asarray(-(-chain[level] // spatial))
+        return np.asarray(chain[level])
+
+    def run(self, chain: IntArray, spatial: IntArray | None, *, goal: float) -> IntegerPoint | None:
+        """Improve a chain until no move does.
+
+        Args:
+            chain: (L, D) start; it need not fit.
+            spatial: (D,) ways at the split level, or None.
+            goal: proved lower bound on the bottleneck; once reached, only worthwhile rounds go on.
+        """
+        best = self.costs.best(chain[None], None if spatial is None else spatial[None])
+        for _ in range(ROUNDS):
+            before = best
+            levels = [i for i in range(self.costs.depth) if i not in self.setting.fixed]
+            if best is not None:
+                costs = best.costs
+                levels.sort(key=lambda i: -costs[i])
+            for level in levels:
+                for tied in (True, False) if self.costs.depth > 1 else (False,):
+                    current = chain if best is None else np.array(best.chain)
+                    found = self._move(current, level, spatial, tied=tied)
+                    if found is not None and (best is None or found.key < best.key):
+                        best = found
+            if best is None or (before is not None and best.key >= before.key) or time.monotonic() > self.deadline:
+                break
+            if before is not None and before.value <= goal and best.key[-1] > ENOUGH * before.key[-1]:
+                break
+        return best
+
+    def _move(self, chain: IntArray, level: int, spatial: IntArray | None, *, tied: bool) -> IntegerPoint | None:
+        """The best tile of one level; the other levels follow.
+
+        Args:
+            chain: (L, D) current tiles.
+            level: the level whose tile changes.
+            spatial: (D,) ways at the split level, or None.
+            tied: let extents that equal this level's now move along with it; otherwise inner
+                tiles are only clipped to it and outer ones only raised.
+        """
+        costs = self.costs
+        outer = costs.extents
+        if level + 1 < costs.depth and not tied:
+            outer = self._inside(chain, level + 1, spatial)
+        lists = [self._values(chain, level, d, int(outer[d])) for d in range(len(costs.dims))]
+        if not all(lists):
+            return None
+        lists = thin(lists, chain[level], GRID)
+        shape = tuple(len(values) for values in lists)
+        tiles = grid_of(lists)
+        near = costs.fits(tiles, level).any(axis=1)
+        chains, nested = self._follow(chain, level, tiles[near], spatial, tied=tied)
+        fits = nested
+        for other in range(costs.depth):
+            if other != level and other not in self.setting.fixed:
+                fits &= costs.fits(chains[:, other], other).any(axis=1)
+        keep = np.zeros(len(tiles), dtype=bool)
+        keep[np.flatnonzero(near)[fits]] = True
+        chains = chains[_maximal(keep.reshape(shape)).reshape(-1)[near]]
+        if len(chains) == 0:
+            return None
+        return costs.best(chains, None if spatial is None else np.repeat(spatial[None], len(chains), axis=0))
+
+    def _follow(
+        self, chain: IntArray, level: int, tiles: IntArray, spatial: IntArray | None, *, tied: bool
+    ) -> tuple[IntArray, NDArray[np.bool_]]:
+        """Chains with new tiles at one level, made to nest, and which of them do."""
+        chains = np.repeat(chain[None], len(tiles), axis=0)
+        chains[:, level] = tiles
+        split = None if spatial is None else self.setting.split_level
+        spatial = np.ones_like(self.costs.extents) if spatial is None else spatial
+        for inner in range(level - 1, -1, -1):
+            if inner in self.setting.fixed:
+                break
+            beyond = -(-chains[:, inner + 1] // spatial) if split == inner + 1 else chains[:, inner + 1]
+            if tied:
+                chains[:, inner] = np.where(chain[inner] == chain[level], tiles, chains[:, inner])
+            chains[:, inner] = (np.gcd if self.divisors else np.minimum)(chains[:, inner], beyond)
+        for outer in range(level + 1, len(chain)):
+            needed = chains[:, outer - 1] if split != outer else (chains[:, outer - 1] - 1) * spatial + 1
+            if tied:
+                chains[:, outer] = np.where(chain[outer] == chain[level], tiles, chains[:, outer])
+            chains[:, outer] = (np.lcm if self.divisors else np.maximum)(chains[:, outer], needed)
+        return chains, self.nests(chains, None if split is None else spatial)
+
+    def nests(self, chains: IntArray, spatial: IntArray | None) -> NDArray[np.bool_]:
+        """Which chains nest, stay within the extents and, if asked, divide."""
+        good = (chains >= self.floor).all(axis=(1, 2))
+        outer = np.repeat(self.costs.extents[None], len(chains), axis=0)
+        for level in range(self.costs.depth - 1, -1, -1):
+            own = chains[:, level]
+            good &= (own <= outer).all(axis=1)
+            if self.divisors and level not in self.setting.fixed:
+                good &= (outer % own == 0).all(axis=1)
+            outer = own
+            if spatial is not None and level == self.setting.split_level:
+                good &= (own >= spatial).all(axis=1)
+                if self.divisors:
+                    good &= (own % spatial == 0).all(axis=1)
+                outer = -(-own // spatial)
+        return np.asarray(good)
+
+    def _values(self, chain: IntArray, level: int, d: int, outer: int) -> list[int]:
+        """Candidate extents of one dim at one level, increasing."""
+        least = int(self.floor[level, d])
+        if self.divisors:
+            return [v for v in divisors_of(outer) if v >= least]
+        now = int(chain[level, d])
+        values = {*even_cuts(outer), now, now + 1, now - 1}
+        inner = int(chain[level - 1, d]) if level else 1
+        if inner > 1:
+            pieces = max(1, -(-(outer // inner) // 24))
+            values.update(range(inner, outer + 1, inner * pieces))
+        return sorted(v for v in values if least <= v <= outer)
+
+
+def _maximal(keep: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Grid points kept of which no next larger neighbour is: larger tiles hardly ever move more."""
+    grows = np.zeros_like(keep)
+    for d in range(keep.ndim):
+        here: list[slice] = [slice(None)] * keep.ndim
+        ahead: list[slice] = [slice(None)] * keep.ndim
+        here[d], ahead[d] = slice(0, -1), slice(1, None)
+        grows[tuple(here)] |= keep[tuple(ahead)]
+    return np.asarray(keep & ~grows)

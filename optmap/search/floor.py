@@ -1,0 +1,74 @@
+"""MOpt's own way to integers: round every tile down, then balance (Algorithm 1, lines 23-24)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from optmap.errors import InfeasibleError
+from optmap.search.chains import ChainCosts, IntegerPoint, factorizations
+from optmap.search.descent import Descent
+from optmap.search.relaxation import RelaxedPoint
+from optmap.search.setting import Order, Setting
+
+
+def floor_and_balance(setting: Setting, relaxed: RelaxedPoint) -> IntegerPoint:
+    """Round the tiles of a relaxed point down and even them out.
+
+    Balancing gives every tile the smallest size that cuts its outer tile into the same number of
+    pieces: no piece is left much smaller than the others, so that no core idles on it. With
+    several cores the split with the least cost is taken.
+
+    Args:
+        setting: what was relaxed.
+        relaxed: its point; the loop orders are kept.
+
+    Raises:
+        InfeasibleError: if the rounded tiles cannot be split among the cores.
+    """
+    costs = ChainCosts(setting)
+    chain = Descent(costs, divisors=False, deadline=0.0).start(relaxed.tiles, None)
+    outer = costs.extents
+    for level in range(costs.depth - 1, -1, -1):
+        if level not in setting.fixed:
+            chain[level] = -(-outer // -(-outer // chain[level]))
+            chain[level] = np.maximum(chain[level], _imposed(setting, level, costs.dims))
+        outer = chain[level]
+    orders = tuple(setting.order(permutation) for permutation in relaxed.permutations)
+    if setting.split_level is None:
+        return _priced(costs, chain, None, orders)
+    reduction = set(setting.workload.reduction_dims)
+    limits = [1 if d in reduction else n for d, n in setting.workload.sizes]
+    points = []
+    descent = Descent(costs, divisors=False, deadline=0.0)
+    for ways in factorizations(setting.cores, limits):
+        spatial = np.array(ways, dtype=np.int64)
+        split = descent.raise_to(chain, spatial)
+        if descent.nests(split[None], spatial)[0]:
+            points.append(_priced(costs, split, spatial, orders))
+    if not points:
+        raise InfeasibleError(f"the rounded tiles cannot be split among {setting.cores} cores; use --integers exact")
+    return min(points, key=lambda point: point.key)
+
+
+def _imposed(setting: Setting, level: int, dims: tuple[str, ...]) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    least = np.ones(len(dims), dtype=np.int64)
+    for inner, (tile, _) in setting.fixed.items():
+        if inner < level:
+            least = np.maximum(least, [tile[d] for d in dims])
+    return least
+
+
+def _priced(
+    costs: ChainCosts,
+    chain: np.ndarray[tuple[int, int], np.dtype[np.int64]],
+    spatial: np.ndarray[tuple[int], np.dtype[np.int64]] | None,
+    orders: tuple[Order, ...],
+) -> IntegerPoint:
+    """A chain priced under given loop orders."""
+    price = costs.price(chain, spatial, orders)
+    return IntegerPoint(
+        chain=tuple(tuple(int(x) for x in row) for row in chain),
+        spatial=(1,) * len(costs.dims) if spatial is None else tuple(int(x) for x in spatial),
+        orders=orders,
+        costs=price,
+    )

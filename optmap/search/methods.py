@@ -1,0 +1,28 @@
+"""The mapping methods by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from optmap.search import mopt
+from optmap.search.mopt import Request
+from optmap.search.result import SolveResult
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Method:
+    """A way from a workload and a machine to a mapping."""
+
+    description: str
+    """One line for lists."""
+    run: Callable[[Request], SolveResult]
+    """The method itself."""
+
+
+METHODS: dict[str, Method] = {
+    "mopt": Method(
+        description="all loop orders and levels at once, relaxation proved globally, integers searched exactly",
+        run=mopt.solve,
+    ),
+}

@@ -1,0 +1,92 @@
+"""What `solve` returns: the mapping with everything that is claimed about it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from optmap.evaluate.results import BoundaryTraffic
+from optmap.problem.machine import CapacityRule, Machine
+from optmap.problem.mapping import Mapping
+from optmap.problem.workload import Workload
+from optmap.solvers.status import Point, Stop
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LevelReport:
+    """One bounded level of the answer."""
+
+    level: str
+    """Name."""
+    occupancy_words: int
+    """Words that its tile needs under the capacity rule."""
+    capacity_words: int
+    """Words that it has."""
+    traffic_words: int
+    """Loads and stores to the next outer level in per-level form (busiest instance)."""
+    bandwidth: float
+    """Words per cycle."""
+    cycles: float
+    """Traffic over bandwidth."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Relaxation:
+    """The continuous program behind the answer."""
+
+    value: float
+    """Lower bound on `cost` (proved) or value of a local optimum (not proved)."""
+    proved: bool
+    """Whether `value` is a proved lower bound that a point attains within `tolerance`."""
+    formulation: str
+    """Which program was solved."""
+    tolerance: float
+    """Relative distance between bound and attained value."""
+    method: str
+    """How it was solved."""
+    classes: tuple[tuple[str, ...], ...]
+    """Per level, inner first: loop order of the point, outermost first."""
+    tiles: tuple[dict[str, float], ...]
+    """Per level, inner first: real tile of the point."""
+    cross_check: float | None
+    """Value that Ipopt finds for the same loop orders; None if it was not asked."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SolveResult:
+    """A solved workload."""
+
+    workload: Workload
+    machine: Machine
+    method: str
+    objective: str
+    capacity_rule: CapacityRule
+    tiles: str
+    """`any` or `divisors`."""
+    stop: Stop
+    """Why the search ended."""
+    point: Point
+    """What is known of the relaxed point behind the mapping."""
+    mapping: Mapping
+    levels: tuple[LevelReport, ...]
+    """Inner level first."""
+    boundaries: tuple[BoundaryTraffic, ...]
+    """Exact words of the concatenated nest, per boundary and tensor."""
+    cost: float
+    """The objective in per-level form."""
+    cost_unit: str
+    """`words` on a machine of one level with bandwidth 1, else `cycles`."""
+    exact: float
+    """The same objective of the concatenated nest, which sees reuse across levels."""
+    exact_unit: str
+    bottleneck: str
+    """Level with the largest cost."""
+    relaxation: Relaxation
+    integer_bound: float
+    """Proved lower bound on the cost of integer mappings; at least the relaxation if that is proved."""
+    integer_gap: float
+    """cost / relaxation - 1."""
+    seconds: float
+    seed: int
+    versions: dict[str, str]
+    notes: tuple[str, ...]
+    """What a reader should know: which constraints were in force, what was left out."""
