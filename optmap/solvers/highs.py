@@ -10,6 +10,8 @@ from typing import Any
 import pyomo.environ as pyo
 from pyomo.contrib.solver.common.factory import SolverFactory
 from pyomo.contrib.solver.common.results import TerminationCondition
+from pyomo.core.expr.visitor import identify_variables
+from pyomo.repn import generate_standard_repn
 
 from optmap.errors import InputError, SolverUnavailableError
 from optmap.solvers.status import Point, Solution, Stop
@@ -59,6 +61,7 @@ def solve_model(
     if len(list(model.component_data_objects(pyo.Objective, active=True))) != 1:
         raise InputError(f"model {model.name}: exactly one active objective is needed")
     refuse_nonlinear(model)
+    refuse_unbounded(model)
     began = time.perf_counter()
     result = SolverFactory("highs").solve(
         model,
@@ -88,6 +91,28 @@ def refuse_nonlinear(model: Any) -> None:
     for name, expression in goals + rows:
         if expression.polynomial_degree() not in (0, 1):
             raise InputError(f"model {model.name}: {name} is not linear; use a solver for form nlp, such as ipopt")
+
+
+def refuse_unbounded(model: Any) -> None:
+    """Refuse a linear model in which a variable can improve the objective without any limit.
+
+    Raises:
+        InputError: naming the variable and what to add.
+    """
+    held = {
+        id(variable)
+        for row in model.component_data_objects(pyo.Constraint, active=True)
+        for variable in identify_variables(row.body, include_fixed=False)
+    }
+    (goal,) = model.component_data_objects(pyo.Objective, active=True)
+    linear = generate_standard_repn(goal.expr, compute_values=True)
+    for coefficient, variable in zip(linear.linear_coefs, linear.linear_vars, strict=True):
+        falls = (coefficient > 0) == (goal.sense == pyo.minimize)
+        if coefficient and (variable.lb if falls else variable.ub) is None and id(variable) not in held:
+            raise InputError(
+                f"variable {variable.name} is in the objective but bounded by no constraint, and its box "
+                f"[{variable.lb}, {variable.ub}] is open: the program may be unbounded; close the box"
+            )
 
 
 def _solution(model: Any, result: Any, stop: Stop, seconds: float) -> Solution:

@@ -218,7 +218,10 @@ def _z_range(program: GeometricProgram) -> tuple[float, float]:
 
 
 def refuse_unbounded(program: Nlp) -> None:
-    """Refuse a program in which a variable is bounded neither by its box nor by any row.
+    """Refuse a program in which a variable can improve the objective without any limit.
+
+    That is: no row contains it, and its box is open on the side to which the objective falls at
+    the start.
 
     Raises:
         InputError: naming the variable and what to add.
@@ -233,13 +236,13 @@ def refuse_unbounded(program: Nlp) -> None:
         for part in (f.plain, *(terms for _, terms in f.logs)):
             used |= part.rates.any(axis=0) | part.powers.any(axis=0)
         jacobian_rows |= used
-    slope = np.abs(program.jacobian(program.start)[0]) > 0
+    slope = program.jacobian(program.start)[0]
     for j, name in enumerate(program.names):
-        boxed = np.isfinite(program.lower[j]) and np.isfinite(program.upper[j])
-        if slope[j] and not boxed and not jacobian_rows[j]:
+        falls_forever = (slope[j] < 0 and np.isinf(program.upper[j])) or (slope[j] > 0 and np.isinf(program.lower[j]))
+        if falls_forever and not jacobian_rows[j]:
             raise InputError(
-                f"variable {name} is in the objective but bounded by no constraint and only partly by its box "
-                f"[{program.lower[j]}, {program.upper[j]}]: the program may be unbounded; give it both bounds"
+                f"variable {name} is in the objective but bounded by no constraint, and its box "
+                f"[{program.lower[j]}, {program.upper[j]}] is open: the program may be unbounded; close the box"
             )
 
 

@@ -194,6 +194,6 @@ def _log(part: _Sum) -> _Sum:
     if len(part.terms) == 1:
         ((powers, rates), coefficient) = next(iter(part.terms.items()))
         if not powers and coefficient > 0:  # log(k exp(A x)) is linear
-            linear = {(((j, 1.0),), ()): a for j, a in rates}
-            return _add([_Sum({_ONE: math.log(coefficient)}), _Sum(dict(linear))])
+            linear: dict[_Key, float] = {(((j, 1.0),), ()): a for j, a in rates}
+            return _add([_Sum({_ONE: math.log(coefficient)}), _Sum(linear)])
     return _Sum({}, ((1.0, part.terms),))

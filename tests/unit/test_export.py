@@ -1,0 +1,110 @@
+"""Exported programs: the worked examples under models/programs regenerate byte for byte."""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from optmap.errors import InputError
+from optmap.problem.builders import conv2d, matmul
+from optmap.problem.library import models_path, workload
+from optmap.programs.loglp import log_tiling_program
+from optmap.programs.program import Program
+from optmap.programs.tile import Scale, TileLevel, minmax_program, one_level_program
+from optmap.solvers.registry import solve
+
+GOLDEN = Path(__file__).parent.parent / "golden" / "programs"
+CLASS_1 = ("k", "c", "r", "s", "n", "h", "w")
+
+
+def mopt_one_level() -> Program:
+    layer = conv2d(c=64, k=128, h=136, w=136, r=3, s=3, name="yolo9000/Y4")
+    return one_level_program(layer, capacity=8192, permutation=CLASS_1, scale=Scale.RAW)
+
+
+def matmul_one_level() -> Program:
+    return one_level_program(
+        matmul(i=2000, j=1500, k=1500), capacity=1024, permutation=("i", "j", "k"), scale=Scale.RAW
+    )
+
+
+def three_levels(scale: Scale = Scale.RAW) -> Program:
+    memories = (("L1", 1024, 57.0), ("L2", 8192, 28.0), ("L3", 65536, 16.0))
+    levels = [
+        TileLevel(name=name, capacity=words, bandwidth=speed, permutation=CLASS_1, fixed={"r": 3, "s": 3})
+        for name, words, speed in memories
+    ]
+    return minmax_program(workload("resnet18/R9"), levels, scale=scale)
+
+
+def tiling_lp() -> Program:
+    return log_tiling_program(matmul(i=2000, j=1500, k=1500), capacity=1024)
+
+
+EXAMPLES: list[tuple[str, Callable[[], Program], str]] = [
+    ("mopt_one_level.txt", mopt_one_level, "text"),
+    ("mopt_one_level.nl", mopt_one_level, "nl"),
+    ("matmul_one_level.txt", matmul_one_level, "text"),
+    ("resnet18_R9_three_levels.txt", three_levels, "text"),
+    ("matmul_log_tiling.lp", tiling_lp, "lp"),
+]
+
+
+@pytest.mark.parametrize(("name", "make", "fmt"), EXAMPLES, ids=[name for name, *_ in EXAMPLES])
+def test_worked_examples_regenerate_byte_for_byte(name: str, make: Callable[[], Program], fmt: str) -> None:
+    stored = (models_path() / "programs" / name).read_bytes()
+    assert make().export(fmt).encode() == stored
+    assert make().export(fmt).encode() == stored
+
+
+def test_every_stored_program_is_tested() -> None:
+    stored = {path.name for path in (models_path() / "programs").iterdir()}
+    assert stored == {name for name, *_ in EXAMPLES}
+
+
+@pytest.mark.parametrize(
+    ("name", "make", "fmt"),
+    [
+        ("matmul_one_level.tex", matmul_one_level, "latex"),
+        ("matmul_log_tiling.mps", tiling_lp, "mps"),
+        ("matmul_log_tiling.txt", tiling_lp, "text"),
+    ],
+)
+def test_golden_formats(name: str, make: Callable[[], Program], fmt: str) -> None:
+    assert make().export(fmt) == (GOLDEN / name).read_text(encoding="utf-8")
+
+
+def test_text_of_a_logarithmic_program_names_what_the_logarithms_are_of() -> None:
+    text = three_levels(Scale.LOG).export("text")
+    assert "convex in these variables" in text
+    assert "log of T[L1,k], iterations" in text
+    assert "minimize (log of cycles)" in text
+    assert max(map(len, text.splitlines())) <= 120
+
+
+def test_linear_formats_refuse_nonlinear_programs_and_name_the_alternative() -> None:
+    for fmt in ("lp", "mps"):
+        with pytest.raises(InputError, match=f"cannot be written as {fmt}; use nl, text or latex"):
+            matmul_one_level().export(fmt)
+    with pytest.raises(InputError, match="formats are lp, mps, nl, text, latex"):
+        matmul_one_level().export("gams")
+
+
+def test_the_printed_model_evaluates_to_the_objective() -> None:
+    """The readable text is itself a program: read with Python's arithmetic it gives the same number."""
+    program = matmul_one_level()
+    found = solve(program)
+    quantities = program.read_back(found.values)
+    text = program.export("text")
+    defined = dict(re.findall(r"^  (traffic\[\w+\]) = (.*)$", text, flags=re.MULTILINE))
+    total = 0.0
+    for expression in defined.values():
+        product = 1.0
+        for factor in expression.split(" * "):
+            top, _, bottom = factor.partition("/")
+            value = quantities[top] if top in quantities else float(top)
+            product *= value / (quantities[bottom] if bottom else 1.0)
+        total += product
+    assert set(defined) == {"traffic[C]", "traffic[A]", "traffic[B]"}
+    assert total == pytest.approx(found.objective, rel=1e-12)
