@@ -1,0 +1,1 @@
+"""Lower bounds on data movement, proved in integers and fractions, with certificates."""

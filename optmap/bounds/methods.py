@@ -1,0 +1,61 @@
+"""The registry of lower-bound methods; unknown names are loud."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from optmap.bounds.compulsory import compulsory
+from optmap.bounds.result import LowerBound
+from optmap.errors import InputError, UnknownNameError
+from optmap.problem.workload import Workload
+
+
+def _always(workload: Workload) -> str | None:
+    """Every workload is within the scope of the method."""
+    return None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BoundMethod:
+    """A named way to a lower bound."""
+
+    description: str
+    """One line for tables and `optmap list methods`."""
+    run: Callable[[Workload, int], LowerBound]
+    """(workload, fast memory in words) -> bound."""
+    applies: Callable[[Workload], str | None] = _always
+    """None if the method covers the workload, else the reason why not."""
+
+
+METHODS: dict[str, BoundMethod] = {
+    "compulsory": BoundMethod(description="every touched word moves once", run=compulsory),
+}
+
+
+def bounds(workload: Workload, memory_words: int, methods: Iterable[str] | None = None) -> tuple[LowerBound, ...]:
+    """Lower bounds of a workload by several methods, in the order of the registry or as named.
+
+    Args:
+        workload: the computation.
+        memory_words: fast memory, in words.
+        methods: names from `METHODS`; None takes all that apply.
+
+    Raises:
+        UnknownNameError: for a name not in the registry.
+        InputError: for a memory below one word, or a named method that does not apply.
+    """
+    if memory_words < 1:
+        raise InputError(f"fast memory of {memory_words} words: it must hold at least one word")
+    if methods is None:
+        chosen = [m for m in METHODS.values() if m.applies(workload) is None]
+        return tuple(m.run(workload, memory_words) for m in chosen)
+    results = []
+    for name in methods:
+        if name not in METHODS:
+            raise UnknownNameError(f"no bound method {name!r}; known: {', '.join(METHODS)}")
+        reason = METHODS[name].applies(workload)
+        if reason is not None:
+            raise InputError(f"method {name} does not apply to {workload.name or workload.expression}: {reason}")
+        results.append(METHODS[name].run(workload, memory_words))
+    return tuple(results)
