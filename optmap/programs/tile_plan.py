@@ -95,9 +95,10 @@ class Plan:
         """The largest cost of a level at the smallest tiles: an upper bound on the min-max."""
         smallest = tile_sizes(self, {key: Fraction(self.lower[key[0]][key[1]]) for key in self.free()})
         touches = first_touches(self.workload)
-        return max(
+        costs = [
             (float(level_traffic(self, i, smallest)) - touches) / level.bandwidth for i, level in enumerate(self.levels)
-        )
+        ]
+        return max(2.0 * self.cost_floor(), *costs)
 
     def cost_floor(self) -> float:
         """At least one word crosses every boundary."""

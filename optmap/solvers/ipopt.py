@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import importlib
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from math import exp
 from typing import Any
@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from optmap.errors import InputError, SolverUnavailableError
 from optmap.programs.posynomial import GeometricProgram
-from optmap.solvers.nlp import Nlp, from_geometric, from_pyomo
+from optmap.solvers.nlp import ARITHMETIC, Nlp, from_geometric, from_pyomo
 from optmap.solvers.status import Point, Solution, Stop
 
 Array = NDArray[np.float64]
@@ -67,6 +67,7 @@ def solve_model(
     *,
     options: Mapping[str, object] | None = None,
     start: Mapping[str, float] | None = None,
+    time_limit: float | None = None,
     convex: bool = False,
     load: bool = False,
 ) -> Solution:
@@ -76,6 +77,7 @@ def solve_model(
         model: a `ConcreteModel` with one active objective and real variables.
         options: Ipopt options; they replace `DEFAULTS` one by one.
         start: value per variable name; the model's own values otherwise.
+        time_limit: seconds.
         convex: that every local optimum is known to be global, where the structure does not show it.
         load: write the point into the model's variables; otherwise the model is left untouched.
 
@@ -86,7 +88,7 @@ def solve_model(
         InputError: for a model that is not smooth, unbounded or has no objective.
         SolverUnavailableError: without cyipopt.
     """
-    solution = solve_nlp(from_pyomo(model), options=options, start=start, convex=convex)
+    solution = solve_nlp(from_pyomo(model), options=options, start=start, time_limit=time_limit, convex=convex)
     if load and solution.point is not Point.NONE:
         for variable in model.component_data_objects(pyo.Var, active=True):
             if variable.name in solution.values:
@@ -130,6 +132,7 @@ def solve_nlp(
     *,
     options: Mapping[str, object] | None = None,
     start: Mapping[str, float] | Array | None = None,
+    time_limit: float | None = None,
     convex: bool = False,
 ) -> Solution:
     """Solve a smooth program with Ipopt and re-check the point.
@@ -138,6 +141,7 @@ def solve_nlp(
         nlp: functions with exact derivatives.
         options: Ipopt options; they replace `DEFAULTS` one by one.
         start: value per variable name, or (n,); the program's own start otherwise.
+        time_limit: seconds (of processor time before Ipopt 3.14, which has no other clock).
         convex: that every local optimum is known to be global, where the structure does not show it.
 
     Raises:
@@ -149,7 +153,7 @@ def solve_nlp(
     x = start_point(nlp, start)
     if x.size == 0:
         return _without_choice(nlp, x, "ipopt")
-    callbacks = _Callbacks(nlp)
+    callbacks = _Callbacks(nlp, cyipopt.CyIpoptEvaluationError)
     problem = cyipopt.Problem(
         n=x.size,
         m=len(nlp.rows),
@@ -159,7 +163,10 @@ def solve_nlp(
         cl=nlp.row_lower,
         cu=nlp.row_upper,
     )
-    for name, value in {"print_level": 0, "sb": "yes", **DEFAULTS, **(options or {})}.items():
+    settings: dict[str, object] = {"print_level": 0, "sb": "yes", **DEFAULTS}
+    if time_limit is not None:
+        settings["max_wall_time" if cyipopt.IPOPT_VERSION >= (3, 14, 0) else "max_cpu_time"] = time_limit
+    for name, value in {**settings, **(options or {})}.items():
         try:
             problem.add_option(name, value)
         except TypeError as error:
@@ -207,10 +214,11 @@ def judge(
         solver: name of the solver.
     """
     finite = bool(np.isfinite(x).all())
-    violation = nlp.violation(x) if finite else float("inf")
-    rows = np.concatenate((nlp.row_lower, nlp.row_upper))
-    scale = 1.0 + float(np.abs(rows[np.isfinite(rows)]).max(initial=0.0))
-    feasible = finite and violation <= FEASIBILITY * scale
+    try:
+        violation = nlp.violation(x) if finite else float("inf")
+    except ARITHMETIC:
+        finite, violation = False, float("inf")
+    feasible = finite and nlp.relative_violation(x) <= FEASIBILITY
     bound = None
     if feasible and multipliers is not None and stop is not Stop.INFEASIBLE:
         bound = nlp.dual_bound(x, multipliers)
@@ -260,7 +268,7 @@ def start_point(nlp: Nlp, start: Mapping[str, float] | Array | None) -> Array:
 
 def _without_choice(nlp: Nlp, x: Array, solver: str) -> Solution:
     """A program without variables: only a check is left."""
-    stop = Stop.OPTIMAL if nlp.violation(x) <= FEASIBILITY else Stop.INFEASIBLE
+    stop = Stop.OPTIMAL if nlp.relative_violation(x) <= FEASIBILITY else Stop.INFEASIBLE
     return judge(
         nlp, x, stop, multipliers=None, convex=True, message="no variables", seconds=0.0, iterations=0, solver=solver
     )
@@ -269,36 +277,44 @@ def _without_choice(nlp: Nlp, x: Array, solver: str) -> Solution:
 class _Callbacks:
     """What cyipopt calls: dense first derivatives and the lower triangle of the Hessian."""
 
-    def __init__(self, nlp: Nlp) -> None:
+    def __init__(self, nlp: Nlp, refusal: type[Exception]) -> None:
         self.nlp = nlp
+        self.refusal = refusal
         self.iterations = 0
         self.lower = np.tril_indices(len(nlp.names))
         self._key: bytes = b""
         self._values: Array = np.zeros(0)
 
+    def _guarded(self, function: Callable[..., Array], *arguments: Array) -> Array:
+        try:
+            return function(*arguments)
+        except ARITHMETIC as error:  # Ipopt then tries a shorter step
+            raise self.refusal(str(error)) from error
+
     def _value(self, x: Array) -> Array:
         key = x.tobytes()
         if key != self._key:
-            self._key, self._values = key, self.nlp.values(x)
+            self._values = self._guarded(self.nlp.values, x)
+            self._key = key
         return self._values
 
     def objective(self, x: Array) -> float:
         return float(self._value(x)[0])
 
     def gradient(self, x: Array) -> Array:
-        return np.asarray(self.nlp.jacobian(x)[0])
+        return np.asarray(self._guarded(self.nlp.jacobian, x)[0])
 
     def constraints(self, x: Array) -> Array:
         return self._value(x)[1:]
 
     def jacobian(self, x: Array) -> Array:
-        return np.asarray(self.nlp.jacobian(x)[1:].ravel())
+        return np.asarray(self._guarded(self.nlp.jacobian, x)[1:].ravel())
 
     def hessianstructure(self) -> tuple[Any, Any]:
         return self.lower
 
     def hessian(self, x: Array, multipliers: Array, factor: float) -> Array:
-        full = self.nlp.hessian(x, np.concatenate(([factor], multipliers)))
+        full = self._guarded(self.nlp.hessian, x, np.concatenate(([factor], multipliers)))
         return np.asarray(full[self.lower])
 
     def intermediate(self, *progress: Any) -> bool:

@@ -19,6 +19,9 @@ from optmap.solvers.walk import NotTermsError, term_function
 
 Array = NDArray[np.float64]
 
+ARITHMETIC = (ValueError, ZeroDivisionError, OverflowError)
+"""What a function raises outside its domain: the logarithm of a negative number, 1/0."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Nlp:
@@ -71,6 +74,20 @@ class Nlp:
         rows = self.values(x)[1:]
         gaps = (self.row_lower - rows, rows - self.row_upper, self.lower - x, x - self.upper)
         return float(max((gap.max(initial=0.0) for gap in gaps), default=0.0))
+
+    def relative_violation(self, x: Array) -> float:
+        """Largest violation of a row or bound at x, divided by 1 + |its limit|."""
+        rows = self.values(x)[1:]
+        worst = 0.0
+        for limit, gap in (
+            (self.row_lower, self.row_lower - rows),
+            (self.row_upper, rows - self.row_upper),
+            (self.lower, self.lower - x),
+            (self.upper, x - self.upper),
+        ):
+            there = np.isfinite(limit)
+            worst = max(worst, float((gap[there] / (1 + np.abs(limit[there]))).max(initial=0.0)))
+        return worst
 
     @property
     def convex(self) -> bool:
@@ -236,7 +253,10 @@ def refuse_unbounded(program: Nlp) -> None:
         for part in (f.plain, *(terms for _, terms in f.logs)):
             used |= part.rates.any(axis=0) | part.powers.any(axis=0)
         jacobian_rows |= used
-    slope = program.jacobian(program.start)[0]
+    try:
+        slope = program.jacobian(program.start)[0]
+    except ARITHMETIC:  # the start is outside a function's domain: nothing to say here
+        return
     for j, name in enumerate(program.names):
         falls_forever = (slope[j] < 0 and np.isinf(program.upper[j])) or (slope[j] > 0 and np.isinf(program.lower[j]))
         if falls_forever and not jacobian_rows[j]:

@@ -135,9 +135,8 @@ def _arguments(
 ) -> dict[str, Any]:
     if name == "highs":
         return {"options": options, "time_limit": limit}
-    if name == "ipopt" and limit is not None:
-        options = {"max_wall_time": limit, **options}
-    return {"options": options, "start": start, "convex": program.convex}
+    smooth: dict[str, Any] = {"options": options, "start": start, "convex": program.convex}
+    return {**smooth, "time_limit": limit} if name == "ipopt" else smooth
 
 
 def _in_own_unit(program: Program, found: Solution) -> Solution:

@@ -314,3 +314,44 @@ def test_a_geometric_optimum_on_the_box() -> None:
         capacities=(),
     )
     assert ipopt.solve_posynomial(program).objective == pytest.approx(5.0)
+
+
+def test_a_model_can_be_changed_and_solved_again() -> None:
+    program = one_level_program(REFERENCE, capacity=8192, permutation=REFERENCE_ORDER, fixed={"r": 3, "s": 3})
+    model = program.pyomo()
+    model.t["k"].fix(math.log(16))
+    model.square = pyo.Constraint(expr=model.t["h"] == model.t["w"])
+    found = ipopt.solve_model(model)
+    assert found.point is Point.GLOBAL_OPTIMUM
+    assert found.values["t[h]"] == pytest.approx(found.values["t[w]"], abs=1e-9)
+    assert "t[k]" not in found.values
+    assert program.objective_value(found.objective) > REFERENCE_WORDS
+    assert program.objective_value(found.bound) == pytest.approx(program.objective_value(found.objective), rel=1e-6)
+
+
+def test_a_function_outside_its_domain_is_an_error_status_not_an_exception() -> None:
+    model = pyo.ConcreteModel(name="domain")
+    model.x = pyo.Var(bounds=(-3, 3), initialize=-2.0)
+    model.goal = pyo.Objective(expr=(model.x - 2) ** 2)
+    model.row = pyo.Constraint(expr=pyo.log(model.x - 1) * model.x <= 10)
+    found = ipopt.solve_model(model)
+    assert found.stop is Stop.ERROR
+    assert found.point is Point.NONE
+    inside = ipopt.solve_model(model, start={"x": 1.5})
+    assert inside.stop is Stop.OPTIMAL
+    assert inside.values["x"] == pytest.approx(2.0, abs=1e-6)
+
+
+def test_equality_rows_work_in_both_solvers() -> None:
+    model = pyo.ConcreteModel(name="circle")
+    model.x = pyo.Var(bounds=(0.1, 3), initialize=1.0)
+    model.y = pyo.Var(bounds=(0.1, 3), initialize=0.5)
+    model.goal = pyo.Objective(expr=model.x + 2 * model.y, sense=pyo.maximize)
+    model.circle = pyo.Constraint(expr=model.x**2 + model.y**2 == 5)
+    model.band = pyo.Constraint(expr=(0, model.x - model.y, 2))
+    for solver in (ipopt, scipy_):
+        found = solver.solve_model(model)
+        assert found.stop is Stop.OPTIMAL
+        assert found.point is Point.LOCAL_OPTIMUM
+        best = 3 * math.sqrt(2.5)  # on the edge x = y of the band; without it (1, 2) gives 5
+        assert found.objective == pytest.approx(best, rel=1e-6)
