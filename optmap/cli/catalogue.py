@@ -80,7 +80,7 @@ def _names(kind: Kind) -> list[str] | list[dict[str, str]]:
         return list(library.list_machines())
     from optmap.api import METHODS
 
-    return [{"name": name, "description": text} for name, text in METHODS.items()]
+    return [{"name": name, "description": method.description} for name, method in METHODS.items()]
 
 
 def show(

@@ -247,10 +247,9 @@ def _summary(result: SolveResult) -> list[tuple[str, str]]:
     rows = [
         ("cost", f"{number(result.cost)} {result.cost_unit} (per-level form)"),
         ("exact", f"{number(result.exact)} {result.exact_unit} (whole nest, one-trip loops skipped)"),
-        (
-            "relaxation",
-            f"{number(relaxation.value)} {result.cost_unit} ({proof}; {relaxation.formulation}, {relaxation.method})",
-        ),
+        ("relaxation", f"{number(relaxation.value)} {result.cost_unit} ({proof})"),
+        ("  program", relaxation.formulation),
+        ("  solved by", relaxation.method),
         ("integer bound", f"{number(result.integer_bound)} {result.cost_unit}"),
         ("integer gap", f"{100 * result.integer_gap:.3f} % of cost above the relaxation"),
         ("bottleneck", result.bottleneck),
@@ -258,7 +257,7 @@ def _summary(result: SolveResult) -> list[tuple[str, str]]:
     ]
     if relaxation.cross_check is not None:
         checked = f"{number(relaxation.cross_check)} {result.cost_unit} (Ipopt, same loop orders)"
-        rows.insert(3, ("cross-check", checked))
+        rows.insert(5, ("  cross-check", checked))
     return rows
 
 
