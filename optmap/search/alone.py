@@ -13,6 +13,7 @@ from math import inf, prod
 
 import numpy as np
 
+from optmap.problem.dataflow import window
 from optmap.problem.machine import CapacityRule
 from optmap.programs.geometric import Box
 from optmap.search.chains import BATCH, ChainCosts, IntArray, even_cuts, grid_of
@@ -64,6 +65,52 @@ def level_optimum(
         tiles = tiles[kept]
     tiles = _grow(costs, level, tiles, last, np.array(lists[last], dtype=np.int64))
     return _cheapest(costs, level, tiles, ceiling)
+
+
+def imposed_optimum(setting: Setting, costs: ChainCosts, level: int) -> tuple[float, IntArray | None]:
+    """Exact lower bound on the cost of a level with an imposed tile, over all outer tiles that fit.
+
+    Only dims at or inside a reuse position profit from a larger outer tile; they are enumerated.
+    The others need room for the imposed tile only, and make the fewest pieces in the whole extent.
+
+    Args:
+        setting: what is searched.
+        costs: its exact costs.
+        level: a level with an imposed tile.
+
+    Returns:
+        the bound, and the smallest next outer tile (D,) that could attain it.
+    """
+    tile, order = setting.fixed[level]
+    whole = np.repeat(costs.extents[None, None], 1, axis=0).repeat(costs.depth, axis=1)
+    whole[:, level] = [tile[d] for d in costs.dims]
+    if level + 1 == costs.depth:
+        return float(costs.evaluate(whole, levels=[level])[0][0, level]), None
+    reusing = frozenset(
+        d
+        for tensor, flow in zip(setting.workload.tensors, order.flow, strict=True)
+        for d in (flow.inside | {flow.at} if flow.at is not None and window(tensor, flow.at) else flow.inside)
+    )
+    lists = []
+    for dim, extent in setting.workload.sizes:
+        if dim not in reusing:
+            lists.append([tile[dim]])
+        elif tile[dim] == 1 and dim not in setting.space.boxed:
+            lists.append(list(even_cuts(extent)))
+        elif extent <= LARGEST_BRANCH:
+            lists.append(list(range(tile[dim], extent + 1)))
+        else:
+            lists.append([extent])  # as if it fitted whole: lower still, and always valid below
+    sizes = grid_of([v if len(v) > 1 else [tile[d]] for v, d in zip(lists, costs.dims, strict=True)])
+    sizes = sizes[costs.fits(sizes, level + 1).any(axis=1)]
+    columns = np.array([len(v) > 1 for v in lists])
+    chains = np.repeat(whole, len(sizes), axis=0)
+    chains[:, level + 1] = np.where(columns, sizes, costs.extents)
+    if not len(sizes):
+        return inf, None
+    cost = costs.evaluate(chains, levels=[level])[0][:, level]
+    row = int(cost.argmin())
+    return float(cost[row]), sizes[row]
 
 
 def _candidates(setting: Setting) -> list[list[int]] | None:

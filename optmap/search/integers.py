@@ -10,7 +10,7 @@ from math import inf
 import numpy as np
 
 from optmap.errors import InfeasibleError
-from optmap.search.alone import level_optimum
+from optmap.search.alone import imposed_optimum, level_optimum
 from optmap.search.chains import ChainCosts, IntArray, IntegerPoint, all_chains, chain_count, factorizations
 from optmap.search.descent import Descent
 from optmap.search.pairs import beam, divisor_optimum
@@ -51,6 +51,8 @@ class _State:
     costs: ChainCosts
     descent: Descent
     bound: float
+    around: dict[int, IntArray] = field(default_factory=dict)
+    """Per level with an imposed tile: the smallest next outer tile with which it costs least."""
     best: IntegerPoint | None = None
     exhaustive: bool = False
     tried: set[bytes] = field(default_factory=set)
@@ -95,12 +97,15 @@ def integer_search(
     """
     costs = ChainCosts(setting)
     tell = progress or (lambda _: None)
+    one_core = setting.split_level is None
+    imposed = {level: imposed_optimum(setting, costs, level) for level in setting.fixed} if one_core else {}
     state = _State(
         setting=setting,
         relaxation=relaxation,
         costs=costs,
         descent=Descent(costs, divisors=divisors, deadline=deadline),
-        bound=relaxation.bound,
+        bound=max([relaxation.bound, *(value for value, _ in imposed.values())]),
+        around={level: tile for level, (_, tile) in imposed.items() if tile is not None},
     )
     steps = _split_steps if setting.split_level is not None else _steps
     for text in steps(state):
@@ -128,6 +133,9 @@ def _steps(state: _State) -> Iterator[str]:
     start = descent.start(relaxation.best.tiles, None)
     state.offer(descent.run(start, None, goal=state.bound))
     yield "descent from the relaxed tiles"
+    for level, tile in state.around.items():
+        state.offer(descent.run(_around(start, level + 1, tile), None, goal=state.bound))
+        yield "descent from the best tile around the microkernel"
     if not divisors:
         _sharpen(state, start)
         yield "each level's own integer optimum"
@@ -169,11 +177,16 @@ def _sharpen(state: _State, start: IntArray) -> None:
         if value > state.bound:
             state.bound = min(value, state.value)
             if tile is not None:
-                chain = start.copy()
-                chain[level] = tile
-                chain[:level] = np.maximum(np.minimum(chain[:level], tile), descent.floor[:level])
-                chain[level:] = np.maximum(chain[level:], tile)
-                state.offer(descent.run(chain, None, goal=state.bound))
+                state.offer(descent.run(_around(start, level, tile), None, goal=state.bound))
+
+
+def _around(chain: IntArray, level: int, tile: IntArray) -> IntArray:
+    """The chain with one level's tile replaced, inner ones clipped to it and outer ones raised."""
+    changed = chain.copy()
+    changed[level] = tile
+    changed[:level] = np.minimum(changed[:level], tile)
+    changed[level:] = np.maximum(changed[level:], tile)
+    return changed
 
 
 def _split_steps(state: _State) -> Iterator[str]:
