@@ -282,8 +282,7 @@ class _Callbacks:
         self.refusal = refusal
         self.iterations = 0
         self.lower = np.tril_indices(len(nlp.names))
-        self._key: bytes = b""
-        self._values: Array = np.zeros(0)
+        self._kept: dict[str, tuple[bytes, Array]] = {}
 
     def _guarded(self, function: Callable[..., Array], *arguments: Array) -> Array:
         try:
@@ -291,24 +290,26 @@ class _Callbacks:
         except ARITHMETIC as error:  # Ipopt then tries a shorter step
             raise self.refusal(str(error)) from error
 
-    def _value(self, x: Array) -> Array:
+    def _once(self, what: str, x: Array) -> Array:
+        """Values or jacobian at x: objective and rows ask for the same arrays one after the other."""
         key = x.tobytes()
-        if key != self._key:
-            self._values = self._guarded(self.nlp.values, x)
-            self._key = key
-        return self._values
+        kept = self._kept.get(what)
+        if kept is None or kept[0] != key:
+            kept = (key, self._guarded(getattr(self.nlp, what), x))
+            self._kept[what] = kept
+        return kept[1]
 
     def objective(self, x: Array) -> float:
-        return float(self._value(x)[0])
+        return float(self._once("values", x)[0])
 
     def gradient(self, x: Array) -> Array:
-        return np.asarray(self._guarded(self.nlp.jacobian, x)[0])
+        return np.asarray(self._once("jacobian", x)[0])
 
     def constraints(self, x: Array) -> Array:
-        return self._value(x)[1:]
+        return np.asarray(self._once("values", x)[1:])
 
     def jacobian(self, x: Array) -> Array:
-        return np.asarray(self._guarded(self.nlp.jacobian, x)[1:].ravel())
+        return np.asarray(self._once("jacobian", x)[1:].ravel())
 
     def hessianstructure(self) -> tuple[Any, Any]:
         return self.lower

@@ -206,6 +206,13 @@ def test_infeasible_unbounded_and_nonlinear_models_are_told_apart() -> None:
         highs.solve_model(model)
 
 
+def test_a_highs_limit_is_reported_as_a_limit() -> None:
+    program = log_tiling_program(matmul(i=2000, j=1500, k=1500), capacity=1024)
+    found = solve(program, options={"simplex_iteration_limit": 0, "presolve": "off"})
+    assert found.stop is Stop.ITERATION_LIMIT
+    assert found.point in (Point.NONE, Point.FEASIBLE)
+
+
 def test_highs_writes_into_the_model_only_if_asked() -> None:
     model = knapsack().pyomo()
     found = highs.solve_model(model)

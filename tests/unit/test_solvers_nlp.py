@@ -5,8 +5,11 @@ import math
 import numpy as np
 import pyomo.environ as pyo
 import pytest
+from hypothesis import given, reject, settings
+from hypothesis import strategies as st
+from strategies import loop_orders, workloads
 
-from optmap.errors import InputError, SolverUnavailableError
+from optmap.errors import InfeasibleError, InputError, SolverUnavailableError
 from optmap.problem import Semantics
 from optmap.problem.builders import conv2d, matmul
 from optmap.programs.posynomial import EpigraphRow, GeometricProgram, Posynomial, monomial
@@ -302,6 +305,36 @@ def test_a_program_without_any_choice_is_only_checked() -> None:
     found = solve(one_level_program(workload, capacity=3, permutation=("i", "j", "k")))
     assert found.stop is Stop.OPTIMAL
     assert found.objective == pytest.approx(4.0)
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.data())
+def test_random_programs_with_fixed_filters_are_convex_and_solved(data: st.DataObject) -> None:
+    workload = data.draw(workloads(max_extent=12))
+    orders = [data.draw(loop_orders(workload)) for _ in range(2)]
+    words = sum(workload.weight(t) * t.footprint(workload.extents) for t in workload.tensors)
+    fixed = {
+        dim: workload.extents[dim]
+        for tensor in workload.tensors
+        for axis in tensor.axes
+        for dim in sorted(axis.dims, key=lambda d: workload.extents[d])[:-1]
+    }
+    levels = [
+        TileLevel(name=f"L{i}", capacity=share * words, bandwidth=2 - i, permutation=order, fixed=fixed)
+        for i, (share, order) in enumerate(zip((0.6, 0.9), orders, strict=True))
+    ]
+    try:
+        program = minmax_program(workload, levels)
+    except InfeasibleError:
+        reject()
+    assert program.convex
+    assert from_pyomo(program.pyomo()).convex or workload.semantics is Semantics.ASSIGN
+    found = solve(program)
+    assert found.point is Point.GLOBAL_OPTIMUM
+    again = solve(program, start={v.name: 0.3 * v.lower + 0.7 * v.upper for v in program.variables})
+    assert again.objective == pytest.approx(found.objective, rel=1e-6)
+    if found.bound is not None:
+        assert found.bound <= again.objective * (1 + 1e-12)
 
 
 def test_a_geometric_optimum_on_the_box() -> None:
