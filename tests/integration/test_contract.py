@@ -122,6 +122,14 @@ def test_same_seed_same_answer(optmap) -> None:
     assert first == second
 
 
+def test_time_limit_keeps_the_incumbent(optmap) -> None:
+    run = optmap("solve", "yolo9000/Y23", "--machine", "balanced", "--time-limit", "0.001", "--json", code=4)
+    document = run.document()
+    assert document["status"]["stop"] == "time_limit"
+    assert all(level["occupancy_words"] <= level["capacity_words"] for level in document["levels"])
+    assert "limit" in run.err
+
+
 def test_table_is_plain_and_complete(optmap, solved: dict[str, Any]) -> None:
     text = optmap("solve", "resnet18/R9", "--machine", "i7-9700k").out
     assert "\x1b" not in text
