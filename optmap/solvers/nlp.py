@@ -12,7 +12,7 @@ import pyomo.environ as pyo
 from numpy.typing import NDArray
 
 from optmap.errors import InputError
-from optmap.programs.posynomial import GeometricProgram, Posynomial
+from optmap.programs.posynomial import EpigraphRow, GeometricProgram, Posynomial
 from optmap.solvers.forward import ForwardFunction, check_differentiable
 from optmap.solvers.terms import TermFunction, Terms, TermStack
 from optmap.solvers.walk import NotTermsError, term_function
@@ -176,32 +176,15 @@ def from_geometric(program: GeometricProgram) -> Nlp:
     one variable, so every local optimum stays global.
     """
     n = len(program.names)
-    functions = [_linear_function(n + 1, {n: 1.0})]
-    rows, limits = [], []
-    for i, row in enumerate(program.levels):
-        logs = [(1.0, _log_terms(row.posynomial))]
-        linear, constant = np.zeros(n + 1), 0.0
-        if row.alpha > 0 and row.constant == 0:
-            linear[n], constant = -1.0, -float(np.log(row.alpha))
-        elif row.alpha == 0:
-            constant = -float(np.log(row.constant))
-        else:
-            rates = np.zeros((2, n + 1))
-            rates[0, n] = 1.0
-            right = Terms(coefficients=np.array([row.alpha, row.constant]), rates=rates, powers=np.zeros((2, n + 1)))
-            logs.append((-1.0, right))
-        functions.append(TermFunction(constant=constant, linear=linear, plain=_no_terms(n + 1), logs=tuple(logs)))
-        rows.append(f"level[{i}]")
-    for i, capacity in enumerate(program.capacities):
-        logs = [(1.0, _log_terms(capacity))]
-        functions.append(TermFunction(constant=0.0, linear=np.zeros(n + 1), plain=_no_terms(n + 1), logs=tuple(logs)))
-        rows.append(f"capacity[{i}]")
-    for i, j in program.chain:
-        functions.append(_linear_function(n + 1, {i: 1.0, j: -1.0}))
-        rows.append(f"chain[{i},{j}]")
-    limits = [0.0] * len(rows)
+    functions: list[TermFunction | ForwardFunction] = [_linear_function(n + 1, {n: 1.0})]
+    functions += [_epigraph_function(row, n) for row in program.levels]
+    functions += [_log_function(n + 1, [(1.0, _log_terms(q))]) for q in program.capacities]
+    functions += [_linear_function(n + 1, {i: 1.0, j: -1.0}) for i, j in program.chain]
+    rows = [f"level[{i}]" for i in range(len(program.levels))]
+    rows += [f"capacity[{i}]" for i in range(len(program.capacities))]
+    rows += [f"chain[{i},{j}]" for i, j in program.chain]
     low, high = _z_range(program)
-    stack, generic, place = _assemble(list(functions), n + 1)
+    stack, generic, place = _assemble(functions, n + 1)
     return Nlp(
         names=(*program.names, "log_z"),
         lower=np.append(program.lower, low),
@@ -212,8 +195,21 @@ def from_geometric(program: GeometricProgram) -> Nlp:
         place=place,
         rows=tuple(rows),
         row_lower=np.full(len(rows), -inf),
-        row_upper=np.array(limits),
+        row_upper=np.zeros(len(rows)),
     )
+
+
+def _epigraph_function(row: EpigraphRow, n: int) -> TermFunction:
+    """log p(t) - log(alpha exp(log z) + constant), with log z as variable n."""
+    left = (1.0, _log_terms(row.posynomial))
+    if row.alpha == 0:
+        return _log_function(n + 1, [left], constant=-float(np.log(row.constant)))
+    if row.constant == 0:
+        return _log_function(n + 1, [left], constant=-float(np.log(row.alpha)), linear={n: -1.0})
+    rates = np.zeros((2, n + 1))
+    rates[0, n] = 1.0
+    right = Terms(coefficients=np.array([row.alpha, row.constant]), rates=rates, powers=np.zeros((2, n + 1)))
+    return _log_function(n + 1, [left, (-1.0, right)])
 
 
 def _z_range(program: GeometricProgram) -> tuple[float, float]:
@@ -304,15 +300,18 @@ def _start(values: list[float | None], lower: Array, upper: Array) -> Array:
     return np.asarray(np.clip(np.where(np.isnan(given), middle, given), lower, upper))
 
 
-def _no_terms(n: int) -> Terms:
-    return Terms(coefficients=np.zeros(0), rates=np.zeros((0, n)), powers=np.zeros((0, n)))
-
-
 def _linear_function(n: int, entries: Mapping[int, float]) -> TermFunction:
-    linear = np.zeros(n)
-    for j, value in entries.items():
-        linear[j] += value
-    return TermFunction(constant=0.0, linear=linear, plain=_no_terms(n))
+    return _log_function(n, [], linear=entries)
+
+
+def _log_function(
+    n: int, logs: list[tuple[float, Terms]], *, constant: float = 0.0, linear: Mapping[int, float] | None = None
+) -> TermFunction:
+    slope = np.zeros(n)
+    for j, value in (linear or {}).items():
+        slope[j] += value
+    none = Terms(coefficients=np.zeros(0), rates=np.zeros((0, n)), powers=np.zeros((0, n)))
+    return TermFunction(constant=constant, linear=slope, plain=none, logs=tuple(logs))
 
 
 def _log_terms(p: Posynomial) -> Terms:
