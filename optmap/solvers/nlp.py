@@ -200,7 +200,7 @@ def from_geometric(program: GeometricProgram) -> Nlp:
 
 
 def _epigraph_function(row: EpigraphRow, n: int) -> TermFunction:
-    """log p(t) - log(alpha exp(log z) + constant), with log z as variable n."""
+    """The row log p(t) - log(alpha exp(log z) + constant), with log z as variable n."""
     left = (1.0, _log_terms(row.posynomial))
     if row.alpha == 0:
         return _log_function(n + 1, [left], constant=-float(np.log(row.constant)))
