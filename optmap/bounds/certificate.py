@@ -1,0 +1,121 @@
+r"""The certificate of a lower bound: a JSON document that anyone can re-check.
+
+Every number is an integer, every fraction a string `"p/q"` in lowest terms with q >= 1.
+Nothing in it needs floating point. A verifier recomputes what is marked "=" and tests what is
+marked "check"; a document that fails one test proves nothing.
+
+    schema        "optmap.certificate/1"
+    kind          "bound"
+    method        name of the method that made it (not checked)
+    workload      name, expression, extents {dim: int}, bytes {tensor: int},
+                  semantics "accumulate" | "assign"
+    accesses      [{tensor, axes: [{terms: [[dim, coefficient], ...], offset}]}], the output first
+    memory_words  M, the fast memory in words
+    lifts         [{dim, modulus, high, low}], applied in this order
+    dims          the dims of the lifted space, in the order of every matrix column
+    derivations   [[node per axis] per access]: how each subscript becomes rows over `dims`
+    maps          [{name, kind, matrix: [[int per dim] per row], exponent: "p/q",
+                    access: index}                            for kind "tensor"
+                    size: int, of: {dim: name} | {axis: [access, axis]} | {leaf: [access, axis, leaf]}}]
+                                                              for kind "size"
+    families      [{dims: [...], lattice: {generators: [basis...], subspaces: [basis...]}}
+                   or {dims: [...], flag: [vector...]}]
+    mu            "p/q" in [0, 1]; "1/1" under accumulate
+    segment       null or {operations, memory_units, weights {tensor: int}, K, T, n, t,
+                           U_full, U_last, cost_units, loads_words}
+    compulsory    {tensor: count}, and
+    output        count; a count is {elements, rule: "enumerated"} or
+                  {elements, rule: "parts", parts: [{access, axes: [index...]} | {access, dims: [...]}]}
+    claims        {compulsory_loads_words, output_words, output_words_at_most,
+                   loads_words, stores_words, total_words}
+    digest        "sha256:" + hex digest of the document without this key, written as
+                  json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+
+**Statement.** Rendering `accesses` gives `workload.expression`: tensors as `T[axis,axis]`, an axis
+as its terms in order joined by `+` (`d` for coefficient 1, else `c*d`), then the offset if it is
+not 0 or there are no terms; `output += input * input` under accumulate, `=` instead of `+=` under
+assign. Check: coefficients and extents are >= 1, offsets >= 0, no dim twice in one axis, all
+accesses of one tensor have the same number of axes, `extents` and `bytes` cover exactly the dims
+and tensors that occur, M >= 1.
+Words per element: weight_t = bytes_t / gcd(all bytes).
+
+**Lifts.** A working table of extents starts with every dim whose extent is > 1. A lift of `dim`
+(check: in the table with extent L > modulus >= 2; `high`, `low` are new names) removes it and adds
+high with extent ceil(L/modulus) and low with extent modulus: dim = modulus*high + low is injective
+into that box. Keep L and the two digits of every lifted dim. Check: the final table has exactly
+the names in `dims` (no duplicates).
+The *digits* of a dim are itself if it is in the final table, else the digits of high, then of low.
+
+**Derivations.** Substituting the lifts (and 0 for dims of extent 1) in an axis, without its
+offset, gives an affine row over `dims`, {dim: coefficient}. The derivation of the axis is a tree;
+a node is {row: {dim: int}, divisor: g} or {row, divisor, rule, parts: [node, node]}. Check:
+the root's row is that affine row; an empty row has divisor 1 and no rule (it yields no matrix row);
+otherwise g is the gcd of the row's coefficients and R = row/g. Without a rule, R is a *leaf*.
+With rule "carry" or "residue", the rows of parts[0] and parts[1] are not empty, have no common dim and
+together are R, and with m = gcd of the coefficients in the row of parts[1]:
+- "carry": sum of c*(extent-1) over the row of parts[0] is < m (so R's value determines both parts);
+- "residue": the row of parts[0] is one term {u: c}, gcd(c, m) = 1, extent(u) <= m (so R mod m
+  determines u).
+Leaves are numbered by depth-first order, parts[0] before parts[1]. The matrix of an access is the
+leaves of its axes in order, as integer rows over `dims`. Two points that agree on the access agree
+on every leaf and the reverse, so the image under the matrix has as many points as the tensor has
+touched elements.
+
+**Maps.** Check: names are unique, exponents > 0. A "tensor" map has the matrix of its access. A
+"size" map has a known number of image points:
+- {dim: d}, d an original dim of extent > 1 or a name made by a lift: unit rows of the digits of d in
+  order, size = extent of d (before it was lifted, if it was);
+- {axis: [a, x]}: the leaves of axis x of access a, size = count(row) of the axis over the original
+  extents;
+- {leaf: [a, x, l]}: that single leaf, size = count(leaf) over the extents of `dims`.
+count(row), the number of distinct values of sum(c_i*x_i), 0 <= x_i < e_i: drop e_i = 1, divide by
+the gcd, sort by coefficient. None left: 1. One: e. Two with (m, a), (n, b):
+m(a-1) + n(b-1) - (m-1)(n-1) + 1 if a > n and b > m, else a*b. More: if every c_i <= 1 + sum over the
+earlier c_j(e_j-1), then 1 + sum of all c_i(e_i-1); else by enumeration (span at most 2^26).
+
+**Families.** Check: their dims partition `dims`; for every map, rank(matrix) = sum over the families
+of rank(matrix restricted to the family's columns). Subspaces of a family are spanned by the rows of
+an integer matrix over the family's dims (in the family's order) in canonical form: reduced row
+echelon form with every row scaled to coprime integers with positive leading entry; [] is the zero
+space. For a map f and a subspace H, rank f(H) is the rank of (restricted matrix) * (basis of H)^T.
+- lattice: `generators` is the set of kernels (canonical) of the restricted matrices of all maps,
+  without duplicates. Check: the list of subspaces has no duplicates, contains [], the whole space
+  and every generator; contains A+B and A∩B for every two members; and for every member H
+      dim H <= sum over maps of exponent * rank f(H).
+- flag: n = number of dims linearly independent integer vectors v_1 ... v_n; U_i their first i.
+  Check for i = 1 ... n:  1 <= sum over maps of exponent * (rank f(U_i) - rank f(U_{i-1})).
+Either way (Dinh, Theorem 9, with the whole space; or submodularity) every finite set V of points
+satisfies |V| <= product over maps of |f(V)|^exponent.
+
+**Segment.** mu = a/b in lowest terms, 0 <= mu <= 1, and mu = 1 under accumulate. weights_t = b*weight_t, for the
+output tensor a*weight_t. Check: no tensor with weight 0 has a tensor map. operations = product of
+the extents; memory_units = b*M. With S_t = sum of the exponents of the tensor maps whose access
+reads or writes t, and sigma = sum S_t (check: > 0),
+    U(K) = floor( prod_t (S_t*K / (sigma*weights_t))^S_t * prod over size maps of size^exponent ),
+that is, with q a common denominator of all S_t and size exponents, the largest integer u such that u^q is
+at most the rational number obtained by raising the product to the power q. It bounds the operations
+that can be done while touching K units. = K = memory_units + T, U_full = U(K),
+U_last = U(memory_units + t). Check: n >= 0, 0 <= t <= T, n*U_full + U_last < operations. Then every
+schedule costs at least cost_units = memory_units + n*T + t + 1 units, where a loaded word costs b units
+and an output word created without a load a units (memory starts empty: cut after the first
+memory_units + T units and then after every T). = loads_words: cost_units under accumulate;
+ceil((cost_units - a*output_words_at_most) / b) under assign.
+
+**Counts.** compulsory[t] counts the distinct elements that the accesses of t touch together, `output`
+those of the output access alone; both at least, so that they may be understated but not overstated.
+- "enumerated": the exact size of the set of index tuples over all the accesses concerned (offsets
+  included); used while the product of the extents of the dims of each access, summed over the distinct
+  accesses, is at most 2^16.
+- "parts": = elements is the sum over the parts. A part {access, axes}: axes of that access without a
+  common dim, count(axis) multiplied (a projection of the touched set); {access, dims}: dims of that
+  access whose columns (coefficients per axis) are linearly independent, extents multiplied. Check:
+  the accesses belong to the tensor and any two parts never meet: for some axis position the ranges [offset,
+  offset + sum c(e-1)] are disjoint, or the gcd of all coefficients of both axes is > 1 and does not divide
+  the difference of the offsets. (For `output`: one part, of access 0.)
+
+**Claims.** = output_words = weight_out * output.elements; output_words_at_most = weight_out * product of
+count(axis) over the axes of access 0. = compulsory_loads_words = sum of weight_t * elements_t over
+all t under accumulate; under assign over t other than the output tensor, plus
+max(0, weight_out * elements_out - output_words_at_most). = loads_words = max(compulsory_loads_words,
+segment.loads_words if there is a segment); stores_words = output_words; total_words = their sum.
+"""
