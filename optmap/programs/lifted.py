@@ -1,0 +1,174 @@
+"""The tiling LP of a convolution in logarithms, lifted by the digits of its windows.
+
+A window `stride*w + dilation*r` becomes projective when r = stride*r' + r'' and
+w = dilation*w' + w'': the image then has (T_w' + T_r')·T_w''·T_r'' index values, and bounding each
+of the two summands by the memory loses at most a factor of 2 per window.
+Source: Dinh's dissertation, LP 4.2.1, with its upper bounds corrected for filters smaller than the
+stride (T_r' <= max(1, L_r/stride), T_r'' <= min(stride, L_r)) and extended to dilation and to any
+number of windows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import partial
+from itertools import product
+from math import log
+from typing import Any
+
+import pyomo.environ as pyo
+
+from optmap.errors import InputError
+from optmap.problem.workload import Workload
+from optmap.programs.program import Form, Program, Sense, Variable
+from optmap.programs.windows import ConvolutionForm, convolution_form
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LiftedDim:
+    """A variable of the lifted LP: a whole dim or one digit of it."""
+
+    name: str
+    """Name of the digit: the dim itself, `dim_high` or `dim_low`."""
+    dim: str
+    """Dim of the workload that it belongs to."""
+    limit: Fraction
+    """Largest extent of a tile, in values of the digit (fractional where the stride does not divide)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LiftedLp:
+    """The lifted LP as data: what is maximised is the sum of the logarithms of all digits."""
+
+    digits: tuple[LiftedDim, ...]
+    """Variables, dims in the order of the workload."""
+    rows: tuple[tuple[str, tuple[str, ...], Fraction], ...]
+    """(label, digits whose product must fit, elements that fit) per constraint."""
+
+
+def lifted_lp(workload: Workload, *, capacity: float) -> LiftedLp:
+    """The rows and digits of the lifted tiling LP.
+
+    Args:
+        workload: a convolution by structure.
+        capacity: words M; each tensor alone must fit.
+
+    Raises:
+        InputError: if it is no convolution or an element of some tensor exceeds the capacity.
+    """
+    form = convolution_form(workload)
+    widest = max(workload.weight(t) for t in workload.tensors)
+    if not widest <= capacity < float("inf"):
+        raise InputError(f"capacity is {capacity} words; the tiling LP needs at least {widest}, one element")
+    digits = _digits(workload, form)
+    high = {d.dim: d.name for d in digits}  # a dim without low digit is its own high digit
+    low = {d.dim: d.name for d in digits if d.name == _low(d.dim, workload)}
+    high |= {d.dim: d.name for d in digits if d.name not in low.values()}
+
+    def parts(dims: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(n for d in dims for n in ((high[d], low[d]) if d in low else (high[d],)))
+
+    room = {t.name: Fraction(capacity) / workload.weight(t) for t in workload.tensors}
+    taps, positions = tuple(w.tap for w in form.windows), tuple(w.position for w in form.windows)
+    lows = tuple(low[d] for d in taps + positions if d in low)
+    shared = form.batch + form.channels + form.groups
+    rows = [
+        (form.output.name, parts(form.batch + form.features + form.groups + positions), room[form.output.name]),
+        (form.kernel.name, parts(form.channels + form.features + form.groups + taps), room[form.kernel.name]),
+    ]
+    for chosen in product(*((w.position, w.tap) for w in form.windows)):
+        label = f"{form.image.name}_{'_'.join(chosen)}"
+        rows.append((label, shared + tuple(high[d] for d in chosen) + lows, room[form.image.name]))
+    return LiftedLp(digits=digits, rows=tuple(rows))
+
+
+def lifted_tiling_program(workload: Workload, *, capacity: float) -> Program:
+    """The lifted log-space tiling LP of a convolution as a program (LP 4.2.1).
+
+    Args:
+        workload: a convolution by structure.
+        capacity: words M; each tensor alone must fit, as in the source.
+
+    Raises:
+        InputError: if it is no convolution or an element of some tensor exceeds the capacity.
+    """
+    lp = lifted_lp(workload, capacity=capacity)
+    name = f"lifted tiling LP of {workload.name}"
+    variables = tuple(
+        Variable(
+            name=f"t[{d.name}]",
+            quantity=f"T[{d.name}]",
+            lower=0.0,
+            upper=log(d.limit),
+            log=True,
+            unit="iterations",
+        )
+        for d in lp.digits
+    )
+    return Program(
+        name=name,
+        form=Form.LP,
+        convex=True,
+        sense=Sense.MAXIMIZE,
+        variables=variables,
+        build=partial(_build, name, lp),
+        objective_unit="operations per tile",
+        objective_log=True,
+        notes=("each summand of an image subscript is bounded alone: up to a factor 2 per window in the footprint",),
+    )
+
+
+def unlifted_tile(workload: Workload, quantities: Mapping[str, float], *, capacity: float) -> dict[str, float]:
+    """The real tile per dim of the workload from the digits of a solution.
+
+    Args:
+        workload: the convolution that was lifted.
+        quantities: `T[digit]` values from `Program.read_back`.
+        capacity: words that the program was built for.
+
+    Returns:
+        Extent per dim: the product of its digits, at most the dim's extent.
+    """
+    tile = dict.fromkeys(workload.dims, 1.0)
+    for digit in lifted_lp(workload, capacity=capacity).digits:
+        tile[digit.dim] *= quantities[f"T[{digit.name}]"]
+    return {d: min(t, float(workload.extents[d])) for d, t in tile.items()}
+
+
+def _digits(workload: Workload, form: ConvolutionForm) -> tuple[LiftedDim, ...]:
+    factors = {w.tap: w.stride for w in form.windows} | {w.position: w.dilation for w in form.windows}
+    digits = []
+    for dim, extent in workload.sizes:
+        factor = factors.get(dim, 1)
+        if factor == 1:
+            digits.append(LiftedDim(name=dim, dim=dim, limit=Fraction(extent)))
+            continue
+        digits.append(LiftedDim(name=_high(dim, workload), dim=dim, limit=max(Fraction(1), Fraction(extent, factor))))
+        digits.append(LiftedDim(name=_low(dim, workload), dim=dim, limit=Fraction(min(factor, extent))))
+    return tuple(digits)
+
+
+def _high(dim: str, workload: Workload) -> str:
+    return _fresh(f"{dim}_high", workload)
+
+
+def _low(dim: str, workload: Workload) -> str:
+    return _fresh(f"{dim}_low", workload)
+
+
+def _fresh(name: str, workload: Workload) -> str:
+    while name in workload.dims:
+        name += "_"
+    return name
+
+
+def _build(name: str, lp: LiftedLp) -> Any:
+    model = pyo.ConcreteModel(name=name)
+    names = [d.name for d in lp.digits]
+    model.t = pyo.Var(names, bounds={d.name: (0.0, log(d.limit)) for d in lp.digits}, initialize=0.0)
+    rows = {label: sum(model.t[n] for n in held) <= log(room) for label, held, room in lp.rows if held}
+    model.footprint = pyo.Constraint(list(rows), rule=lambda _, label: rows[label])
+    model.operations = pyo.Objective(expr=sum(model.t[n] for n in names), sense=pyo.maximize)
+    return model
