@@ -1,3 +1,29 @@
-"""optmap: optimization modelling of data movement in tensor computations."""
+"""optmap: optimization modelling of data movement in tensor computations.
+
+The verbs of the command line are functions here; they are loaded when first used, so that
+importing the package costs nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from optmap.api import solve as solve
 
 __version__ = "0.1.0"
+
+_VERBS = ("solve",)
+
+
+def __getattr__(name: str) -> object:
+    """Load a verb of the Python interface when it is first used."""
+    if name in _VERBS:
+        return getattr(import_module("optmap.api"), name)
+    raise AttributeError(f"module 'optmap' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    """Public names, verbs included."""
+    return sorted([*globals(), *_VERBS])

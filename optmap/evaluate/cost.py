@@ -22,7 +22,7 @@ def evaluate_cost(
         workload: what is computed.
         machine: capacities and bandwidths.
         mapping: tiles, loop orders and splits, inner level first.
-        rule: which working set counts as occupancy, at every level.
+        rule: which working set counts as occupancy in caches; scratchpads need one tile.
 
     Returns:
         The report; a working set that does not fit is reported there, not raised.
@@ -38,7 +38,7 @@ def evaluate_cost(
     levels = tuple(
         LevelCost(
             level=level.name,
-            occupancy_words=_occupancy(workload, mine, rule),
+            occupancy_words=_occupancy(workload, mine, level.rule(rule)),
             capacity_words=level.capacity.words(workload.word_bytes),
             traffic_words=sum(b.words for b in boundaries if b.between == between),
             cycles_exact=time,

@@ -79,6 +79,10 @@ class Level:
     """Energy of one word access, in pJ; None if unknown."""
     microkernel: Microkernel | None = None
 
+    def rule(self, wanted: CapacityRule) -> CapacityRule:
+        """The capacity rule in force: `safe` concerns caches only, a scratchpad needs one tile."""
+        return wanted if self.kind is LevelKind.CACHE else CapacityRule.TILE
+
     def __post_init__(self) -> None:
         if self.capacity.amount < 1:
             raise InputError(f"level {self.name}: capacity is {self.capacity.amount}; it must be 1 or more")
@@ -136,5 +140,5 @@ class Machine:
 
 
 def two_level(capacity: Capacity, *, name: str = "two-level") -> Machine:
-    """A machine with one bounded level, bandwidth 1 word per cycle, below the memory."""
-    return Machine(name=name, levels=(Level(name="Fast", capacity=capacity),))
+    """A machine with one cache, bandwidth 1 word per cycle, below the memory."""
+    return Machine(name=name, levels=(Level(name="Fast", capacity=capacity, kind=LevelKind.CACHE),))

@@ -99,6 +99,11 @@ class Workload:
         _validate(self)
 
     @property
+    def title(self) -> str:
+        """The name, or the statement if it has none: what messages call the workload."""
+        return self.name or self.expression
+
+    @property
     def dims(self) -> tuple[str, ...]:
         """Loop indices in canonical order."""
         return tuple(dim for dim, _ in self.sizes)
@@ -142,7 +147,7 @@ class Workload:
         """The same statement with some extents replaced."""
         unknown = set(extents) - set(self.dims)
         if unknown:
-            raise InputError(f"{self.name}: no dim {sorted(unknown)}; dims are {list(self.dims)}")
+            raise InputError(f"{self.title}: no dim {sorted(unknown)}; dims are {list(self.dims)}")
         return replace(self, sizes=tuple((d, extents.get(d, n)) for d, n in self.sizes))
 
     def with_semantics(self, semantics: Semantics) -> Workload:
@@ -167,7 +172,7 @@ def extents_in_order(dims: Iterable[str], extents: Mapping[str, int]) -> tuple[t
 
 
 def _validate(workload: Workload) -> None:
-    where = workload.name or workload.expression
+    where = workload.title
     names = [d for d, _ in workload.sizes]
     if len(set(names)) != len(names):
         raise InputError(f"{where}: a dim is listed twice in {names}")

@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import pairwise
 from math import log, prod
 
 import numpy as np
@@ -29,6 +30,10 @@ from optmap.problem.workload import TensorAccess, Workload
 Array = NDArray[np.float64]
 Box = tuple[tuple[int, int], ...]
 """(least, largest) integer per boxed dim of a `TileSpace`, in its order."""
+
+
+MOST_PIECES = 3
+"""Bends of a dim's footprint up to which its range is cut at all of them from the start."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,6 +129,12 @@ class TileSpace:
             bend = min((b for b in self._bends(dim) if low < b < high), key=lambda b: abs(log(b * b / (low * high))))
             parts = ((low, bend), (bend, high))
         return tuple((*box[:where], part, *box[where + 1 :]) for part in parts)
+
+    def pieces(self, dim: str) -> tuple[tuple[int, int], ...]:
+        """Ranges of a piecewise linear dim between its bends; the whole range if there are many."""
+        bends = [b for b in self._bends(dim) if 1 < b < self.extents[dim]]
+        ends = [1, *bends, self.extents[dim]] if len(bends) <= MOST_PIECES else [1, self.extents[dim]]
+        return tuple(pairwise(ends))
 
     def bounds(self, box: Box) -> tuple[Array, Array]:
         """Logarithmic box (lower, upper) of the free dims."""

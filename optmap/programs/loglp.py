@@ -37,7 +37,7 @@ def log_tiling_program(workload: Workload, *, capacity: float) -> Program:
         for axis in tensor.axes:
             if len(axis.terms) > 1:
                 raise InputError(
-                    f"{workload.name}: subscript {axis} of {tensor.name} has several dims; "
+                    f"{workload.title}: subscript {axis} of {tensor.name} has several dims; "
                     "the tiling LP is for projective workloads, use a tile program instead"
                 )
     variables = tuple(
@@ -45,7 +45,7 @@ def log_tiling_program(workload: Workload, *, capacity: float) -> Program:
         for d, n in workload.sizes
     )
     return Program(
-        name=f"log-space tiling LP of {workload.name}",
+        name=f"log-space tiling LP of {workload.title}",
         form=Form.LP,
         convex=True,
         sense=Sense.MAXIMIZE,
@@ -57,7 +57,7 @@ def log_tiling_program(workload: Workload, *, capacity: float) -> Program:
 
 
 def _build(workload: Workload, capacity: float) -> Any:
-    model = pyo.ConcreteModel(name=f"log-space tiling LP of {workload.name}")
+    model = pyo.ConcreteModel(name=f"log-space tiling LP of {workload.title}")
     dims = list(workload.dims)
     model.t = pyo.Var(dims, bounds={d: (0.0, log(n)) for d, n in workload.sizes}, initialize=0.0)
     names = [t.name for t in workload.tensors]

@@ -46,7 +46,7 @@ def one_level_program(
         InfeasibleError: if the smallest tile does not fit.
     """
     level = TileLevel(capacity=capacity, permutation=permutation, fixed=dict(fixed or {}), rule=rule)
-    plan = make_plan(workload, (level,), scale, name=f"one-level tile program of {workload.name}", single=True)
+    plan = make_plan(workload, (level,), scale, name=f"one-level tile program of {workload.title}", single=True)
     return plan.program(partial(build_one_level, plan), unit="words", target=0)
 
 
@@ -64,7 +64,7 @@ def minmax_program(workload: Workload, levels: Sequence[TileLevel], *, scale: Sc
         InputError: for a wrong permutation, fixed size, capacity or bandwidth.
         InfeasibleError: if the smallest tiles do not fit.
     """
-    plan = make_plan(workload, tuple(levels), scale, name=f"min-max tile program of {workload.name}")
+    plan = make_plan(workload, tuple(levels), scale, name=f"min-max tile program of {workload.title}")
     return plan.program(partial(build_epigraph, plan), unit="cycles")
 
 
@@ -99,7 +99,7 @@ def minmax_level_program(
     if any(not 0 <= k < len(levels) for k in (objective_level, *others, *chosen)):
         raise InputError(f"level index out of range: there are {len(levels)} levels, numbered from 0")
     merged = [replace(level, fixed={**level.fixed, **chosen.get(i, {})}) for i, level in enumerate(levels)]
-    title = f"decomposition of the min-max of {workload.name}, level {levels[objective_level].name}"
+    title = f"decomposition of the min-max of {workload.title}, level {levels[objective_level].name}"
     plan = make_plan(workload, tuple(merged), scale, name=title)
     build = partial(build_decomposition, plan, objective_level, others)
     return plan.program(build, unit="cycles", target=objective_level, convex=not others)

@@ -143,9 +143,9 @@ def make_plan(
 ) -> Plan:
     """Check the input and find which sizes have a choice."""
     if not levels:
-        raise InputError(f"{workload.name}: a tile program needs at least one level")
+        raise InputError(f"{workload.title}: a tile program needs at least one level")
     if len({level.name for level in levels}) != len(levels):
-        raise InputError(f"{workload.name}: level names repeat in {[level.name for level in levels]}")
+        raise InputError(f"{workload.title}: level names repeat in {[level.name for level in levels]}")
     for level in levels:
         _check_level(workload, level)
     lower: list[dict[str, float]] = []

@@ -14,9 +14,8 @@ from math import inf, prod
 import numpy as np
 
 from optmap.problem.dataflow import window
-from optmap.problem.machine import CapacityRule
 from optmap.programs.geometric import Box
-from optmap.search.chains import BATCH, ChainCosts, IntArray, even_cuts, grid_of
+from optmap.search.chains import BATCH, FEW_CUTS, ChainCosts, IntArray, even_cuts, grid_of
 from optmap.search.setting import Setting
 
 LARGEST_GRID = 400_000
@@ -43,7 +42,7 @@ def level_optimum(
     """
     relaxed = min(box_bounds.values())
     lists = _candidates(setting)
-    if lists is None or setting.rule is not CapacityRule.TILE:
+    if lists is None or setting.safe(level):
         return relaxed, None
     dims = setting.workload.dims
     boxed = [dims.index(d) for d in setting.space.boxed]
@@ -95,7 +94,7 @@ def imposed_optimum(setting: Setting, costs: ChainCosts, level: int) -> tuple[fl
     for dim, extent in setting.workload.sizes:
         if dim not in reusing:
             lists.append([tile[dim]])
-        elif tile[dim] == 1 and dim not in setting.space.boxed:
+        elif tile[dim] == 1 and dim not in setting.space.boxed and extent <= FEW_CUTS:
             lists.append(list(even_cuts(extent)))
         elif extent <= LARGEST_BRANCH:
             lists.append(list(range(tile[dim], extent + 1)))
@@ -117,6 +116,8 @@ def _candidates(setting: Setting) -> list[list[int]] | None:
     """Sizes per dim that suffice; None if a dim would need too many."""
     lists = []
     for dim, extent in setting.workload.sizes:
+        if extent > FEW_CUTS:
+            return None
         if dim in setting.space.boxed:
             if extent > LARGEST_BRANCH:
                 return None

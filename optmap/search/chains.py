@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import pairwise, product
 from math import inf, prod
 
@@ -12,14 +12,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from optmap.evaluate.levels import level_model
-from optmap.problem.machine import CapacityRule
 from optmap.search.setting import Order, Setting
+from optmap.symbolic.numbers import large_divisors
 
 IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
 
 BATCH = 20_000
 """Chains evaluated at once."""
+LONGEST = 80
+"""Candidate sizes per dim that are looked at in one grid."""
+FEW_CUTS = 4_000_000
+"""Extent beyond which not every number of tiles is a candidate."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,7 +72,7 @@ class ChainCosts:
         """(B, orders): whether each tile fits the level under each loop order."""
         capacity = self.setting.capacities[level]
         orders = self.orders(level)
-        if self.setting.rule is CapacityRule.TILE:
+        if not self.setting.safe(level):
             one = np.asarray(self.model.occupancy(tiles) <= capacity)
             return np.repeat(one[:, None], len(orders), axis=1)
         return np.stack([self.model.safe_occupancy(tiles, o.working) <= capacity for o in orders], axis=1)
@@ -152,21 +156,36 @@ def grid_of(lists: Sequence[Sequence[int]]) -> IntArray:
 def thin(lists: Sequence[list[int]], now: IntArray, budget: int) -> list[list[int]]:
     """Drop the candidates farthest from the current values until the grid fits the budget."""
     kept = [list(values) for values in lists]
+    for d, values in enumerate(kept):
+        if len(values) > LONGEST:
+            centre = float(max(1, int(now[d])))
+            near = sorted(values[1:-1], key=partial(_ratio, centre=centre))[: LONGEST - 2]
+            kept[d] = sorted([values[0], *near, values[-1]])
     size = prod(len(v) for v in kept)
     while size > budget:
         widest = max(range(len(kept)), key=lambda d: len(kept[d]))
         values = kept[widest]
         inner = values[1:-1] or values[:1]
         centre = float(now[widest])
-        values.remove(max(inner, key=lambda v: max(v / centre, centre / v)))
+        values.remove(max(inner, key=partial(_ratio, centre=centre)))
         size = size // (len(values) + 1) * len(values)
     return kept
 
 
+def _ratio(value: int, centre: float) -> float:
+    return max(value / centre, centre / value)
+
+
 @lru_cache(maxsize=4096)
 def even_cuts(extent: int) -> tuple[int, ...]:
-    """The smallest tile for every possible number of tiles: ceil(extent / m) for all m."""
+    """The smallest tile for every possible number of tiles: ceil(extent / m) for all m, increasing.
+
+    Beyond `FEW_CUTS` (some 2*sqrt(extent) values) a geometric selection of them.
+    """
     values = []
+    if extent > FEW_CUTS:
+        counts = {max(1, round(extent ** (i / 64))) for i in range(65)} | {extent}
+        return tuple(sorted({-(-extent // count) for count in counts}))
     pieces = 1
     while True:
         size = -(-extent // pieces)
@@ -179,6 +198,8 @@ def even_cuts(extent: int) -> tuple[int, ...]:
 @lru_cache(maxsize=4096)
 def divisors_of(number: int) -> tuple[int, ...]:
     """All divisors, increasing."""
+    if number > FEW_CUTS:
+        return large_divisors(number)
     small = [k for k in range(1, int(number**0.5) + 1) if number % k == 0]
     return tuple(sorted({*small, *(number // k for k in small)}))
 

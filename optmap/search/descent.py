@@ -36,7 +36,10 @@ class Descent:
         outer = self.costs.extents
         for level in range(self.costs.depth - 1, -1, -1):
             real = np.array([tiles[level][dim] for dim in self.costs.dims])
-            limit = np.maximum(np.minimum((real + 1e-6).astype(np.int64), outer), self.floor[level])
+            # A float near the extent may round beyond it: compare before converting.
+            whole = real >= outer * (1 - 1e-9)
+            limit = np.where(whole, outer, np.where(whole, 1.0, real + 1e-6).astype(np.int64))
+            limit = np.maximum(np.minimum(limit, outer), self.floor[level])
             if level in self.setting.fixed:
                 limit = self.floor[level]
             elif self.divisors:

@@ -166,8 +166,7 @@ class Bounder:
         unit = node[level]
         if unit is None:
             raise ValueError("only levels with a unit have a capacity row")
-        working = self.setting.least_working if unit.order is None else unit.order.working
-        rows: Rows = self.space.capacity(unit.box, working)
+        rows: Rows = self.space.capacity(unit.box, self.setting.working(unit.order, level))
         exponents = np.zeros((len(rows.logs), layout.width))
         exponents[:, layout.tile[level]] = rows.own
         return exponents, rows.logs - log(self.setting.capacities[level] * (1 + SLACK))

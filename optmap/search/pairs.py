@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from math import inf
+from math import inf, prod
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,8 @@ LARGEST_TILES = 60_000
 """Divisor tiles beyond which the exact program is not tried."""
 LARGEST_PAIRS = 4_000_000
 """Pairs of tiles priced at once."""
+LARGEST_BOXES = 64
+"""Combinations of filter-like sizes beyond which pairs are not worth their many small products."""
 BEAM_GRID = 40_000
 """Evenly cut tiles per level that the beam looks at."""
 BEAM_OWN = 2500
@@ -63,6 +65,8 @@ def divisor_optimum(setting: Setting, costs: ChainCosts, ceiling: float) -> tupl
     lists = [divisors_of(int(n)) for n in costs.extents]
     if np.prod([float(len(v)) for v in lists]) > LARGEST_TILES:
         return None, False
+    if _boxes(setting, lists) > LARGEST_BOXES:
+        return None, False
     tiles = grid_of(lists)
     chains = _Pairing(setting, costs, even=True).run([tiles] * costs.depth, ceiling, floor=0.0, keep=1)
     return (chains[0] if len(chains) else None), True
@@ -81,9 +85,17 @@ def beam(setting: Setting, costs: ChainCosts, centre: IntArray, ceiling: float, 
     Returns:
         (n, L, D) chains, best estimate first.
     """
-    lists = [[list(even_cuts(int(n))) for n in costs.extents] for _ in range(costs.depth)]
-    tiles = [grid_of(thin(lists[level], centre[level], BEAM_GRID)) for level in range(costs.depth)]
+    lists = [thin([list(even_cuts(int(n))) for n in costs.extents], row, BEAM_GRID) for row in centre]
+    if max(_boxes(setting, level) for level in lists) > LARGEST_BOXES:
+        return np.zeros((0, *centre.shape), dtype=np.int64)
+    tiles = [grid_of(level) for level in lists]
     return _Pairing(setting, costs, even=False).run(tiles, ceiling, floor=floor, keep=BEAM_CHAINS)
+
+
+def _boxes(setting: Setting, lists: Sequence[Sequence[int]]) -> int:
+    """Combinations of the boxed dims' candidates: each takes matrix products of its own."""
+    dims = setting.workload.dims
+    return prod(len(lists[dims.index(d)]) for d in setting.space.boxed)
 
 
 class _Pairing:

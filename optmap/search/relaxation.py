@@ -23,13 +23,15 @@ from math import inf, log
 
 import numpy as np
 
-from optmap.errors import InfeasibleError
+from optmap.errors import InfeasibleError, LimitError
 from optmap.programs.geometric import Box, TileSpace
 from optmap.search.nodes import Array, Bounder, Node, Unit
 from optmap.search.setting import Setting
 
 TOLERANCE = 1e-6
 """Relative distance between bound and value at which an optimum counts as proved."""
+GRACE = 10.0
+"""Seconds beyond the deadline in which a first point is still looked for."""
 BATCH = 24
 """Programs solved at once when the tree is searched."""
 BOXES = 48
@@ -102,9 +104,12 @@ class _Search:
         self.space = setting.space
         self.bounder = Bounder(setting)
         self.deadline = deadline
+        # Without any point the search goes on a little: an answer late is better than none.
+        self.last_call = deadline + GRACE
         self.depth = len(setting.machine.levels)
         self.programs = 0
         self.points: list[RelaxedPoint] = []
+        self.incumbent = inf
         self.queue: list[_Open] = []
         self.numbers = count()
         self.floor = inf  # least bound of the nodes that were closed or dropped
@@ -122,6 +127,8 @@ class _Search:
         self._push((None,) * self.depth, max(lows), solved=True)
         bound = self._branch()
         self.points.sort(key=lambda p: p.value)
+        if not self.points and time.monotonic() > self.deadline:
+            raise LimitError("the time limit passed before any tile sizes were found; give more time")
         if not self.points:
             raise InfeasibleError("no chain of tiles fits the capacities of all levels")
         best = self.points[0]
@@ -182,10 +189,13 @@ class _Search:
         """Best-first search; returns the proved bound."""
         while self.queue:
             entry = heapq.heappop(self.queue)
-            if entry.bound >= self._incumbent() * (1 - TOLERANCE) or time.monotonic() > self.deadline:
+            late = time.monotonic() > self.deadline and (self.points or time.monotonic() > self.last_call)
+            if entry.bound >= self.incumbent * (1 - TOLERANCE) or late:
                 return min(entry.bound, *(e.bound for e in self.queue)) if self.queue else entry.bound
             if entry.solved:
-                self._expand(entry)
+                # An inexact box keeps the bounds of all nodes below it too low: split it first.
+                if not self._split(entry):
+                    self._expand(entry)
             else:
                 self._solve_like(entry)
         return inf
@@ -194,7 +204,7 @@ class _Search:
         node = entry.node
         level = next((i for i in self.sequence if node[i] is None), None)
         if level is None:
-            self._split(entry)
+            self.floor = min(self.floor, entry.bound)  # solved and exact: nothing is left to refine
             return
         for unit, own in self.own[level].items():
             if own == inf or not self._fits(node, level, unit):
@@ -202,19 +212,20 @@ class _Search:
             child = (*node[:level], unit, *node[level + 1 :])
             self._push(child, max(entry.bound, own), solved=False)
 
-    def _split(self, entry: _Open) -> None:
-        for level, unit in enumerate(entry.node):
-            parts = self.space.split(unit.box) if unit is not None and level not in self.setting.fixed else ()
-            if unit is not None and parts:
-                for part in parts:
-                    child = (*entry.node[:level], Unit(unit.order, part), *entry.node[level + 1 :])
-                    if all(
-                        compatible(self.space, a.box, b.box)
-                        for a, b in pairwise(child)
-                        if a is not None and b is not None
-                    ):
-                        self._push(child, entry.bound, solved=False)
-                return
+    def _split(self, entry: _Open) -> bool:
+        """Replace an entry by one for each part of its first inexact box; False if all are exact."""
+        for level in self.sequence:
+            unit = entry.node[level]
+            if unit is None or level in self.setting.fixed or self.space.is_exact(unit.box):
+                continue
+            for part in self.space.split(unit.box):
+                child = (*entry.node[:level], Unit(unit.order, part), *entry.node[level + 1 :])
+                if all(
+                    compatible(self.space, a.box, b.box) for a, b in pairwise(child) if a is not None and b is not None
+                ):
+                    self._push(child, entry.bound, solved=False)
+            return True
+        return False
 
     def _fits(self, node: Node, level: int, unit: Unit) -> bool:
         inner = next((u for u in reversed(node[:level]) if u is not None), None)
@@ -227,7 +238,7 @@ class _Search:
         """Solve an entry and the next best ones with the same shape."""
         shape = [u is None for u in entry.node]
         batch, aside = [entry], list[_Open]()
-        ceiling = self._incumbent() * (1 - TOLERANCE)
+        ceiling = self.incumbent * (1 - TOLERANCE)
         while self.queue and len(batch) < BATCH and len(aside) < BATCH:
             other = heapq.heappop(self.queue)
             same = not other.solved and [u is None for u in other.node] == shape and other.bound < ceiling
@@ -249,6 +260,7 @@ class _Search:
     def _keep(self, node: Node, point: Array, value: float) -> None:
         if value < inf and all(u is not None and self.space.is_exact(u.box) for u in node):
             self.points.append(self.read_back(node, point, value))
+            self.incumbent = min(self.incumbent, value)
 
     def read_back(self, node: Node, point: Array, value: float) -> RelaxedPoint:
         """Tiles of a node from the logarithms of its program."""
@@ -269,22 +281,20 @@ class _Search:
         orders = tuple(u.order.permutation for u in node if u is not None and u.order is not None)
         return RelaxedPoint(value=value, tiles=tuple(tiles), permutations=orders, node=node)
 
-    def _incumbent(self) -> float:
-        return min((p.value for p in self.points), default=inf)
-
     def _push(self, node: Node, bound: float, *, solved: bool) -> None:
-        if bound >= self._incumbent() * (1 - TOLERANCE):
+        if bound >= self.incumbent * (1 - TOLERANCE):
             self.floor = min(self.floor, bound)
             return
         chosen = [(level, unit) for level, unit in enumerate(node) if unit is not None]
         own = sum(log(max(self.own[level].get(unit, self.lows[level]), 1e-300)) for level, unit in chosen)
         # Bounds that differ by rounding only are equal: depth and the levels' own bounds decide.
         rank = round(log(max(bound, 1e-300)) / (0.1 * TOLERANCE))
+        exact = sum(self.space.is_exact(unit.box) for _, unit in chosen)
         heapq.heappush(
             self.queue,
             _Open(
                 rank=rank,
-                depth=-len(chosen) * 2 - solved,
+                depth=-2 * (len(chosen) + exact) - solved,
                 own=own,
                 number=next(self.numbers),
                 bound=bound,
@@ -317,8 +327,7 @@ def first_boxes(space: TileSpace) -> tuple[Box, ...]:
 def _ranges(space: TileSpace, dim: str, *, coarse: bool) -> tuple[tuple[int, int], ...]:
     extent = space.extents[dim]
     if dim in space.concave:
-        pieces = space.split(((1, extent),)) if len(space.boxed) == 1 else ()
-        return tuple(p[0] for p in pieces) or ((1, extent),)
+        return ((1, extent),) if coarse else space.pieces(dim)
     if extent <= 3 and not coarse:
         return tuple((n, n) for n in range(1, extent + 1))
     if coarse:

@@ -73,13 +73,14 @@ class Setting:
 
     @cached_property
     def fixed(self) -> dict[int, tuple[dict[str, int], Order]]:
-        """Levels whose tile and loop order the machine imposes (the microkernel)."""
+        """Levels whose tile and loop order the machine imposes: a microkernel that applies and fits."""
         imposed = {}
         for number, level in enumerate(self.machine.levels):
             if level.microkernel is not None:
                 tile = microkernel_tile(self.workload, level.microkernel)
-                if tile is not None:
-                    imposed[number] = (tile, self.order(microkernel_permutation(self.workload)))
+                order = self.order(microkernel_permutation(self.workload))
+                if tile is not None and self.occupancy(tile, order, number) <= self.capacities[number]:
+                    imposed[number] = (tile, order)
         return imposed
 
     @cached_property
@@ -102,23 +103,27 @@ class Setting:
                 orders: tuple[Order, ...] = (self.fixed[number][1],)
             else:
                 orders = self.orders
-            needed = min(self.occupancy(inner, order) for order in orders)
+            needed = min(self.occupancy(inner, order, number) for order in orders)
             if needed > capacity:
                 tile = ", ".join(f"{d}={n}" for d, n in inner.items())
                 raise InfeasibleError(
                     f"{level.name} is short by {needed - capacity:,} words: its {capacity:,} words cannot hold the "
                     f"smallest tile ({tile}), which needs {needed:,} words"
-                    + (" with room for two adjacent tiles; --capacity tile needs less" if self._is_safe else "")
+                    + (" with room for two adjacent tiles; --capacity tile needs less" if self.safe(number) else "")
                     + f"; give {level.name} at least {needed:,} words"
                 )
 
-    @property
-    def _is_safe(self) -> bool:
-        return self.rule is CapacityRule.SAFE
+    def safe(self, level: int) -> bool:
+        """Whether a level needs room for adjacent tiles."""
+        return self.machine.levels[level].rule(self.rule) is CapacityRule.SAFE
 
-    def occupancy(self, tile: dict[str, int], order: Order) -> int:
-        """Words of the working set of a tile."""
+    def working(self, order: Order | None, level: int) -> tuple[Resident, ...]:
+        """What must fit into a level of every tensor under a loop order (None: any)."""
+        return self.least_working if order is None or not self.safe(level) else order.working
+
+    def occupancy(self, tile: dict[str, int], order: Order, level: int) -> int:
+        """Words of the working set of a tile at a level."""
         return sum(
             self.workload.weight(tensor) * item.elements(tensor, tile)
-            for tensor, item in zip(self.workload.tensors, order.working, strict=True)
+            for tensor, item in zip(self.workload.tensors, self.working(order, level), strict=True)
         )

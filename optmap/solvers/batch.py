@@ -202,7 +202,7 @@ class _State:
     def converged(self, tolerance: float) -> NDArray[np.bool_]:
         f = self._constraints()
         gap = -(f * self.dual).sum(axis=1)
-        return (gap <= tolerance) & (self._dual_residual().max(axis=1) <= tolerance)
+        return np.asarray((gap <= tolerance) & (self._dual_residual().max(axis=1) <= tolerance))
 
     def _lagrangian_gradient(self) -> tuple[Array, Array]:
         """Gradients of the Lagrangian in t (box left out) and in y."""
@@ -231,7 +231,7 @@ class _State:
         value = 1.0 + (f * self.dual[:, : f.shape[1]]).sum(axis=1)
         value = value + np.minimum(in_t * (batch.lower - self.t), in_t * (batch.upper - self.t)).sum(axis=1)
         value = value + np.minimum(0.0, -in_y)
-        return value * np.exp(self.y) * self.scale
+        return np.asarray(value * np.exp(self.y) * self.scale)
 
     def newton_step(self) -> None:
         batch = self.batch

@@ -39,7 +39,7 @@ def derive_text(workload: Workload, permutation: tuple[str, ...], levels: int = 
     check_permutation(workload, permutation)
     notation = Text()
     lines = [
-        f"{workload.name}: {workload.expression}",
+        f"{workload.name}: {workload.expression}" if workload.name else workload.expression,
         f"loop order <{','.join(permutation)}>, outermost first; semantics {workload.semantics}",
     ]
     for level in range(1, levels + 1):
