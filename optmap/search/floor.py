@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from optmap.errors import InfeasibleError
-from optmap.search.chains import ChainCosts, IntegerPoint, factorizations
+from optmap.search.chains import ChainCosts, IntArray, IntegerPoint, factorizations
 from optmap.search.descent import Descent
 from optmap.search.relaxation import RelaxedPoint
 from optmap.search.setting import Order, Setting
@@ -34,6 +34,21 @@ def floor_and_balance(setting: Setting, relaxed: RelaxedPoint) -> IntegerPoint:
             chain[level] = np.maximum(chain[level], _imposed(setting, level, costs.dims))
         outer = chain[level]
     orders = tuple(setting.order(permutation) for permutation in relaxed.permutations)
+    return price_and_split(setting, chain, orders)
+
+
+def price_and_split(setting: Setting, chain: IntArray, orders: tuple[Order, ...]) -> IntegerPoint:
+    """A chain under given loop orders, with the cheapest split among the cores.
+
+    Args:
+        setting: workload, machine and cores.
+        chain: (L, D) whole tiles, inner level first.
+        orders: loop order per level.
+
+    Raises:
+        InfeasibleError: if the tiles cannot be split among the cores.
+    """
+    costs = ChainCosts(setting)
     if setting.split_level is None:
         return _priced(costs, chain, None, orders)
     reduction = set(setting.workload.reduction_dims)
@@ -43,14 +58,23 @@ def floor_and_balance(setting: Setting, relaxed: RelaxedPoint) -> IntegerPoint:
     for ways in factorizations(setting.cores, limits):
         spatial = np.array(ways, dtype=np.int64)
         split = descent.raise_to(chain, spatial)
-        if descent.nests(split[None], spatial)[0]:
+        if descent.nests(split[None], spatial)[0] and _fits(costs, split, orders):
             points.append(_priced(costs, split, spatial, orders))
     if not points:
         raise InfeasibleError(f"the rounded tiles cannot be split among {setting.cores} cores; use --integers exact")
     return min(points, key=lambda point: point.key)
 
 
-def _imposed(setting: Setting, level: int, dims: tuple[str, ...]) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+def _fits(costs: ChainCosts, chain: IntArray, orders: tuple[Order, ...]) -> bool:
+    """Whether every level still holds its tile: raising the split tile may have made it too large."""
+    dims = costs.dims
+    return all(
+        costs.setting.occupancy(dict(zip(dims, chain[level].tolist(), strict=True)), orders[level], level) <= capacity
+        for level, capacity in enumerate(costs.setting.capacities)
+    )
+
+
+def _imposed(setting: Setting, level: int, dims: tuple[str, ...]) -> IntArray:
     least = np.ones(len(dims), dtype=np.int64)
     for inner, (tile, _) in setting.fixed.items():
         if inner < level:
@@ -60,8 +84,8 @@ def _imposed(setting: Setting, level: int, dims: tuple[str, ...]) -> np.ndarray[
 
 def _priced(
     costs: ChainCosts,
-    chain: np.ndarray[tuple[int, int], np.dtype[np.int64]],
-    spatial: np.ndarray[tuple[int], np.dtype[np.int64]] | None,
+    chain: IntArray,
+    spatial: IntArray | None,
     orders: tuple[Order, ...],
 ) -> IntegerPoint:
     """A chain priced under given loop orders."""

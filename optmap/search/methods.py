@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from optmap.search import mopt
+from optmap.search import algorithm1, artifact, mopt
 from optmap.search.mopt import Request
 from optmap.search.result import SolveResult
 
@@ -24,5 +24,13 @@ METHODS: dict[str, Method] = {
     "mopt": Method(
         description="all loop orders and levels at once, relaxation proved globally, integers searched exactly",
         run=mopt.solve,
+    ),
+    "mopt-algorithm1": Method(
+        description="MOpt's Algorithm 1: levels fixed one by one by local solves, tiles rounded down and balanced",
+        run=algorithm1.solve,
+    ),
+    "mopt-artifact": Method(
+        description="what MOpt's published code solves: three loop orders, one start, rounding down after every level",
+        run=artifact.solve,
     ),
 }

@@ -1,0 +1,212 @@
+"""`mopt-artifact`: what the code published with MOpt really solves, for comparison.
+
+It differs from the paper's Algorithm 1. Read off that code (HPCRL/ASPLOS_artifact, the generator
+of its models):
+
+- three of the eight loop orders remain at the cache levels, in every combination: with rows h and
+  columns w of the output, <{k,c,r,s},{n,h},w>, <{n,k,h,w},{c,r},s> and <{n,c,h,r,s},w,k>; the
+  other five are dropped as symmetric or as given by the microkernel;
+- the register level has the second of them and the tile of the microkernel;
+- the filter is never tiled above the registers: T_r = N_r, T_s = N_s;
+- an input tile counts as (T_h + T_r)(T_w + T_s), without the -1, and the stride is ignored;
+- every level is solved once, as the largest of those left, and the sizes in the cost of the level
+  chosen (its own tile and what matters of the next outer one) are rounded down and kept.
+
+Combinations compare by the costs of their levels, bottleneck first. The mapping is then evaluated
+like any other; where the true footprint does not fit (strides), it is shrunk and a note says so.
+Its later steps, which make tiles multiples of each other for code generation, are left out.
+"""
+
+from __future__ import annotations
+
+from itertools import product
+from math import exp, floor, inf
+
+import numpy as np
+
+from optmap.errors import InputError
+from optmap.problem.machine import CapacityRule
+from optmap.problem.workload import TensorAccess, Workload
+from optmap.search.artifact_model import ArtifactModel, Roles
+from optmap.search.chains import IntArray, IntegerPoint
+from optmap.search.floor import price_and_split
+from optmap.search.mopt import Request
+from optmap.search.paper import Candidate, Hunt, Recipe, answer, shared_bandwidths, whole_tiles
+from optmap.search.result import SolveResult
+from optmap.search.setting import Order, Setting
+from optmap.solvers.ipopt import solve_nlp
+from optmap.solvers.status import Stop
+
+RECIPE = Recipe(
+    name="mopt-artifact",
+    formulation=(
+        "MOpt's published code: three loop orders per cache level, filter untiled, input tile without -1 and stride; "
+        "one program per level that it be the largest, levels fixed and rounded down one by one"
+    ),
+    solver="Ipopt in logarithms on the decomposition",
+)
+WHOLE = 1e-6
+"""How far below a whole number a solver's size still counts as that number."""
+
+
+def solve(request: Request) -> SolveResult:
+    """Solve a dense two-dimensional convolution as MOpt's published code does.
+
+    Raises:
+        InputError: for another workload, the safe capacity rule, or divisor tiles.
+        InfeasibleError: if its programs have no solution.
+        LimitError: if the time runs out before the first combination is solved.
+        SolverUnavailableError: without Ipopt.
+    """
+    roles_of(request.workload)
+    if request.rule is not CapacityRule.TILE:
+        raise InputError(f"{RECIPE.name} fills every level with one tile; use --capacity tile")
+    return answer(request, RECIPE, _hunt, _integers)
+
+
+def roles_of(workload: Workload) -> Roles:
+    """Which dim of a dense two-dimensional convolution plays which part.
+
+    Raises:
+        InputError: if the workload is none.
+    """
+    refusal = InputError(
+        f"{RECIPE.name} needs a dense two-dimensional convolution, Out[n,k,h,w] += In[n,c,h+r,w+s] * Ker[k,c,r,s], "
+        f"because its loop orders are listed for that; {workload.name or workload.expression} is none. "
+        "Use --method mopt or mopt-algorithm1"
+    )
+    images = [t for t in workload.inputs if sum(len(axis.terms) == 2 for axis in t.axes) == 2]
+    if len(workload.inputs) != 2 or len(images) != 1:
+        raise refusal
+    image = images[0]
+    kernel = next(t for t in workload.inputs if t is not image)
+    output = workload.output
+    windows = [axis.dims for axis in image.axes if len(axis.terms) == 2]
+    pairs = [sorted(pair, key=lambda d: d not in output.dims) for pair in windows]
+    plain = {d for axis in image.axes if len(axis.terms) == 1 for d in axis.dims}
+    (h, r), (w, s) = pairs
+    single = all(len(axis.terms) == 1 for t in (output, kernel) for axis in t.axes)
+    batch = plain & output.dims
+    channels = plain - output.dims
+    filters = output.dims - image.dims
+    shapes = output.dims == {h, w} | batch | filters and kernel.dims == {r, s} | channels | filters
+    apart = sum(len(axis.dims) for axis in image.axes) == len(image.dims)
+    if not (single and shapes and apart and len(channels) == 1 and len(filters) == 1):
+        raise refusal
+    return Roles(n=_in_order(image, batch), k=min(filters), c=min(channels), h=h, w=w, r=r, s=s)
+
+
+def _in_order(image: TensorAccess, dims: set[str] | frozenset[str]) -> tuple[str, ...]:
+    return tuple(d for axis in image.axes for d in axis.dims if d in dims)
+
+
+def _hunt(setting: Setting, state: Hunt) -> Candidate:
+    roles = roles_of(setting.workload)
+    model = ArtifactModel(
+        workload=setting.workload,
+        roles=roles,
+        capacities=setting.capacities,
+        bandwidths=shared_bandwidths(setting),
+        imposed={i: tile for i, (tile, _) in setting.fixed.items()},
+    )
+    known = tuple(setting.order(p) for p in roles.permutations)
+    choices = [(setting.fixed[i][1],) if i in setting.fixed else known for i in range(len(setting.capacities))]
+    for orders in product(*choices):
+        if state.expired():
+            break
+        state.offer(_fix_levels(model, orders, state))
+    return state.winner(RECIPE.name)
+
+
+def _fix_levels(model: ArtifactModel, orders: tuple[Order, ...], state: Hunt) -> Candidate | None:
+    """Fix the levels one by one, the most constraining first; None without a solution."""
+    sizes = model.start()
+    unfixed = set(range(len(orders)))
+    costs: list[float] = []
+    tiles: dict[tuple[int, str], float] = {}
+    while unfixed:
+        best: tuple[float, int, dict[tuple[int, str], float]] | None = None
+        for level in sorted(unfixed):
+            state.programs += 1
+            found = _largest(model, orders, level, sizes, unfixed)
+            if found is not None and (best is None or found[0] < best[0]):
+                best = (found[0], level, found[1])
+        if best is None:
+            return None
+        cost, level, tiles = best
+        costs.append(cost)
+        unfixed.remove(level)
+        for key in model.priced(level, orders[level].flow):
+            sizes.setdefault(key, float(floor(tiles[key] + WHOLE)))
+    return Candidate(
+        costs=tuple(costs),
+        tiles=tuple(
+            {d: sizes.get((i, d), float(floor(tiles[i, d] + WHOLE))) for d in model.workload.dims}
+            for i in range(len(orders))
+        ),
+        permutations=tuple(order.permutation for order in orders),
+    )
+
+
+def _largest(
+    model: ArtifactModel,
+    orders: tuple[Order, ...],
+    level: int,
+    sizes: dict[tuple[int, str], float],
+    unfixed: set[int],
+) -> tuple[float, dict[tuple[int, str], float]] | None:
+    """Cost and sizes if the level is the largest of those left; None if it cannot be."""
+    flows = tuple(order.flow for order in orders)
+    program = model.program(level, flows, sizes, unfixed)
+    if program is None:
+        return None
+    solution = solve_nlp(program.nlp)
+    if solution.stop is not Stop.OPTIMAL or solution.objective is None:
+        return None
+    found = dict(program.constants)
+    for name, key in zip(program.nlp.names, program.keys, strict=True):
+        found[key] = exp(solution.values[name])
+    return exp(solution.objective), found
+
+
+def _integers(setting: Setting, found: Candidate) -> tuple[IntegerPoint, tuple[str, ...]]:
+    orders = tuple(setting.order(permutation) for permutation in found.permutations)
+    notes = [
+        "loop orders tried per cache level: "
+        + ", ".join("".join(p) for p in roles_of(setting.workload).permutations)
+        + " (outermost first); sizes rounded down after every level"
+    ]
+    chain = whole_tiles(setting, found.tiles)
+    fitted = shrink(setting, chain, orders)
+    if (fitted != chain).any():
+        names = [
+            level.name for level, a, b in zip(setting.machine.levels, chain, fitted, strict=True) if (a != b).any()
+        ]
+        notes.append(f"its model ignores the stride: tiles of {', '.join(names)} did not fit and were made smaller")
+    return price_and_split(setting, fitted, orders), tuple(notes)
+
+
+def shrink(setting: Setting, chain: IntArray, orders: tuple[Order, ...]) -> IntArray:
+    """Take one off the largest extent of a tile until every level fits, outer level first.
+
+    Args:
+        setting: gives capacities and imposed tiles.
+        chain: (L, D) nested tiles.
+        orders: loop order per level.
+    """
+    fitted = chain.copy()
+    least = np.ones_like(chain)
+    for imposed, (tile, _) in setting.fixed.items():
+        least[imposed:] = [tile[d] for d in setting.workload.dims]
+    limit = np.full(chain.shape[1], np.iinfo(np.int64).max)
+    for level in range(len(chain) - 1, -1, -1):
+        row = np.minimum(fitted[level], limit)
+        while _occupancy(setting, row, orders[level], level) > setting.capacities[level] and (row > least[level]).any():
+            room = np.where(row > least[level], row.astype(float), -inf)
+            row[int(room.argmax())] -= 1
+        fitted[level] = limit = row
+    return fitted
+
+
+def _occupancy(setting: Setting, row: IntArray, order: Order, level: int) -> int:
+    return setting.occupancy(dict(zip(setting.workload.dims, row.tolist(), strict=True)), order, level)

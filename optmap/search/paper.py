@@ -1,0 +1,165 @@
+"""What the methods of the papers share: their real tiles become an answer like any other.
+
+A paper's method is local and proves nothing, so its relaxation is reported unproved, next to the
+certified lower bound that `relax` gives for the same setting.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from math import inf
+
+import numpy as np
+
+from optmap.errors import InfeasibleError, InputError, LimitError
+from optmap.search.chains import IntArray, IntegerPoint
+from optmap.search.mopt import Request, assemble, setting_of
+from optmap.search.relaxation import relax
+from optmap.search.result import Relaxation, SolveResult
+from optmap.search.setting import Setting
+from optmap.solvers.status import Point, Stop
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Candidate:
+    """Tiles of every level under given loop orders, and the costs by which candidates compete."""
+
+    costs: tuple[float, ...]
+    """Cost of every level in the order in which they were fixed: the bottleneck first."""
+    tiles: tuple[dict[str, float], ...]
+    """Per level, inner first: extent per dim."""
+    permutations: tuple[tuple[str, ...], ...]
+    """Per level: dims, outermost first."""
+
+
+@dataclass(slots=True)
+class Hunt:
+    """The best candidate so far, the clock and the count of programs."""
+
+    deadline: float = inf
+    best: Candidate | None = None
+    programs: int = 0
+    late: bool = False
+
+    def expired(self) -> bool:
+        """Whether the time is up."""
+        self.late = self.late or time.monotonic() > self.deadline
+        return self.late
+
+    def offer(self, candidate: Candidate | None) -> None:
+        """Keep a candidate if its costs, compared from the bottleneck down, are the least."""
+        if candidate is not None and (self.best is None or candidate.costs < self.best.costs):
+            self.best = candidate
+
+    def winner(self, what: str) -> Candidate:
+        """The best candidate.
+
+        Args:
+            what: name of the method, for the message.
+
+        Raises:
+            LimitError: if the time ran out before the first one.
+            InfeasibleError: if there is none.
+        """
+        if self.best is None and self.late:
+            raise LimitError(f"{what}: the time limit was reached before the first loop order was solved; raise it")
+        if self.best is None:
+            raise InfeasibleError(f"{what}: its programs have no solution here; use --method mopt")
+        return self.best
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recipe:
+    """What a paper's method says about itself in the answer."""
+
+    name: str
+    formulation: str
+    """Which program it solves."""
+    solver: str
+    """How."""
+
+
+def answer(
+    request: Request,
+    recipe: Recipe,
+    hunt: Callable[[Setting, Hunt], Candidate],
+    integers: Callable[[Setting, Candidate], tuple[IntegerPoint, tuple[str, ...]]],
+) -> SolveResult:
+    """Run a paper's method and report its mapping beside the certified bound.
+
+    Args:
+        request: what was asked.
+        recipe: what the method says about itself.
+        hunt: finds the tiles; counts its programs in the `Hunt`.
+        integers: makes whole tiles of them; also returns notes.
+
+    Raises:
+        InputError: for divisor tiles, which rounding down does not give.
+        InfeasibleError: if nothing fits.
+        LimitError: if the time runs out before there is an answer.
+    """
+    begun = time.monotonic()
+    if request.divisors:
+        raise InputError(f"{recipe.name} rounds tiles down and cannot keep to divisors; use --tiles any")
+    setting = setting_of(request)
+    state = Hunt(deadline=begun + request.time_limit)
+    if request.progress is not None:
+        request.progress(recipe.name, 0.0)
+    found = hunt(setting, state)
+    point, notes = integers(setting, found)
+    certified = relax(setting, deadline=state.deadline)
+    relaxation = Relaxation(
+        value=max(found.costs),
+        proved=False,
+        formulation=recipe.formulation,
+        tolerance=0.0,
+        method=f"{recipe.solver}, one start each, {state.programs} programs",
+        classes=found.permutations,
+        tiles=found.tiles,
+        cross_check=None,
+    )
+    result = assemble(
+        request,
+        setting,
+        relaxation,
+        point,
+        bound=certified.bound,
+        stop=Stop.TIME_LIMIT if state.late else Stop.OPTIMAL,
+        begun=begun,
+        method=recipe.name,
+    )
+    return replace(
+        result,
+        point=Point.LOCAL_OPTIMUM,
+        integer_gap=result.cost / result.integer_bound - 1,
+        notes=(*result.notes, *notes),
+    )
+
+
+def shared_bandwidths(setting: Setting) -> tuple[float, ...]:
+    """Words per cycle of every level with the cores working side by side inside the split level.
+
+    Each core moves its share of the traffic inside the split level (MOpt section 7), which is
+    the same as that many times the bandwidth.
+    """
+    split = setting.split_level
+    return tuple(
+        bandwidth * (setting.cores if split is not None and level < split else 1)
+        for level, bandwidth in enumerate(setting.bandwidths)
+    )
+
+
+def whole_tiles(setting: Setting, tiles: tuple[dict[str, float], ...]) -> IntArray:
+    """Tiles rounded down, nested and not below imposed ones, (L, D)."""
+    dims = setting.workload.dims
+    chain = np.ones((len(tiles), len(dims)), dtype=np.int64)
+    least = np.ones(len(dims), dtype=np.int64)
+    for level, tile in enumerate(tiles):
+        imposed = setting.fixed.get(level)
+        own = [int(tile[d] + 1e-6) if imposed is None else imposed[0][d] for d in dims]
+        least = np.maximum(least, own)
+        chain[level] = np.minimum(least, [n for _, n in setting.workload.sizes])
+        least = chain[level]
+    return chain
