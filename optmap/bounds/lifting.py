@@ -1,0 +1,171 @@
+"""Recursive lifting: subscripts split into digits that the subscript's value determines.
+
+`2*h+r` with r = 2*r' + r'' is 2*(h+r') + r'': two rows, `h+r'` and `r''`, that together have the
+same image points as the subscript, but more rank, hence stronger constraints.
+
+Source: Dinh, section 4.2 (lifted strided convolution), generalised to any affine row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from math import gcd
+
+from optmap.problem.workload import Axis, Workload
+
+Terms = dict[str, int]
+"""An affine row without offset: coefficient per dim."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lift:
+    """dim = modulus*high + low."""
+
+    dim: str
+    """The dim that disappears."""
+    modulus: int
+    """Extent of the low digit."""
+    high: str
+    """Name of the high digit, of extent ceil(extent/modulus)."""
+    low: str
+    """Name of the low digit."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Node:
+    """A row, what it is divided by, and the parts its value determines."""
+
+    row: tuple[tuple[str, int], ...]
+    """(dim, coefficient) pairs before division."""
+    divisor: int
+    """Greatest common divisor of the coefficients (1 for an empty row)."""
+    rule: str | None = None
+    """"carry" or "residue"; None for a leaf."""
+    parts: tuple[Node, ...] = ()
+    """The two rows that the value of this one determines."""
+
+    @property
+    def reduced(self) -> Terms:
+        """The row divided by its divisor."""
+        return {d: c // self.divisor for d, c in self.row}
+
+    def leaves(self) -> Iterator[Terms]:
+        """Rows without a further split, first parts first."""
+        if self.rule is not None:
+            for part in self.parts:
+                yield from part.leaves()
+        elif self.row:
+            yield self.reduced
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LiftedSpace:
+    """The iteration space after all lifts, and every subscript as a tree of rows over it."""
+
+    lifts: tuple[Lift, ...]
+    """In the order they were made."""
+    extents: dict[str, int]
+    """Extent per final dim (all at least 2), in the order of matrix columns."""
+    known: dict[str, int]
+    """Extent of every original dim longer than 1 and of every digit ever made."""
+    derivations: tuple[tuple[Node, ...], ...]
+    """Per tensor access, per axis."""
+
+    def digits(self, dim: str) -> tuple[str, ...]:
+        """The final dims that make up a dim, high digits first."""
+        for lift in self.lifts:
+            if lift.dim == dim:
+                return (*self.digits(lift.high), *self.digits(lift.low))
+        return (dim,)
+
+
+def lift_workload(workload: Workload) -> LiftedSpace:
+    """Lift every dim that a subscript determines a digit of, until none is left.
+
+    A lift is made only if the extent exceeds the modulus; extents shrink with every lift, so this
+    ends.
+    """
+    extents = {d: n for d, n in workload.sizes if n > 1}
+    known = dict(extents)
+    lifts: list[Lift] = []
+    while True:
+        derivations = tuple(
+            tuple(_derive(_substitute(axis, lifts, extents), extents) for axis in access.axes)
+            for access in workload.tensors
+        )
+        found = next((w for nodes in derivations for node in nodes if (w := _liftable(node, extents))), None)
+        if found is None:
+            return LiftedSpace(lifts=tuple(lifts), extents=extents, known=known, derivations=derivations)
+        dim, modulus = found
+        lift = Lift(dim=dim, modulus=modulus, high=_fresh(f"{dim}'", known), low=_fresh(f"{dim}''", known))
+        lifts.append(lift)
+        length = extents[dim]
+        digits = {lift.high: -(-length // modulus), lift.low: modulus}
+        known |= digits
+        extents = {name: n for d, e in extents.items() for name, n in (digits.items() if d == dim else ((d, e),))}
+
+
+def _fresh(name: str, taken: Mapping[str, int]) -> str:
+    while name in taken:
+        name += "'"
+    return name
+
+
+def _substitute(axis: Axis, lifts: list[Lift], extents: Mapping[str, int]) -> Terms:
+    row = dict(axis.terms)
+    for lift in lifts:
+        if lift.dim in row:
+            c = row.pop(lift.dim)
+            row[lift.high] = c * lift.modulus
+            row[lift.low] = c
+    return {d: row[d] for d in extents if d in row}
+
+
+def _derive(row: Terms, extents: Mapping[str, int]) -> Node:
+    divisor = gcd(*row.values()) if row else 1
+    reduced = {d: c // divisor for d, c in row.items()}
+    pairs = tuple(row.items())
+    split = _carry(reduced, extents) or _residue(reduced, extents)
+    if split is None:
+        return Node(row=pairs, divisor=divisor)
+    rule, low, high = split
+    return Node(row=pairs, divisor=divisor, rule=rule, parts=(_derive(low, extents), _derive(high, extents)))
+
+
+def _carry(row: Terms, extents: Mapping[str, int]) -> tuple[str, Terms, Terms] | None:
+    """Low terms whose largest sum stays below the common divisor of the high ones."""
+    ordered = sorted(row.items(), key=lambda item: item[1])
+    low: Terms = {}
+    reach = 0
+    for position, (dim, c) in enumerate(ordered[:-1]):
+        low[dim] = c
+        reach += c * (extents[dim] - 1)
+        high = dict(ordered[position + 1 :])
+        if reach < gcd(*high.values()):
+            return "carry", _in_order(low, extents), _in_order(high, extents)
+    return None
+
+
+def _residue(row: Terms, extents: Mapping[str, int]) -> tuple[str, Terms, Terms] | None:
+    """One short term that the residue of the value modulo the other coefficients determines."""
+    for dim, c in row.items():
+        others = {d: v for d, v in row.items() if d != dim}
+        modulus = gcd(*others.values())
+        if others and gcd(c, modulus) == 1 and extents[dim] <= modulus:
+            return "residue", {dim: c}, others
+    return None
+
+
+def _liftable(node: Node, extents: Mapping[str, int]) -> tuple[str, int] | None:
+    """A dim and a modulus at which it should be cut, from any leaf below a node."""
+    for leaf in node.leaves():
+        for dim, c in leaf.items():
+            modulus = gcd(*(v for d, v in leaf.items() if d != dim))
+            if modulus > 1 and gcd(c, modulus) == 1 and extents[dim] > modulus:
+                return dim, modulus
+    return None
+
+
+def _in_order(row: Terms, extents: Mapping[str, int]) -> Terms:
+    return {d: row[d] for d in extents if d in row}

@@ -1,0 +1,304 @@
+"""Linear programs with exact rational answers: HiGHS proposes a basis, fractions prove it.
+
+The basic system is solved in fractions and the point is accepted only if primal and dual
+feasibility hold exactly (then the objectives agree by construction, which is re-checked). Whenever
+that fails, or HiGHS reports no optimum, a simplex method in fractions with Bland's rule decides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from optmap.errors import CheckError, InputError
+from optmap.solvers.highs import load_highs
+from optmap.solvers.simplex import minimise_standard, solve_square
+from optmap.solvers.status import Stop
+
+Vector = tuple[Fraction, ...]
+Limit = Fraction | int | None
+Numbers = Sequence[Fraction | int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LinearProgram:
+    """Minimise cost.x subject to row_lower <= rows.x <= row_upper, lower <= x <= upper; None is no limit."""
+
+    cost: Vector
+    """Per column."""
+    rows: tuple[Vector, ...]
+    """Dense coefficients, a tuple per row."""
+    row_lower: tuple[Fraction | None, ...]
+    """Per row."""
+    row_upper: tuple[Fraction | None, ...]
+    """Per row."""
+    lower: tuple[Fraction | None, ...]
+    """Per column."""
+    upper: tuple[Fraction | None, ...]
+    """Per column."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExactSolution:
+    """A proved answer."""
+
+    stop: Stop
+    """OPTIMAL, INFEASIBLE, or ERROR for an unbounded program (the message says so)."""
+    objective: Fraction | None = None
+    """Optimal value."""
+    x: Vector = ()
+    """An optimal vertex."""
+    duals: Vector = ()
+    """Per row: what the objective gains per unit of its active limit (>= 0 at a lower limit)."""
+    reduced_costs: Vector = ()
+    """Per column, with the sign convention of `duals`."""
+    message: str = ""
+    """Which route proved the answer."""
+
+
+def linear_program(
+    cost: Numbers,
+    rows: Sequence[Numbers],
+    row_lower: Sequence[Limit] | None = None,
+    *,
+    row_upper: Sequence[Limit] | None = None,
+    lower: Sequence[Limit] | None = None,
+    upper: Sequence[Limit] | None = None,
+) -> LinearProgram:
+    """A checked program; rows are unlimited and columns non-negative unless said otherwise.
+
+    Raises:
+        InputError: if lengths disagree or a lower limit exceeds its upper limit.
+    """
+    n, m = len(cost), len(rows)
+    limits = {
+        "row_lower": ([None] * m if row_lower is None else list(row_lower), m),
+        "row_upper": ([None] * m if row_upper is None else list(row_upper), m),
+        "lower": ([0] * n if lower is None else list(lower), n),
+        "upper": ([None] * n if upper is None else list(upper), n),
+    }
+    for name, (values, length) in limits.items():
+        if len(values) != length:
+            raise InputError(f"linear program: {name} has {len(values)} entries, expected {length}")
+    for i, row in enumerate(rows):
+        if len(row) != n:
+            raise InputError(f"linear program: row {i} has {len(row)} coefficients for {n} columns")
+    exact = {k: tuple(None if v is None else Fraction(v) for v in values) for k, (values, _) in limits.items()}
+    for low, high in (("row_lower", "row_upper"), ("lower", "upper")):
+        for i, (a, b) in enumerate(zip(exact[low], exact[high], strict=True)):
+            if a is not None and b is not None and a > b:
+                raise InputError(f"linear program: {low}[{i}] = {a} exceeds {high}[{i}] = {b}")
+    return LinearProgram(
+        cost=tuple(Fraction(c) for c in cost),
+        rows=tuple(tuple(Fraction(v) for v in row) for row in rows),
+        **exact,
+    )
+
+
+def solve_exact(program: LinearProgram) -> ExactSolution:
+    """Solve a linear program with a proof in fractions.
+
+    Raises:
+        SolverUnavailableError: without highspy.
+        CheckError: if the exact simplex method contradicts its own optimality test (a bug).
+    """
+    basis = _highs_basis(program)
+    if basis is not None:
+        proved = _prove(program, *basis)
+        if proved is not None:
+            return proved
+    return _by_simplex(program)
+
+
+class VertexFinder:
+    """One polyhedron {x >= 0, rows.x >= right}, many costs: warm-started vertices as floats.
+
+    Args:
+        rows: (coefficients, right-hand side) pairs.
+        columns: number of variables.
+    """
+
+    def __init__(self, *, rows: Sequence[tuple[Sequence[int], int]], columns: int) -> None:
+        one = Fraction(1)
+        self._columns = columns
+        self._solver = _pass_model(
+            linear_program([one] * columns, [r for r, _ in rows], [b for _, b in rows], upper=[None] * columns)
+        )
+
+    def vertex(self, cost: NDArray[np.float64]) -> NDArray[np.float64]:
+        """A vertex with the smallest cost.x, for a cost >= 0.
+
+        Raises:
+            CheckError: if HiGHS finds no optimum (rows that nothing can satisfy).
+        """
+        highs = load_highs()
+        indices = np.arange(self._columns, dtype=np.int32)
+        self._solver.changeColsCost(self._columns, indices, np.ascontiguousarray(cost, dtype=float))
+        self._solver.run()
+        if self._solver.getModelStatus() != highs.HighsModelStatus.kOptimal:
+            raise CheckError(f"HiGHS stopped with {self._solver.getModelStatus()} on a polytope of exponents")
+        return np.array(self._solver.getSolution().col_value)
+
+
+def _pass_model(program: LinearProgram) -> Any:
+    highs = load_highs()
+    infinity = highs.kHighsInf
+
+    def floats(values: tuple[Fraction | None, ...], missing: float) -> NDArray[np.float64]:
+        return np.array([missing if v is None else float(v) for v in values], dtype=float)
+
+    entries = [(j, float(v)) for row in program.rows for j, v in enumerate(row) if v]
+    starts = np.cumsum([0, *(sum(1 for v in row if v) for row in program.rows)])
+    model = highs.HighsLp()
+    model.num_col_, model.num_row_ = len(program.cost), len(program.rows)
+    model.col_cost_ = floats(program.cost, 0.0)
+    model.col_lower_, model.col_upper_ = floats(program.lower, -infinity), floats(program.upper, infinity)
+    model.row_lower_, model.row_upper_ = floats(program.row_lower, -infinity), floats(program.row_upper, infinity)
+    model.a_matrix_.format_ = highs.MatrixFormat.kRowwise
+    model.a_matrix_.start_ = starts.astype(np.int32)
+    model.a_matrix_.index_ = np.array([j for j, _ in entries], dtype=np.int32)
+    model.a_matrix_.value_ = np.array([v for _, v in entries], dtype=float)
+    solver = highs.Highs()
+    solver.silent()
+    solver.setOptionValue("solver", "simplex")
+    solver.setOptionValue("presolve", "off")
+    solver.setOptionValue("threads", 1)
+    solver.passModel(model)
+    return solver
+
+
+def _highs_basis(program: LinearProgram) -> tuple[list[str], list[str]] | None:
+    """Names of the basis statuses of columns and rows at HiGHS's optimum; None without an optimum."""
+    highs = load_highs()
+    solver = _pass_model(program)
+    solver.run()
+    if solver.getModelStatus() != highs.HighsModelStatus.kOptimal:
+        return None
+    basis = solver.getBasis()
+    return [s.name for s in basis.col_status], [s.name for s in basis.row_status]
+
+
+def _at(status: str, low: Fraction | None, high: Fraction | None) -> Fraction | None:
+    """The limit that a non-basic entry sits at; a free one sits at zero."""
+    if status == "kLower" or (status == "kNonbasic" and low is not None):
+        return low
+    if status in ("kUpper", "kNonbasic"):
+        return high
+    return Fraction(0)
+
+
+def _prove(program: LinearProgram, columns: list[str], rows: list[str]) -> ExactSolution | None:
+    """The answer of a basis, or None if it is not exactly optimal."""
+    n = len(program.cost)
+    basic = [j for j in range(n) if columns[j] == "kBasic"]
+    active = [i for i in range(len(rows)) if rows[i] != "kBasic"]
+    x = [Fraction(0)] * n
+    for j in range(n):
+        if columns[j] != "kBasic":
+            limit = _at(columns[j], program.lower[j], program.upper[j])
+            if limit is None:
+                return None
+            x[j] = limit
+    targets = [_at(rows[i], program.row_lower[i], program.row_upper[i]) for i in active]
+    if len(basic) != len(active) or any(t is None for t in targets):
+        return None
+    right = [t - _dot(program.rows[i], x) for i, t in zip(active, targets, strict=True) if t is not None]
+    square = [[program.rows[i][j] for j in basic] for i in active]
+    values = solve_square(square, right)
+    prices = solve_square([list(c) for c in zip(*square, strict=True)], [program.cost[j] for j in basic])
+    if values is None or prices is None:
+        return None
+    for j, v in zip(basic, values, strict=True):
+        x[j] = v
+    duals = [Fraction(0)] * len(rows)
+    for i, y in zip(active, prices, strict=True):
+        duals[i] = y
+    return certified(program, tuple(x), tuple(duals), "HiGHS basis, proved in fractions")
+
+
+def certified(program: LinearProgram, x: Vector, duals: Vector, message: str) -> ExactSolution | None:
+    """A solution if x and the row duals prove each other optimal, else None.
+
+    Every limit with a non-zero dual must be met with equality, with the dual's sign.
+    """
+    reduced = tuple(
+        c - sum((duals[i] * program.rows[i][j] for i in range(len(duals)) if duals[i]), Fraction(0))
+        for j, c in enumerate(program.cost)
+    )
+    activity = [_dot(row, x) for row in program.rows]
+    entries = [
+        *zip(activity, duals, program.row_lower, program.row_upper, strict=True),
+        *zip(x, reduced, program.lower, program.upper, strict=True),
+    ]
+    dual_objective = Fraction(0)
+    for value, price, low, high in entries:
+        if (low is not None and value < low) or (high is not None and value > high):
+            return None
+        limit = low if price > 0 else high
+        if price:
+            if limit is None or limit != value:
+                return None
+            dual_objective += price * limit
+    objective = _dot(program.cost, x)
+    if objective != dual_objective:
+        return None
+    return ExactSolution(
+        stop=Stop.OPTIMAL, objective=objective, x=x, duals=duals, reduced_costs=reduced, message=message
+    )
+
+
+def _dot(a: Sequence[Fraction], b: Sequence[Fraction]) -> Fraction:
+    return sum((x * y for x, y in zip(a, b, strict=True) if x and y), Fraction(0))
+
+
+def _by_simplex(program: LinearProgram) -> ExactSolution:
+    """Translate to min c.u, A u = b, u >= 0, solve exactly, translate back."""
+    n = len(program.cost)
+    parts: list[tuple[int, Fraction]] = []  # (column, sign) of every standard variable
+    shift = [Fraction(0)] * n
+    limits: list[tuple[list[Fraction], Fraction, int]] = []  # (row over x, right, sense: 1 >=, -1 <=)
+    for j, (low, high) in enumerate(zip(program.lower, program.upper, strict=True)):
+        unit = [Fraction(int(k == j)) for k in range(n)]
+        if low is not None:
+            shift[j] = low
+            parts.append((j, Fraction(1)))
+            if high is not None:
+                limits.append((unit, high, -1))
+        elif high is not None:
+            shift[j] = high
+            parts.append((j, Fraction(-1)))
+        else:
+            parts += [(j, Fraction(1)), (j, Fraction(-1))]
+    origin: list[int | None] = [None] * len(limits)
+    for i, row in enumerate(program.rows):
+        for limit, sense in ((program.row_lower[i], 1), (program.row_upper[i], -1)):
+            if limit is not None:
+                limits.append((list(row), limit, sense))
+                origin.append(i)
+    slacks = len(limits)
+    matrix, right = [], []
+    for k, (coefficients, limit, sense) in enumerate(limits):
+        slack = [Fraction(-sense * int(k == i)) for i in range(slacks)]
+        matrix.append([coefficients[j] * sign for j, sign in parts] + slack)
+        right.append(limit - _dot(coefficients, shift))
+    cost = [program.cost[j] * sign for j, sign in parts] + [Fraction(0)] * slacks
+    answer = minimise_standard(cost, matrix, right)
+    if answer.stop != "optimal":
+        stop = Stop.INFEASIBLE if answer.stop == "infeasible" else Stop.ERROR
+        return ExactSolution(stop=stop, message=f"{answer.stop}, proved by the simplex method in fractions")
+    x = list(shift)
+    for (j, sign), amount in zip(parts, answer.x, strict=False):
+        x[j] += sign * amount
+    duals = [Fraction(0)] * len(program.rows)
+    for k, source in enumerate(origin):
+        if source is not None:
+            duals[source] += answer.duals[k]
+    proved = certified(program, tuple(x), tuple(duals), "simplex method in fractions")
+    if proved is None:
+        raise CheckError("the exact simplex method returned a point that its own duals do not prove optimal")
+    return proved
