@@ -14,6 +14,7 @@ from optmap.problem import (
     Capacity,
     CapacityRule,
     Level,
+    LevelKind,
     LevelMapping,
     Machine,
     Mapping,
@@ -70,7 +71,10 @@ def small_cases(draw, max_levels=1):
 
 def with_capacity(machine, words):
     level = machine.levels[0]
-    return Machine(name="sized", levels=(Level(name=level.name, capacity=Capacity(amount=words, unit="words")),))
+    return Machine(
+        name="sized",
+        levels=(Level(name=level.name, capacity=Capacity(amount=words, unit="words"), kind=LevelKind.CACHE),),
+    )
 
 
 def largest_union(workload, mapping):
@@ -108,7 +112,8 @@ def test_lru_moves_at_most_the_exact_traffic_if_consecutive_tiles_fit(case):
 @given(small_cases())
 def test_lru_moves_at_most_the_cost_if_the_safe_working_set_fits(case):
     workload, machine, mapping = case
-    safe = evaluate_cost(workload, machine, mapping, CapacityRule.SAFE).levels[0].occupancy_words
+    cache = with_capacity(machine, 1)
+    safe = evaluate_cost(workload, cache, mapping, CapacityRule.SAFE).levels[0].occupancy_words
     machine = with_capacity(machine, safe)
     cost = evaluate_cost(workload, machine, mapping, CapacityRule.SAFE)
     assert cost.fits
