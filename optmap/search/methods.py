@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from optmap.search import algorithm1, artifact, mopt
+from optmap.search import algorithm1, artifact, iooub, mopt
 from optmap.search.mopt import Request
 from optmap.search.result import SolveResult
 
@@ -24,6 +24,10 @@ METHODS: dict[str, Method] = {
     "mopt": Method(
         description="all loop orders and levels at once, relaxation proved globally, integers searched exactly",
         run=mopt.solve,
+    ),
+    "iooub": Method(
+        description="loop order, reuse level per tensor and whole tile with the least loads of one memory",
+        run=iooub.solve,
     ),
     "mopt-algorithm1": Method(
         description="MOpt's Algorithm 1: levels fixed one by one by local solves, tiles rounded down and balanced",

@@ -1,0 +1,316 @@
+"""`iooub`: IOOpt's upper bound, one memory at a time, with a reuse level per tensor.
+
+One bounded level: the least loads (or loads and stores) over all loop orders, reuse levels and whole
+tiles. Several levels: the least sum of the levels' traffic over bandwidth (IOOpt, section 6).
+Source: IOOpt sections 4 and 6; dims that tensors see alike are bundled and tensors may be streamed
+through a tile, which IOOpt does not do.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from enum import StrEnum
+from fractions import Fraction
+
+from optmap.errors import CheckError, InfeasibleError, InputError
+from optmap.evaluate.results import BoundaryTraffic
+from optmap.problem.machine import CapacityRule, Machine
+from optmap.problem.mapping import LevelMapping, Mapping
+from optmap.problem.workload import Semantics, Workload
+from optmap.search.iooub_counts import HeldTensor, entering_words, held_at, held_words, loaded_words
+from optmap.search.iooub_flows import permutation_of, positions_of
+from optmap.search.iooub_tiles import Tiling, best_tiling
+from optmap.search.mopt import Request
+from optmap.search.result import LevelReport, Relaxation, SolveResult
+from optmap.search.versions import versions
+from optmap.solvers.status import Point, Stop
+
+
+class Counted(StrEnum):
+    """Which words of one level count."""
+
+    LOADS = "loads"
+    """Words that enter: IOOpt's convention, an output counts once."""
+    TRAFFIC = "traffic"
+    """Words that enter or leave."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Held:
+    """What a one-level mapping holds of every tensor, beyond its tile and loop order."""
+
+    positions: dict[str, int]
+    """Reuse position per access: loops further in reload nothing; 1 is the innermost loop, 0 means
+    that nothing is kept between tiles."""
+    streams: dict[str, tuple[str, ...]]
+    """Dims of which one iteration at a time is held inside a tile, for the accesses that have some."""
+    inner: tuple[str, ...]
+    """Dims whose loops run outermost inside a tile, outermost first; the order of the others is free."""
+
+    def of(self, workload: Workload, permutation: tuple[str, ...]) -> tuple[tuple[HeldTensor, frozenset[str]], ...]:
+        """Per access, output first: how it is held and which dims it is streamed along."""
+        names = access_names(workload)
+        return tuple(
+            (held_at(tensor, permutation, self.positions[name]), frozenset(self.streams.get(name, ())))
+            for tensor, name in zip(workload.tensors, names, strict=True)
+        )
+
+
+def access_names(workload: Workload) -> tuple[str, ...]:
+    """A name per access: the tensor's, or `name#2`, `name#3` … where a tensor is read again."""
+    names: list[str] = []
+    for tensor in workload.tensors:
+        seen = sum(name.partition("#")[0] == tensor.name for name in names)
+        names.append(f"{tensor.name}#{seen + 1}" if seen else tensor.name)
+    return tuple(names)
+
+
+def solve(request: Request) -> SolveResult:
+    """Solve a request: loads for one level, the weighted sum of traffic for several.
+
+    Raises:
+        InputError: for what the method does not know (LRU capacities, several cores, flooring).
+        InfeasibleError: if nothing fits.
+        CheckError: if a re-check of the answer fails.
+    """
+    if len(request.machine.levels) == 1:
+        return solve_level(request)[0]
+    from optmap.search.iooub_sum import solve_sum
+
+    return solve_sum(request)
+
+
+def refuse(request: Request) -> None:
+    """Refuse what neither one level nor the sum over levels knows.
+
+    Raises:
+        InputError: naming the option.
+    """
+    if request.rule is not CapacityRule.TILE:
+        raise InputError("method iooub counts for scratchpads: use --capacity tile, or --method mopt with safe")
+    if request.cores > 1:
+        raise InputError("method iooub is for one core; use --cores 1, or --method mopt")
+    if request.floor:
+        raise InputError("method iooub searches whole tiles; leave out --integers floor, or use --method mopt")
+    for level in request.machine.levels:
+        if level.microkernel is not None:
+            raise InputError(
+                f"method iooub does not impose the microkernel of {level.name}; leave the register level out "
+                "(--innermost with the next level), or use --method mopt"
+            )
+
+
+def capacity_groups(workload: Workload, machine: Machine) -> list[tuple[int, tuple[int, ...]]]:
+    """The capacity constraints of the only level: (words, tensor numbers)."""
+    level = machine.levels[0]
+    return [(level.capacity.words(workload.word_bytes), tuple(range(len(workload.tensors))))]
+
+
+def solve_level(
+    request: Request, counted: Counted = Counted.LOADS, *, streams: bool = True
+) -> tuple[SolveResult, Held]:
+    """The best tiling of one memory.
+
+    Args:
+        request: a machine of one level.
+        counted: which words are minimised.
+        streams: whether tensors may be streamed through a tile (not in IOOpt).
+
+    Returns:
+        The answer, and what it holds of every tensor.
+
+    Raises:
+        InputError: for what the method does not know.
+        InfeasibleError: if nothing fits.
+        CheckError: if a re-check of the answer fails.
+    """
+    begun = time.monotonic()
+    refuse(request)
+    workload, machine = request.workload, request.machine
+    if len(machine.levels) != 1:
+        raise InputError(f"machine {machine.name} has {len(machine.levels)} levels; one is needed here")
+    groups = capacity_groups(workload, machine)
+    weights = [2.0 if counted is Counted.TRAFFIC else 1.0, *[1.0] * len(workload.inputs)]
+    tiling = best_tiling(
+        workload,
+        groups,
+        weights,
+        streams=streams,
+        divisors=request.divisors,
+        deadline=begun + request.time_limit,
+    )
+    if tiling is None:
+        raise InfeasibleError(_too_small(workload, machine, groups))
+    late = time.monotonic() > begun + request.time_limit
+    held = held_of(workload, tiling)
+    mapping = mapping_of(workload, machine, tiling)
+    return _assemble(request, counted, tiling, held, mapping, late=late, begun=begun), held
+
+
+def mapping_of(workload: Workload, machine: Machine, tiling: Tiling) -> Mapping:
+    """The tile and loop order of a tiling as a mapping of a one-level machine."""
+    permutation = permutation_of(tiling.flow, workload, tiling.units)
+    level = LevelMapping(level=machine.levels[0].name, tile=dict(tiling.tile), permutation=permutation, spatial={})
+    return Mapping(levels=(level,))
+
+
+def held_of(workload: Workload, tiling: Tiling) -> Held:
+    """What a tiling holds of every tensor."""
+    units, flow = tiling.units, tiling.flow
+    streams = {
+        name: tuple(d for u, unit in enumerate(units) if flow.stream(number) >> u & 1 for d in unit.dims)
+        for number, name in enumerate(access_names(workload))
+    }
+    return Held(
+        positions=positions_of(flow, workload, units),
+        streams={name: dims for name, dims in streams.items() if dims},
+        inner=tuple(d for u in flow.inner for d in units[u].dims),
+    )
+
+
+def level_traffic(
+    workload: Workload, mapping: Mapping, held: Held, between: tuple[str, str]
+) -> tuple[BoundaryTraffic, ...]:
+    """Exact words per access across the boundary of a one-level mapping.
+
+    Args:
+        workload: what is computed.
+        mapping: tile and loop order.
+        held: what is held of every tensor.
+        between: names of the inner and the outer memory.
+
+    Returns:
+        One entry per access, output first. Under `accumulate` an output is loaded and stored on every
+        visit; under `assign` its first touch is not loaded.
+    """
+    level = mapping.levels[0]
+    rows = []
+    for tensor, name, (how, _) in zip(
+        workload.tensors, access_names(workload), held.of(workload, level.permutation), strict=True
+    ):
+        stores = entering_words(workload, tensor, level.tile, how) if tensor is workload.output else 0
+        loads = loaded_words(workload, tensor, level.tile, how)
+        rows.append(BoundaryTraffic(between=between, tensor=name, loads_words=loads, stores_words=stores))
+    return tuple(rows)
+
+
+def level_occupancy(workload: Workload, mapping: Mapping, held: Held) -> int:
+    """Exact words that a one-level mapping holds at the same time."""
+    level = mapping.levels[0]
+    shares = zip(workload.tensors, held.of(workload, level.permutation), strict=True)
+    return sum(held_words(workload, tensor, level.tile, how, streamed) for tensor, (how, streamed) in shares)
+
+
+def compulsory(workload: Workload, counted: Counted) -> int:
+    """Words that every schedule moves: every word once, created outputs not loaded."""
+    memories: dict[str, int] = {}
+    for tensor in workload.tensors:  # accesses of one memory may touch the same words
+        words = workload.weight(tensor) * tensor.footprint(workload.extents)
+        memories[tensor.name] = max(words, memories.get(tensor.name, 0))
+    out = workload.weight(workload.output) * workload.output.footprint(workload.extents)
+    loads = sum(memories.values()) - (out if workload.semantics is Semantics.ASSIGN else 0)
+    return loads + (out if counted is Counted.TRAFFIC else 0)
+
+
+def _assemble(
+    request: Request,
+    counted: Counted,
+    tiling: Tiling,
+    held: Held,
+    mapping: Mapping,
+    *,
+    late: bool,
+    begun: float,
+) -> SolveResult:
+    """The answer, recounted in exact integers."""
+    workload, machine = request.workload, request.machine
+    level = machine.levels[0]
+    mapping.check(workload, machine)
+    boundaries = level_traffic(workload, mapping, held, machine.boundaries[0])
+    occupancy, capacity = level_occupancy(workload, mapping, held), level.capacity.words(workload.word_bytes)
+    if occupancy > capacity:
+        raise CheckError(f"the tiling found needs {occupancy:,} words, {level.name} has {capacity:,}")
+    loads, words = sum(b.loads_words for b in boundaries), sum(b.words for b in boundaries)
+    chosen = loads if counted is Counted.LOADS else words
+    created = boundaries[0].stores_words - boundaries[0].loads_words
+    if abs(tiling.value - chosen - created) > 1e-9 * tiling.value:
+        raise CheckError(f"the search claims {tiling.value:.9g} words, the recount finds {chosen + created:,}")
+    floor = compulsory(workload, counted)
+    if chosen < floor:
+        raise CheckError(f"the tiling moves {chosen:,} words, fewer than the {floor:,} that must move")
+    rate = Fraction(str(level.bandwidth))
+    cost, bound = float(chosen / rate), float(floor / rate)
+    best = tiling.complete and not late and not tiling.flow.streams
+    unit = "words" if level.bandwidth == 1 else "cycles"
+    return SolveResult(
+        workload=workload,
+        machine=machine,
+        method="iooub",
+        objective="loads" if counted is Counted.LOADS else "sum",
+        capacity_rule=request.rule,
+        tiles="divisors" if request.divisors else "any",
+        stop=Stop.TIME_LIMIT if late else Stop.OPTIMAL,
+        point=Point.GLOBAL_OPTIMUM if chosen == floor else Point.FEASIBLE,
+        mapping=mapping,
+        levels=(
+            LevelReport(
+                level=level.name,
+                occupancy_words=occupancy,
+                capacity_words=capacity,
+                traffic_words=words,
+                bandwidth=level.bandwidth,
+                cycles=float(words / rate),
+            ),
+        ),
+        boundaries=boundaries,
+        cost=cost,
+        cost_unit=unit,
+        exact=cost,
+        exact_unit=unit,
+        bottleneck=level.name,
+        relaxation=_floor_relaxation(mapping, bound),
+        integer_bound=bound,
+        integer_gap=cost / bound - 1 if bound else 0.0,
+        seconds=time.monotonic() - begun,
+        seed=request.seed,
+        versions=versions(),
+        notes=_notes(counted, held, best=best),
+    )
+
+
+def _floor_relaxation(mapping: Mapping, bound: float) -> Relaxation:
+    level = mapping.levels[0]
+    return Relaxation(
+        value=bound,
+        proved=True,
+        formulation="compulsory traffic: every word of every tensor once",
+        tolerance=0.0,
+        method="counting",
+        classes=(level.permutation,),
+        tiles=({d: float(n) for d, n in level.tile.items()},),
+        cross_check=None,
+    )
+
+
+def _notes(counted: Counted, held: Held, *, best: bool) -> tuple[str, ...]:
+    what = "loads only, an output counts once per visit" if counted is Counted.LOADS else "loads and stores"
+    notes = [f"the cost counts {what}"]
+    positions = ", ".join(f"{name} {position}" for name, position in held.positions.items())
+    notes.append(f"reuse position per tensor (1 is the innermost loop, 0 keeps nothing between tiles): {positions}")
+    for name, dims in held.streams.items():
+        notes.append(f"{name} passes through its tile one iteration of {', '.join(dims)} at a time")
+    if held.streams:
+        notes.append(f"inside a tile the outermost loops are {', '.join(held.inner)}, in this order")
+    if best:
+        notes.append("no tiling with other tiles, loop orders and reuse positions moves less, streams excepted")
+    return tuple(notes)
+
+
+def _too_small(workload: Workload, machine: Machine, groups: list[tuple[int, tuple[int, ...]]]) -> str:
+    least = sum(workload.weight(t) for t in workload.tensors)
+    level = machine.levels[0]
+    return (
+        f"{level.name} is short by {least - groups[0][0]:,} words: its {groups[0][0]:,} words cannot hold one element "
+        f"of every tensor, which takes {least:,} words; give {level.name} at least {least:,} words"
+    )

@@ -1,0 +1,210 @@
+"""Loads and occupancy of every combination of candidate tiles of a flow, by broadcasting.
+
+Traffic and footprint of a tensor are products over its groups of subscripts, and a group depends on
+few units: each factor is a small exact table, and a flow over the whole grid of candidates is a few
+products of broadcast tables. Of one plain unit only the largest candidate that fits is looked at:
+larger tiles never load more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import inf, prod
+
+import numpy as np
+
+from optmap.evaluate.axes import Array, axis_counts, axis_groups, group_dims
+from optmap.problem.workload import Axis, TensorAccess, Workload
+from optmap.search.chains import FloatArray, IntArray
+from optmap.search.iooub_counts import group_entering
+from optmap.search.iooub_flows import Flow, Hold
+from optmap.search.iooub_units import Unit
+
+Choice = tuple[int, ...]
+"""Index of one candidate per unit."""
+WIDEST = 2**58
+"""Index space of a group above which its table is computed in Python integers."""
+ROUNDING = 1e-9
+"""Relative slack of a capacity compared in floating point; the winner is checked in integers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The best combination of a flow."""
+
+    value: float
+    """Weighted loads, in words."""
+    choice: Choice
+    """Candidate per unit."""
+
+
+class TileGrid:
+    """Tables of one workload's units, and the search over their combinations.
+
+    Args:
+        workload: what is tiled.
+        units: its units.
+        groups: capacity constraints: (words, tensor numbers) pairs.
+        weights: objective weight of every tensor, output first.
+    """
+
+    def __init__(
+        self,
+        workload: Workload,
+        units: tuple[Unit, ...],
+        groups: Sequence[tuple[int, tuple[int, ...]]],
+        weights: Sequence[float],
+    ) -> None:
+        self.workload = workload
+        self.units = units
+        self.groups = tuple(groups)
+        self.weights = tuple(weights)
+        self._owner = {d: u for u, unit in enumerate(units) for d in unit.dims}
+        self._tables: dict[object, FloatArray] = {}
+        lengths = [(unit.plain, len(unit.boxes)) for unit in units]
+        best = max(range(len(units)), key=lambda u: lengths[u], default=-1)
+        self.last = best if best >= 0 and units[best].plain else -1
+
+    def points(self) -> int:
+        """Number of combinations looked at per flow if every candidate is."""
+        return prod(len(unit.boxes) for u, unit in enumerate(self.units) if u != self.last)
+
+    def search(self, flow: Flow, lists: Sequence[IntArray], ceiling: float) -> Found | None:
+        """The best combination of a flow below a ceiling; None if there is none.
+
+        Args:
+            flow: loop order and holds.
+            lists: per unit, increasing candidate indices to combine.
+            ceiling: value to undercut.
+        """
+        shape = tuple(1 if u == self.last else len(values) for u, values in enumerate(lists))
+        grown = self._largest(flow, lists, shape)
+        total: FloatArray | float = 0.0
+        for number, (tensor, hold) in enumerate(zip(self.workload.tensors, flow.holds, strict=True)):
+            words: FloatArray | float = self.weights[number] * self.workload.weight(tensor)
+            for table, axes in self._factors(tensor, number, hold):
+                words = words * _spread(table, axes, lists, self.last)
+            for u, unit in enumerate(self.units):
+                if self._absent(tensor, unit) and not hold.free >> u & 1:
+                    counts = unit.counts[grown] if u == self.last else _spread(unit.counts, (u,), lists, self.last)
+                    words = words * counts
+            total = total + words
+        values = np.broadcast_to(np.where(grown >= 0, total, inf), shape)
+        flat = int(values.argmin())
+        value = float(values.flat[flat])
+        if not value < ceiling:
+            return None
+        where = np.unravel_index(flat, shape)
+        choice = [int(lists[u][i]) for u, i in enumerate(where)]
+        if self.last >= 0:
+            choice[self.last] = int(np.broadcast_to(grown, shape).flat[flat])
+        return Found(value, tuple(choice))
+
+    def _largest(self, flow: Flow, lists: Sequence[IntArray], shape: tuple[int, ...]) -> IntArray:
+        """Index of the largest candidate of the last unit that fits (0 without one), -1 if none does."""
+        grown = np.full((1,) * len(shape), inf)
+        for capacity, numbers in self.groups:
+            fixed: FloatArray | float = 0.0
+            slope: FloatArray | float = 0.0
+            for number in numbers:
+                tensor, hold = self.workload.tensors[number], flow.holds[number]
+                words: FloatArray | float = float(self.workload.weight(tensor))
+                moves = False
+                for table, axes in self._factors(tensor, number, hold, stream=flow.stream(number)):
+                    if axes == (self.last,):
+                        moves = True
+                    else:
+                        words = words * _spread(table, axes, lists, self.last)
+                if moves:
+                    slope = slope + words
+                else:
+                    fixed = fixed + words
+            room = np.asarray(capacity * (1 + ROUNDING) - fixed)
+            with np.errstate(divide="ignore"):
+                size = np.where(room >= 0, room / np.maximum(slope, 1e-300), -1.0)
+            grown = np.minimum(grown, size)
+        if self.last < 0:
+            return np.where(grown >= 0, 0, -1)
+        allowed = lists[self.last]
+        index = np.searchsorted(self.units[self.last].sizes[allowed], grown, side="right") - 1
+        return np.where(index >= 0, allowed[np.maximum(index, 0)], -1)
+
+    def _absent(self, tensor: TensorAccess, unit: Unit) -> bool:
+        return unit.dims[0] not in tensor.dims
+
+    def _factors(
+        self, tensor: TensorAccess, number: int, hold: Hold, stream: int | None = None
+    ) -> list[tuple[FloatArray, tuple[int, ...]]]:
+        """The factors of a tensor that depend on tiles: tables with the units of their axes.
+
+        Elements that enter, or with `stream` (a mask of streamed units) elements that are held.
+        """
+        entering = stream is None
+        factors: list[tuple[FloatArray, tuple[int, ...]]] = []
+        done: set[int] = set()
+        constant = 1.0
+        for index, group in enumerate(axis_groups(tensor)):
+            live = tuple(dict.fromkeys(self._owner[d] for d in group_dims(group) if d in self._owner))
+            if not live:
+                continue
+            if self.units[live[0]].plain and len(live) == 1:
+                (u,) = live
+                if u in done:
+                    continue
+                done.add(u)
+                unit = self.units[u]
+                if stream is None or hold.full >> u & 1:
+                    constant *= unit.extent
+                elif not stream >> u & 1:
+                    factors.append((unit.sizes, (u,)))
+                continue
+            full = tuple(u for u in live if hold.full >> u & 1)
+            at = hold.at if entering and hold.at in live else -1
+            single = tuple(u for u in live if stream is not None and stream >> u & 1)
+            key = (number, index, full, single, at, entering)
+            if key not in self._tables:
+                self._tables[key] = self._table(group, live, full, single, at, entering=entering)
+            factors.append((self._tables[key], live))
+        if constant != 1.0 or not factors:
+            factors.append((np.array(constant), ()))
+        return factors
+
+    def _table(
+        self,
+        group: tuple[Axis, ...],
+        live: tuple[int, ...],
+        full: tuple[int, ...],
+        single: tuple[int, ...],
+        at: int,
+        *,
+        entering: bool,
+    ) -> FloatArray:
+        """Exact values of one group over all candidates of its units."""
+        extents = self.workload.extents
+        wide = prod(extents[d] for d in group_dims(group)) * max(c for axis in group for _, c in axis.terms) > WIDEST
+        kind: type = object if wide else np.int64
+        sizes: dict[str, Array] = {d: np.array(1, dtype=kind) for d in group_dims(group)}
+        for axis, u in enumerate(live):
+            unit = self.units[u]
+            whole = unit.extent if u in full else 1
+            values: Array = np.array([whole if u in full or u in single else box[0] for box in unit.boxes], dtype=kind)
+            sizes[unit.dims[0]] = values.reshape([-1 if i == axis else 1 for i in range(len(live))])
+        shape = tuple(len(self.units[u].boxes) for u in live)
+        if entering:
+            table = group_entering(group, sizes, extents, self.units[at].dims[0] if at >= 0 else None)
+        else:
+            table = np.asarray(prod((axis_counts(axis, sizes) for axis in group), start=1))
+        return np.broadcast_to(table.astype(np.float64), shape)
+
+
+def _spread(table: FloatArray, axes: tuple[int, ...], lists: Sequence[IntArray], last: int) -> FloatArray:
+    """A table over its units' chosen candidates, shaped to broadcast over the grid of all units."""
+    if not axes:
+        return table
+    picked: FloatArray = table[np.ix_(*(lists[u] for u in axes))]
+    order = np.argsort(axes)
+    shape = [1] * len(lists)
+    for u in axes:
+        shape[u] = len(lists[u])
+    return picked.transpose(order).reshape(shape)

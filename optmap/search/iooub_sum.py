@@ -1,0 +1,245 @@
+"""The weighted sum of the levels' traffic: IOOpt's objective for several memories (section 6).
+
+Every level has a tiling band of its own, each tensor keeps one tile per level, and the cost is the
+sum over the levels of traffic over bandwidth. The sum of the levels' own optima is a proved bound;
+the tiles are found by block descent, one level's whole tile at a time.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import inf
+
+import numpy as np
+
+from optmap.errors import CheckError, InfeasibleError
+from optmap.evaluate import boundary_cycles, evaluate_cost, exact_traffic
+from optmap.search.chains import BATCH, ChainCosts, IntArray, IntegerPoint, divisors_of, even_cuts, grid_of, thin
+from optmap.search.descent import Descent
+from optmap.search.integers import integer_search
+from optmap.search.iooub import refuse
+from optmap.search.mopt import Request, mapping_of, setting_of
+from optmap.search.relaxation import TOLERANCE, RelaxationResult, relax
+from optmap.search.result import LevelReport, Relaxation, SolveResult
+from optmap.search.setting import Setting
+from optmap.search.versions import versions
+from optmap.solvers.status import Point, Stop
+
+GRID = 20_000
+"""Tiles of one level looked at in one move."""
+ROUNDS = 8
+"""Rounds over all levels at most, per start."""
+
+
+def solve_sum(request: Request) -> SolveResult:
+    """The mapping with the least sum of cycles over the levels that the descent finds.
+
+    Args:
+        request: a machine of any number of levels.
+
+    Raises:
+        InputError: for what the method does not know.
+        InfeasibleError: if nothing fits.
+        CheckError: if a re-check of the answer fails.
+    """
+    begun = time.monotonic()
+    deadline = begun + request.time_limit
+    refuse(request)
+    setting = setting_of(request)
+    relaxation = relax(setting, deadline=deadline)
+    descent = SumDescent(setting, divisors=request.divisors, deadline=deadline)
+    best: tuple[float, IntArray] | None = None
+    for start in _starts(setting, relaxation, descent):
+        found = descent.run(start)
+        if found is not None and (best is None or found[0] < best[0]):
+            best = found
+        if request.progress is not None:
+            request.progress("descent on the sum", min(1.0, (time.monotonic() - begun) / request.time_limit))
+        if time.monotonic() > deadline:
+            break
+    if best is None:
+        raise InfeasibleError("no chain of integer tiles fits all levels together; give the levels more words")
+    return _assemble(
+        request, setting, relaxation, descent.point(best[1]), late=time.monotonic() > deadline, begun=begun
+    )
+
+
+class SumDescent:
+    """Moves that replace the tile of one level and clip or raise the others."""
+
+    def __init__(self, setting: Setting, *, divisors: bool, deadline: float) -> None:
+        self.costs = ChainCosts(setting)
+        self.divisors = divisors
+        self.deadline = deadline
+
+    def run(self, chain: IntArray) -> tuple[float, IntArray] | None:
+        """Improve a chain of tiles (L, D) until no move does; None if nothing that fits is met."""
+        value = self._value(chain)
+        for _ in range(ROUNDS):
+            before = value
+            for level in range(self.costs.depth - 1, -1, -1):
+                for tied in (True, False):
+                    found = self._move(chain, level, tied=tied)
+                    if found is not None and found[0] < value:
+                        value, chain = found
+            if value >= before * (1 - 1e-12) or time.monotonic() > self.deadline:
+                break
+        return None if value == inf else (value, chain)
+
+    def point(self, chain: IntArray) -> IntegerPoint:
+        """The chain with its best loop orders."""
+        found = self.costs.best(chain[None])
+        if found is None:
+            raise CheckError("the chain of tiles found does not fit on re-check")
+        return found
+
+    def _value(self, chain: IntArray) -> float:
+        return float(self.costs.evaluate(chain[None])[0].sum())
+
+    def _move(self, chain: IntArray, level: int, *, tied: bool) -> tuple[float, IntArray] | None:
+        """The best tile of one level, the others following."""
+        lists = [self._values(chain, level, d) for d in range(chain.shape[1])]
+        tiles = grid_of(thin(lists, chain[level], GRID))
+        tiles = tiles[self.costs.fits(tiles, level).any(axis=1)]
+        best: tuple[float, IntArray] | None = None
+        for first in range(0, len(tiles), BATCH):
+            part = tiles[first : first + BATCH]
+            chains = np.repeat(chain[None], len(part), axis=0)
+            chains[:, level] = part
+            self._follow(chain, chains, level, tied=tied)
+            values = self.costs.evaluate(chains)[0].sum(axis=1)
+            if self.divisors:
+                values = np.where(self._divide(chains), values, inf)
+            row = int(values.argmin())
+            if values[row] < (inf if best is None else best[0]):
+                best = float(values[row]), chains[row]
+        return best
+
+    def _follow(self, chain: IntArray, chains: IntArray, level: int, *, tied: bool) -> None:
+        """Make the other levels nest with a new tile; with `tied`, extents equal to the old one move along."""
+        for other in [*range(level - 1, -1, -1), *range(level + 1, len(chain))]:
+            if tied:
+                chains[:, other] = np.where(chain[other] == chain[level], chains[:, level], chains[:, other])
+            if other < level:
+                inside = chains[:, other], chains[:, other + 1]
+                chains[:, other] = np.gcd(*inside) if self.divisors else np.minimum(*inside)
+            else:
+                outside = chains[:, other], chains[:, other - 1]
+                grown = np.lcm(*outside) if self.divisors else np.maximum(*outside)
+                chains[:, other] = np.minimum(grown, self.costs.extents)
+
+    def _values(self, chain: IntArray, level: int, d: int) -> list[int]:
+        """Candidate extents of one dim at one level, increasing."""
+        extent, now = int(self.costs.extents[d]), int(chain[level, d])
+        if self.divisors:
+            return list(divisors_of(extent))
+        values = {*even_cuts(extent), now, now - 1, now + 1}
+        if level:
+            values.update(even_multiples(int(chain[level - 1, d]), extent))
+        if level + 1 < len(chain):
+            values.update(even_cuts(int(chain[level + 1, d])))
+        return sorted(v for v in values if 1 <= v <= extent)
+
+    def _divide(self, chains: IntArray) -> IntArray:
+        whole = np.repeat(self.costs.extents[None, None], len(chains), axis=0)
+        outer = np.concatenate([chains[:, 1:], whole], axis=1)
+        return np.asarray((outer % chains == 0).all(axis=(1, 2)))
+
+
+def even_multiples(tile: int, extent: int, most: int = 24) -> list[int]:
+    """Multiples of a tile up to an extent, at most about `most` of them."""
+    step = max(1, -(-(extent // tile) // most))
+    return list(range(tile, extent + 1, tile * step))
+
+
+def _starts(setting: Setting, relaxation: RelaxationResult, descent: SumDescent) -> Iterator[IntArray]:
+    """Chains to start from: the mapping with the least bottleneck, relaxed tiles rounded, single points."""
+    yield np.array(
+        integer_search(setting, relaxation, divisors=descent.divisors, deadline=descent.deadline).point.chain
+    )
+    rounding = Descent(descent.costs, divisors=descent.divisors, deadline=descent.deadline)
+    for point in (relaxation.best, *relaxation.others[:2]):
+        yield rounding.start(point.tiles, None)
+    yield np.ones((descent.costs.depth, len(descent.costs.dims)), dtype=np.int64)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Sums:
+    """The three numbers of the answer, in cycles."""
+
+    cost: float
+    exact: float
+    bound: float
+
+
+def _assemble(
+    request: Request,
+    setting: Setting,
+    relaxation: RelaxationResult,
+    point: IntegerPoint,
+    *,
+    late: bool,
+    begun: float,
+) -> SolveResult:
+    workload, machine = request.workload, request.machine
+    mapping = mapping_of(setting, point)
+    mapping.check(workload, machine)
+    report = evaluate_cost(workload, machine, mapping, request.rule)
+    boundaries = exact_traffic(workload, machine, mapping)
+    if not report.fits:
+        raise CheckError("the mapping found does not fit its machine: the search and the evaluation disagree")
+    sums = _Sums(
+        cost=float(sum(level.cycles_exact for level in report.levels)),
+        exact=float(sum(boundary_cycles(machine, boundaries))),
+        bound=float(sum(relaxation.level_bounds)),
+    )
+    if abs(sums.cost - sum(point.costs)) > 1e-9 * sums.cost or sums.cost < sums.bound * (1 - 1e-6):
+        claims = f"the search claims {sum(point.costs):.9g} and a bound of {sums.bound:.9g}"
+        raise CheckError(f"the sum is {sums.cost:.9g} cycles, {claims}")
+    base = Relaxation(
+        value=min(sums.bound, sums.cost),
+        proved=relaxation.proved,
+        formulation="sum over the levels of each level's own optimum with the whole problem as next outer tile",
+        tolerance=TOLERANCE,
+        method=f"batched interior point over {relaxation.programs} convex programs",
+        classes=relaxation.best.permutations,
+        tiles=relaxation.best.tiles,
+        cross_check=None,
+    )
+    return SolveResult(
+        workload=workload,
+        machine=machine,
+        method="iooub",
+        objective="sum",
+        capacity_rule=request.rule,
+        tiles="divisors" if request.divisors else "any",
+        stop=Stop.TIME_LIMIT if late else Stop.OPTIMAL,
+        point=Point.FEASIBLE,
+        mapping=mapping,
+        levels=tuple(
+            LevelReport(
+                level=item.level,
+                occupancy_words=item.occupancy_words,
+                capacity_words=item.capacity_words,
+                traffic_words=item.traffic_words,
+                bandwidth=level.bandwidth,
+                cycles=item.cycles,
+            )
+            for item, level in zip(report.levels, machine.levels, strict=True)
+        ),
+        boundaries=boundaries,
+        cost=sums.cost,
+        cost_unit="cycles",
+        exact=sums.exact,
+        exact_unit="cycles",
+        bottleneck=report.bottleneck,
+        relaxation=base,
+        integer_bound=base.value,
+        integer_gap=sums.cost / base.value - 1,
+        seconds=time.monotonic() - begun,
+        seed=request.seed,
+        versions=versions(),
+        notes=("the cost is the sum over the levels of loads and stores over bandwidth",),
+    )

@@ -1,0 +1,163 @@
+"""TileOpt with whole numbers: the best tile, loop order and reuse levels of one memory."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from math import ceil, inf, prod
+
+import numpy as np
+
+from optmap.problem.workload import Workload
+from optmap.search.chains import IntArray
+from optmap.search.iooub_flows import MOST_PERMUTED, Flow, flows_of, streaming
+from optmap.search.iooub_grid import Found, TileGrid
+from optmap.search.iooub_units import Unit, units_of
+
+WORK = 30_000_000
+"""Combinations of flow and tile that are looked at in full; of more, candidates are thinned."""
+PROMISING = 12
+"""Flows that are looked at again with streams and, where candidates were thinned, with all of them."""
+ROUNDS = 6
+"""Rounds of refinement around a thinned optimum."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tiling:
+    """A tiling of one workload for one memory."""
+
+    units: tuple[Unit, ...]
+    """What was tiled as one."""
+    flow: Flow
+    """Loop order, reuse and streams, by unit."""
+    tile: dict[str, int]
+    """Extent per dim."""
+    value: float
+    """Weighted loads, in words (floating point)."""
+    complete: bool
+    """Whether every flow was combined with every candidate tile (streams excepted)."""
+
+
+def best_tiling(
+    workload: Workload,
+    groups: Sequence[tuple[int, tuple[int, ...]]],
+    weights: Sequence[float],
+    *,
+    streams: bool = True,
+    divisors: bool = False,
+    deadline: float = inf,
+) -> Tiling | None:
+    """The tiling with the least weighted loads; None if nothing fits.
+
+    Dims that all tensors see alike are first tiled as one and then, where that is small enough,
+    on their own.
+
+    Args:
+        workload: what is tiled.
+        groups: capacity constraints: (words, tensor numbers) pairs.
+        weights: objective weight per tensor, output first.
+        streams: whether tensors may be streamed through a tile (not in IOOpt).
+        divisors: whether tiles must divide the extents.
+        deadline: `time.monotonic()` after which the best so far is returned.
+    """
+    best: Tiling | None = None
+    choices = (units_of(workload, bundled=bundled, divisors=divisors) for bundled in (True, False))
+    for units in {tuple(unit.dims for unit in units): units for units in choices}.values():
+        if best is not None and len(units) > MOST_PERMUTED:
+            continue
+        ceiling = inf if best is None else best.value
+        found = _Search(workload, units, groups, weights, deadline).run(ceiling, streams=streams)
+        if found is not None and (best is None or found.value < best.value * (1 - 1e-12)):
+            best = found
+        elif best is not None and found is not None:
+            best = replace(best, complete=best.complete and found.complete)
+    return best
+
+
+class _Search:
+    """The search over one set of units."""
+
+    def __init__(
+        self,
+        workload: Workload,
+        units: tuple[Unit, ...],
+        groups: Sequence[tuple[int, tuple[int, ...]]],
+        weights: Sequence[float],
+        deadline: float,
+    ) -> None:
+        self.workload = workload
+        self.units = units
+        self.deadline = deadline
+        self.grid = TileGrid(workload, units, groups, weights)
+        self.all = [np.arange(len(unit.boxes)) for unit in units]
+
+    def run(self, ceiling: float, *, streams: bool) -> Tiling | None:
+        """The best tiling; one that is not below the ceiling only if it is the best of the flows."""
+        flows = flows_of(self.workload, self.units)
+        lists, complete = self._lists(len(flows))
+        ranked: list[tuple[float, int, Found]] = []
+        for number, flow in enumerate(flows):
+            found = self.grid.search(flow, lists, inf)
+            if found is not None:
+                ranked.append((found.value, number, found))
+            if time.monotonic() > self.deadline:
+                complete = False
+                break
+        if not ranked:
+            return None
+        ranked.sort(key=lambda entry: entry[:2])
+        best, chosen = ranked[0][2], flows[ranked[0][1]]
+        for _, number, found in ranked[:PROMISING]:
+            variants = [flows[number]] if not complete else []
+            if streams:
+                variants += streaming(flows[number], self.workload, self.units)
+            for flow in variants:
+                better = self._refine(flow, found, lists, complete=complete)
+                if better is not None and better.value < best.value * (1 - 1e-12):
+                    best, chosen = better, flow
+            if time.monotonic() > self.deadline:
+                break
+        return Tiling(
+            units=self.units,
+            flow=chosen,
+            tile=self._tile(best),
+            value=best.value,
+            complete=complete and all(unit.complete for unit in self.units),
+        )
+
+    def _lists(self, flows: int) -> tuple[list[IntArray], bool]:
+        """Candidates that keep the whole search within its budget, and whether they are all."""
+        lists = list(self.all)
+        points = self.grid.points()
+        while points * flows > WORK:
+            widest = max((u for u in range(len(lists)) if u != self.grid.last), key=lambda u: len(lists[u]))
+            if len(lists[widest]) <= 2:
+                break
+            keep = max(2, ceil(len(lists[widest]) * 0.8) - 1)
+            lists[widest] = np.unique(np.linspace(0, len(self.all[widest]) - 1, keep).round().astype(np.int64))
+            points = prod(len(values) for u, values in enumerate(lists) if u != self.grid.last)
+        return lists, all(len(a) == len(b) for a, b in zip(lists, self.all, strict=True))
+
+    def _refine(self, flow: Flow, start: Found, lists: list[IntArray], *, complete: bool) -> Found | None:
+        """All candidates if there are few; else windows of candidates that follow the best point."""
+        if complete:
+            return self.grid.search(flow, self.all, inf)
+        best = self.grid.search(flow, lists, inf)
+        centre = (best or start).choice
+        for _ in range(ROUNDS):
+            near = [
+                np.arange(max(0, c - 2), min(len(values), c + 3)) if u != self.grid.last else values
+                for u, (c, values) in enumerate(zip(centre, self.all, strict=True))
+            ]
+            found = self.grid.search(flow, near, inf if best is None else best.value)
+            if found is None:
+                break
+            best, centre = found, found.choice
+        return best
+
+    def _tile(self, found: Found) -> dict[str, int]:
+        tile = dict.fromkeys(self.workload.dims, 1)
+        for unit, index in zip(self.units, found.choice, strict=True):
+            tile.update(zip(unit.dims, unit.boxes[index], strict=True))
+        return tile
