@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping as Values
+from itertools import product
 from math import floor, prod
 
 from optmap.errors import InfeasibleError, InputError
 from optmap.problem.dataflow import reuse
 from optmap.problem.mapping import LevelMapping, Mapping
-from optmap.problem.workload import TensorAccess, Workload
+from optmap.problem.workload import Axis, TensorAccess, Workload
 
-BISECTIONS = 40
-"""Halvings of the exponent with which a tile that is too large is shrunk."""
+SHRINK = 0.9
+"""Factor by which a dim of a tile that is too large shrinks at least."""
 
 
 def tile_words(workload: Workload, tile: Values[str, int]) -> int:
@@ -20,28 +21,42 @@ def tile_words(workload: Workload, tile: Values[str, int]) -> int:
 
 
 def tile_loads(workload: Workload, tile: Values[str, int], permutation: tuple[str, ...]) -> int:
-    """Words loaded when every tile of a tensor is loaded whole whenever it changes.
+    """Words loaded by all tensors; see `tensor_loads`."""
+    return sum(tensor_loads(workload, t, tile, permutation) for t in workload.tensors)
+
+
+def tensor_loads(workload: Workload, tensor: TensorAccess, tile: Values[str, int], permutation: tuple[str, ...]) -> int:
+    """Words loaded of one tensor when its tile is loaded whole whenever it changes.
 
     Loops with one trip are skipped; a tensor stays while the loops inside its innermost dim turn.
-    Ragged tiles count as whole ones and the overlap of neighbouring windows as loaded twice, so
-    this is an upper estimate, used to compare tiles and loop orders.
+    Ragged tiles are counted as they are (as whole ones for a dim in two subscripts); the overlap of
+    neighbouring windows is loaded again, so this is an upper estimate, used to compare tiles and
+    loop orders.
 
     Args:
-        workload: the computation (an accumulating output is loaded on every visit).
+        workload: gives the extents and the words per element.
+        tensor: one of its accesses (an accumulating output is loaded on every visit).
         tile: extent per dim.
         permutation: dims, outermost first.
     """
     trips = {d: -(-n // tile[d]) for d, n in workload.sizes}
     looping = tuple(d for d in permutation if trips[d] > 1)
-    return sum(_visits(t, looping, trips) * workload.weight(t) * t.footprint(tile) for t in workload.tensors)
+    flow = reuse(tensor, looping)
+    outside = () if flow.at is None else tuple(d for d in looping if d not in flow.inside)
+    repeats = prod(trips[d] for d in outside if d not in tensor.dims)
+    if len(tensor.dims) < sum(len(axis.terms) for axis in tensor.axes):
+        elements = tensor.footprint(tile) * prod(trips[d] for d in tensor.dims)
+    else:
+        elements = prod(_axis_elements(axis, workload.extents, tile) for axis in tensor.axes)
+    return workload.weight(tensor) * repeats * elements
 
 
 def round_tile(workload: Workload, tile: Values[str, float], *, capacity_words: int) -> dict[str, int]:
     """A whole-number tile near a real one, of which all tensors fit together.
 
-    The real tile is rounded down; if it is too large (a tiling LP lets each tensor alone fill the
-    memory), all extents are first raised to the largest common power below 1 at which it fits.
-    Then the dim whose growth lowers the loads most per added word grows, as long as anything fits.
+    The real tile is rounded down. If it is too large (a tiling LP lets each tensor alone fill the
+    memory), the dim whose loss costs the fewest loads per word shrinks until everything fits; then
+    the dim whose growth saves the most loads per word grows, as long as anything fits.
 
     Args:
         workload: the computation.
@@ -61,15 +76,9 @@ def round_tile(workload: Workload, tile: Values[str, float], *, capacity_words: 
             f"{workload.name}: one iteration needs {smallest:,} words, the memory holds {capacity_words:,}; "
             f"use at least {smallest:,} words"
         )
-    found = _floored(workload, tile, 1.0)
-    if tile_words(workload, found) > capacity_words:
-        low, high = 0.0, 1.0
-        for _ in range(BISECTIONS):
-            middle = (low + high) / 2
-            fits = tile_words(workload, _floored(workload, tile, middle)) <= capacity_words
-            low, high = (middle, high) if fits else (low, middle)
-        found = _floored(workload, tile, low)
-    return _grown(workload, found, capacity_words)
+    # A whole number that came through a logarithm may lie just below itself.
+    whole = {d: max(1, min(n, floor(tile[d] * (1 + 1e-9)))) for d, n in workload.sizes}
+    return _grown(workload, _shrunk(workload, whole, capacity_words), capacity_words)
 
 
 def best_permutation(workload: Workload, tile: Values[str, int]) -> tuple[str, ...]:
@@ -113,34 +122,53 @@ def rounded_mapping(
     return Mapping(levels=(LevelMapping(level=level, tile=whole, permutation=order, spatial={}),))
 
 
-def _visits(tensor: TensorAccess, looping: tuple[str, ...], trips: Values[str, int]) -> int:
-    flow = reuse(tensor, looping)
-    return 1 if flow.at is None else prod(trips[d] for d in looping if d not in flow.inside)
+def _axis_elements(axis: Axis, extents: Values[str, int], tile: Values[str, int]) -> int:
+    """Index values of one subscript, added up over all its tiles, ragged ones included."""
+    kinds = []
+    for dim in axis.dims:
+        whole, rest = divmod(extents[dim], tile[dim])
+        kinds.append([(dim, tile[dim], whole)] * (whole > 0) + [(dim, rest, 1)] * (rest > 0))
+    return sum(
+        prod(count for _, _, count in chosen) * axis.count({d: size for d, size, _ in chosen})
+        for chosen in product(*kinds)
+    )
 
 
-def _floored(workload: Workload, tile: Values[str, float], power: float) -> dict[str, int]:
-    # A whole number that came through a logarithm may lie just below itself.
-    return {d: max(1, min(n, floor(tile[d] ** power * (1 + 1e-9)))) for d, n in workload.sizes}
+def _least_loads(workload: Workload, tile: Values[str, int]) -> int:
+    return tile_loads(workload, tile, best_permutation(workload, tile))
+
+
+def _shrunk(workload: Workload, tile: dict[str, int], capacity_words: int) -> dict[str, int]:
+    """Shrink one dim at a time, by a tenth or to the next extent with more trips, until all fits."""
+    words = tile_words(workload, tile)
+    while words > capacity_words:
+        loads = _least_loads(workload, tile)
+        choices = []
+        for dim, extent in workload.sizes:
+            if tile[dim] > 1:
+                trips = -(-extent // min(tile[dim] - 1, floor(SHRINK * tile[dim]) or 1))
+                smaller = {**tile, dim: -(-extent // trips)}
+                freed = words - tile_words(workload, smaller)
+                choices.append(((_least_loads(workload, smaller) - loads) / max(1, freed), dim, smaller))
+        _, _, tile = min(choices, key=lambda choice: choice[:2])
+        words = tile_words(workload, tile)
+    return tile
 
 
 def _grown(workload: Workload, tile: dict[str, int], capacity_words: int) -> dict[str, int]:
-    """Grow one dim at a time to the next extent with fewer trips; finally fill what is left."""
+    """Grow one dim at a time to the next extent with fewer trips while anything fits."""
     while True:
-        loads = tile_loads(workload, tile, best_permutation(workload, tile))
-        words = tile_words(workload, tile)
-        best: tuple[float, dict[str, int]] | None = None
+        loads, words = _least_loads(workload, tile), tile_words(workload, tile)
+        choices = []
         for dim, extent in workload.sizes:
             trips = -(-extent // tile[dim])
             if trips == 1:
                 continue
             larger = {**tile, dim: -(-extent // (trips - 1))}
             needed = tile_words(workload, larger)
-            if needed > capacity_words:
-                continue
-            saved = loads - tile_loads(workload, larger, best_permutation(workload, larger))
-            rate = saved / max(1, needed - words)
-            if best is None or rate > best[0]:
-                best = (rate, larger)
-        if best is None:
+            if needed <= capacity_words:
+                saved = loads - _least_loads(workload, larger)
+                choices.append((saved / max(1, needed - words), dim, larger))
+        if not choices:
             return tile
-        tile = best[1]
+        _, _, tile = max(choices, key=lambda choice: choice[:2])

@@ -1,0 +1,212 @@
+"""IOOpt's lower bounds: small-dimension scenarios, re-derived, and Figure 6 as printed.
+
+The scenarios fix which dims are small; exponents minimise first the sum over the tensors, then the
+share of the small dims. The bounds reported here follow from the exponents alone, with the closed
+form for an empty memory; the printed formulas add boundary terms whose derivation is not public,
+so they are reproduced but never reported as proved.
+Source: IOOpt, sections 5.2-5.4 and Figure 6.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import combinations
+from math import prod, sqrt
+
+from optmap.bounds.closed import VolumeBound, strongest
+from optmap.bounds.compulsory import compulsory_loads
+from optmap.bounds.convolution import large_loops_volume
+from optmap.bounds.result import LowerBound
+from optmap.errors import InputError
+from optmap.problem.workload import Semantics, TensorAccess, Workload
+from optmap.programs.windows import convolution_form, why_no_convolution
+
+METHOD = "ioopt"
+HALF, ONE = Fraction(1, 2), Fraction(1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContractionForm:
+    """A contraction of two tensors seen as a matrix product (IOOpt, Figure 5)."""
+
+    tensors: tuple[TensorAccess, TensorAccess, TensorAccess]
+    """Output, first input, second input."""
+    rows: tuple[str, ...]
+    """Dims of output and first input."""
+    columns: tuple[str, ...]
+    """Dims of output and second input."""
+    reduction: tuple[str, ...]
+    """Dims of both inputs."""
+    batch: tuple[str, ...]
+    """Dims of all three tensors."""
+
+    def group_sizes(self, workload: Workload) -> tuple[int, int, int]:
+        """(I, J, K): iterations of the three groups of shared dims."""
+        extents = workload.extents
+        return (
+            prod(extents[d] for d in self.rows),
+            prod(extents[d] for d in self.columns),
+            prod(extents[d] for d in self.reduction),
+        )
+
+
+def contraction_form(workload: Workload) -> ContractionForm:
+    """The groups of shared dims of a contraction.
+
+    Raises:
+        InputError: with the first reason why the workload is not a contraction of two tensors.
+    """
+    where = workload.name or workload.expression
+    tensors = workload.tensors
+    if len(tensors) != 3 or len({t.name for t in tensors}) != 3:
+        raise InputError(f"{where}: a contraction has one output and two inputs, three different tensors")
+    for tensor in tensors:
+        for axis in tensor.axes:
+            if len(axis.terms) > 1:
+                raise InputError(f"{where}: subscript {axis} of {tensor.name} has several dims")
+    members = {d: tuple(i for i, t in enumerate(tensors) if d in t.dims) for d in workload.dims}
+    lonely = [d for d, held in members.items() if len(held) == 1]
+    if lonely:
+        raise InputError(f"{where}: dim {lonely[0]} occurs in one tensor only")
+
+    def group(*held: int) -> tuple[str, ...]:
+        return tuple(d for d in workload.dims if members[d] == held)
+
+    return ContractionForm(
+        tensors=(tensors[0], tensors[1], tensors[2]),
+        rows=group(0, 1),
+        columns=group(0, 2),
+        reduction=group(1, 2),
+        batch=group(0, 1, 2),
+    )
+
+
+def why_not_ioopt(workload: Workload) -> str | None:
+    """None for contractions of two tensors and convolutions, else why it is neither."""
+    try:
+        contraction_form(workload)
+    except InputError as error:
+        return None if why_no_convolution(workload) is None else f"no contraction ({error}) and no convolution"
+    return None
+
+
+def ioopt(workload: Workload, memory_words: int) -> LowerBound:
+    """The best of IOOpt's small-dimension scenarios and of compulsory traffic, re-derived.
+
+    Args:
+        workload: a contraction of two tensors or a convolution, by structure.
+        memory_words: fast memory, in words.
+
+    Raises:
+        InputError: if the workload is neither.
+    """
+    reason = why_not_ioopt(workload)
+    if reason is not None:
+        raise InputError(reason)
+    volumes = tuple(scenarios(workload).values())
+    return strongest(METHOD, workload, memory_words, volumes, ("exponents of IOOpt's small-dimension scenarios",))
+
+
+def scenarios(workload: Workload) -> dict[str, VolumeBound]:
+    """Volume bound per scenario, named by its small dims; scenarios without a bound are left out.
+
+    Raises:
+        InputError: if the workload is neither a contraction of two tensors nor a convolution.
+    """
+    if why_no_convolution(workload) is None:
+        return _convolution_scenarios(workload)
+    return _contraction_scenarios(workload, contraction_form(workload))
+
+
+def figure6_contraction(workload: Workload, memory_words: int) -> tuple[int, float]:
+    """The two terms of Figure 6's lower bound for a contraction, as printed, in words.
+
+    With I, J, K the groups of shared dims: 2·I·J·(K-1)/sqrt(S) plus boundary terms, which the
+    figure prints in one way for a single reduced dim and in another for several.
+
+    Raises:
+        InputError: if the workload is no contraction of two tensors.
+    """
+    form = contraction_form(workload)
+    i, j, k = form.group_sizes(workload)
+    leading = 2 * i * j * (k - 1) / sqrt(memory_words)
+    if len(form.reduction) == 1:
+        edges = -2 + k - memory_words + 2 * i + 2 * j
+    else:
+        edges = -3 + k - memory_words + 3 * i + 3 * j - i * j
+    return compulsory_loads(workload.with_semantics(Semantics.ACCUMULATE)), edges + leading
+
+
+def figure6_convolution(workload: Workload, memory_words: int) -> tuple[int, float, float, float]:
+    """The four terms of Figure 6's lower bound for a 2D convolution, as printed, in words.
+
+    Raises:
+        InputError: if the workload is no convolution with two windows of stride and dilation 1.
+    """
+    form = convolution_form(workload)
+    if len(form.windows) != 2 or any(w.stride * w.dilation != 1 for w in form.windows) or form.groups:
+        raise InputError(f"{workload.name}: Figure 6 is for two windows with stride and dilation 1 and no groups")
+    n = workload.extents
+    s = memory_words
+    x, y = (n[w.position] for w in form.windows)
+    hw = prod(n[w.tap] for w in form.windows)
+    b, c, f = (prod(n[d] for d in dims) for dims in (form.batch, form.channels, form.features))
+    edges = -2 - s + c + 4 * f + b * y + b * x + 2 * b * x * y - 2 * b * x * y * f
+    return (
+        compulsory_loads(workload.with_semantics(Semantics.ACCUMULATE)),
+        edges + b * f * x * y * (hw * c - 1) / s,
+        edges + 2 * b * x * y * c * f * sqrt(hw / s) - 2 * b * x * y * f / sqrt(hw * s),
+        edges + 2 * x * y * c * f * sqrt(b * hw / s) - 2 * x * y * f * sqrt(b) / sqrt(hw * s),
+    )
+
+
+def _contraction_scenarios(workload: Workload, form: ContractionForm) -> dict[str, VolumeBound]:
+    """The eight choices of small groups; all three small leaves compulsory traffic only.
+
+    With one group small, the tensor without it has exponent 1 and the group's size exponent 1. With
+    two small, one of the two tensors that hold the large group has exponent 1: the better of the two
+    cases in which only the group that it lacks is small.
+    """
+    names = [t.name for t in form.tensors]
+    weights = [workload.weight(t) for t in form.tensors]
+    groups = dict(zip(("rows", "columns", "reduction"), form.group_sizes(workload), strict=True))
+    lacking = {"rows": 2, "columns": 1, "reduction": 0}  # position of the tensor without the group
+    found = {
+        "none": VolumeBound(tensors=tuple(zip(names, weights, (HALF,) * 3, strict=True))),
+    }
+    for group, size in groups.items():
+        exponents = tuple(ONE if i == lacking[group] else Fraction(0) for i in range(3))
+        found[group] = VolumeBound(
+            tensors=tuple(zip(names, weights, exponents, strict=True)), sizes=((group, size, ONE),)
+        )
+    for pair in combinations(groups, 2):
+        found["+".join(pair)] = min((found[g] for g in pair), key=lambda v: v.power()[0])
+    return found
+
+
+def _convolution_scenarios(workload: Workload) -> dict[str, VolumeBound]:
+    """The five scenarios of section 6: none; taps; taps and batch; all but c and f; all but f, x, y."""
+    form = convolution_form(workload)
+    n = workload.extents
+    taps = [(w.tap, n[w.tap]) for w in form.windows]
+    positions = [(w.position, n[w.position]) for w in form.windows]
+    batch, channels = [(d, n[d]) for d in form.batch], [(d, n[d]) for d in form.channels]
+
+    def volume(
+        exponents: tuple[Fraction, Fraction, Fraction], small: list[tuple[str, int]], z: Fraction
+    ) -> VolumeBound:
+        tensors = zip(form.tensors, exponents, strict=True)
+        return VolumeBound(
+            tensors=tuple((t.name, workload.weight(t), s) for t, s in tensors),
+            sizes=tuple((f"L[{d}]", size, z) for d, size in small),
+        )
+
+    zero = Fraction(0)
+    return {
+        "none": large_loops_volume(workload, form),
+        "taps": volume((HALF, HALF, HALF), taps, HALF),
+        "taps+batch": volume((HALF, HALF, HALF), taps + batch, HALF),
+        "taps+batch+positions": volume((zero, ONE, zero), batch + positions, ONE),
+        "taps+batch+channels": volume((zero, zero, ONE), channels + taps, ONE),
+    }
