@@ -12,6 +12,8 @@ from optmap.search.chains import ChainCosts, IntArray, IntegerPoint, divisors_of
 
 GRID = 20_000
 """Candidate tiles of one level looked at in one move."""
+POLISH_GRID = 4_000
+"""The same once the bottleneck is proved optimal and only the other levels improve."""
 ROUNDS = 12
 """Rounds over all levels at most."""
 ENOUGH = 0.99
@@ -26,6 +28,7 @@ class Descent:
         self.setting = costs.setting
         self.divisors = divisors
         self.deadline = deadline
+        self.grid = GRID
         self.floor = np.ones((costs.depth, len(costs.dims)), dtype=np.int64)
         for level, (tile, _) in self.setting.fixed.items():
             self.floor[level:] = [tile[d] for d in costs.dims]
@@ -86,6 +89,7 @@ class Descent:
             goal: proved lower bound on the bottleneck; once reached, only worthwhile rounds go on.
         """
         best = self.costs.best(chain[None], None if spatial is None else spatial[None])
+        self.grid = GRID
         for _ in range(ROUNDS):
             before = best
             levels = [i for i in range(self.costs.depth) if i not in self.setting.fixed]
@@ -98,6 +102,7 @@ class Descent:
                     found = self._move(current, level, spatial, tied=tied)
                     if found is not None and (best is None or found.key < best.key):
                         best = found
+                        self.grid = POLISH_GRID if best.value <= goal else GRID
             if best is None or (before is not None and best.key >= before.key) or time.monotonic() > self.deadline:
                 break
             if before is not None and before.value <= goal and best.key[-1] > ENOUGH * before.key[-1]:
@@ -121,7 +126,7 @@ class Descent:
         lists = [self._values(chain, level, d, int(outer[d])) for d in range(len(costs.dims))]
         if not all(lists):
             return None
-        lists = thin(lists, chain[level], GRID)
+        lists = thin(lists, chain[level], self.grid)
         shape = tuple(len(values) for values in lists)
         tiles = grid_of(lists)
         near = costs.fits(tiles, level).any(axis=1)

@@ -66,8 +66,13 @@ class _State:
         return inf if self.best is None else self.best.value
 
     @property
+    def goal(self) -> float:
+        """Bottleneck at which nothing is left to gain."""
+        return self.bound * (1 + EQUAL)
+
+    @property
     def reached(self) -> bool:
-        return self.value <= self.bound * (1 + EQUAL)
+        return self.value <= self.goal
 
 
 def integer_search(
@@ -131,17 +136,17 @@ def _steps(state: _State) -> Iterator[str]:
         yield "every chain of tiles evaluated"
         return
     start = descent.start(relaxation.best.tiles, None)
-    state.offer(descent.run(start, None, goal=state.bound))
+    state.offer(descent.run(start, None, goal=state.goal))
     yield "descent from the relaxed tiles"
     for level, tile in state.around.items():
-        state.offer(descent.run(_around(start, level + 1, tile), None, goal=state.bound))
+        state.offer(descent.run(_around(start, level + 1, tile), None, goal=state.goal))
         yield "descent from the best tile around the microkernel"
     if not divisors:
         _sharpen(state, start)
         yield "each level's own integer optimum"
     found, complete = divisor_optimum(setting, costs, inf if state.best is None else state.value * (1 + EQUAL))
     if found is not None:
-        state.offer(descent.run(found, None, goal=state.bound))
+        state.offer(descent.run(found, None, goal=state.goal))
     if divisors and complete:
         state.exhaustive = True
     yield "program over divisor tiles"
@@ -152,13 +157,13 @@ def _steps(state: _State) -> Iterator[str]:
     if len(chains):
         promising = costs.best(chains)
         if promising is not None:
-            state.offer(descent.run(np.array(promising.chain), None, goal=state.bound))
+            state.offer(descent.run(np.array(promising.chain), None, goal=state.goal))
     yield "beam over evenly cut tiles"
     for other in relaxation.others[:OTHER_STARTS]:
         chain = descent.start(other.tiles, None)
         if chain.tobytes() not in state.tried:
             state.tried.add(chain.tobytes())
-            state.offer(descent.run(chain, None, goal=state.bound))
+            state.offer(descent.run(chain, None, goal=state.goal))
             yield "descent from further relaxed tiles"
 
 
@@ -177,7 +182,7 @@ def _sharpen(state: _State, start: IntArray) -> None:
         if value > state.bound:
             state.bound = min(value, state.value)
             if tile is not None:
-                state.offer(descent.run(_around(start, level, tile), None, goal=state.bound))
+                state.offer(descent.run(_around(start, level, tile), None, goal=state.goal))
 
 
 def _around(chain: IntArray, level: int, tile: IntArray) -> IntArray:
@@ -210,7 +215,7 @@ def _split_steps(state: _State) -> Iterator[str]:
         spatial = np.array(ways, dtype=np.int64)
         nests = bool(descent.nests(chain[None], spatial)[0])
         start = chain if nests else descent.raise_to(chain, spatial)
-        state.offer(descent.run(start, spatial, goal=state.bound))
+        state.offer(descent.run(start, spatial, goal=state.goal))
         yield f"descent with {setting.cores} cores split {ways}"
 
 

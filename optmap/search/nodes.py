@@ -72,10 +72,15 @@ class Bounder:
         self._split_free = np.array([d not in reduction for d in self.space.free], dtype=bool)
         self._split_branch = any(d not in reduction for d in self.space.branch)
 
-    def solve(self, nodes: Sequence[Node]) -> BatchSolution:
-        """Solve the programs of nodes that all have units at the same levels."""
+    def solve(self, nodes: Sequence[Node], *, enough: float = 0.0) -> BatchSolution:
+        """Solve the programs of nodes that all have units at the same levels.
+
+        Args:
+            nodes: at least one.
+            enough: cost at or below which an optimum need not be known exactly.
+        """
         batch = self.assemble(nodes)
-        return solve_batch(batch, start=self._starts(batch, self.layout(nodes[0])))
+        return solve_batch(batch, start=self._starts(batch, self.layout(nodes[0])), enough=enough)
 
     def layout(self, node: Node) -> Layout:
         """The columns of a node's program."""

@@ -30,6 +30,8 @@ from optmap.search.setting import Setting
 
 TOLERANCE = 1e-6
 """Relative distance between bound and value at which an optimum counts as proved."""
+NEGLIGIBLE = 0.5
+"""Share of the largest level bound below which a level's own optimum need not be known exactly."""
 GRACE = 10.0
 """Seconds beyond the deadline in which a first point is still looked for."""
 BATCH = 24
@@ -114,6 +116,8 @@ class _Search:
         self.numbers = count()
         self.floor = inf  # least bound of the nodes that were closed or dropped
         self.own: list[dict[Unit, float]] = [{} for _ in range(self.depth)]
+        self.rank: list[dict[Unit, float]] = [{} for _ in range(self.depth)]
+        self.enough = 0.0  # cost of a level that cannot matter
 
     def run(self) -> RelaxationResult:
         self._bound_levels()
@@ -147,7 +151,11 @@ class _Search:
         """The optimum of every level alone, for every loop order and box."""
         setting = self.setting
         fixed = setting.fixed
-        for level in range(self.depth):
+        for level, (tile, order) in fixed.items():
+            unit = Unit(order, self.space.single(tile))
+            self.own[level][unit] = self.rank[level][unit] = self._bound_fixed(level, unit)
+            self.enough = max(self.enough, NEGLIGIBLE * self.own[level][unit])
+        for level in reversed(range(self.depth)):
             if level in fixed:
                 continue
             units = [Unit(order, box) for order in setting.orders for box in first_boxes(self.space)]
@@ -159,15 +167,14 @@ class _Search:
                     break
                 del self.own[level][best]
                 self._evaluate_units(level, [Unit(best.order, part) for part in parts])
-        for level, (tile, order) in fixed.items():
-            unit = Unit(order, self.space.single(tile))
-            self.own[level][unit] = self._bound_fixed(level, unit)
+            self.enough = max(self.enough, NEGLIGIBLE * min(self.own[level].values()))
 
     def _evaluate_units(self, level: int, units: Sequence[Unit]) -> None:
         nodes: list[Node] = [tuple(u if i == level else None for i in range(self.depth)) for u in units]
-        solution = self.bounder.solve(nodes)
+        solution = self.bounder.solve(nodes, enough=self.enough)
         self.programs += len(nodes)
         self.own[level].update(zip(units, (float(b) for b in solution.bound), strict=True))
+        self.rank[level].update(zip(units, (float(v) for v in solution.value), strict=True))
         if self.depth == 1:
             for node, point, value in zip(nodes, solution.point, solution.value, strict=True):
                 self._keep(node, point, float(value))
@@ -286,7 +293,7 @@ class _Search:
             self.floor = min(self.floor, bound)
             return
         chosen = [(level, unit) for level, unit in enumerate(node) if unit is not None]
-        own = sum(log(max(self.own[level].get(unit, self.lows[level]), 1e-300)) for level, unit in chosen)
+        own = sum(log(max(self.rank[level].get(unit, self.lows[level]), 1e-300)) for level, unit in chosen)
         # Bounds that differ by rounding only are equal: depth and the levels' own bounds decide.
         rank = round(log(max(bound, 1e-300)) / (0.1 * TOLERANCE))
         exact = sum(self.space.is_exact(unit.box) for _, unit in chosen)

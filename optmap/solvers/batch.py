@@ -82,7 +82,9 @@ class BatchSolution:
     """Newton steps taken by the slowest program."""
 
 
-def solve_batch(batch: Batch, *, start: Array, tolerance: float = 1e-8, max_iterations: int = 80) -> BatchSolution:
+def solve_batch(
+    batch: Batch, *, start: Array, tolerance: float = 1e-8, enough: float = 0.0, max_iterations: int = 80
+) -> BatchSolution:
     """Solve all programs of a batch.
 
     Args:
@@ -90,6 +92,8 @@ def solve_batch(batch: Batch, *, start: Array, tolerance: float = 1e-8, max_iter
         start: (B, n) points strictly inside every capacity, chain and box; rows that are NaN
             mark programs without such a point, reported as infeasible.
         tolerance: relative surrogate gap at which a program is done.
+        enough: a program is also done when it reaches this z: its optimum is then known to be at
+            most that, its bound may be weak.
         max_iterations: Newton steps at most; the bounds stay valid wherever it stops.
     """
     size, n = start.shape
@@ -106,7 +110,7 @@ def solve_batch(batch: Batch, *, start: Array, tolerance: float = 1e-8, max_iter
     while active.size and steps < max_iterations:
         working.newton_step()
         steps += 1
-        done = working.converged(tolerance)
+        done = working.converged(tolerance) | (working.reached() <= enough)
         if done.any() or steps == max_iterations:
             finished = np.flatnonzero(done) if steps < max_iterations else np.arange(active.size)
             where = live[active[finished]]
@@ -198,6 +202,10 @@ class _State:
         z = np.where(movable, (level - batch.constant) / np.where(movable, batch.alpha, 1.0), -np.inf).max(axis=1)
         limits_hold = np.where(movable, True, level <= batch.constant * (1 + 1e-9)).all(axis=1)
         return np.where(limits_hold, z, np.inf)
+
+    def reached(self) -> Array:
+        """An upper estimate of the z that the current t needs."""
+        return np.asarray(np.exp(self.y) * self.scale)
 
     def converged(self, tolerance: float) -> NDArray[np.bool_]:
         f = self._constraints()
