@@ -43,7 +43,7 @@ class Theorem15:
 
 
 def convolution(workload: Workload, memory_words: int) -> LowerBound:
-    """Theorem 15 for an empty fast memory, which makes its subtracted terms unnecessary.
+    """The bounds behind Theorem 15 for an empty fast memory, at least as large as its three terms.
 
     Args:
         workload: a convolution by structure, whatever its names.

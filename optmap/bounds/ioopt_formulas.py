@@ -181,7 +181,7 @@ def _contraction_scenarios(workload: Workload, form: ContractionForm) -> dict[st
             tensors=tuple(zip(names, weights, exponents, strict=True)), sizes=((group, size, ONE),)
         )
     for pair in combinations(groups, 2):
-        found["+".join(pair)] = min((found[g] for g in pair), key=lambda v: v.power()[0])
+        found["+".join(pair)] = found[min(pair, key=lambda g: groups[g])]
     return found
 
 

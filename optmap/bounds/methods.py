@@ -6,9 +6,13 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from optmap.bounds.compulsory import compulsory
+from optmap.bounds.convolution import convolution
+from optmap.bounds.ioopt_formulas import ioopt, why_not_ioopt
+from optmap.bounds.projective import projective, why_not_projective
 from optmap.bounds.result import LowerBound
 from optmap.errors import InputError, UnknownNameError
 from optmap.problem.workload import Workload
+from optmap.programs.windows import why_no_convolution
 
 
 def _always(workload: Workload) -> str | None:
@@ -30,6 +34,21 @@ class BoundMethod:
 
 METHODS: dict[str, BoundMethod] = {
     "compulsory": BoundMethod(description="every touched word moves once", run=compulsory),
+    "projective": BoundMethod(
+        description="duals of the tiling LP, small loop bounds included (Dinh, Theorems 13 and 14)",
+        run=projective,
+        applies=why_not_projective,
+    ),
+    "convolution": BoundMethod(
+        description="mixed precision, strides and small filters (Dinh, Theorem 15)",
+        run=convolution,
+        applies=why_no_convolution,
+    ),
+    "ioopt": BoundMethod(
+        description="small-dimension scenarios of contractions and convolutions (IOOpt, Figure 6)",
+        run=ioopt,
+        applies=why_not_ioopt,
+    ),
 }
 
 

@@ -18,8 +18,6 @@ from itertools import product
 from math import log
 from typing import Any
 
-import pyomo.environ as pyo
-
 from optmap.errors import InputError
 from optmap.problem.workload import Workload
 from optmap.programs.program import Form, Program, Sense, Variable
@@ -165,6 +163,8 @@ def _fresh(name: str, workload: Workload) -> str:
 
 
 def _build(name: str, lp: LiftedLp) -> Any:
+    import pyomo.environ as pyo  # here: the rows are also read by code that builds no model
+
     model = pyo.ConcreteModel(name=name)
     names = [d.name for d in lp.digits]
     model.t = pyo.Var(names, bounds={d.name: (0.0, log(d.limit)) for d in lp.digits}, initialize=0.0)
