@@ -109,6 +109,8 @@ class Bounder:
         exponents, logs, starts = _stack(epigraphs + limits, layout.width)
         linear, limit = self._chains(layout)
         lower, upper = self._box(nodes, layout)
+        first = starts[len(priced)] if limits else len(logs[0])
+        upper = _reach(exponents[:, first:], logs[:, first:], [s - first for s in starts[len(priced) :]], lower, upper)
         size = len(nodes)
         return Batch(
             exponents=exponents,
@@ -271,6 +273,23 @@ class Bounder:
             if not open_.any():
                 break
         return found
+
+
+def _reach(exponents: Array, logs: Array, starts: Sequence[int], lower: Array, upper: Array) -> Array:
+    """Upper ends of the box cut down to what the capacities leave with all other tiles smallest.
+
+    A level that its smallest tile nearly fills would otherwise confine the start of all levels to
+    its own tiny room, from which Newton's method does not get away.
+    """
+    if not starts:
+        return upper
+    terms = np.exp(np.einsum("bmn,bn->bm", exponents, lower) + logs)
+    held = np.add.reduceat(terms, starts, axis=1)[:, :, None]
+    growing = np.add.reduceat(terms[:, :, None] * (exponents >= 1.0), starts, axis=1)
+    room = np.where(growing > 0, np.log1p(np.maximum(1.0 - held, 0.0) / np.where(growing > 0, growing, 1.0)), np.inf)
+    cut = np.minimum(upper, lower + room.min(axis=1))
+    order = np.arange(1, lower.shape[1] + 1)
+    return np.asarray(np.where(cut - lower < SLIVER, lower + SLIVER * order, cut))
 
 
 def _stack(groups: Sequence[Sequence[tuple[Array, Array]]], n: int) -> tuple[Array, Array, tuple[int, ...]]:

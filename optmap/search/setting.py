@@ -47,7 +47,7 @@ class Setting:
     @cached_property
     def orders(self) -> tuple[Order, ...]:
         """One representative of every dataflow class that may be optimal."""
-        classes = dataflow_classes(self.workload, concrete=True, rule=self.rule).classes
+        classes = dataflow_classes(self.workload, concrete=self.rule is CapacityRule.TILE, rule=self.rule).classes
         return tuple(self.order(c.representative) for c in classes)
 
     def order(self, permutation: tuple[str, ...]) -> Order:
