@@ -55,7 +55,7 @@ def solve(
         cores: cores that share the innermost shared level.
         innermost: leave out the levels inside this one.
         time_limit: seconds after which the best answer so far is returned.
-        seed: reserved for methods that draw random numbers; part of the answer.
+        seed: of methods that draw random numbers (none of the present ones does); part of the answer.
         progress: called with a text and the share of the time limit used.
 
     Returns:

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from optmap.search.chains import ChainCosts, IntArray, IntegerPoint, divisors_of, even_cuts, grid_of, thin
 
+COARSE_GRID = 4_000
+"""Candidate tiles of one level looked at in one move, to begin with and once the goal is reached."""
 GRID = 20_000
-"""Candidate tiles of one level looked at in one move."""
-POLISH_GRID = 4_000
-"""The same once the bottleneck is proved optimal and only the other levels improve."""
+"""The same when the coarse grid stops short of the goal."""
 ROUNDS = 12
 """Rounds over all levels at most."""
 ENOUGH = 0.99
@@ -28,7 +28,7 @@ class Descent:
         self.setting = costs.setting
         self.divisors = divisors
         self.deadline = deadline
-        self.grid = GRID
+        self.grid = COARSE_GRID
         self.floor = np.ones((costs.depth, len(costs.dims)), dtype=np.int64)
         for level, (tile, _) in self.setting.fixed.items():
             self.floor[level:] = [tile[d] for d in costs.dims]
@@ -80,33 +80,45 @@ class Descent:
             return np.asarray(-(-chain[level] // spatial))
         return np.asarray(chain[level])
 
-    def run(self, chain: IntArray, spatial: IntArray | None, *, goal: float) -> IntegerPoint | None:
+    def run(self, chain: IntArray, spatial: IntArray | None, *, goal: float, fine: bool = False) -> IntegerPoint | None:
         """Improve a chain until no move does.
 
         Args:
             chain: (L, D) start; it need not fit.
             spatial: (D,) ways at the split level, or None.
             goal: proved lower bound on the bottleneck; once reached, only worthwhile rounds go on.
+            fine: look at many candidates from the start, not only once few bring nothing.
         """
         best = self.costs.best(chain[None], None if spatial is None else spatial[None])
-        self.grid = GRID
+        self.grid = GRID if fine else COARSE_GRID
         for _ in range(ROUNDS):
             before = best
-            levels = [i for i in range(self.costs.depth) if i not in self.setting.fixed]
-            if best is not None:
-                costs = best.costs
-                levels.sort(key=lambda i: -costs[i])
-            for level in levels:
-                for tied in (True, False) if self.costs.depth > 1 else (False,):
-                    current = chain if best is None else np.array(best.chain)
-                    found = self._move(current, level, spatial, tied=tied)
-                    if found is not None and (best is None or found.key < best.key):
-                        best = found
-                        self.grid = POLISH_GRID if best.value <= goal else GRID
-            if best is None or (before is not None and best.key >= before.key) or time.monotonic() > self.deadline:
+            best = self._round(chain, spatial, best)
+            if time.monotonic() > self.deadline:
                 break
-            if before is not None and before.value <= goal and best.key[-1] > ENOUGH * before.key[-1]:
-                break
+            still = before is not None and best is not None and best.key >= before.key
+            if best is not None and best.value <= goal:
+                small = before is not None and before.value <= goal and best.key[-1] > ENOUGH * before.key[-1]
+                if still or small:
+                    break
+            elif still or best is None:
+                if self.grid == GRID:
+                    break
+                self.grid = GRID
+        return best
+
+    def _round(self, chain: IntArray, spatial: IntArray | None, best: IntegerPoint | None) -> IntegerPoint | None:
+        """One move at every level, the most costly first."""
+        levels = [i for i in range(self.costs.depth) if i not in self.setting.fixed]
+        if best is not None:
+            costs = best.costs
+            levels.sort(key=lambda i: -costs[i])
+        for level in levels:
+            for tied in (True, False) if self.costs.depth > 1 else (False,):
+                current = chain if best is None else np.array(best.chain)
+                found = self._move(current, level, spatial, tied=tied)
+                if found is not None and (best is None or found.key < best.key):
+                    best = found
         return best
 
     def _move(self, chain: IntArray, level: int, spatial: IntArray | None, *, tied: bool) -> IntegerPoint | None:

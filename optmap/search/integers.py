@@ -142,6 +142,8 @@ def _steps(state: _State) -> Iterator[str]:
         state.offer(descent.run(_around(start, level + 1, tile), None, goal=state.goal))
         yield "descent from the best tile around the microkernel"
     if not divisors:
+        state.offer(descent.run(start, None, goal=state.goal, fine=True))
+        yield "descent with more candidates"
         _sharpen(state, start)
         yield "each level's own integer optimum"
     found, complete = divisor_optimum(setting, costs, inf if state.best is None else state.value * (1 + EQUAL))
