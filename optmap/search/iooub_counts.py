@@ -95,8 +95,8 @@ def entering_words(workload: Workload, tensor: TensorAccess, tile: Mapping[str, 
     """Words of the tensor that the fast memory takes in or creates: loads, or stores of an output."""
     extents = workload.extents
     visits = prod(-(-extents[d] // tile[d]) for d in extents if d not in tensor.dims and d not in held.free)
-    whole = {d: np.array(extents[d] if d in held.full else tile[d], dtype=object) for d in tensor.dims}
-    factors = (int(group_entering(g, whole, extents, held.at)) for g in axis_groups(tensor))
+    whole = {d: np.array([extents[d] if d in held.full else tile[d]], dtype=object) for d in tensor.dims}
+    factors = (int(group_entering(g, whole, extents, held.at)[0]) for g in axis_groups(tensor))
     return workload.weight(tensor) * visits * prod(factors)
 
 

@@ -121,8 +121,8 @@ class TileGrid:
                 else:
                     fixed = fixed + words
             room = np.asarray(capacity * (1 + ROUNDING) - fixed)
-            with np.errstate(divide="ignore"):
-                size = np.where(room >= 0, room / np.maximum(slope, 1e-300), -1.0)
+            with np.errstate(over="ignore"):
+                size = np.where(room >= 0, room / np.maximum(slope, 1e-100), -1.0)
             grown = np.minimum(grown, size)
         if self.last < 0:
             return np.where(grown >= 0, 0, -1)

@@ -1,0 +1,321 @@
+"""IOUB: literal walks of held and streamed tensors, exhaustive optima, and the papers' numbers."""
+
+import json
+from itertools import permutations, product
+from math import ceil, inf, prod
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from strategies import loop_orders, tiles, workloads
+
+from optmap.api import solve
+from optmap.errors import InfeasibleError, InputError
+from optmap.problem import Capacity, CapacityRule, Level, LevelMapping, Machine, Mapping, Semantics, library, two_level
+from optmap.problem.builders import conv2d, matmul
+from optmap.problem.parser import parse_workload
+from optmap.search.iooub import (
+    Counted,
+    Held,
+    access_names,
+    compulsory,
+    level_occupancy,
+    level_traffic,
+    solve_level,
+)
+from optmap.search.iooub_counts import entering_words, held_at, held_words
+from optmap.search.iooub_tiles import best_tiling
+from optmap.search.mopt import Request
+
+REFERENCE = json.loads((Path(__file__).parents[1] / "data" / "iooub_reference.json").read_text())
+
+
+def words(amount):
+    return two_level(Capacity(amount=amount, unit="words"))
+
+
+def separate(workload):
+    """Whether every tensor's tile is the product of its subscripts' values."""
+    return all(sum(d in axis.dims for axis in t.axes) <= 1 for t in workload.tensors for d in t.dims)
+
+
+def elements(tensor, box):
+    """Elements that a box (range per dim) touches."""
+    values = [
+        {
+            axis.offset + sum(c * x for (_, c), x in zip(axis.terms, point, strict=True))
+            for point in product(*(box[d] for d in axis.dims))
+        }
+        for axis in tensor.axes
+    ]
+    return set(product(*values))
+
+
+def element(tensor, point):
+    return tuple(axis.offset + sum(c * point[d] for d, c in axis.terms) for axis in tensor.axes)
+
+
+class Walker:
+    """Runs a one-level nest point by point with a scratchpad managed as `Held` says."""
+
+    def __init__(self, workload, tile, permutation, held):
+        self.workload, self.tile, self.permutation, self.held = workload, tile, permutation, held
+        self.names = access_names(workload)
+        self.now = {name: (None, set()) for name in self.names}
+        self.entered = dict.fromkeys(self.names, 0)
+        self.occupancy = 0
+
+    def run(self):
+        extents = self.workload.extents
+        loops = [
+            [range(a, min(a + self.tile[d], extents[d])) for a in range(0, extents[d], self.tile[d])]
+            for d in self.permutation
+        ]
+        free = [d for d in self.permutation if d not in self.held.inner]
+        order = [*(d for d in self.held.inner if d in extents), *free]
+        for number in product(*(range(len(loop)) for loop in loops)):
+            box = {d: loop[i] for d, loop, i in zip(self.permutation, loops, number, strict=True)}
+            for values in product(*(box[d] for d in order)):
+                self.step(dict(zip(self.permutation, number, strict=True)), box, dict(zip(order, values, strict=True)))
+        return self
+
+    def step(self, index, box, point):
+        for tensor, name in zip(self.workload.tensors, self.names, strict=True):
+            position = self.held.positions[name]
+            streamed = self.held.streams.get(name, ())
+            inside = self.permutation[len(self.permutation) - position + 1 :] if position else ()
+            here = self.permutation[-position] if 0 < position <= len(self.permutation) else None
+            outside = tuple(index[d] for d in self.permutation if d not in inside and d != here)
+            place = tuple(point[d] for d in streamed) if not position else (index[here] if here else None)
+            (old_key, held) = self.now[name]
+            if old_key != (outside, place):
+                area = {d: range(self.workload.extents[d]) if d in inside else box[d] for d in box}
+                area |= {d: range(point[d], point[d] + 1) for d in streamed}
+                fresh = elements(tensor, area)
+                reused = held if old_key is not None and old_key[0] == outside else set()
+                self.entered[name] += self.workload.weight(tensor) * len(fresh - reused)
+                self.now[name] = ((outside, place), fresh)
+            assert element(tensor, point) in self.now[name][1]
+        total = sum(
+            self.workload.weight(t) * len(self.now[n][1])
+            for t, n in zip(self.workload.tensors, self.names, strict=True)
+        )
+        self.occupancy = max(self.occupancy, total)
+
+
+@st.composite
+def held_nests(draw):
+    workload = draw(workloads(max_extent=5, max_operations=400).filter(separate))
+    tile = draw(tiles(workload.extents))
+    order = draw(loop_orders(workload))
+    positions = {n: draw(st.integers(1, len(order) + 1)) for n in access_names(workload)}
+    return workload, tile, order, Held(positions=positions, streams={}, inner=())
+
+
+@given(held_nests())
+@settings(max_examples=150)
+def test_words_of_any_reuse_positions_are_those_of_a_literal_walk(nest):
+    workload, tile, order, held = nest
+    walker = Walker(workload, tile, order, held).run()
+    for tensor, name, (how, _) in zip(workload.tensors, access_names(workload), held.of(workload, order), strict=True):
+        assert entering_words(workload, tensor, tile, how) == walker.entered[name]
+    mapping = Mapping(levels=(LevelMapping(level="Fast", tile=tile, permutation=order, spatial={}),))
+    whole = level_occupancy(workload, mapping, held)
+    assert walker.occupancy <= whole
+    if all(n % tile[d] == 0 for d, n in workload.extents.items()):
+        assert walker.occupancy == whole
+
+
+@given(workloads(max_extent=5, max_operations=300).filter(separate), st.data())
+@settings(max_examples=80)
+def test_an_answer_runs_as_it_says_in_the_memory_it_was_made_for(workload, data):
+    least = sum(workload.weight(t) for t in workload.tensors)
+    capacity = data.draw(st.integers(least, 3 * least + 40))
+    result, held = solve_level(Request(workload=workload, machine=words(capacity)))
+    level = result.mapping.levels[0]
+    walker = Walker(workload, level.tile, level.permutation, held).run()
+    assert walker.occupancy <= capacity
+    created = workload.weight(workload.output) * workload.output.footprint(workload.extents)
+    for row in result.boundaries:
+        output = row.tensor == workload.output.name and row.stores_words > 0
+        first = created if output and workload.semantics is Semantics.ASSIGN else 0
+        assert row.loads_words == walker.entered[row.tensor] - first
+        assert row.stores_words == (walker.entered[row.tensor] if output else 0)
+    assert result.cost == sum(row.loads_words for row in result.boundaries)
+    assert result.cost >= compulsory(workload, Counted.LOADS) == result.relaxation.value
+
+
+def exhaustive(workload, capacity):
+    """The least loads over all loop orders, reuse positions and tiles, one by one."""
+    best = inf
+    count = len(workload.dims)
+    boxes = [dict(zip(workload.dims, t, strict=True)) for t in product(*(range(1, n + 1) for _, n in workload.sizes))]
+    for order in permutations(workload.dims):
+        ways = [{held_at(t, order, p) for p in range(1, count + 2)} for t in workload.tensors]
+        for tile in boxes:
+            options = []
+            for tensor, hows in zip(workload.tensors, ways, strict=True):
+                options.append(
+                    {(held_words(workload, tensor, tile, h), entering_words(workload, tensor, tile, h)) for h in hows}
+                )
+            for choice in product(*options):
+                if sum(c for c, _ in choice) <= capacity:
+                    best = min(best, sum(moved for _, moved in choice))
+    return best
+
+
+@pytest.mark.parametrize(
+    ("text", "extents", "capacities"),
+    [
+        ("C[i,j] += A[i,k] * B[k,j]", {"i": 4, "j": 3, "k": 5}, (3, 5, 8, 13, 21)),
+        ("O[x] += I[x+r] * F[r]", {"x": 6, "r": 3}, (3, 5, 7, 9)),
+        ("O[x] += I[2*x+r] * F[r]", {"x": 4, "r": 5}, (3, 5, 8, 12)),
+        ("O[x] += I[x+2*r] * F[r]", {"x": 5, "r": 3}, (3, 6, 9)),
+        ("O[k,x] += I[c,x+r] * F[k,c,r]", {"k": 2, "c": 2, "x": 3, "r": 2}, (4, 9, 16)),
+        ("O[a,b] += A[a,c,b] * B[c]", {"a": 2, "b": 3, "c": 3}, (3, 7)),
+        ("O[i,j] += A[i] * B[j]", {"i": 4, "j": 5}, (3, 6)),
+    ],
+)
+def test_the_best_without_streams_is_that_of_an_exhaustive_search(text, extents, capacities):
+    workload = parse_workload(text, extents)
+    for capacity in capacities:
+        tiling = best_tiling(workload, [(capacity, (0, 1, 2))], [1, 1, 1], streams=False)
+        assert tiling.complete
+        assert tiling.value == exhaustive(workload, capacity)
+        streamed = best_tiling(workload, [(capacity, (0, 1, 2))], [1, 1, 1])
+        assert streamed.value <= tiling.value
+
+
+def test_matmul_of_the_paper():
+    workload = matmul(i=2000, j=1500, k=1500)
+    tile = {"i": 31, "j": 31, "k": 1}
+    held = Held(positions={"C": 1, "A": 1, "B": 1}, streams={}, inner=())
+    mapping = Mapping(levels=(LevelMapping(level="Fast", tile=tile, permutation=("i", "j", "k"), spatial={}),))
+    loads = {row.tensor: row.loads_words for row in level_traffic(workload, mapping, held, ("Fast", "Memory"))}
+    assert loads == {"C": 3_000_000, "A": 3_000_000 * ceil(1500 / 31), "B": 2_250_000 * ceil(2000 / 31)}
+    assert sum(loads.values()) == 296_250_000
+    assert level_occupancy(workload, mapping, held) == 31 * 31 + 62 <= 1024
+    real = 2000 * 1500 * 1500 * (1 / 31 + 1 / 31 + 1 / 1500)
+    assert int(real) == 293_322_580
+    plain, _ = solve_level(Request(workload=workload, machine=words(1024)), streams=False)
+    assert plain.cost == 293_250_000  # 30 x 32: whole tiles, fewer than the real quotient of 31 x 31
+    streamed, held = solve_level(Request(workload=workload, machine=words(1024)))
+    assert streamed.cost == 290_250_000
+    assert held.streams
+    assert streamed.levels[0].occupancy_words == 1024
+
+
+@pytest.mark.parametrize(
+    "row", [r for r in REFERENCE["found"] if r["name"] != "abcdef-dega-gfbc" and r["name"] != "Y0"]
+)
+def test_no_mapping_found_by_random_search_is_better(row):
+    workload = parse_workload(row["workload"], row["extents"])
+    result = solve(workload, memory=f"{row['capacity']}w", method="iooub")
+    assert row["loads_bound"] <= result.cost <= row["best_loads"]
+
+
+@pytest.mark.parametrize(("name", "capacity"), [("Y0", 1024), ("abcdef-dega-gfbc", 16384)])
+def test_the_larger_searches_reach_the_random_search_too(name, capacity):
+    row = next(r for r in REFERENCE["found"] if (r["name"], r["capacity"]) == (name, capacity))
+    workload = parse_workload(row["workload"], row["extents"])
+    result = solve(workload, memory=f"{capacity}w", method="iooub")
+    assert row["loads_bound"] <= result.cost <= row["best_loads"]
+
+
+def test_loads_and_stores_can_be_minimised_together():
+    workload = library.workload("tccg/abc-bda-dc")
+    request = Request(workload=workload, machine=words(4096))
+    loads, _ = solve_level(request)
+    both, _ = solve_level(request, Counted.TRAFFIC)
+    assert both.objective == "sum"
+    assert both.cost == sum(row.words for row in both.boundaries)
+    assert both.cost <= sum(row.words for row in loads.boundaries)
+    assert loads.cost <= sum(row.loads_words for row in both.boundaries)
+
+
+def test_divisors_divide_and_cost_no_less():
+    workload = library.workload("yolo9000/Y13")
+    free, _ = solve_level(Request(workload=workload, machine=words(4096)))
+    even, _ = solve_level(Request(workload=workload, machine=words(4096), divisors=True))
+    assert all(n % even.mapping.levels[0].tile[d] == 0 for d, n in workload.extents.items())
+    assert even.cost >= free.cost
+
+
+def test_assign_subtracts_the_outputs_created():
+    summed = matmul(i=40, j=30, k=20)
+    created = summed.with_semantics(Semantics.ASSIGN)
+    one, _ = solve_level(Request(workload=summed, machine=words(100)))
+    two, _ = solve_level(Request(workload=created, machine=words(100)))
+    assert two.cost == one.cost - 1200
+
+
+def test_element_sizes_weigh_words():
+    workload = matmul(i=20, j=20, k=20, bytes={"C": 4, "A": 1, "B": 1})
+    result, held = solve_level(Request(workload=workload, machine=words(64)))
+    level = result.mapping.levels[0]
+    walker = Walker(workload, level.tile, level.permutation, held).run()
+    assert walker.occupancy <= 64
+    assert sum(walker.entered.values()) == result.cost
+
+
+def test_huge_extents_are_tiled():
+    workload = matmul(i=2**40, j=2**35, k=2**20)
+    result, _ = solve_level(Request(workload=workload, machine=words(1024)))
+    ideal = 2 * 2**95 / np.sqrt(1024)
+    assert ideal < result.cost < 1.1 * ideal
+
+
+def test_a_tensor_read_twice_has_a_position_per_access():
+    workload = parse_workload("C[i,j] += A[i,k] * A[j,k]", {"i": 5, "j": 4, "k": 3})
+    result, held = solve_level(Request(workload=workload, machine=words(9)))
+    assert set(held.positions) == {"C", "A", "A#2"}
+    level = result.mapping.levels[0]
+    walker = Walker(workload, level.tile, level.permutation, held).run()
+    assert sum(walker.entered.values()) == result.cost
+
+
+def test_several_levels_minimise_the_weighted_sum():
+    workload = conv2d(k=16, c=8, h=14, w=14, r=3, s=3)
+    bottleneck = solve(workload, machine="balanced")
+    total = solve(workload, machine="balanced", method="iooub")
+    assert total.objective == "sum"
+    assert total.cost == pytest.approx(sum(level.traffic_words / level.bandwidth for level in total.levels))
+    assert total.relaxation.value <= total.cost <= sum(level.cycles for level in bottleneck.levels) * (1 + 1e-12)
+    assert max(level.cycles for level in total.levels) >= bottleneck.cost * (1 - 1e-9)
+
+
+def test_several_levels_with_divisors():
+    workload = conv2d(k=16, c=8, h=12, w=12, r=3, s=3)
+    total = solve(workload, machine="balanced", method="iooub", tiles="divisors")
+    outer = workload.extents
+    for level in reversed(total.mapping.levels):
+        assert all(outer[d] % n == 0 for d, n in level.tile.items())
+        outer = level.tile
+
+
+def test_what_the_method_does_not_know_is_refused():
+    workload = matmul(i=8, j=8, k=8)
+    with pytest.raises(InputError, match="--capacity tile"):
+        solve(workload, memory="64w", method="iooub", capacity="safe")
+    with pytest.raises(InputError, match="floor"):
+        solve(workload, memory="64w", method="iooub", integers="floor")
+    with pytest.raises(InputError, match="--cores 1"):
+        solve(workload, machine="i7-9700k", method="iooub", cores=8)
+    with pytest.raises(InputError, match="microkernel of Reg"):
+        solve(workload, machine="i7-9700k", method="iooub")
+    with pytest.raises(InputError, match="3 levels"):
+        solve_level(Request(workload=workload, machine=library.machine("balanced")))
+    with pytest.raises(InfeasibleError, match="short by 1 words"):
+        solve(workload, memory="2w", method="iooub")
+
+
+def test_a_bandwidth_turns_words_into_cycles():
+    workload = matmul(i=8, j=8, k=8)
+    level = Level(name="Fast", capacity=Capacity(amount=64, unit="words"), bandwidth=4.0)
+    machine = Machine(name="quick", levels=(level,))
+    quick, _ = solve_level(Request(workload=workload, machine=machine, rule=CapacityRule.TILE))
+    slow, _ = solve_level(Request(workload=workload, machine=words(64)))
+    assert (quick.cost_unit, slow.cost_unit) == ("cycles", "words")
+    assert quick.cost * 4 == slow.cost == prod([slow.cost])
