@@ -208,6 +208,7 @@ def assemble(
         integer_bound=min(bound, cost),
         integer_gap=cost / relaxation.value - 1,
         seconds=time.monotonic() - begun,
+        seed=request.seed,
         versions=versions(),
         notes=_notes(setting),
     )
