@@ -18,7 +18,7 @@ marked "check"; a document that fails one test proves nothing.
                     access: index}                            for kind "tensor"
                     size: int, of: {dim: name} | {axis: [access, axis]} | {leaf: [access, axis, leaf]}}]
                                                               for kind "size"
-    families      [{dims: [...], lattice: {generators: [basis...], subspaces: [basis...]}}
+    families      ([] without a segment) [{dims: [...], lattice: {generators: [basis...], subspaces: [basis...]}}
                    or {dims: [...], flag: [vector...]}]
     mu            "p/q" in [0, 1]; "1/1" under accumulate
     segment       null or {operations, memory_units, weights {tensor: int}, K, T, n, t,
@@ -105,7 +105,7 @@ ceil((cost_units - a*output_words_at_most) / b) under assign.
 those of the output access alone; both at least, so that they may be understated but not overstated.
 - "enumerated": the exact size of the set of index tuples over all the accesses concerned (offsets
   included); used while the product of the extents of the dims of each access, summed over the distinct
-  accesses, is at most 2^16.
+  accesses, is at most 2^16 (a verifier refuses more than that).
 - "parts": = elements is the sum over the parts. A part {access, axes}: axes of that access without a
   common dim, count(axis) multiplied (a projection of the touched set); {access, dims}: dims of that
   access whose columns (coefficients per axis) are linearly independent, extents multiplied. Check:
@@ -119,3 +119,177 @@ all t under accumulate; under assign over t other than the output tensor, plus
 max(0, weight_out * elements_out - output_words_at_most). = loads_words = max(compulsory_loads_words,
 segment.loads_words if there is a segment); stores_words = output_words; total_words = their sum.
 """
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from fractions import Fraction
+
+from optmap.bounds.compulsory import (
+    Count,
+    compulsory_loads,
+    output_count,
+    output_words,
+    output_words_at_most,
+    tensor_counts,
+)
+from optmap.bounds.lattice import closure, kernel
+from optmap.bounds.lifting import Node
+from optmap.bounds.maps import LinearMap, MapSystem
+from optmap.bounds.polytope import FamilyRows, restrict
+from optmap.bounds.proof import Proof
+from optmap.bounds.result import Document
+from optmap.errors import CheckError
+from optmap.problem.workload import Workload
+
+SCHEMA = "optmap.certificate/1"
+
+
+def bound_certificate(
+    workload: Workload, memory_words: int, system: MapSystem, proof: Proof | None, method: str = "best"
+) -> Document:
+    """The document described above.
+
+    Args:
+        workload: the computation.
+        memory_words: fast memory, in words.
+        system: its maps.
+        proof: the segment argument; None leaves compulsory traffic alone.
+        method: name of the method that found it.
+    """
+    document: Document = {
+        "schema": SCHEMA,
+        "kind": "bound",
+        "method": method,
+        "workload": {
+            "name": workload.name,
+            "expression": workload.expression,
+            "extents": workload.extents,
+            "bytes": {t.name: t.bytes for t in workload.tensors},
+            "semantics": workload.semantics.value,
+        },
+        "accesses": [
+            {
+                "tensor": t.name,
+                "axes": [{"terms": [[d, c] for d, c in axis.terms], "offset": axis.offset} for axis in t.axes],
+            }
+            for t in workload.tensors
+        ],
+        "memory_words": memory_words,
+        "lifts": [
+            {"dim": lift.dim, "modulus": lift.modulus, "high": lift.high, "low": lift.low}
+            for lift in system.space.lifts
+        ],
+        "dims": list(system.dims),
+        "derivations": [[_node(node) for node in nodes] for nodes in system.space.derivations],
+        **_product_inequality(system, proof),
+        "mu": _ratio(proof.units.mu if proof else Fraction(1)),
+        "segment": _segment(proof),
+        "compulsory": {name: _count(count) for name, count in tensor_counts(workload).items()},
+        "output": _count(output_count(workload)),
+        "claims": _claims(workload, proof),
+    }
+    document["digest"] = digest(document)
+    return document
+
+
+def digest(document: Mapping[str, object]) -> str:
+    """Hash of a document without its `digest` key."""
+    body = {key: value for key, value in document.items() if key != "digest"}
+    text = json.dumps(body, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+    return "sha256:" + hashlib.sha256(text.encode("ascii")).hexdigest()
+
+
+def _product_inequality(system: MapSystem, proof: Proof | None) -> Document:
+    """Maps with a positive exponent and the lattice or flag of each family."""
+    exponents = proof.exponents if proof else {}
+    maps = [(system.maps[i], x) for i, x in exponents.items()]
+    families = proof.polytope.families if proof else ()
+    return {
+        "maps": [_map(f, x) for f, x in maps],
+        "families": [_family(system, family, [f for f, _ in maps]) for family in families],
+    }
+
+
+def _map(f: LinearMap, exponent: Fraction) -> Document:
+    entry: Document = {
+        "name": f.name,
+        "kind": "size" if f.tensor is None else "tensor",
+        "matrix": [list(row) for row in f.matrix],
+        "exponent": _ratio(exponent),
+    }
+    if f.source is None:
+        return entry | {"access": f.access}
+    key, where = f.source
+    return entry | {"size": f.size, "of": {key: list(where) if isinstance(where, tuple) else where}}
+
+
+def _family(system: MapSystem, family: FamilyRows, maps: list[LinearMap]) -> Document:
+    """A family's lattice, generated again by the maps in use only, or its flag."""
+    dims = [system.dims[c] for c in family.columns]
+    if family.flag is not None:
+        return {"dims": dims, "flag": [list(v) for v in family.flag]}
+    width = len(dims)
+    kernels = frozenset(kernel(restrict(f.matrix, family.columns), width) for f in maps)
+    members = closure(kernels, width)
+    if members is None:
+        raise CheckError(f"the lattice over {', '.join(dims)} closed before but not with fewer maps")
+    return {
+        "dims": dims,
+        "lattice": {
+            "generators": [[list(v) for v in space] for space in sorted(kernels, key=lambda s: (len(s), s))],
+            "subspaces": [[list(v) for v in space] for space in members],
+        },
+    }
+
+
+def _segment(proof: Proof | None) -> Document | None:
+    if proof is None:
+        return None
+    return {
+        "operations": proof.units.operations,
+        "memory_units": proof.units.memory,
+        "weights": dict(proof.units.weights),
+        "K": proof.units.memory + proof.segments.T,
+        "T": proof.segments.T,
+        "n": proof.segments.n,
+        "t": proof.segments.t,
+        "U_full": proof.segments.U_full,
+        "U_last": proof.segments.U_last,
+        "cost_units": proof.segments.cost_units,
+        "loads_words": proof.loads_words,
+    }
+
+
+def _claims(workload: Workload, proof: Proof | None) -> Document:
+    compulsory = compulsory_loads(workload)
+    loads = max(compulsory, proof.loads_words if proof else 0)
+    stores = output_words(workload)
+    return {
+        "compulsory_loads_words": compulsory,
+        "output_words": stores,
+        "output_words_at_most": output_words_at_most(workload),
+        "loads_words": loads,
+        "stores_words": stores,
+        "total_words": loads + stores,
+    }
+
+
+def _node(node: Node) -> Document:
+    entry: Document = {"row": dict(node.row), "divisor": node.divisor}
+    if node.rule is not None:
+        entry |= {"rule": node.rule, "parts": [_node(part) for part in node.parts]}
+    return entry
+
+
+def _count(count: Count) -> Document:
+    if not count.parts:
+        return {"elements": count.elements, "rule": "enumerated"}
+    parts = [{"access": part.access, part.kind: list(part.items)} for part in count.parts]
+    return {"elements": count.elements, "rule": "parts", "parts": parts}
+
+
+def _ratio(value: Fraction) -> str:
+    return f"{value.numerator}/{value.denominator}"

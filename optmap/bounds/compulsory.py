@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
 from math import gcd, prod
@@ -12,96 +13,80 @@ from optmap.errors import InputError
 from optmap.problem.workload import Axis, Semantics, TensorAccess, Workload
 
 LARGEST_UNION = 2**16
-"""Elements per access up to which the union of repeated accesses is enumerated."""
+"""Index tuples, summed over the accesses of a tensor, up to which a union is enumerated."""
 
 
-def distinct_tensors(workload: Workload) -> dict[str, tuple[TensorAccess, ...]]:
-    """The accesses of each tensor by name, output first: a tensor read twice is one memory.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """Elements of one access that are counted without enumeration."""
+
+    access: int
+    """Index of the access in `workload.tensors`."""
+    kind: str
+    """"axes": product of the values of axes without a common dim; "dims": an injective sub-box."""
+    items: tuple[int, ...] | tuple[str, ...]
+    """Axis positions or dims."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Count:
+    """A number of distinct elements, never too large, and why it is one."""
+
+    elements: int
+    """Distinct elements, at least."""
+    parts: tuple[Part, ...] = ()
+    """Disjoint parts whose counts add up to it; empty if the elements were enumerated."""
+
+
+def tensor_counts(workload: Workload) -> dict[str, Count]:
+    """Elements that the accesses of each tensor touch together, by tensor, the output first.
+
+    A tensor read twice is one memory: its union counts.
 
     Raises:
         InputError: if two accesses of a tensor disagree on rank or element size.
     """
-    groups: dict[str, list[TensorAccess]] = {}
-    for access in workload.tensors:
-        groups.setdefault(access.name, []).append(access)
+    groups: dict[str, list[int]] = {}
+    for index, access in enumerate(workload.tensors):
+        groups.setdefault(access.name, []).append(index)
     for name, group in groups.items():
-        if len({(len(a.axes), a.bytes) for a in group}) > 1:
+        if len({(len(workload.tensors[i].axes), workload.tensors[i].bytes) for i in group}) > 1:
             raise InputError(f"{workload.name or workload.expression}: the accesses of {name} differ in rank or bytes")
-    return {name: tuple(group) for name, group in groups.items()}
+    return {name: _count(workload, group) for name, group in groups.items()}
 
 
-def touched_elements(accesses: tuple[TensorAccess, ...], extents: Mapping[str, int]) -> int:
-    """Distinct elements that the accesses of one tensor touch together, or a lower count of them.
-
-    Args:
-        accesses: all accesses of one tensor.
-        extents: iterations per dim.
-
-    Returns:
-        The exact count for one access, for boxes whose values can be enumerated and for two
-        accesses that provably meet nowhere; otherwise the largest single footprint, which the
-        union cannot undercut.
-    """
-    unique = tuple(dict.fromkeys(tuple((axis.terms, axis.offset) for axis in a.axes) for a in accesses))
-    by_key = {tuple((axis.terms, axis.offset) for axis in a.axes): a for a in accesses}
-    sizes = {key: access_elements(by_key[key], extents) for key in unique}
-    if len(unique) == 1:
-        return sizes[unique[0]]
-    if sum(sizes.values()) <= LARGEST_UNION:
-        return len(set().union(*(_elements(by_key[key], extents) for key in unique)))
-    disjoint: list[tuple[tuple[tuple[tuple[str, int], ...], int], ...]] = []
-    for key in sorted(unique, key=lambda k: -sizes[k]):
-        if all(_never_meet(by_key[key], by_key[other], extents) for other in disjoint):
-            disjoint.append(key)
-    return sum(sizes[key] for key in disjoint)
-
-
-def access_elements(access: TensorAccess, extents: Mapping[str, int]) -> int:
-    """Distinct elements of one access, exactly where its subscripts share no dim, else at least.
-
-    With a dim in two subscripts (`A[i,i]`) the product over the axes counts too many: small boxes
-    are enumerated; in large ones the largest product over subscripts without a common dim is a
-    projection of the touched set, and the extents of dims whose columns are linearly independent
-    span a box on which the access is injective. Both are lower counts.
-    """
-    if not any(set(a.dims) & set(b.dims) for a, b in combinations(access.axes, 2)):
-        return access.footprint(extents)
-    if prod(extents[d] for d in access.dims) <= LARGEST_UNION:
-        return len(_elements(access, extents))
-    subsets = (axes for r in range(1, len(access.axes) + 1) for axes in combinations(access.axes, r))
-    projected = max(
-        prod(axis.count(extents) for axis in axes)
-        for axes in subsets
-        if all(not set(a.dims) & set(b.dims) for a, b in combinations(axes, 2))
-    )
-    return max(projected, _injective_box(access, extents))
+def output_count(workload: Workload) -> Count:
+    """Elements that the output access alone touches."""
+    return _count(workload, [0])
 
 
 def tensor_words(workload: Workload) -> dict[str, int]:
-    """Words of each tensor that the workload touches (a sound lower count for repeated tensors)."""
-    extents = workload.extents
-    return {
-        name: workload.weight(group[0]) * touched_elements(group, extents)
-        for name, group in distinct_tensors(workload).items()
-    }
+    """Words of each tensor that the workload touches, at least."""
+    weights = {t.name: workload.weight(t) for t in workload.tensors}
+    return {name: weights[name] * count.elements for name, count in tensor_counts(workload).items()}
 
 
 def output_words(workload: Workload) -> int:
-    """Words of the output that are written (its own footprint, whatever else reads the tensor)."""
-    return workload.weight(workload.output) * access_elements(workload.output, workload.extents)
+    """Words of the output that are written, at least."""
+    return workload.weight(workload.output) * output_count(workload).elements
+
+
+def output_words_at_most(workload: Workload) -> int:
+    """Words of the output that can be created: never less than what is written."""
+    return workload.weight(workload.output) * workload.output.footprint(workload.extents)
 
 
 def compulsory_loads(workload: Workload) -> int:
     """Words that must be loaded once: all inputs, and the output where it accumulates.
 
     Under `assign` the first touch of an output element may create it in fast memory, so the
-    words of the output count only as far as another access of the same tensor exceeds them.
+    words of the output count only as far as other accesses of the same tensor exceed them.
     """
     words = tensor_words(workload)
-    total = sum(words.values())
-    if workload.semantics is Semantics.ASSIGN:
-        total -= output_words(workload)
-    return max(total, 0)
+    if workload.semantics is Semantics.ACCUMULATE:
+        return sum(words.values())
+    own = words.pop(workload.output.name)
+    return sum(words.values()) + max(0, own - output_words_at_most(workload))
 
 
 def compulsory(workload: Workload, memory_words: int) -> LowerBound:
@@ -111,37 +96,80 @@ def compulsory(workload: Workload, memory_words: int) -> LowerBound:
         workload: the computation.
         memory_words: fast memory, in words; compulsory traffic does not depend on it.
     """
-    stored = output_words(workload)
-    names = list(distinct_tensors(workload))
-    loaded = names if workload.semantics is Semantics.ACCUMULATE else names[1:] or names
+    names = list(tensor_counts(workload))
+    loaded = names if workload.semantics is Semantics.ACCUMULATE else names[1:]
     return LowerBound(
         method="compulsory",
         loads_words=compulsory_loads(workload),
-        stores_words=stored,
-        expression=" + ".join(f"|{name}|" for name in loaded),
+        stores_words=output_words(workload),
+        expression=" + ".join(f"|{name}|" for name in loaded) or "0",
         assumptions=("the fast memory starts empty and results end in slow memory",),
     )
 
 
+def _count(workload: Workload, group: list[int]) -> Count:
+    """Exact for one access without a dim in two subscripts, and for small boxes; else disjoint parts."""
+    extents = workload.extents
+    unique = {tuple((axis.terms, axis.offset) for axis in workload.tensors[i].axes): i for i in reversed(group)}
+    indices = sorted(unique.values())
+    if len(indices) == 1 and _separate(workload.tensors[indices[0]].axes):
+        access = workload.tensors[indices[0]]
+        part = Part(access=indices[0], kind="axes", items=tuple(range(len(access.axes))))
+        return Count(elements=access.footprint(extents), parts=(part,))
+    accesses = [workload.tensors[i] for i in indices]
+    if sum(prod(extents[d] for d in a.dims) for a in accesses) <= LARGEST_UNION:
+        return Count(elements=len(set().union(*(_elements(a, extents) for a in accesses))))
+    sized = sorted((_single(workload.tensors[i], i, extents) for i in indices), key=lambda pair: -pair[0])
+    chosen: list[Part] = []
+    total = 0
+    for size, part in sized:
+        access = workload.tensors[part.access]
+        if all(_never_meet(access, workload.tensors[other.access], extents) for other in chosen):
+            chosen.append(part)
+            total += size
+    return Count(elements=total, parts=tuple(chosen))
+
+
+def _separate(axes: tuple[Axis, ...]) -> bool:
+    return not any(set(a.dims) & set(b.dims) for a, b in combinations(axes, 2))
+
+
+def _single(access: TensorAccess, index: int, extents: Mapping[str, int]) -> tuple[int, Part]:
+    """Elements of one access, at least: the largest projection on axes without a common dim, or box."""
+    positions = range(len(access.axes))
+    options = [
+        (prod(access.axes[x].count(extents) for x in subset), Part(access=index, kind="axes", items=subset))
+        for r in range(1, len(access.axes) + 1)
+        for subset in combinations(positions, r)
+        if _separate(tuple(access.axes[x] for x in subset))
+    ]
+    dims = _injective_dims(access, extents)
+    options.append((prod(extents[d] for d in dims), Part(access=index, kind="dims", items=dims)))
+    return max(options, key=lambda pair: pair[0])
+
+
+def _injective_dims(access: TensorAccess, extents: Mapping[str, int]) -> tuple[str, ...]:
+    """Dims with linearly independent columns, greedily from the largest extent."""
+    basis: list[list[Fraction]] = []
+    chosen: list[str] = []
+    for dim in sorted(access.dims, key=lambda d: (-extents[d], d)):
+        column = [Fraction(dict(axis.terms).get(dim, 0)) for axis in access.axes]
+        for row in basis:
+            lead = next(i for i, v in enumerate(row) if v)
+            column = [c - column[lead] / row[lead] * r for c, r in zip(column, row, strict=True)]
+        if any(column):
+            basis.append(column)
+            chosen.append(dim)
+    return tuple(chosen)
+
+
 def _elements(access: TensorAccess, extents: Mapping[str, int]) -> set[tuple[int, ...]]:
-    elements: set[tuple[int, ...]] = {()}
-    dims = sorted(access.dims)
-    if len(dims) == sum(len(axis.dims) for axis in access.axes):
-        for axis in access.axes:
-            elements = {(*e, v) for e in elements for v in _axis_values(axis, extents)}
-        return elements
-    partial: set[tuple[int, ...]] = {tuple(axis.offset for axis in access.axes)}
-    for dim in dims:
+    """Every index tuple of an access, offsets included."""
+    found: set[tuple[int, ...]] = {tuple(axis.offset for axis in access.axes)}
+    for dim in access.dims:
         step = tuple(dict(axis.terms).get(dim, 0) for axis in access.axes)
-        partial = {tuple(p + x * s for p, s in zip(e, step, strict=True)) for e in partial for x in range(extents[dim])}
-    return partial
-
-
-def _axis_values(axis: Axis, extents: Mapping[str, int]) -> set[int]:
-    values = {axis.offset}
-    for dim, c in axis.terms:
-        values = {v + c * x for v in values for x in range(extents[dim])}
-    return values
+        found = {tuple(p + x * s for p, s in zip(e, step, strict=True)) for e in found for x in range(extents[dim])}
+    return found
 
 
 def _never_meet(a: TensorAccess, b: TensorAccess, extents: Mapping[str, int]) -> bool:
@@ -157,18 +185,3 @@ def _never_meet(a: TensorAccess, b: TensorAccess, extents: Mapping[str, int]) ->
 
 def _span(axis: Axis, extents: Mapping[str, int]) -> int:
     return sum(c * (extents[d] - 1) for d, c in axis.terms)
-
-
-def _injective_box(access: TensorAccess, extents: Mapping[str, int]) -> int:
-    """Product of the extents of independent columns, greedily from the largest extent."""
-    basis: list[list[Fraction]] = []
-    size = 1
-    for dim in sorted(access.dims, key=lambda d: (-extents[d], d)):
-        column = [Fraction(dict(axis.terms).get(dim, 0)) for axis in access.axes]
-        for row in basis:
-            lead = next(i for i, v in enumerate(row) if v)
-            column = [c - column[lead] / row[lead] * r for c, r in zip(column, row, strict=True)]
-        if any(column):
-            basis.append(column)
-            size *= extents[dim]
-    return size

@@ -26,6 +26,8 @@ Array = NDArray[np.float64]
 
 GAP = 1e-10
 """Gap in log U at which the decomposition stops."""
+FLOOR = 1e-12
+"""Share of a tensor below which its price no longer falls: F is not smooth at 0."""
 ROUNDS = 60
 """Vertices added per solve, at most."""
 DENOMINATOR = 240
@@ -81,11 +83,10 @@ class SegmentProgram:
             sums = self.sums(points)
             mixture = _mix(sums, sums @ offset + points @ self.log_sizes)
             share = mixture @ sums
-            price = np.log(np.maximum(share, 1e-300) / max(share.sum(), 1e-300)) + offset
+            price = np.log(np.maximum(share / max(share.sum(), FLOOR), FLOOR)) + offset
             cost = np.where(np.array(self.owner) < 0, self.log_sizes, np.append(price, 0.0)[list(self.owner)])
-            cost = np.maximum(cost, 0.0)
             held = float(cost @ (mixture @ points))
-            if held - float(cost @ self._add(cost)) <= GAP * max(1.0, held):
+            if held - float(cost @ self._add(cost)) <= GAP * max(1.0, abs(held)):
                 break
         else:
             points = np.array(self.vertices[: len(mixture)])

@@ -65,9 +65,8 @@ def map_system(workload: Workload) -> MapSystem:
     tensors: dict[tuple[str, tuple[Row, ...]], LinearMap] = {}
     for index, (access, nodes) in enumerate(zip(workload.tensors, space.derivations, strict=True)):
         matrix = _matrix([leaf for node in nodes for leaf in node.leaves()], dims)
-        if matrix:
-            found = LinearMap(name=f"s:{access.name}#{index}", matrix=matrix, tensor=access.name, access=index)
-            tensors.setdefault((access.name, canonical(matrix)), found)
+        found = LinearMap(name=f"s:{access.name}#{index}", matrix=matrix, tensor=access.name, access=index)
+        tensors.setdefault((access.name, canonical(matrix)), found)
     sizes: dict[tuple[Row, ...], LinearMap] = {}
     for candidate in _size_maps(workload, space):
         key = canonical(candidate.matrix)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
+from optmap.bounds.asymptotic import brascamp_lieb
+from optmap.bounds.best import best
 from optmap.bounds.compulsory import compulsory
 from optmap.bounds.convolution import convolution
 from optmap.bounds.ioopt_formulas import ioopt, why_not_ioopt
@@ -34,6 +36,10 @@ class BoundMethod:
 
 METHODS: dict[str, BoundMethod] = {
     "compulsory": BoundMethod(description="every touched word moves once", run=compulsory),
+    "brascamp_lieb": BoundMethod(
+        description="exponents of the Brascamp-Lieb polytope, symbolic Omega form (Dinh, chapter 2; IOOpt, section 5)",
+        run=brascamp_lieb,
+    ),
     "projective": BoundMethod(
         description="duals of the tiling LP, small loop bounds included (Dinh, Theorems 13 and 14)",
         run=projective,
@@ -49,6 +55,7 @@ METHODS: dict[str, BoundMethod] = {
         run=ioopt,
         applies=why_not_ioopt,
     ),
+    "best": BoundMethod(description="convex program over all maps, with a certificate", run=best),
 }
 
 

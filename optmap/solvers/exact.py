@@ -116,7 +116,7 @@ def solve_exact(program: LinearProgram) -> ExactSolution:
 
 
 class VertexFinder:
-    """One polyhedron {x >= 0, rows.x >= right}, many costs: warm-started vertices as floats.
+    """One polytope {0 <= x <= 1, rows.x >= right}, many costs: warm-started vertices as floats.
 
     Args:
         rows: (coefficients, right-hand side) pairs.
@@ -127,11 +127,11 @@ class VertexFinder:
         one = Fraction(1)
         self._columns = columns
         self._solver = _pass_model(
-            linear_program([one] * columns, [r for r, _ in rows], [b for _, b in rows], upper=[None] * columns)
+            linear_program([one] * columns, [r for r, _ in rows], [b for _, b in rows], upper=[1] * columns)
         )
 
     def vertex(self, cost: NDArray[np.float64]) -> NDArray[np.float64]:
-        """A vertex with the smallest cost.x, for a cost >= 0.
+        """A vertex with the smallest cost.x.
 
         Raises:
             CheckError: if HiGHS finds no optimum (rows that nothing can satisfy).

@@ -1,0 +1,262 @@
+"""Search for the strongest exponents, memory unit and segment length; the result is exact.
+
+Floats choose exponents and candidates, `SegmentProgram.rationals` puts the exponents back into the
+polytope in fractions, `best_segments` proves the number in integers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from math import exp, inf, log
+
+import numpy as np
+
+from optmap.bounds.compulsory import output_words_at_most, tensor_words
+from optmap.bounds.convex import Array, SegmentProgram
+from optmap.bounds.maps import MapSystem, map_system
+from optmap.bounds.polytope import Polytope, polytopes
+from optmap.bounds.segments import SegmentBound, Segments, best_segments, ranked_lengths
+from optmap.problem.workload import Semantics, Workload
+
+RANKED = 3
+"""Polytopes (where lattices do not close) that are searched in full."""
+CANDIDATES = 6
+"""Mixtures per polytope whose exponents are rounded."""
+EXACTED = 2
+"""Candidates that are decided in integers, the best by estimate."""
+SMALL = 64
+"""Memory, in units, up to which segments of one and two units are tried as well."""
+MUS = (Fraction(1), Fraction(1, 2), Fraction(0), Fraction(1, 4), Fraction(3, 4))
+"""Weights of a created output word tried under `assign`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Units:
+    """The segment argument's accounting: a loaded word costs b units, a created one a units."""
+
+    mu: Fraction
+    """a/b."""
+    memory: int
+    """Fast memory, in units."""
+    weights: dict[str, int]
+    """Units per element of every tensor; 0 only for the output with mu = 0."""
+    operations: int
+    """Points of the iteration space."""
+    ceiling: int
+    """Units of all touched words together: longer segments cannot exist."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Proof:
+    """A proved bound with everything a certificate needs."""
+
+    units: Units
+    """The accounting."""
+    polytope: Polytope
+    """Where the exponents live."""
+    exponents: dict[int, Fraction]
+    """Non-zero exponent per map index."""
+    segments: Segments
+    """The integers of the segment argument."""
+    loads_words: int
+    """What the argument proves for loads."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Candidate:
+    """A mixture of vertices worth putting into integers."""
+
+    value: float
+    """Estimated cost in units."""
+    units: float
+    """Segment size K it was found for."""
+    used: list[int]
+    """Vertices of the mixture."""
+    mixture: Array
+    """Their weights."""
+
+
+def accounting(workload: Workload, memory_words: int, mu: Fraction = Fraction(1)) -> Units:
+    """Units for a memory size and a price of created output words."""
+    a, b = mu.numerator, mu.denominator
+    weights = {t.name: b * workload.weight(t) for t in workload.tensors}
+    weights[workload.output.name] = a * workload.weight(workload.output)
+    elements = tensor_words(workload)
+    return Units(
+        mu=mu,
+        memory=b * memory_words,
+        weights=weights,
+        operations=workload.operations,
+        ceiling=sum(words * (a if name == workload.output.name else b) for name, words in elements.items()),
+    )
+
+
+def strongest_proof(workload: Workload, memory_words: int) -> Proof | None:
+    """The best proof found, over polytopes and (under `assign`) prices of created words.
+
+    Returns None if the memory holds everything or no segment argument gives a positive bound.
+    """
+    system = map_system(workload)
+    mus = MUS if workload.semantics is Semantics.ASSIGN else MUS[:1]
+    best: Proof | None = None
+    for mu in mus:
+        units = accounting(workload, memory_words, mu)
+        if units.memory >= units.ceiling or not system.dims:
+            continue
+        for proof in proofs(workload, system, units):
+            if best is None or proof.loads_words > best.loads_words:
+                best = proof
+    return best
+
+
+def proofs(workload: Workload, system: MapSystem, units: Units) -> Iterator[Proof]:
+    """Proofs from the most promising polytopes."""
+    found = [(p, segment_program(system, p, units.weights)) for p in polytopes(system)]
+    pairs = [(p, s) for p, s in found if s is not None]
+    if len(pairs) > RANKED:
+        pairs.sort(key=lambda pair: _level(pair[1], 3.0 * units.memory))
+        pairs = pairs[:RANKED]
+    ranked: list[tuple[float, int, Polytope, dict[int, Fraction]]] = []
+    for polytope, program in pairs:
+        columns = usable(system, polytope, units.weights)
+        for candidate in _candidates(program, units):
+            exponents = exact_exponents(program, columns, candidate)
+            if exponents is not None and tensor_sums(system, exponents):
+                lengths = ranked_lengths(operations_bound(system, units, exponents), units.memory, units.operations)
+                if lengths:
+                    ranked.append((-lengths[0][0], len(ranked), polytope, exponents))
+    for _, _, polytope, exponents in sorted(ranked, key=lambda entry: entry[:2])[:EXACTED]:
+        proof = prove_exponents(workload, system, polytope, units, exponents)
+        if proof is not None:
+            yield proof
+
+
+def usable(system: MapSystem, polytope: Polytope, weights: Mapping[str, int]) -> list[int]:
+    """Maps a polytope allows, without those of tensors whose words cost nothing."""
+    maps = system.maps
+    tensors = [maps[i].tensor for i in polytope.allowed]
+    return [i for i, t in zip(polytope.allowed, tensors, strict=True) if t is None or weights[t] > 0]
+
+
+def segment_program(system: MapSystem, polytope: Polytope, weights: Mapping[str, int]) -> SegmentProgram | None:
+    """The convex program over a polytope; None if no exponents are feasible."""
+    columns = usable(system, polytope, weights)
+    places = {i: k for k, i in enumerate(polytope.allowed)}
+    names = list(dict.fromkeys(t for i in columns if (t := system.maps[i].tensor) is not None))
+    rows = tuple((tuple(row[places[i]] for i in columns), right) for row, right in polytope.rows)
+    if not names or any(right > 0 and not any(row) for row, right in rows):
+        return None
+    return SegmentProgram(
+        rows=rows,
+        owner=tuple(-1 if (t := system.maps[i].tensor) is None else names.index(t) for i in columns),
+        log_sizes=np.array([log(system.maps[i].size) for i in columns]),
+        weights=tuple(weights[name] for name in names),
+    )
+
+
+def _level(program: SegmentProgram, units: float) -> float:
+    used, mixture = program.solve(units)
+    return float(program.value(mixture @ np.array(program.vertices)[used], units))
+
+
+def _candidates(program: SegmentProgram, units: Units) -> list[_Candidate]:
+    """Stationary segment sizes from several starts, then the integer counts around the best."""
+    total = log(units.operations)
+    found: list[_Candidate] = []
+    for start in (1.5, 3.0, 12.0):
+        K = min(start * units.memory, float(units.ceiling))
+        for _ in range(12):
+            used, mixture = program.solve(K)
+            point = mixture @ np.array(program.vertices)[used]
+            sigma = float(program.sums(point).sum())
+            rate = log(max(K - units.memory, 1e-9)) + total - float(program.value(point, K))
+            found.append(_Candidate(value=units.memory + exp(rate), units=K, used=used, mixture=mixture))
+            target = units.memory * sigma / (sigma - 1) if sigma > 1 + 1e-9 else inf
+            target = min(max(target, units.memory + 1.0), float(units.ceiling))
+            if abs(log(target / K)) < 1e-4:
+                break
+            K = target
+    if units.memory <= SMALL:
+        for K in (units.memory + 1.0, units.memory + 2.0):
+            used, mixture = program.solve(K)
+            found.append(_Candidate(value=inf, units=K, used=used, mixture=mixture))
+    best = max((c for c in found if c.value < inf), key=lambda c: c.value)
+    count = (best.value - units.memory) / max(best.units - units.memory, 1e-9)
+    if count < 40:
+        for whole in range(max(2, int(count) - 1), int(count) + 3):
+            found.append(_balanced(program, units, whole, best.units))
+    ordered = sorted(found, key=lambda c: -c.value)
+    distinct: list[_Candidate] = []
+    for c in ordered:
+        if all(abs(log(c.units / d.units)) > 1e-3 for d in distinct):
+            distinct.append(c)
+    return distinct[:CANDIDATES]
+
+
+def _balanced(program: SegmentProgram, units: Units, count: int, start: float) -> _Candidate:
+    """The segment size at which `count` segments just fail to hold all operations.
+
+    log U* is concave in log K, so that Newton's steps approach from below after the first one.
+    """
+    K = start
+    share = log(units.operations) - log(count)
+    for _ in range(6):
+        used, mixture = program.solve(K)
+        point = mixture @ np.array(program.vertices)[used]
+        sigma = max(float(program.sums(point).sum()), 1e-6)
+        step = (share - float(program.value(point, K))) / sigma
+        K = min(max(K * exp(min(max(step, -3.0), 3.0)), 1.0), float(units.ceiling) * 2)
+        if abs(step) < 1e-6:
+            break
+    return _Candidate(value=units.memory + count * (K - units.memory), units=K, used=used, mixture=mixture)
+
+
+def exact_exponents(program: SegmentProgram, columns: list[int], candidate: _Candidate) -> dict[int, Fraction] | None:
+    """Round a candidate into the polytope: non-zero exponent per map index."""
+    values = program.rationals(candidate.used, candidate.mixture, candidate.units)
+    if values is None:
+        return None
+    return {i: x for i, x in zip(columns, values, strict=True) if x}
+
+
+def prove_exponents(
+    workload: Workload, system: MapSystem, polytope: Polytope, units: Units, exponents: Mapping[int, Fraction]
+) -> Proof | None:
+    """The segment argument for given exponents (already inside the polytope)."""
+    if not tensor_sums(system, exponents):
+        return None
+    bound = operations_bound(system, units, exponents)
+    segments = best_segments(bound, units.memory, units.operations)
+    if segments is None:
+        return None
+    loads = segments.cost_units
+    if workload.semantics is Semantics.ASSIGN:
+        created = units.mu.numerator * output_words_at_most(workload)
+        loads = -((created - loads) // units.mu.denominator)
+    return Proof(
+        units=units,
+        polytope=polytope,
+        exponents=dict(exponents),
+        segments=segments,
+        loads_words=loads,
+    )
+
+
+def operations_bound(system: MapSystem, units: Units, exponents: Mapping[int, Fraction]) -> SegmentBound:
+    """U for given exponents; at least one tensor must have a positive sum."""
+    return SegmentBound(
+        sums=tuple((s, units.weights[t]) for t, s in tensor_sums(system, exponents).items()),
+        sizes=tuple((x, system.maps[i].size) for i, x in exponents.items() if system.maps[i].tensor is None and x),
+    )
+
+
+def tensor_sums(system: MapSystem, exponents: Mapping[int, Fraction]) -> dict[str, Fraction]:
+    """S_t: the sum of the exponents of a tensor's accesses, for tensors where it is not 0."""
+    sums: dict[str, Fraction] = {}
+    for i, x in exponents.items():
+        tensor = system.maps[i].tensor
+        if tensor is not None and x:
+            sums[tensor] = sums.get(tensor, Fraction(0)) + x
+    return sums
