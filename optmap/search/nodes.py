@@ -110,7 +110,8 @@ class Bounder:
         linear, limit = self._chains(layout)
         lower, upper = self._box(nodes, layout)
         first = starts[len(priced)] if limits else len(logs[0])
-        upper = _reach(exponents[:, first:], logs[:, first:], [s - first for s in starts[len(priced) :]], lower, upper)
+        room = _room(exponents[:, first:], logs[:, first:], [s - first for s in starts[len(priced) :]], lower)
+        upper = self._nested(linear[limit == 0], np.minimum(upper, lower + room), lower, layout)
         size = len(nodes)
         return Batch(
             exponents=exponents,
@@ -232,9 +233,30 @@ class Bounder:
             upper[:, own] = upper[:, layout.tile[split][self._split_free]] if split in layout.tile else whole
             if layout.extra >= 0:
                 upper[:, layout.extra] = log(self.setting.cores)
-        # A variable whose range is one point keeps a sliver of room, so that an interior exists.
-        order = np.arange(1, layout.width + 1)
-        return lower, np.where(upper - lower < SLIVER, lower + SLIVER * order, upper)
+        return lower, upper
+
+    def _nested(self, linear: Array, upper: Array, lower: Array, layout: Layout) -> Array:
+        """Upper ends that grow from inner to outer tiles, each with some room above the lower end.
+
+        A variable whose range is one point keeps a sliver, larger further out, so that an interior
+        exists. Start points scaled along these ranges nest.
+        """
+        pairs = [(int(row.argmax()), int(row.argmin())) for row in linear]
+        for _ in range(len(layout.levels) + 1):
+            for inner, outer in pairs:
+                upper[:, inner] = np.minimum(upper[:, inner], upper[:, outer])
+        sliver = SLIVER * (1.0 + 2.0 * self._rank(layout))
+        return np.where(upper - lower < sliver, lower + sliver, upper)
+
+    def _rank(self, layout: Layout) -> Array:
+        """Position of each column from inner to outer; the chunk lies just inside the split tile."""
+        rank = np.full(layout.width, float(len(layout.levels)))
+        for i, level in enumerate(layout.levels):
+            rank[layout.tile[level]] = i
+        if layout.chunk is not None:
+            inside = sum(level < (self.setting.split_level or 0) for level in layout.levels)
+            rank[layout.chunk[self._split_free]] = inside - 0.5
+        return rank
 
     def _ramp(self, layout: Layout) -> Array:
         """How far along its range each column starts: outer tiles further than inner ones."""
@@ -275,21 +297,19 @@ class Bounder:
         return found
 
 
-def _reach(exponents: Array, logs: Array, starts: Sequence[int], lower: Array, upper: Array) -> Array:
-    """Upper ends of the box cut down to what the capacities leave with all other tiles smallest.
+def _room(exponents: Array, logs: Array, starts: Sequence[int], lower: Array) -> Array:
+    """How far each variable can go up within the capacities, all other tiles being smallest.
 
     A level that its smallest tile nearly fills would otherwise confine the start of all levels to
     its own tiny room, from which Newton's method does not get away.
     """
     if not starts:
-        return upper
+        return np.full_like(lower, np.inf)
     terms = np.exp(np.einsum("bmn,bn->bm", exponents, lower) + logs)
     held = np.add.reduceat(terms, starts, axis=1)[:, :, None]
     growing = np.add.reduceat(terms[:, :, None] * (exponents >= 1.0), starts, axis=1)
-    room = np.where(growing > 0, np.log1p(np.maximum(1.0 - held, 0.0) / np.where(growing > 0, growing, 1.0)), np.inf)
-    cut = np.minimum(upper, lower + room.min(axis=1))
-    order = np.arange(1, lower.shape[1] + 1)
-    return np.asarray(np.where(cut - lower < SLIVER, lower + SLIVER * order, cut))
+    left = np.maximum(1.0 - held, 0.0)
+    return np.asarray(np.where(growing > 0, np.log1p(left / np.where(growing > 0, growing, 1.0)), np.inf).min(axis=1))
 
 
 def _stack(groups: Sequence[Sequence[tuple[Array, Array]]], n: int) -> tuple[Array, Array, tuple[int, ...]]:
