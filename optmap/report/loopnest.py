@@ -1,0 +1,166 @@
+"""A mapping as the tiled loop nest it stands for, as C-like text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from collections.abc import Mapping as MappingABC
+from dataclasses import dataclass
+
+from optmap.problem import Machine, Mapping, Semantics, Workload
+from optmap.problem.workload import TensorAccess
+
+INDENT = "  "
+
+
+@dataclass(frozen=True, slots=True)
+class _Span:
+    """Where a dim stands inside the loops printed so far."""
+
+    start: str
+    """Index of the first iteration."""
+    tile: int
+    """Iterations of a full tile."""
+    ends: tuple[str, ...]
+    """The dim ends before every one of these; the first is where a full tile ends."""
+    steady: bool = True
+    """Whether a full tile always has `tile` iterations (the share of a ragged tile has fewer)."""
+
+    @property
+    def exact(self) -> bool:
+        """Whether there are always `tile` iterations."""
+        return self.steady and len(self.ends) == 1
+
+    def inside(self, variable: str, size: int) -> _Span:
+        """The span of one tile of `size` iterations that starts at a variable."""
+        outer = self.ends[1:] if self.steady and self.tile % size == 0 else self.ends
+        return _Span(variable, size, (f"{variable} + {size}", *outer))
+
+    @property
+    def end(self) -> str:
+        """Index after the last iteration."""
+        return self.ends[0] if len(self.ends) == 1 else f"min({', '.join(self.ends)})"
+
+
+def loop_nest(
+    workload: Workload,
+    machine: Machine,
+    mapping: Mapping,
+    *,
+    positions: MappingABC[str, int] | None = None,
+    inner: Sequence[str] = (),
+) -> str:
+    """The loops of a mapping, outermost first, down to the statement (IOOpt, TileOpt's tiled code).
+
+    Loops of one trip are left out. Tiles that do not divide end early (`min`). A split among children
+    is a `parallel for` whose iterations take equal shares, `ceildiv(a, b)` being a/b rounded up.
+
+    Args:
+        workload: gives extents and the statement.
+        machine: gives the names of the levels.
+        mapping: tiles, loop orders and splits, inner level first.
+        positions: for one level, the reuse position per tensor (1: the innermost loop over tiles, 0:
+            nothing is kept between tiles); a comment then says where the tensor is brought in.
+        inner: dims whose loops are outermost inside the innermost tile; the others follow in the
+            innermost level's order.
+
+    Raises:
+        InputError: if the mapping does not belong to workload and machine.
+    """
+    mapping.check(workload, machine)
+    spans = {d: _Span("0", n, (str(n),)) for d, n in workload.sizes}
+    lines: list[str] = []
+    depth = 0
+    comments = _comments(workload, mapping, positions or {})
+    for number in range(len(mapping.levels) - 1, -1, -1):
+        level = mapping.levels[number]
+        tile = ", ".join(f"{d}={level.tile[d]}" for d in workload.dims if workload.extents[d] > 1)
+        lines.append(INDENT * depth + f"/* {level.level}: tiles of {tile or 'one point'} */")
+        loops = _tile_loops(level.level, level.tile, level.permutation, spans)
+        for place, text in enumerate(loops, start=1):
+            if number == 0:
+                position = len(level.permutation) - place + 1
+                lines += [INDENT * depth + f"/* {t} */" for t in comments.get(position + 1, ())]
+            if text:
+                lines.append(INDENT * depth + text)
+                depth += 1
+        if number == 0:
+            lines += [INDENT * depth + f"/* {t} */" for t in (*comments.get(1, ()), *comments.get(0, ()))]
+        for text in _splits(level.level, level.spatial, spans):
+            lines.append(INDENT * depth + text)
+            depth += 1
+    order = [*inner, *(d for d in mapping.levels[0].permutation if d not in inner)]
+    for text in _points(order, spans):
+        lines.append(INDENT * depth + text)
+        depth += text.startswith("for")
+    lines.append(INDENT * depth + statement(workload))
+    return "\n".join(lines) + "\n"
+
+
+def statement(workload: Workload) -> str:
+    """The statement of a workload in C, `Out[k][h] += In[c][2*h + r] * Ker[k][c][r];`."""
+    product = " * ".join(_access(tensor) for tensor in workload.inputs)
+    text = f"{_access(workload.output)} += {product};"
+    created = workload.semantics is Semantics.ASSIGN
+    return f"{text}  /* {workload.output.name} starts at 0 */" if created else text
+
+
+def _access(tensor: TensorAccess) -> str:
+    subscripts = []
+    for axis in tensor.axes:
+        parts = [d if c == 1 else f"{c}*{d}" for d, c in axis.terms]
+        if axis.offset or not parts:
+            parts.append(str(axis.offset))
+        subscripts.append(f"[{' + '.join(parts)}]")
+    return tensor.name + "".join(subscripts)
+
+
+def _tile_loops(
+    name: str, tile: MappingABC[str, int], permutation: tuple[str, ...], spans: dict[str, _Span]
+) -> Iterator[str]:
+    """Loops over the tiles of one level, one text per dim ('' for one trip); moves the spans inwards."""
+    for dim in permutation:
+        outer = spans[dim]
+        size = tile[dim]
+        if size >= outer.tile:
+            yield ""
+            continue
+        variable = f"{dim}_{name}"
+        yield f"for ({variable} = {outer.start}; {variable} < {outer.end}; {variable} += {size})"
+        spans[dim] = outer.inside(variable, size)
+
+
+def _splits(name: str, spatial: MappingABC[str, int], spans: dict[str, _Span]) -> Iterator[str]:
+    """The split of one level's tile among the children it feeds."""
+    for dim, ways in spatial.items():
+        if ways == 1:
+            continue
+        outer = spans[dim]
+        variable = f"{dim}_{name}_part"
+        largest = -(-outer.tile // ways)
+        whole = outer.end if outer.start == "0" else f"{outer.end} - {outer.start}"
+        share = str(largest) if outer.exact else f"ceildiv({whole}, {ways})"
+        yield f"parallel for ({variable} = {outer.start}; {variable} < {outer.end}; {variable} += {share})"
+        if outer.exact:
+            spans[dim] = outer.inside(variable, largest)
+        else:
+            spans[dim] = _Span(variable, largest, (f"{variable} + {share}", *outer.ends), steady=False)
+
+
+def _points(order: Sequence[str], spans: dict[str, _Span]) -> Iterator[str]:
+    """Loops over the iterations of the innermost tile; a single one is an assignment."""
+    for dim in sorted(order, key=lambda d: spans[d].tile > 1):
+        span = spans[dim]
+        yield f"{dim} = {span.start};" if span.tile == 1 else f"for ({dim} = {span.start}; {dim} < {span.end}; {dim}++)"
+
+
+def _comments(workload: Workload, mapping: Mapping, positions: MappingABC[str, int]) -> dict[int, list[str]]:
+    """What to say just inside the loop at every reuse position."""
+    found: dict[int, list[str]] = {}
+    if len(mapping.levels) != 1:
+        return found
+    verbs = {workload.output.name: "load, and store when left,"}
+    for name, position in positions.items():
+        verb = verbs.get(name, "load")
+        what = "one iteration of the outermost loops below at a time" if position == 0 else "unless still held"
+        found.setdefault(position, []).append(f"{verb} {name}: {what}")
+    return found
