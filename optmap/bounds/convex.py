@@ -24,7 +24,7 @@ from optmap.solvers.exact import VertexFinder
 
 Array = NDArray[np.float64]
 
-GAP = 1e-10
+GAP = 1e-8
 """Gap in log U at which the decomposition stops."""
 FLOOR = 1e-12
 """Share of a tensor below which its price no longer falls: F is not smooth at 0."""
@@ -52,20 +52,35 @@ class SegmentProgram:
     """Vertices found so far, as floats."""
     exact: dict[bytes, tuple[Fraction, ...]] = field(default_factory=dict)
     """Vertices already turned into fractions."""
+    active: list[int] = field(default_factory=list)
+    """Vertices the last mixture used: where the next one starts."""
     finder: VertexFinder | None = None
     """The linear program, kept warm."""
+    owners: NDArray[np.int_] = field(init=False)
+    """`owner` as an array."""
+    sized: NDArray[np.bool_] = field(init=False)
+    """True for size maps."""
+    selector: Array = field(init=False)
+    """(exponents, tensors) with a 1 where the tensor owns the exponent."""
+    log_weights: Array = field(init=False)
+    """Log of `weights`."""
+
+    def __post_init__(self) -> None:
+        self.owners = np.array(self.owner)
+        self.sized = self.owners < 0
+        self.selector = (self.owners[:, None] == np.arange(len(self.weights))[None, :]).astype(float)
+        self.log_weights = np.log(np.array(self.weights, dtype=float))
 
     def sums(self, points: Array) -> Array:
         """S_t of each point: (..., exponents) -> (..., tensors)."""
-        selector = np.array([[float(o == t) for t in range(len(self.weights))] for o in self.owner])
-        return np.asarray(points @ selector.reshape(len(self.owner), len(self.weights)))
+        return np.asarray(points @ self.selector)
 
     def value(self, points: Array, units: float) -> Array:
         """F at each point, in nats."""
         sums = self.sums(points)
         sigma = sums.sum(axis=-1, keepdims=True)
         with np.errstate(divide="ignore", invalid="ignore"):
-            terms = sums * (np.log(sums / sigma) + log(units) - np.log(np.array(self.weights, dtype=float)))
+            terms = sums * (np.log(sums / sigma) + log(units) - self.log_weights)
         total = np.where(sums > 0, terms, 0.0).sum(axis=-1) + points @ self.log_sizes
         return np.asarray(total)
 
@@ -75,31 +90,38 @@ class SegmentProgram:
         Returns:
             Indices of the vertices in the mixture, and their weights (positive, sum 1).
         """
-        offset = log(units) - np.log(np.array(self.weights, dtype=float))
-        if not self.vertices:
-            self._add(np.where(np.array(self.owner) < 0, self.log_sizes, np.append(offset, 0.0)[list(self.owner)]))
+        offset = log(units) - self.log_weights
+        if not self.active:
+            self.active = [self._add(self._cost(offset))]
         for _ in range(ROUNDS):
-            points = np.array(self.vertices)
+            points = np.array([self.vertices[i] for i in self.active])
             sums = self.sums(points)
             mixture = _mix(sums, sums @ offset + points @ self.log_sizes)
+            kept = [i for i, weight in zip(self.active, mixture, strict=True) if weight > 1e-8]
             share = mixture @ sums
-            price = np.log(np.maximum(share / max(share.sum(), FLOOR), FLOOR)) + offset
-            cost = np.where(np.array(self.owner) < 0, self.log_sizes, np.append(price, 0.0)[list(self.owner)])
+            cost = self._cost(np.log(np.maximum(share / max(share.sum(), FLOOR), FLOOR)) + offset)
             held = float(cost @ (mixture @ points))
-            if held - float(cost @ self._add(cost)) <= GAP * max(1.0, abs(held)):
+            new = self._add(cost)
+            if new in self.active or held - float(cost @ self.vertices[new]) <= GAP * max(1.0, abs(held)):
                 break
-        else:
-            points = np.array(self.vertices[: len(mixture)])
-        used = [i for i in range(len(mixture)) if mixture[i] > 1e-7]
-        return used, mixture[used] / mixture[used].sum()
+            self.active = [*kept, new]
+        used = [k for k in range(len(mixture)) if mixture[k] > 1e-7]
+        return [self.active[k] for k in used], mixture[used] / mixture[used].sum()
 
-    def _add(self, cost: Array) -> Array:
+    def _cost(self, price: Array) -> Array:
+        """Per exponent: the price of its tensor, or log size."""
+        return np.where(self.sized, self.log_sizes, np.append(price, 0.0)[self.owners])
+
+    def _add(self, cost: Array) -> int:
+        """Index of a cheapest vertex."""
         if self.finder is None:
             self.finder = VertexFinder(rows=self.rows, columns=len(self.owner))
         vertex = self.finder.vertex(cost)
-        if not any(np.allclose(vertex, old, atol=1e-9) for old in self.vertices):
-            self.vertices.append(vertex)
-        return vertex
+        for i, old in enumerate(self.vertices):
+            if np.abs(vertex - old).max() < 1e-9:
+                return i
+        self.vertices.append(vertex)
+        return len(self.vertices) - 1
 
     def rationals(self, used: list[int], mixture: Array, units: float) -> tuple[Fraction, ...] | None:
         """Exact exponents near a mixture, inside the polytope, or None if a vertex cannot be recognised.
@@ -113,10 +135,11 @@ class SegmentProgram:
             return None
         candidates = _roundings(mixture)
         floats = np.array([[float(x) for x in c] for c in known])
-        shares = np.array([[n / d for n in numerators] for d, numerators in candidates])
-        values = self.value(shares @ floats, units)
-        best = int(np.argmax(values <= values.min() + 1e-12))
-        d, numerators = candidates[best]
+        totals = candidates.sum(axis=1, keepdims=True)
+        values = self.value(candidates / totals @ floats, units)
+        values[totals[:, 0] != np.arange(1, DENOMINATOR + 1)] = np.inf
+        best = int(np.argmax(values <= values.min() + 1e-10))
+        numerators, d = [int(n) for n in candidates[best]], best + 1
         mixed = tuple(
             sum((Fraction(n, d) * c[j] for n, c in zip(numerators, known, strict=True)), Fraction(0))
             for j in range(len(self.owner))
@@ -140,18 +163,14 @@ def satisfies(rows: Iterable[Constraint], exponents: tuple[Fraction, ...]) -> bo
     return all(sum(c * x for c, x in zip(row, exponents, strict=True)) >= right for row, right in rows)
 
 
-def _roundings(mixture: Array) -> list[tuple[int, tuple[int, ...]]]:
-    """(denominator, numerators) with the numerators near denominator * mixture and summing up to it."""
-    found = []
-    for d in range(1, DENOMINATOR + 1):
-        scaled = mixture * d
-        floors = np.floor(scaled + 1e-9).astype(int)
-        short = d - int(floors.sum())
-        for i in np.argsort(floors - scaled)[: max(short, 0)]:
-            floors[i] += 1
-        if short >= 0 and int(floors.sum()) == d:
-            found.append((d, tuple(int(n) for n in floors)))
-    return found
+def _roundings(mixture: Array) -> NDArray[np.int_]:
+    """Row d-1 holds numerators near d * mixture that sum up to d, by largest remainders."""
+    d = np.arange(1, DENOMINATOR + 1)[:, None]
+    scaled = d * mixture[None, :]
+    floors = np.floor(scaled + 1e-9)
+    short = d - floors.sum(axis=1, keepdims=True)
+    order = np.argsort(np.argsort(floors - scaled, axis=1, kind="stable"), axis=1, kind="stable")
+    return np.asarray((floors + (order < short)).astype(int))
 
 
 def _mix(sums: Array, constants: Array) -> Array:
@@ -166,9 +185,9 @@ def _mix(sums: Array, constants: Array) -> Array:
     system = np.zeros((count + 1, count + 1))
     system[:count, count] = system[count, :count] = 1.0
     right = np.zeros(count + 1)
-    barrier = 0.1
-    while barrier > 1e-12:
-        for _ in range(4):
+    barrier = 1e-2
+    while barrier > 1e-11:
+        for _ in range(3):
             share = x @ live
             sigma = share.sum()
             gradient = live @ np.log(share / sigma) + constants - barrier / x
@@ -179,7 +198,7 @@ def _mix(sums: Array, constants: Array) -> Array:
             shrink = step < 0
             reach = min(1.0, 0.95 * float(np.min(-x[shrink] / step[shrink]))) if shrink.any() else 1.0
             x = x + reach * step
-            if float(np.max(np.abs(step))) * reach < 1e-9:
+            if reach == 1.0 and float(np.abs(step / x).max()) < 0.1:
                 break
-        barrier *= 0.1
+        barrier *= 0.05
     return np.asarray(x / x.sum())

@@ -14,8 +14,8 @@ from math import gcd
 Row = tuple[int, ...]
 Subspace = tuple[Row, ...]
 
-LATTICE_CAP = 90
-"""Members at which a lattice that keeps growing is given up (most that close have under 30)."""
+LATTICE_CAP = 48
+"""Members at which a lattice that keeps growing is given up (most that close have under 20)."""
 
 
 def canonical(rows: Iterable[Sequence[int]]) -> Subspace:
@@ -75,6 +75,7 @@ def rank(matrix: Iterable[Sequence[int]]) -> int:
     return len(canonical(matrix))
 
 
+@lru_cache(maxsize=65536)
 def space_sum(a: Subspace, b: Subspace) -> Subspace:
     """A + B."""
     return canonical((*a, *b))
@@ -123,8 +124,8 @@ def closure(kernels: frozenset[Subspace], width: int, cap: int = LATTICE_CAP) ->
                 if found not in known:
                     known.add(found)
                     queue.append(found)
-        if len(known) > cap:
-            return None
+            if len(known) > cap:
+                return None
         members.append(new)
     return tuple(sorted(members, key=lambda s: (len(s), s)))
 

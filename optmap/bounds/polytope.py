@@ -21,9 +21,9 @@ from optmap.bounds.maps import MapSystem
 Constraint = tuple[tuple[int, ...], int]
 """(integer coefficient per map, right-hand side): sum coefficient * exponent >= right-hand side."""
 
-FLAGS = 12
+FLAGS = 10
 """Flags tried per family whose lattice does not close."""
-OPTIONS = 24
+OPTIONS = 16
 """Combinations of flags and smaller lattices that are ranked."""
 
 

@@ -20,9 +20,11 @@ from optmap.bounds.polytope import Polytope, polytopes
 from optmap.bounds.segments import SegmentBound, Segments, best_segments, ranked_lengths
 from optmap.problem.workload import Semantics, Workload
 
-RANKED = 3
+RANKED = 2
 """Polytopes (where lattices do not close) that are searched in full."""
-CANDIDATES = 6
+FEW = 16
+"""Segments below which their whole number decides where the best exponents are."""
+CANDIDATES = 4
 """Mixtures per polytope whose exponents are rounded."""
 EXACTED = 2
 """Candidates that are decided in integers, the best by estimate."""
@@ -165,7 +167,7 @@ def _candidates(program: SegmentProgram, units: Units) -> list[_Candidate]:
     """Stationary segment sizes from several starts, then the integer counts around the best."""
     total = log(units.operations)
     found: list[_Candidate] = []
-    for start in (1.5, 3.0, 12.0):
+    for start in (3.0, 1.3, 12.0):
         K = min(start * units.memory, float(units.ceiling))
         for _ in range(12):
             used, mixture = program.solve(K)
@@ -175,7 +177,7 @@ def _candidates(program: SegmentProgram, units: Units) -> list[_Candidate]:
             found.append(_Candidate(value=units.memory + exp(rate), units=K, used=used, mixture=mixture))
             target = units.memory * sigma / (sigma - 1) if sigma > 1 + 1e-9 else inf
             target = min(max(target, units.memory + 1.0), float(units.ceiling))
-            if abs(log(target / K)) < 1e-4:
+            if abs(log(target / K)) < 1e-3:
                 break
             K = target
     if units.memory <= SMALL:
@@ -184,8 +186,8 @@ def _candidates(program: SegmentProgram, units: Units) -> list[_Candidate]:
             found.append(_Candidate(value=inf, units=K, used=used, mixture=mixture))
     best = max((c for c in found if c.value < inf), key=lambda c: c.value)
     count = (best.value - units.memory) / max(best.units - units.memory, 1e-9)
-    if count < 40:
-        for whole in range(max(2, int(count) - 1), int(count) + 3):
+    if count < FEW:
+        for whole in range(max(2, int(count)), int(count) + 2):
             found.append(_balanced(program, units, whole, best.units))
     ordered = sorted(found, key=lambda c: -c.value)
     distinct: list[_Candidate] = []
@@ -202,13 +204,13 @@ def _balanced(program: SegmentProgram, units: Units, count: int, start: float) -
     """
     K = start
     share = log(units.operations) - log(count)
-    for _ in range(6):
+    for _ in range(4):
         used, mixture = program.solve(K)
         point = mixture @ np.array(program.vertices)[used]
         sigma = max(float(program.sums(point).sum()), 1e-6)
         step = (share - float(program.value(point, K))) / sigma
         K = min(max(K * exp(min(max(step, -3.0), 3.0)), 1.0), float(units.ceiling) * 2)
-        if abs(step) < 1e-6:
+        if abs(step) < 1e-5:
             break
     return _Candidate(value=units.memory + count * (K - units.memory), units=K, used=used, mixture=mixture)
 
