@@ -84,8 +84,12 @@ class SegmentProgram:
         total = np.where(sums > 0, terms, 0.0).sum(axis=-1) + points @ self.log_sizes
         return np.asarray(total)
 
-    def solve(self, units: float) -> tuple[list[int], Array]:
+    def solve(self, units: float, rounds: int = ROUNDS) -> tuple[list[int], Array]:
         """Minimise F for a segment that touches `units` units.
+
+        Args:
+            units: segment size K.
+            rounds: vertices added at most; few give a rough value, still above the minimum.
 
         Returns:
             Indices of the vertices in the mixture, and their weights (positive, sum 1).
@@ -93,7 +97,7 @@ class SegmentProgram:
         offset = log(units) - self.log_weights
         if not self.active:
             self.active = [self._add(self._cost(offset))]
-        for _ in range(ROUNDS):
+        for _ in range(rounds):
             points = np.array([self.vertices[i] for i in self.active])
             sums = self.sums(points)
             mixture = _mix(sums, sums @ offset + points @ self.log_sizes)
@@ -104,7 +108,9 @@ class SegmentProgram:
             new = self._add(cost)
             if new in self.active or held - float(cost @ self.vertices[new]) <= GAP * max(1.0, abs(held)):
                 break
-            self.active = [*kept, new]
+            self.active, last = [*kept, new], self.active
+        else:
+            self.active = last
         used = [k for k in range(len(mixture)) if mixture[k] > 1e-7]
         return [self.active[k] for k in used], mixture[used] / mixture[used].sum()
 

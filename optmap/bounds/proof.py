@@ -13,13 +13,15 @@ from math import exp, inf, log
 
 import numpy as np
 
-from optmap.bounds.compulsory import output_words_at_most, tensor_words
+from optmap.bounds.compulsory import compulsory_loads, output_words_at_most, tensor_words
 from optmap.bounds.convex import Array, SegmentProgram
 from optmap.bounds.maps import MapSystem, map_system
 from optmap.bounds.polytope import Polytope, polytopes
 from optmap.bounds.segments import SegmentBound, Segments, best_segments, ranked_lengths
 from optmap.problem.workload import Semantics, Workload
 
+ROUGH = 5
+"""Vertices per polytope while ranking."""
 RANKED = 2
 """Polytopes (where lattices do not close) that are searched in full."""
 FEW = 16
@@ -98,7 +100,7 @@ def accounting(workload: Workload, memory_words: int, mu: Fraction = Fraction(1)
 def strongest_proof(workload: Workload, memory_words: int) -> Proof | None:
     """The best proof found, over polytopes and (under `assign`) prices of created words.
 
-    Returns None if the memory holds everything or no segment argument gives a positive bound.
+    Returns None if the memory holds everything or no segment argument exceeds compulsory traffic.
     """
     system = map_system(workload)
     mus = MUS if workload.semantics is Semantics.ASSIGN else MUS[:1]
@@ -107,14 +109,16 @@ def strongest_proof(workload: Workload, memory_words: int) -> Proof | None:
         units = accounting(workload, memory_words, mu)
         if units.memory >= units.ceiling or not system.dims:
             continue
-        for proof in proofs(workload, system, units):
+        created = units.mu.numerator * output_words_at_most(workload) if workload.semantics is Semantics.ASSIGN else 0
+        needed = units.mu.denominator * compulsory_loads(workload) + created
+        for proof in proofs(workload, system, units, needed):
             if best is None or proof.loads_words > best.loads_words:
                 best = proof
     return best
 
 
-def proofs(workload: Workload, system: MapSystem, units: Units) -> Iterator[Proof]:
-    """Proofs from the most promising polytopes."""
+def proofs(workload: Workload, system: MapSystem, units: Units, needed: int) -> Iterator[Proof]:
+    """Proofs from the most promising polytopes, of those whose estimate reaches `needed` units."""
     found = [(p, segment_program(system, p, units.weights)) for p in polytopes(system)]
     pairs = [(p, s) for p, s in found if s is not None]
     if len(pairs) > RANKED:
@@ -127,7 +131,7 @@ def proofs(workload: Workload, system: MapSystem, units: Units) -> Iterator[Proo
             exponents = exact_exponents(program, columns, candidate)
             if exponents is not None and tensor_sums(system, exponents):
                 lengths = ranked_lengths(operations_bound(system, units, exponents), units.memory, units.operations)
-                if lengths:
+                if lengths and lengths[0][0] > needed:
                     ranked.append((-lengths[0][0], len(ranked), polytope, exponents))
     for _, _, polytope, exponents in sorted(ranked, key=lambda entry: entry[:2])[:EXACTED]:
         proof = prove_exponents(workload, system, polytope, units, exponents)
@@ -159,7 +163,7 @@ def segment_program(system: MapSystem, polytope: Polytope, weights: Mapping[str,
 
 
 def _level(program: SegmentProgram, units: float) -> float:
-    used, mixture = program.solve(units)
+    used, mixture = program.solve(units, rounds=ROUGH)
     return float(program.value(mixture @ np.array(program.vertices)[used], units))
 
 
