@@ -25,6 +25,9 @@ from optmap.programs.windows import ConvolutionForm, Window, convolution_form
 WINOGRAD_OUTPUTS = 2
 """Outputs per axis of a Winograd tile: F(2x2, 3x3) is the usual choice."""
 
+BASES = 100
+"""Bases of the lifted LP's optimal face whose vertices are rounded."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlgorithmRow:
@@ -89,7 +92,7 @@ def compare_algorithms(workload: Workload, memories: Iterable[int]) -> tuple[Alg
 
 
 def blocked(workload: Workload, memory_words: int) -> float:
-    """Direct convolution with the integer tile nearest to the best vertex of the lifted LP.
+    """Direct convolution with the best tile rounded from vertices of the lifted LP.
 
     A tile of every tensor is loaded whenever it changes, under the best of the loop orders that
     keep one or two tensors in place; partial sums that leave are loaded again. Halos are loaded
@@ -97,7 +100,7 @@ def blocked(workload: Workload, memory_words: int) -> float:
     """
     names = [(d.name, d.dim) for d in lifted_lp(workload, capacity=memory_words).digits]
     volumes = []
-    for vertex in lifted_face(workload, memory_words).vertices:
+    for vertex in lifted_face(workload, memory_words, limit=BASES).vertices:
         digits = real_tile(vertex)
         tile = dict.fromkeys(workload.dims, 1.0)
         for name, dim in names:

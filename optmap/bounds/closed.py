@@ -1,14 +1,13 @@
-"""Closed-form loads bounds from a bound on the operations of a segment, in integers.
+"""Loads from fixed exponents: what the closed-form methods have in common.
 
-U(K) bounds the operations of any set that touches at most K words. If it is a power
-U(K) = coefficient·K^sigma, loads follow without a search:
-
-The fast memory starts empty and every touched word was loaded. Cut the run after the first M + T
-loads and then after every T, T >= 1 whole: a run of L = M + n·T + t loads (0 <= t < T) does
-G <= n·U(M+T) + U(M+t) operations. With y = (M+t)/(M+T) <= 1 and sigma >= 1,
-T·G/U(M+T) <= n·T + T·y^sigma <= n·T + (M+T)·y = L. A run of fewer than M loads does
-G <= U(L), and T·(L/(M+T))^sigma <= L. Hence L >= T·G/U(M+T) for every T, without the
-subtraction of one segment that a warm memory needs; T near M/(sigma-1) is best. In any case G <= U(L).
+U(K) bounds the operations of any set that touches at most K words. The fast memory starts empty and
+every touched word was loaded, so a run is cut after the first M + T loads and then after every T.
+In closed form: a run of L = M + n·T + t loads (0 <= t < T) does G <= n·U(M+T) + U(M+t) operations;
+with U(K) = c·K^sigma, sigma >= 1, and y = (M+t)/(M+T) <= 1,
+T·G/U(M+T) <= n·T + T·y^sigma <= n·T + (M+T)·y = L (a run of fewer than M loads does G <= U(L), and
+T·(L/(M+T))^sigma <= L). Hence L >= T·G/U(M+T) for every T, best at T = M/(sigma-1), without the
+subtraction of a segment that a warm memory needs. This is the printed expression; the number comes
+from the same cut with whole n, T and t (`segments`), which is at least as large up to rounding.
 Source: the segment argument of Dinh's dissertation, Lemmas 18 and 20, with the cold start used.
 """
 
@@ -17,10 +16,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from math import lcm
 
-from optmap.bounds.compulsory import compulsory_loads, output_words
+from optmap.bounds.compulsory import compulsory_loads, output_words, output_words_at_most
 from optmap.bounds.result import LowerBound
+from optmap.bounds.segments import SegmentBound, best_segments
 from optmap.problem.workload import Semantics, Workload
 
 COLD_START = "the fast memory starts empty, every operation finds its words in it, and results end in slow memory"
@@ -46,20 +45,23 @@ class VolumeBound:
         """Sum of the tensors' exponents."""
         return sum((s for _, _, s in self.tensors), Fraction(0))
 
-    def power(self) -> tuple[Fraction, int, int]:
-        """(c, e, q) with U(K)^q = c·K^e exactly."""
-        q = lcm(*(x.denominator for _, _, x in (*self.tensors, *self.sizes)))
-        coefficient = Fraction(1)
-        for _, words, s in self.tensors:
-            if s:
-                coefficient *= (s / (self.sigma * words)) ** int(s * q)
-        for _, size, z in self.sizes:
-            coefficient *= Fraction(size) ** int(z * q)
-        return coefficient, int(self.sigma * q), q
+    def segment(self) -> SegmentBound:
+        """U as an exact function of whole K; sigma must not be 0."""
+        return SegmentBound(
+            sums=tuple((s, p) for _, p, s in self.tensors if s),
+            sizes=tuple((z, n) for _, n, z in self.sizes if z),
+        )
 
     def exponents(self) -> dict[str, Fraction]:
         """Exponent per tensor and per size, as a bound reports them."""
         return {name: x for name, _, x in self.tensors} | {name: x for name, _, x in self.sizes}
+
+    def closed_form(self) -> str:
+        """The loads bound T*G/U(M+T) at its best T, as text."""
+        if self.sigma > 1:
+            ideal = 1 / (self.sigma - 1)
+            return f"{ideal}*M*G/U({ideal + 1}*M), U(K) = {self}"
+        return f"least L with U(L) >= G, U(K) = {self}"
 
     def __str__(self) -> str:
         held = [(name, words, s) for name, words, s in self.tensors if s]
@@ -77,37 +79,12 @@ def cold_loads(volume: VolumeBound, operations: int, memory_words: int) -> int:
         memory_words: M.
 
     Returns:
-        The largest whole number that the closed forms of the module prove (0 if sigma is 0).
+        The best of the segment argument, 0 where it says nothing.
     """
-    c, e, q = volume.power()
-    if e == 0:
+    if not volume.sigma:
         return 0
-    # The least L with U(L)^q >= G^q.
-    best = ceil_root(Fraction(operations) ** q / c, e)
-    if volume.sigma > 1:
-        ideal = memory_words / (volume.sigma - 1)
-        for t in {max(1, int(ideal)), int(ideal) + 1}:
-            best = max(best, ceil_root((Fraction(t) * operations) ** q / (c * Fraction(memory_words + t) ** e), q))
-    return best
-
-
-def ceil_root(value: Fraction, degree: int) -> int:
-    """The least whole number x >= 0 with x^degree >= value, by Newton's method on integers.
-
-    Args:
-        value: nonnegative.
-        degree: at least 1.
-    """
-    target = -(-value.numerator // value.denominator)
-    if target <= 1:
-        return max(0, target)
-    x = 1 << -(-target.bit_length() // degree)  # at or above the root
-    while True:
-        nearer = ((degree - 1) * x + target // x ** (degree - 1)) // degree
-        if nearer >= x:
-            break
-        x = nearer
-    return x if x**degree >= target else x + 1
+    found = best_segments(volume.segment(), memory_words, operations)
+    return 0 if found is None else found.cost_units
 
 
 def loads_of_semantics(workload: Workload, accumulate_loads: int) -> int:
@@ -116,7 +93,7 @@ def loads_of_semantics(workload: Workload, accumulate_loads: int) -> int:
     A run that creates outputs in fast memory becomes an accumulating one by one load per output
     word, hence the subtraction under `assign`.
     """
-    created = output_words(workload) if workload.semantics is Semantics.ASSIGN else 0
+    created = output_words_at_most(workload) if workload.semantics is Semantics.ASSIGN else 0
     return max(accumulate_loads - created, compulsory_loads(workload))
 
 
@@ -137,12 +114,12 @@ def strongest(
     loads = loads_of_semantics(workload, accumulate)
     assign = workload.semantics is Semantics.ASSIGN
     won = loads > compulsory_loads(workload)
-    less = f" - |{workload.output.name}|" if assign else ""
+    less = f", less |{workload.output.name}|" if assign else ""
     return LowerBound(
         method=method,
         loads_words=loads,
         stores_words=output_words(workload),
         exponents=volume.exponents() if won else {},
-        expression=f"max_T T*G/U(M+T){less}, U(K) = {volume}" if won else "compulsory",
+        expression=f"max(every touched word once, {volume.closed_form()}{less})",
         assumptions=(COLD_START, OUTPUTS_CREATED if assign else OUTPUTS_LOADED, *assumptions),
     )

@@ -104,12 +104,13 @@ class _Tableau:
         )
 
 
-def projective_face(workload: Workload, memory_words: int) -> LogFace:
+def projective_face(workload: Workload, memory_words: int, *, limit: int = LARGEST_FACE) -> LogFace:
     """The optimal face of the tiling LP of a projective workload (LP 3.2.1).
 
     Args:
         workload: every subscript has at most one dim.
         memory_words: words M; each tensor alone must fit, as in the source.
+        limit: bases visited at most per side; 1 gives one vertex and one dual.
 
     Raises:
         InputError: for a subscript of several dims, or a memory below one element of a tensor.
@@ -124,22 +125,31 @@ def projective_face(workload: Workload, memory_words: int) -> LogFace:
         room = Fraction(memory_words, workload.weight(tensor))
         rows.append((label, tuple(d for d in workload.dims if d in tensor.dims), room))
     limits = tuple(Fraction(n) for _, n in workload.sizes)
-    return face(LogLp(memory=memory_words, names=workload.dims, limits=limits, rows=tuple(rows)))
+    return face(LogLp(memory=memory_words, names=workload.dims, limits=limits, rows=tuple(rows)), limit=limit)
 
 
-def lifted_face(workload: Workload, memory_words: int) -> LogFace:
+def lifted_face(workload: Workload, memory_words: int, *, limit: int = LARGEST_FACE) -> LogFace:
     """The optimal face of the lifted tiling LP of a convolution (LP 4.2.1).
+
+    Args:
+        workload: a convolution by structure.
+        memory_words: words M; each tensor alone must fit, as in the source.
+        limit: bases visited at most per side; 1 gives one vertex and one dual.
 
     Raises:
         InputError: if it is no convolution or an element of some tensor exceeds the memory.
     """
     lp = lifted_lp(workload, capacity=memory_words)
     names, limits = tuple(d.name for d in lp.digits), tuple(d.limit for d in lp.digits)
-    return face(LogLp(memory=memory_words, names=names, limits=limits, rows=lp.rows))
+    return face(LogLp(memory=memory_words, names=names, limits=limits, rows=lp.rows), limit=limit)
 
 
-def face(lp: LogLp) -> LogFace:
+def face(lp: LogLp, *, limit: int = LARGEST_FACE) -> LogFace:
     """Solve a log-space LP exactly and walk along its optimal primal and dual faces.
+
+    Args:
+        lp: the program.
+        limit: bases visited at most per side.
 
     Raises:
         InputError: for a room below one element, or a limit below 1.
@@ -152,8 +162,8 @@ def face(lp: LogLp) -> LogFace:
     numbers = [("M" if room == lp.memory else f"(M/{lp.memory / room})", room) for _, _, room in lp.rows]
     numbers += [(f"L[{name}]", limit) for name, limit in zip(lp.names, lp.limits, strict=True)]
     optimum = _optimal(field, _start(field, lp))
-    primal, all_primal = _walk(optimum, lambda t: _primal_neighbours(field, t))
-    dual, all_dual = _walk(optimum, lambda t: _dual_neighbours(field, t))
+    primal, all_primal = _walk(optimum, lambda t: _primal_neighbours(field, t), limit)
+    dual, all_dual = _walk(optimum, lambda t: _dual_neighbours(field, t), limit)
     d = len(lp.names)
     vertices = {tuple(map(str, v.values())): v for v in (_vertex(t, lp.names, numbers) for t in primal)}
     duals = {}
@@ -239,7 +249,7 @@ def _dual_neighbours(field: LogField, tableau: _Tableau) -> list[_Tableau]:
     return found
 
 
-def _walk(start: _Tableau, neighbours: Callable[[_Tableau], list[_Tableau]]) -> tuple[list[_Tableau], bool]:
+def _walk(start: _Tableau, neighbours: Callable[[_Tableau], list[_Tableau]], limit: int) -> tuple[list[_Tableau], bool]:
     """Every basis that neighbour steps reach, up to the limit, and whether that was all."""
     seen = {frozenset(start.basis): start}
     pending = [start]
@@ -248,7 +258,7 @@ def _walk(start: _Tableau, neighbours: Callable[[_Tableau], list[_Tableau]]) -> 
             key = frozenset(tableau.basis)
             if key in seen:
                 continue
-            if len(seen) >= LARGEST_FACE:
+            if len(seen) >= limit:
                 return list(seen.values()), False
             seen[key] = tableau
             pending.append(tableau)
