@@ -163,7 +163,10 @@ class TileSpace:
         return self._traffic[key]
 
     def capacity(self, box: Box, working: tuple[Resident, ...]) -> Rows:
-        """Words that must fit: one tile of each tensor, or the union its `Resident` names."""
+        """Words that must fit: one tile of each tensor, or the union its `Resident` names.
+
+        Neighbours along a dim of one trip, which has no rows, are left out: a lower estimate.
+        """
         key = (box, working)
         if key not in self._capacity:
             low = {d: b[0] for d, b in zip(self.boxed, box, strict=True) if d in self.branch}
@@ -213,8 +216,6 @@ class TileSpace:
             if along is not None and along == axis.main:
                 slope *= 2.0
             terms = [t for old in terms for t in self._times(old, axis, (slope, constant), True, False)]
-        if item.dim is not None and not grown and item.dim in tensor.dims:
-            terms = [t.scaled(2.0) for t in terms]
         return _rows(terms)
 
     def _weight(self, index: int) -> float:
