@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from fractions import Fraction
-from math import log
+from math import inf, log
 
 import numpy as np
 from numpy.typing import NDArray
@@ -97,6 +97,7 @@ class SegmentProgram:
         offset = log(units) - self.log_weights
         if not self.active:
             self.active = [self._add(self._cost(offset))]
+        before = inf
         for _ in range(rounds):
             points = np.array([self.vertices[i] for i in self.active])
             sums = self.sums(points)
@@ -105,8 +106,11 @@ class SegmentProgram:
             share = mixture @ sums
             cost = self._cost(np.log(np.maximum(share / max(share.sum(), FLOOR), FLOOR)) + offset)
             held = float(cost @ (mixture @ points))
+            level = float(self.value(mixture @ points, units))
+            stuck = len(kept) < len(self.active) and level > before - GAP * max(1.0, abs(level))
+            before = level
             new = self._add(cost)
-            if new in self.active or held - float(cost @ self.vertices[new]) <= GAP * max(1.0, abs(held)):
+            if stuck or new in self.active or held - float(cost @ self.vertices[new]) <= GAP * max(1.0, abs(held)):
                 break
             self.active, last = [*kept, new], self.active
         else:
