@@ -11,16 +11,23 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from optmap.api import solve as solve
+    from optmap.sweeps.reading import read_sweep as read_sweep
+    from optmap.sweeps.run import sweep as sweep
 
 __version__ = "0.1.0"
 
-_VERBS = ("solve",)
+_VERBS = {
+    "solve": "optmap.api",
+    "sweep": "optmap.sweeps.run",
+    "read_sweep": "optmap.sweeps.reading",
+}
+"""Module that each verb lives in."""
 
 
 def __getattr__(name: str) -> object:
     """Load a verb of the Python interface when it is first used."""
     if name in _VERBS:
-        return getattr(import_module("optmap.api"), name)
+        return getattr(import_module(_VERBS[name]), name)
     raise AttributeError(f"module 'optmap' has no attribute {name!r}")
 
 

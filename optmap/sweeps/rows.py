@@ -1,0 +1,132 @@
+"""The flat rows of a sweep: one per point, the unit in every name.
+
+A point is a workload on a machine at one capacity of one level, answered by one method. The
+columns are fixed: other tools read the Parquet files directly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+SCHEMA_VERSION = "optmap.rows/1"
+LARGEST_INTEGER = 2**63 - 1
+KEY = ("workload", "machine", "level", "capacity_words", "method", "input_hash")
+"""Columns that identify a row; the final data set is sorted by them."""
+TIMING = ("seconds",)
+"""Columns that differ between two runs of the same sweep."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """The answer to one point; None where the method has no such number."""
+
+    workload: str
+    """Name, or the statement of a workload without one."""
+    machine: str
+    """Name of the machine; `two-level` for one fast memory below a large one."""
+    level: str
+    """Level that the capacity and the traffic belong to: the swept one, else the outermost."""
+    capacity_words: int
+    """Capacity of one instance of `level`, in words of the workload."""
+    word_bytes: int
+    """Bytes of one word of the workload."""
+    method: str
+    """`bound`, or a mapping method such as `mopt`."""
+    objective: str
+    """What a mapping method minimised; empty for `bound`."""
+    semantics: str
+    """`accumulate` or `assign`."""
+    tiles: str
+    """`any` or `divisors`; empty for `bound`."""
+    capacity_rule: str
+    """`tile` or `safe`; empty for `bound`."""
+    cores: int
+    """Cores in use."""
+    count: int
+    """How often the workload occurs in its network."""
+    operations: float
+    """Multiply-accumulates of one occurrence."""
+    compulsory_words: int | None = None
+    """Loads and stores that no memory can save, however large."""
+    traffic_words: int | None = None
+    """Exact loads and stores of the mapping across the outer boundary of `level`."""
+    bound_words: int | None = None
+    """Proved lower bound on `traffic_words` of any schedule."""
+    bound_method: str = ""
+    """Method of the bound that `bound` and `bound_words` come from."""
+    cost: float | None = None
+    """Objective of the mapping in per-level form, in `cost_unit`."""
+    exact: float | None = None
+    """Largest exact traffic over bandwidth of the concatenated nest over the levels, in `bound_unit`."""
+    cost_unit: str = ""
+    """`words` or `cycles`."""
+    bound: float | None = None
+    """Proved lower bound on `exact`, in `bound_unit`."""
+    bound_unit: str = ""
+    """`words` on a machine of one level with bandwidth 1, else `cycles`."""
+    gap: float | None = None
+    """exact / bound - 1: how far the mapping can be from the best schedule."""
+    integer_gap: float | None = None
+    """cost / relaxation - 1."""
+    stop: str
+    """Why the method stopped: `optimal`, `infeasible`, `time_limit`, `killed`, `crash`, `error`, `check`."""
+    point: str
+    """What is held: `none`, `feasible`, `local_optimum`, `global_optimum`; `bound` for a bound."""
+    seconds: float = 0.0
+    """Wall-clock time of the answer; of another run if the answer was reused."""
+    seed: int
+    version: str = ""
+    """Version of optmap that made the answer."""
+    input_hash: str
+    """SHA-256 (hex) of everything that the answer depends on, names left out; names the solution file."""
+    certificate: str = ""
+    """Name of the certificate file of the bound, without suffix; empty if there is none."""
+    error: str = ""
+    """Why there is no answer; empty if there is one."""
+
+    @property
+    def key(self) -> tuple[str | int, ...]:
+        """Identity of the row."""
+        return tuple(getattr(self, name) for name in KEY)
+
+    @property
+    def failed(self) -> bool:
+        """Whether there is no answer though there might be one (a proved infeasibility is an answer)."""
+        return bool(self.error) and self.stop != "infeasible"
+
+
+COLUMNS = tuple(field.name for field in fields(Row))
+"""Names of the columns, in order."""
+FAILURES = ("killed", "crash")
+"""Values of `stop` that say nothing about the point itself: it may be worth another try."""
+
+
+def row_of(values: Mapping[str, object]) -> Row:
+    """A row from its columns, as read from a file."""
+    return Row(**{name: values[name] for name in COLUMNS if name in values})  # type: ignore[arg-type]
+
+
+def as_dict(row: Row) -> dict[str, object]:
+    """The columns of a row; a whole number beyond 2^63-1 has no column type and becomes None."""
+    return {name: _storable(getattr(row, name)) for name in COLUMNS}
+
+
+def _storable(value: object) -> object:
+    return None if isinstance(value, int) and abs(value) > LARGEST_INTEGER else value
+
+
+def arrow_schema() -> pa.Schema:
+    """The Parquet schema of the rows, with the version of the columns in its metadata."""
+    import pyarrow as pa
+
+    kinds = {"str": pa.string(), "int": pa.int64(), "float": pa.float64()}
+    made = []
+    for field in fields(Row):
+        name = str(field.type)
+        made.append(pa.field(field.name, kinds[name.removesuffix(" | None")], nullable=name.endswith("None")))
+    return pa.schema(made, metadata={"schema": SCHEMA_VERSION})
