@@ -1,0 +1,54 @@
+"""How long each step takes; run with `pytest tests/benchmarks --benchmark-enable`. No pass or fail on time."""
+
+import pytest
+
+from optmap import api
+from optmap.evaluate import evaluate_cost, exact_traffic
+from optmap.problem import CapacityRule, library
+from optmap.programs.tile import TileLevel, minmax_program
+from optmap.search.relaxation import relax
+from optmap.search.setting import Setting
+from optmap.symbolic.classes import dataflow_classes
+
+LAYERS = ("yolo9000/Y4", "resnet18/R1", "resnet18/R9", "mobilenet/M5")
+
+
+def setting(name, machine):
+    return Setting(workload=library.workload(name), machine=library.machine(machine), rule=CapacityRule.TILE)
+
+
+@pytest.mark.parametrize("name", LAYERS)
+def test_derive_classes(benchmark, name):
+    found = benchmark(dataflow_classes, library.workload(name))
+    assert found.classes
+
+
+@pytest.mark.parametrize("name", LAYERS)
+def test_build_programs(benchmark, name):
+    of = setting(name, "balanced")
+    levels = [
+        TileLevel(name=level.name, capacity=c, bandwidth=level.bandwidth, permutation=of.orders[0].permutation)
+        for level, c in zip(of.machine.levels, of.capacities, strict=True)
+    ]
+    assert benchmark(lambda: minmax_program(of.workload, levels).pyomo()) is not None
+
+
+@pytest.mark.parametrize("machine", ["balanced", "i7-9700k"])
+@pytest.mark.parametrize("name", LAYERS)
+def test_relax(benchmark, name, machine):
+    assert benchmark(lambda: relax(setting(name, machine))).proved
+
+
+@pytest.mark.parametrize("machine", ["balanced", "i7-9700k"])
+@pytest.mark.parametrize("name", LAYERS)
+def test_solve(benchmark, name, machine):
+    result = benchmark.pedantic(api.solve, args=(name,), kwargs={"machine": machine}, rounds=1)
+    assert result.cost >= result.integer_bound
+
+
+@pytest.mark.parametrize("name", LAYERS)
+def test_evaluate(benchmark, name):
+    result = api.solve(name, machine="balanced", integers="floor")
+    report = benchmark(evaluate_cost, result.workload, result.machine, result.mapping)
+    assert report.value == pytest.approx(result.cost)
+    assert exact_traffic(result.workload, result.machine, result.mapping)

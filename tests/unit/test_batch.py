@@ -1,0 +1,136 @@
+"""The batched interior point against Ipopt and SciPy; its bound holds wherever it stops."""
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+
+from optmap.programs.posynomial import EpigraphRow, GeometricProgram, Posynomial
+from optmap.solvers.batch import Batch, solve_batch
+from optmap.solvers.ipopt import solve_posynomial
+
+N, EPIGRAPHS, LIMITS, TERMS = 3, 2, 1, 3
+SIZE = 12
+
+
+def random_batch(seed, *, constants=True):
+    """Programs like those of tiles: traffic falls with sizes, capacities rise, no traffic below a constant."""
+    rng = np.random.default_rng(seed)
+    rows = (EPIGRAPHS + LIMITS) * TERMS
+    exponents = rng.integers(-1, 1, (SIZE, rows, N)).astype(float)
+    exponents[:, : EPIGRAPHS * TERMS : TERMS] = 0.0
+    exponents[:, EPIGRAPHS * TERMS :] = rng.integers(0, 2, (SIZE, LIMITS * TERMS, N))
+    logs = rng.uniform(-1.0, 3.0, (SIZE, rows))
+    logs[:, : EPIGRAPHS * TERMS : TERMS] = 1.0
+    logs[:, EPIGRAPHS * TERMS :] -= 6.0
+    return Batch(
+        exponents=exponents,
+        logs=logs,
+        starts=tuple(range(0, rows, TERMS)),
+        alpha=rng.uniform(0.5, 4.0, (SIZE, EPIGRAPHS)),
+        constant=rng.uniform(0.0, 2.0, (SIZE, EPIGRAPHS)) * constants,
+        linear=np.tile(np.array([[[1.0, -1.0, 0.0]]]), (SIZE, 1, 1)),
+        limit=np.zeros((SIZE, 1)),
+        lower=np.zeros((SIZE, N)),
+        upper=rng.uniform(1.0, 4.0, (SIZE, N)),
+    )
+
+
+def start_of(batch):
+    """Well inside the box, the first variable below the second."""
+    start = batch.lower + 0.1 * (batch.upper - batch.lower)
+    start[:, 0] = np.minimum(0.3 * start[:, 0], 0.8 * start[:, 1])
+    return start
+
+
+def program_of(batch, i):
+    names = ("a", "b", "c")
+
+    def row(k):
+        part = slice(k * TERMS, (k + 1) * TERMS)
+        return Posynomial(names=names, coefficients=np.exp(batch.logs[i, part]), exponents=batch.exponents[i, part])
+
+    return GeometricProgram(
+        names=names,
+        lower=batch.lower[i],
+        upper=batch.upper[i],
+        levels=tuple(
+            EpigraphRow(posynomial=row(k), alpha=float(batch.alpha[i, k]), constant=float(batch.constant[i, k]))
+            for k in range(EPIGRAPHS)
+        ),
+        capacities=tuple(row(EPIGRAPHS + j) for j in range(LIMITS)),
+        chain=((0, 1),),
+    )
+
+
+@pytest.mark.parametrize("constants", [True, False])
+@pytest.mark.parametrize("seed", range(8))
+def test_agrees_with_ipopt(seed, constants):
+    batch = random_batch(seed, constants=constants)
+    found = solve_batch(batch, start=start_of(batch))
+    for i in range(SIZE):
+        reference = solve_posynomial(program_of(batch, i))
+        assert found.value[i] == pytest.approx(reference.objective, rel=2e-7)
+        assert found.bound[i] == pytest.approx(reference.objective, rel=2e-6)
+        assert found.bound[i] <= reference.objective * (1 + 1e-8)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_agrees_with_scipy(seed):
+    batch = random_batch(100 + seed, constants=False)
+    found = solve_batch(batch, start=start_of(batch))
+    for i in range(4):
+        program = program_of(batch, i)
+        rows = [(r.posynomial, r.alpha) for r in program.levels]
+        constraints = [
+            {"type": "ineq", "fun": lambda x, p=p, a=a: x[-1] + np.log(a) - p.log_value(x[:-1])} for p, a in rows
+        ]
+        constraints += [{"type": "ineq", "fun": lambda x, p=p: -p.log_value(x[:-1])} for p in program.capacities]
+        constraints.append({"type": "ineq", "fun": lambda x: x[1] - x[0]})
+        start = np.append(start_of(batch)[i], 10.0)
+        bounds = [*zip(batch.lower[i], batch.upper[i], strict=True), (-20, 20)]
+        options = {"ftol": 1e-13, "maxiter": 500}
+        best = minimize(lambda x: x[-1], start, bounds=bounds, constraints=constraints, options=options, method="SLSQP")
+        assert best.success
+        assert found.value[i] == pytest.approx(np.exp(best.fun), rel=1e-5)
+
+
+@pytest.mark.parametrize("steps", [1, 2, 4, 8, 16])
+def test_bound_and_point_hold_wherever_it_stops(steps):
+    for seed in range(20):
+        batch = random_batch(200 + seed, constants=seed % 2 == 0)
+        whole = solve_batch(batch, start=start_of(batch))
+        early = solve_batch(batch, start=start_of(batch), max_iterations=steps)
+        assert early.iterations <= steps
+        scale = 1e-9 * (1 + np.abs(whole.value))
+        assert (early.bound <= whole.value + scale).all()
+        assert (early.value >= whole.bound - scale).all()
+
+
+def test_points_are_feasible_and_have_their_value():
+    for seed in range(10):
+        batch = random_batch(300 + seed)
+        found = solve_batch(batch, start=start_of(batch))
+        for i in range(SIZE):
+            program, t = program_of(batch, i), found.point[i]
+            assert (t >= batch.lower[i]).all()
+            assert (t <= batch.upper[i]).all()
+            assert t[0] <= t[1]
+            assert all(p.log_value(t) <= 0 for p in program.capacities)
+            needed = max((np.exp(r.posynomial.log_value(t)) - r.constant) / r.alpha for r in program.levels)
+            assert needed == pytest.approx(found.value[i], rel=1e-9, abs=1e-12)
+
+
+def test_programs_without_a_start_are_infeasible():
+    batch = random_batch(7)
+    start = start_of(batch)
+    start[[2, 5]] = np.nan
+    found = solve_batch(batch, start=start)
+    assert np.isinf(found.value[[2, 5]]).all()
+    assert np.isinf(found.bound[[2, 5]]).all()
+    assert np.isnan(found.point[[2, 5]]).all()
+    others = [i for i in range(SIZE) if i not in {2, 5}]
+    alone = solve_batch(batch.take(np.array(others)), start=start[others])
+    assert np.allclose(found.value[others], alone.value, rtol=1e-7)
+    nothing = solve_batch(batch, start=np.full_like(start, np.nan))
+    assert nothing.iterations == 0
+    assert np.isinf(nothing.bound).all()

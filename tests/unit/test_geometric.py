@@ -1,0 +1,133 @@
+"""Posynomial rows: exact at whole numbers of tiles in exact boxes, lower estimates everywhere else."""
+
+from math import log
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from strategies import affine_workloads, convolutions_1d, convolutions_2d, loop_orders, matmuls, tiles
+
+from optmap.evaluate import LevelModel
+from optmap.problem import Semantics, dataflow
+from optmap.problem.dataflow import Residence, Resident, safe_working_set
+from optmap.programs.geometric import TileSpace, whole_count
+
+FAMILIES = (matmuls, convolutions_1d, convolutions_2d)
+
+
+def dense(max_extent=9):
+    return st.one_of(*(family(max_extent=max_extent, max_operations=20_000) for family in FAMILIES))
+
+
+def anything(max_extent=7):
+    return st.one_of(dense(max_extent), affine_workloads(max_extent=max_extent, max_operations=20_000))
+
+
+def value(rows, space, own, outer):
+    """Rows at tiles given as extents per dim."""
+    mine = np.array([log(own[d]) for d in space.free])
+    beyond = np.array([log(outer[d]) for d in space.free])
+    return float(np.exp(rows.logs + rows.own @ mine + rows.next @ beyond).sum())
+
+
+def wide_box(draw, space, tile):
+    box = []
+    for dim in space.boxed:
+        low = draw(st.integers(1, tile[dim]))
+        box.append((low, draw(st.integers(tile[dim], space.extents[dim]))))
+    return tuple(box)
+
+
+def exact_traffic(workload, chain, flow):
+    model = LevelModel(workload)
+    array = np.array([[[tile[d] for d in workload.dims] for tile in chain]])
+    return int(model.traffic(array, 0, flow)[0])
+
+
+def subtracted(workload):
+    return whole_count(workload) if workload.semantics is Semantics.ASSIGN else 0
+
+
+def allowed(workload):
+    """Under `assign`, evaluation refuses a dim in two subscripts of the output."""
+    if workload.semantics is Semantics.ACCUMULATE:
+        return True
+    dims = [d for axis in workload.output.axes for d in axis.dims]
+    return len(dims) == len(set(dims))
+
+
+@given(st.data())
+@settings(max_examples=300)
+def test_traffic_is_a_lower_estimate(data):
+    """Any box around the tiles, ragged tiles, one or two levels, gaps, three terms, joined subscripts."""
+    workload = data.draw(anything().filter(allowed))
+    space = TileSpace(workload)
+    outer = data.draw(tiles(workload.extents))
+    own = data.draw(tiles(outer))
+    flow = dataflow(workload, data.draw(loop_orders(workload)))
+    boxes = [wide_box(data.draw, space, own), wide_box(data.draw, space, outer)]
+    words = exact_traffic(workload, (own, outer), flow) + subtracted(workload)
+    assert value(space.traffic(flow, boxes[0], boxes[1]), space, own, outer) <= words * (1 + 1e-9)
+    whole = workload.extents
+    words = exact_traffic(workload, (own,), flow) + subtracted(workload)
+    assert value(space.traffic(flow, boxes[0], None), space, own, whole) <= words * (1 + 1e-9)
+
+
+@given(st.data())
+@settings(max_examples=200)
+def test_traffic_is_exact_at_divisors(data):
+    """Single values of the boxed dims, tiles that divide, dense or strided windows without gaps."""
+    workload = data.draw(dense().filter(allowed))
+    space = TileSpace(workload)
+    outer = {d: data.draw(st.sampled_from([v for v in range(1, n + 1) if n % v == 0])) for d, n in workload.sizes}
+    own = {d: data.draw(st.sampled_from([v for v in range(1, n + 1) if n % v == 0])) for d, n in outer.items()}
+    flow = dataflow(workload, data.draw(loop_orders(workload)))
+    boxes = (space.single(own), space.single(outer))
+    found = value(space.traffic(flow, *boxes), space, own, outer)
+    words = exact_traffic(workload, (own, outer), flow) + subtracted(workload)
+    assert found <= words * (1 + 1e-9)
+    if all(c == 1 for t in workload.tensors for a in t.axes for _, c in a.terms):
+        assert abs(found - words) <= 1e-9 * words
+
+
+@given(st.data())
+@settings(max_examples=300)
+def test_capacity_is_a_lower_estimate(data):
+    workload = data.draw(anything())
+    space = TileSpace(workload)
+    own = data.draw(tiles(workload.extents))
+    box = wide_box(data.draw, space, own)
+    model = LevelModel(workload.with_semantics(Semantics.ACCUMULATE))
+    array = np.array([[own[d] for d in workload.dims]])
+    single = tuple(Resident(residence=Residence.SINGLE) for _ in workload.tensors)
+    for working in (single, safe_working_set(workload, data.draw(loop_orders(workload)))):
+        held = int(model.safe_occupancy(array, working)[0])
+        assert value(space.capacity(box, working), space, own, workload.extents) <= held * (1 + 1e-9)
+
+
+@given(st.data())
+@settings(max_examples=150)
+def test_capacity_of_one_tile_is_exact_at_single_values(data):
+    workload = data.draw(dense())
+    space = TileSpace(workload)
+    own = data.draw(tiles(workload.extents))
+    single = tuple(Resident(residence=Residence.SINGLE) for _ in workload.tensors)
+    held = sum(workload.weight(t) * t.footprint(own) for t in workload.tensors)
+    found = value(space.capacity(space.single(own), single), space, own, workload.extents)
+    assert abs(found - held) <= 1e-9 * held
+
+
+@given(st.data())
+def test_splitting_covers_a_box_and_ends_in_exact_ones(data):
+    workload = data.draw(anything())
+    space = TileSpace(workload)
+    own = data.draw(tiles(workload.extents))
+    box = space.whole()
+    for _ in range(200):
+        parts = space.split(box)
+        if not parts:
+            break
+        inside = [p for p in parts if all(lo <= own[d] <= hi for d, (lo, hi) in zip(space.boxed, p, strict=True))]
+        assert inside
+        box = inside[-1]
+    assert space.is_exact(box)

@@ -1,0 +1,136 @@
+"""The methods as a user sees them: papers' own roads, microkernel, cores, capacities, limits."""
+
+from math import prod
+
+import pytest
+
+from optmap import api
+from optmap.errors import InputError
+from optmap.evaluate import evaluate_cost
+from optmap.problem import Capacity, CapacityRule, Level, LevelKind, Machine, matmul
+from optmap.problem.builders import conv2d
+from optmap.search.artifact import roles_of
+from optmap.solvers.status import Point, Stop
+
+SMALL = Machine(
+    name="small",
+    levels=(
+        Level(name="L1", capacity=Capacity(amount=300, unit="words"), bandwidth=8.0),
+        Level(name="L2", capacity=Capacity(amount=3000, unit="words"), bandwidth=2.0),
+    ),
+)
+LAYER = conv2d(c=16, k=24, h=20, w=20, r=3, s=3)
+
+
+def check(result):
+    """What every method owes: a valid mapping with the cost it claims, and an honest bound."""
+    result.mapping.check(result.workload, result.machine)
+    report = evaluate_cost(result.workload, result.machine, result.mapping, result.capacity_rule)
+    assert report.fits
+    assert report.value == pytest.approx(result.cost, rel=1e-12)
+    assert result.integer_bound <= result.cost
+    return result
+
+
+@pytest.mark.parametrize("method", ["mopt-algorithm1", "mopt-artifact"])
+@pytest.mark.parametrize("stride", [1, 2])
+def test_paper_methods_are_valid_and_never_better(method, stride):
+    layer = conv2d(c=16, k=24, h=20, w=20, r=3, s=3, stride=stride)
+    best = check(api.solve(layer, machine=SMALL))
+    found = check(api.solve(layer, machine=SMALL, method=method))
+    assert found.method == method
+    assert not found.relaxation.proved
+    assert found.point is Point.LOCAL_OPTIMUM
+    assert found.integer_bound == pytest.approx(best.relaxation.value, rel=1e-9)
+    assert found.cost >= best.cost
+    assert found.integer_gap == pytest.approx(found.cost / found.integer_bound - 1)
+
+
+def test_algorithm1_takes_any_workload():
+    found = check(api.solve(matmul(i=60, j=70, k=80), machine=SMALL, method="mopt-algorithm1"))
+    best = api.solve(matmul(i=60, j=70, k=80), machine=SMALL)
+    # One loop order at all levels, real tiles: no better than the relaxation over all of them.
+    assert found.relaxation.value >= best.relaxation.value * (1 - 1e-6)
+    assert found.cost >= best.cost
+
+
+def test_artifact_names_its_loop_orders_and_what_it_shrank():
+    found = api.solve(conv2d(c=16, k=24, h=40, w=40, r=3, s=3, stride=2), machine=SMALL, method="mopt-artifact")
+    assert any("kcrsnhw, nkhwcrs, nchrswk" in note for note in found.notes)
+    assert any("did not fit" in note for note in found.notes)
+    filters = [level.tile["r"] for level in found.mapping.levels]
+    assert filters == [3, 3]
+
+
+def test_artifact_refuses_what_it_cannot_do():
+    with pytest.raises(InputError, match="needs a dense two-dimensional convolution"):
+        api.solve(matmul(i=8, j=8, k=8), machine=SMALL, method="mopt-artifact")
+    with pytest.raises(InputError, match="needs a dense two-dimensional convolution"):
+        api.solve(conv2d(c=8, h=8, w=8, r=3, s=3, depthwise=True), machine=SMALL, method="mopt-artifact")
+    with pytest.raises(InputError, match="--capacity tile"):
+        api.solve(LAYER, machine=SMALL, method="mopt-artifact", capacity="safe")
+    with pytest.raises(InputError, match="cannot keep to divisors"):
+        api.solve(LAYER, machine=SMALL, method="mopt-algorithm1", tiles="divisors")
+
+
+def test_roles_do_not_depend_on_names():
+    text = "O[b,f,y,x] += I[b,z,y+v,x+u] * F[f,z,v,u]"
+    layer = api.workload_of(text, {"b": 1, "f": 4, "y": 6, "x": 6, "z": 3, "v": 3, "u": 3})
+    roles = roles_of(layer)
+    assert (roles.n, roles.k, roles.c, roles.h, roles.w, roles.r, roles.s) == (("b",), "f", "z", "y", "x", "v", "u")
+
+
+def test_microkernel_is_imposed():
+    result = check(api.solve("resnet18/R9", machine="i7-9700k"))
+    registers = result.mapping.levels[0]
+    assert {d: n for d, n in registers.tile.items() if n > 1} == {"k": 16, "w": 6}
+    assert registers.permutation[-3:] == ("c", "r", "s")
+    assert all(level.tile["k"] >= 16 and level.tile["w"] >= 6 for level in result.mapping.levels)
+    assert any("microkernel tile" in note for note in result.notes)
+
+
+def test_artifact_keeps_the_microkernel():
+    result = check(api.solve("resnet18/R9", machine="i7-9700k", method="mopt-artifact"))
+    assert {d: n for d, n in result.mapping.levels[0].tile.items() if n > 1} == {"k": 16, "w": 6}
+    assert result.mapping.levels[1].tile["r"] == 3
+
+
+@pytest.mark.parametrize(("cores", "method"), [(2, "mopt"), (3, "mopt"), (8, "mopt"), (8, "mopt-artifact")])
+def test_cores_split_parallel_dims_only(cores, method):
+    result = check(api.solve("resnet18/R12", machine="i7-9700k", cores=cores, method=method))
+    spatial = {d: n for level in result.mapping.levels for d, n in level.spatial.items()}
+    assert prod(spatial.values()) == cores
+    assert not set(spatial) & set(result.workload.reduction_dims)
+    assert [level.level for level in result.mapping.levels if level.spatial] == ["L3"]
+
+
+def test_safe_capacity_moves_no_less():
+    machine = Machine(
+        name="cache", levels=(Level(name="L1", capacity=Capacity(amount=500, unit="words"), kind=LevelKind.CACHE),)
+    )
+    tight = check(api.solve(LAYER, machine=machine, capacity="tile"))
+    safe = check(api.solve(LAYER, machine=machine, capacity="safe"))
+    assert safe.capacity_rule is CapacityRule.SAFE
+    assert safe.cost >= tight.cost
+    assert safe.relaxation.value >= tight.relaxation.value * (1 - 1e-9)
+
+
+@pytest.mark.parametrize("name", ["resnet18/R9", "yolo9000/Y12", "mobilenet/M2"])
+def test_floor_integers_are_valid_and_never_better(name):
+    exact = check(api.solve(name, machine="balanced"))
+    rounded = check(api.solve(name, machine="balanced", integers="floor"))
+    assert rounded.cost >= exact.cost
+    assert rounded.relaxation.value == pytest.approx(exact.relaxation.value, rel=1e-9)
+
+
+def test_a_tiny_time_limit_keeps_incumbent_and_bound():
+    result = check(api.solve("resnet18/R9", machine="balanced", time_limit=1e-9))
+    assert result.stop is Stop.TIME_LIMIT
+    assert 0 < result.integer_bound <= result.cost
+    assert result.relaxation.value <= api.solve("resnet18/R9", machine="balanced").relaxation.value * (1 + 1e-9)
+
+
+def test_same_seed_same_answer():
+    first, second = (api.solve("resnet18/R4", machine="balanced", seed=3) for _ in range(2))
+    assert first.mapping == second.mapping
+    assert (first.cost, first.integer_bound, first.seed) == (second.cost, second.integer_bound, 3)
