@@ -8,8 +8,9 @@ from optmap.evaluate.axes import Array
 from optmap.evaluate.levels import LevelModel, level_model
 from optmap.evaluate.results import BoundaryTraffic, CostReport, LevelCost, boundary_cycles
 from optmap.problem.dataflow import dataflow, safe_working_set
-from optmap.problem.machine import CapacityRule, Machine
+from optmap.problem.machine import CapacityRule, Level, Machine
 from optmap.problem.mapping import LevelMapping, Mapping
+from optmap.problem.partitions import capacity_groups
 from optmap.problem.workload import Workload
 
 
@@ -39,9 +40,10 @@ def evaluate_cost(
         LevelCost(
             level=level.name,
             occupancy_words=_occupancy(workload, mine, level.rule(rule)),
-            capacity_words=level.capacity.words(workload.word_bytes),
+            capacity_words=level.capacity.words(workload.word_bytes) // level.buffering,
             traffic_words=sum(b.words for b in boundaries if b.between == between),
             cycles_exact=time,
+            overfull=_overfull(workload, level, mine),
         )
         for level, mine, between, time in zip(machine.levels, mapping.levels, machine.boundaries, cycles, strict=True)
     )
@@ -62,6 +64,17 @@ def _boundaries(model: LevelModel, machine: Machine, mapping: Mapping) -> tuple[
             for tensor, load, store in zip(model.workload.tensors, loads[0], stores[0], strict=True)
         )
     return tuple(entries)
+
+
+def _overfull(workload: Workload, level: Level, mine: LevelMapping) -> tuple[str, ...]:
+    """Names of the partitions of a level that do not hold one tile of their tensors."""
+    tensors = workload.tensors
+    groups = capacity_groups(workload, level) if level.partitions else ()
+    return tuple(
+        group.name
+        for group in groups
+        if sum(workload.weight(tensors[i]) * tensors[i].footprint(mine.tile) for i in group.tensors) > group.words
+    )
 
 
 def _occupancy(workload: Workload, mine: LevelMapping, rule: CapacityRule) -> int:

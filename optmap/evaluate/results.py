@@ -41,11 +41,13 @@ class LevelCost:
     """Loads and stores across the boundary to the next outer memory (busiest instance)."""
     cycles_exact: Fraction
     """Traffic over bandwidth, in cycles."""
+    overfull: tuple[str, ...] = ()
+    """Partitions of the level that are too small for their tensors."""
 
     @property
     def fits(self) -> bool:
-        """Whether the working set fits."""
-        return self.occupancy_words <= self.capacity_words
+        """Whether the working set fits, in every partition."""
+        return self.occupancy_words <= self.capacity_words and not self.overfull
 
     @property
     def cycles(self) -> float:

@@ -25,6 +25,7 @@ from optmap.problem.machine import Level as Level
 from optmap.problem.machine import LevelKind as LevelKind
 from optmap.problem.machine import Machine as Machine
 from optmap.problem.machine import Microkernel as Microkernel
+from optmap.problem.machine import Partition as Partition
 from optmap.problem.machine import two_level as two_level
 from optmap.problem.mapping import LevelMapping as LevelMapping
 from optmap.problem.mapping import Mapping as Mapping

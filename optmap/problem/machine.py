@@ -47,6 +47,24 @@ class Capacity:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Partition:
+    """A part of a level that only some tensors may use."""
+
+    name: str
+    """What the part is called."""
+    tensors: tuple[str, ...]
+    """`inputs`, `output`, or names of tensors."""
+    capacity: Capacity
+    """How much it holds."""
+
+    def __post_init__(self) -> None:
+        if self.capacity.amount < 1:
+            raise InputError(f"partition {self.name}: capacity is {self.capacity.amount}; it must be 1 or more")
+        if not self.tensors:
+            raise InputError(f"partition {self.name}: no tensors; write inputs, output or names of tensors")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Microkernel:
     """A fixed outer-product register tile (MOpt section 6).
 
@@ -78,6 +96,10 @@ class Level:
     energy_pj: float | None = None
     """Energy of one word access, in pJ; None if unknown."""
     microkernel: Microkernel | None = None
+    partitions: tuple[Partition, ...] = ()
+    """Parts with tensors of their own, together the capacity; empty for a unified level."""
+    buffering: int = 1
+    """Working sets that share the capacity: 2 if the next tile is brought in while one is used."""
 
     def rule(self, wanted: CapacityRule) -> CapacityRule:
         """The capacity rule in force: `safe` concerns caches only, a scratchpad needs one tile."""
@@ -90,6 +112,39 @@ class Level:
             raise InputError(f"level {self.name}: bandwidth is {self.bandwidth}; it must be a positive finite number")
         if self.fanout < 1:
             raise InputError(f"level {self.name}: fanout is {self.fanout}; it must be 1 or more")
+        if self.buffering < 1:
+            raise InputError(f"level {self.name}: buffering is {self.buffering}; it must be 1 or more")
+        if self.partitions:
+            self._check_partitions()
+
+    def _check_partitions(self) -> None:
+        names = [part.name for part in self.partitions]
+        units = {self.capacity.unit, *(part.capacity.unit for part in self.partitions)}
+        total = sum(part.capacity.amount for part in self.partitions)
+        if len(set(names)) != len(names):
+            raise InputError(f"level {self.name}: partition names repeat in {names}")
+        if len(units) > 1 or total != self.capacity.amount:
+            raise InputError(
+                f"level {self.name}: the partitions hold {total:,}, the capacity is {self.capacity.amount:,} "
+                f"{self.capacity.unit}; make them agree, in one unit"
+            )
+
+    def words(self, word_bytes: int) -> int:
+        """Words of one working set in a unified level.
+
+        Args:
+            word_bytes: size of one word.
+
+        Raises:
+            InputError: if the level has partitions, for which one number is not enough.
+        """
+        if self.partitions:
+            parts = ", ".join(part.name for part in self.partitions)
+            raise InputError(
+                f"level {self.name} has partitions ({parts}): use --method gemmini or iooub, which know them, "
+                "or a machine without partitions"
+            )
+        return self.capacity.words(word_bytes) // self.buffering
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,7 +17,7 @@ import yaml
 
 from optmap.errors import InputError
 from optmap.problem.builders import BUILDERS
-from optmap.problem.machine import Capacity, Level, LevelKind, Machine, Microkernel
+from optmap.problem.machine import Capacity, Level, LevelKind, Machine, Microkernel, Partition
 from optmap.problem.parser import parse_workload
 from optmap.problem.sizes import parse_capacity
 from optmap.problem.workload import Semantics, Workload
@@ -305,8 +305,24 @@ def machine_from(fields: Fields, default_name: str) -> Machine:
         raise _located(error, fields.where) from error
 
 
+LEVEL_FIELDS = (
+    "name",
+    "capacity",
+    "bandwidth",
+    "kind",
+    "shared",
+    "inclusive",
+    "energy_pj",
+    "fanout",
+    "microkernel",
+    "partitions",
+    "buffering",
+)
+
+
 def _level(fields: Fields) -> Level:
-    fields.allow("name", "capacity", "bandwidth", "kind", "shared", "inclusive", "energy_pj", "fanout", "microkernel")
+    fields.allow(*LEVEL_FIELDS)
+    partitions = tuple(_partition(item) for item in fields.items("partitions")) if fields.has("partitions") else ()
     microkernel = None
     if fields.has("microkernel"):
         shape = fields.fields("microkernel")
@@ -319,7 +335,7 @@ def _level(fields: Fields) -> Level:
             raise InputError(f"{fields.at('energy_pj')} is {energy}; a finite number, 0 or more, is needed")
     return Level(
         name=fields.text("name"),
-        capacity=_capacity(fields),
+        capacity=_capacity(fields) if fields.has("capacity") or not partitions else _together(partitions),
         bandwidth=fields.positive("bandwidth", 1.0),
         kind=LevelKind(fields.choice("kind", [k.value for k in LevelKind], LevelKind.SCRATCHPAD.value)),
         shared=fields.flag("shared", False),
@@ -327,7 +343,24 @@ def _level(fields: Fields) -> Level:
         inclusive=fields.flag("inclusive", True),
         energy_pj=energy,
         microkernel=microkernel,
+        partitions=partitions,
+        buffering=fields.integer("buffering", 1),
     )
+
+
+def _partition(fields: Fields) -> Partition:
+    """A part of a level: `{name: scratchpad, tensors: inputs, capacity: 256KiB}`."""
+    fields.allow("name", "tensors", "capacity")
+    tensors = fields.get("tensors")
+    names = [tensors] if isinstance(tensors, str) else tensors
+    if not isinstance(names, list) or not names or not all(isinstance(name, str) for name in names):
+        raise InputError(f"{fields.at('tensors')} is {_describe(tensors)}; write inputs, output or a list of tensors")
+    return Partition(name=fields.text("name"), tensors=tuple(names), capacity=_capacity(fields))
+
+
+def _together(partitions: tuple[Partition, ...]) -> Capacity:
+    """The capacity of a level that is given by its partitions alone."""
+    return Capacity(amount=sum(part.capacity.amount for part in partitions), unit=partitions[0].capacity.unit)
 
 
 def _capacity(fields: Fields) -> Capacity:

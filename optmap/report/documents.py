@@ -13,6 +13,7 @@ from optmap.problem import (
     Machine,
     Mapping,
     Microkernel,
+    Partition,
     Semantics,
     Workload,
 )
@@ -56,6 +57,15 @@ def _level_document(level: Level) -> dict[str, object]:
         "inclusive": level.inclusive,
         "energy_pj": level.energy_pj,
         "microkernel": None if kernel is None else {"vector": kernel.vector, "broadcast": kernel.broadcast},
+        "partitions": [
+            {
+                "name": part.name,
+                "tensors": list(part.tensors),
+                "capacity": {"amount": part.capacity.amount, "unit": part.capacity.unit},
+            }
+            for part in level.partitions
+        ],
+        "buffering": level.buffering,
     }
 
 
@@ -124,12 +134,13 @@ def _read_level(fields: Fields) -> Level:
         "inclusive",
         "energy_pj",
         "microkernel",
+        "partitions",
+        "buffering",
     )
-    capacity = fields.fields("capacity")
-    capacity.allow("amount", "unit")
+    partitions = fields.items("partitions") if fields.values.get("partitions") else []
     return Level(
         name=fields.text("name"),
-        capacity=Capacity(amount=capacity.integer("amount"), unit=capacity.choice("unit", ("bytes", "words"), "bytes")),
+        capacity=_read_capacity(fields),
         bandwidth=fields.positive("bandwidth_words_per_cycle"),
         kind=LevelKind(fields.choice("kind", [kind.value for kind in LevelKind], LevelKind.SCRATCHPAD.value)),
         shared=fields.flag("shared", False),
@@ -137,7 +148,20 @@ def _read_level(fields: Fields) -> Level:
         inclusive=fields.flag("inclusive", True),
         energy_pj=None if fields.values.get("energy_pj") is None else fields.number("energy_pj"),
         microkernel=_read_microkernel(fields),
+        partitions=tuple(_read_partition(part) for part in partitions),
+        buffering=fields.integer("buffering", 1),
     )
+
+
+def _read_capacity(fields: Fields) -> Capacity:
+    capacity = fields.fields("capacity")
+    capacity.allow("amount", "unit")
+    return Capacity(amount=capacity.integer("amount"), unit=capacity.choice("unit", ("bytes", "words"), "bytes"))
+
+
+def _read_partition(fields: Fields) -> Partition:
+    fields.allow("name", "tensors", "capacity")
+    return Partition(name=fields.text("name"), tensors=texts(fields, "tensors"), capacity=_read_capacity(fields))
 
 
 def _read_microkernel(fields: Fields) -> Microkernel | None:

@@ -63,7 +63,7 @@ def default_program(
             f"--format {form.value} holds the log-space linear program of one fast memory; use --memory SIZE, "
             "or --format text, latex or nl for the program of all levels"
         )
-    return log_tiling_program(workload, capacity=machine.levels[0].capacity.words(workload.word_bytes))
+    return log_tiling_program(workload, capacity=machine.levels[0].words(workload.word_bytes))
 
 
 def tile_program(
@@ -100,7 +100,7 @@ def tile_program(
         levels.append(
             TileLevel(
                 name=level.name,
-                capacity=level.capacity.words(workload.word_bytes),
+                capacity=level.words(workload.word_bytes),
                 bandwidth=level.bandwidth,
                 permutation=order if fixed is None else microkernel_permutation(workload),
                 fixed=fixed or {},

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from collections.abc import Mapping as MappingABC
 from typing import TYPE_CHECKING, Any, Protocol
 
-from optmap.problem import CapacityRule, Machine, Mapping, Workload
+from optmap.problem import CapacityRule, Level, Machine, Mapping, Workload
 
 if TYPE_CHECKING:
     from optmap.search.result import SolveResult
@@ -151,6 +151,13 @@ def workload_table(workload: Workload) -> str:
     return pairs(rows) + "\n\n" + grid(header, "<<>>>", tensors)
 
 
+def _capacity_text(level: Level) -> str:
+    total = f"{level.capacity.amount:,} {level.capacity.unit}"
+    parts = [f"{p.name} {p.capacity.amount:,} for {', '.join(p.tensors)}" for p in level.partitions]
+    detail = "; ".join([*parts, *([f"{level.buffering} buffers"] if level.buffering > 1 else [])])
+    return f"{total} ({detail})" if detail else total
+
+
 def machine_table(machine: Machine) -> str:
     """Everything about a machine, inner level first."""
     rows = []
@@ -159,7 +166,7 @@ def machine_table(machine: Machine) -> str:
         rows.append(
             (
                 level.name,
-                f"{level.capacity.amount:,} {level.capacity.unit}",
+                _capacity_text(level),
                 f"{level.bandwidth:g}",
                 level.kind.value,
                 "shared" if level.shared else "private",

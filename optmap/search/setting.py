@@ -64,7 +64,7 @@ class Setting:
     @cached_property
     def capacities(self) -> tuple[int, ...]:
         """Words per level, per instance."""
-        return tuple(level.capacity.words(self.workload.word_bytes) for level in self.machine.levels)
+        return tuple(level.words(self.workload.word_bytes) for level in self.machine.levels)
 
     @cached_property
     def bandwidths(self) -> tuple[float, ...]:
