@@ -14,10 +14,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from fractions import Fraction
-from math import inf, log
+from math import inf, lcm, log
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg.lapack import dgesv
 
 from optmap.bounds.polytope import Constraint
 from optmap.solvers.exact import VertexFinder
@@ -150,8 +151,10 @@ class SegmentProgram:
         values[totals[:, 0] != np.arange(1, DENOMINATOR + 1)] = np.inf
         best = int(np.argmax(values <= values.min() + 1e-10))
         numerators, d = [int(n) for n in candidates[best]], best + 1
+        common = lcm(*(x.denominator for c in known for x in c))
+        scaled = [[int(x * common) for x in c] for c in known]
         mixed = tuple(
-            sum((Fraction(n, d) * c[j] for n, c in zip(numerators, known, strict=True)), Fraction(0))
+            Fraction(sum(n * c[j] for n, c in zip(numerators, scaled, strict=True)), d * common)
             for j in range(len(self.owner))
         )
         return mixed if satisfies(self.rows, mixed) else None
@@ -170,7 +173,9 @@ def satisfies(rows: Iterable[Constraint], exponents: tuple[Fraction, ...]) -> bo
     """Exact membership in the polytope."""
     if any(x < 0 for x in exponents):
         return False
-    return all(sum(c * x for c, x in zip(row, exponents, strict=True)) >= right for row, right in rows)
+    common = lcm(*(x.denominator for x in exponents))
+    used = [(j, int(x * common)) for j, x in enumerate(exponents) if x]
+    return all(sum(row[j] * n for j, n in used) >= right * common for row, right in rows)
 
 
 def _roundings(mixture: Array) -> NDArray[np.int_]:
@@ -193,22 +198,27 @@ def _mix(sums: Array, constants: Array) -> Array:
     if live.shape[1] == 0:
         return np.asarray(np.arange(count) == int(np.argmin(constants)), dtype=float)
     system = np.zeros((count + 1, count + 1))
-    system[:count, count] = system[count, :count] = 1.0
     right = np.zeros(count + 1)
+    diagonal = np.arange(count)
+    totals = live.sum(axis=1)
+    coupling = totals[:, None] * totals[None, :]
     barrier = 1e-2
     while barrier > 1e-11:
         for _ in range(3):
             share = x @ live
             sigma = share.sum()
-            gradient = live @ np.log(share / sigma) + constants - barrier / x
-            hessian = (live / share) @ live.T - np.outer(live.sum(axis=1), live.sum(axis=1)) / sigma
-            system[:count, :count] = hessian + np.diag(barrier / x**2 + 1e-14)
-            right[:count] = -gradient
-            step = np.linalg.solve(system, right)[:count]
-            shrink = step < 0
-            reach = min(1.0, 0.95 * float(np.min(-x[shrink] / step[shrink]))) if shrink.any() else 1.0
-            x = x + reach * step
-            if reach == 1.0 and float(np.abs(step / x).max()) < 0.1:
+            pull = barrier / x
+            right[:count] = pull - constants - live @ np.log(share / sigma)
+            system[:count, :count] = (live / share) @ live.T - coupling / sigma
+            system[diagonal, diagonal] += pull / x + 1e-14
+            system[:count, count] = system[count, :count] = 1.0
+            _, _, step, singular = dgesv(system, right)
+            if singular:
+                return np.asarray(x / x.sum())
+            relative = step[:count] / x
+            reach = min(1.0, 0.95 / max(-float(relative.min()), 1e-9))
+            x = x * (1.0 + reach * relative)
+            if reach == 1.0 and float(np.abs(relative).max()) < 0.1:
                 break
         barrier *= 0.05
     return np.asarray(x / x.sum())

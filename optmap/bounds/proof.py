@@ -32,7 +32,7 @@ EXACTED = 2
 """Candidates that are decided in integers, the best by estimate."""
 SMALL = 64
 """Memory, in units, up to which segments of one and two units are tried as well."""
-MUS = (Fraction(1), Fraction(1, 2), Fraction(0), Fraction(1, 4), Fraction(3, 4))
+MUS = (Fraction(1), Fraction(1, 2), Fraction(0))
 """Weights of a created output word tried under `assign`."""
 
 
@@ -97,10 +97,15 @@ def accounting(workload: Workload, memory_words: int, mu: Fraction = Fraction(1)
     )
 
 
-def strongest_proof(workload: Workload, memory_words: int) -> Proof | None:
+def strongest_proof(workload: Workload, memory_words: int, *, beat: int | None = None) -> Proof | None:
     """The best proof found, over polytopes and (under `assign`) prices of created words.
 
-    Returns None if the memory holds everything or no segment argument exceeds compulsory traffic.
+    Args:
+        workload: the computation.
+        memory_words: fast memory, in words.
+        beat: loads that a proof must promise to exceed to be worth finishing; compulsory loads if None.
+
+    Returns None if the memory holds everything or no segment argument exceeds `beat`.
     """
     system = map_system(workload)
     mus = MUS if workload.semantics is Semantics.ASSIGN else MUS[:1]
@@ -110,7 +115,7 @@ def strongest_proof(workload: Workload, memory_words: int) -> Proof | None:
         if units.memory >= units.ceiling or not system.dims:
             continue
         created = units.mu.numerator * output_words_at_most(workload) if workload.semantics is Semantics.ASSIGN else 0
-        needed = units.mu.denominator * compulsory_loads(workload) + created
+        needed = units.mu.denominator * (compulsory_loads(workload) if beat is None else beat) + created
         for proof in proofs(workload, system, units, needed):
             if best is None or proof.loads_words > best.loads_words:
                 best = proof
