@@ -9,6 +9,7 @@ through a tile, which IOOpt does not do.
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
@@ -17,6 +18,7 @@ from optmap.errors import CheckError, InfeasibleError, InputError
 from optmap.evaluate.results import BoundaryTraffic
 from optmap.problem.machine import CapacityRule, Machine
 from optmap.problem.mapping import LevelMapping, Mapping
+from optmap.problem.partitions import CapacityGroup, capacity_groups
 from optmap.problem.workload import Semantics, Workload
 from optmap.search.iooub_counts import HeldTensor, entering_words, held_at, held_words, loaded_words
 from optmap.search.iooub_flows import permutation_of, positions_of
@@ -87,7 +89,7 @@ def refuse(request: Request) -> None:
     Raises:
         InputError: naming the option.
     """
-    if request.rule is not CapacityRule.TILE:
+    if any(level.rule(request.rule) is not CapacityRule.TILE for level in request.machine.levels):
         raise InputError("method iooub counts for scratchpads: use --capacity tile, or --method mopt with safe")
     if request.cores > 1:
         raise InputError("method iooub is for one core; use --cores 1, or --method mopt")
@@ -99,12 +101,6 @@ def refuse(request: Request) -> None:
                 f"method iooub does not impose the microkernel of {level.name}; leave the register level out "
                 "(--innermost with the next level), or use --method mopt"
             )
-
-
-def capacity_groups(workload: Workload, machine: Machine) -> list[tuple[int, tuple[int, ...]]]:
-    """The capacity constraints of the only level: (words, tensor numbers)."""
-    level = machine.levels[0]
-    return [(level.capacity.words(workload.word_bytes), tuple(range(len(workload.tensors))))]
 
 
 def solve_level(
@@ -130,18 +126,18 @@ def solve_level(
     workload, machine = request.workload, request.machine
     if len(machine.levels) != 1:
         raise InputError(f"machine {machine.name} has {len(machine.levels)} levels; one is needed here")
-    groups = capacity_groups(workload, machine)
+    groups = capacity_groups(workload, machine.levels[0])
     weights = [2.0 if counted is Counted.TRAFFIC else 1.0, *[1.0] * len(workload.inputs)]
     tiling = best_tiling(
         workload,
-        groups,
+        [(group.words, group.tensors) for group in groups],
         weights,
         streams=streams,
         divisors=request.divisors,
         deadline=begun + request.time_limit,
     )
     if tiling is None:
-        raise InfeasibleError(_too_small(workload, machine, groups))
+        raise InfeasibleError(too_small(workload, groups))
     late = time.monotonic() > begun + request.time_limit
     held = held_of(workload, tiling)
     mapping = mapping_of(workload, machine, tiling)
@@ -195,11 +191,21 @@ def level_traffic(
     return tuple(rows)
 
 
-def level_occupancy(workload: Workload, mapping: Mapping, held: Held) -> int:
-    """Exact words that a one-level mapping holds at the same time."""
+def level_occupancy(workload: Workload, mapping: Mapping, held: Held, tensors: tuple[int, ...] | None = None) -> int:
+    """Exact words that a one-level mapping holds at the same time.
+
+    Args:
+        workload: what is computed.
+        mapping: tile and loop order.
+        held: what is held of every tensor.
+        tensors: numbers of the accesses to count; None for all.
+    """
     level = mapping.levels[0]
-    shares = zip(workload.tensors, held.of(workload, level.permutation), strict=True)
-    return sum(held_words(workload, tensor, level.tile, how, streamed) for tensor, (how, streamed) in shares)
+    ways = held.of(workload, level.permutation)
+    return sum(
+        held_words(workload, workload.tensors[i], level.tile, *ways[i])
+        for i in (range(len(ways)) if tensors is None else tensors)
+    )
 
 
 def compulsory(workload: Workload, counted: Counted) -> int:
@@ -228,9 +234,10 @@ def _assemble(
     level = machine.levels[0]
     mapping.check(workload, machine)
     boundaries = level_traffic(workload, mapping, held, machine.boundaries[0])
-    occupancy, capacity = level_occupancy(workload, mapping, held), level.capacity.words(workload.word_bytes)
-    if occupancy > capacity:
-        raise CheckError(f"the tiling found needs {occupancy:,} words, {level.name} has {capacity:,}")
+    for group in capacity_groups(workload, level):
+        needed = level_occupancy(workload, mapping, held, group.tensors)
+        if needed > group.words:
+            raise CheckError(f"the tiling found needs {needed:,} words, {group.name} has {group.words:,}")
     loads, words = sum(b.loads_words for b in boundaries), sum(b.words for b in boundaries)
     chosen = loads if counted is Counted.LOADS else words
     created = boundaries[0].stores_words - boundaries[0].loads_words
@@ -256,8 +263,8 @@ def _assemble(
         levels=(
             LevelReport(
                 level=level.name,
-                occupancy_words=occupancy,
-                capacity_words=capacity,
+                occupancy_words=level_occupancy(workload, mapping, held),
+                capacity_words=sum(group.words for group in capacity_groups(workload, level)),
                 traffic_words=words,
                 bandwidth=level.bandwidth,
                 cycles=float(words / rate),
@@ -307,10 +314,14 @@ def _notes(counted: Counted, held: Held, *, best: bool) -> tuple[str, ...]:
     return tuple(notes)
 
 
-def _too_small(workload: Workload, machine: Machine, groups: list[tuple[int, tuple[int, ...]]]) -> str:
-    least = sum(workload.weight(t) for t in workload.tensors)
-    level = machine.levels[0]
-    return (
-        f"{level.name} is short by {least - groups[0][0]:,} words: its {groups[0][0]:,} words cannot hold one element "
-        f"of every tensor, which takes {least:,} words; give {level.name} at least {least:,} words"
-    )
+def too_small(workload: Workload, groups: Sequence[CapacityGroup]) -> str:
+    """Which part of a memory cannot hold one element of every tensor, and what would do."""
+    for group in groups:
+        least = sum(workload.weight(workload.tensors[i]) for i in group.tensors)
+        if least > group.words:
+            names = ", ".join(workload.tensors[i].name for i in group.tensors)
+            return (
+                f"{group.name} is short by {least - group.words:,} words: its {group.words:,} words cannot hold one "
+                f"element of {names}, which takes {least:,} words; give {group.name} at least {least:,} words"
+            )
+    return f"no tile of {workload.name} was found that fits; raise the time limit"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from optmap.search import algorithm1, artifact, iooub, mopt
+from optmap.search import algorithm1, artifact, gemmini, iooub, mopt
 from optmap.search.mopt import Request
 from optmap.search.result import SolveResult
 
@@ -28,6 +28,10 @@ METHODS: dict[str, Method] = {
     "iooub": Method(
         description="loop order, reuse level per tensor and whole tile with the least loads of one memory",
         run=iooub.solve,
+    ),
+    "gemmini": Method(
+        description="accelerator buffers: output-stationary tile with inputs reloaded, proved best in whole numbers",
+        run=gemmini.solve,
     ),
     "mopt-algorithm1": Method(
         description="MOpt's Algorithm 1: levels fixed one by one by local solves, tiles rounded down and balanced",

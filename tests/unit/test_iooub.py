@@ -13,7 +13,18 @@ from strategies import loop_orders, tiles, workloads
 
 from optmap.api import solve
 from optmap.errors import InfeasibleError, InputError
-from optmap.problem import Capacity, CapacityRule, Level, LevelMapping, Machine, Mapping, Semantics, library, two_level
+from optmap.problem import (
+    Capacity,
+    CapacityRule,
+    Level,
+    LevelKind,
+    LevelMapping,
+    Machine,
+    Mapping,
+    Semantics,
+    library,
+    two_level,
+)
 from optmap.problem.builders import conv2d, matmul
 from optmap.problem.parser import parse_workload
 from optmap.search.iooub import (
@@ -297,8 +308,9 @@ def test_several_levels_with_divisors():
 
 def test_what_the_method_does_not_know_is_refused():
     workload = matmul(i=8, j=8, k=8)
+    cache = Level(name="L1", capacity=Capacity(amount=64, unit="words"), kind=LevelKind.CACHE)
     with pytest.raises(InputError, match="--capacity tile"):
-        solve(workload, memory="64w", method="iooub", capacity="safe")
+        solve(workload, machine=Machine(name="cached", levels=(cache,)), method="iooub", capacity="safe")
     with pytest.raises(InputError, match="floor"):
         solve(workload, memory="64w", method="iooub", integers="floor")
     with pytest.raises(InputError, match="--cores 1"):

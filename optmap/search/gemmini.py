@@ -1,0 +1,269 @@
+"""`gemmini`: output-stationary tiles of an accelerator's buffers, proved optimal in whole numbers.
+
+Dinh, section 4.3.2: the partial sums of an output tile stay in the accumulator until they are complete,
+so the loops over reductions are innermost, and every tile brings in its part of the inputs. Which
+tensors share which buffer is the machine's (`Level.partitions`), double buffering halves them. Tiles
+are whole numbers, footprints are exact, ragged tiles are counted as they are.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from math import inf
+
+import numpy as np
+
+from optmap.errors import CheckError, InfeasibleError, InputError
+from optmap.evaluate.results import BoundaryTraffic
+from optmap.problem.machine import CapacityRule, Level
+from optmap.problem.mapping import LevelMapping, Mapping
+from optmap.problem.partitions import CapacityGroup, capacity_groups
+from optmap.problem.workload import Workload
+from optmap.search.chains import divisors_of, even_cuts
+from optmap.search.iooub import too_small
+from optmap.search.iooub_counts import HeldTensor, entering_words
+from optmap.search.iooub_flows import Flow, Hold
+from optmap.search.iooub_grid import TileGrid
+from optmap.search.iooub_units import Unit, units_of
+from optmap.search.mopt import Request
+from optmap.search.result import LevelReport, Relaxation, SolveResult
+from optmap.search.versions import versions
+from optmap.solvers.status import Point, Stop
+
+MOST_POINTS = 20_000_000
+"""Combinations of candidates up to which all are looked at."""
+RELOADED = HeldTensor(free=frozenset(), full=frozenset(), at=None)
+"""A tensor of which nothing is kept between tiles."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StationaryTiling:
+    """An output-stationary tile and what it moves."""
+
+    tile: dict[str, int]
+    """Extent per dim."""
+    permutation: tuple[str, ...]
+    """Loops over tiles, outermost first: reductions innermost."""
+    input_words: int
+    """Words of the inputs that are brought in, over all tiles."""
+    output_words: int
+    """Words of the output that leave: every element once, when it is complete."""
+
+    @property
+    def words(self) -> int:
+        """All words that move."""
+        return self.input_words + self.output_words
+
+
+def best_stationary(workload: Workload, level: Level, *, divisors: bool = False) -> StationaryTiling:
+    """The output-stationary tile that moves the fewest words, over all tiles of whole numbers.
+
+    Args:
+        workload: what is tiled.
+        level: its buffers.
+        divisors: whether tiles must divide the extents.
+
+    Raises:
+        InputError: if the machine has no place for a tensor, or extents are too large to prove a best.
+        InfeasibleError: if not even one element of every tensor fits.
+    """
+    groups = capacity_groups(workload, level)
+    units = units_of(workload, divisors=divisors)
+    if not units:
+        return stationary(workload, dict.fromkeys(workload.dims, 1))
+    grid = TileGrid(workload, units, [(g.words, g.tensors) for g in groups], [0.0, *[1.0] * len(workload.inputs)])
+    if not all(unit.complete for unit in units) or grid.points() > MOST_POINTS:
+        raise InputError(
+            f"{workload.name}: extents are too large, or subscripts too irregular, to prove a best tile; "
+            "use --tiles divisors or --method iooub"
+        )
+    found = grid.search(_flow(workload, units), [np.arange(len(unit.boxes)) for unit in units], inf)
+    if found is None:
+        raise InfeasibleError(too_small(workload, groups))
+    tile = dict.fromkeys(workload.dims, 1)
+    for unit, index in zip(units, found.choice, strict=True):
+        tile.update(zip(unit.dims, unit.boxes[index], strict=True))
+    return _larger(workload, groups, stationary(workload, tile), divisors=divisors)
+
+
+def _larger(
+    workload: Workload, groups: Sequence[CapacityGroup], tiling: StationaryTiling, *, divisors: bool
+) -> StationaryTiling:
+    """As few tiles as move the same words: reductions first, each dim as far as it goes."""
+    reductions = workload.reduction_dims
+    for dim in (*reductions, *(d for d in workload.dims if d not in reductions)):
+        extent = workload.extents[dim]
+        for size in reversed(divisors_of(extent) if divisors else even_cuts(extent)):
+            if size <= tiling.tile[dim]:
+                break
+            tile = {**tiling.tile, dim: size}
+            if fits(workload, groups, tile) and stationary(workload, tile).words <= tiling.words:
+                tiling = stationary(workload, tile)
+                break
+    return tiling
+
+
+def stationary(workload: Workload, tile: dict[str, int]) -> StationaryTiling:
+    """The words that an output-stationary tile moves, exactly.
+
+    Args:
+        workload: what is tiled.
+        tile: extent per dim.
+    """
+    reductions = workload.reduction_dims
+    permutation = (*(d for d in workload.dims if d not in reductions), *reductions)
+    inputs = sum(entering_words(workload, tensor, tile, RELOADED) for tensor in workload.inputs)
+    kept = HeldTensor(free=frozenset(reductions), full=frozenset(), at=None)
+    output = entering_words(workload, workload.output, tile, kept)
+    return StationaryTiling(tile=tile, permutation=permutation, input_words=inputs, output_words=output)
+
+
+def greedy_stationary(workload: Workload, level: Level, order: Sequence[str] | None = None) -> StationaryTiling:
+    """The tile of a tiler that grows one dim at a time until the memory is full (the paper's baseline).
+
+    Starting from a single iteration, every round makes each dim longer by one where the tile still
+    fits; it ends when no dim can grow.
+
+    Args:
+        workload: what is tiled.
+        level: its buffers.
+        order: in which the dims take turns; canonical by default.
+
+    Raises:
+        InputError: if the machine has no place for a tensor, or extents are too large to prove a best.
+        InfeasibleError: if not even one element of every tensor fits.
+    """
+    groups = capacity_groups(workload, level)
+    tile = dict.fromkeys(workload.dims, 1)
+    if not fits(workload, groups, tile):
+        raise InfeasibleError(too_small(workload, groups))
+    growing = list(order or workload.dims)
+    while growing:
+        still = []
+        for dim in growing:
+            longer = {**tile, dim: tile[dim] + 1}
+            if longer[dim] <= workload.extents[dim] and fits(workload, groups, longer):
+                tile = longer
+                still.append(dim)
+        growing = still
+    return stationary(workload, tile)
+
+
+def fits(workload: Workload, groups: Sequence[CapacityGroup], tile: dict[str, int]) -> bool:
+    """Whether one tile of every tensor fits its part of the memory."""
+    tensors = workload.tensors
+    return all(
+        sum(workload.weight(tensors[i]) * tensors[i].footprint(tile) for i in group.tensors) <= group.words
+        for group in groups
+    )
+
+
+def solve(request: Request) -> SolveResult:
+    """Solve a request on a machine of one level, unified or with partitions.
+
+    Raises:
+        InputError: for what the method does not know.
+        InfeasibleError: if nothing fits.
+        CheckError: if a re-check of the answer fails.
+    """
+    begun = time.monotonic()
+    workload, machine = request.workload, request.machine
+    _refuse(request)
+    level = machine.levels[0]
+    tiling = best_stationary(workload, level, divisors=request.divisors)
+    groups = capacity_groups(workload, level)
+    if not fits(workload, groups, tiling.tile):
+        raise CheckError(f"the tile found does not fit {level.name}: the search and the recount disagree")
+    own = LevelMapping(level=level.name, tile=tiling.tile, permutation=tiling.permutation, spatial={})
+    mapping = Mapping(levels=(own,))
+    mapping.check(workload, machine)
+    boundaries = _boundaries(workload, machine.boundaries[0], tiling)
+    rate = Fraction(str(level.bandwidth))
+    cost = float(tiling.words / rate)
+    tensors = workload.tensors
+    used = sum(workload.weight(t) * t.footprint(tiling.tile) for t in tensors)
+    room = level.capacity.words(workload.word_bytes) // level.buffering
+    unit = "words" if level.bandwidth == 1 else "cycles"
+    return SolveResult(
+        workload=workload,
+        machine=machine,
+        method="gemmini",
+        objective="traffic",
+        capacity_rule=CapacityRule.TILE,
+        tiles="divisors" if request.divisors else "any",
+        stop=Stop.OPTIMAL,
+        point=Point.GLOBAL_OPTIMUM,
+        mapping=mapping,
+        levels=(
+            LevelReport(
+                level=level.name,
+                occupancy_words=used,
+                capacity_words=room,
+                traffic_words=tiling.words,
+                bandwidth=level.bandwidth,
+                cycles=cost,
+            ),
+        ),
+        boundaries=boundaries,
+        cost=cost,
+        cost_unit=unit,
+        exact=cost,
+        exact_unit=unit,
+        bottleneck=level.name,
+        relaxation=Relaxation(
+            value=cost,
+            proved=True,
+            formulation="all output-stationary tiles of whole numbers, inputs reloaded for every tile",
+            tolerance=0.0,
+            method="exact tables over every number of tiles per dim",
+            classes=(tiling.permutation,),
+            tiles=({d: float(n) for d, n in tiling.tile.items()},),
+            cross_check=None,
+        ),
+        integer_bound=cost,
+        integer_gap=0.0,
+        seconds=time.monotonic() - begun,
+        seed=request.seed,
+        versions=versions(),
+        notes=_notes(workload, groups, tiling),
+    )
+
+
+def _refuse(request: Request) -> None:
+    if len(request.machine.levels) != 1:
+        raise InputError(f"method gemmini is for one level; machine {request.machine.name} has several: use mopt")
+    if request.rule is not CapacityRule.TILE:
+        raise InputError("method gemmini is for scratchpads: use --capacity tile")
+    if request.cores > 1 or request.floor:
+        raise InputError("method gemmini searches whole tiles of one core; leave out --cores and --integers floor")
+
+
+def _flow(workload: Workload, units: tuple[Unit, ...]) -> Flow:
+    """Reductions innermost; the output enjoys them, the inputs are reloaded for every tile."""
+    reduced = [u for u, unit in enumerate(units) if not set(unit.dims) & workload.output.dims]
+    order = (*reduced, *(u for u in range(len(units)) if u not in reduced))
+    output = Hold(sum(1 << u for u in reduced), 0, -1)
+    return Flow(order=order, holds=(output, *(Hold(0, 0, -1) for _ in workload.inputs)))
+
+
+def _boundaries(workload: Workload, between: tuple[str, str], tiling: StationaryTiling) -> tuple[BoundaryTraffic, ...]:
+    rows = [
+        BoundaryTraffic(between=between, tensor=workload.output.name, loads_words=0, stores_words=tiling.output_words)
+    ]
+    for tensor in workload.inputs:
+        loads = entering_words(workload, tensor, tiling.tile, RELOADED)
+        rows.append(BoundaryTraffic(between=between, tensor=tensor.name, loads_words=loads, stores_words=0))
+    return tuple(rows)
+
+
+def _notes(workload: Workload, groups: Sequence[CapacityGroup], tiling: StationaryTiling) -> tuple[str, ...]:
+    tensors = workload.tensors
+    notes = ["partial sums stay inside until they are complete; every tile brings in its part of the inputs"]
+    for group in groups:
+        used = sum(workload.weight(tensors[i]) * tensors[i].footprint(tiling.tile) for i in group.tensors)
+        names = ", ".join(tensors[i].name for i in group.tensors)
+        notes.append(f"{group.name} holds {used:,} of {group.words:,} words ({names})")
+    return tuple(notes)
