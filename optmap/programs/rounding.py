@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping as Values
+from functools import lru_cache
 from itertools import product
 from math import floor, prod
 
 from optmap.errors import InfeasibleError, InputError
-from optmap.problem.dataflow import reuse
 from optmap.problem.mapping import LevelMapping, Mapping
 from optmap.problem.workload import Axis, TensorAccess, Workload
 
@@ -40,15 +40,7 @@ def tensor_loads(workload: Workload, tensor: TensorAccess, tile: Values[str, int
         permutation: dims, outermost first.
     """
     trips = {d: -(-n // tile[d]) for d, n in workload.sizes}
-    looping = tuple(d for d in permutation if trips[d] > 1)
-    flow = reuse(tensor, looping)
-    outside = () if flow.at is None else tuple(d for d in looping if d not in flow.inside)
-    repeats = prod(trips[d] for d in outside if d not in tensor.dims)
-    if len(tensor.dims) < sum(len(axis.terms) for axis in tensor.axes):
-        elements = tensor.footprint(tile) * prod(trips[d] for d in tensor.dims)
-    else:
-        elements = prod(_axis_elements(axis, workload.extents, tile) for axis in tensor.axes)
-    return workload.weight(tensor) * repeats * elements
+    return _repeats(tensor, permutation, trips) * _grid_words(workload, tensor, tile, trips)
 
 
 def round_tile(workload: Workload, tile: Values[str, float], *, capacity_words: int) -> dict[str, int]:
@@ -92,14 +84,7 @@ def best_permutation(workload: Workload, tile: Values[str, int]) -> tuple[str, .
         Dims, outermost first. For each tensor the dims that it lacks are innermost, and next to
         them the dims that a second tensor lacks.
     """
-    orders = []
-    for first in workload.tensors:
-        inner = tuple(d for d in workload.dims if d not in first.dims)
-        for second in workload.tensors:
-            middle = tuple(d for d in workload.dims if d in first.dims and d not in second.dims)
-            outer = tuple(d for d in workload.dims if d in first.dims and d in second.dims)
-            orders.append(outer + middle + inner)
-    return min(dict.fromkeys(orders), key=lambda order: tile_loads(workload, tile, order))
+    return _best(workload, tile)[1]
 
 
 def rounded_mapping(
@@ -122,8 +107,50 @@ def rounded_mapping(
     return Mapping(levels=(LevelMapping(level=level, tile=whole, permutation=order, spatial={}),))
 
 
+def _best(workload: Workload, tile: Values[str, int]) -> tuple[int, tuple[str, ...]]:
+    """(loads, order) of the order that loads least, the first of them in a tie."""
+    trips = {d: -(-n // tile[d]) for d, n in workload.sizes}
+    grids = [(t, _grid_words(workload, t, tile, trips)) for t in workload.tensors]
+    return min(
+        ((sum(_repeats(t, order, trips) * words for t, words in grids), order) for order in _orders(workload)),
+        key=lambda pair: pair[0],
+    )
+
+
+@lru_cache(maxsize=64)
+def _orders(workload: Workload) -> tuple[tuple[str, ...], ...]:
+    """The loop orders of `best_permutation`."""
+    orders = []
+    for first in workload.tensors:
+        inner = tuple(d for d in workload.dims if d not in first.dims)
+        for second in workload.tensors:
+            middle = tuple(d for d in workload.dims if d in first.dims and d not in second.dims)
+            outer = tuple(d for d in workload.dims if d in first.dims and d in second.dims)
+            orders.append(outer + middle + inner)
+    return tuple(dict.fromkeys(orders))
+
+
+def _repeats(tensor: TensorAccess, order: tuple[str, ...], trips: Values[str, int]) -> int:
+    """How often the whole tensor is visited: trips of the dims it lacks outside its innermost own loop."""
+    looping = [d for d in order if trips[d] > 1]
+    own = tensor.dims
+    last = max((i for i, d in enumerate(looping) if d in own), default=0)
+    return prod(trips[d] for d in looping[:last] if d not in own)
+
+
+def _grid_words(workload: Workload, tensor: TensorAccess, tile: Values[str, int], trips: Values[str, int]) -> int:
+    """Words of all tiles of a tensor together, ragged ones as they are, halos once per tile."""
+    if len(tensor.dims) < sum(len(axis.terms) for axis in tensor.axes):
+        elements = tensor.footprint(tile) * prod(trips[d] for d in tensor.dims)
+    else:
+        elements = prod(_axis_elements(axis, workload.extents, tile) for axis in tensor.axes)
+    return workload.weight(tensor) * elements
+
+
 def _axis_elements(axis: Axis, extents: Values[str, int], tile: Values[str, int]) -> int:
     """Index values of one subscript, added up over all its tiles, ragged ones included."""
+    if len(axis.terms) == 1:
+        return extents[axis.dims[0]]
     kinds = []
     for dim in axis.dims:
         whole, rest = divmod(extents[dim], tile[dim])
@@ -134,22 +161,18 @@ def _axis_elements(axis: Axis, extents: Values[str, int], tile: Values[str, int]
     )
 
 
-def _least_loads(workload: Workload, tile: Values[str, int]) -> int:
-    return tile_loads(workload, tile, best_permutation(workload, tile))
-
-
 def _shrunk(workload: Workload, tile: dict[str, int], capacity_words: int) -> dict[str, int]:
     """Shrink one dim at a time, by a tenth or to the next extent with more trips, until all fits."""
     words = tile_words(workload, tile)
     while words > capacity_words:
-        loads = _least_loads(workload, tile)
+        loads = _best(workload, tile)[0]
         choices = []
         for dim, extent in workload.sizes:
             if tile[dim] > 1:
                 trips = -(-extent // min(tile[dim] - 1, floor(SHRINK * tile[dim]) or 1))
                 smaller = {**tile, dim: -(-extent // trips)}
                 freed = words - tile_words(workload, smaller)
-                choices.append(((_least_loads(workload, smaller) - loads) / max(1, freed), dim, smaller))
+                choices.append(((_best(workload, smaller)[0] - loads) / max(1, freed), dim, smaller))
         _, _, tile = min(choices, key=lambda choice: choice[:2])
         words = tile_words(workload, tile)
     return tile
@@ -158,7 +181,7 @@ def _shrunk(workload: Workload, tile: dict[str, int], capacity_words: int) -> di
 def _grown(workload: Workload, tile: dict[str, int], capacity_words: int) -> dict[str, int]:
     """Grow one dim at a time to the next extent with fewer trips while anything fits."""
     while True:
-        loads, words = _least_loads(workload, tile), tile_words(workload, tile)
+        loads, words = _best(workload, tile)[0], tile_words(workload, tile)
         choices = []
         for dim, extent in workload.sizes:
             trips = -(-extent // tile[dim])
@@ -167,7 +190,7 @@ def _grown(workload: Workload, tile: dict[str, int], capacity_words: int) -> dic
             larger = {**tile, dim: -(-extent // (trips - 1))}
             needed = tile_words(workload, larger)
             if needed <= capacity_words:
-                saved = loads - _least_loads(workload, larger)
+                saved = loads - _best(workload, larger)[0]
                 choices.append((saved / max(1, needed - words), dim, larger))
         if not choices:
             return tile
