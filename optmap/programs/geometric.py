@@ -24,8 +24,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from optmap.problem.dataflow import Residence, Resident, Reuse
-from optmap.problem.footprint import distinct_values
-from optmap.problem.workload import TensorAccess, Workload
+from optmap.problem.workload import Workload
+from optmap.programs.axis_lines import (
+    LineAxis,
+    axis_bends,
+    branch_dims,
+    chord,
+    distinct_axes,
+    line_axis,
+    neighbour_count,
+)
 
 Array = NDArray[np.float64]
 Box = tuple[tuple[int, int], ...]
@@ -48,19 +56,6 @@ class Rows:
     """(m, F): exponents of the next outer level's tile sizes."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Axis:
-    """A subscript as the relaxation sees it: at most one free dim, no dim seen before."""
-
-    coefficients: tuple[int, ...]
-    dims: tuple[str, ...]
-    main: str | None
-    """The free dim, None if every dim is a branch dim."""
-
-    def count(self, values: dict[str, int]) -> int:
-        return distinct_values(self.coefficients, tuple(values[d] for d in self.dims))
-
-
 class TileSpace:
     """Free and branch dims of a workload, and its traffic and capacity as posynomial rows."""
 
@@ -68,14 +63,14 @@ class TileSpace:
         self.workload = workload
         self.extents = workload.extents
         live = tuple(d for d in workload.dims if self.extents[d] > 1)
-        raw = [(t, _distinct_axes(t, live)) for t in workload.tensors]
-        branch = _branch_dims([axis for _, axes in raw for axis in axes], self.extents)
+        raw = [(t, distinct_axes(t, live)) for t in workload.tensors]
+        branch = branch_dims([axis for _, axes in raw for axis in axes], self.extents)
         self.free: tuple[str, ...] = tuple(d for d in live if d not in branch)
         """Dims whose tile sizes are variables, in canonical order."""
         self.branch: tuple[str, ...] = tuple(d for d in live if d in branch)
         """Dims whose tile sizes are boxed integers."""
-        self._axes: tuple[tuple[_Axis, ...], ...] = tuple(
-            tuple(_as_axis(terms, branch) for terms in axes) for _, axes in raw
+        self._axes: tuple[tuple[LineAxis, ...], ...] = tuple(
+            tuple(line_axis(terms, branch) for terms in axes) for _, axes in raw
         )
         self.concave: tuple[str, ...] = tuple(d for d in self.free if self._is_concave(d))
         """Free dims whose footprint is only piecewise linear: boxed as well."""
@@ -230,7 +225,7 @@ class TileSpace:
         else:
             term.next[self._index[dim]] -= 1.0
 
-    def _times(self, term: _Term, axis: _Axis, line: tuple[float, float], own: bool, whole: bool) -> list[_Term]:
+    def _times(self, term: _Term, axis: LineAxis, line: tuple[float, float], own: bool, whole: bool) -> list[_Term]:
         """`term` times `slope * T_main + constant`."""
         slope, constant = line
         if axis.main is None:
@@ -241,7 +236,7 @@ class TileSpace:
         (first.own if own else first.next)[self._index[axis.main]] += 1.0
         return [first] if constant == 0 else [first, term.scaled(constant)]
 
-    def _line(self, axis: _Axis, values: dict[str, int], box: Box) -> tuple[float, float]:
+    def _line(self, axis: LineAxis, values: dict[str, int], box: Box) -> tuple[float, float]:
         """Slope and constant of the axis's count as a function of its free dim, over the box."""
         if axis.main is None:
             return 0.0, float(axis.count(values))
@@ -250,13 +245,13 @@ class TileSpace:
         low, high = 1, self.extents[axis.main]
         if axis.main in self.concave:
             low, high = box[self.boxed.index(axis.main)]
-        return _chord(low, axis.count({**values, axis.main: low}), high, axis.count({**values, axis.main: high}))
+        return chord(low, axis.count({**values, axis.main: low}), high, axis.count({**values, axis.main: high}))
 
-    def _growth_axis(self, index: int, at: str | None) -> _Axis | None:
+    def _growth_axis(self, index: int, at: str | None) -> LineAxis | None:
         return next((axis for axis in self._axes[index] if at in axis.dims), None)
 
     def _growth_line(
-        self, axis: _Axis, at: str, sizes: tuple[dict[str, int], dict[str, int]], own: Box, outer: Box | None
+        self, axis: LineAxis, at: str, sizes: tuple[dict[str, int], dict[str, int]], own: Box, outer: Box | None
     ) -> tuple[float, float]:
         """The axis's count summed over the tiles of one next-level tile along the reuse dim.
 
@@ -273,20 +268,22 @@ class TileSpace:
         ends = (1, self.extents[axis.main])
         if ends[0] == ends[1]:
             return union
-        walked = [[_neighbours(axis, {**value, axis.main: a}, at, n) for a in ends] for n in range(1, beyond[at] + 1)]
+        walked = [
+            [neighbour_count(axis, {**value, axis.main: a}, at, n) for a in ends] for n in range(1, beyond[at] + 1)
+        ]
         whole = walked[-1]
         ragged_ok = all(w[i] * beyond[at] >= n * whole[i] for n, w in enumerate(walked, 1) for i in (0, 1))
-        return _chord(ends[0], whole[0], ends[1], whole[1]) if ragged_ok else union
+        return chord(ends[0], whole[0], ends[1], whole[1]) if ragged_ok else union
 
     def _is_concave(self, dim: str) -> bool:
-        return any(axis.main == dim and _bends(axis, self.extents) for axes in self._axes for axis in axes)
+        return any(axis.main == dim and axis_bends(axis, self.extents) for axes in self._axes for axis in axes)
 
     def _bends(self, dim: str) -> tuple[int, ...]:
         found: set[int] = set()
         for axes in self._axes:
             for axis in axes:
                 if axis.main == dim:
-                    found.update(_bends(axis, self.extents))
+                    found.update(axis_bends(axis, self.extents))
         return tuple(sorted(found))
 
 
@@ -325,83 +322,6 @@ def _join(parts: Sequence[Rows]) -> Rows:
         own=np.concatenate([p.own for p in parts]),
         next=np.concatenate([p.next for p in parts]),
     )
-
-
-def _distinct_axes(tensor: TensorAccess, live: tuple[str, ...]) -> list[tuple[tuple[str, int], ...]]:
-    """Subscripts without one-trip dims and without dims that an earlier subscript has.
-
-    Leaving a dim out of a later subscript only lowers the count: still a lower estimate.
-    """
-    seen: set[str] = set()
-    axes = []
-    for axis in tensor.axes:
-        terms = tuple((d, c) for d, c in axis.terms if d in live and d not in seen)
-        seen.update(d for d, _ in terms)
-        if terms:
-            axes.append(terms)
-    return axes
-
-
-def _branch_dims(axes: Sequence[tuple[tuple[str, int], ...]], extents: dict[str, int]) -> frozenset[str]:
-    """The smallest-extent dims that must be fixed so that every axis has one free dim at most."""
-    branch: set[str] = set()
-    for terms in axes:
-        open_dims = [d for d, _ in terms if d not in branch]
-        if len(open_dims) > 1:
-            main = max(open_dims, key=lambda d: extents[d])
-            branch.update(d for d in open_dims if d != main)
-    return frozenset(branch)
-
-
-def _as_axis(terms: tuple[tuple[str, int], ...], branch: frozenset[str]) -> _Axis:
-    dims = tuple(d for d, _ in terms)
-    free = [d for d in dims if d not in branch]
-    return _Axis(coefficients=tuple(c for _, c in terms), dims=dims, main=free[0] if free else None)
-
-
-def _bends(axis: _Axis, extents: dict[str, int]) -> tuple[int, ...]:
-    """Sizes of the free dim at which the axis's count changes slope, for some branch values.
-
-    For two dims there is one, the coefficient of the other dim (QuickFlow IV-A); beyond, every
-    size may be one, and the end of the range of the others is taken as the last.
-    """
-    if axis.main is None or len(axis.dims) == 1:
-        return ()
-    own = axis.coefficients[axis.dims.index(axis.main)]
-    others = [(c, extents[d]) for c, d in zip(axis.coefficients, axis.dims, strict=True) if d != axis.main]
-    if len(others) == 1:
-        other = others[0][0]
-        divisor = np.gcd(own, other)
-        bend = int(other // divisor)
-        return (bend,) if 1 < bend < extents[axis.main] else ()
-    reach = sum(c * (e - 1) for c, e in others) // own + 1
-    return tuple(range(2, min(reach, extents[axis.main] - 1) + 1)) if not _dense(own, others) else ()
-
-
-def _dense(own: int, others: Sequence[tuple[int, int]]) -> bool:
-    """Whether every coefficient is 1: the count is then linear for every branch value."""
-    return own == 1 and all(c == 1 for c, _ in others)
-
-
-def _chord(low: int, at_low: int, high: int, at_high: int) -> tuple[float, float]:
-    """Slope and constant of the line through two points of a concave count."""
-    if low == high:
-        return at_low / low, 0.0
-    slope = (at_high - at_low) / (high - low)
-    return slope, max(0.0, at_low - slope * low)
-
-
-def _neighbours(axis: _Axis, values: dict[str, int], at: str, total: int) -> int:
-    """First tile plus, for each next one along `at`, what its predecessor does not hold."""
-    tile = values[at]
-    if tile >= total:
-        return axis.count({**values, at: total})
-    first = axis.count(values)
-    trips, rest = divmod(total, tile)
-    count = first + (trips - 1) * (axis.count({**values, at: 2 * tile}) - first)
-    if rest:
-        count += axis.count({**values, at: tile + rest}) - first
-    return count
 
 
 def whole_count(workload: Workload) -> int:
