@@ -1,0 +1,171 @@
+"""No schedule moves fewer words than a bound, and the product inequality behind it holds."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from bounds_oracles import element, exact_loads, found_loads, least_memory, points, random_workload, template_workload
+
+from optmap.bounds.compulsory import compulsory_loads, output_count, tensor_counts
+from optmap.bounds.maps import LinearMap, MapSystem, map_system
+from optmap.bounds.polytope import polytopes
+from optmap.bounds.proof import strongest_proof
+from optmap.problem import Workload, parse_workload
+from optmap.solvers.exact import VertexFinder
+
+CHUNKS = 8
+INSTANCES = 250
+
+
+def bound(workload: Workload, memory: int) -> int:
+    """The larger of compulsory loads and the segment argument, which must hold on its own, too."""
+    proof = strongest_proof(workload, memory, beat=0)
+    return max(compulsory_loads(workload), proof.loads_words if proof else 0)
+
+
+@pytest.mark.parametrize("seed", range(CHUNKS))
+def test_no_simulated_schedule_beats_the_bound(seed):
+    rng = random.Random(seed)
+    done = argued = 0
+    while done < INSTANCES:
+        workload = random_workload(rng) if rng.random() < 0.1 else template_workload(rng)
+        least = least_memory(workload)
+        for memory in (least, *(least + rng.randint(1, top) for top in (4, 8, 12, 20, 30))):
+            proof = strongest_proof(workload, memory, beat=0)
+            claimed = max(compulsory_loads(workload), proof.loads_words if proof else 0)
+            argued += proof is not None and proof.loads_words > compulsory_loads(workload)
+            steps = 40 if done % 10 == 0 else 0
+            found = found_loads(workload, memory, rng, tries=3, steps=steps)
+            assert claimed <= found, (workload.expression, workload.extents, memory, proof)
+            done += 1
+    assert argued > INSTANCES // 20  # the segment argument was at work, not only compulsory traffic
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_exact_optimum_of_tiny_instances_is_never_below_the_bound(seed):
+    rng = random.Random(100 + seed)
+    met = 0
+    for _ in range(30):
+        workload = _tiny(rng)
+        least = least_memory(workload)
+        for memory in (least, least + 1):
+            optimum, claimed = exact_loads(workload, memory), bound(workload, memory)
+            assert claimed <= optimum, (workload.expression, workload.extents, memory)
+            met += claimed == optimum
+    assert met >= 20  # most tiny instances are tight
+
+
+def _tiny(rng: random.Random) -> Workload:
+    """At most six operations on at most eight elements, so that every cache content can be visited."""
+    while True:
+        make = template_workload if rng.random() < 0.7 else random_workload
+        workload = make(rng, longest=3, most=6)
+        if sum(count.elements for count in tensor_counts(workload).values()) <= 8:
+            return workload
+
+
+def _lifted(system: MapSystem, point: dict[str, int]) -> list[int]:
+    values = dict(point)
+    for lift in system.space.lifts:
+        value = values.pop(lift.dim)
+        values[lift.high], values[lift.low] = divmod(value, lift.modulus)
+    return [values[d] for d in system.dims]
+
+
+def _labels(system: MapSystem, linear: LinearMap, domain: list[dict[str, int]]) -> list[int]:
+    """A number per point, equal where the map's values are."""
+    images = [tuple(np.dot(row, _lifted(system, p)) for row in linear.matrix) for p in domain]
+    names = {image: i for i, image in enumerate(sorted(set(images)))}
+    return [names[image] for image in images]
+
+
+def _image_sizes(labels: list[int]) -> np.ndarray:
+    """Image points of every subset of the domain; bit i of the subset's number is point i."""
+    union = np.zeros(1, dtype=np.uint64)
+    for label in labels:
+        union = np.concatenate([union, union | np.uint64(1 << label)])
+    return np.bitwise_count(union)
+
+
+def _small_domains() -> Iterator[Workload]:
+    rng = random.Random(7)
+    for _ in range(70):
+        yield template_workload(rng, longest=5, most=14)
+    for _ in range(30):
+        yield random_workload(rng, longest=5, most=14)
+
+
+def test_the_product_inequality_holds_on_every_subset_of_small_domains():
+    rng = random.Random(3)
+    checked = 0
+    for workload in _small_domains():
+        system = map_system(workload)
+        if not system.dims:
+            continue
+        domain = points(workload)
+        logs = np.array(
+            [np.log(np.maximum(_image_sizes(_labels(system, m, domain)), 1)) for m in system.maps]
+        )
+        volume = np.log(np.maximum(_image_sizes(list(range(len(domain)))), 1))
+        for polytope in polytopes(system):
+            finder = VertexFinder(rows=polytope.rows, columns=len(polytope.allowed))
+            for _ in range(3):
+                cost = np.array([rng.random() + 0.05 for _ in polytope.allowed])
+                exponents = finder.vertex(cost)
+                right = exponents @ logs[list(polytope.allowed)]
+                assert np.all(volume[1:] <= right[1:] + 1e-9), (workload.expression, workload.extents)
+                checked += 1
+    assert checked > 300
+
+
+def test_lifted_images_are_the_touched_elements_and_sizes_are_exact():
+    for workload in _small_domains():
+        system = map_system(workload)
+        domain = points(workload)
+        for linear in system.maps if system.dims else ():
+            labels = _labels(system, linear, domain)
+            if linear.tensor is None:
+                assert len(set(labels)) <= linear.size
+            else:
+                access = workload.tensors[linear.access]
+                elements = [element(access, p) for p in domain]
+                pairs = set(zip(labels, elements, strict=True))
+                assert len(pairs) == len(set(labels)) == len(set(elements))
+
+
+def test_counts_of_touched_elements_are_exact_where_enumerated():
+    rng = random.Random(11)
+    for _ in range(300):
+        workload = random_workload(rng)
+        domain = points(workload)
+        for name, count in tensor_counts(workload).items():
+            touched = {element(t, p) for t in workload.tensors if t.name == name for p in domain}
+            assert count.elements == len(touched)
+        assert output_count(workload).elements == len({element(workload.output, p) for p in domain})
+
+
+def test_large_unions_are_never_overstated():
+    separate = parse_workload("O[i] += A[2*i] * A[2*i+1]", {"i": 10**6})
+    assert tensor_counts(separate)["A"].elements == 2 * 10**6
+    overlapping = parse_workload("O[i] += A[i] * A[i+1]", {"i": 10**6})
+    assert tensor_counts(overlapping)["A"].elements == 10**6
+    apart = parse_workload("O[i] += A[i] * A[i+1000000]", {"i": 10**6})
+    assert tensor_counts(apart)["A"].elements == 2 * 10**6
+    diagonal = parse_workload("O[i] += A[i,i]", {"i": 10**6})
+    assert tensor_counts(diagonal)["A"].elements == 10**6
+    skewed = parse_workload("O[i,j] += A[i,i+j]", {"i": 1000, "j": 1000})
+    assert tensor_counts(skewed)["A"].elements == 10**6
+
+
+def test_repeated_tensors_share_one_exponent_sum():
+    workload = parse_workload("C[i,j] += A[i,k] * A[j,k]", {"i": 2, "j": 3, "k": 2})
+    assert bound(workload, 8) <= 12
+    proof = strongest_proof(workload, 4, beat=0)
+    assert proof is not None
+    sums = [s for s in proof.exponents.values() if s > 0]
+    assert all(isinstance(s, Fraction) for s in sums)
+    assert proof.loads_words <= 12
