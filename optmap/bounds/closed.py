@@ -22,9 +22,14 @@ from optmap.bounds.result import LowerBound
 from optmap.bounds.segments import SegmentBound, best_segments
 from optmap.problem.workload import Semantics, Workload
 
-COLD_START = "the fast memory starts empty, every operation finds its words in it, and results end in slow memory"
+COLD_START = (
+    "the fast memory starts empty, every operation is done once on words that it holds, and results end in slow memory"
+)
 OUTPUTS_LOADED = "outputs accumulate: their first touch is a load"
-OUTPUTS_CREATED = "outputs may be created in fast memory: their words are subtracted from the accumulating bound"
+OUTPUTS_CREATED = (
+    "an output word is created in fast memory at most once and loaded on later uses: "
+    "the output is subtracted from the accumulating bound"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -122,6 +122,27 @@ def test_random_faces_are_optimal_and_one_small_case_matches_them():
         assert log(found.volume, memory) == pytest.approx(min(cases), abs=1e-7)
 
 
+def test_no_whole_tile_is_larger_and_whole_vertices_attain_the_volume():
+    rng = random.Random(4)
+    attained = 0
+    for _ in range(40):
+        d = rng.randint(1, 3)
+        supports = _random_supports(rng, d, rng.randint(2, 3))
+        extents = [2 ** rng.randint(0, 5) for _ in range(d)]
+        memory = 4 ** rng.randint(0, 3)
+        found = projective_face(_projective(supports, extents), memory)
+        largest = max(
+            prod(tile)
+            for tile in itertools.product(*(range(1, n + 1) for n in extents))
+            if all(prod(tile[i] for i in s) <= memory for s in supports)
+        )
+        assert largest <= found.volume * (1 + 1e-9)
+        whole = any(all(abs(m.value - round(m.value)) < 1e-9 for m in v.values()) for v in found.vertices)
+        attained += whole
+        assert not whole or largest == round(found.volume)
+    assert attained > 30
+
+
 def test_tiny_volume_inequality_holds_on_every_subset():
     # |V| <= U(words touched): exhaustively on domains of up to 12 points.
     rng = random.Random(3)
