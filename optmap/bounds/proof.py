@@ -176,9 +176,12 @@ def _candidates(program: SegmentProgram, units: Units) -> list[_Candidate]:
     """Stationary segment sizes from several starts, then the integer counts around the best."""
     total = log(units.operations)
     found: list[_Candidate] = []
+    settled: list[float] = []
     for start in (3.0, 1.3, 12.0):
         K = min(start * units.memory, float(units.ceiling))
-        for _ in range(12):
+        for _ in range(8):
+            if any(abs(log(K / other)) < 0.02 for other in settled):
+                break
             used, mixture = program.solve(K)
             point = mixture @ np.array(program.vertices)[used]
             sigma = float(program.sums(point).sum())
@@ -187,6 +190,7 @@ def _candidates(program: SegmentProgram, units: Units) -> list[_Candidate]:
             target = units.memory * sigma / (sigma - 1) if sigma > 1 + 1e-9 else inf
             target = min(max(target, units.memory + 1.0), float(units.ceiling))
             if abs(log(target / K)) < 1e-3:
+                settled.append(K)
                 break
             K = target
     if units.memory <= SMALL:
