@@ -17,6 +17,8 @@ from optmap.problem.workload import Workload
 from optmap.programs.loglp_face import LogDual, projective_face
 
 METHOD = "projective"
+BASES = 64
+"""Optimal bases of the tiling LP whose duals are tried."""
 
 
 def why_not_projective(workload: Workload) -> str | None:
@@ -44,7 +46,7 @@ def projective(workload: Workload, memory_words: int) -> LowerBound:
     """
     heaviest = max(workload.weight(t) for t in workload.tensors)
     # Duals only choose exponents: any memory gives valid ones, so too small a memory is no obstacle.
-    optimal = projective_face(workload, max(memory_words, heaviest))
+    optimal = projective_face(workload, max(memory_words, heaviest), limit=BASES)
     volumes = [dual_volume(workload, dual) for dual in optimal.duals]
     return strongest(METHOD, workload, memory_words, volumes, ("exponents are dual solutions of the tiling LP",))
 
