@@ -248,7 +248,7 @@ def _assemble(
         raise CheckError(f"the tiling moves {chosen:,} words, fewer than the {floor:,} that must move")
     rate = Fraction(str(level.bandwidth))
     cost, bound = float(chosen / rate), float(floor / rate)
-    best = tiling.complete and not late and not tiling.flow.streams
+    best = chosen == floor or (tiling.streams_complete and not late)
     unit = "words" if level.bandwidth == 1 else "cycles"
     return SolveResult(
         workload=workload,
@@ -258,7 +258,7 @@ def _assemble(
         capacity_rule=request.rule,
         tiles="divisors" if request.divisors else "any",
         stop=Stop.TIME_LIMIT if late else Stop.OPTIMAL,
-        point=Point.GLOBAL_OPTIMUM if chosen == floor else Point.FEASIBLE,
+        point=Point.GLOBAL_OPTIMUM if best else Point.FEASIBLE,
         mapping=mapping,
         levels=(
             LevelReport(
@@ -277,7 +277,7 @@ def _assemble(
         exact_unit=unit,
         bottleneck=level.name,
         relaxation=_floor_relaxation(mapping, bound),
-        integer_bound=bound,
+        integer_bound=cost if best else bound,
         integer_gap=cost / bound - 1 if bound else 0.0,
         seconds=time.monotonic() - begun,
         seed=request.seed,
@@ -310,7 +310,7 @@ def _notes(counted: Counted, held: Held, *, best: bool) -> tuple[str, ...]:
     if held.streams:
         notes.append(f"inside a tile the outermost loops are {', '.join(held.inner)}, in this order")
     if best:
-        notes.append("no tiling with other tiles, loop orders and reuse positions moves less, streams excepted")
+        notes.append("proved by enumeration: no other tile, loop order, reuse positions and streams move less")
     return tuple(notes)
 
 

@@ -22,6 +22,8 @@ from optmap.search.iooub_units import Unit
 
 MOST_PERMUTED = 7
 """Units of which all orders are listed; of more, every order of the innermost ones."""
+MOST_INNER = 5
+"""Units of which all orders inside a tile are tried; of more, the outermost three loops."""
 MOST_FLOWS = 60_000
 """Flows that are compared with each other; beyond it each array keeps one tile."""
 
@@ -199,8 +201,9 @@ def streaming(flow: Flow, workload: Workload, units: tuple[Unit, ...]) -> tuple[
     """The flow with the loops inside a tile ordered so that some tensors need not hold their tile.
 
     Not in IOOpt, where the order inside a tile does not matter. A tensor that no loop outside the
-    tile reuses may pass through it piece by piece: while the outermost loops inside the tile are its
-    own dims, one iteration of them is held at a time and nothing is loaded twice. (A matrix product
+    tile reuses, or that gives up that reuse, may pass through it piece by piece: while the outermost
+    loops inside the tile are its own dims, one iteration of them is held at a time and nothing is
+    loaded twice. (A matrix product
     then needs Ti*Tj + Ti + 1 words instead of Ti*Tj + Ti + Tj.) A window is only streamed along the
     last such loop, which it slides along.
 
@@ -212,26 +215,23 @@ def streaming(flow: Flow, workload: Workload, units: tuple[Unit, ...]) -> tuple[
     Returns:
         Variants of which none streams less than another; without those that stream nothing.
     """
-    found: dict[tuple[int, ...], tuple[int, ...]] = {}
-    own = [
-        _own(tensor, units) if hold.free == 0 else 0 for tensor, hold in zip(workload.tensors, flow.holds, strict=True)
-    ]
     steady = [_steady(tensor, units) for tensor in workload.tensors]
-    for inner in permutations(range(len(units)), min(len(units), 3)):
-        masks = tuple(_prefix(inner, mine, units, ok) for mine, ok in zip(own, steady, strict=True))
-        if any(masks):
-            found.setdefault(masks, inner)
-    best = [m for m in found if not any(m != n and all(a | b == b for a, b in zip(m, n, strict=True)) for n in found)]
-    holds = flow.holds
-    return tuple(
-        Flow(
-            order=flow.order,
-            holds=tuple(Hold(0, 0, -1) if mask else h for h, mask in zip(holds, masks, strict=True)),
-            streams=masks,
-            inner=found[masks],
-        )
-        for masks in best
-    )
+    own = [_own(tensor, units) for tensor in workload.tensors]
+    inners = list(permutations(range(len(units)), len(units) if len(units) <= MOST_INNER else 3))
+    variants: list[Flow] = []
+    for chosen in product(*((False, True) if hold.free else (True,) for hold in flow.holds)):
+        found: dict[tuple[int, ...], tuple[int, ...]] = {}
+        for inner in inners:
+            masks = tuple(
+                _prefix(inner, mine, units, ok) if may else 0 for mine, ok, may in zip(own, steady, chosen, strict=True)
+            )
+            if any(masks):
+                found.setdefault(masks, inner)
+        for masks, inner in found.items():
+            if not any(m != masks and all(a | b == a for a, b in zip(m, masks, strict=True)) for m in found):
+                holds = tuple(Hold(0, 0, -1) if mask else h for h, mask in zip(flow.holds, masks, strict=True))
+                variants.append(Flow(order=flow.order, holds=holds, streams=masks, inner=inner))
+    return tuple({(v.holds, v.streams): v for v in variants}.values())
 
 
 def _steady(tensor: TensorAccess, units: tuple[Unit, ...]) -> frozenset[int]:

@@ -11,14 +11,20 @@ import numpy as np
 
 from optmap.problem.workload import Workload
 from optmap.search.chains import IntArray
-from optmap.search.iooub_flows import MOST_PERMUTED, Flow, flows_of, streaming
+from optmap.search.iooub_flows import MOST_INNER, MOST_PERMUTED, Flow, flows_of, streaming
 from optmap.search.iooub_grid import Found, TileGrid
 from optmap.search.iooub_units import Unit, units_of
 
 WORK = 30_000_000
 """Combinations of flow and tile that are looked at in full; of more, candidates are thinned."""
 PROMISING = 12
-"""Flows that are looked at again with streams and, where candidates were thinned, with all of them."""
+"""Flows that are looked at again with streams, if not all are."""
+THINNED = 4
+"""Flows that are looked at again with streams and with all candidates where these were thinned."""
+EQUAL = 1e-12
+"""Relative distance below which two values are the same."""
+STREAMS_PER_FLOW = 5
+"""Ways to stream per flow, about."""
 ROUNDS = 6
 """Rounds of refinement around a thinned optimum."""
 
@@ -36,7 +42,9 @@ class Tiling:
     value: float
     """Weighted loads, in words (floating point)."""
     complete: bool
-    """Whether every flow was combined with every candidate tile (streams excepted)."""
+    """Whether every flow was combined with every candidate tile, streams excepted."""
+    streams_complete: bool
+    """Whether that is so with every way to stream, too."""
 
 
 def best_tiling(
@@ -66,13 +74,25 @@ def best_tiling(
     for units in {tuple(unit.dims for unit in units): units for units in choices}.values():
         if best is not None and len(units) > MOST_PERMUTED:
             continue
-        ceiling = inf if best is None else best.value
-        found = _Search(workload, units, groups, weights, deadline).run(ceiling, streams=streams)
-        if found is not None and (best is None or found.value < best.value * (1 - 1e-12)):
-            best = found
-        elif best is not None and found is not None:
-            best = replace(best, complete=best.complete and found.complete)
+        found = _Search(workload, units, groups, weights, deadline).run(streams=streams)
+        if best is None or found is None:
+            best = best or found
+        else:
+            better = found if found.value < best.value * (1 - EQUAL) else best
+            best = replace(
+                better,
+                complete=best.complete and found.complete,
+                streams_complete=best.streams_complete and found.streams_complete,
+            )
+        if best is not None and best.value <= _least(workload, weights):
+            return replace(best, complete=True, streams_complete=True)
     return best
+
+
+def _least(workload: Workload, weights: Sequence[float]) -> float:
+    """Weighted words of all tensors: no tiling loads less."""
+    words = (workload.weight(t) * t.footprint(workload.extents) for t in workload.tensors)
+    return sum(weight * count for weight, count in zip(weights, words, strict=True)) * (1 + EQUAL)
 
 
 class _Search:
@@ -89,11 +109,12 @@ class _Search:
         self.workload = workload
         self.units = units
         self.deadline = deadline
+        self.least = _least(workload, weights)
         self.grid = TileGrid(workload, units, groups, weights)
         self.all = [np.arange(len(unit.boxes)) for unit in units]
 
-    def run(self, ceiling: float, *, streams: bool) -> Tiling | None:
-        """The best tiling; one that is not below the ceiling only if it is the best of the flows."""
+    def run(self, *, streams: bool) -> Tiling | None:
+        """The best tiling of the units; None if nothing fits."""
         flows = flows_of(self.workload, self.units)
         lists, complete = self._lists(len(flows))
         ranked: list[tuple[float, int, Found]] = []
@@ -101,6 +122,8 @@ class _Search:
             found = self.grid.search(flow, lists, inf)
             if found is not None:
                 ranked.append((found.value, number, found))
+                if found.value <= self.least:
+                    break
             if time.monotonic() > self.deadline:
                 complete = False
                 break
@@ -108,23 +131,37 @@ class _Search:
             return None
         ranked.sort(key=lambda entry: entry[:2])
         best, chosen = ranked[0][2], flows[ranked[0][1]]
-        for _, number, found in ranked[:PROMISING]:
-            variants = [flows[number]] if not complete else []
-            if streams:
-                variants += streaming(flows[number], self.workload, self.units)
-            for flow in variants:
-                better = self._refine(flow, found, lists, complete=complete)
-                if better is not None and better.value < best.value * (1 - 1e-12):
-                    best, chosen = better, flow
+        if best.value <= self.least:
+            streams = False
+        again, all_streams = self._variants([flows[n] for _, n, _ in ranked], complete=complete, streams=streams)
+        for flow in again:
+            better = self._refine(flow, best, lists, complete=complete)
+            if better is not None and better.value < best.value * (1 - EQUAL):
+                best, chosen = better, flow
             if time.monotonic() > self.deadline:
+                complete = False
                 break
+        complete = complete and all(unit.complete for unit in self.units)
         return Tiling(
             units=self.units,
             flow=chosen,
             tile=self._tile(best),
             value=best.value,
-            complete=complete and all(unit.complete for unit in self.units),
+            complete=complete,
+            streams_complete=complete and all_streams,
         )
+
+    def _variants(self, ranked: list[Flow], *, complete: bool, streams: bool) -> tuple[list[Flow], bool]:
+        """Flows to look at again, and whether they are every way to stream: promising ones if there are many."""
+        if not streams:
+            return ([] if complete else ranked[:THINNED]), False
+        if complete and self.grid.points() * len(ranked) * STREAMS_PER_FLOW <= WORK:
+            pool, promising = ranked, False
+        else:
+            pool, promising = ranked[: PROMISING if complete else THINNED], True
+        found = {(v.holds, v.streams): v for flow in pool for v in streaming(flow, self.workload, self.units)}
+        again = ([] if complete else pool) + list(found.values())
+        return again, not promising and len(self.units) <= MOST_INNER
 
     def _lists(self, flows: int) -> tuple[list[IntArray], bool]:
         """Candidates that keep the whole search within its budget, and whether they are all."""

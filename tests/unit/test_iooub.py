@@ -1,7 +1,7 @@
 """IOUB: literal walks of held and streamed tensors, exhaustive optima, and the papers' numbers."""
 
 import json
-from itertools import permutations, product
+from itertools import permutations, product, takewhile
 from math import ceil, inf, prod
 from pathlib import Path
 
@@ -197,6 +197,35 @@ def test_the_best_without_streams_is_that_of_an_exhaustive_search(text, extents,
         assert tiling.value == exhaustive(workload, capacity)
         streamed = best_tiling(workload, [(capacity, (0, 1, 2))], [1, 1, 1])
         assert streamed.value <= tiling.value
+
+
+def exhaustive_with_streams(workload, capacity):
+    """As `exhaustive`, every tensor either held or streamed along the loops that are outermost in a tile."""
+    best = inf
+    boxes = [dict(zip(workload.dims, t, strict=True)) for t in product(*(range(1, n + 1) for _, n in workload.sizes))]
+    for order, inner in product(permutations(workload.dims), permutations(workload.dims)):
+        for tile in boxes:
+            options = []
+            for tensor in workload.tensors:
+                choice = set()
+                for position in range(len(workload.dims) + 2):
+                    how = held_at(tensor, order, position)
+                    lead = list(takewhile(lambda d, own=tensor.dims: d in own, inner)) if position == 0 else []
+                    held = held_words(workload, tensor, tile, how, frozenset(lead))
+                    choice.add((held, entering_words(workload, tensor, tile, how)))
+                options.append(choice)
+            for choice in product(*options):
+                if sum(c for c, _ in choice) <= capacity:
+                    best = min(best, sum(moved for _, moved in choice))
+    return best
+
+
+@pytest.mark.parametrize("capacity", [5, 8, 14])
+def test_the_best_with_streams_is_that_of_an_exhaustive_search(capacity):
+    workload = matmul(i=3, j=4, k=3)
+    tiling = best_tiling(workload, [(capacity, (0, 1, 2))], [1, 1, 1])
+    assert tiling.streams_complete
+    assert tiling.value == exhaustive_with_streams(workload, capacity)
 
 
 def test_matmul_of_the_paper():
