@@ -1,0 +1,65 @@
+"""The independent checker: proves or refuses what a file claims, trusting nothing that made it.
+
+Only Python's standard library, and nothing else of optmap: no line of code is shared with what it
+checks. Everything is decided in integers and fractions. `bound.py` and `inequality.py` re-prove lower
+bounds (format: the docstring of `optmap/bounds/certificate.py`), `solution.py` recounts mappings.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from .bound import check_bound
+from .solution import check_solution
+from .tools import RefusedError
+
+__all__ = ["RefusedError", "check_bound", "check_document", "check_file", "check_solution"]
+
+
+def check_file(path: str | Path) -> list[str]:
+    """Verify a certificate or a solution file.
+
+    Args:
+        path: a JSON file that `bound -o` or `solve -o` wrote.
+
+    Returns:
+        What was verified, one sentence each.
+
+    Raises:
+        OSError: if the file cannot be read.
+        ValueError: if it is not one JSON document without repeated keys.
+        RefusedError: with the reason why a claim does not hold.
+    """
+    text = Path(path).read_text(encoding="utf-8")
+    return check_document(json.loads(text, object_pairs_hook=_unique, parse_constant=_refuse))
+
+
+def check_document(document: Any) -> list[str]:
+    """Verify a parsed document; see `check_file`."""
+    if not isinstance(document, dict):
+        raise RefusedError("not an optmap document: an object is needed")
+    try:
+        if str(document.get("schema", "")).startswith("optmap.solution/"):
+            return check_solution(document)
+        claims = check_bound(document)
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError) as error:
+        raise RefusedError(f"the document is malformed: {type(error).__name__}: {error}") from error
+    work = document["workload"]
+    return [
+        f"{work['expression']} ({work['semantics']}) with {document['memory_words']:,} words of fast memory",
+        f"at least {claims['loads_words']:,} words are loaded (compulsory: {claims['compulsory_loads_words']:,})",
+        f"at least {claims['stores_words']:,} words are stored, {claims['total_words']:,} words moved in all",
+    ]
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    made = dict(pairs)
+    if len(made) < len(pairs):
+        raise ValueError("a key appears twice in one object")
+    return made
+
+
+def _refuse(word: str) -> float:
+    raise ValueError(f"{word} is not a JSON number")

@@ -1,0 +1,188 @@
+"""Verify a certificate of a lower bound (format: the docstring of `optmap/bounds/certificate.py`)."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from fractions import Fraction
+from math import gcd, lcm, prod
+from typing import Any
+
+from .inequality import Maps, Space, check_families, check_maps
+from .tools import count, digest, echelon, keys, need, ratio, whole
+
+ENUMERATED, BITS = 2**16, 2**23
+"""Largest set that is enumerated, and most bits of a power."""
+KEYS = (
+    "schema kind method workload accesses memory_words lifts dims derivations maps families mu segment "
+    "compulsory output claims digest"
+)
+
+
+def check_statement(doc: dict[str, Any]) -> None:
+    """The accesses are those of the expression, extents and element sizes cover them."""
+    work = keys(doc["workload"], "name expression extents bytes semantics", "workload")
+    need(work["semantics"] in ("accumulate", "assign"), "semantics must be accumulate or assign")
+    need(isinstance(work["name"], str) and isinstance(doc["method"], str), "names must be texts")
+    whole(doc["memory_words"], "memory_words", 1)
+    texts, used, ranks = [], set(), dict[str, int]()
+    for access in doc["accesses"]:
+        subscripts = []
+        for axis in keys(access, "tensor axes", "access")["axes"]:
+            dims = [dim for dim, _ in keys(axis, "terms offset", "axis")["terms"]]
+            need(len(set(dims)) == len(dims), "a dim is twice in one subscript")
+            used |= set(dims)
+            parts = [d if whole(c, "coefficient", 1) == 1 else f"{c}*{d}" for d, c in axis["terms"]]
+            if whole(axis["offset"], "offset") or not parts:
+                parts.append(str(axis["offset"]))
+            subscripts.append("+".join(parts))
+        name = access["tensor"]
+        need(ranks.setdefault(name, len(subscripts)) == len(subscripts), f"{name} has two numbers of subscripts")
+        texts.append(f"{name}[{','.join(subscripts)}]")
+    need(len(texts) > 1, "an output and an input are needed")
+    need(all(re.fullmatch(r"[^\W\d]\w*", name) for name in used | set(ranks)), "a name is no identifier")
+    sign = "+=" if work["semantics"] == "accumulate" else "="
+    need(work["expression"] == f"{texts[0]} {sign} {' * '.join(texts[1:])}", "expression and accesses differ")
+    need(set(work["extents"]) == used and set(work["bytes"]) == set(ranks), "extents or bytes do not fit the statement")
+    for key in ("extents", "bytes"):
+        for name, value in work[key].items():
+            whole(value, f"{key} of {name}", 1)
+
+
+def check_segment(doc: dict[str, Any], maps: Maps, weights: dict[str, int], at_most: int) -> int:
+    """Loads that the segment argument proves; 0 without one."""
+    mu, part, work = ratio(doc["mu"], "mu"), doc["segment"], doc["workload"]
+    accumulate = work["semantics"] == "accumulate"
+    need(mu <= 1 and (mu == 1 or not accumulate), "mu must be in [0, 1], and 1 under accumulate")
+    if part is None:
+        need(not doc["maps"] and not doc["families"], "maps without a segment")
+        return 0
+    names = "operations memory_units weights K T n t U_full U_last cost_units loads_words"
+    keys(part, names, "segment")
+    for name in names.split():
+        if name != "weights":
+            whole(part[name], name)
+    a, b = mu.numerator, mu.denominator
+    output = doc["accesses"][0]["tensor"]
+    units = {t: (a if t == output else b) * w for t, w in weights.items()}
+    memory, K, T, n, t = part["memory_units"], part["K"], part["T"], part["n"], part["t"]
+    need(part["weights"] == units, "weights are not those of the tensors")
+    need(part["operations"] == prod(work["extents"].values()), "operations is not the product of the extents")
+    need(memory == b * doc["memory_words"] and memory + T == K, "memory_units or K is wrong")
+    sums: dict[str, Fraction] = {}
+    sizes = []
+    for entry, (_, s) in zip(doc["maps"], maps, strict=True):
+        if entry["kind"] == "size":
+            sizes.append((entry["size"], s))
+        else:
+            tensor = doc["accesses"][entry["access"]]["tensor"]
+            need(units[tensor] > 0, f"{tensor} costs nothing and cannot bound anything")
+            sums[tensor] = sums.get(tensor, Fraction(0)) + s
+    need(bool(sums), "no tensor has an exponent")
+    check_power(part["U_full"], K, sums, units, sizes)
+    check_power(part["U_last"], memory + t, sums, units, sizes)
+    need(t <= T and n * part["U_full"] + part["U_last"] < part["operations"], "the segments may hold all operations")
+    cost = memory + n * T + t + 1
+    need(part["cost_units"] == cost, f"cost_units must be {cost}")
+    loads: int = cost if accumulate else -((a * at_most - cost) // b)
+    need(part["loads_words"] == loads, f"the segment proves {loads} loads")
+    return loads
+
+
+def check_power(
+    u: int, K: int, sums: dict[str, Fraction], units: dict[str, int], sizes: list[tuple[int, Fraction]]
+) -> None:
+    """U is the largest integer with u^q <= the q-th power of the product inequality at K."""
+    sigma = sum(sums.values(), Fraction(0))
+    q = lcm(*(s.denominator for s in sums.values()), *(z.denominator for _, z in sizes))
+    factors = [(s * K / (sigma * units[t]), s) for t, s in sums.items()] + [(Fraction(n), z) for n, z in sizes]
+    bits = u.bit_length() + sum(x.numerator.bit_length() + x.denominator.bit_length() for x, _ in factors)
+    need(bits * q < BITS, "too large a power")
+    top = prod(x.numerator ** int(s * q) for x, s in factors)
+    bottom = prod(x.denominator ** int(s * q) for x, s in factors)
+    need(u**q * bottom <= top < (u + 1) ** q * bottom, f"U({K}) is not {u}")
+
+
+def check_count(entry: Any, accesses: list[Any], mine: list[int], extents: dict[str, int]) -> int:
+    """Elements that some accesses touch together, at least."""
+    elements = whole(entry["elements"], "elements")
+    if entry["rule"] == "enumerated":
+        keys(entry, "elements rule", "count")
+        distinct = [a for i, a in enumerate(accesses) if i in mine and a not in accesses[:i]]
+        boxes = [sorted({d for axis in a["axes"] for d, _ in axis["terms"]}) for a in distinct]
+        need(sum(prod(extents[d] for d in box) for box in boxes) <= ENUMERATED, "too many elements to enumerate")
+        seen = set()
+        for access, box in zip(distinct, boxes, strict=True):
+            for point in itertools.product(*(range(extents[d]) for d in box)):
+                at = dict(zip(box, point, strict=True))
+                seen.add(tuple(x["offset"] + sum(c * at[d] for d, c in x["terms"]) for x in access["axes"]))
+        need(len(seen) == elements, f"{len(seen)} elements are touched, not {elements}")
+        return elements
+    parts = keys(entry, "elements rule parts", "count")["parts"]
+    need(entry["rule"] == "parts" and all(part["access"] in mine for part in parts), "a count is malformed")
+    total = sum(part_size(part, accesses[part["access"]]["axes"], extents) for part in parts)
+    need(elements == total, f"the parts have {total} elements, not {elements}")
+    for one, two in itertools.combinations(parts, 2):
+        pairs = zip(accesses[one["access"]]["axes"], accesses[two["access"]]["axes"], strict=True)
+        need(any(apart(x, y, extents) for x, y in pairs), "two parts may meet")
+    return elements
+
+
+def part_size(part: Any, axes: list[Any], extents: dict[str, int]) -> int:
+    """Elements of a part: a projection of the touched set, or dims that move independently."""
+    if "axes" in part:
+        chosen = [axes[whole(i, "axis")] for i in keys(part, "access axes", "part")["axes"]]
+        dims = [d for axis in chosen for d, _ in axis["terms"]]
+        need(len(set(dims)) == len(dims) and len(set(part["axes"])) == len(chosen), "axes of a part share a dim")
+        return prod(count(dict(axis["terms"]), extents) for axis in chosen)
+    dims = keys(part, "access dims", "part")["dims"]
+    columns = [[dict(axis["terms"]).get(d, 0) for axis in axes] for d in dims]
+    need(len(echelon(columns)) == len(dims), "dims of a part do not move independently")
+    return prod(extents[d] for d in dims)
+
+
+def apart(x: Any, y: Any, extents: dict[str, int]) -> bool:
+    """Whether two subscripts never have the same value."""
+    low, high = sorted((x, y), key=lambda axis: axis["offset"])
+    g = gcd(*(c for axis in (x, y) for _, c in axis["terms"]))
+    reach = low["offset"] + sum(c * (extents[d] - 1) for d, c in low["terms"])
+    return bool(reach < high["offset"] or (g > 1 and (high["offset"] - low["offset"]) % g))
+
+
+def check_bound(doc: dict[str, Any]) -> dict[str, int]:
+    """Verify a certificate of a lower bound.
+
+    Returns:
+        Its claims, in words, every one of them proved.
+
+    Raises:
+        RefusedError: with the first reason why it proves nothing.
+    """
+    keys(doc, KEYS, "certificate")
+    need(doc["schema"] == "optmap.certificate/1" and doc["kind"] == "bound", "this is no certificate of a bound")
+    need(doc["digest"] == digest(doc), "the digest is not that of the document: it was changed")
+    check_statement(doc)
+    work, accesses = doc["workload"], doc["accesses"]
+    extents, unit, output = work["extents"], gcd(*work["bytes"].values()), accesses[0]["tensor"]
+    weights = {t: size // unit for t, size in work["bytes"].items()}
+    space = Space(doc)
+    maps = check_maps(doc, space)
+    if doc["segment"] is not None:
+        check_families(doc, space, maps)
+    need(set(doc["compulsory"]) == set(weights), "compulsory counts do not cover the tensors")
+    counts = {}
+    for tensor, entry in doc["compulsory"].items():
+        mine = [i for i, a in enumerate(accesses) if a["tensor"] == tensor]
+        counts[tensor] = weights[tensor] * check_count(entry, accesses, mine, extents)
+    need(len(doc["output"].get("parts", [0])) == 1, "the output's count has one part")
+    written = weights[output] * check_count(doc["output"], accesses, [0], extents)
+    at_most = weights[output] * prod(count(axis, extents) for axis in space.axes[0])
+    forced = sum(counts.values())
+    if work["semantics"] == "assign":
+        forced += max(0, counts[output] - at_most) - counts[output]
+    claims = {"compulsory_loads_words": forced, "output_words": written, "output_words_at_most": at_most}
+    claims["loads_words"] = max(forced, check_segment(doc, maps, weights, at_most))
+    claims["stores_words"] = written
+    claims["total_words"] = claims["loads_words"] + written
+    need(doc["claims"] == claims, f"the claims must be {claims}")
+    return claims

@@ -1,0 +1,249 @@
+"""The traffic of a mapping, counted anew from its definition.
+
+The tiles of a level are visited in the order of a counter with one digit per loop; loops of outer
+levels come first. A step keeps what the new tile shares with the old one and fetches the rest, so
+
+    entering = sum over all tiles |tile| - sum over all steps |new tile and old tile|.
+
+At every step one loop advances, the loops outside stand still and the loops inside go back to their
+start. Hence each dim contributes one table of (old size, new size, distance) with frequencies, and
+both sums are products over dims that share no subscript.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections import Counter
+from functools import lru_cache
+from math import gcd, prod
+from typing import Any
+
+from .tools import SPAN, RefusedError, need, whole
+
+Moves = Counter[tuple[int, int, int]]
+"""How often a dim goes from a tile of one size to one of another size so far away."""
+Axis = tuple[tuple[tuple[str, int], ...], int]
+"""((dim, coefficient), ...) and offset of a subscript."""
+
+
+class Work:
+    """The workload of a solution."""
+
+    def __init__(self, doc: Any) -> None:
+        self.extents: dict[str, int] = {d: whole(n, f"extent of {d}", 1) for d, n in doc["extents"].items()}
+        parts = re.split(r" (\+?=) ", doc["expression"])
+        need(len(parts) == 3, "the expression is no statement")
+        texts = [parts[0], *parts[2].split(" * ")]
+        self.tensors = [self._access(text) for text in texts]
+        self.assign = parts[1] == "="
+        need(doc["semantics"] == ("assign" if self.assign else "accumulate"), "semantics and statement differ")
+        names = {name for name, _ in self.tensors}
+        sizes = doc["bytes"] if isinstance(doc["bytes"], dict) else dict.fromkeys(names, doc["bytes"])
+        need(set(sizes) == names, "bytes do not cover the tensors")
+        self.bytes = {t: whole(n, f"bytes of {t}", 1) for t, n in sizes.items()}
+        self.unit = gcd(*self.bytes.values())
+        self.weights = {t: n // self.unit for t, n in self.bytes.items()}
+        used = [d for _, axes in self.tensors for terms, _ in axes for d, _ in terms]
+        need(set(used) == set(self.extents), "extents do not cover the dims")
+        self.output = {d for terms, _ in self.tensors[0][1] for d, _ in terms}
+        doubled = len([d for terms, _ in self.tensors[0][1] for d, _ in terms]) > len(self.output)
+        need(not (self.assign and doubled), "first touches are not defined: a dim is in two subscripts of the output")
+
+    @staticmethod
+    def _access(text: str) -> tuple[str, list[Axis]]:
+        found = re.fullmatch(r"([^\W\d]\w*)\[([^\[\]]*)\]", text)
+        if found is None:
+            raise RefusedError(f"{text!r} is no tensor access")
+        name, inside = found.groups()
+        axes: list[Axis] = []
+        for subscript in inside.split(",") if inside else ():
+            terms, offset = [], 0
+            for term in subscript.split("+"):
+                if term.isdecimal():
+                    offset = int(term)
+                else:
+                    coefficient, _, dim = term.rpartition("*")
+                    terms.append((dim, int(coefficient or 1)))
+            need(len({d for d, _ in terms}) == len(terms), f"a dim is twice in {subscript}")
+            need(all(c > 0 for _, c in terms), f"a coefficient of {subscript} is not positive")
+            axes.append((tuple(terms), offset))
+        return name, axes
+
+
+class Nest:
+    """The tiles of a mapping, dim by dim."""
+
+    def __init__(self, work: Work, levels: Any, machine: Any) -> None:
+        self.work, self.depth = work, len(levels)
+        need([x["level"] for x in levels] == [x["name"] for x in machine], "mapping and machine have other levels")
+        self.tiles: list[dict[str, int]] = [x["tile"] for x in levels]
+        self.ways = [{d: x["spatial"].get(d, 1) for d in work.extents} for x in levels]
+        self.orders: list[list[str]] = [x["permutation"] for x in levels]
+        outer = work.extents
+        for q in reversed(range(self.depth)):
+            need(set(self.tiles[q]) == set(outer), f"level {q}: the tile does not have the dims of the workload")
+            need(sorted(self.orders[q]) == sorted(outer), f"level {q}: the loops are not the dims")
+            need(set(levels[q]["spatial"]) <= set(outer), f"level {q}: an unknown dim is split")
+            for d in outer:
+                need(1 <= whole(self.tiles[q][d], "tile", 1) <= outer[d], f"level {q}: the tile of {d} is too large")
+                whole(self.ways[q][d], "spatial", 1)
+            need(prod(self.ways[q].values()) <= machine[q]["fanout"], f"level {q}: more ways than children")
+            outer = {d: self.share(d, self.tiles[q][d], q) for d in outer}
+
+    def share(self, dim: str, size: int, q: int) -> int:
+        """What the first child gets of a tile of level q."""
+        ways: int = self.ways[q][dim]
+        return -(-size // ways)
+
+    def tiles_of(self, dim: str, q: int) -> Counter[int]:
+        """Sizes of all tiles of level q; beyond the last level, of the whole dim."""
+        if q == self.depth:
+            return Counter({self.work.extents[dim]: 1})
+        found: Counter[int] = Counter()
+        for size, times in self.shares_of(dim, q + 1).items():
+            full, rest = divmod(size, self.tiles[q][dim])
+            found += Counter({self.tiles[q][dim]: times * full}) + Counter({rest: times * (rest > 0)})
+        return found
+
+    def shares_of(self, dim: str, q: int) -> Counter[int]:
+        """Sizes of the first children's shares of all tiles of level q."""
+        if q == self.depth:
+            return self.tiles_of(dim, q)
+        found: Counter[int] = Counter()
+        for size, times in self.tiles_of(dim, q).items():
+            found[self.share(dim, size, q)] += times
+        return found
+
+    def ends(self, dim: str, size: int, q: int, base: int) -> tuple[int, int, int]:
+        """In a part that is cut into tiles of level q-1 down to base: first size, last start, last size."""
+        first, start, last = size, 0, size
+        for x in range(q - 1, base - 1, -1):
+            tile = self.tiles[x][dim]
+            first, skipped = min(first, tile), (last - 1) // tile * tile
+            start, last = start + skipped, last - skipped
+            if x > base:
+                first, last = self.share(dim, first, x), self.share(dim, last, x)
+        return first, start, last
+
+    def stay(self, dim: str, base: int) -> Moves:
+        """Every tile of the base level against itself."""
+        return Counter({(size, size, 0): n for size, n in self.tiles_of(dim, base).items()})
+
+    def wrap(self, dim: str, q: int, base: int) -> Moves:
+        """Back to the first tile within every part that a tile of level q hands on (q = base: stay)."""
+        moves: Moves = Counter()
+        if q == base:
+            return self.stay(dim, base)
+        for size, times in self.shares_of(dim, q).items():
+            first, start, last = self.ends(dim, size, q, base)
+            moves[last, first, -start] += times
+        return moves
+
+    def advance(self, dim: str, q: int, base: int) -> Moves:
+        """On to the next tile of level q."""
+        moves: Moves = Counter()
+        tile = self.tiles[q][dim]
+        inside = (lambda size: size) if q == base else (lambda size: self.share(dim, size, q))
+        _, start, last = self.ends(dim, inside(tile), q, base)
+        for size, times in self.shares_of(dim, q + 1).items():
+            full, rest = divmod(size, tile)
+            for new, count in ((tile, full - 1), (rest, min(full, 1))):
+                if new and count > 0:
+                    moves[last, self.ends(dim, inside(new), q, base)[0], tile - start] += times * count
+        return moves
+
+    def whole_nest(self, axes: list[Axis], base: int) -> int:
+        """Elements that enter at the boundary outside a level when one-trip loops are skipped."""
+        dims = self.work.extents
+        total = common_elements(axes, {d: self.stay(d, base) for d in dims})
+        for q in range(base, self.depth):
+            for place, dim in enumerate(self.orders[q]):
+                moves = {e: self.wrap(e, q, base) for e in self.orders[q][:place]}
+                moves |= {e: self.wrap(e, q + 1, base) for e in self.orders[q][place + 1 :]}
+                total -= common_elements(axes, {**moves, dim: self.advance(dim, q, base)})
+        return total
+
+    def per_level(self, axes: list[Axis], base: int) -> int:
+        """Elements that enter when every tile of the next level starts anew and one-trip loops count."""
+        present = {d for terms, _ in axes for d, _ in terms}
+        moves, at = {}, None
+        for d in reversed(self.orders[base]):
+            at = d if at is None and d in present else at
+            moves[d] = self.stay(d, base) if at else Counter({(1, 1, 0): self.shares_of(d, base + 1).total()})
+        total = common_elements(axes, moves)
+        if at is not None:
+            total -= common_elements(axes, {**moves, at: self.advance(at, base, base)})
+        return total
+
+    def created(self, base: int) -> int:
+        """Output elements whose first touch at the boundary outside a level is not a load."""
+        if not self.work.assign:
+            return 0
+        _, axes = self.work.tensors[0]
+        if all(n == 1 for ways in self.ways[base + 1 :] for n in ways.values()):
+            return common_elements(
+                axes, {d: self.stay(d, self.depth) for d in self.work.extents if d in self.work.output}
+            )
+        counts = []
+        for terms, _ in axes:
+            need(prod(self.work.extents[d] for d, _ in terms) <= SPAN // 16, "too many split iterations to enumerate")
+            places = [[c * x for x in self.executed(d, self.depth, base)] for d, c in terms]
+            counts.append(len({sum(point) for point in itertools.product(*places)}))
+        return prod(counts)
+
+    def executed(self, dim: str, q: int, base: int) -> list[int]:
+        """Iterations of a dim that the first child of every split outside the base level runs."""
+        parts = [range(self.work.extents[dim])]
+        for x in range(self.depth - 1, base, -1):
+            tile = self.tiles[x][dim]
+            cut = [part[i : i + tile] for part in parts for i in range(0, len(part), tile)]
+            parts = [piece[: self.share(dim, len(piece), x)] for piece in cut]
+        return [i for part in parts for i in part]
+
+
+def common_elements(axes: list[Axis], moves: dict[str, Moves]) -> int:
+    """Sum over all combinations of moves of the elements that the new and the old tile share."""
+    total = prod(m.total() for d, m in moves.items() if all(d not in dict(terms) for terms, _ in axes))
+    groups: list[list[Axis]] = []
+    for axis in axes:
+        mine = {d for d, _ in axis[0]}
+        joined = [g for g in groups if any(mine & {d for d, _ in terms} for terms, _ in g)]
+        groups = [g for g in groups if g not in joined] + [[axis, *itertools.chain(*joined)]]
+    for group in groups:
+        dims = sorted({d for terms, _ in group for d, _ in terms})
+        amount = 0
+        for choice in itertools.product(*(moves[d].items() for d in dims)):
+            at = {d: move for d, (move, _) in zip(dims, choice, strict=True)}
+            shared = [common_values(tuple(sorted((c, at[d]) for d, c in terms))) for terms, _ in group]
+            amount += prod(n for _, n in choice) * prod(shared)
+        total *= amount
+    return total
+
+
+@lru_cache(maxsize=65536)
+def common_values(terms: tuple[tuple[int, tuple[int, int, int]], ...]) -> int:
+    """Values that a subscript takes both on the old and on the new tile."""
+    g = gcd(*(c for c, _ in terms)) or 1
+    terms = tuple((c // g, move) for c, move in terms)
+    shift = sum(c * far for c, (_, _, far) in terms)
+    old, new = ([(c, move[i]) for c, move in terms if move[i] > 1] for i in (0, 1))
+    spans = [1 + sum(c * (n - 1) for c, n in box) for box in (old, new)]
+    if all(c <= 1 + sum(k * (n - 1) for k, n in box[:i]) for box in (old, new) for i, (c, _) in enumerate(box)):
+        return max(0, min(spans[0], shift + spans[1]) - max(0, shift))
+    if shift >= spans[0] or -shift >= spans[1]:
+        return 0
+    need(max(spans) <= SPAN, "a subscript is too wide to recount")
+    first, second = (value_bits(box) for box in (old, new))
+    return (first & (second << shift if shift >= 0 else second >> -shift)).bit_count()
+
+
+def value_bits(box: list[tuple[int, int]]) -> int:
+    """The values of a subscript on a tile, as set bits."""
+    bits = 1
+    for c, n in box:
+        reached = 1
+        while reached < n:
+            step = min(reached, n - reached)
+            bits, reached = bits | bits << (c * step), reached + step
+    return bits

@@ -1,0 +1,253 @@
+"""Verify a solution: tiles, capacities, traffic in both forms, cost, bounds per boundary, and the gap."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from math import prod
+from typing import Any
+
+from .bound import check_bound
+from .nest import Axis, Nest, Work, common_elements
+from .tools import count, digest, need, whole
+
+UNPROVED = "relaxation, integer bound, notes, seconds and versions are what the search said; they are not verified"
+
+
+def check_solution(doc: dict[str, Any]) -> list[str]:
+    """Verify a solution document.
+
+    Returns:
+        What was verified, one sentence each.
+
+    Raises:
+        RefusedError: with the first claim that does not hold.
+    """
+    need(doc["schema"] == "optmap.solution/1", "this is no solution")
+    need(doc.get("digest") == digest(doc), "the digest is not that of the document: it was changed")
+    work, machine, objective = Work(doc["workload"]), doc["machine"], doc["objective"]
+    levels = machine["levels"]
+    need(objective in ("bottleneck", "sum", "loads"), f"objective {objective!r} is not known")
+    need(objective != "loads" or len(levels) == 1, "loads are the objective of one level only")
+    nest = Nest(work, doc["mapping"]["levels"], levels)
+    held = Held(nest, doc["held"]) if doc.get("held") else None
+    rates = [Fraction(str(level["bandwidth_words_per_cycle"])) for level in levels]
+    need(all(rate > 0 for rate in rates), "a bandwidth is not positive")
+    need(prod(level["fanout"] for level in levels) == machine["cores"], "cores is not the product of the fanouts")
+    exact = [held.traffic() if held else traffic(nest, base, nest.whole_nest) for base in range(nest.depth)]
+    form = exact if held else [traffic(nest, base, nest.per_level) for base in range(nest.depth)]
+    check_boundaries(doc, machine, exact)
+    check_levels(doc, nest, held, rates, form)
+    unit = "words" if len(levels) == 1 and rates[0] == 1 else "cycles"
+    cost, found = (objective_of(objective, rows, rates) for rows in (form, exact))
+    for key, value in (("cost", cost), ("exact", found)):
+        need(doc[key] == {"value": float(value), "unit": unit}, f"{key} must be {float(value)} {unit}")
+    check_search(doc, cost)
+    return [
+        f"{doc['workload']['expression']} on {machine['name']}: tiles nest, fit, and cover the problem",
+        f"cost {float(cost):,.10g} and exact {float(found):,.10g} {doc['exact']['unit']} ({objective}) counted again",
+        check_gap(doc, nest, rates, exact, found),
+        UNPROVED,
+    ]
+
+
+def traffic(nest: Nest, base: int, entering: Any) -> list[tuple[int, int]]:
+    """(loads, stores) in words per access at the boundary outside a level."""
+    rows = []
+    for place, (name, axes) in enumerate(nest.work.tensors):
+        weight, elements = nest.work.weights[name], entering(axes, base)
+        made = nest.created(base) if place == 0 else 0
+        rows.append((weight * (elements - made), weight * elements if place == 0 else 0))
+    return rows
+
+
+def objective_of(objective: str, rows: list[list[tuple[int, int]]], rates: list[Fraction]) -> Fraction:
+    """The objective of traffic per boundary, in cycles."""
+    loads_only = objective == "loads"
+    times = [sum(a if loads_only else a + b for a, b in row) / rate for row, rate in zip(rows, rates, strict=True)]
+    return max(times) if objective == "bottleneck" else sum(times, Fraction(0))
+
+
+def check_boundaries(doc: Any, machine: Any, exact: list[list[tuple[int, int]]]) -> None:
+    """The loads and stores per boundary and tensor are those of the whole nest."""
+    names = [level["name"] for level in machine["levels"]] + [machine["memory"]]
+    need(len(set(names)) == len(names), "memory names repeat")
+    tensors = doc["boundaries"][: len(exact[0])]
+    wanted = [
+        {"between": [names[q], names[q + 1]], "tensor": tensors[i]["tensor"], "loads_words": a, "stores_words": b}
+        for q, row in enumerate(exact)
+        for i, (a, b) in enumerate(row)
+    ]
+    need(len(doc["boundaries"]) == len(wanted), f"there are {len(wanted)} rows of boundaries")
+    for claimed, counted in zip(doc["boundaries"], wanted, strict=True):
+        need(claimed == counted, f"boundaries says {claimed}, counted {counted}")
+    for row, (name, _) in zip(tensors, Work(doc["workload"]).tensors, strict=True):
+        need(row["tensor"].partition("#")[0] == name, f"boundaries names {row['tensor']} instead of {name}")
+
+
+def check_levels(doc: Any, nest: Nest, held: Held | None, rates: list[Fraction], form: Any) -> None:
+    """Working sets fit, and the levels' traffic and cycles are those of the per-level form."""
+    levels, times = doc["machine"]["levels"], [sum(a + b for a, b in row) for row in form]
+    need(len(doc["levels"]) == len(levels), "levels and machine differ")
+    for q, (level, row) in enumerate(zip(levels, doc["levels"], strict=True)):
+        safe = doc["capacity_rule"] == "safe" and level["kind"] == "cache"
+        need(doc["capacity_rule"] in ("safe", "tile") and level["kind"] in ("cache", "scratchpad"), "unknown rule")
+        space, used = words_of(level, nest.work), held.occupancy() if held else occupancy(nest, q, safe=safe)
+        need(used <= space, f"{level['name']} needs {used} of {space} words")
+        need(row["level"] == level["name"] and row["occupancy_words"] == used, f"{level['name']} holds {used} words")
+        need(row["capacity_words"] == space and row["traffic_words"] == times[q], f"{level['name']} moves {times[q]}")
+        need(row["bandwidth_words_per_cycle"] == level["bandwidth_words_per_cycle"], "bandwidths differ")
+        need(row["cycles"] == float(times[q] / rates[q]), f"{level['name']} takes {float(times[q] / rates[q])} cycles")
+    slowest = max(range(len(levels)), key=lambda q: times[q] / rates[q])
+    need(doc["bottleneck"] == levels[slowest]["name"], f"the bottleneck is {levels[slowest]['name']}")
+
+
+def words_of(level: Any, work: Work) -> int:
+    """Capacity of a level in words."""
+    capacity = level["capacity"]
+    need(capacity["unit"] in ("words", "bytes"), f"{level['name']}: capacity is in words or bytes")
+    amount = whole(capacity["amount"], "capacity", 1)
+    return amount if capacity["unit"] == "words" else amount // work.unit
+
+
+def footprint(axes: list[Axis], box: dict[str, int]) -> int:
+    """Elements of a tensor that a box of iterations touches."""
+    return prod(count(dict(terms), box) for terms, _ in axes)
+
+
+def occupancy(nest: Nest, q: int, *, safe: bool) -> int:
+    """Words that a level must hold: one tile, or all that two consecutive tiles touch where data is reused.
+
+    For the latter let K be the outermost loop at which data of some tensor is reused: one inside the
+    innermost loop of the tensor, or that loop itself if neighbouring tiles overlap. Tensors whose innermost
+    loop is outside K keep one tile, one that slides along K has two neighbours, others two tiles.
+    """
+    tile, inner, total = nest.tiles[q], list(reversed(nest.orders[q])), 0
+    places = []
+    for _, axes in nest.work.tensors:
+        present = {d for terms, _ in axes for d, _ in terms}
+        place = next((i for i, d in enumerate(inner) if d in present), len(inner))
+        mine = [terms for terms, _ in axes if place < len(inner) and inner[place] in dict(terms)]
+        slides = bool(mine) and all(len(terms) > 1 for terms in mine)
+        places.append((place, slides, len(mine) == 1))
+    last = max(place if slides else place - 1 for place, slides, _ in places)
+    for (name, axes), (place, slides, once) in zip(nest.work.tensors, places, strict=True):
+        if not safe or place > last:
+            share = footprint(axes, tile)
+        elif place == last and slides and once:
+            share = footprint(axes, {**tile, inner[place]: 2 * tile[inner[place]]})
+        else:
+            share = 2 * footprint(axes, tile)
+        total += share * nest.work.weights[name]
+    return total
+
+
+class Held:
+    """One level on which every tensor has a reuse position of its own (IOOpt, section 4)."""
+
+    def __init__(self, nest: Nest, doc: Any) -> None:
+        need(nest.depth == 1, "reuse positions belong to one level")
+        self.nest, self.inner = nest, list(reversed(nest.orders[0]))
+        need(len(doc["positions"]) == len(nest.work.tensors), "one reuse position per access is needed")
+        self.places = [whole(n, "position") for n in doc["positions"].values()]
+        names = list(doc["positions"])
+        need(set(doc["streams"]) <= set(names), "a stream belongs to no access")
+        self.streams = [set(doc["streams"].get(name, ())) for name in names]
+        for (name, axes), streamed in zip(nest.work.tensors, self.streams, strict=True):
+            # Each slice must pass once: its dims move it apart, and no absent loop runs outside them.
+            order = doc["inner"][: 1 + max((doc["inner"].index(d) for d in streamed), default=-1)]
+            alone = {d for terms, _ in axes if len(terms) == 1 for d, _ in terms}
+            need(set(order) <= {d for terms, _ in axes for d, _ in terms}, f"{name} is streamed more than once")
+            need(streamed <= alone, f"slices of {name} overlap")
+
+    def full(self, axes: list[Axis], place: int) -> set[str]:
+        """Dims whose whole extent is held, or whose loop reloads nothing."""
+        here = set(self.inner[place - 1 : place]) if place else set()
+        present = {d for terms, _ in axes for d, _ in terms}
+        return set(self.inner[: max(place - 1, 0)]) | here - present
+
+    def traffic(self) -> list[tuple[int, int]]:
+        """(loads, stores) in words per access."""
+        rows, nest = [], self.nest
+        for i, ((name, axes), place) in enumerate(zip(nest.work.tensors, self.places, strict=True)):
+            full = self.full(axes, place)
+            moves = {d: nest.stay(d, 1 if d in full else 0) for d in self.inner}
+            elements = common_elements(axes, moves)
+            if place and (rest := set(self.inner[place - 1 : place]) - full):
+                (at,) = rest
+                elements -= common_elements(axes, {**moves, at: nest.advance(at, 0, 0)})
+            weight = nest.work.weights[name]
+            made = nest.created(0) if i == 0 else 0
+            rows.append((weight * (elements - made), 0 if i else weight * elements))
+        return rows
+
+    def occupancy(self) -> int:
+        """Words held at the same time."""
+        nest, total = self.nest, 0
+        for (name, axes), place, streamed in zip(nest.work.tensors, self.places, self.streams, strict=True):
+            full = self.full(axes, place)
+            sizes = {d: 1 if d in streamed else nest.tiles[0][d] for d in self.inner}
+            box = {d: nest.work.extents[d] if d in full else n for d, n in sizes.items()}
+            total += nest.work.weights[name] * footprint(axes, box)
+        return total
+
+
+def check_search(doc: Any, cost: Fraction) -> None:
+    """What the search said about its relaxation is at least consistent with the cost."""
+    value, gap, least = doc["relaxation"]["value"], doc["integer_gap"], doc["integer_bound"]["value"]
+    need(least is None or least <= float(cost), "the integer bound is above the cost")
+    if value:
+        need(gap == float(cost) / value - 1, "integer_gap is not cost over relaxation, minus one")
+        need(not doc["relaxation"]["proved"] or value <= float(cost) * (1 + 1e-9), "the relaxation is above the cost")
+
+
+def fast_words(levels: Any, q: int, work: Work) -> int:
+    """Words on the fast side of the boundary outside level q: its own if it is inclusive, else all inside."""
+    own = words_of(levels[q], work)
+    return own if q == 0 or levels[q]["inclusive"] else own + levels[q]["fanout"] * fast_words(levels, q - 1, work)
+
+
+def proved_words(cert: Any, objective: str, instances: int) -> int:
+    """Words that the busiest of several instances moves by a verified certificate."""
+    claims, part = check_bound(cert), cert["segment"]
+    if instances == 1:
+        return claims["loads_words" if objective == "loads" else "total_words"]
+    loads = claims["compulsory_loads_words"]
+    if part is not None and part["U_full"]:
+        # Every instance may have one segment that is not full: T (ceil(G/U) - P) units in all.
+        units = part["T"] * (-(-part["operations"] // part["U_full"]) - instances)
+        a, b = (int(n) for n in cert["mu"].split("/"))
+        created = a * claims["output_words_at_most"] if cert["workload"]["semantics"] == "assign" else 0
+        loads = max(loads, -((created - units) // b))
+    return -(-(loads + claims["stores_words"]) // instances)
+
+
+def check_gap(doc: Any, nest: Nest, rates: list[Fraction], exact: Any, found: Fraction) -> str:
+    """Bound and gap follow from the certificates, which are verified."""
+    machine, objective, bound, work = doc["machine"], doc["objective"], doc["bound"], nest.work
+    if bound is None:
+        need(doc["gap"] is None and not doc["certificates"], "there is a gap without a bound")
+        return "no bound is claimed"
+    names = [level["name"] for level in machine["levels"]] + [machine["memory"]]
+    times: dict[int, Fraction] = {}
+    for entry in doc["certificates"]:
+        cert, q = entry["certificate"], names.index(entry["between"][0])
+        where = f"the bound between {names[q]} and {names[q + 1]}"
+        need(entry["between"][1] == names[q + 1] and q not in times, f"{where}: no such boundary, or twice")
+        theirs = cert["workload"]
+        same = all(theirs[key] == doc["workload"][key] for key in ("expression", "extents", "semantics"))
+        need(same and theirs["bytes"] == work.bytes, f"{where} is about another workload")
+        need(cert["memory_words"] == fast_words(machine["levels"], q, work), f"{where} is for another capacity")
+        instances = prod(n for ways in nest.ways[q + 1 :] for n in ways.values())
+        split = {d for ways in nest.ways[q + 1 :] for d, n in ways.items() if n > 1}
+        need(split <= work.output, f"{where} does not hold where a reduction is split")
+        words = proved_words(cert, objective, instances)
+        need(entry["instances"] == instances and entry["words"] == words, f"{where} is {words} words")
+        moved = sum(a if objective == "loads" else a + b for a, b in exact[q])
+        need(words <= moved, f"{where} is {words} words, but {moved} move: a contradiction")
+        need(cert["method"] == bound["method"], f"{where} is by another method")
+        times[q] = words / rates[q]
+    value = max(times.values()) if objective == "bottleneck" else sum(times.values(), Fraction(0))
+    need(bound["unit"] == doc["exact"]["unit"] and bound["value"] == float(value), f"the bound is {float(value)}")
+    gap = float(found / value - 1) if value else None
+    need(doc["gap"] == gap, f"the gap is {gap}")
+    return f"bound {float(value):,.10g} {bound['unit']} from {len(times)} certificates, gap {gap}"
