@@ -5,8 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from optmap.sweeps.rows import KEY
-
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -28,11 +26,8 @@ def read_sweep(directory: str | Path) -> pd.DataFrame:
     """
     from optmap.sweeps.store import read_rows, require
 
-    require("pandas")
-    import pandas as pd
-
+    require("pandas", "pyarrow")
     table = read_rows(Path(directory))
-    frame: pd.DataFrame = table.to_pandas(types_mapper={}.get, integer_object_nulls=False)
+    frame: pd.DataFrame = table.to_pandas()
     whole = [field.name for field in table.schema if str(field.type) == "int64"]
-    frame = frame.astype(dict.fromkeys(whole, "Int64"))
-    return frame.sort_values(list(KEY), kind="stable", ignore_index=True)
+    return frame.astype(dict.fromkeys(whole, "Int64"))

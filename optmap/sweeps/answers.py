@@ -1,0 +1,228 @@
+"""The answer to one point: its row, its solution document, and the certificate of its bound."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from optmap import __version__
+from optmap.api import solve
+from optmap.bounds.best import best
+from optmap.bounds.compulsory import compulsory
+from optmap.errors import CheckError, ContradictionError, InfeasibleError, LimitError, OptmapError
+from optmap.evaluate import boundary_cycles
+from optmap.problem import Machine, Workload
+from optmap.report.documents import machine_document, workload_document
+from optmap.report.solution import solution_document
+from optmap.sweeps.points import Point, blank_row, certificate_name, read_task
+from optmap.sweeps.rows import Row, as_dict
+from optmap.sweeps.spec import BOUND
+
+if TYPE_CHECKING:
+    from optmap.bounds.result import LowerBound
+    from optmap.search.result import SolveResult
+
+STOPS: tuple[tuple[type[OptmapError], str], ...] = (
+    (InfeasibleError, "infeasible"),
+    (LimitError, "time_limit"),
+    (CheckError, "check"),
+    (OptmapError, "error"),
+)
+"""What an error says about a point, the most special first."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What is kept of a point."""
+
+    row: Row
+    solution: dict[str, object] | None = None
+    """Document of the mapping or of the bound; None without an answer."""
+    certificate: dict[str, object] | None = None
+    """Certificate of the bound, named by `row.certificate`; None without one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LevelBound:
+    """The bound on the traffic across the outer boundary of one level."""
+
+    level: str
+    memory_words: int
+    """What the levels up to this one can hold together."""
+    bound: LowerBound
+    cycles: Fraction
+    """Words over the bandwidth of the level."""
+
+
+def answer_text(text: str) -> str:
+    """Answer a point given as a line of text, as a line of text: what a worker does.
+
+    Whatever goes wrong inside costs this point alone: the error becomes its row.
+    """
+    point = read_task(text)
+    answer = answer_point(point)
+    return json.dumps(
+        {
+            "row": as_dict(answer.row),
+            "solution": answer.solution,
+            "certificate": answer.certificate,
+        },
+        separators=(",", ":"),
+        allow_nan=False,
+    )
+
+
+def answer_point(point: Point) -> Answer:
+    """Answer a point; an error becomes its row."""
+    begun = time.perf_counter()
+    work: Callable[[Point], Answer] = _answer_bound if point.method == BOUND else _answer_mapping
+    try:
+        made = work(point)
+    except OptmapError as error:
+        stop = next(name for kind, name in STOPS if isinstance(error, kind))
+        made = Answer(row=blank_row(point, stop=stop, error=str(error)))
+    except Exception as error:  # noqa: BLE001 - a defect in one solve must not end a sweep of thousands
+        made = Answer(row=blank_row(point, stop="error", error=f"{type(error).__name__}: {error}"))
+    seconds = time.perf_counter() - begun
+    return replace(made, row=replace(made.row, seconds=seconds, version=__version__))
+
+
+def level_bounds(workload: Workload, machine: Machine, cores: int = 1) -> tuple[LevelBound, ...]:
+    """Lower bounds on what crosses the outer boundaries of the levels, inner first.
+
+    The fast side of a boundary is everything inside it: the level itself if it holds a copy of
+    what is inside, else all of them together. With several cores only the levels that serve all
+    of them are bounded, because work and traffic of one core are not known before the mapping.
+
+    Args:
+        workload: the computation.
+        machine: its levels, inner to outer.
+        cores: cores in use.
+    """
+    shared = next((n for n, level in enumerate(machine.levels) if level.shared), len(machine.levels))
+    made = []
+    held = 0
+    for number, level in enumerate(machine.levels):
+        own = level.capacity.words(workload.word_bytes)
+        copies = cores if number < shared else 1
+        held = own * copies if level.inclusive else held + own * copies
+        if held < 1 or (cores > 1 and number < shared):
+            continue
+        bound = _best(workload, held)
+        cycles = Fraction(bound.total_words) / Fraction(str(level.bandwidth))
+        made.append(LevelBound(level=level.name, memory_words=held, bound=bound, cycles=cycles))
+    return tuple(made)
+
+
+@lru_cache(maxsize=64)
+def _best(workload: Workload, memory_words: int) -> LowerBound:
+    """A mapping and a bound of the same point follow each other; prove the bound once."""
+    return best(workload, memory_words)
+
+
+def _with_bound(point: Point, row: Row, machine: Machine, found: tuple[LevelBound, ...]) -> Answer:
+    """A row with the bound of its machine, and the certificate for its level."""
+    row = replace(row, compulsory_words=compulsory(point.workload, 1).total_words, bound_unit=_unit(machine))
+    mine = next((each for each in found if each.level == point.level), None)
+    if found:
+        row = replace(row, bound=float(max(each.cycles for each in found)))
+    if mine is None:
+        return Answer(row=row)
+    certificate = mine.bound.certificate
+    name = "" if certificate is None else certificate_name(point.workload, mine.memory_words)
+    row = replace(row, bound_words=mine.bound.total_words, bound_method=mine.bound.method, certificate=name)
+    return Answer(row=row, certificate=certificate)
+
+
+def _unit(machine: Machine) -> str:
+    return "words" if len(machine.levels) == 1 and machine.levels[0].bandwidth == 1 else "cycles"
+
+
+def _machine(point: Point) -> Machine:
+    innermost = point.options.innermost
+    return point.machine if innermost is None else point.machine.from_level(innermost)
+
+
+def _answer_bound(point: Point) -> Answer:
+    machine = _machine(point)
+    found = level_bounds(point.workload, machine, point.options.cores)
+    made = _with_bound(point, blank_row(point, stop="optimal"), machine, found)
+    document: dict[str, object] = {
+        "schema": "optmap.sweep-bound/1",
+        "workload": workload_document(point.workload),
+        "machine": machine_document(machine),
+        "level": point.level,
+        "bounds": [_bound_document(each) for each in found],
+    }
+    return replace(made, row=replace(made.row, point="bound"), solution=document)
+
+
+def _bound_document(found: LevelBound) -> dict[str, object]:
+    bound = found.bound
+    return {
+        "level": found.level,
+        "memory_words": found.memory_words,
+        "method": bound.method,
+        "loads_words": bound.loads_words,
+        "stores_words": bound.stores_words,
+        "total_words": bound.total_words,
+        "exponents": {name: str(value) for name, value in bound.exponents.items()},
+        "expression": bound.expression,
+        "assumptions": list(bound.assumptions),
+    }
+
+
+def _answer_mapping(point: Point) -> Answer:
+    options = point.options
+    result = solve(
+        point.workload,
+        machine=point.machine,
+        method=point.method,
+        objective=options.objective,
+        tiles=options.tiles,
+        capacity=options.capacity,
+        integers=options.integers,
+        cores=options.cores,
+        innermost=options.innermost,
+        time_limit=options.time_limit,
+        seed=point.seed,
+    )
+    found = level_bounds(point.workload, result.machine, options.cores)
+    words = _traffic(result)
+    for each in found:
+        if words[each.level] < each.bound.total_words:
+            raise ContradictionError(
+                f"{point.workload.title}: the mapping moves {words[each.level]:,} words outside {each.level}, "
+                f"the bound is {each.bound.total_words:,}: one of the two is wrong; please report the point"
+            )
+    made = _with_bound(point, _solved_row(point, result, words), result.machine, found)
+    row = made.row
+    if row.bound and row.exact is not None:
+        row = replace(row, gap=max(0.0, row.exact / row.bound - 1))
+    return replace(made, row=row, solution=solution_document(result))
+
+
+def _traffic(result: SolveResult) -> dict[str, int]:
+    """Exact words across the outer boundary of every level."""
+    words = {level.name: 0 for level in result.machine.levels}
+    for entry in result.boundaries:
+        words[entry.between[0]] += entry.words
+    return words
+
+
+def _solved_row(point: Point, result: SolveResult, words: dict[str, int]) -> Row:
+    return replace(
+        blank_row(point, stop=result.stop.value),
+        objective=result.objective,
+        traffic_words=words.get(point.level),
+        cost=result.cost,
+        cost_unit=result.cost_unit,
+        exact=float(max(boundary_cycles(result.machine, result.boundaries))),
+        integer_gap=result.integer_gap,
+        point=result.point.value,
+    )

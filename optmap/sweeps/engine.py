@@ -1,0 +1,72 @@
+"""What an engine is: it takes lines of text and hands back what became of each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Protocol
+
+from optmap.errors import OptmapError
+
+ANSWER = "optmap.sweeps.answers:answer_text"
+"""Function (as `module:name`) that answers a task: a line of text in, a line of text out."""
+
+
+class EngineError(OptmapError):
+    """The engine itself is broken: its processes do not start or the scheduler is gone."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Task:
+    """A point on its way to an engine."""
+
+    number: int
+    """What the outcome is recognised by."""
+    text: str
+    """One line that says everything."""
+    seconds: float
+    """Limit after which the work on it is ended, whatever it does."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What became of a task."""
+
+    number: int
+    text: str | None
+    """The answer, one line; None if there is none."""
+    stop: str = ""
+    """Without an answer: `killed` at its limit, or `crash` of its process."""
+    error: str = ""
+    """The same in words."""
+    seconds: float = 0.0
+    """Time spent without an answer."""
+
+
+class Engine(Protocol):
+    """Anything that answers tasks."""
+
+    def run(self, tasks: Iterable[Task], stopping: Callable[[], bool]) -> Iterator[Outcome | None]:
+        """Answer tasks, in any order.
+
+        Args:
+            tasks: taken only as fast as they are answered.
+            stopping: asked often; once it is true, no more tasks are taken, what is being worked
+                on is dropped and the iteration ends.
+
+        Yields:
+            An outcome per task; None now and then while nothing is ready.
+
+        Raises:
+            EngineError: if the engine is broken.
+        """
+        ...
+
+
+def function_of(name: str) -> Callable[[str], str]:
+    """The function that a `module:name` text means."""
+    from importlib import import_module
+
+    module, _, attribute = name.partition(":")
+    found: Callable[[str], str] = getattr(import_module(module), attribute)
+    return found

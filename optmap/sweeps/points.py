@@ -1,0 +1,171 @@
+"""Points of a sweep as values, as single lines of text for workers, and their hashes."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from functools import lru_cache
+
+from optmap.errors import InputError
+from optmap.problem import Machine, Workload
+from optmap.problem.yaml_io import Fields
+from optmap.report.documents import machine_document, read_machine, read_workload, workload_document
+from optmap.sweeps.rows import Row
+from optmap.sweeps.spec import BOUND, Options
+
+ANSWER_VERSIONS = {BOUND: 1}
+"""Raised by one whenever a method's answers change: older ones are then solved again."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Point:
+    """One workload on one machine, answered by one method."""
+
+    workload: Workload
+    machine: Machine
+    level: str
+    """Level that the row is about."""
+    method: str
+    options: Options
+    seed: int
+    input_hash: str
+    """SHA-256 of everything that the answer depends on."""
+
+    @property
+    def capacity_words(self) -> int:
+        """Capacity of the level, in words of the workload."""
+        level = next(level for level in self.machine.levels if level.name == self.level)
+        return level.capacity.words(self.workload.word_bytes)
+
+    @property
+    def key(self) -> tuple[str | int, ...]:
+        """Identity of its row."""
+        names = (self.workload.title, self.machine.name, self.level, self.capacity_words)
+        return (*names, self.method, self.input_hash)
+
+
+def make_point(workload: Workload, machine: Machine, *, level: str, method: str, options: Options, seed: int) -> Point:
+    """A point with its hash; options and seed do not matter to a bound."""
+    depends: dict[str, object] = {
+        "answers": ANSWER_VERSIONS.get(method, 1),
+        "workload": _nameless_workload(workload),
+        "machine": _nameless_machine(machine),
+        "level": level,
+        "method": method,
+        "cores": options.cores,
+        "innermost": options.innermost,
+    }
+    if method != BOUND:
+        depends |= {"options": _options_document(options), "seed": seed}
+    return Point(
+        workload=workload,
+        machine=machine,
+        level=level,
+        method=method,
+        options=options,
+        seed=seed,
+        input_hash=digest(depends),
+    )
+
+
+def digest(value: object) -> str:
+    """SHA-256 (hex) of a JSON-able value, independent of the order of keys."""
+    text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+    return hashlib.sha256(text.encode("ascii")).hexdigest()
+
+
+def certificate_name(workload: Workload, memory_words: int) -> str:
+    """Name of the certificate of the bound of a workload for one fast memory."""
+    return digest(
+        {"answers": ANSWER_VERSIONS[BOUND], "workload": _nameless_workload(workload), "memory_words": memory_words}
+    )
+
+
+def task_text(point: Point) -> str:
+    """The point as one line of JSON, complete for a worker without any files."""
+    return json.dumps(
+        {
+            "workload": workload_document(point.workload),
+            "machine": machine_document(point.machine),
+            "level": point.level,
+            "method": point.method,
+            "options": _options_document(point.options),
+            "seed": point.seed,
+        },
+        separators=(",", ":"),
+    )
+
+
+def read_task(text: str) -> Point:
+    """The point of a line.
+
+    Raises:
+        InputError: if the line is not one that `task_text` makes.
+    """
+    try:
+        fields = Fields.of(json.loads(text), "task")
+    except ValueError as error:
+        raise InputError(f"task: not a JSON document: {error}") from error
+    options = fields.fields("options")
+    return make_point(
+        _read_workload(json.dumps(fields.get("workload"))),
+        read_machine(fields.fields("machine")),
+        level=fields.text("level"),
+        method=fields.text("method"),
+        options=Options(**options.values),  # type: ignore[arg-type]
+        seed=fields.integer("seed", least=0),
+    )
+
+
+@lru_cache(maxsize=64)
+def _read_workload(text: str) -> Workload:
+    """Points of one workload come one after another; parse it once."""
+    return read_workload(Fields.of(json.loads(text), "task: workload"))
+
+
+@lru_cache(maxsize=64)
+def _nameless_workload(workload: Workload) -> dict[str, object]:
+    document = workload_document(workload)
+    return {key: value for key, value in document.items() if key not in ("name", "count")}
+
+
+def _nameless_machine(machine: Machine) -> dict[str, object]:
+    return {key: value for key, value in machine_document(machine).items() if key != "name"}
+
+
+def _options_document(options: Options) -> dict[str, object]:
+    return {name: getattr(options, name) for name in Options.__dataclass_fields__}
+
+
+def blank_row(point: Point, *, stop: str, error: str = "", seconds: float = 0.0) -> Row:
+    """The row of a point without any answer.
+
+    Args:
+        point: which one.
+        stop: why there is no answer.
+        error: the same in words.
+        seconds: time spent on it.
+    """
+    mapping = point.method != BOUND
+    return Row(
+        workload=point.workload.title,
+        machine=point.machine.name,
+        level=point.level,
+        capacity_words=point.capacity_words,
+        word_bytes=point.workload.word_bytes,
+        method=point.method,
+        objective=point.options.objective if mapping else "",
+        semantics=point.workload.semantics.value,
+        tiles=point.options.tiles if mapping else "",
+        capacity_rule=point.options.capacity if mapping else "",
+        cores=point.options.cores,
+        count=point.workload.count,
+        operations=float(point.workload.operations),
+        stop=stop,
+        point="none",
+        seconds=seconds,
+        seed=point.seed,
+        input_hash=point.input_hash,
+        error=error,
+    )

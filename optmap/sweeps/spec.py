@@ -1,0 +1,204 @@
+"""What a sweep is asked to do: workloads, machines or capacities, methods, options."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from optmap.api import METHODS as MAPPING_METHODS
+from optmap.api import OBJECTIVES
+from optmap.errors import InputError, UnknownNameError
+from optmap.problem import Capacity, CapacityRule, Machine, Workload
+
+BOUND = "bound"
+"""The method that proves a lower bound instead of finding a mapping."""
+METRICS = ("gap", "traffic", "bound")
+"""What a refinement can look at."""
+SCALES = ("log", "linear")
+MOST_POINTS = 1_000_000
+"""Largest number of points of one sweep."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Axis:
+    """Capacities of one level, ascending."""
+
+    first: Capacity
+    last: Capacity
+    """Same unit as `first`, not smaller."""
+    points: int = 17
+    scale: str = "log"
+    """`log` or `linear` spacing."""
+    level: str = ""
+    """Level of the machines that gets these capacities; empty for the only one."""
+    values: tuple[Capacity, ...] = ()
+    """The capacities one by one, instead of a range."""
+
+    def __post_init__(self) -> None:
+        if self.scale not in SCALES:
+            raise UnknownNameError(f"scale {self.scale!r} is not known; known are {', '.join(SCALES)}")
+        if self.points < 1:
+            raise InputError(f"capacities: points is {self.points}; use 1 or more")
+        if len({self.first.unit, self.last.unit, *(value.unit for value in self.values)}) > 1:
+            raise InputError("capacities: words and bytes are mixed; write all of them in words or all in bytes")
+        if self.first.amount > self.last.amount:
+            raise InputError("capacities: from is larger than to; swap them")
+
+    @property
+    def size(self) -> int:
+        """Number of capacities, at most; neighbours that round to the same amount count once."""
+        return len(self.values) if self.values else self.points
+
+    def amounts(self) -> tuple[int, ...]:
+        """The capacities in their unit, ascending, each once."""
+        if self.values:
+            return tuple(sorted({value.amount for value in self.values}))
+        low, high, steps = self.first.amount, self.last.amount, self.points - 1
+        if not steps:
+            return (low,)
+        if self.scale == "log":
+            inner = [round(low * math.exp(math.log(high / low) * i / steps)) for i in range(1, steps)]
+        else:
+            inner = [round(low + (high - low) * i / steps) for i in range(1, steps)]
+        return tuple(sorted({low, high, *(min(max(value, low), high) for value in inner)}))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refine:
+    """Add capacities between neighbours whose curves differ."""
+
+    metric: str = "gap"
+    """`gap`, `traffic` or `bound`."""
+    tolerance: float = 0.01
+    """Neighbours closer than this need nothing between them; relative for traffic and bound."""
+    most_points: int = 257
+    """Largest number of capacities of one curve."""
+
+    def __post_init__(self) -> None:
+        if self.metric not in METRICS:
+            raise UnknownNameError(f"refine: metric {self.metric!r} is not known; known are {', '.join(METRICS)}")
+        if not 0 < self.tolerance < math.inf:
+            raise InputError(f"refine: tolerance is {self.tolerance}; use a positive number such as 1%")
+        if not 2 <= self.most_points <= MOST_POINTS:
+            raise InputError(f"refine: most_points is {self.most_points}; use 2 to {MOST_POINTS}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """Options of the mapping methods, as of `optmap.solve`."""
+
+    objective: str = "bottleneck"
+    tiles: str = "any"
+    capacity: str = "tile"
+    integers: str = "exact"
+    cores: int = 1
+    innermost: str | None = None
+    time_limit: float = 60.0
+    """Seconds after which a solve returns the best it has."""
+
+    def __post_init__(self) -> None:
+        choices = {
+            "objective": tuple(OBJECTIVES),
+            "tiles": ("any", "divisors"),
+            "capacity": tuple(rule.value for rule in CapacityRule),
+            "integers": ("exact", "floor"),
+        }
+        for name, known in choices.items():
+            value = getattr(self, name)
+            if value not in known:
+                raise UnknownNameError(f"options: {name} {value!r} is not known; known are {', '.join(known)}")
+        if self.cores < 1:
+            raise InputError(f"options: cores is {self.cores}; use 1 or more")
+        if not 0 < self.time_limit < math.inf:
+            raise InputError(f"options: time_limit is {self.time_limit}; give a positive number of seconds")
+
+
+@dataclass(frozen=True, kw_only=True)
+class SweepSpec:
+    """A declared grid: every workload on every machine at every capacity by every method.
+
+    Raises:
+        InputError: if something is missing, does not fit together, or makes too many points.
+        UnknownNameError: for a method, option or level that does not exist.
+    """
+
+    workloads: tuple[Workload, ...]
+    machines: tuple[Machine, ...] = ()
+    """Empty for a two-level machine with the capacities of `capacities`."""
+    capacities: Axis | None = None
+    """None for the machines as they are."""
+    methods: tuple[str, ...] = (BOUND, "mopt")
+    options: Options = field(default_factory=Options)
+    seed: int = 0
+    refine: Refine | None = None
+    kill_after: float | None = None
+    """Seconds after which a point is ended in its process; None for twice the time limit and 30 more."""
+    name: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.workloads:
+            raise InputError("workloads is empty; name at least one")
+        if not self.machines and self.capacities is None:
+            raise InputError("give machines, or capacities of a two-level machine, or both")
+        if self.refine is not None and self.capacities is None:
+            raise InputError("refine needs capacities to refine")
+        if self.refine is not None and self.refine.metric != BOUND and not self.mapping_methods:
+            raise InputError(f"refine: metric {self.refine.metric} needs a mapping method such as mopt among methods")
+        if self.kill_after is not None and not 0 < self.kill_after < math.inf:
+            raise InputError(f"kill_after is {self.kill_after}; give a positive number of seconds")
+        self._check_methods()
+        for machine in self.machines:
+            self.swept_level(machine)
+        if self.points > MOST_POINTS:
+            raise InputError(
+                f"{self.points:,} points are too many for one sweep, the limit is {MOST_POINTS:,}: "
+                "take fewer capacities (refine adds them where they matter) or split the sweep"
+            )
+
+    def _check_methods(self) -> None:
+        if not self.methods:
+            raise InputError("methods is empty; name at least one")
+        known = (BOUND, *MAPPING_METHODS)
+        for method in self.methods:
+            if method not in known:
+                raise UnknownNameError(f"methods: {method!r} is not known; known are {', '.join(known)}")
+        if len(set(self.methods)) != len(self.methods):
+            raise InputError(f"methods: {', '.join(self.methods)} names one twice")
+
+    def swept_level(self, machine: Machine) -> str:
+        """Level of a machine that the rows are about: the swept one, else the outermost.
+
+        Raises:
+            UnknownNameError: if the machine lacks the level that the axis names.
+            InputError: if the axis names none and the machine has several.
+        """
+        names = [level.name for level in machine.levels]
+        if self.capacities is None:
+            return names[-1]
+        if not self.capacities.level:
+            if len(names) > 1:
+                raise InputError(f"capacities: machine {machine.name} has levels {', '.join(names)}; add level: <one>")
+            return names[0]
+        if self.capacities.level not in names:
+            raise UnknownNameError(
+                f"capacities: machine {machine.name} has no level {self.capacities.level!r}; "
+                f"levels are {', '.join(names)}"
+            )
+        return self.capacities.level
+
+    @property
+    def points(self) -> int:
+        """Number of points before refinement, at most; computed without making them."""
+        places = max(1, len(self.machines)) * (1 if self.capacities is None else self.capacities.size)
+        return len(self.workloads) * places * len(self.methods)
+
+    @property
+    def mapping_methods(self) -> tuple[str, ...]:
+        """The methods that find mappings."""
+        return tuple(method for method in self.methods if method != BOUND)
+
+    @cached_property
+    def hard_limit(self) -> float:
+        """Seconds after which a point is ended whatever it does."""
+        return self.kill_after if self.kill_after is not None else 2 * self.options.time_limit + 30
