@@ -124,7 +124,7 @@ def ranked_lengths(bound: SegmentBound, memory: int, operations: int) -> list[tu
     segments are short, because integrality matters there.
     """
     counts = {1, 2, 3}
-    lengths: set[int] = set()
+    lengths = set(range(1, 2 * DENSE)) if memory <= DENSE else set()
     sigma = float(bound.sigma)
     if sigma > 1 + 1e-6:
         middle = memory / (sigma - 1)

@@ -107,9 +107,7 @@ def test_the_product_inequality_holds_on_every_subset_of_small_domains():
         if not system.dims:
             continue
         domain = points(workload)
-        logs = np.array(
-            [np.log(np.maximum(_image_sizes(_labels(system, m, domain)), 1)) for m in system.maps]
-        )
+        logs = np.array([np.log(np.maximum(_image_sizes(_labels(system, m, domain)), 1)) for m in system.maps])
         volume = np.log(np.maximum(_image_sizes(list(range(len(domain)))), 1))
         for polytope in polytopes(system):
             finder = VertexFinder(rows=polytope.rows, columns=len(polytope.allowed))
