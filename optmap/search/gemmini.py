@@ -17,6 +17,7 @@ from math import inf
 import numpy as np
 
 from optmap.errors import CheckError, InfeasibleError, InputError
+from optmap.evaluate.held import HeldTensor, entering_words, loaded_words
 from optmap.evaluate.results import BoundaryTraffic
 from optmap.problem.machine import CapacityRule, Level
 from optmap.problem.mapping import LevelMapping, Mapping
@@ -24,7 +25,6 @@ from optmap.problem.partitions import CapacityGroup, capacity_groups
 from optmap.problem.workload import Workload
 from optmap.search.chains import divisors_of, even_cuts
 from optmap.search.iooub import too_small
-from optmap.search.iooub_counts import HeldTensor, entering_words
 from optmap.search.iooub_flows import Flow, Hold
 from optmap.search.iooub_grid import TileGrid
 from optmap.search.iooub_units import Unit, units_of
@@ -51,11 +51,13 @@ class StationaryTiling:
     """Words of the inputs that are brought in, over all tiles."""
     output_words: int
     """Words of the output that leave: every element once, when it is complete."""
+    loaded_words: int
+    """Words of the output that enter before: as many under `accumulate`, none under `assign`."""
 
     @property
     def words(self) -> int:
         """All words that move."""
-        return self.input_words + self.output_words
+        return self.input_words + self.output_words + self.loaded_words
 
 
 def best_stationary(workload: Workload, level: Level, *, divisors: bool = False) -> StationaryTiling:
@@ -118,7 +120,13 @@ def stationary(workload: Workload, tile: dict[str, int]) -> StationaryTiling:
     inputs = sum(entering_words(workload, tensor, tile, RELOADED) for tensor in workload.inputs)
     kept = HeldTensor(free=frozenset(reductions), full=frozenset(), at=None)
     output = entering_words(workload, workload.output, tile, kept)
-    return StationaryTiling(tile=tile, permutation=permutation, input_words=inputs, output_words=output)
+    return StationaryTiling(
+        tile=tile,
+        permutation=permutation,
+        input_words=inputs,
+        output_words=output,
+        loaded_words=loaded_words(workload, workload.output, tile, kept),
+    )
 
 
 def greedy_stationary(workload: Workload, level: Level, order: Sequence[str] | None = None) -> StationaryTiling:
@@ -251,7 +259,12 @@ def _flow(workload: Workload, units: tuple[Unit, ...]) -> Flow:
 
 def _boundaries(workload: Workload, between: tuple[str, str], tiling: StationaryTiling) -> tuple[BoundaryTraffic, ...]:
     rows = [
-        BoundaryTraffic(between=between, tensor=workload.output.name, loads_words=0, stores_words=tiling.output_words)
+        BoundaryTraffic(
+            between=between,
+            tensor=workload.output.name,
+            loads_words=tiling.loaded_words,
+            stores_words=tiling.output_words,
+        )
     ]
     for tensor in workload.inputs:
         loads = entering_words(workload, tensor, tiling.tile, RELOADED)

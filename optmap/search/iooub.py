@@ -15,12 +15,12 @@ from enum import StrEnum
 from fractions import Fraction
 
 from optmap.errors import CheckError, InfeasibleError, InputError
+from optmap.evaluate.held import HeldTensor, entering_words, held_at, held_words, loaded_words
 from optmap.evaluate.results import BoundaryTraffic
 from optmap.problem.machine import CapacityRule, Machine
 from optmap.problem.mapping import LevelMapping, Mapping
 from optmap.problem.partitions import CapacityGroup, capacity_groups
 from optmap.problem.workload import Semantics, Workload
-from optmap.search.iooub_counts import HeldTensor, entering_words, held_at, held_words, loaded_words
 from optmap.search.iooub_flows import permutation_of, positions_of
 from optmap.search.iooub_tiles import Tiling, best_tiling
 from optmap.search.mopt import Request
@@ -49,6 +49,11 @@ class Held:
     """Dims of which one iteration at a time is held inside a tile, for the accesses that have some."""
     inner: tuple[str, ...]
     """Dims whose loops run outermost inside a tile, outermost first; the order of the others is free."""
+
+    def document(self) -> dict[str, object]:
+        """The same as a JSON-able object."""
+        streams = {name: list(dims) for name, dims in self.streams.items()}
+        return {"positions": dict(self.positions), "streams": streams, "inner": list(self.inner)}
 
     def of(self, workload: Workload, permutation: tuple[str, ...]) -> tuple[tuple[HeldTensor, frozenset[str]], ...]:
         """Per access, output first: how it is held and which dims it is streamed along."""
@@ -283,6 +288,7 @@ def _assemble(
         seed=request.seed,
         versions=versions(),
         notes=_notes(counted, held, best=best),
+        held=held.document(),
     )
 
 

@@ -15,9 +15,9 @@ from math import inf, prod
 import numpy as np
 
 from optmap.evaluate.axes import Array, axis_counts, axis_groups, group_dims
+from optmap.evaluate.held import group_entering
 from optmap.problem.workload import Axis, TensorAccess, Workload
 from optmap.search.chains import FloatArray, IntArray
-from optmap.search.iooub_counts import group_entering
 from optmap.search.iooub_flows import Flow, Hold
 from optmap.search.iooub_units import Unit
 

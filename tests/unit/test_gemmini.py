@@ -106,11 +106,13 @@ def test_greedy_cannot_grow_any_further():
 
 
 def test_the_method_answers_with_a_proof_and_shares():
-    result = solve(resnet("conv2"), machine="gemmini", method="gemmini")
+    result = solve(resnet("conv2"), machine="gemmini", method="gemmini", semantics="assign")
     assert result.integer_gap == 0
     assert result.mapping.levels[0].permutation[-3:] == ("c", "r", "s")
     rows = {row.tensor: row for row in result.boundaries}
     assert rows["Out"].loads_words == 0
+    summed = solve(resnet("conv2"), machine="gemmini", method="gemmini")
+    assert summed.cost == result.cost + rows["Out"].stores_words
     assert result.cost == sum(row.words for row in result.boundaries)
     assert "scratchpad holds" in result.notes[1]
     assert evaluate_cost(result.workload, GEMMINI, result.mapping).fits

@@ -13,6 +13,7 @@ from strategies import loop_orders, tiles, workloads
 
 from optmap.api import solve
 from optmap.errors import InfeasibleError, InputError
+from optmap.evaluate.held import entering_words, held_at, held_words
 from optmap.problem import (
     Capacity,
     CapacityRule,
@@ -36,7 +37,6 @@ from optmap.search.iooub import (
     level_traffic,
     solve_level,
 )
-from optmap.search.iooub_counts import entering_words, held_at, held_words
 from optmap.search.iooub_tiles import best_tiling
 from optmap.search.mopt import Request
 

@@ -11,10 +11,10 @@ from strategies import loop_orders, workloads
 from sympy import Rational, simplify, symbols
 
 from optmap.errors import InputError
+from optmap.evaluate.held import entering_words, held_at, held_words
 from optmap.problem import library
 from optmap.problem.builders import conv1d, matmul
 from optmap.problem.parser import parse_workload
-from optmap.search.iooub_counts import entering_words, held_at, held_words
 from optmap.symbolic.ioopt import (
     MEMORY,
     at_extents,
@@ -188,3 +188,50 @@ def test_the_printed_side_fills_the_memory():
     h, w = extent("h"), extent("w")
     assert simplify((h * w + w + 1) * delta**2 + (h * w - w) * delta - MEMORY) == 0
     assert symbols("S", positive=True) == MEMORY
+
+
+YOLO = parse_workload("Out[f,x,y] += Image[c,x+w,y+h] * Filter[f,c,w,h]", dict.fromkeys("fcxywh", 5), name="yolo")
+CONVOLUTION_TILINGS = {  # loop order, reuse positions, tile of h and w (0: whole)
+    "Filter-stationary": [("fchwyx", {"Out": 1, "Image": 1, "Filter": 3}, 0)],
+    "Image-stationary": [
+        ("ycxhwf", {"Out": 1, "Image": 2, "Filter": 1}, 0),
+        ("ychwxf", {"Out": 1, "Image": 2, "Filter": 1}, 0),
+    ],
+    "Out-stationary(hw kept)": [("fyxchw", {"Out": 4, "Image": 3, "Filter": 1}, 1)],
+    "Out-stationary(w slide)": [("fyxhcw", {"Out": 3, "Image": 1, "Filter": 1}, 0)],
+}
+
+
+@pytest.mark.parametrize("layer", sorted({row["layer"] for row in REFERENCE["convolutions"]}, key=int))
+def test_real_optima_of_the_yolo_layers_are_values_of_the_symbolic_cost(layer):
+    extents = library.workload(f"yolo9000/Y{layer}").extents
+    sizes = {"f": 28272 if layer == "23" else extents["k"], "c": extents["c"], "x": extents["h"], "y": extents["w"]}
+    sizes |= {"h": extents["r"], "w": extents["s"]}
+    for row in (r for r in REFERENCE["convolutions"] if r["layer"] == layer):
+        name, real = row["UB_conf"]
+        values = {extent(d): n for d, n in sizes.items()}
+        values |= dict(zip((tile(d) for d in "fcxy"), real, strict=True))
+        found = []
+        for order, positions, window in CONVOLUTION_TILINGS[name]:
+            values |= {tile(d): window or sizes[d] for d in "hw"}
+            rows = held_traffic(YOLO, tuple(order), positions)
+            if float(sum(r.held for r in rows).subs(values)) <= row["S"] * (1 + 1e-9):
+                found.append(float(sum(r.entering for r in rows).subs(values)))
+        assert min(abs(value / row["UB_num"] - 1) for value in found) < 1e-9
+
+
+@pytest.mark.parametrize("kernel", sorted({row["kernel"] for row in REFERENCE["contractions"]}))
+def test_real_optima_of_the_contractions_are_values_of_the_symbolic_cost(kernel):
+    orders = {
+        "i": ("jki", {"C": 1, "A": 1, "B": 2}),
+        "j": ("ikj", {"C": 1, "A": 2, "B": 1}),
+        "k": ("ijk", {"C": 2, "A": 1, "B": 1}),
+    }
+    for row in (r for r in REFERENCE["contractions"] if r["kernel"] == kernel):
+        name, real = row["UB_conf"]
+        order, positions = orders[name]
+        rows = held_traffic(MATMUL, tuple(order), positions)
+        values = {extent("i"): row["I"], extent("j"): row["J"], extent("k"): row["K"]}
+        values |= dict(zip((tile(d) for d in "ijk"), real, strict=True))
+        assert float(sum(r.entering for r in rows).subs(values)) == pytest.approx(row["UB_numeric"], rel=1e-9)
+        assert float(sum(r.held for r in rows).subs(values)) <= row["S"] * (1 + 1e-9)
