@@ -9,6 +9,7 @@ from optmap.errors import InputError, UnknownNameError
 from optmap.problem import Capacity, CapacityRule, Machine, Semantics, Workload, library, two_level
 from optmap.problem.parser import parse_workload
 from optmap.problem.sizes import parse_capacity
+from optmap.report.gaps import with_bound
 from optmap.search.methods import METHODS
 from optmap.search.mopt import Request
 from optmap.search.result import SolveResult
@@ -59,11 +60,12 @@ def solve(
         progress: called with a text and the share of the time limit used.
 
     Returns:
-        The mapping, its cost, the proved relaxation and the gap.
+        The mapping, its cost, the proved relaxation, and the certified bound with the gap.
 
     Raises:
         InputError: for anything that cannot be accepted.
         InfeasibleError: if nothing fits.
+        ContradictionError: if the mapping moves fewer words than the bound allows.
     """
     target = machine_of(machine, memory)
     if innermost is not None:
@@ -87,7 +89,7 @@ def solve(
         seed=seed,
         progress=progress,
     )
-    return METHODS[method].run(request)
+    return with_bound(METHODS[method].run(request))
 
 
 def workload_of(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from fractions import Fraction
 from math import prod
 from typing import Any
@@ -91,10 +92,11 @@ def check_levels(doc: Any, nest: Nest, held: Held | None, rates: list[Fraction],
     for q, (level, row) in enumerate(zip(levels, doc["levels"], strict=True)):
         safe = doc["capacity_rule"] == "safe" and level["kind"] == "cache"
         need(doc["capacity_rule"] in ("safe", "tile") and level["kind"] in ("cache", "scratchpad"), "unknown rule")
-        space, used = words_of(level, nest.work), held.occupancy() if held else occupancy(nest, q, safe=safe)
-        need(used <= space, f"{level['name']} needs {used} of {space} words")
+        shares = held.occupancy() if held else occupancy(nest, q, safe=safe)
+        space, used = check_room(level, nest.work, shares), sum(shares)
         need(row["level"] == level["name"] and row["occupancy_words"] == used, f"{level['name']} holds {used} words")
-        need(row["capacity_words"] == space and row["traffic_words"] == times[q], f"{level['name']} moves {times[q]}")
+        need(row["capacity_words"] in space, f"{level['name']} has {space[0]} words for one working set")
+        need(row["traffic_words"] == times[q], f"{level['name']} moves {times[q]} words")
         need(row["bandwidth_words_per_cycle"] == level["bandwidth_words_per_cycle"], "bandwidths differ")
         need(row["cycles"] == float(times[q] / rates[q]), f"{level['name']} takes {float(times[q] / rates[q])} cycles")
     slowest = max(range(len(levels)), key=lambda q: times[q] / rates[q])
@@ -102,11 +104,28 @@ def check_levels(doc: Any, nest: Nest, held: Held | None, rates: list[Fraction],
 
 
 def words_of(level: Any, work: Work) -> int:
-    """Capacity of a level in words."""
+    """Capacity of a level or a partition in words."""
     capacity = level["capacity"]
     need(capacity["unit"] in ("words", "bytes"), f"{level['name']}: capacity is in words or bytes")
     amount = whole(capacity["amount"], "capacity", 1)
     return amount if capacity["unit"] == "words" else amount // work.unit
+
+
+def check_room(level: Any, work: Work, shares: list[int]) -> list[int]:
+    """The tensors' shares fit the level and each of its partitions; returns what may be called its capacity."""
+    parts, buffers = level.get("partitions", []), whole(level.get("buffering", 1), "buffering", 1)
+    total = words_of(level, work)
+    need(not parts or sum(words_of(part, work) for part in parts) <= total, f"partitions of {level['name']} exceed it")
+    placed, room = Counter[int](), []
+    for part in parts or [{"name": level["name"], "tensors": ["inputs", "output"], "capacity": level["capacity"]}]:
+        roles = [{"inputs" if i else "output", name} for i, (name, _) in enumerate(work.tensors)]
+        mine = [i for i, role in enumerate(roles) if role & set(part["tensors"])]
+        placed.update(mine)
+        used, space = sum(shares[i] for i in mine), words_of(part, work) // buffers
+        need(used <= space, f"{part['name']} needs {used} of {space} words")
+        room += [space] * bool(mine)
+    need(placed == Counter(range(len(shares))), f"{level['name']}: every tensor needs one partition")
+    return [total // buffers, sum(room)]
 
 
 def footprint(axes: list[Axis], box: dict[str, int]) -> int:
@@ -114,15 +133,15 @@ def footprint(axes: list[Axis], box: dict[str, int]) -> int:
     return prod(count(dict(terms), box) for terms, _ in axes)
 
 
-def occupancy(nest: Nest, q: int, *, safe: bool) -> int:
-    """Words that a level must hold: one tile, or all that two consecutive tiles touch where data is reused.
+def occupancy(nest: Nest, q: int, *, safe: bool) -> list[int]:
+    """Words per tensor that a level must hold: one tile, or all that two consecutive tiles touch where data is reused.
 
     For the latter let K be the outermost loop at which data of some tensor is reused: one inside the
     innermost loop of the tensor, or that loop itself if neighbouring tiles overlap. Tensors whose innermost
     loop is outside K keep one tile, one that slides along K has two neighbours, others two tiles.
     """
-    tile, inner, total = nest.tiles[q], list(reversed(nest.orders[q])), 0
-    places = []
+    tile, inner = nest.tiles[q], list(reversed(nest.orders[q]))
+    places, shares = [], []
     for _, axes in nest.work.tensors:
         present = {d for terms, _ in axes for d, _ in terms}
         place = next((i for i, d in enumerate(inner) if d in present), len(inner))
@@ -137,8 +156,8 @@ def occupancy(nest: Nest, q: int, *, safe: bool) -> int:
             share = footprint(axes, {**tile, inner[place]: 2 * tile[inner[place]]})
         else:
             share = 2 * footprint(axes, tile)
-        total += share * nest.work.weights[name]
-    return total
+        shares.append(share * nest.work.weights[name])
+    return shares
 
 
 class Held:
@@ -180,15 +199,15 @@ class Held:
             rows.append((weight * (elements - made), 0 if i else weight * elements))
         return rows
 
-    def occupancy(self) -> int:
-        """Words held at the same time."""
-        nest, total = self.nest, 0
+    def occupancy(self) -> list[int]:
+        """Words per tensor held at the same time."""
+        nest, shares = self.nest, []
         for (name, axes), place, streamed in zip(nest.work.tensors, self.places, self.streams, strict=True):
             full = self.full(axes, place)
             sizes = {d: 1 if d in streamed else nest.tiles[0][d] for d in self.inner}
             box = {d: nest.work.extents[d] if d in full else n for d, n in sizes.items()}
-            total += nest.work.weights[name] * footprint(axes, box)
-        return total
+            shares.append(nest.work.weights[name] * footprint(axes, box))
+        return shares
 
 
 def check_search(doc: Any, cost: Fraction) -> None:

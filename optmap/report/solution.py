@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from optmap.bounds.certificate import digest
 from optmap.errors import InputError
 from optmap.problem import CapacityRule, Machine, Mapping, Workload
 from optmap.problem.yaml_io import Fields
@@ -44,6 +45,11 @@ OPTIONAL = (
     "seed",
     "versions",
     "notes",
+    "held",
+    "bound",
+    "gap",
+    "certificates",
+    "digest",
 )
 
 
@@ -95,9 +101,9 @@ def solution_document(result: SolveResult) -> dict[str, object]:
     """The JSON document of a solved workload.
 
     Mapping levels are inner first, permutations outermost first; words are the workload's words
-    (the greatest common divisor of its element sizes).
+    (the greatest common divisor of its element sizes). The digest is that of the certificates.
     """
-    return {
+    document: dict[str, object] = {
         "schema": SCHEMA,
         "workload": workload_document(result.workload),
         "machine": machine_document(result.machine),
@@ -119,6 +125,27 @@ def solution_document(result: SolveResult) -> dict[str, object]:
         "seed": result.seed,
         "versions": dict(result.versions),
         "notes": list(result.notes),
+        "held": result.held,
+        **_gap(result),
+    }
+    document["digest"] = digest(document)
+    return document
+
+
+def _gap(result: SolveResult) -> dict[str, object]:
+    bound = result.bound
+    return {
+        "bound": None if bound is None else {"value": bound.value, "unit": bound.unit, "method": bound.method},
+        "gap": finite(result.gap),
+        "certificates": [
+            {
+                "between": list(proof.between),
+                "instances": proof.instances,
+                "words": proof.words,
+                "certificate": proof.certificate,
+            }
+            for proof in result.certificates
+        ],
     }
 
 

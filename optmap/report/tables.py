@@ -259,6 +259,7 @@ def _summary(result: SolveResult) -> list[tuple[str, str]]:
         ("  solved by", relaxation.method),
         ("integer bound", f"{number(result.integer_bound)} {result.cost_unit}"),
         ("integer gap", f"{100 * result.integer_gap:.3f} % of cost above the relaxation"),
+        *_bound_rows(result),
         ("bottleneck", result.bottleneck),
         ("time", f"{result.seconds:.3f} s"),
     ]
@@ -266,6 +267,17 @@ def _summary(result: SolveResult) -> list[tuple[str, str]]:
         checked = f"{number(relaxation.cross_check)} {result.cost_unit} (Ipopt, same loop orders)"
         rows.insert(5, ("  cross-check", checked))
     return rows
+
+
+def _bound_rows(result: SolveResult) -> list[tuple[str, str]]:
+    """The bound that every schedule obeys, and how far the mapping is from it."""
+    if result.bound is None or result.gap is None:
+        return []
+    places = ", ".join(" - ".join(proof.between) for proof in result.certificates)
+    return [
+        ("bound", f"{number(result.bound.value)} {result.bound.unit} ({result.bound.method}; {places})"),
+        ("gap", f"{100 * result.gap:.3f} % of exact above the bound"),
+    ]
 
 
 def classes_table(found: MappingABC[str, Any]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from optmap.evaluate.results import BoundaryTraffic
 from optmap.problem.machine import CapacityRule, Machine
@@ -52,6 +53,31 @@ class Relaxation:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ProvedBound:
+    """A lower bound on `exact` that holds for every schedule."""
+
+    value: float
+    """Of the same objective as `exact`."""
+    unit: str
+    method: str
+    """Name in the registry of bounds."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BoundaryCertificate:
+    """The proof of a lower bound at one boundary."""
+
+    between: tuple[str, str]
+    """Names of the inner and the outer memory."""
+    instances: int
+    """Memories of the inner level that share the work."""
+    words: int
+    """Words that the busiest of them moves, at least."""
+    certificate: dict[str, Any]
+    """Document for the independent checker."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SolveResult:
     """A solved workload."""
 
@@ -90,3 +116,12 @@ class SolveResult:
     versions: dict[str, str]
     notes: tuple[str, ...]
     """What a reader should know: which constraints were in force, what was left out."""
+    held: dict[str, Any] | None = None
+    """Of one level: reuse position per access, streamed dims and the loops inside a tile that they
+    need, as a JSON-able object; None where the loop order alone decides."""
+    bound: ProvedBound | None = None
+    """None until `bounds` and mapping are put side by side."""
+    gap: float | None = None
+    """exact / bound - 1."""
+    certificates: tuple[BoundaryCertificate, ...] = ()
+    """Proofs behind `bound`, inner boundary first."""

@@ -1,0 +1,102 @@
+"""Mapping and lower bound side by side."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from fractions import Fraction
+from functools import lru_cache
+from math import prod
+
+from optmap.bounds.best import best
+from optmap.bounds.hierarchy import fast_side_words, instance_words
+from optmap.bounds.result import LowerBound
+from optmap.errors import ContradictionError, OptmapError
+from optmap.problem.workload import Workload
+from optmap.search.result import BoundaryCertificate, ProvedBound, SolveResult
+
+
+@lru_cache(maxsize=1024)
+def certified_bound(workload: Workload, memory_words: int) -> LowerBound:
+    """Method `best`, computed once per workload and capacity."""
+    return best(workload, memory_words)
+
+
+def with_bound(result: SolveResult, *, budget_s: float = 5.0) -> SolveResult:
+    """The result with the strongest certified bound on `exact` and the gap between the two.
+
+    The bound of every boundary is that of a two-level memory with the capacity of its fast side; the
+    objective is formed of them as `exact` is formed of the traffic.
+
+    Args:
+        result: a mapping.
+        budget_s: seconds after which boundaries that look less important are left out, with a note.
+
+    Raises:
+        ContradictionError: if the mapping moves fewer words than a bound allows.
+    """
+    begun = time.monotonic()
+    found: dict[int, BoundaryCertificate] = {}
+    notes: list[str] = []
+    for level in _by_weight(result):
+        where = " - ".join(result.machine.boundaries[level])
+        if found and time.monotonic() - begun > budget_s:
+            notes.append(f"no bound at {where}: {budget_s:g} s were over")
+            continue
+        try:
+            found[level] = _certificate(result, level)
+        except ContradictionError:
+            raise
+        except OptmapError as error:
+            notes.append(f"no bound at {where}: {error}")
+    if not found:
+        return replace(result, notes=(*result.notes, *notes))
+    value = _objective(result, {level: proof.words for level, proof in found.items()})
+    exact = _objective(result, {level: _moved(result, level) for level in range(len(result.machine.levels))})
+    return replace(
+        result,
+        bound=ProvedBound(value=float(value), unit=result.exact_unit, method="best"),
+        gap=float(exact / value - 1) if value else None,
+        certificates=tuple(found[level] for level in sorted(found)),
+        notes=(*result.notes, *notes),
+    )
+
+
+def _certificate(result: SolveResult, level: int) -> BoundaryCertificate:
+    """The bound at the boundary outside a level, compared with what the mapping moves there."""
+    workload, machine = result.workload, result.machine
+    outside = [at.spatial for at in result.mapping.levels[level + 1 :]]
+    split = {dim for spatial in outside for dim, ways in spatial.items() if ways > 1}
+    if split - workload.output.dims:
+        raise OptmapError("a reduction is split, and partial sums are outside the bound's model")
+    instances = prod(ways for spatial in outside for ways in spatial.values())
+    bound = certified_bound(workload, fast_side_words(machine, level, workload.word_bytes))
+    words = instance_words(bound, instances, loads_only=result.objective == "loads")
+    moved = _moved(result, level)
+    inner, outer = machine.boundaries[level]
+    if words > moved:
+        raise ContradictionError(
+            f"{workload.title} on {machine.name}: the mapping moves {moved:,} words between {inner} and {outer}, fewer "
+            f"than the bound of {words:,} allows: one of the two is wrong; please report workload and machine"
+        )
+    return BoundaryCertificate(
+        between=(inner, outer), instances=instances, words=words, certificate=bound.certificate or {}
+    )
+
+
+def _moved(result: SolveResult, level: int) -> int:
+    """Words of the objective that cross the boundary outside a level."""
+    rows = [row for row in result.boundaries if row.between == result.machine.boundaries[level]]
+    return sum(row.loads_words if result.objective == "loads" else row.words for row in rows)
+
+
+def _objective(result: SolveResult, words: dict[int, int]) -> Fraction:
+    """The objective of words per boundary, in cycles (words at one word per cycle)."""
+    times = [n / Fraction(str(result.machine.levels[level].bandwidth)) for level, n in words.items()]
+    return max(times) if result.objective == "bottleneck" else sum(times, Fraction(0))
+
+
+def _by_weight(result: SolveResult) -> list[int]:
+    """Levels, the one that takes longest first."""
+    rates = [level.bandwidth for level in result.machine.levels]
+    return sorted(range(len(rates)), key=lambda level: -_moved(result, level) / rates[level])
