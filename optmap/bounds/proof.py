@@ -17,7 +17,7 @@ from optmap.bounds.compulsory import compulsory_loads, output_words_at_most, ten
 from optmap.bounds.convex import Array, SegmentProgram
 from optmap.bounds.maps import MapSystem, map_system
 from optmap.bounds.polytope import Polytope, polytopes
-from optmap.bounds.segments import SegmentBound, Segments, best_segments, ranked_lengths
+from optmap.bounds.segments import LARGEST_BITS, SegmentBound, Segments, best_segments, ranked_lengths
 from optmap.problem.workload import Semantics, Workload
 
 ROUGH = 5
@@ -112,7 +112,7 @@ def strongest_proof(workload: Workload, memory_words: int, *, beat: int | None =
     best: Proof | None = None
     for mu in mus:
         units = accounting(workload, memory_words, mu)
-        if units.memory >= units.ceiling or not system.dims:
+        if units.memory >= units.ceiling or not system.dims or units.operations.bit_length() > LARGEST_BITS:
             continue
         created = units.mu.numerator * output_words_at_most(workload) if workload.semantics is Semantics.ASSIGN else 0
         needed = units.mu.denominator * (compulsory_loads(workload) if beat is None else beat) + created

@@ -17,6 +17,8 @@ from math import exp, floor, lcm, log
 
 DENSE = 24
 """Optimal segment lengths below which every length up to twice as long is tried."""
+LARGEST_BITS = 900
+"""Bits of an operation count up to which floats can seed the search; beyond, nothing is proposed."""
 DECIDED = 3
 """Lengths decided in integers."""
 
@@ -123,6 +125,8 @@ def ranked_lengths(bound: SegmentBound, memory: int, operations: int) -> list[tu
     which a whole number of segments does not hold all operations for few segments, and every T where
     segments are short, because integrality matters there.
     """
+    if operations.bit_length() > LARGEST_BITS:
+        return []
     counts = {1, 2, 3}
     lengths = set(range(1, 2 * DENSE)) if memory <= DENSE else set()
     sigma = float(bound.sigma)

@@ -269,6 +269,16 @@ def test_certificates_hold_what_they_say(entry):
         assert segment["loads_words"] == bound.loads_words
 
 
+@pytest.mark.parametrize("dims", ["ijk", "abcdefghijklm", "abcdefghijklmnopqrs"])
+def test_huge_extents_are_bounded_without_overflow(dims):
+    third = len(dims) // 3
+    left, right, inner = ",".join(dims[:third]), ",".join(dims[third : 2 * third]), ",".join(dims[2 * third :])
+    text = f"C[{left},{right}] += A[{left},{inner}] * B[{inner},{right}]"
+    workload = parse_workload(text, dict.fromkeys(dims, 2**63 - 1))
+    for bound in bounds(workload, 10**6, ["compulsory", "brascamp_lieb", "best"]):
+        assert bound.loads_words >= (0 if bound.method == "brascamp_lieb" else compulsory_loads(workload))
+
+
 def test_the_flag_reaches_a_certificate():
     workload = parse_workload("O[x] += A[x+y] * B[x+z] * C[y+z]", {"x": 9, "y": 9, "z": 9})
     kinds = set()
