@@ -17,8 +17,8 @@ from math import inf
 import numpy as np
 
 from optmap.errors import CheckError, InfeasibleError, InputError
+from optmap.evaluate import boundary_cycles, exact_traffic
 from optmap.evaluate.held import HeldTensor, entering_words, loaded_words
-from optmap.evaluate.results import BoundaryTraffic
 from optmap.problem.machine import CapacityRule, Level
 from optmap.problem.mapping import LevelMapping, Mapping
 from optmap.problem.partitions import CapacityGroup, capacity_groups
@@ -188,7 +188,7 @@ def solve(request: Request) -> SolveResult:
     own = LevelMapping(level=level.name, tile=tiling.tile, permutation=tiling.permutation, spatial={})
     mapping = Mapping(levels=(own,))
     mapping.check(workload, machine)
-    boundaries = _boundaries(workload, machine.boundaries[0], tiling)
+    boundaries = exact_traffic(workload, machine, mapping)
     rate = Fraction(str(level.bandwidth))
     cost = float(tiling.words / rate)
     tensors = workload.tensors
@@ -218,7 +218,7 @@ def solve(request: Request) -> SolveResult:
         boundaries=boundaries,
         cost=cost,
         cost_unit=unit,
-        exact=cost,
+        exact=float(boundary_cycles(machine, boundaries)[0]),
         exact_unit=unit,
         bottleneck=level.name,
         relaxation=Relaxation(
@@ -257,24 +257,12 @@ def _flow(workload: Workload, units: tuple[Unit, ...]) -> Flow:
     return Flow(order=order, holds=(output, *(Hold(0, 0, -1) for _ in workload.inputs)))
 
 
-def _boundaries(workload: Workload, between: tuple[str, str], tiling: StationaryTiling) -> tuple[BoundaryTraffic, ...]:
-    rows = [
-        BoundaryTraffic(
-            between=between,
-            tensor=workload.output.name,
-            loads_words=tiling.loaded_words,
-            stores_words=tiling.output_words,
-        )
-    ]
-    for tensor in workload.inputs:
-        loads = entering_words(workload, tensor, tiling.tile, RELOADED)
-        rows.append(BoundaryTraffic(between=between, tensor=tensor.name, loads_words=loads, stores_words=0))
-    return tuple(rows)
-
-
 def _notes(workload: Workload, groups: Sequence[CapacityGroup], tiling: StationaryTiling) -> tuple[str, ...]:
     tensors = workload.tensors
-    notes = ["partial sums stay inside until they are complete; every tile brings in its part of the inputs"]
+    notes = [
+        "partial sums stay inside until they are complete; the cost has every tile bring in its part of the inputs, "
+        "the whole nest keeps what neighbouring tiles share"
+    ]
     for group in groups:
         used = sum(workload.weight(tensors[i]) * tensors[i].footprint(tiling.tile) for i in group.tensors)
         names = ", ".join(tensors[i].name for i in group.tensors)
