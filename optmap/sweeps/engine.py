@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -46,7 +46,7 @@ class Outcome:
 class Engine(Protocol):
     """Anything that answers tasks."""
 
-    def run(self, tasks: Iterable[Task], stopping: Callable[[], bool]) -> Iterator[Outcome | None]:
+    def run(self, tasks: Iterable[Task], stopping: Callable[[], bool]) -> Generator[Outcome | None, None, None]:
         """Answer tasks, in any order.
 
         Args:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable
 
 from optmap.sweeps.engine import ANSWER, Outcome, Task, function_of
 
@@ -13,7 +13,7 @@ class InlineEngine:
     def __init__(self, function: str = ANSWER) -> None:
         self._function = function
 
-    def run(self, tasks: Iterable[Task], stopping: Callable[[], bool]) -> Iterator[Outcome | None]:
+    def run(self, tasks: Iterable[Task], stopping: Callable[[], bool]) -> Generator[Outcome | None, None, None]:
         """Answer tasks one by one (see `Engine`); time limits are those of the solvers only."""
         answer = function_of(self._function)
         for task in tasks:

@@ -6,7 +6,7 @@ import os
 import select
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 
 from optmap.sweeps.engine import ANSWER, Outcome, Task
 from optmap.sweeps.slots import Slot
@@ -32,19 +32,22 @@ class LocalEngine:
     Args:
         jobs: number of processes; None for one per core.
         function: what answers a task, as `module:name`.
+        keep: leave the processes running between two calls of `run`; they end with this one.
     """
 
-    def __init__(self, jobs: int | None = None, function: str = ANSWER) -> None:
+    def __init__(self, jobs: int | None = None, function: str = ANSWER, *, keep: bool = False) -> None:
         self.jobs = jobs or default_jobs()
-        self._function = function
+        self.function = function
+        self._keep = keep
+        self._slots: list[Slot] = []
         self._seconds = 1.0
         """Running mean of the time per point."""
 
-    def run(self, tasks: Iterable[Task], stopping: Callable[[], bool]) -> Iterator[Outcome | None]:
+    def run(self, tasks: Iterable[Task], stopping: Callable[[], bool]) -> Generator[Outcome | None, None, None]:
         """Answer tasks in processes (see `Engine`)."""
         source = iter(tasks)
         again: deque[Task] = deque()
-        slots: list[Slot] = []
+        slots = self._slots
         try:
             while not stopping():
                 more = self._feed(slots, source, again)
@@ -58,8 +61,10 @@ class LocalEngine:
                 else:
                     yield None
         finally:
-            for slot in slots:
-                slot.stop()
+            if not self._keep or any(slot.waiting for slot in slots):
+                for slot in slots:
+                    slot.stop()
+                slots.clear()
 
     def _feed(self, slots: list[Slot], source: Iterator[Task], again: deque[Task]) -> bool:
         """Fill the processes, starting as many as there is work for; False if no task is left."""
@@ -72,7 +77,7 @@ class LocalEngine:
                 if task is None:
                     return False
                 if number == len(slots):
-                    slots.append(Slot(self._function))
+                    slots.append(Slot(self.function))
                     slots[number].start()
                 if not slots[number].fits(task):
                     again.appendleft(task)
@@ -83,7 +88,10 @@ class LocalEngine:
     def _collect(self, slots: list[Slot], again: deque[Task]) -> list[Outcome]:
         """Wait for answers, ends and overdue tasks; a process that ended is started anew."""
         wait = min([TICK_SECONDS, *(max(0.0, slot.seconds_left) for slot in slots)])
-        readable, _, _ = select.select([slot.output for slot in slots], [], [], wait)
+        poll = select.poll()
+        for slot in slots:
+            poll.register(slot.output, select.POLLIN)
+        readable = {descriptor for descriptor, _ in poll.poll(1000 * wait)}
         found: list[Outcome] = []
         for slot in slots:
             ended = False

@@ -42,6 +42,9 @@ SECONDS_HELD = 1.0
 PARTS_KEPT = 64
 """Own part files before they are put together."""
 ROWS_PER_GROUP = 50_000
+WORTH_ANOTHER_TRY = (*FAILURES, "error", "time_limit")
+WITHOUT_SOLUTION = (*FAILURES, "error", "check", "infeasible", "time_limit")
+"""Values of `stop` whose rows may lack a solution document."""
 Key = tuple[str | int, ...]
 
 
@@ -84,13 +87,13 @@ class Store:
         write_atomic(probe, b"")
         probe.unlink(missing_ok=True)
         self._lock = DirectoryLock(directory / ".lock")
-        self._known: dict[Key, str] = {}
+        self._known: dict[Key, tuple[str, float | None]] = {}
         self._by_hash: dict[str, Key] = {}
 
     def __enter__(self) -> Store:
         self._lock.share()
-        for row in self._stored_keys():
-            self._remember(row)
+        for key, stop, gap in self._stored_keys():
+            self._remember(key, stop, gap)
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -100,34 +103,36 @@ class Store:
         finally:
             self._lock.release()
 
-    def _stored_keys(self) -> Iterator[tuple[Key, str]]:
-        table = _read(self.directory, [*KEY, "stop"], set_aside=True)
+    def _stored_keys(self) -> Iterator[tuple[Key, str, float | None]]:
+        table = _read(self.directory, [*KEY, "stop", "gap"], set_aside=True)
         for batch in table.to_batches(max_chunksize=8192):
             columns = [column.to_pylist() for column in batch.columns]
-            for *key, stop in zip(*columns, strict=True):
-                yield tuple(key), stop
+            for *key, stop, gap in zip(*columns, strict=True):
+                yield tuple(key), stop, gap
 
-    def _remember(self, entry: tuple[Key, str]) -> None:
-        key, stop = entry
-        if key not in self._known or self._known[key] in FAILURES:
-            self._known[key] = stop
+    def _remember(self, key: Key, stop: str, gap: float | None) -> None:
+        if key not in self._known or self._known[key][0] in FAILURES:
+            self._known[key] = (stop, gap)
         if stop not in FAILURES:
             self._by_hash[str(key[-1])] = key
 
-    def has(self, point: Point, *, retry: bool = False) -> bool:
-        """Whether the row of a point is there.
+    def stored(self, point: Point, *, retry: bool = False) -> tuple[str, float | None] | None:
+        """Why the stored row of a point stopped, and its gap; None if the point needs work.
 
         Args:
             point: which one.
-            retry: a row of a killed or crashed solve, or of one with an error, does not count.
+            retry: a row of a killed, crashed, refused or limited solve does not count.
         """
-        stop = self._known.get(point.key)
-        if stop is None or (retry and stop in (*FAILURES, "error", "time_limit")):
-            return False
-        return (
-            stop in (*FAILURES, "error", "check", "infeasible", "time_limit")
-            or self._solution(point.input_hash).exists()
-        )
+        known = self._known.get(point.key)
+        if known is None or (retry and known[0] in WORTH_ANOTHER_TRY):
+            return None
+        if known[0] in WITHOUT_SOLUTION or self._solution(point.input_hash).exists():
+            return known
+        return None
+
+    def has(self, point: Point) -> bool:
+        """Whether the row of a point is there, with its solution if there is one."""
+        return self.stored(point) is not None
 
     def has_answer(self, point: Point) -> bool:
         """Whether the same inputs were answered under another name of workload or machine."""
@@ -144,6 +149,19 @@ class Store:
             str(values["input_hash"]): row_of(values) for values in table.to_pylist() if values["stop"] not in FAILURES
         }
         return {**stored, **held}
+
+    def curve_values(self) -> dict[str, tuple[float | None, float | None, str]]:
+        """Found traffic, bound (both in the unit of the bound) and stop, by hash of the inputs."""
+        self.flush()
+        table = _read(self.directory, [*KEY, "stop", "exact", "bound"])
+        columns = [table[name].to_pylist() for name in ("input_hash", "exact", "bound", "stop")]
+        return {name: (exact, bound, stop) for name, exact, bound, stop in zip(*columns, strict=True)}
+
+    def mean_seconds(self) -> dict[str, float]:
+        """Mean time per point of every method, over what is stored."""
+        table = _read(self.directory, [*KEY, "stop", "seconds"])
+        grouped = table.group_by("method").aggregate([("seconds", "mean")])
+        return dict(zip(grouped["method"].to_pylist(), grouped["seconds_mean"].to_pylist(), strict=True))
 
     def add(self, answer: Answer) -> None:
         """Keep an answer: documents at once, the row within a second or so.
@@ -165,7 +183,7 @@ class Store:
     def add_row(self, row: Row) -> None:
         """Keep a row whose documents are there already."""
         self._held.append(row)
-        self._remember((row.key, row.stop))
+        self._remember(row.key, row.stop, row.gap)
         self.flush_if_due()
 
     def flush_if_due(self) -> None:

@@ -1,0 +1,223 @@
+"""`sweep`: a grid of bounds and mappings, run to the end and kept as a table."""
+
+from __future__ import annotations
+
+import sys
+from enum import StrEnum
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from optmap.cli.console import complain, guarded, say
+from optmap.cli.options import JsonOption
+
+if TYPE_CHECKING:
+    from optmap.sweeps.plan import Plan
+    from optmap.sweeps.tally import Tally
+
+SWEEP_HELP = """Answer a grid of workloads, machines, capacities and methods.
+
+The directory keeps rows (Parquet), solutions and certificates (JSON). A sweep that was
+interrupted or killed continues when it is run again; points that the directory has are not solved
+twice. See models/sweeps for examples and their schema.
+
+\b
+Examples:
+  optmap sweep yolo_caches --plan
+  optmap sweep my_sweep.yaml -o results --jobs 4
+  optmap sweep my_sweep.yaml -o results --resume
+  optmap sweep my_sweep.yaml -o results --engine dask --scheduler tcp://head:8786
+
+Exit codes: 0 all answered, 2 bad input, 4 some points reached a limit or crashed (their rows say
+so), 5 a check failed, 130 interrupted.
+"""
+
+
+class EngineName(StrEnum):
+    """Where points are answered."""
+
+    LOCAL = "local"
+    INLINE = "inline"
+    DASK = "dask"
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command of this module."""
+    app.command("sweep", help=SWEEP_HELP)(guarded(sweep))
+
+
+def sweep(
+    *,
+    spec: Annotated[str, typer.Argument(metavar="SPEC", help="A sweep file, or the name of one in models/sweeps.")],
+    output: Annotated[
+        Path | None,
+        typer.Option("-o", "--output", metavar="DIR", help="Directory; SPEC.sweep if left out.", show_default=False),
+    ] = None,
+    plan: Annotated[bool, typer.Option("--plan", help="Print what would be done, and do nothing.")] = False,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Insist on a directory with an earlier run; it continues in any case.")
+    ] = False,
+    retry: Annotated[bool, typer.Option("--retry", help="Work again on points that failed.")] = False,
+    jobs: Annotated[
+        int | None, typer.Option("--jobs", min=1, help="Processes; one per core if left out.", show_default=False)
+    ] = None,
+    engine: Annotated[EngineName, typer.Option("--engine", help="Where points are answered.")] = EngineName.LOCAL,
+    scheduler: Annotated[
+        str | None,
+        typer.Option("--scheduler", metavar="ADDRESS", help="Of Dask, as tcp://host:8786.", show_default=False),
+    ] = None,
+    as_json: JsonOption = False,
+) -> int:
+    """Run a sweep and print what was done."""
+    from optmap.errors import InputError
+    from optmap.report.jsonio import to_json
+    from optmap.sweeps import run
+    from optmap.sweeps.spec_io import read_spec
+
+    made = read_spec(spec)
+    directory = output if output is not None else Path(f"{Path(spec).stem}.sweep")
+    if plan:
+        planned = run.plan_sweep(made, directory, jobs=jobs)
+        say(to_json(_plan_document(planned)) if as_json else _plan_table(planned))
+        return 0
+    if resume and not (directory / "rows").is_dir():
+        raise InputError(f"{directory}: nothing to resume here; leave out --resume to start")
+    worker = run.make_engine(engine.value, jobs=jobs, scheduler=scheduler)
+    with Bar() as bar:
+        tally = run.run_sweep(made, directory, engine=worker, retry=retry, progress=bar)
+    say(to_json(_tally_document(tally, directory)) if as_json else _tally_table(tally, directory))
+    if tally.interrupted:
+        complain(f"interrupted with {tally.done:,} of {tally.points:,} points; run the same command to continue")
+    elif tally.failed:
+        complain(f"{tally.failed:,} points without a full answer; the last: {tally.last_error or 'see column error'}")
+    return tally.exit_code
+
+
+class Bar:
+    """A live line on stderr, only on a terminal: share, rate, time left, failures, gaps."""
+
+    def __init__(self) -> None:
+        self._progress: Any = None
+        self._task: Any = None
+
+    def __enter__(self) -> Bar:
+        if not sys.stderr.isatty():
+            return self
+        from rich.console import Console
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+        self._progress = Progress(
+            BarColumn(bar_width=24),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+            TextColumn("{task.fields[state]}"),
+            console=Console(stderr=True),
+            refresh_per_second=4,
+            transient=True,
+        )
+        self._progress.start()
+        self._task = self._progress.add_task("", total=None, state="")
+        return self
+
+    def __call__(self, tally: Tally) -> None:
+        """Show the counts."""
+        if self._progress is not None:
+            self._progress.update(self._task, total=tally.points, completed=tally.done, state=state_text(tally))
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._progress is not None:
+            self._progress.stop()
+
+
+def state_text(tally: Tally) -> str:
+    """Rate, time left, failures and gaps in one line."""
+    parts = []
+    if tally.answered:
+        left = (tally.points - tally.done) / tally.rate
+        parts += [f"{tally.rate:.1f}/s", f"{_duration(left)} left"]
+    parts.append(f"{tally.failed} failed")
+    if tally.best_gap is not None and tally.worst_gap is not None:
+        parts.append(f"gap {100 * tally.best_gap:.1f} to {100 * tally.worst_gap:.1f} %")
+    return ", ".join(parts)
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+
+
+def _plan_document(plan: Plan) -> dict[str, object]:
+    return {
+        "schema": "optmap.sweep-plan/1",
+        "name": plan.name,
+        "points": plan.points,
+        "stored": plan.stored,
+        "most_points": plan.most_points,
+        "workloads": list(plan.workloads),
+        "machines": list(plan.machines),
+        "level": plan.level,
+        "capacities": list(plan.capacities),
+        "capacity_unit": plan.capacity_unit,
+        "methods": list(plan.methods),
+        "jobs": plan.jobs,
+        "estimated_seconds": plan.seconds,
+    }
+
+
+def _plan_table(plan: Plan) -> str:
+    lines = [
+        f"{plan.points:,} points, {plan.stored:,} of them stored",
+        f"  workloads   {_some(plan.workloads)}",
+        f"  machines    {_some(plan.machines) if plan.machines else 'two-level'}",
+    ]
+    if plan.capacities:
+        values = _some(tuple(f"{amount:,}" for amount in plan.capacities))
+        lines.append(f"  capacities  {values} {plan.capacity_unit} of {plan.level}")
+    lines.append(f"  methods     {', '.join(plan.methods)}")
+    if plan.most_points > plan.points:
+        lines.append(f"  refined     up to {plan.most_points:,} points, as the curves need")
+    lines.append(f"  estimate    {_duration(plan.seconds)} on {plan.jobs} processes")
+    return "\n".join(lines)
+
+
+def _some(names: tuple[str, ...]) -> str:
+    if len(names) <= 6:
+        return ", ".join(names)
+    return f"{', '.join(names[:3])}, … {names[-1]} ({len(names)})"
+
+
+def _tally_document(tally: Tally, directory: Path) -> dict[str, object]:
+    return {
+        "schema": "optmap.sweep/1",
+        "directory": str(directory),
+        "points": tally.points,
+        "answered": tally.answered,
+        "reused": tally.reused,
+        "infeasible": tally.infeasible,
+        "failures": dict(sorted(tally.failures.items())),
+        "best_gap": tally.best_gap,
+        "worst_gap": tally.worst_gap,
+        "interrupted": tally.interrupted,
+        "seconds": tally.seconds,
+        "points_per_second": tally.rate,
+    }
+
+
+def _tally_table(tally: Tally, directory: Path) -> str:
+    lines = [
+        f"{tally.done:,} of {tally.points:,} points in {directory}",
+        f"  answered    {tally.answered:,} in {tally.seconds:.1f} s ({tally.rate:.1f} per second)",
+        f"  reused      {tally.reused:,}",
+    ]
+    if tally.infeasible:
+        lines.append(f"  infeasible  {tally.infeasible:,}")
+    if tally.failures:
+        lines.append(f"  failed      {', '.join(f'{n:,} {stop}' for stop, n in sorted(tally.failures.items()))}")
+    if tally.best_gap is not None and tally.worst_gap is not None:
+        lines.append(f"  gap         {100 * tally.best_gap:.2f} % to {100 * tally.worst_gap:.2f} %")
+    return "\n".join(lines)

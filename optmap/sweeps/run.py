@@ -1,0 +1,295 @@
+"""`sweep`: a declared grid, answered and kept."""
+
+from __future__ import annotations
+
+import json
+import signal
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from optmap import __version__
+from optmap.errors import InputError, UnknownNameError
+from optmap.sweeps.answers import Answer
+from optmap.sweeps.engine import Engine, EngineError, Outcome, Task
+from optmap.sweeps.inline import InlineEngine
+from optmap.sweeps.local import LocalEngine, default_jobs
+from optmap.sweeps.plan import Grid, Plan, first_grid, make_plan, points
+from optmap.sweeps.points import Point, blank_row, task_text
+from optmap.sweeps.refine import Value, more_capacities
+from optmap.sweeps.rows import FAILURES, row_of
+from optmap.sweeps.spec import SweepSpec
+from optmap.sweeps.spec_io import read_spec, spec_from
+from optmap.sweeps.store import Store
+from optmap.sweeps.tally import Tally
+
+ENGINES = ("local", "inline", "dask")
+COPIES_AT_ONCE = 500
+"""Points under another name that are looked up together."""
+Progress = Callable[[Tally], None]
+
+
+def sweep(
+    spec: SweepSpec | Mapping[str, object] | str | Path,
+    directory: str | Path,
+    *,
+    engine: str = "local",
+    jobs: int | None = None,
+    scheduler: str | None = None,
+    retry: bool = False,
+    progress: Progress | None = None,
+) -> Tally:
+    """Run a sweep, or what is left of it: points that the directory has are not solved again.
+
+    Args:
+        spec: a `SweepSpec`, what a sweep file holds, or the name of one.
+        directory: where rows, solutions and certificates are kept; `read_sweep` reads it.
+        engine: `local` (processes on this computer), `inline` (this process) or `dask`.
+        jobs: processes of `local`; None for one per core.
+        scheduler: address of the Dask scheduler, such as `tcp://host:8786`.
+        retry: work again on points that were killed, crashed, stopped at a limit or refused.
+        progress: called often with the counts so far.
+
+    Returns:
+        What was done.
+
+    Raises:
+        InputError: if the spec or an argument cannot be accepted.
+        StoreError: if the directory cannot be written; what was written before is intact.
+        EngineError: if processes or scheduler do not work.
+        KeyboardInterrupt: after an interrupt, when everything is stored.
+    """
+    tally = run_sweep(
+        as_spec(spec),
+        Path(directory),
+        engine=make_engine(engine, jobs=jobs, scheduler=scheduler),
+        retry=retry,
+        progress=progress,
+    )
+    if tally.interrupted:
+        raise KeyboardInterrupt
+    return tally
+
+
+def as_spec(spec: SweepSpec | Mapping[str, object] | str | Path) -> SweepSpec:
+    """A spec from what stands for one.
+
+    Raises:
+        InputError: if it cannot be accepted.
+    """
+    if isinstance(spec, SweepSpec):
+        return spec
+    return read_spec(spec) if isinstance(spec, str | Path) else spec_from(spec)
+
+
+def make_engine(name: str, *, jobs: int | None = None, scheduler: str | None = None) -> Engine:
+    """An engine by name.
+
+    Raises:
+        UnknownNameError: for a name that is none.
+        InputError: for arguments that do not belong to the engine.
+    """
+    if name not in ENGINES:
+        raise UnknownNameError(f"engine {name!r} is not known; known are {', '.join(ENGINES)}")
+    if (name == "dask") != (scheduler is not None):
+        raise InputError("engine dask and a scheduler address (tcp://host:port) belong together; give both or none")
+    if jobs is not None and jobs < 1:
+        raise InputError(f"jobs is {jobs}; use 1 or more")
+    if name == "inline":
+        return InlineEngine()
+    if scheduler is not None:
+        from optmap.sweeps.cluster import DaskEngine
+
+        return DaskEngine(scheduler)
+    return LocalEngine(jobs)
+
+
+def plan_sweep(spec: SweepSpec, directory: Path | None, *, jobs: int | None = None) -> Plan:
+    """What a sweep would do, with an estimate from stored times where there are any.
+
+    Args:
+        spec: what is wanted.
+        directory: where it would be kept; None or a folder that is not there for a first run.
+        jobs: processes; None for one per core.
+    """
+    stored: dict[str, int] = {}
+    measured: dict[str, float] = {}
+    if directory is not None and (directory / "rows").is_dir():
+        with Store(directory) as store:
+            for _, _, point in points(spec, first_grid(spec)):
+                if store.has(point):
+                    stored[point.method] = stored.get(point.method, 0) + 1
+            measured = store.mean_seconds()
+    return make_plan(spec, jobs=jobs or default_jobs(), stored=stored, measured=measured)
+
+
+def run_sweep(
+    spec: SweepSpec,
+    directory: Path,
+    *,
+    engine: Engine,
+    retry: bool = False,
+    progress: Progress | None = None,
+) -> Tally:
+    """Run a sweep on an engine; an interrupt ends it cleanly and is told by the result.
+
+    Args:
+        spec: what is wanted.
+        directory: where it is kept.
+        engine: what answers the points.
+        retry: work again on failures.
+        progress: called often with the counts so far.
+
+    Raises:
+        StoreError: if the directory cannot be written.
+        EngineError: if the engine does not work.
+    """
+    with Store(directory) as store, _interrupts() as interrupted:
+        run = _Run(spec=spec, store=store, engine=engine, retry=retry, progress=progress, stopping=interrupted)
+        grid: Grid = first_grid(spec)
+        known = dict(grid)
+        while any(grid.values()) and not run.tally.interrupted:
+            run.answer(grid)
+            if spec.refine is None or run.tally.interrupted:
+                break
+            grid = _next_grid(spec, store, known)
+            known = {number: tuple(sorted({*known[number], *grid[number]})) for number in known}
+    return run.tally
+
+
+@dataclass(kw_only=True)
+class _Run:
+    """One run of a sweep: points go out as tasks, outcomes come back as rows."""
+
+    spec: SweepSpec
+    store: Store
+    engine: Engine
+    retry: bool
+    progress: Progress | None
+    stopping: Callable[[], bool]
+    tally: Tally = field(default_factory=Tally)
+    _out: dict[int, Point] = field(default_factory=dict)
+    """Points in the engine by task number."""
+    _hashes: set[str] = field(default_factory=set)
+    """Their inputs."""
+    _copies: list[Point] = field(default_factory=list)
+    """Points whose inputs are answered under another name."""
+    _later: list[Point] = field(default_factory=list)
+    """Points whose inputs are in the engine under another name."""
+    _number: int = 0
+
+    def answer(self, grid: Grid) -> None:
+        """Answer all points of a grid."""
+        methods = len(self.spec.methods)
+        self.tally.points += methods * sum(len(amounts) for amounts in grid.values())
+        self._pass(point for _, _, point in points(self.spec, grid))
+        while self._later and not self.tally.interrupted:
+            waiting, self._later = self._later, []
+            self._pass(iter(waiting))
+
+    def _pass(self, wanted: Iterator[Point]) -> None:
+        # Closing ends the processes of the engine also when the store fails.
+        with closing(self.engine.run(self._tasks(wanted), self.stopping)) as outcomes:
+            for outcome in outcomes:
+                if outcome is None:
+                    self.store.flush_if_due()
+                else:
+                    self._keep(outcome)
+                if self.progress is not None:
+                    self.progress(self.tally)
+        self._copy()
+        self.store.flush()
+        self.tally.interrupted = self.stopping()
+        if self._out and not self.tally.interrupted:
+            raise EngineError(f"{len(self._out)} points got no answer; run the same sweep again for them")
+
+    def _tasks(self, wanted: Iterator[Point]) -> Iterator[Task]:
+        """Tasks for the points that need work; made only when the engine asks for one."""
+        for point in wanted:
+            if self.stopping():
+                return
+            known = self.store.stored(point, retry=self.retry)
+            if known is not None:
+                self.tally.count_stored(*known)
+            elif point.input_hash in self._hashes:
+                self._later.append(point)
+            elif self.store.has_answer(point):
+                self._copies.append(point)
+                if len(self._copies) >= COPIES_AT_ONCE:
+                    self._copy()
+            else:
+                self._number += 1
+                self._out[self._number] = point
+                self._hashes.add(point.input_hash)
+                yield Task(number=self._number, text=task_text(point), seconds=self.spec.hard_limit)
+
+    def _copy(self) -> None:
+        """Rows for points that were answered under another name."""
+        if not self._copies:
+            return
+        rows = self.store.same_inputs(self._copies)
+        for point in self._copies:
+            row = rows.get(point.input_hash)
+            if row is None:  # its file was damaged meanwhile
+                self._later.append(point)
+                continue
+            own = replace(row, workload=point.workload.title, machine=point.machine.name, count=point.workload.count)
+            self.store.add_row(own)
+            self.tally.count_copy(own)
+        self._copies = []
+
+    def _keep(self, outcome: Outcome) -> None:
+        point = self._out.pop(outcome.number, None)
+        if point is None:  # an answer that came twice
+            return
+        self._hashes.discard(point.input_hash)
+        if outcome.text is None:
+            row = blank_row(point, stop=outcome.stop, error=outcome.error, seconds=outcome.seconds)
+            answer = Answer(row=replace(row, version=__version__))
+        else:
+            made = json.loads(outcome.text)
+            answer = Answer(row=row_of(made["row"]), solution=made["solution"], certificate=made["certificate"])
+            if answer.row.key != point.key:
+                raise EngineError(
+                    f"a worker with optmap {answer.row.version} answered another question than optmap "
+                    f"{__version__} asked; install the same version everywhere"
+                )
+        self.store.add(answer)
+        self.tally.count(answer.row)
+
+
+def _next_grid(spec: SweepSpec, store: Store, known: Mapping[int, tuple[int, ...]]) -> dict[int, tuple[int, ...]]:
+    """Capacities that the refinement asks for, per curve."""
+    if spec.refine is None:
+        return {}
+    values: dict[int, dict[int, dict[str, Value]]] = {number: {} for number in known}
+    rows = store.curve_values()
+    for number, amount, point in points(spec, known):
+        found, bound, stop = rows.get(point.input_hash, (None, None, ""))
+        value = Value(found=None, bound=None) if stop in FAILURES else Value(found=found, bound=bound)
+        values[number].setdefault(amount, {})[point.method] = value
+    first = first_grid(spec)
+    return {number: more_capacities(first[number], values[number], spec.refine) for number in known}
+
+
+@contextmanager
+def _interrupts() -> Iterator[Callable[[], bool]]:
+    """Turn the first Ctrl-C or termination into a question to ask; a second Ctrl-C interrupts at once."""
+    asked = threading.Event()
+    if threading.current_thread() is not threading.main_thread():
+        yield asked.is_set
+        return
+
+    def stop(number: int, _frame: object) -> None:
+        if asked.is_set() and number == signal.SIGINT:
+            raise KeyboardInterrupt
+        asked.set()
+
+    before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield asked.is_set
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
