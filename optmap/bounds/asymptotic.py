@@ -18,6 +18,7 @@ from optmap.bounds.proof import Proof, accounting, prove_exponents
 from optmap.bounds.result import LowerBound
 from optmap.errors import UnknownNameError
 from optmap.problem.workload import Workload
+from optmap.solvers.exact import linear_program, solve_exact
 
 LARGE = 1e300
 """Segment size at which sigma outweighs every constant."""
@@ -80,7 +81,7 @@ def brascamp_lieb(workload: Workload, memory_words: int) -> LowerBound:
 def smallest_sigma(
     workload: Workload, small: Iterable[str] = (), *, system: MapSystem | None = None
 ) -> Scenario | None:
-    """Exponents with the smallest sigma, and among those the smallest constant.
+    """Exponents with the smallest sigma (proved in fractions), and among those a small constant.
 
     Args:
         workload: the computation.
@@ -154,6 +155,11 @@ def _in_polytope(workload: Workload, system: MapSystem, polytope: Polytope, smal
     values = program.rationals(used, mixture, LARGE)
     if values is None:
         return None
+    proved = solve_exact(
+        linear_program([int(o >= 0) for o in program.owner], [r for r, _ in rows], [b for _, b in rows])
+    )
+    if sum(x for x, o in zip(values, program.owner, strict=True) if o >= 0) != proved.objective:
+        values = proved.x
     exponents = {i: x for i, x in zip(columns, values, strict=True) if x}
     sigma = sum((x for i, x in exponents.items() if system.maps[i].tensor is not None), Fraction(0))
     return Scenario(small=small, polytope=polytope, exponents=exponents, sigma=sigma)

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from scipy.linalg.lapack import dgesv
 
 from optmap.bounds.polytope import Constraint
-from optmap.solvers.exact import VertexFinder
+from optmap.solvers.exact import VertexFinder, linear_program, solve_exact
 
 Array = NDArray[np.float64]
 
@@ -51,8 +51,10 @@ class SegmentProgram:
     """Units per element of each tensor, all positive."""
     vertices: list[Array] = field(default_factory=list)
     """Vertices found so far, as floats."""
-    exact: dict[bytes, tuple[Fraction, ...]] = field(default_factory=dict)
-    """Vertices already turned into fractions."""
+    costs: list[Array] = field(default_factory=list)
+    """The cost that each vertex minimises."""
+    exact: dict[int, tuple[Fraction, ...]] = field(default_factory=dict)
+    """Vertices already turned into fractions, by index."""
     active: list[int] = field(default_factory=list)
     """Vertices the last mixture used: where the next one starts."""
     finder: VertexFinder | None = None
@@ -132,18 +134,16 @@ class SegmentProgram:
             if np.abs(vertex - old).max() < 1e-9:
                 return i
         self.vertices.append(vertex)
+        self.costs.append(cost)
         return len(self.vertices) - 1
 
     def rationals(self, used: list[int], mixture: Array, units: float) -> tuple[Fraction, ...] | None:
-        """Exact exponents near a mixture, inside the polytope, or None if a vertex cannot be recognised.
+        """Exact exponents near a mixture, inside the polytope; None if they fail the exact test.
 
         Every denominator up to `DENOMINATOR` is tried for the mixture; the best F wins, the
         smaller denominator among equals.
         """
-        corners = [self._exact_vertex(self.vertices[i]) for i in used]
-        known = [c for c in corners if c is not None]
-        if len(known) < len(corners):
-            return None
+        known = [self._exact_vertex(i) for i in used]
         candidates = _roundings(mixture)
         floats = np.array([[float(x) for x in c] for c in known])
         totals = candidates.sum(axis=1, keepdims=True)
@@ -159,14 +159,23 @@ class SegmentProgram:
         )
         return mixed if satisfies(self.rows, mixed) else None
 
-    def _exact_vertex(self, vertex: Array) -> tuple[Fraction, ...] | None:
-        key = vertex.tobytes()
-        if key not in self.exact:
-            guess = tuple(Fraction(float(x)).limit_denominator(VERTEX_DENOMINATOR) for x in vertex)
-            if not satisfies(self.rows, guess):
-                return None
-            self.exact[key] = guess
-        return self.exact[key]
+    def _exact_vertex(self, index: int) -> tuple[Fraction, ...]:
+        """A vertex in fractions: recognised from its floats, else by the certified linear program."""
+        if index not in self.exact:
+            floats = self.vertices[index]
+            guess = tuple(Fraction(float(x)).limit_denominator(VERTEX_DENOMINATOR) for x in floats)
+            close = np.abs(np.array([float(x) for x in guess]) - floats).max() < 1e-7
+            self.exact[index] = guess if close and satisfies(self.rows, guess) else self._certified(index)
+        return self.exact[index]
+
+    def _certified(self, index: int) -> tuple[Fraction, ...]:
+        program = linear_program(
+            [Fraction(float(c)) for c in self.costs[index]],
+            [row for row, _ in self.rows],
+            [right for _, right in self.rows],
+            upper=[1] * len(self.owner),
+        )
+        return solve_exact(program).x
 
 
 def satisfies(rows: Iterable[Constraint], exponents: tuple[Fraction, ...]) -> bool:

@@ -112,6 +112,14 @@ def test_strides_add_digits_to_the_exponents():
     assert smallest_sigma(workload, ("r",)).sigma == Fraction(3, 2)
 
 
+def test_vertices_that_are_not_recognised_come_from_the_certified_program(monkeypatch):
+    product = parse_workload("C[i,j] += A[i,k] * B[k,j]", {"i": 200, "j": 150, "k": 150})
+    usual = best(product, 256)
+    monkeypatch.setattr("optmap.bounds.convex.VERTEX_DENOMINATOR", 1)
+    again = best(product, 256)
+    assert (again.loads_words, again.exponents) == (usual.loads_words, usual.exponents)
+
+
 def test_constraint_table_of_ioopt_figure_3():
     # Figure 3a and b print the subscripts as x+h and y+w; their rows are right for those.
     workload = parse_workload("O[b,f,x,y] += I[b,c,x+h,y+w] * K[f,c,w,h]", dict.fromkeys("bfxycwh", 8))
