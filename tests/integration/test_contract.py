@@ -141,7 +141,8 @@ def test_table_is_plain_and_complete(optmap, solved: dict[str, Any]) -> None:
 
 def test_every_method_in_the_list_solves(optmap) -> None:
     for row in optmap("list", "methods", "--json").document()["methods"]:
-        document = optmap("solve", "resnet18/R9", "--machine", "balanced", "--method", row["name"], "--json").document()
+        machine = "gemmini" if row["name"] == "gemmini" else "balanced"
+        document = optmap("solve", "resnet18/R9", "--machine", machine, "--method", row["name"], "--json").document()
         assert document["method"] == row["name"]
 
 
