@@ -1,0 +1,11 @@
+"""Whole networks from ONNX files: which workloads a model holds, how often, and what is left out.
+
+`graph` reads the file into plain data, `operators` and `einsum` turn one node into a workload,
+`skipped` says why any other node is none, and `model` puts them together. The file is parsed, never
+evaluated; weights are not loaded.
+"""
+
+from optmap.onnx_import.model import ImportedModel as ImportedModel
+from optmap.onnx_import.model import import_model as import_model
+from optmap.onnx_import.model import workloads_yaml as workloads_yaml
+from optmap.onnx_import.skipped import Skipped as Skipped

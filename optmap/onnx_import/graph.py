@@ -1,0 +1,271 @@
+"""An ONNX file as plain data: nodes, attributes, and the shape and element size of every value."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from math import prod
+from pathlib import Path
+from typing import Any
+
+from optmap.errors import InputError
+from optmap.problem.workload import LARGEST_EXTENT
+
+STANDARD = ("", "ai.onnx")
+"""Names of the domain of the standard operators."""
+Attribute = int | float | str | tuple[int, ...] | None
+"""What the operators read; attributes of other kinds are None."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Value:
+    """A tensor of the graph."""
+
+    name: str
+    shape: tuple[int | str, ...] | None
+    """Extent per axis; the name of a dynamic one (empty if it has none); None if even the rank is unknown."""
+    bytes: int
+    """Size of one element, in bytes; sub-byte types take one."""
+
+    @property
+    def elements(self) -> int | None:
+        """Number of elements; None if an extent is unknown."""
+        sizes = [size for size in self.shape or () if isinstance(size, int)]
+        return None if self.shape is None or len(sizes) < len(self.shape) else prod(sizes)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Node:
+    """One operator of the graph."""
+
+    operator: str
+    """Operator type, with its domain in front unless it is a standard one."""
+    name: str
+    """Name of the node, or of its first output if it has none."""
+    inputs: tuple[Value | None, ...]
+    """In the order of the operator; None where an optional one is left out."""
+    outputs: tuple[Value, ...]
+    attributes: Mapping[str, Attribute]
+    inner: tuple[Node, ...] = ()
+    """Nodes of the bodies of a control-flow operator."""
+
+    @property
+    def label(self) -> str:
+        """Operator and name, for messages."""
+        return f"{self.operator} {self.name!r}"
+
+
+def read_graph(path: Path, dims: Mapping[str, int]) -> tuple[Node, ...]:
+    """The nodes of a model in the order of the file, functions of the model inlined, shapes inferred.
+
+    Args:
+        path: an ONNX file. External weights need not be there.
+        dims: extents of dynamic dims of the graph's inputs, by the name of the dim or as
+            `input[axis]`.
+
+    Raises:
+        InputError: if the onnx package is missing, the file is no ONNX model, shapes contradict
+            each other, an input has a dynamic dim without extent, or `dims` names none.
+    """
+    onnx = _onnx()
+    model = _load(onnx, path)
+    _bind(model, dims, path)
+    try:
+        if model.functions:
+            model = onnx.inliner.inline_local_functions(model)
+        model = onnx.shape_inference.infer_shapes(model, check_type=True, data_prop=True)
+        _check_convolutions_agree(onnx, model)
+    except (onnx.shape_inference.InferenceError, onnx.checker.ValidationError, RuntimeError, ValueError) as error:
+        raise InputError(f"{path}: shapes cannot be inferred: {' '.join(str(error).split())}") from error
+    return _nodes(onnx, model.graph, {})
+
+
+def _onnx() -> Any:
+    try:
+        import onnx
+        import onnx.checker
+        import onnx.inliner
+        import onnx.shape_inference
+    except ImportError as error:
+        raise InputError(
+            "reading ONNX files needs onnx, which is not installed; run: pip install 'optmap[onnx]'"
+        ) from error
+    return onnx
+
+
+def _load(onnx: Any, path: Path) -> Any:
+    from google.protobuf.message import DecodeError
+
+    try:
+        model = onnx.load(str(path), format="protobuf", load_external_data=False)
+    except FileNotFoundError as error:
+        raise InputError(f"{path}: no such file") from error
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror or error}") from error
+    except (DecodeError, ValueError) as error:
+        raise InputError(f"{path}: not an ONNX model: {error}") from error
+    if not model.graph.node or not model.opset_import:
+        raise InputError(f"{path}: not an ONNX model with a graph: no nodes or no operator set")
+    return model
+
+
+def _bind(model: Any, dims: Mapping[str, int], path: Path) -> None:
+    """Write the extents of `dims` into the graph's inputs and refuse what stays dynamic."""
+    weights = {tensor.name for tensor in model.graph.initializer}
+    used: set[str] = set()
+    open_dims: list[str] = []
+    for value in model.graph.input:
+        if value.name in weights or not value.type.HasField("tensor_type"):
+            continue
+        for axis, dim in enumerate(value.type.tensor_type.shape.dim):
+            if dim.HasField("dim_value") and dim.dim_value > 0:
+                continue
+            place = f"{value.name}[{axis}]"
+            key = dim.dim_param if dim.dim_param in dims else place
+            if key not in dims:
+                open_dims.append(f"{dim.dim_param} ({place})" if dim.dim_param else place)
+                continue
+            used.add(key)
+            dim.dim_value = _extent(key, dims[key])
+    if open_dims:
+        first = open_dims[0].partition(" ")[0]
+        raise InputError(
+            f"{path}: dynamic dims {', '.join(dict.fromkeys(open_dims))}: a workload needs whole numbers; "
+            f"give their sizes, as in --dim {first}=1"
+        )
+    unused = sorted(set(dims) - used)
+    if unused:
+        raise InputError(f"{path}: no input has a dynamic dim {', '.join(unused)}; drop it or check its name")
+
+
+def _extent(key: str, size: int) -> int:
+    if isinstance(size, bool) or not isinstance(size, int) or not 1 <= size <= LARGEST_EXTENT:
+        raise InputError(f"dim {key} is {size!r}; it must be a whole number, 1 or more")
+    return size
+
+
+def _check_convolutions_agree(onnx: Any, model: Any) -> None:
+    """Infer once more and strictly, where every operator is a standard one, to hear of contradictions."""
+    if all(node.domain in STANDARD for node in model.graph.node):
+        onnx.shape_inference.infer_shapes(model, check_type=True, strict_mode=True, data_prop=True)
+
+
+def _nodes(onnx: Any, graph: Any, outer: Mapping[str, Value]) -> tuple[Node, ...]:
+    values = {**outer, **_values(onnx, graph)}
+    return tuple(_node(onnx, node, values) for node in graph.node)
+
+
+def _values(onnx: Any, graph: Any) -> dict[str, Value]:
+    found: dict[str, Value] = {}
+    for info in (*graph.input, *graph.value_info, *graph.output):
+        if info.type.HasField("tensor_type"):
+            tensor = info.type.tensor_type
+            shape = tuple(_size(dim) for dim in tensor.shape.dim) if tensor.HasField("shape") else None
+            found[info.name] = Value(name=info.name, shape=shape, bytes=_element_bytes(onnx, tensor.elem_type))
+    for weight in graph.initializer:
+        size = _element_bytes(onnx, weight.data_type)
+        found[weight.name] = Value(name=weight.name, shape=tuple(weight.dims), bytes=size)
+    return found
+
+
+def _size(dim: Any) -> int | str:
+    return int(dim.dim_value) if dim.HasField("dim_value") else str(dim.dim_param)
+
+
+def _element_bytes(onnx: Any, kind: int) -> int:
+    name = onnx.TensorProto.DataType.Name(kind)
+    wide = {"BOOL": 8, "STRING": 64, "UNDEFINED": 32, "COMPLEX64": 64, "COMPLEX128": 128, "DOUBLE": 64, "FLOAT": 32}
+    digits = re.search(r"[0-9]+", name)  # FLOAT16, BFLOAT16, FLOAT8E4M3FN, INT64, UINT4 …
+    bits = wide.get(name) or (int(digits[0]) if digits else 32)
+    return max(1, bits // 8)
+
+
+def _node(onnx: Any, node: Any, values: Mapping[str, Value]) -> Node:
+    standard = node.domain in STANDARD
+    bodies = [attribute.g for attribute in node.attribute if attribute.type == attribute.GRAPH]
+    bodies += [body for attribute in node.attribute for body in attribute.graphs]
+    outputs = tuple(_value(values, name) for name in node.output if name)
+    return Node(
+        operator=node.op_type if standard else f"{node.domain}.{node.op_type}",
+        name=node.name or (outputs[0].name if outputs else node.op_type),
+        inputs=tuple(_value(values, name) if name else None for name in node.input),
+        outputs=outputs,
+        attributes=dict(_attribute(onnx, attribute) for attribute in node.attribute),
+        inner=tuple(inner for body in bodies for inner in _nodes(onnx, body, values)),
+    )
+
+
+def _value(values: Mapping[str, Value], name: str) -> Value:
+    return values.get(name) or Value(name=name, shape=None, bytes=4)
+
+
+def _attribute(onnx: Any, attribute: Any) -> tuple[str, Attribute]:
+    kind = onnx.AttributeProto
+    read: Attribute = None
+    if attribute.type == kind.INT:
+        read = int(attribute.i)
+    elif attribute.type == kind.FLOAT:
+        read = float(attribute.f)
+    elif attribute.type == kind.STRING:
+        read = attribute.s.decode("utf-8", errors="replace")
+    elif attribute.type == kind.INTS:
+        read = tuple(int(item) for item in attribute.ints)
+    return attribute.name, read
+
+
+def sizes(node: Node, value: Value | None, what: str) -> tuple[int, ...]:
+    """The extents of an input or output of a node.
+
+    Raises:
+        InputError: if it is left out, or an extent is not known; names node, tensor and axis.
+    """
+    if value is None:
+        raise InputError(f"{node.label}: {what} is missing")
+    if value.shape is None:
+        raise InputError(
+            f"{node.label}: the shape of {what} {value.name!r} is not known after shape inference; "
+            "export the model with fixed shapes, or simplify it so that shapes are constants"
+        )
+    return tuple(_known(node, value, what, axis, size) for axis, size in enumerate(value.shape))
+
+
+def _known(node: Node, value: Value, what: str, axis: int, size: int | str) -> int:
+    if isinstance(size, str):
+        dim = f" ({size})" if size else ""
+        raise InputError(
+            f"{node.label}: dim {axis}{dim} of {what} {value.name!r} is not known after shape inference; "
+            "export the model with fixed shapes, or simplify it so that shapes are constants"
+        )
+    return size
+
+
+def integers(node: Node, name: str, count: int, default: int) -> tuple[int, ...]:
+    """A list attribute such as `strides`, or `count` times its default.
+
+    Raises:
+        InputError: if it has another length.
+    """
+    found = node.attributes.get(name)
+    if found is None:
+        return (default,) * count
+    if not isinstance(found, tuple) or len(found) != count:
+        raise InputError(f"{node.label}: {name} is {found}; {count} whole numbers are needed")
+    return found
+
+
+def integer(node: Node, name: str, default: int) -> int:
+    """A whole-number attribute such as `group`.
+
+    Raises:
+        InputError: if it is something else.
+    """
+    found = node.attributes.get(name, default)
+    if not isinstance(found, int):
+        raise InputError(f"{node.label}: {name} is {found!r}; a whole number is needed")
+    return found
+
+
+def present(values: Iterable[Value | None]) -> list[Value]:
+    """The values that are there."""
+    return [value for value in values if value is not None]

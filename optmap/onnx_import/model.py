@@ -1,0 +1,135 @@
+"""All workloads of a model with their counts, and everything that is skipped."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import yaml
+
+from optmap.errors import InputError
+from optmap.onnx_import.einsum import einsum
+from optmap.onnx_import.graph import Node, read_graph
+from optmap.onnx_import.operators import OPERATORS, Made, is_empty
+from optmap.onnx_import.skipped import EMPTY, Skipped, merged, moved_elements, reason_of
+from optmap.problem import Workload
+
+MAKERS = {**OPERATORS, "Einsum": einsum}
+LONGEST_NAME = 60
+"""Characters of a name made from a node's name; longer ones keep their end."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImportedModel:
+    """What an ONNX file holds."""
+
+    source: str
+    """Name of the file, without its folder."""
+    workloads: tuple[Workload, ...]
+    """One per shape, with its count, in the order of first occurrence; names are unique."""
+    skipped: tuple[Skipped, ...]
+    """Every other operator, and what workloads leave out, such as a bias."""
+
+    @property
+    def operations(self) -> int:
+        """Multiply-accumulates of all workloads, counts included."""
+        return sum(workload.operations * workload.count for workload in self.workloads)
+
+
+def import_model(path: str | Path, dims: Mapping[str, int] | None = None) -> ImportedModel:
+    """Read the workloads of an ONNX model.
+
+    Conv, ConvTranspose, MatMul, Gemm and Einsum become workloads; nodes of equal statement, extents
+    and element sizes are one workload with a count. Everything else is listed as skipped.
+
+    Args:
+        path: an ONNX file; external weights need not be there.
+        dims: extents of dynamic dims of the inputs, by name or as `input[axis]`.
+
+    Raises:
+        InputError: if the file cannot be used, or a shape is not known; names dim, node and tensor.
+    """
+    path = Path(path)
+    found: list[Workload] = []
+    skipped: list[tuple[str, str, int | None]] = []
+    for node in read_graph(path, dims or {}):
+        made = _made(node, path)
+        if made is None:
+            reason = EMPTY if node.operator in MAKERS else reason_of(node)
+            skipped.append((node.operator, reason, moved_elements(node)))
+            continue
+        found.append(made.workload)
+        skipped += [(extra.operator, extra.reason, extra.elements) for extra in made.extras]
+    return ImportedModel(source=path.name, workloads=_counted(found), skipped=merged(skipped))
+
+
+def _made(node: Node, path: Path) -> Made | None:
+    if node.operator not in MAKERS or is_empty(node):
+        return None
+    try:
+        return MAKERS[node.operator](node)
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from error
+
+
+def _counted(workloads: Iterable[Workload]) -> tuple[Workload, ...]:
+    """Equal workloads as one, named after its first node."""
+    counts: dict[Workload, int] = {}
+    names: dict[Workload, str] = {}
+    for workload in workloads:
+        nameless = replace(workload, name="")
+        counts[nameless] = counts.get(nameless, 0) + 1
+        names.setdefault(nameless, workload.name)
+    made: list[Workload] = []
+    used: set[str] = set()
+    for nameless, count in counts.items():
+        name = _free(_plain(names[nameless]), used)
+        used.add(name.casefold())
+        made.append(replace(nameless, name=name, count=count))
+    return tuple(made)
+
+
+def _plain(name: str) -> str:
+    """A node's name as a key of a workload file: letters, digits, dots, dashes and underscores."""
+    plain = re.sub(r"[^A-Za-z0-9_.-]+", ".", name).strip(".-")
+    return plain[-LONGEST_NAME:].strip(".-") or "node"
+
+
+def _free(name: str, used: set[str]) -> str:
+    number, free = 2, name
+    while free.casefold() in used:
+        free, number = f"{name}-{number}", number + 1
+    return free
+
+
+def workloads_yaml(model: ImportedModel) -> str:
+    """The workloads as a workload file, which every command reads; the skipped ones in its description.
+
+    Args:
+        model: what `import_model` returned.
+
+    Raises:
+        InputError: if the model has no workload: such a file would be of no use.
+    """
+    if not model.workloads:
+        raise InputError(
+            f"{model.source}: no Conv, ConvTranspose, MatMul, Gemm or Einsum, so there is nothing to write"
+        )
+    lines = [f"Read from {model.source}; {model.operations:,} multiply-accumulates."]
+    lines += [f"Skipped: {entry.text}." for entry in model.skipped]
+    document = {
+        "description": " ".join(lines),
+        "source": f"ONNX file {model.source}",
+        "workloads": {workload.name: _entry(workload) for workload in model.workloads},
+    }
+    return yaml.safe_dump(document, sort_keys=False, allow_unicode=True, width=110)
+
+
+def _entry(workload: Workload) -> dict[str, object]:
+    sizes = {tensor.name: tensor.bytes for tensor in workload.tensors}
+    entry: dict[str, object] = {"expression": workload.expression, "extents": workload.extents}
+    if set(sizes.values()) != {4}:
+        entry["bytes"] = sizes if len(set(sizes.values())) > 1 else workload.output.bytes
+    return {**entry, "count": workload.count}

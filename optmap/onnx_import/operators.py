@@ -1,0 +1,313 @@
+"""One node of an ONNX graph as a workload: Conv, ConvTranspose, MatMul, Gemm.
+
+Only the pattern of accesses matters. Padding is treated as everywhere in optmap: the input that a
+convolution reads along h is `stride*(P-1) + dilation*(R-1) + 1` wide, P being the extent of its
+output, padded places included; where the padding is, on which side more, changes only P.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+
+from optmap.errors import InputError
+from optmap.onnx_import.graph import Node, Value, integer, integers, sizes
+from optmap.problem import Workload, parse_workload
+
+SPATIAL = {1: ("w",), 2: ("h", "w"), 3: ("d", "h", "w")}
+"""Names of the output positions by number of spatial axes."""
+TAPS = {1: ("s",), 2: ("r", "s"), 3: ("q", "r", "s")}
+"""Names of the filter taps by number of spatial axes."""
+PADS_FROM_INPUT = ("SAME_UPPER", "SAME_LOWER")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Extra:
+    """Work of a node beside its workload, such as a bias."""
+
+    operator: str
+    """What it is, such as `bias of Conv`."""
+    reason: str
+    elements: int | None
+    """Elements read."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Made:
+    """What became of a node."""
+
+    workload: Workload
+    extras: tuple[Extra, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Operand:
+    """A tensor of a statement that is being written."""
+
+    name: str
+    subscripts: tuple[str, ...]
+    """One per axis; empty ones are left out (an axis of extent 1 that is broadcast)."""
+    bytes: int
+
+    def __str__(self) -> str:
+        return f"{self.name}[{','.join(filter(None, self.subscripts))}]"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Channels:
+    """The dims of a convolution that are not spatial."""
+
+    output: tuple[str, ...]
+    """Batch and channel subscripts of the output."""
+    image: tuple[str, ...]
+    """The same of the input."""
+    extents: dict[str, int]
+
+    def filters(self, *order: str) -> tuple[str, ...]:
+        """Subscripts of the weights: the group, then the channels in the order of the operator."""
+        if "k" not in self.extents:
+            return ("c",)
+        return (*(dim for dim in ("g",) if dim in self.extents), *order)
+
+
+def statement(node: Node, output: Operand, inputs: Sequence[Operand], extents: Mapping[str, int]) -> Workload:
+    """The workload of a statement; dims that no operand has are left out.
+
+    Raises:
+        InputError: naming the node, if it makes no workload.
+    """
+    text = f"{output} += {' * '.join(str(operand) for operand in inputs)}"
+    bytes_of = {operand.name: operand.bytes for operand in (*inputs, output)}
+    try:
+        return parse_workload(text, dict(extents), name=node.name, bytes=bytes_of)
+    except InputError as error:
+        raise InputError(f"{node.label}: {error}") from error
+
+
+def convolution(node: Node) -> Made:
+    """A Conv of one to three spatial axes, with stride, dilation and groups.
+
+    Depthwise convolutions (as many groups as channels) lose the reduction over channels.
+
+    Raises:
+        InputError: if shapes or attributes do not fit together; names the node.
+    """
+    image, kernel, out = _convolution_shapes(node)
+    groups, count = _groups(node), len(image) - 2
+    _check(node, image[1] == kernel[1] * groups, f"{image[1]} input channels, the weights have {kernel[1]} x {groups}")
+    _check(node, kernel[0] % groups == 0 and out[1] == kernel[0], f"{kernel[0]} output channels in {groups} groups")
+    _check_outputs(node, image[2:], kernel[2:], out[2:])
+    channels = _channels(image[0], groups, kernel[0] // groups, kernel[1])
+    x, w = _operands(node)
+    workload = statement(
+        node,
+        Operand(name="Out", subscripts=(*channels.output, *SPATIAL[count]), bytes=node.outputs[0].bytes),
+        [
+            Operand(name="In", subscripts=(*channels.image, *_windows(node, count)), bytes=x.bytes),
+            Operand(name="Ker", subscripts=(*channels.filters("k", "c"), *TAPS[count]), bytes=w.bytes),
+        ],
+        {**channels.extents, **_positions(kernel[2:], out[2:])},
+    )
+    return Made(workload=workload, extras=_bias(node, 2))
+
+
+def transposed_convolution(node: Node) -> Made:
+    """A ConvTranspose: every input point adds a filter to a window of the output.
+
+    The windows belong to the output here, `Out[n,k,2*h+r,2*w+s] += In[n,c,h,w] * Ker[c,k,r,s]`;
+    what `pads` cuts off its rim is counted as if it were kept.
+
+    Raises:
+        InputError: if shapes or attributes do not fit together; names the node.
+    """
+    image, kernel, out = _convolution_shapes(node)
+    groups, count = _groups(node), len(image) - 2
+    _check(node, image[1] == kernel[0], f"{image[1]} input channels, the weights have {kernel[0]}")
+    _check(node, kernel[0] % groups == 0, f"{kernel[0]} input channels in {groups} groups")
+    _check(node, out[1] == kernel[1] * groups, f"{out[1]} output channels, the weights have {kernel[1]} x {groups}")
+    channels = _channels(image[0], groups, kernel[1], kernel[0] // groups)
+    x, w = _operands(node)
+    workload = statement(
+        node,
+        Operand(name="Out", subscripts=(*channels.output, *_windows(node, count)), bytes=node.outputs[0].bytes),
+        [
+            Operand(name="In", subscripts=(*channels.image, *SPATIAL[count]), bytes=x.bytes),
+            Operand(name="Ker", subscripts=(*channels.filters("c", "k"), *TAPS[count]), bytes=w.bytes),
+        ],
+        {**channels.extents, **_positions(kernel[2:], image[2:])},
+    )
+    return Made(workload=workload, extras=_bias(node, 2))
+
+
+def product(node: Node) -> Made:
+    """A MatMul with NumPy's rules: batch axes in front are broadcast, vectors get an axis of 1.
+
+    Batch axes that the same operands have are one dim, and those of one operand alone belong to
+    its rows (or columns), because the words are the same ones.
+
+    Raises:
+        InputError: if shapes do not fit together; names the node.
+    """
+    a, b = _operands(node)
+    left, right = sizes(node, a, "input A"), sizes(node, b, "input B")
+    _check(node, bool(left) and bool(right), "an operand is a single number")
+    rows = left[-2] if len(left) > 1 else 1
+    columns = right[-1] if len(right) > 1 else 1
+    inner = left[-1]
+    _check(
+        node, inner == (right[-2] if len(right) > 1 else right[0]), f"the inner extents of {left} and {right} differ"
+    )
+    both, only_left, only_right = _batches(node, left[:-2], right[:-2])
+    batch = ("b",) if both > 1 else ()
+    extents = {"b": both} if batch else {}
+    extents |= {"i": rows * only_left, "j": columns * only_right, "k": inner}
+    names = _names(a, b)
+    workload = statement(
+        node,
+        Operand(name="C", subscripts=(*batch, "i", "j"), bytes=node.outputs[0].bytes),
+        [
+            Operand(name=names[0], subscripts=(*batch, "i", "k"), bytes=a.bytes),
+            Operand(name=names[1], subscripts=(*batch, "k", "j"), bytes=b.bytes),
+        ],
+        extents,
+    )
+    return Made(workload=workload)
+
+
+def general_product(node: Node) -> Made:
+    """A Gemm: a matrix product with either operand transposed, plus an optional third operand.
+
+    Raises:
+        InputError: if shapes do not fit together; names the node.
+    """
+    a, b = _operands(node)
+    left, right = sizes(node, a, "input A"), sizes(node, b, "input B")
+    _check(node, len(left) == 2 and len(right) == 2, f"operands of shapes {left} and {right} are not matrices")
+    turned = integer(node, "transA", 0) != 0, integer(node, "transB", 0) != 0
+    rows, inner = left[::-1] if turned[0] else left
+    also_inner, columns = right[::-1] if turned[1] else right
+    _check(node, inner == also_inner, f"the inner extents of {left} and {right} differ")
+    names = _names(a, b)
+    workload = statement(
+        node,
+        Operand(name="C", subscripts=("i", "j"), bytes=node.outputs[0].bytes),
+        [
+            Operand(name=names[0], subscripts=("k", "i") if turned[0] else ("i", "k"), bytes=a.bytes),
+            Operand(name=names[1], subscripts=("j", "k") if turned[1] else ("k", "j"), bytes=b.bytes),
+        ],
+        {"i": rows, "j": columns, "k": inner},
+    )
+    return Made(workload=workload, extras=_bias(node, 2))
+
+
+OPERATORS: dict[str, Callable[[Node], Made]] = {
+    "Conv": convolution,
+    "ConvTranspose": transposed_convolution,
+    "MatMul": product,
+    "Gemm": general_product,
+}
+"""Operators with a workload and what makes it; Einsum is in `einsum`."""
+
+
+def is_empty(node: Node) -> bool:
+    """Whether an input or output has extent 0, so that nothing is computed."""
+    values = [value for value in (*node.inputs, *node.outputs) if value is not None]
+    return any(0 in (value.shape or ()) for value in values)
+
+
+def _check(node: Node, holds: bool, problem: str) -> None:
+    if not holds:
+        raise InputError(f"{node.label}: {problem}; the model contradicts itself, export it again")
+
+
+def _operands(node: Node) -> tuple[Value, Value]:
+    first, second = (*node.inputs, None, None)[:2]
+    if first is None or second is None:
+        raise InputError(f"{node.label}: two inputs are needed; the model is incomplete, export it again")
+    return first, second
+
+
+def _names(a: Value, b: Value) -> tuple[str, str]:
+    """One tensor that is read twice has one name: it is one memory."""
+    return ("A", "A") if a.name == b.name else ("A", "B")
+
+
+def _convolution_shapes(node: Node) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
+    x, w = _operands(node)
+    image, kernel = sizes(node, x, "input X"), sizes(node, w, "weights W")
+    out = sizes(node, node.outputs[0], "output Y")
+    if len(image) - 2 not in SPATIAL or len(kernel) != len(image) or len(out) != len(image):
+        raise InputError(f"{node.label}: image {image} and weights {kernel}; one to three spatial axes are understood")
+    return image, kernel, out
+
+
+def _check_outputs(node: Node, image: Sequence[int], taps: Sequence[int], out: Sequence[int]) -> None:
+    """The extents that shape inference found against the formula of the ONNX operator."""
+    count = len(image)
+    strides, dilations = integers(node, "strides", count, 1), integers(node, "dilations", count, 1)
+    pads = integers(node, "pads", 2 * count, 0)
+    mode = node.attributes.get("auto_pad") or "NOTSET"
+    for axis in range(count):
+        if mode in PADS_FROM_INPUT:
+            wanted = -(-image[axis] // strides[axis])
+        else:
+            padded = image[axis] + (pads[axis] + pads[axis + count] if mode == "NOTSET" else 0)
+            wanted = (padded - dilations[axis] * (taps[axis] - 1) - 1) // strides[axis] + 1
+        _check(node, out[axis] == wanted, f"output extent {out[axis]} of spatial axis {axis}, {wanted} expected")
+
+
+def _groups(node: Node) -> int:
+    groups = integer(node, "group", 1)
+    _check(node, groups >= 1, f"group is {groups}")
+    return groups
+
+
+def _channels(batch: int, groups: int, outputs: int, inputs: int) -> Channels:
+    """Dims of batch, groups and channels; `outputs` and `inputs` are per group."""
+    if groups == 1:
+        return Channels(output=("n", "k"), image=("n", "c"), extents={"n": batch, "k": outputs, "c": inputs})
+    if outputs == 1 and inputs == 1:
+        return Channels(output=("n", "c"), image=("n", "c"), extents={"n": batch, "c": groups})
+    extents = {"n": batch, "g": groups, "k": outputs, "c": inputs}
+    return Channels(output=("n", "g", "k"), image=("n", "g", "c"), extents=extents)
+
+
+def _positions(taps: Sequence[int], points: Sequence[int]) -> dict[str, int]:
+    count = len(taps)
+    return {**dict(zip(TAPS[count], taps, strict=True)), **dict(zip(SPATIAL[count], points, strict=True))}
+
+
+def _windows(node: Node, count: int) -> tuple[str, ...]:
+    strides, dilations = integers(node, "strides", count, 1), integers(node, "dilations", count, 1)
+    return tuple(
+        f"{_term(stride, position)}+{_term(dilation, tap)}"
+        for stride, position, dilation, tap in zip(strides, SPATIAL[count], dilations, TAPS[count], strict=True)
+    )
+
+
+def _term(coefficient: int, dim: str) -> str:
+    return dim if coefficient == 1 else f"{coefficient}*{dim}"
+
+
+def _bias(node: Node, place: int) -> tuple[Extra, ...]:
+    value = node.inputs[place] if len(node.inputs) > place else None
+    if value is None:
+        return ()
+    reason = "added to the output once: not part of the nest"
+    return (Extra(operator=f"bias of {node.operator}", reason=reason, elements=value.elements),)
+
+
+def _batches(node: Node, left: Sequence[int], right: Sequence[int]) -> tuple[int, int, int]:
+    """Products of the batch extents that both operands have, only the left one, only the right one."""
+    rank = max(len(left), len(right))
+    first = (1,) * (rank - len(left)) + tuple(left)
+    second = (1,) * (rank - len(right)) + tuple(right)
+    for a, b in zip(first, second, strict=True):
+        _check(node, a == b or 1 in (a, b), f"batch extents {tuple(left)} and {tuple(right)} cannot be broadcast")
+    pairs = list(zip(first, second, strict=True))
+    return (
+        prod(a for a, b in pairs if a == b),
+        prod(a for a, b in pairs if b == 1 and a > 1),
+        prod(b for a, b in pairs if a == 1 and b > 1),
+    )
