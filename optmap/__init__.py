@@ -10,6 +10,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from optmap.api import bound as bound
+    from optmap.api import check as check
+    from optmap.api import compare as compare
     from optmap.api import solve as solve
     from optmap.sweeps.reading import read_sweep as read_sweep
     from optmap.sweeps.run import sweep as sweep
@@ -18,6 +21,9 @@ __version__ = "0.1.0"
 
 _VERBS = {
     "solve": "optmap.api",
+    "bound": "optmap.api",
+    "check": "optmap.api",
+    "compare": "optmap.api",
     "sweep": "optmap.sweeps.run",
     "read_sweep": "optmap.sweeps.reading",
 }

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import TypeVar
 
-from optmap.errors import InputError, UnknownNameError
+from optmap.bounds.hierarchy import fast_side_words
+from optmap.bounds.methods import METHODS as BOUND_METHODS
+from optmap.errors import CheckError, ContradictionError, InfeasibleError, InputError, LimitError, UnknownNameError
 from optmap.problem import Capacity, CapacityRule, Machine, Semantics, Workload, library, two_level
 from optmap.problem.parser import parse_workload
-from optmap.problem.sizes import parse_capacity
+from optmap.problem.sizes import capacities, parse_capacity
+from optmap.report.bounds import BoundReport, bound_report
+from optmap.report.compare import Comparison, comparison_row
 from optmap.report.gaps import with_bound
 from optmap.search.methods import METHODS
 from optmap.search.mopt import Request
@@ -16,7 +21,7 @@ from optmap.search.result import SolveResult
 
 Kind = TypeVar("Kind", CapacityRule, Semantics)
 
-__all__ = ["METHODS", "OBJECTIVES", "solve"]
+__all__ = ["BOUND_METHODS", "METHODS", "OBJECTIVES", "bound", "check", "compare", "solve"]
 
 OBJECTIVES = {"bottleneck": "largest traffic/bandwidth over the levels"}
 """Objectives and what they minimise."""
@@ -90,6 +95,119 @@ def solve(
         progress=progress,
     )
     return with_bound(METHODS[method].run(request))
+
+
+def bound(
+    workload: Workload | str,
+    *,
+    machine: Machine | str | None = None,
+    memory: Capacity | str | None = None,
+    extents: Mapping[str, int] | None = None,
+    semantics: Semantics | str | None = None,
+    methods: Sequence[str] | None = None,
+) -> BoundReport:
+    """Lower bounds on the words that any schedule moves, method by method.
+
+    Args:
+        workload: as for `solve`.
+        machine: bounds at each of its boundaries.
+        memory: bounds for one fast memory of this capacity, instead of `machine`.
+        extents: extent per dim, for an expression.
+        semantics: `accumulate` or `assign`; None keeps the workload's own.
+        methods: keys of `BOUND_METHODS`; None takes all that apply.
+
+    Returns:
+        The bounds of every boundary; `.outermost.best` is the strongest, `.certificate` its proof.
+
+    Raises:
+        InputError: for anything that cannot be accepted, a method that does not apply included.
+    """
+    return bound_report(workload_of(workload, extents, semantics), machine_of(machine, memory), methods)
+
+
+def check(path: str | Path) -> list[str]:
+    """Verify a certificate or solution file with the independent checker.
+
+    Returns:
+        What was verified, one sentence each.
+
+    Raises:
+        InputError: if the file is not a JSON document.
+        CheckError: with the reason why a claim does not hold.
+    """
+    from optmap.checker import RefusedError, check_file
+
+    try:
+        return check_file(path)
+    except RefusedError as error:
+        raise CheckError(f"{path}: refused: {error}") from error
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path}: cannot be read: {error}") from error
+
+
+def compare(
+    workload: Workload | str,
+    *,
+    machine: Machine | str | None = None,
+    memory: str | Sequence[Capacity | str] | None = None,
+    points: int = 9,
+    extents: Mapping[str, int] | None = None,
+    semantics: Semantics | str | None = None,
+    methods: Sequence[str] | None = None,
+    time_limit: float = 60.0,
+    progress: Callable[[str, float], None] | None = None,
+) -> Comparison:
+    """Bound and mappings side by side, over capacities or over the boundaries of a machine.
+
+    Args:
+        workload: as for `solve`.
+        machine: compares at each of its boundaries.
+        memory: instead of `machine`, a capacity, a range such as `4KiB:4MiB`, or several capacities.
+        points: how many capacities of a range, evenly on a logarithmic scale.
+        extents: extent per dim, for an expression.
+        semantics: `accumulate` or `assign`; None keeps the workload's own.
+        methods: keys of `METHODS`; None takes all. A method that cannot is left out with the reason.
+        time_limit: seconds per solve.
+        progress: called with a text and the share that is done.
+
+    Raises:
+        InputError: for anything that cannot be accepted.
+        ContradictionError: if a mapping moves fewer words than the bound allows.
+    """
+    problem = workload_of(workload, extents, semantics)
+    for name in methods or ():
+        if name not in METHODS:
+            raise UnknownNameError(f"method {name!r} is not known; known are {', '.join(METHODS)}")
+    if (machine is None) == (memory is None):
+        raise InputError("give either a machine or a memory (a capacity or a range such as 4KiB:4MiB)")
+    if machine is not None:
+        targets = [machine_of(machine, None)]
+    else:
+        texts = [memory] if isinstance(memory, str) else list(memory or ())
+        targets = [machine_of(None, each) for text in texts for each in capacities(text, points)]
+    chosen = tuple(methods or METHODS)
+    rows, left_out = [], dict[str, str]()
+    for place, target in enumerate(targets):
+        results = {}
+        for number, name in enumerate(chosen):
+            if progress is not None:
+                progress(f"{name} at {target.levels[-1].capacity}", (place + number / len(chosen)) / len(targets))
+            try:
+                results[name] = solve(problem, machine=target, method=name, time_limit=time_limit)
+            except ContradictionError:
+                raise
+            except (InputError, InfeasibleError, LimitError) as error:
+                left_out.setdefault(name, f"{target.levels[-1].capacity}: {error}")
+        for level, between in enumerate(target.boundaries):
+            words = fast_side_words(target, level, problem.word_bytes)
+            rows.append(comparison_row(problem, between, words, results))
+    return Comparison(
+        workload=problem,
+        machine=targets[0] if machine is not None else None,
+        methods=chosen,
+        rows=tuple(rows),
+        left_out=left_out,
+    )
 
 
 def workload_of(

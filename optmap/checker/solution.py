@@ -27,7 +27,7 @@ def check_solution(doc: dict[str, Any]) -> list[str]:
     need(doc.get("digest") == digest(doc), "the digest is not that of the document: it was changed")
     work, machine, objective = Work(doc["workload"]), doc["machine"], doc["objective"]
     levels = machine["levels"]
-    need(objective in ("bottleneck", "sum", "loads"), f"objective {objective!r} is not known")
+    need(objective in ("bottleneck", "sum", "traffic", "loads"), f"objective {objective!r} is not known")
     need(objective != "loads" or len(levels) == 1, "loads are the objective of one level only")
     nest = Nest(work, doc["mapping"]["levels"], levels)
     held = Held(nest, doc["held"]) if doc.get("held") else None

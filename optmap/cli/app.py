@@ -7,7 +7,18 @@ from typing import Annotated
 import typer
 
 from optmap import __version__
-from optmap.cli import catalogue, checkup, evaluating, exporting, solving, sweeping, symbols
+from optmap.cli import (
+    bounding,
+    catalogue,
+    checking,
+    checkup,
+    comparing,
+    evaluating,
+    exporting,
+    solving,
+    sweeping,
+    symbols,
+)
 from optmap.cli.console import say
 
 app = typer.Typer(
@@ -38,5 +49,5 @@ def top(
     """Mappings of tensor computations onto memory hierarchies, and how good they can be."""
 
 
-for module in (catalogue, symbols, solving, evaluating, exporting, checkup, sweeping):
+for module in (catalogue, symbols, solving, bounding, comparing, checking, evaluating, exporting, checkup, sweeping):
     module.register(app)

@@ -46,3 +46,31 @@ def parse_capacity(text: str) -> Capacity:
     if amount > LARGEST_EXTENT:
         raise InputError(f"capacity {text!r} is larger than 2^63-1 {what}")
     return Capacity(amount=int(amount), unit=what)
+
+
+def capacities(text: Capacity | str, points: int) -> tuple[Capacity, ...]:
+    """One capacity, or a range `4KiB:4MiB` as several, evenly spaced on a logarithmic scale.
+
+    Args:
+        text: a capacity (itself or as text) or two with a colon between them.
+        points: how many of a range, both ends included.
+
+    Raises:
+        InputError: as `parse_capacity`; for ends in different units or in the wrong order, or
+            fewer than two points.
+    """
+    if isinstance(text, Capacity):
+        return (text,)
+    first, colon, last = text.partition(":")
+    low = parse_capacity(first)
+    if not colon:
+        return (low,)
+    high = parse_capacity(last)
+    if low.unit != high.unit or low.amount >= high.amount:
+        raise InputError(f"range {text!r}: give the smaller capacity first, both in words or both in bytes")
+    if points < 2:
+        raise InputError(f"a range needs 2 points or more, not {points}")
+    ratio = high.amount / low.amount
+    inner = (round(low.amount * ratio ** (i / (points - 1))) for i in range(1, points - 1))
+    amounts = sorted({low.amount, *inner, high.amount})
+    return tuple(Capacity(amount=amount, unit=low.unit) for amount in amounts)

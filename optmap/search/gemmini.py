@@ -24,7 +24,7 @@ from optmap.problem.mapping import LevelMapping, Mapping
 from optmap.problem.partitions import CapacityGroup, capacity_groups
 from optmap.problem.workload import Workload
 from optmap.search.chains import divisors_of, even_cuts
-from optmap.search.iooub import too_small
+from optmap.search.iooub import Held, access_names, too_small
 from optmap.search.iooub_flows import Flow, Hold
 from optmap.search.iooub_grid import TileGrid
 from optmap.search.iooub_units import Unit, units_of
@@ -237,7 +237,15 @@ def solve(request: Request) -> SolveResult:
         seed=request.seed,
         versions=versions(),
         notes=_notes(workload, groups, tiling),
+        held=_held(workload),
     )
+
+
+def _held(workload: Workload) -> dict[str, object]:
+    """The output stays while the reductions run; nothing of the inputs is kept."""
+    stays = len(workload.reduction_dims) + 1
+    positions = {name: 0 if number else stays for number, name in enumerate(access_names(workload))}
+    return Held(positions=positions, streams={}, inner=()).document()
 
 
 def _refuse(request: Request) -> None:

@@ -1,0 +1,96 @@
+"""`bound`: how few words any schedule can move."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from optmap.cli.console import Progress, guarded, say
+from optmap.cli.inputs import resolve_machine, resolve_workload
+from optmap.cli.options import (
+    ExtentsOption,
+    JsonOption,
+    MachineOption,
+    MemoryOption,
+    SemanticsOption,
+    WorkloadArgument,
+)
+from optmap.errors import InputError
+
+BOUND_HELP = """Prove how few words any schedule can move.
+
+All methods side by side, each with its formula; `best` comes with a certificate that
+`optmap check` verifies without trusting optmap. With --machine there is one table per boundary
+between memories; --explain adds the constraints behind the exponents (outermost boundary).
+
+\b
+Examples:
+  optmap bound yolo9000/Y4 --memory 65536w
+  optmap bound 'C[i,j] += A[i,k]*B[k,j]' --extents i=2000,j=1500,k=1500 --memory 1024w -o gemm.json
+  optmap bound resnet18/R9 --machine i7-9700k --methods compulsory,best
+  optmap bound resnet18/R9 --memory 32KiB --explain
+
+Exit codes: 0 proved, 2 bad input, 4 too large.
+"""
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command of this module."""
+    app.command("bound", help=BOUND_HELP)(guarded(bound))
+
+
+def bound(
+    *,
+    workload: WorkloadArgument,
+    machine: MachineOption = None,
+    memory: MemoryOption = None,
+    methods: Annotated[
+        str | None,
+        typer.Option("--methods", metavar="A,B", help="Bound methods; all that apply if left out.", show_default=False),
+    ] = None,
+    explain: Annotated[bool, typer.Option("--explain", help="Print the constraint table as well.")] = False,
+    semantics: SemanticsOption = None,
+    extents: ExtentsOption = None,
+    output: Annotated[
+        Path | None,
+        typer.Option("-o", "--output", metavar="FILE", help="Write the best certificate.", show_default=False),
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Print the lower bounds of a workload."""
+    from optmap.report.jsonio import check_target, to_json, write_text
+
+    problem = resolve_workload(workload, extents, semantics)
+    target = resolve_machine(machine, memory)
+    check_target(output)
+    from optmap import api
+    from optmap.report.bounds import bound_document, bound_table
+
+    with Progress("bounding"):
+        report = api.bound(problem, machine=target, methods=method_names(methods))
+        explanation = None
+        if explain:
+            from optmap.bounds.explain import explain as explained
+
+            explanation = explained(problem, report.outermost.memory_words)
+    if output is not None:
+        if report.certificate is None:
+            raise InputError(f"none of the methods {methods} makes certificates; add best to --methods")
+        write_text(output, to_json(report.certificate) + "\n")
+    say(to_json(bound_document(report, explanation)) if as_json else bound_table(report, explanation))
+
+
+def method_names(text: str | None) -> list[str] | None:
+    """`a,b` as names; None for all.
+
+    Raises:
+        InputError: for an empty name.
+    """
+    if text is None:
+        return None
+    names = [name.strip() for name in text.split(",")]
+    if not all(names):
+        raise InputError(f"--methods {text!r}: give names separated by commas, such as compulsory,best")
+    return list(dict.fromkeys(names))

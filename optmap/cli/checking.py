@@ -1,0 +1,55 @@
+"""`check`: what a file claims, verified by code that shares nothing with what made it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from optmap.cli.console import Progress, guarded, say
+from optmap.cli.options import JsonOption
+from optmap.errors import CheckError
+
+CHECK_HELP = """Verify a certificate or a solution independently.
+
+The file is one that bound or solve wrote with -o. The checker uses Python's standard library
+alone and decides everything in integers and fractions: it re-proves the bound, recounts the
+mapping's capacities and traffic, and recomputes the gap. It also runs without optmap installed:
+python optmap/checker FILE.
+
+\b
+Examples:
+  optmap bound yolo9000/Y4 --memory 65536w -o y4.json
+  optmap check y4.json
+  optmap check solution.json --json
+
+Exit codes: 0 every claim holds, 2 unreadable file, 5 refused, with the reason.
+"""
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command of this module."""
+    app.command("check", help=CHECK_HELP)(guarded(check))
+
+
+def check(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A certificate or a solution.", show_default=False)],
+    as_json: JsonOption = False,
+) -> None:
+    """Print what was verified, or the reason for the refusal."""
+    from optmap import api
+    from optmap.report.jsonio import to_json
+
+    with Progress("checking"):
+        try:
+            verified, refused = api.check(file), None
+        except CheckError as error:
+            verified, refused = [], error
+    if as_json:
+        reason = None if refused is None else str(refused)
+        say(to_json({"schema": "optmap.check/1", "file": str(file), "verified": verified, "refused": reason}))
+    if refused is not None:
+        raise refused
+    if not as_json:
+        say("\n".join([*verified, f"{file}: every claim holds"]))

@@ -1,0 +1,82 @@
+"""`compare`: bound and mappings side by side."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from optmap.cli.bounding import method_names
+from optmap.cli.console import Progress, guarded, say
+from optmap.cli.inputs import resolve_workload
+from optmap.cli.options import ExtentsOption, JsonOption, MachineOption, SemanticsOption, WorkloadArgument
+from optmap.errors import InputError
+
+COMPARE_HELP = """Compare the lower bound with the mappings found.
+
+One line per capacity of a range, or per boundary of a machine: the compulsory traffic, the
+strongest bound, what the mapping of every method moves, and the smallest gap. A mapping below
+the bound would be a contradiction and ends with exit code 5.
+
+\b
+Examples:
+  optmap compare yolo9000/Y4 --memory 4KiB:4MiB --points 6 --methods mopt,iooub --plot y4.png
+  optmap compare resnet18/R9 --machine balanced --methods mopt
+  optmap compare 'C[i,j] += A[i,k]*B[k,j]' --extents i=96,j=64,k=80 --memory 256w:4096w --points 3 --json
+
+Exit codes: 0 compared, 2 bad input, 5 a mapping is below the bound.
+"""
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command of this module."""
+    app.command("compare", help=COMPARE_HELP)(guarded(compare))
+
+
+def compare(
+    *,
+    workload: WorkloadArgument,
+    machine: MachineOption = None,
+    memory: Annotated[
+        str | None,
+        typer.Option("--memory", metavar="SIZE[:SIZE]", help="A capacity, or a range: 4KiB:4MiB.", show_default=False),
+    ] = None,
+    points: Annotated[int, typer.Option("--points", min=2, help="Capacities of a range.")] = 9,
+    methods: Annotated[
+        str | None,
+        typer.Option("--methods", metavar="A,B", help="Mapping methods; all if left out.", show_default=False),
+    ] = None,
+    semantics: SemanticsOption = None,
+    extents: ExtentsOption = None,
+    time_limit: Annotated[float, typer.Option("--time-limit", metavar="SECONDS", help="Per solve.")] = 60.0,
+    plot: Annotated[
+        Path | None, typer.Option("--plot", metavar="FILE", help="Draw the comparison.", show_default=False)
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Print bound and mappings of a workload."""
+    from optmap.report.jsonio import check_target, to_json
+
+    problem = resolve_workload(workload, extents, semantics)
+    check_target(plot)
+    if not time_limit > 0:
+        raise InputError(f"--time-limit is {time_limit}; give a positive number of seconds")
+    from optmap import api
+    from optmap.report.compare import comparison_document, comparison_table
+
+    with Progress("comparing") as progress:
+        found = api.compare(
+            problem,
+            machine=machine,
+            memory=memory,
+            points=points,
+            methods=method_names(methods),
+            time_limit=time_limit,
+            progress=progress,
+        )
+        if plot is not None:
+            from optmap.report.compare_plot import save_comparison
+
+            save_comparison(found, plot)
+    say(to_json(comparison_document(found)) if as_json else comparison_table(found))

@@ -1,0 +1,205 @@
+"""Lower bounds of a workload at every boundary of a machine: table, JSON, constraint table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from optmap.bounds.explain import Explanation
+from optmap.bounds.hierarchy import fast_side_words
+from optmap.bounds.methods import METHODS, bounds
+from optmap.bounds.result import Document, LowerBound
+from optmap.errors import InputError
+from optmap.problem import Machine, Workload
+from optmap.report.documents import machine_document, workload_document
+from optmap.report.tables import grid, machine_line, number, pairs, workload_lines
+
+SCHEMA = "optmap.bound/1"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BoundaryBounds:
+    """The bounds of one boundary, method by method."""
+
+    between: tuple[str, str]
+    """Names of the inner and the outer memory."""
+    memory_words: int
+    """Words on the fast side."""
+    bounds: tuple[LowerBound, ...]
+    """In the order of the registry, or as asked."""
+
+    @property
+    def best(self) -> LowerBound:
+        """The strongest; one with a certificate on a tie."""
+        return max(self.bounds, key=lambda bound: (bound.total_words, bound.certificate is not None))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BoundReport:
+    """The bounds of a workload on a machine."""
+
+    workload: Workload
+    machine: Machine
+    boundaries: tuple[BoundaryBounds, ...]
+    """Inner boundary first."""
+    left_out: dict[str, str]
+    """Methods that do not apply to the workload, each with the reason."""
+
+    @property
+    def outermost(self) -> BoundaryBounds:
+        """The boundary to the unbounded memory."""
+        return self.boundaries[-1]
+
+    @property
+    def certificate(self) -> Document | None:
+        """The document of the best certified bound at the outermost boundary."""
+        certified = [bound for bound in self.outermost.bounds if bound.certificate is not None]
+        return max(certified, key=lambda bound: bound.total_words).certificate if certified else None
+
+
+def bound_report(workload: Workload, machine: Machine, methods: Sequence[str] | None = None) -> BoundReport:
+    """Bounds by several methods at every boundary.
+
+    Args:
+        workload: the computation.
+        machine: gives the capacities.
+        methods: names of bound methods; None takes all that apply.
+
+    Raises:
+        UnknownNameError: for an unknown method.
+        InputError: for a method that does not apply, or a level of less than one word.
+    """
+    rows = []
+    for level, between in enumerate(machine.boundaries):
+        memory = fast_side_words(machine, level, workload.word_bytes)
+        if memory < 1:
+            raise InputError(f"level {machine.levels[level].name} holds less than one word of {workload.title}")
+        found = bounds(workload, memory, methods)
+        rows.append(BoundaryBounds(between=between, memory_words=memory, bounds=found))
+    reasons = {name: method.applies(workload) for name, method in METHODS.items()} if methods is None else {}
+    return BoundReport(
+        workload=workload,
+        machine=machine,
+        boundaries=tuple(rows),
+        left_out={name: reason for name, reason in reasons.items() if reason is not None},
+    )
+
+
+def bound_document(report: BoundReport, explanation: Explanation | None = None) -> dict[str, object]:
+    """The JSON document of `bound`: `bounds` and `best` of the outermost boundary, then every boundary."""
+    document: dict[str, object] = {
+        "schema": SCHEMA,
+        "workload": workload_document(report.workload),
+        "machine": machine_document(report.machine),
+        **_boundary_document(report.outermost),
+        "boundaries": [{"between": list(row.between), **_boundary_document(row)} for row in report.boundaries],
+        "left_out": dict(report.left_out),
+    }
+    if explanation is not None:
+        document["explanation"] = _explanation_document(explanation)
+    return document
+
+
+def _boundary_document(row: BoundaryBounds) -> dict[str, object]:
+    best = row.best
+    return {
+        "memory_words": row.memory_words,
+        "bounds": [_bound_document(bound) for bound in row.bounds],
+        "best": {
+            "method": best.method,
+            "loads_words": best.loads_words,
+            "stores_words": best.stores_words,
+            "total_words": best.total_words,
+        },
+    }
+
+
+def _bound_document(bound: LowerBound) -> dict[str, object]:
+    return {
+        "method": bound.method,
+        "loads_words": bound.loads_words,
+        "stores_words": bound.stores_words,
+        "total_words": bound.total_words,
+        "exponents": {name: _ratio(value) for name, value in bound.exponents.items()},
+        "expression": bound.expression,
+        "assumptions": list(bound.assumptions),
+        "certified": bound.certificate is not None,
+    }
+
+
+def _explanation_document(explanation: Explanation) -> dict[str, object]:
+    return {
+        "maps": {name: list(rows) for name, rows in explanation.maps.items()},
+        "sizes": dict(explanation.sizes),
+        "lifts": list(explanation.lifts),
+        "families": [list(dims) for dims in explanation.families],
+        "constraints": [
+            {"family": list(row.family), "subspace": list(row.generators), "text": row.text, "tight": row.tight}
+            for row in explanation.rows
+        ],
+        "exponents": {name: _ratio(value) for name, value in explanation.exponents.items()},
+    }
+
+
+def _ratio(value: Fraction) -> str:
+    return f"{value.numerator}/{value.denominator}"
+
+
+def bound_table(report: BoundReport, explanation: Explanation | None = None) -> str:
+    """All methods side by side, boundary by boundary."""
+    head = pairs([*workload_lines(report.workload), ("machine", machine_line(report.machine))])
+    parts = [head, *(_boundary_table(row) for row in report.boundaries)]
+    if report.left_out:
+        parts.append("\n".join(f"left out: {name}: {reason}" for name, reason in report.left_out.items()))
+    if explanation is not None:
+        parts.append(explanation_table(explanation))
+    return "\n\n".join(parts)
+
+
+def _boundary_table(row: BoundaryBounds) -> str:
+    cells = [
+        (
+            bound.method,
+            number(bound.loads_words),
+            number(bound.stores_words),
+            number(bound.total_words),
+            "yes" if bound.certificate is not None else "no",
+            "<- best" if bound is row.best else "",
+        )
+        for bound in row.bounds
+    ]
+    header = ("method", "loads (words)", "stores (words)", "total", "certificate", "")
+    title = (
+        f"At least so many words between {' and '.join(row.between)}, with {row.memory_words:,} words of fast memory"
+    )
+    assumed: dict[str, list[str]] = {}
+    for bound in row.bounds:
+        for text in bound.assumptions:
+            assumed.setdefault(text, []).append(bound.method)
+    formulas = [(f"  {bound.method}", bound.expression) for bound in row.bounds]
+    taken = [f"  {text} ({', '.join(names)})" for text, names in assumed.items()]
+    return "\n".join([title, grid(header, "<>>><<", cells), "formulas:", pairs(formulas), "assumed:", *taken])
+
+
+def explanation_table(explanation: Explanation) -> str:
+    """The maps, the constraints on their exponents, and the exponents chosen."""
+    maps = [
+        (
+            name,
+            ", ".join(rows) or "0",
+            f"{explanation.sizes[name]:,}" if name in explanation.sizes else "-",
+            str(explanation.exponents.get(name, 0)),
+        )
+        for name, rows in explanation.maps.items()
+    ]
+    rows = [
+        (", ".join(row.family), ", ".join(row.generators) or "0", row.text, "tight" if row.tight else "")
+        for row in explanation.rows
+    ]
+    lines = ["Maps: s of a tensor access, z of a known size; exponents of the strongest bound"]
+    lines.append(grid(("map", "rows", "size", "exponent"), "<<><", maps))
+    lines += [f"lifted: {lift}" for lift in explanation.lifts]
+    lines += ["", "Constraints: rank of a subspace <= ranks of its images, one line per subspace of every family"]
+    lines.append(grid(("family", "subspace", "constraint", ""), "<<<<", rows))
+    return "\n".join(lines)

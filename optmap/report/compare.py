@@ -1,0 +1,168 @@
+"""Lower bound and mappings of one workload over capacities, or over the boundaries of a machine."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from optmap.bounds.methods import bounds
+from optmap.problem import Machine, Workload
+from optmap.report.documents import machine_document, workload_document
+from optmap.report.gaps import certified_bound
+from optmap.report.tables import grid, number, pairs, workload_lines
+from optmap.search.result import SolveResult
+
+SCHEMA = "optmap.comparison/1"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """What one method's mapping moves across one boundary."""
+
+    loads_words: int
+    stores_words: int
+    seconds: float
+    """Of the whole solve."""
+
+    @property
+    def total_words(self) -> int:
+        """Loads plus stores, in words."""
+        return self.loads_words + self.stores_words
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ComparisonRow:
+    """Bound and mappings at one capacity."""
+
+    between: tuple[str, str]
+    """Names of the inner and the outer memory."""
+    memory_words: int
+    """Words on the fast side."""
+    bound_loads_words: int
+    bound_stores_words: int
+    compulsory_words: int
+    """Loads plus stores that no capacity avoids."""
+    found: dict[str, Found]
+    """Per mapping method that found one."""
+
+    @property
+    def bound_words(self) -> int:
+        """Loads plus stores of the bound, in words."""
+        return self.bound_loads_words + self.bound_stores_words
+
+    @property
+    def best(self) -> str | None:
+        """The mapping method that moves the fewest words."""
+        return min(self.found, key=lambda name: self.found[name].total_words, default=None)
+
+    def gap(self, method: str) -> float:
+        """Traffic found over the bound, minus one (loads plus stores)."""
+        return self.found[method].total_words / self.bound_words - 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison:
+    """Bound against mappings."""
+
+    workload: Workload
+    machine: Machine | None
+    """None for a range of capacities."""
+    methods: tuple[str, ...]
+    rows: tuple[ComparisonRow, ...]
+    """Smallest capacity first, or inner boundary first."""
+    left_out: dict[str, str]
+    """Methods without a mapping at some capacity, each with the first reason."""
+
+
+def comparison_row(
+    workload: Workload, between: tuple[str, str], memory_words: int, results: Mapping[str, SolveResult]
+) -> ComparisonRow:
+    """One row from the results of several methods.
+
+    Args:
+        workload: the computation.
+        between: the boundary.
+        memory_words: words on its fast side.
+        results: one per method.
+    """
+    bound = certified_bound(workload, memory_words)
+    (floor,) = bounds(workload, memory_words, ("compulsory",))
+    found = {}
+    for name, result in results.items():
+        rows = [row for row in result.boundaries if row.between == between]
+        found[name] = Found(
+            loads_words=sum(row.loads_words for row in rows),
+            stores_words=sum(row.stores_words for row in rows),
+            seconds=result.seconds,
+        )
+    return ComparisonRow(
+        between=between,
+        memory_words=memory_words,
+        bound_loads_words=bound.loads_words,
+        bound_stores_words=bound.stores_words,
+        compulsory_words=floor.total_words,
+        found=found,
+    )
+
+
+def comparison_document(comparison: Comparison) -> dict[str, object]:
+    """The JSON document of `compare`: one flat row per capacity and method under `rows`."""
+    return {
+        "schema": SCHEMA,
+        "workload": workload_document(comparison.workload),
+        "machine": None if comparison.machine is None else machine_document(comparison.machine),
+        "methods": list(comparison.methods),
+        "rows": [entry for row in comparison.rows for entry in _row_documents(row)],
+        "left_out": dict(comparison.left_out),
+    }
+
+
+def _row_documents(row: ComparisonRow) -> list[dict[str, object]]:
+    shared: dict[str, object] = {
+        "between": list(row.between),
+        "memory_words": row.memory_words,
+        "compulsory_words": row.compulsory_words,
+        "bound_loads_words": row.bound_loads_words,
+        "bound_stores_words": row.bound_stores_words,
+        "bound_words": row.bound_words,
+    }
+    return [
+        {
+            **shared,
+            "method": name,
+            "loads_words": found.loads_words,
+            "stores_words": found.stores_words,
+            "found_words": found.total_words,
+            "gap": row.gap(name),
+            "time_s": found.seconds,
+        }
+        for name, found in row.found.items()
+    ] or [{**shared, "method": None}]
+
+
+def comparison_table(comparison: Comparison) -> str:
+    """One line per capacity: floor, bound, what every method moves, and the smallest gap."""
+    methods = comparison.methods
+    rows = []
+    for row in comparison.rows:
+        best = row.best
+        rows.append(
+            (
+                " - ".join(row.between),
+                number(row.memory_words),
+                number(row.compulsory_words),
+                number(row.bound_words),
+                *(number(row.found[name].total_words) if name in row.found else "-" for name in methods),
+                "-" if best is None else f"{100 * row.gap(best):.1f} %",
+                best or "-",
+            )
+        )
+    header = ("between", "capacity", "compulsory", "bound", *methods, "gap", "best")
+    parts = [
+        pairs(workload_lines(comparison.workload)),
+        "Words moved (loads + stores), by capacity of the fast side in words\n"
+        + grid(header, "<" + ">" * (len(header) - 2) + "<", rows),
+    ]
+    if comparison.left_out:
+        parts.append("\n".join(f"left out: {name}: {reason}" for name, reason in comparison.left_out.items()))
+    return "\n\n".join(parts)
