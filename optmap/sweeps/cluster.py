@@ -127,7 +127,7 @@ class DaskEngine:
     def _ready(self, client: Client, out: dict[Any, tuple[list[Task], float]]) -> list[Any]:
         from distributed import wait
 
-        with contextlib.suppress(TimeoutError):
+        with client.as_current(), contextlib.suppress(TimeoutError):
             wait(list(out), timeout=TICK_SECONDS, return_when="FIRST_COMPLETED")
         if client.status != "running":
             raise self._lost()
