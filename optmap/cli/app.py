@@ -15,6 +15,7 @@ from optmap.cli import (
     comparing,
     evaluating,
     exporting,
+    importing,
     solving,
     sweeping,
     symbols,
@@ -49,5 +50,18 @@ def top(
     """Mappings of tensor computations onto memory hierarchies, and how good they can be."""
 
 
-for module in (catalogue, symbols, solving, bounding, comparing, checking, evaluating, exporting, checkup, sweeping):
+COMMANDS = (
+    catalogue,
+    symbols,
+    solving,
+    bounding,
+    comparing,
+    checking,
+    evaluating,
+    exporting,
+    checkup,
+    sweeping,
+    importing,
+)
+for module in COMMANDS:
     module.register(app)
