@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import errno
 import io
+import json
 import logging
 import os
 import time
@@ -260,9 +261,8 @@ def read_rows(directory: Path) -> pa.Table:
 
 
 def _json(document: dict[str, object]) -> bytes:
-    import json
-
-    return (json.dumps(document, ensure_ascii=False, allow_nan=False, indent=1) + "\n").encode()
+    # Without indentation: the encoder of the standard library is ten times slower with it.
+    return (json.dumps(document, ensure_ascii=False, allow_nan=False) + "\n").encode()
 
 
 def _part_files(directory: Path) -> list[Path]:

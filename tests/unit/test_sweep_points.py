@@ -1,0 +1,158 @@
+"""Points and their answers: what a hash depends on, what a row says, what an error costs."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from fractions import Fraction
+
+import pytest
+
+from optmap.bounds.best import best
+from optmap.bounds.result import LowerBound
+from optmap.errors import InputError
+from optmap.problem import Capacity, Level, Machine, Semantics, Workload, matmul, two_level
+from optmap.problem.library import machine as library_machine
+from optmap.sweeps import answers
+from optmap.sweeps.answers import answer_point, answer_text, level_bounds
+from optmap.sweeps.points import Point, certificate_name, make_point, read_task, task_text
+from optmap.sweeps.rows import COLUMNS, Row, arrow_schema, as_dict, row_of
+from optmap.sweeps.spec import Options
+
+SMALL = matmul(i=24, j=20, k=16, name="small")
+
+
+def _words(amount: int) -> Machine:
+    return two_level(Capacity(amount=amount, unit="words"))
+
+
+def _point(
+    method: str = "mopt",
+    workload: Workload = SMALL,
+    machine: Machine | None = None,
+    level: str = "Fast",
+    seed: int = 1,
+    **options: object,
+) -> Point:
+    made = Options(**options)  # type: ignore[arg-type]
+    return make_point(workload, machine or _words(200), level=level, method=method, options=made, seed=seed)
+
+
+def test_names_do_not_matter_to_the_hash() -> None:
+    renamed = replace(SMALL, name="other", count=7)
+    machine = replace(_words(200), name="mine")
+    assert _point(workload=renamed, machine=machine).input_hash == _point().input_hash
+    assert _point(workload=renamed).key != _point().key
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        _point(method="iooub"),
+        _point(method="bound"),
+        _point(machine=_words(201)),
+        _point(workload=SMALL.with_extents(i=25)),
+        _point(workload=SMALL.with_semantics(Semantics.ASSIGN)),
+        _point(seed=2),
+        _point(tiles="divisors"),
+        _point(capacity="safe"),
+        _point(time_limit=61.0),
+    ],
+)
+def test_everything_else_does(other: Point) -> None:
+    assert other.input_hash != _point().input_hash
+
+
+def test_a_bound_depends_on_no_seed_and_no_search_option() -> None:
+    assert _point("bound", seed=9, tiles="divisors", time_limit=1.0).input_hash == _point("bound").input_hash
+
+
+@pytest.mark.parametrize("machine", ["balanced", "i7-9700k"])
+def test_a_point_survives_its_line_of_text(machine: str) -> None:
+    point = _point(machine=library_machine(machine), level="L2", capacity="safe")
+    text = task_text(point)
+    assert "\n" not in text
+    assert read_task(text) == point
+    with pytest.raises(InputError, match="JSON"):
+        read_task(text[:-5])
+
+
+def test_bound_and_mapping_of_one_point_agree() -> None:
+    bound = answer_point(_point("bound"))
+    mapping = answer_point(_point("mopt"))
+    assert bound.row.bound_words == mapping.row.bound_words == best(SMALL, 200).total_words
+    assert bound.row.point == "bound"
+    assert bound.row.traffic_words is None
+    assert mapping.row.traffic_words is not None
+    assert mapping.row.bound_words is not None
+    assert mapping.row.gap == pytest.approx(mapping.row.traffic_words / mapping.row.bound_words - 1)
+    assert mapping.row.certificate == bound.row.certificate == certificate_name(SMALL, 200)
+    assert mapping.row.compulsory_words == 24 * 20 * 2 + 24 * 16 + 20 * 16
+    assert mapping.solution is not None
+    assert mapping.solution["schema"] == "optmap.solution/1"
+    assert bound.certificate == mapping.certificate != None  # noqa: E711 - equal, and there
+
+
+def test_infeasible_and_refused_points_are_rows() -> None:
+    row = answer_point(_point(machine=_words(2))).row
+    assert (row.stop, row.point, row.failed) == ("infeasible", "none", False)
+    assert "short by" in row.error
+    row = answer_point(_point("mopt-artifact")).row
+    assert (row.stop, row.failed) == ("error", True)
+
+
+def test_an_unexpected_exception_is_a_row(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object, **__: object) -> None:
+        raise ZeroDivisionError("a defect")
+
+    monkeypatch.setattr(answers, "solve", broken)
+    row = answer_point(_point()).row
+    assert (row.stop, row.error) == ("error", "ZeroDivisionError: a defect")
+    made = json.loads(answer_text(task_text(_point())))
+    assert made["solution"] is None
+
+
+def test_a_mapping_below_its_bound_is_a_contradiction(monkeypatch: pytest.MonkeyPatch) -> None:
+    high = LowerBound(method="best", loads_words=10**9, stores_words=0)
+    monkeypatch.setattr(answers, "_best", lambda *_: high)
+    row = answer_point(_point()).row
+    assert row.stop == "check"
+    assert "one of the two is wrong" in row.error
+
+
+def test_what_a_boundary_can_hold() -> None:
+    def level(name: str, words: int, **more: object) -> Level:
+        return Level(name=name, capacity=Capacity(amount=words, unit="words"), **more)  # type: ignore[arg-type]
+
+    def held(*levels: Level, cores: int = 1) -> list[tuple[str, int]]:
+        machine = Machine(name="m", levels=levels)
+        return [(each.level, each.memory_words) for each in level_bounds(SMALL, machine, cores)]
+
+    inner, outer = level("A", 50), level("B", 300)
+    assert held(inner, outer) == [("A", 50), ("B", 300)]
+    assert held(inner, replace(outer, inclusive=False)) == [("A", 50), ("B", 350)]
+    shared = replace(outer, shared=True, fanout=4)
+    assert held(inner, shared, cores=4) == [("B", 300)]
+    assert held(inner, replace(shared, inclusive=False), cores=4) == [("B", 500)]
+    found = level_bounds(SMALL, Machine(name="m", levels=(replace(inner, bandwidth=0.1), outer)))
+    assert found[0].cycles == Fraction(10 * found[0].bound.total_words)
+
+
+def test_several_levels_compare_in_cycles() -> None:
+    machine = library_machine("balanced")
+    row = answer_point(_point(machine=machine, level="L2")).row
+    assert row.bound_unit == row.cost_unit == "cycles"
+    assert row.exact is not None
+    assert row.bound is not None
+    assert row.gap == pytest.approx(row.exact / row.bound - 1)
+    assert row.capacity_words == 8192
+
+
+def test_rows_have_a_type_per_column_and_survive_being_stored() -> None:
+    row = answer_point(_point()).row
+    assert row_of(as_dict(row)) == row
+    assert arrow_schema().names == list(COLUMNS)
+    huge = replace(row, traffic_words=2**63, bound_words=2**63 - 1)
+    assert as_dict(huge)["traffic_words"] is None
+    assert as_dict(huge)["bound_words"] == 2**63 - 1
+    assert isinstance(row, Row)
