@@ -45,6 +45,11 @@ class IntegerPoint:
         return max(self.costs)
 
     @property
+    def rest(self) -> float:
+        """The costs of all levels but the bottleneck, added up."""
+        return sum(self.costs) - self.value
+
+    @property
     def key(self) -> tuple[float, ...]:
         """What points are compared by: costs from the largest down, then their sum.
 

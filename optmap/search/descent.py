@@ -17,7 +17,7 @@ GRID = 20_000
 ROUNDS = 12
 """Rounds over all levels at most."""
 ENOUGH = 0.99
-"""Once the bottleneck is proved optimal, a round must lower the sum of costs to this share."""
+"""Once the bottleneck is proved optimal, a round must lower the other levels' costs to this share."""
 
 
 class Descent:
@@ -98,7 +98,7 @@ class Descent:
                 break
             still = before is not None and best is not None and best.key >= before.key
             if best is not None and best.value <= goal:
-                small = before is not None and before.value <= goal and best.key[-1] > ENOUGH * before.key[-1]
+                small = before is not None and before.value <= goal and best.rest > ENOUGH * before.rest
                 if still or small:
                     break
             elif still or best is None:
