@@ -1,0 +1,90 @@
+"""Networks: the layers of a whole model with their counts.
+
+A network is a workload file: every entry is a layer, `count` says how often it occurs.
+"""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import dataclass
+from pathlib import Path
+
+from optmap.errors import InputError, UnknownNameError
+from optmap.problem.library import SUFFIXES, models_path
+from optmap.problem.workload import Workload
+from optmap.problem.yaml_io import Fields, load_yaml, read_workloads
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Network:
+    """A named list of workloads with counts.
+
+    Raises:
+        InputError: for no layer, or two layers of one name.
+    """
+
+    name: str
+    layers: tuple[Workload, ...]
+    """Distinct layers in the order of the file, each with its `count`."""
+    note: str = ""
+    """What it is, where its numbers come from, and what is left out."""
+
+    def __post_init__(self) -> None:
+        names = [layer.title for layer in self.layers]
+        if not names:
+            raise InputError(f"network {self.name}: at least one layer is needed")
+        if len(set(names)) != len(names):
+            raise InputError(f"network {self.name}: layer names repeat in {', '.join(names)}")
+
+    @property
+    def occurrences(self) -> int:
+        """Layers, every occurrence counted."""
+        return sum(layer.count for layer in self.layers)
+
+    @property
+    def operations(self) -> int:
+        """Multiply-accumulates of the whole network."""
+        return sum(layer.operations * layer.count for layer in self.layers)
+
+
+def list_networks() -> tuple[str, ...]:
+    """Names of all library networks, sorted."""
+    return tuple(sorted(path.stem for path in (models_path() / "networks").glob("*.yaml")))
+
+
+def network(name_or_path: str | Path) -> Network:
+    """A network by its library name (in any case) or from a workload file.
+
+    Raises:
+        UnknownNameError: for a name that the library does not have; it suggests the nearest.
+        InputError: if the file cannot be used.
+    """
+    text = str(name_or_path)
+    if text.endswith(SUFFIXES):
+        return read_network(Path(text))
+    known = {name.casefold(): name for name in list_networks()}
+    if text.casefold() not in known:
+        close = difflib.get_close_matches(text.casefold(), list(known), n=1, cutoff=0.4)
+        hint = f"did you mean {known[close[0]]}?" if close else f"known are {', '.join(known.values())}"
+        raise UnknownNameError(f"unknown network {text!r}; {hint}")
+    return read_network(network_path(known[text.casefold()]))
+
+
+def network_path(name: str) -> Path:
+    """The file of a library network."""
+    return models_path() / "networks" / f"{name}.yaml"
+
+
+def read_network(path: Path) -> Network:
+    """The network of a workload file.
+
+    Raises:
+        InputError: naming file and field of the first thing that is wrong.
+    """
+    layers = tuple(read_workloads(path).values())
+    fields = Fields.of(load_yaml(path), str(path))
+    note = " ".join(fields.text(key, "").strip() for key in ("description", "source")).strip()
+    try:
+        return Network(name=path.stem, layers=layers, note=note)
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from error

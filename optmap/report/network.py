@@ -1,0 +1,230 @@
+"""A whole network from the rows of a sweep: totals, the layers that dominate, where a larger cache stops paying."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from optmap.errors import InputError
+from optmap.report.sizing import saturation
+from optmap.report.sweep_curves import Panel, Sample, Series, size_text, summed
+from optmap.report.tables import grid, percent
+
+if TYPE_CHECKING:
+    from optmap.problem.network import Network
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NetworkView:
+    """The layers of a network at one level of one machine, and their sum."""
+
+    network: Network
+    total: Panel
+    """All layers that the sweep has, each with its count."""
+    parts: tuple[tuple[Panel, int], ...]
+    """(layer, count) pairs in the order of the network."""
+    missing: tuple[str, ...]
+    """Layers that the sweep has no rows of; they are not in the sums."""
+
+    @property
+    def coverage(self) -> str:
+        """What the sums hold, as a sentence."""
+        if not self.missing:
+            return f"all {self.network.occurrences} layers of {self.network.name}"
+        found = sum(count for _, count in self.parts)
+        share = 100 * self.total.operations / self.network.operations
+        return (
+            f"{found} of {self.network.occurrences} layers of {self.network.name} ({share:.2f} % of its operations); "
+            f"the sweep has no rows of {', '.join(self.missing)}"
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LayerShare:
+    """One layer of a network at one capacity, all its occurrences together."""
+
+    workload: str
+    count: int
+    operations: float
+    compulsory_words: int
+    traffic_words: int
+    bound_words: int
+    share: float
+    """Part of the network's traffic."""
+
+    @property
+    def gap(self) -> float:
+        """How far the traffic is above the bound: traffic / bound - 1."""
+        return self.traffic_words / self.bound_words - 1
+
+
+def network_views(panels: Sequence[Panel], network: Network) -> tuple[NetworkView, ...]:
+    """The network at every machine and level of a sweep.
+
+    Layers are found by name; their counts are those of the network, whatever the rows say.
+
+    Args:
+        panels: curves of the sweep.
+        network: its layers and counts.
+
+    Raises:
+        InputError: if the sweep has no row of any layer, or other extents under a layer's name.
+    """
+    wanted = {layer.title: layer for layer in network.layers}
+    places: dict[tuple[str, str, str], dict[str, Panel]] = {}
+    for panel in panels:
+        if panel.workload in wanted:
+            _check_same(panel, float(wanted[panel.workload].operations), network)
+            places.setdefault((panel.machine, panel.level, panel.semantics), {})[panel.workload] = panel
+    if not places:
+        raise InputError(
+            f"the sweep has no rows of {network.name}: its layers are {', '.join(wanted)}; "
+            "name them, or the file of the network, among the workloads of the sweep"
+        )
+    views = []
+    for found in places.values():
+        parts = tuple((found[name], layer.count) for name, layer in wanted.items() if name in found)
+        total = summed(parts, network.name)
+        if total is not None:
+            missing = tuple(name for name in wanted if name not in found)
+            views.append(NetworkView(network=network, total=total, parts=parts, missing=missing))
+    return tuple(views)
+
+
+def _check_same(panel: Panel, operations: float, network: Network) -> None:
+    if panel.operations != operations:
+        raise InputError(
+            f"{panel.workload} has {panel.operations:,.0f} operations in the sweep and {operations:,.0f} in network "
+            f"{network.name}: these are different layers; sweep the layers of the network"
+        )
+
+
+def layer_shares(view: NetworkView, label: str, capacity_bytes: int) -> tuple[LayerShare, ...]:
+    """What every layer moves at one capacity, the largest share first.
+
+    Args:
+        view: the network on a machine.
+        label: which mappings, by the label of their series.
+        capacity_bytes: capacity of the level; the best mapping for at most that much is used.
+
+    Raises:
+        InputError: if a layer has no mapping for so little memory.
+    """
+    rows = []
+    for panel, count in view.parts:
+        line = next((series for series in panel.series if series.label == label), None)
+        sample = None if line is None else line.best_below(capacity_bytes)
+        if sample is None:
+            raise InputError(f"{panel.workload} has no mapping by {label} for {size_text(capacity_bytes)} in the sweep")
+        rows.append((panel, count, sample))
+    total = sum(sample.traffic_words * count for _, count, sample in rows)
+    shares = [_share(panel, count, sample, total, capacity_bytes) for panel, count, sample in rows]
+    return tuple(sorted(shares, key=lambda share: -share.traffic_words))
+
+
+def _share(panel: Panel, count: int, sample: Sample, total: int, capacity_bytes: int) -> LayerShare:
+    return LayerShare(
+        workload=panel.workload,
+        count=count,
+        operations=panel.operations * count,
+        compulsory_words=panel.compulsory_words * count,
+        traffic_words=sample.traffic_words * count,
+        bound_words=panel.bound_at(capacity_bytes) * count,
+        share=sample.traffic_words * count / total,
+    )
+
+
+def dominant(shares: Iterable[LayerShare], part: float = 0.5) -> tuple[str, ...]:
+    """The fewest layers that together make up a part of the traffic."""
+    names: list[str] = []
+    held = 0.0
+    for share in shares:
+        if held >= part:
+            break
+        names.append(share.workload)
+        held += share.share
+    return tuple(names)
+
+
+def network_table(view: NetworkView, series: Series, capacity_bytes: int) -> str:
+    """Layers, totals and conclusions at one capacity, as text.
+
+    Args:
+        view: the network on a machine.
+        series: the curve of the total to report.
+        capacity_bytes: capacity at which the layers are listed.
+
+    Raises:
+        InputError: if a layer has no mapping for so little memory.
+    """
+    shares = layer_shares(view, series.label, capacity_bytes)
+    traffic = sum(share.traffic_words for share in shares)
+    bound = sum(share.bound_words for share in shares)
+    rows = [
+        (
+            share.workload,
+            f"{share.count}",
+            f"{share.operations:,.0f}",
+            f"{share.traffic_words:,}",
+            f"{share.bound_words:,}",
+            f"{100 * share.gap:.2f} %",
+            f"{100 * share.share:.1f} %",
+        )
+        for share in shares
+    ]
+    counts = sum(share.count for share in shares)
+    total = (view.network.name, f"{counts}", f"{view.total.operations:,.0f}", f"{traffic:,}", f"{bound:,}")
+    rows.append((*total, f"{100 * (traffic / bound - 1):.2f} %", "100.0 %"))
+    header = ("layer", "count", "operations", "traffic (words)", "bound (words)", "gap", "share")
+    head = f"{view.network.name} on {view.total.place} of {size_text(capacity_bytes)}, mappings by {series.label}\n"
+    saved = percent(traffic - view.total.compulsory_words, traffic)
+    lines = [
+        f"sums hold {view.coverage}",
+        f"half of the traffic: {', '.join(dominant(shares))}",
+        f"compulsory: {view.total.compulsory_words:,} words, so no larger cache can save more than {saved}",
+    ]
+    stop = saturation(view.total, series)
+    if stop is not None:
+        lines.append(stop.text)
+    return head + grid(header, "<>>>>>>", rows) + "\n\n" + "\n".join(lines)
+
+
+def network_document(view: NetworkView, series: Series, capacity_bytes: int) -> dict[str, object]:
+    """The same as a JSON document.
+
+    Raises:
+        InputError: if a layer has no mapping for so little memory.
+    """
+    shares = layer_shares(view, series.label, capacity_bytes)
+    traffic = sum(share.traffic_words for share in shares)
+    bound = sum(share.bound_words for share in shares)
+    stop = saturation(view.total, series)
+    return {
+        "network": view.network.name,
+        "machine": view.total.machine,
+        "level": view.total.level,
+        "capacity_bytes": capacity_bytes,
+        "method": series.label,
+        "missing": list(view.missing),
+        "operations": view.total.operations,
+        "compulsory_words": view.total.compulsory_words,
+        "traffic_words": traffic,
+        "bound_words": bound,
+        "gap": traffic / bound - 1,
+        "dominant": list(dominant(shares)),
+        "stops_paying_bytes": None if stop is None or stop.at_end else stop.capacity_bytes,
+        "layers": [
+            {
+                "workload": share.workload,
+                "count": share.count,
+                "operations": share.operations,
+                "compulsory_words": share.compulsory_words,
+                "traffic_words": share.traffic_words,
+                "bound_words": share.bound_words,
+                "gap": share.gap,
+                "share": share.share,
+            }
+            for share in shares
+        ],
+    }

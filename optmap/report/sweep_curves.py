@@ -1,0 +1,261 @@
+"""The rows of a sweep as curves over capacity: what pictures, sums and sizing start from."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from optmap.errors import InputError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+BOUND = "bound"
+VARIANTS = ("method", "tiles", "capacity_rule", "objective", "cores")
+"""Columns that tell apart several mappings of one point; a label names the ones that differ."""
+NEEDED = (
+    "workload",
+    "machine",
+    "level",
+    "capacity_words",
+    "word_bytes",
+    "method",
+    "semantics",
+    "count",
+    "operations",
+    "compulsory_words",
+    "traffic_words",
+    "bound_words",
+    "exact",
+    "gap",
+    "seconds",
+)
+Record = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sample:
+    """A mapping at one capacity."""
+
+    capacity_bytes: int
+    traffic_words: int
+    """Exact loads and stores across the outer boundary of the level."""
+    exact: float
+    """Largest traffic over bandwidth of the levels, in cycles (words on a two-level machine)."""
+    gap: float | None
+    """How far above its bound the mapping is proved to be at most."""
+    seconds: float
+    """Time the answer took."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Series:
+    """The mappings of one method over capacity, ascending."""
+
+    label: str
+    """The method, and what sets it apart from others of the same panel."""
+    samples: tuple[Sample, ...]
+
+    def best_below(self, capacity_bytes: int) -> Sample | None:
+        """The sample of least traffic whose capacity is not above: its mapping fits here too."""
+        fitting = [sample for sample in self.samples if sample.capacity_bytes <= capacity_bytes]
+        return min(fitting, key=lambda sample: sample.traffic_words, default=None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Panel:
+    """Everything that a sweep knows of one workload at one level of one machine."""
+
+    workload: str
+    machine: str
+    level: str
+    semantics: str
+    word_bytes: int
+    """Bytes of one word."""
+    count: int
+    """How often the workload occurs in its network; the numbers are those of one occurrence."""
+    operations: float
+    """Multiply-accumulates of one occurrence."""
+    compulsory_words: int
+    """Loads and stores that no memory can save."""
+    bounds: tuple[tuple[int, int], ...]
+    """(capacity in bytes, proved words) pairs, ascending."""
+    series: tuple[Series, ...]
+
+    @property
+    def place(self) -> str:
+        """Machine and level, for titles."""
+        return "two-level machine" if self.machine == "two-level" else f"{self.machine}, {self.level}"
+
+    def bound_at(self, capacity_bytes: int) -> int:
+        """The strongest bound that holds for a capacity: any for at least as much memory does."""
+        return max((words for held, words in self.bounds if held >= capacity_bytes), default=self.compulsory_words)
+
+
+def panels(frame: pd.DataFrame) -> tuple[Panel, ...]:
+    """The curves in the rows of a sweep, in natural order of workloads within machine and level.
+
+    Rows without an answer are left out. Where a point was answered twice under one label, the
+    mapping with less traffic counts.
+
+    Args:
+        frame: what `read_sweep` returns, or a selection of its rows.
+
+    Raises:
+        InputError: if a column is missing or no row holds an answer.
+    """
+    missing = [name for name in NEEDED if name not in frame.columns]
+    if missing:
+        raise InputError(f"not the rows of a sweep: column {', '.join(missing)} is missing; use read_sweep")
+    records = [_plain(record) for record in frame.to_dict("records")]
+    groups: dict[tuple[str, str, str, str], list[Record]] = {}
+    for record in records:
+        if record["compulsory_words"] is not None:
+            key = (record["machine"], record["level"], record["workload"], record["semantics"])
+            groups.setdefault(key, []).append(record)
+    if not groups:
+        raise InputError("no row of the sweep holds an answer yet; run the sweep first, or look at its column error")
+    made = [_panel(group) for group in groups.values()]
+    return tuple(sorted(made, key=lambda panel: (panel.machine, panel.level, natural(panel.workload), panel.semantics)))
+
+
+def natural(text: str) -> list[tuple[int, str]]:
+    """Sort key that puts R2 before R10."""
+    parts = re.split(r"([0-9]+)", text)
+    return [(int(part), "") if part.isdecimal() else (-1, part.casefold()) for part in parts]
+
+
+def _plain(record: Mapping[Any, Any]) -> Record:
+    """Missing numbers (NaN, <NA>) as None."""
+    return {str(key): None if _is_missing(value) else value for key, value in record.items()}
+
+
+def _is_missing(value: object) -> bool:
+    return type(value).__name__ in ("NAType", "NaTType") or (isinstance(value, float) and math.isnan(value))
+
+
+def _panel(records: Sequence[Record]) -> Panel:
+    first = records[0]
+    bytes_of = int(first["word_bytes"])
+    bounds: dict[int, int] = {}
+    for record in records:
+        if record["bound_words"] is not None:
+            held = int(record["capacity_words"]) * bytes_of
+            bounds[held] = max(bounds.get(held, 0), int(record["bound_words"]))
+    return Panel(
+        workload=first["workload"],
+        machine=first["machine"],
+        level=first["level"],
+        semantics=first["semantics"],
+        word_bytes=bytes_of,
+        count=int(first["count"]),
+        operations=float(first["operations"]),
+        compulsory_words=int(first["compulsory_words"]),
+        bounds=tuple(sorted(bounds.items())),
+        series=_series([record for record in records if record["traffic_words"] is not None], bytes_of),
+    )
+
+
+def _series(records: Sequence[Record], bytes_of: int) -> tuple[Series, ...]:
+    named = [name for name in VARIANTS if name == "method" or len({record.get(name) for record in records}) > 1]
+    lines: dict[str, dict[int, Sample]] = {}
+    for record in records:
+        label = ", ".join(_variant(name, record[name]) for name in named)
+        sample = Sample(
+            capacity_bytes=int(record["capacity_words"]) * bytes_of,
+            traffic_words=int(record["traffic_words"]),
+            exact=float("nan") if record["exact"] is None else float(record["exact"]),
+            gap=record["gap"],
+            seconds=float(record["seconds"] or 0.0),
+        )
+        line = lines.setdefault(label, {})
+        held = line.get(sample.capacity_bytes)
+        if held is None or sample.traffic_words < held.traffic_words:
+            line[sample.capacity_bytes] = sample
+    return tuple(
+        Series(label=label, samples=tuple(line[key] for key in sorted(line))) for label, line in sorted(lines.items())
+    )
+
+
+def _variant(name: str, value: object) -> str:
+    texts: dict[str, Callable[[object], str]] = {
+        "tiles": lambda value: f"tiles {value}",
+        "capacity_rule": lambda value: f"capacity {value}",
+        "cores": lambda value: f"{value} cores",
+    }
+    return texts.get(name, str)(value)
+
+
+def summed(parts: Iterable[tuple[Panel, int]], name: str) -> Panel | None:
+    """Several workloads on one machine as one panel: the sum of their words, each with its count.
+
+    Curves of different capacities are put together soundly: a mapping for less memory runs in more,
+    so the least traffic up to a capacity counts; a bound for more memory holds for less.
+
+    Args:
+        parts: (panel, count) pairs of one machine and level.
+        name: what the sum is called.
+
+    Returns:
+        The sum, or None of nothing.
+
+    Raises:
+        InputError: if machines, levels or semantics differ.
+    """
+    parts = list(parts)
+    if not parts:
+        return None
+    first = parts[0][0]
+    places = {(panel.machine, panel.level, panel.semantics) for panel, _ in parts}
+    if len(places) > 1:
+        raise InputError(f"{name}: rows of several machines, levels or semantics cannot be added: {sorted(places)}")
+    common = set.intersection(*({series.label for series in panel.series} for panel, _ in parts))
+    held = sorted({capacity for panel, _ in parts for capacity, _ in panel.bounds})
+    return Panel(
+        workload=name,
+        machine=first.machine,
+        level=first.level,
+        semantics=first.semantics,
+        word_bytes=max(panel.word_bytes for panel, _ in parts),
+        count=1,
+        operations=sum(panel.operations * count for panel, count in parts),
+        compulsory_words=sum(panel.compulsory_words * count for panel, count in parts),
+        bounds=tuple((size, sum(panel.bound_at(size) * count for panel, count in parts)) for size in held),
+        series=tuple(_summed_series(parts, label) for label in sorted(common)),
+    )
+
+
+def _summed_series(parts: Sequence[tuple[Panel, int]], label: str) -> Series:
+    lines = [(next(line for line in panel.series if line.label == label), panel, count) for panel, count in parts]
+    held = sorted({sample.capacity_bytes for line, _, _ in lines for sample in line.samples})
+    samples = []
+    for size in held:
+        chosen = [(line.best_below(size), panel, count) for line, panel, count in lines]
+        found = [(sample, panel, count) for sample, panel, count in chosen if sample is not None]
+        if len(found) < len(lines):
+            continue
+        traffic = sum(sample.traffic_words * count for sample, _, count in found)
+        bound = sum(panel.bound_at(size) * count for _, panel, count in found)
+        samples.append(
+            Sample(
+                capacity_bytes=size,
+                traffic_words=traffic,
+                exact=sum(sample.exact * count for sample, _, count in found),
+                gap=traffic / bound - 1 if bound else None,
+                seconds=sum(sample.seconds for sample, _, _ in found),
+            )
+        )
+    return Series(label=label, samples=tuple(samples))
+
+
+def size_text(capacity_bytes: float) -> str:
+    """`1.3 MiB`: three significant digits at most."""
+    value, unit = float(capacity_bytes), "B"
+    for larger in ("KiB", "MiB", "GiB", "TiB"):
+        if value < 1000:
+            break
+        value, unit = value / 1024, larger
+    return f"{value:.0f} {unit}" if value >= 100 or value == int(value) else f"{value:.3g} {unit}"
