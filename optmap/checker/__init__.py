@@ -33,7 +33,11 @@ def check_file(path: str | Path) -> list[str]:
         RefusedError: with the reason why a claim does not hold.
     """
     text = Path(path).read_text(encoding="utf-8")
-    return check_document(json.loads(text, object_pairs_hook=_unique, parse_constant=_refuse))
+    try:
+        document = json.loads(text, object_pairs_hook=_unique, parse_constant=_refuse)
+    except RecursionError as error:
+        raise ValueError("nested too deeply") from error
+    return check_document(document)
 
 
 def check_document(document: Any) -> list[str]:

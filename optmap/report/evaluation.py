@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from fractions import Fraction
 from math import isclose
 
 from optmap.evaluate.cost import evaluate_cost
 from optmap.evaluate.nest import exact_traffic
-from optmap.evaluate.results import BoundaryTraffic, CostReport, boundary_cycles
+from optmap.evaluate.results import BoundaryTraffic, CostReport, LevelCost, boundary_cycles
 from optmap.evaluate.simulate import Moved, simulate, walk_nest
 from optmap.problem import Machine
+from optmap.problem.partitions import capacity_groups
 from optmap.report.documents import machine_document, mapping_document, workload_document
 from optmap.report.solution import Amount, Solution
 from optmap.report.tables import (
@@ -22,6 +24,7 @@ from optmap.report.tables import (
     pairs,
     workload_lines,
 )
+from optmap.search.iooub import Held, level_occupancy, level_traffic
 
 SCHEMA = "optmap.evaluation/1"
 TOLERANCE = 1e-9
@@ -72,7 +75,7 @@ class Evaluation:
     @property
     def cost(self) -> Amount:
         """The per-level objective, recounted."""
-        return Amount(value=self.report.value, unit=self.exact.unit)
+        return Amount(value=objective_value(self.solution, self.report.boundaries), unit=self.exact.unit)
 
     @property
     def levels(self) -> tuple[LevelLine, ...]:
@@ -102,13 +105,42 @@ def evaluate_solution(solution: Solution) -> Evaluation:
         InputError: if the mapping cannot be counted.
     """
     workload, machine, mapping = solution.workload, solution.machine, solution.mapping
-    boundaries = exact_traffic(workload, machine, mapping)
-    return Evaluation(
-        solution=solution,
-        report=evaluate_cost(workload, machine, mapping, solution.capacity_rule),
-        boundaries=boundaries,
-        exact=Amount(value=float(max(boundary_cycles(machine, boundaries))), unit=cost_unit(machine)),
+    if solution.held is None:
+        boundaries = exact_traffic(workload, machine, mapping)
+        report = evaluate_cost(workload, machine, mapping, solution.capacity_rule)
+    else:
+        report = _held_cost(solution, solution.held)
+        boundaries = report.boundaries
+    exact = Amount(value=objective_value(solution, boundaries), unit=cost_unit(machine))
+    return Evaluation(solution=solution, report=report, boundaries=boundaries, exact=exact)
+
+
+def _held_cost(solution: Solution, held: Held) -> CostReport:
+    """The cost of a one-level mapping that holds every tensor at a reuse position of its own."""
+    workload, machine, mapping = solution.workload, solution.machine, solution.mapping
+    (level,) = machine.levels
+    rows = level_traffic(workload, mapping, held, machine.boundaries[0])
+    groups = capacity_groups(workload, level)
+    needs = {group.name: level_occupancy(workload, mapping, held, group.tensors) for group in groups}
+    words = sum(row.words for row in rows)
+    cost = LevelCost(
+        level=level.name,
+        occupancy_words=sum(needs.values()),
+        capacity_words=sum(group.words for group in groups),
+        traffic_words=words,
+        cycles_exact=words / Fraction(str(level.bandwidth)),
+        overfull=tuple(group.name for group in groups if needs[group.name] > group.words),
     )
+    return CostReport(levels=(cost,), boundaries=rows, rule=solution.capacity_rule)
+
+
+def objective_value(solution: Solution, boundaries: tuple[BoundaryTraffic, ...]) -> float:
+    """The objective of a solution for given traffic, in cycles (words at one word per cycle)."""
+    machine = solution.machine
+    if solution.objective == "loads":
+        boundaries = tuple(replace(row, stores_words=0) for row in boundaries)
+    cycles = boundary_cycles(machine, boundaries)
+    return float(max(cycles) if solution.objective == "bottleneck" else sum(cycles))
 
 
 def run_simulations(solution: Solution, limit: int) -> tuple[Simulated, ...]:
@@ -122,8 +154,9 @@ def run_simulations(solution: Solution, limit: int) -> tuple[Simulated, ...]:
         LimitError: if the nest is larger than the limit.
     """
     workload, machine, mapping = solution.workload, solution.machine, solution.mapping
+    walks = () if solution.held else (Simulated(policy=WALK, moved=walk_nest(workload, machine, mapping, limit=limit)),)
     return (
-        Simulated(policy=WALK, moved=walk_nest(workload, machine, mapping, limit=limit)),
+        *walks,  # the walk keeps one tile of every tensor, not what reuse positions hold
         Simulated(policy="lru", moved=simulate(workload, machine, mapping, policy="lru", limit=limit)),
         Simulated(policy="belady", moved=simulate(workload, machine, mapping, policy="belady", limit=limit)),
     )

@@ -21,11 +21,13 @@ from optmap.report.documents import (
     workload_document,
 )
 from optmap.report.jsonio import read_json, to_json, write_text
+from optmap.search.iooub import Held, access_names
 
 if TYPE_CHECKING:
     from optmap.search.result import SolveResult
 
 SCHEMA = "optmap.solution/1"
+OBJECTIVES = ("bottleneck", "sum", "traffic", "loads")
 REQUIRED = ("schema", "workload", "machine", "mapping")
 OPTIONAL = (
     "method",
@@ -90,6 +92,10 @@ class Solution:
     """Claimed traffic per boundary and tensor; None in a document written by hand."""
     document: dict[str, object]
     """The whole document as read."""
+    objective: str = "bottleneck"
+    """What `cost` and `exact` are: `bottleneck`, `sum`, `traffic` or `loads`."""
+    held: Held | None = None
+    """Reuse position per access of a one-level mapping; None where the loop order alone decides."""
 
 
 def finite(value: float | None) -> float | None:
@@ -224,6 +230,29 @@ def read_solution(path: str | Path) -> Solution:
         exact=_amount(fields, "exact"),
         boundaries=_claims(fields),
         document=dict(fields.values),
+        objective=fields.choice("objective", OBJECTIVES, "bottleneck"),
+        held=_held(fields, workload, machine),
+    )
+
+
+def _held(fields: Fields, workload: Workload, machine: Machine) -> Held | None:
+    """The reuse positions of a document.
+
+    Raises:
+        InputError: naming file and field.
+    """
+    if fields.values.get("held") is None:
+        return None
+    inside = fields.fields("held")
+    inside.allow("positions", "streams", "inner")
+    positions, streams = inside.fields("positions"), inside.fields("streams")
+    names = access_names(workload)
+    if len(machine.levels) != 1 or set(positions.values) != set(names) or not set(streams.values) <= set(names):
+        raise InputError(f"{fields.at('held')}: one level and a position for each of {', '.join(names)} are needed")
+    return Held(
+        positions={name: positions.integer(name, least=0) for name in names},
+        streams={name: texts(streams, name) for name in streams.values},
+        inner=texts(inside, "inner"),
     )
 
 

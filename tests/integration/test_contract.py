@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 MATMUL = ("C[i,j] += A[i,k]*B[k,j]", "--extents", "i=40,j=30,k=20")
-COMMANDS = ("list", "show", "derive", "solve", "evaluate", "export", "doctor")
+COMMANDS = ("list", "show", "derive", "solve", "evaluate", "export", "doctor", "bound", "compare", "check")
 
 
 @pytest.fixture(scope="module")
@@ -22,7 +22,6 @@ def test_help_lists_the_commands_and_only_those(optmap) -> None:
     run = optmap("--help")
     listed = [line.split()[0] for line in run.out.split("Commands:")[1].splitlines() if line.startswith("  ")]
     assert set(COMMANDS) <= set(listed)
-    assert not {"bound", "compare", "check", "sweep"} & set(listed)
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -1,0 +1,150 @@
+"""`bound` through the command line and the Python interface."""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+import optmap as package
+from optmap import api
+from optmap.bounds.hierarchy import fast_side_words, instance_words
+from optmap.bounds.methods import METHODS
+from optmap.checker import check_document
+from optmap.errors import ContradictionError, InputError, UnknownNameError
+from optmap.problem import Capacity, Level, Machine
+from optmap.problem.library import machine, workload
+from optmap.report.bounds import bound_table
+from optmap.report.gaps import with_bound
+
+MATMUL = ("C[i,j] += A[i,k]*B[k,j]", "--extents", "i=2000,j=1500,k=1500", "--memory", "1024w")
+
+
+def test_document(optmap) -> None:
+    found = optmap("bound", "yolo9000/Y4", "--memory", "65536w", "--json").document()
+    rows = {row["method"]: row for row in found["bounds"]}
+    assert set(rows) == set(METHODS) - set(found["left_out"])
+    assert "projective" in found["left_out"]
+    assert rows["compulsory"]["loads_words"] == 3_660_032
+    assert rows["best"]["loads_words"] >= 3_763_800
+    assert found["best"]["method"] == "best"
+    assert found["best"]["total_words"] == max(row["total_words"] for row in rows.values())
+    for row in rows.values():
+        assert row["total_words"] == row["loads_words"] + row["stores_words"]
+        assert row["expression"]
+        assert all(0 < Fraction(value) <= 1 for value in row["exponents"].values())
+    assert rows["brascamp_lieb"]["exponents"]
+    assert found["boundaries"][0]["bounds"] == found["bounds"]
+
+
+def test_certificate_is_written_and_verified(optmap, tmp_path: Path) -> None:
+    file = tmp_path / "gemm.json"
+    table = optmap("bound", *MATMUL, "-o", file).out
+    assert "281,250,863" in table
+    made = json.loads(file.read_text(encoding="utf-8"))
+    assert made["claims"]["loads_words"] >= 281_200_000
+    assert "every claim holds" in optmap("check", file).out
+    assert check_document(made)
+
+
+def test_machine_has_one_block_per_boundary(optmap) -> None:
+    found = optmap("bound", "resnet18/R9", "--machine", "i7-9700k", "--methods", "compulsory,best", "--json").document()
+    assert [row["memory_words"] for row in found["boundaries"]] == [128, 8192, 65536, 3_145_728]
+    assert [[b["method"] for b in row["bounds"]] for row in found["boundaries"]] == [["compulsory", "best"]] * 4
+    totals = [row["best"]["total_words"] for row in found["boundaries"]]
+    assert totals == sorted(totals, reverse=True)
+    assert found["best"] == found["boundaries"][-1]["best"]
+
+
+def test_explain(optmap) -> None:
+    run = optmap("bound", *MATMUL, "--explain")
+    assert "1 <= s[C#0] + s[A#1]" in run.out
+    assert "tight" in run.out
+    document = optmap("bound", *MATMUL, "--explain", "--json").document()["explanation"]
+    assert {Fraction(value) for value in document["exponents"].values()} == {Fraction(1, 2)}
+    assert len(document["constraints"]) == 3
+
+
+def test_bad_input(optmap, tmp_path: Path) -> None:
+    assert "known: compulsory" in optmap("bound", "resnet18/R9", "--memory", "8KiB", "--methods", "no", code=2).err
+    assert "does not apply" in optmap("bound", "yolo9000/Y4", "--memory", "8KiB", "--methods", "projective", code=2).err
+    assert "separated by commas" in optmap("bound", "resnet18/R9", "--memory", "8KiB", "--methods", ",", code=2).err
+    without = ("bound", "resnet18/R9", "--memory", "8KiB", "--methods", "compulsory", "-o", tmp_path / "c.json")
+    assert "add best" in optmap(*without, code=2).err
+    assert "less than one word" in optmap("bound", "resnet18/R9", "--memory", "3B", code=2).err
+    assert "not both" in optmap("bound", "resnet18/R9", code=2).err
+    assert "no folder" in optmap("bound", "resnet18/R9", "--memory", "8KiB", "-o", "none/c.json", code=2).err
+
+
+def level(name: str, words: int, **options: object) -> Level:
+    return Level(name=name, capacity=Capacity(amount=words, unit="words"), **options)  # type: ignore[arg-type]
+
+
+def test_fast_side_counts_what_an_outer_level_does_not_copy() -> None:
+    chain = (level("L1", 10, inclusive=False), level("L2", 100, fanout=4, inclusive=False), level("L3", 1000))
+    made = Machine(name="m", levels=chain)
+    assert [fast_side_words(made, i, 4) for i in range(3)] == [10, 100 + 4 * 10, 1000]
+
+
+def test_private_memories_share_the_work() -> None:
+    found = api.bound("resnet18/R9", memory="128w", methods=["best", "compulsory"])
+    best, compulsory = found.outermost.bounds
+    assert instance_words(best, 1) == best.total_words
+    assert instance_words(best, 1, loads_only=True) == best.loads_words
+    assert found.certificate is not None
+    segment = found.certificate["segment"]
+    for cores in (2, 8):
+        loads = segment["T"] * (-(-segment["operations"] // segment["U_full"]) - cores)
+        assert instance_words(best, cores) == -(-(loads + best.stores_words) // cores)
+    with pytest.raises(InputError, match="no certificate"):
+        instance_words(compulsory, 2)
+
+
+def test_solutions_carry_bound_and_gap() -> None:
+    result = api.solve("resnet18/R9", memory="8192w")
+    best = api.bound("resnet18/R9", memory="8192w", methods=["best"]).outermost.best
+    assert result.bound is not None
+    assert result.bound.value == best.total_words
+    assert result.gap == pytest.approx(result.exact / best.total_words - 1)
+    assert result.gap >= 0
+
+
+def test_cores_leave_a_bound_that_holds() -> None:
+    for cores in (2, 4, 8):
+        result = api.solve("resnet18/R9", machine="i7-9700k", cores=cores)
+        assert result.gap is not None
+        assert result.gap >= 0
+        assert [proof.instances for proof in result.certificates] == [cores] * 3 + [1]
+
+
+def test_a_mapping_below_the_bound_is_a_contradiction() -> None:
+    result = api.solve("C[i,j] += A[i,k]*B[k,j]", extents={"i": 40, "j": 30, "k": 20}, memory="64w")
+    fewer = tuple(
+        type(row)(between=row.between, tensor=row.tensor, loads_words=row.loads_words // 3, stores_words=0)
+        for row in result.boundaries
+    )
+    import dataclasses
+
+    with pytest.raises(ContradictionError, match="one of the two is wrong"):
+        with_bound(dataclasses.replace(result, boundaries=fewer))
+
+
+def test_out_of_time_is_a_note() -> None:
+    result = api.solve("resnet18/R9", machine="balanced")
+    again = with_bound(result, budget_s=0.0)
+    assert len(again.certificates) == 1
+    assert sum("were over" in note for note in again.notes) == 2
+    assert again.bound is not None
+    assert again.bound.value <= (result.bound.value if result.bound else 0)
+
+
+def test_verbs_are_in_the_package() -> None:
+    assert {"bound", "check", "compare"} <= set(dir(package))
+    assert package.bound is api.bound
+    report = package.bound(workload("resnet18/R9"), machine=machine("balanced"), methods=["best"])
+    assert len(report.boundaries) == 3
+    assert bound_table(report).count("At least so many words") == 3
+    with pytest.raises(UnknownNameError):
+        package.bound("resnet18/R9", memory="1KiB", methods=["none"])

@@ -1,0 +1,96 @@
+"""`compare` through the command line and the Python interface."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from optmap import api
+from optmap.errors import InputError, UnknownNameError
+from optmap.problem import Capacity
+from optmap.problem.sizes import capacities
+from optmap.report.compare import comparison_document, comparison_table
+from optmap.report.compare_plot import plot_comparison, save_comparison
+
+SMALL = ("C[i,j] += A[i,k]*B[k,j]", "--extents", "i=48,j=32,k=40")
+
+
+def test_range(optmap, tmp_path: Path) -> None:
+    picture = tmp_path / "plot.png"
+    run = optmap(
+        "compare",
+        *SMALL,
+        "--memory",
+        "64w:4096w",
+        "--points",
+        "4",
+        "--methods",
+        "mopt,iooub",
+        "--json",
+        "--plot",
+        picture,
+    )
+    document = run.document()
+    rows = document["rows"]
+    assert [row["memory_words"] for row in rows[::2]] == [64, 256, 1024, 4096]
+    assert [row["method"] for row in rows[:2]] == ["mopt", "iooub"]
+    for row in rows:
+        assert row["compulsory_words"] <= row["bound_words"] <= row["found_words"]
+        assert row["gap"] == row["found_words"] / row["bound_words"] - 1
+        assert row["found_words"] == row["loads_words"] + row["stores_words"]
+    found = [row["found_words"] for row in rows[::2]]
+    assert found == sorted(found, reverse=True)
+    assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+def test_machine(optmap) -> None:
+    run = optmap("compare", "resnet18/R12", "--machine", "balanced", "--methods", "mopt")
+    lines = [line for line in run.out.splitlines() if " - " in line]
+    assert [line.split()[0] for line in lines] == ["L1", "L2", "L3"]
+    assert all(line.endswith("mopt") for line in lines)
+
+
+def test_methods_that_cannot_are_left_out_with_the_reason() -> None:
+    found = api.compare(
+        SMALL[0], extents={"i": 48, "j": 32, "k": 40}, memory=["2w", "512w"], methods=["mopt", "gemmini"]
+    )
+    assert found.rows[0].found == {}
+    assert found.rows[0].best is None
+    assert set(found.rows[1].found) == {"mopt", "gemmini"}
+    assert set(found.left_out) == {"mopt", "gemmini"}
+    table = comparison_table(found)
+    assert "left out: mopt" in table
+    document = comparison_document(found)
+    assert isinstance(document["rows"], list)
+    assert document["rows"][0]["method"] is None
+
+
+def test_plot_has_bound_floor_gap_and_every_method() -> None:
+    found = api.compare(SMALL[0], extents={"i": 48, "j": 32, "k": 40}, memory="64w:1024w", points=2, methods=["mopt"])
+    axes = plot_comparison(found)
+    labels = {text.get_text() for text in axes.get_legend().get_texts()}
+    assert labels == {"mopt", "lower bound", "compulsory", "gap"}
+    assert (axes.get_xscale(), axes.get_yscale()) == ("log", "log")
+    assert "words" in axes.get_xlabel()
+    assert "words" in axes.get_ylabel()
+    with pytest.raises(InputError, match="cannot be written"):
+        save_comparison(found, Path("plot.nothing"))
+
+
+def test_capacities() -> None:
+    assert capacities("4KiB:16KiB", 3) == tuple(Capacity(amount=n) for n in (4096, 8192, 16384))
+    assert capacities("8w", 5) == (Capacity(amount=8, unit="words"),)
+    assert len(capacities("1w:3w", 9)) == 3
+    for text, why in (("4KiB:64w", "both in words"), ("8w:4w", "smaller"), ("4:8w", "unit"), ("4w:", "number")):
+        with pytest.raises(InputError, match=why):
+            capacities(text, 3)
+
+
+def test_bad_input(optmap) -> None:
+    assert "smaller" in optmap("compare", *SMALL, "--memory", "9w:3w", code=2).err
+    assert "not known" in optmap("compare", *SMALL, "--memory", "64w", "--methods", "none", code=2).err
+    assert "either" in optmap("compare", *SMALL, code=2).err
+    assert "positive" in optmap("compare", *SMALL, "--memory", "64w", "--time-limit", "0", code=2).err
+    with pytest.raises(UnknownNameError):
+        api.compare("resnet18/R9", memory="1KiB", methods=["none"])
