@@ -7,17 +7,17 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from optmap import __version__
 from optmap.api import solve
-from optmap.bounds.best import best
 from optmap.bounds.compulsory import compulsory
+from optmap.bounds.hierarchy import fast_side_words
 from optmap.errors import CheckError, ContradictionError, InfeasibleError, LimitError, OptmapError
 from optmap.evaluate import boundary_cycles
-from optmap.problem import Machine, Workload
+from optmap.problem import Level, Machine, Workload
 from optmap.report.documents import machine_document, workload_document
+from optmap.report.gaps import certified_bound
 from optmap.report.solution import solution_document
 from optmap.sweeps.points import Point, blank_row, certificate_name, read_task
 from optmap.sweeps.rows import Row, as_dict
@@ -55,6 +55,9 @@ class LevelBound:
     memory_words: int
     """What the levels up to this one can hold together."""
     bound: LowerBound
+    """Of one memory of that size."""
+    words: int
+    """Loads and stores of the busiest instance, at least."""
     cycles: Fraction
     """Words over the bandwidth of the level."""
 
@@ -93,11 +96,10 @@ def answer_point(point: Point) -> Answer:
 
 
 def level_bounds(workload: Workload, machine: Machine, cores: int = 1) -> tuple[LevelBound, ...]:
-    """Lower bounds on what crosses the outer boundaries of the levels, inner first.
+    """Lower bounds on loads and stores across the outer boundaries of the levels, inner first.
 
-    The fast side of a boundary is everything inside it: the level itself if it holds a copy of
-    what is inside, else all of them together. With several cores only the levels that serve all
-    of them are bounded, because work and traffic of one core are not known before the mapping.
+    With several cores only the levels that serve all of them are bounded: what one core has to do
+    is not known before the mapping.
 
     Args:
         workload: the computation.
@@ -106,23 +108,31 @@ def level_bounds(workload: Workload, machine: Machine, cores: int = 1) -> tuple[
     """
     shared = next((n for n, level in enumerate(machine.levels) if level.shared), len(machine.levels))
     made = []
-    held = 0
     for number, level in enumerate(machine.levels):
-        own = level.capacity.words(workload.word_bytes)
-        copies = cores if number < shared else 1
-        held = own * copies if level.inclusive else held + own * copies
+        held = fast_side_words(machine, number, workload.word_bytes)
         if held < 1 or (cores > 1 and number < shared):
             continue
-        bound = _best(workload, held)
-        cycles = Fraction(bound.total_words) / Fraction(str(level.bandwidth))
-        made.append(LevelBound(level=level.name, memory_words=held, bound=bound, cycles=cycles))
+        bound = certified_bound(workload, held)
+        made.append(_level_bound(level, held, bound, bound.total_words))
     return tuple(made)
 
 
-@lru_cache(maxsize=64)
-def _best(workload: Workload, memory_words: int) -> LowerBound:
-    """A mapping and a bound of the same point follow each other; prove the bound once."""
-    return best(workload, memory_words)
+def _level_bound(level: Level, held: int, bound: LowerBound, words: int) -> LevelBound:
+    cycles = Fraction(words) / Fraction(str(level.bandwidth))
+    return LevelBound(level=level.name, memory_words=held, bound=bound, words=words, cycles=cycles)
+
+
+def _mapping_bounds(workload: Workload, result: SolveResult, cores: int) -> tuple[LevelBound, ...]:
+    """The bounds that a mapping is compared with; with several cores those of its own split."""
+    if cores == 1:
+        return level_bounds(workload, result.machine)
+    made = []
+    words = {proof.between[0]: proof.words for proof in result.certificates}
+    for number, level in enumerate(result.machine.levels):
+        if level.name in words:
+            held = fast_side_words(result.machine, number, workload.word_bytes)
+            made.append(_level_bound(level, held, certified_bound(workload, held), words[level.name]))
+    return tuple(made)
 
 
 def _with_bound(point: Point, row: Row, machine: Machine, found: tuple[LevelBound, ...]) -> Answer:
@@ -135,7 +145,7 @@ def _with_bound(point: Point, row: Row, machine: Machine, found: tuple[LevelBoun
         return Answer(row=row)
     certificate = mine.bound.certificate
     name = "" if certificate is None else certificate_name(point.workload, mine.memory_words)
-    row = replace(row, bound_words=mine.bound.total_words, bound_method=mine.bound.method, certificate=name)
+    row = replace(row, bound_words=mine.words, bound_method=mine.bound.method, certificate=name)
     return Answer(row=row, certificate=certificate)
 
 
@@ -192,13 +202,13 @@ def _answer_mapping(point: Point) -> Answer:
         time_limit=options.time_limit,
         seed=point.seed,
     )
-    found = level_bounds(point.workload, result.machine, options.cores)
+    found = _mapping_bounds(point.workload, result, options.cores)
     words = _traffic(result)
     for each in found:
-        if words[each.level] < each.bound.total_words:
+        if words[each.level] < each.words:
             raise ContradictionError(
                 f"{point.workload.title}: the mapping moves {words[each.level]:,} words outside {each.level}, "
-                f"the bound is {each.bound.total_words:,}: one of the two is wrong; please report the point"
+                f"the bound is {each.words:,}: one of the two is wrong; please report the point"
             )
     made = _with_bound(point, _solved_row(point, result, words), result.machine, found)
     row = made.row

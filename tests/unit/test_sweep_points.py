@@ -114,7 +114,7 @@ def test_an_unexpected_exception_is_a_row(monkeypatch: pytest.MonkeyPatch) -> No
 
 def test_a_mapping_below_its_bound_is_a_contradiction(monkeypatch: pytest.MonkeyPatch) -> None:
     high = LowerBound(method="best", loads_words=10**9, stores_words=0)
-    monkeypatch.setattr(answers, "_best", lambda *_: high)
+    monkeypatch.setattr(answers, "certified_bound", lambda *_: high)
     row = answer_point(_point()).row
     assert row.stop == "check"
     assert "one of the two is wrong" in row.error
@@ -134,6 +134,7 @@ def test_what_a_boundary_can_hold() -> None:
     shared = replace(outer, shared=True, fanout=4)
     assert held(inner, shared, cores=4) == [("B", 300)]
     assert held(inner, replace(shared, inclusive=False), cores=4) == [("B", 500)]
+    assert held(inner, shared) == [("A", 50), ("B", 300)]
     found = level_bounds(SMALL, Machine(name="m", levels=(replace(inner, bandwidth=0.1), outer)))
     assert found[0].cycles == Fraction(10 * found[0].bound.total_words)
 
@@ -146,6 +147,18 @@ def test_several_levels_compare_in_cycles() -> None:
     assert row.bound is not None
     assert row.gap == pytest.approx(row.exact / row.bound - 1)
     assert row.capacity_words == 8192
+
+
+def test_several_cores_are_compared_with_the_bound_of_their_split() -> None:
+    point = _point(machine=library_machine("i7-9700k"), level="L2", cores=4, innermost="L1")
+    mapping = answer_point(point).row
+    assert mapping.error == ""
+    assert mapping.cores == 4
+    assert mapping.traffic_words is not None
+    assert mapping.bound_words is not None
+    assert mapping.traffic_words >= mapping.bound_words > 0
+    assert mapping.gap is not None
+    assert mapping.gap >= 0
 
 
 def test_rows_have_a_type_per_column_and_survive_being_stored() -> None:
