@@ -15,16 +15,13 @@ from optmap.problem.sizes import capacities, parse_capacity
 from optmap.report.bounds import BoundReport, bound_report
 from optmap.report.compare import Comparison, comparison_row
 from optmap.report.gaps import with_bound
-from optmap.search.methods import METHODS
+from optmap.search.methods import METHODS, OBJECTIVES
 from optmap.search.mopt import Request
 from optmap.search.result import SolveResult
 
 Kind = TypeVar("Kind", CapacityRule, Semantics)
 
 __all__ = ["BOUND_METHODS", "METHODS", "OBJECTIVES", "bound", "check", "compare", "solve"]
-
-OBJECTIVES = {"bottleneck": "largest traffic/bandwidth over the levels"}
-"""Objectives and what they minimise."""
 
 
 def solve(
@@ -35,7 +32,7 @@ def solve(
     extents: Mapping[str, int] | None = None,
     semantics: Semantics | str | None = None,
     method: str = "mopt",
-    objective: str = "bottleneck",
+    objective: str | None = None,
     tiles: str = "any",
     capacity: str = "tile",
     integers: str = "exact",
@@ -54,7 +51,7 @@ def solve(
         extents: extent per dim, for an expression.
         semantics: `accumulate` or `assign`; None keeps the workload's own.
         method: a key of `METHODS`.
-        objective: a key of `OBJECTIVES`.
+        objective: a key of `OBJECTIVES` that the method knows; None takes the method's own.
         tiles: `any` integers, or `divisors` of the next outer tile.
         capacity: `tile` (one tile must fit) or `safe` (enough for LRU).
         integers: `exact` search, or `floor` with balancing as MOpt does.
@@ -75,10 +72,14 @@ def solve(
     target = machine_of(machine, memory)
     if innermost is not None:
         target = target.from_level(innermost)
-    if objective not in OBJECTIVES:
-        raise UnknownNameError(f"objective {objective!r} is not known; known are {', '.join(OBJECTIVES)}")
     if method not in METHODS:
         raise UnknownNameError(f"method {method!r} is not known; known are {', '.join(METHODS)}")
+    known = METHODS[method].objectives
+    wanted = objective or known[0]
+    if wanted not in OBJECTIVES:
+        raise UnknownNameError(f"objective {wanted!r} is not known; known are {', '.join(OBJECTIVES)}")
+    if wanted not in known and not (wanted == "bottleneck" and len(target.levels) == 1):
+        raise InputError(f"method {method} does not minimise {wanted}; it knows {', '.join(known)}")
     if cores < 1:
         raise InputError(f"cores is {cores}; use 1 or more")
     if not time_limit > 0:
@@ -86,6 +87,7 @@ def solve(
     request = Request(
         workload=workload_of(workload, extents, semantics),
         machine=target,
+        objective=wanted if wanted in known else known[0],
         rule=_choice("capacity", capacity, CapacityRule),
         divisors=_one_of("tiles", tiles, ("any", "divisors")) == "divisors",
         floor=_one_of("integers", integers, ("exact", "floor")) == "floor",

@@ -70,7 +70,12 @@ def solve(
     machine: MachineOption = None,
     memory: MemoryOption = None,
     method: Annotated[str, typer.Option("--method", help="See: optmap list methods.")] = "mopt",
-    objective: Annotated[str, typer.Option("--objective", help="What to minimise.")] = "bottleneck",
+    objective: Annotated[
+        str | None,
+        typer.Option(
+            "--objective", help="bottleneck, sum, loads or traffic; the method's own if left out.", show_default=False
+        ),
+    ] = None,
     tiles: Annotated[Tiles, typer.Option("--tiles", help="Any tile size, or divisors only.")] = Tiles.ANY,
     capacity: CapacityOption = CapacityRule.TILE,
     integers: Annotated[

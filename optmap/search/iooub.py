@@ -82,7 +82,9 @@ def solve(request: Request) -> SolveResult:
         CheckError: if a re-check of the answer fails.
     """
     if len(request.machine.levels) == 1:
-        return solve_level(request)[0]
+        return solve_level(request, Counted.TRAFFIC if request.objective == "sum" else Counted.LOADS)[0]
+    if request.objective == "loads":
+        raise InputError("objective loads counts one memory; use --objective sum for several levels")
     from optmap.search.iooub_sum import solve_sum
 
     return solve_sum(request)
@@ -281,9 +283,9 @@ def _assemble(
         exact=cost,
         exact_unit=unit,
         bottleneck=level.name,
-        relaxation=_floor_relaxation(mapping, bound),
+        relaxation=_lower_estimate(mapping, cost if best else bound, best=best),
         integer_bound=cost if best else bound,
-        integer_gap=cost / bound - 1 if bound else 0.0,
+        integer_gap=0.0 if best or not bound else cost / bound - 1,
         seconds=time.monotonic() - begun,
         seed=request.seed,
         versions=versions(),
@@ -292,14 +294,16 @@ def _assemble(
     )
 
 
-def _floor_relaxation(mapping: Mapping, bound: float) -> Relaxation:
+def _lower_estimate(mapping: Mapping, bound: float, *, best: bool) -> Relaxation:
+    """What is proved below the cost: its optimum by enumeration, else compulsory traffic."""
     level = mapping.levels[0]
+    enumerated = "whole tiles, all loop orders, reuse positions and streams: the optimum itself, no relaxation"
     return Relaxation(
         value=bound,
         proved=True,
-        formulation="compulsory traffic: every word of every tensor once",
+        formulation=enumerated if best else "compulsory traffic: every word of every tensor once",
         tolerance=0.0,
-        method="counting",
+        method="enumeration" if best else "counting",
         classes=(level.permutation,),
         tiles=({d: float(n) for d, n in level.tile.items()},),
         cross_check=None,

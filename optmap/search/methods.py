@@ -18,20 +18,34 @@ class Method:
     """One line for lists."""
     run: Callable[[Request], SolveResult]
     """The method itself."""
+    objectives: tuple[str, ...] = ("bottleneck",)
+    """Keys of `OBJECTIVES` that it can minimise, its default first."""
+
+
+OBJECTIVES: dict[str, str] = {
+    "bottleneck": "largest traffic/bandwidth over the levels",
+    "sum": "traffic/bandwidth added up over the levels",
+    "loads": "words loaded into one memory, stores not counted (IOOpt)",
+    "traffic": "words loaded and stored by one memory with partitions",
+}
+"""Objectives and what they minimise."""
 
 
 METHODS: dict[str, Method] = {
     "mopt": Method(
         description="all loop orders and levels at once, relaxation proved globally, integers searched exactly",
         run=mopt.solve,
+        objectives=("bottleneck", "sum"),
     ),
     "iooub": Method(
         description="loop order, reuse level per tensor and whole tile with the least loads of one memory",
         run=iooub.solve,
+        objectives=("loads", "sum"),
     ),
     "gemmini": Method(
         description="accelerator buffers: output-stationary tile with inputs reloaded, proved best in whole numbers",
         run=gemmini.solve,
+        objectives=("traffic",),
     ),
     "mopt-algorithm1": Method(
         description="MOpt's Algorithm 1: levels fixed one by one by local solves, tiles rounded down and balanced",

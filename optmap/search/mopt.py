@@ -35,6 +35,8 @@ class Request:
     workload: Workload
     machine: Machine
     rule: CapacityRule = CapacityRule.TILE
+    objective: str = "bottleneck"
+    """What is minimised; a method knows some of `OBJECTIVES`."""
     divisors: bool = False
     """Allow only tiles that divide the next outer one."""
     floor: bool = False
@@ -55,6 +57,10 @@ def solve(request: Request) -> SolveResult:
         InfeasibleError: if nothing fits, with the smallest fix.
         CheckError: if a re-check of the answer fails.
     """
+    if request.objective == "sum" and len(request.machine.levels) > 1:
+        from optmap.search.iooub_sum import solve_sum
+
+        return solve_sum(request)
     begun = time.monotonic()
     deadline = begun + request.time_limit
 

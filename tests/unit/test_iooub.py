@@ -155,7 +155,7 @@ def test_an_answer_runs_as_it_says_in_the_memory_it_was_made_for(workload, data)
         assert row.loads_words == walker.entered[row.tensor] - first
         assert row.stores_words == (walker.entered[row.tensor] if output else 0)
     assert result.cost == sum(row.loads_words for row in result.boundaries)
-    assert result.cost >= compulsory(workload, Counted.LOADS) == result.relaxation.value
+    assert result.cost >= result.relaxation.value >= compulsory(workload, Counted.LOADS)
 
 
 def exhaustive(workload, capacity):
