@@ -75,7 +75,7 @@ def solve(
     if method not in METHODS:
         raise UnknownNameError(f"method {method!r} is not known; known are {', '.join(METHODS)}")
     known = METHODS[method].objectives
-    wanted = objective or known[0]
+    wanted = objective or METHODS[method].default(target)
     if wanted not in OBJECTIVES:
         raise UnknownNameError(f"objective {wanted!r} is not known; known are {', '.join(OBJECTIVES)}")
     if wanted not in known and not (wanted == "bottleneck" and len(target.levels) == 1):
@@ -87,7 +87,7 @@ def solve(
     request = Request(
         workload=workload_of(workload, extents, semantics),
         machine=target,
-        objective=wanted if wanted in known else known[0],
+        objective=wanted if wanted in known else METHODS[method].default(target),
         rule=_choice("capacity", capacity, CapacityRule),
         divisors=_one_of("tiles", tiles, ("any", "divisors")) == "divisors",
         floor=_one_of("integers", integers, ("exact", "floor")) == "floor",

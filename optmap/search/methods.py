@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from optmap.problem.machine import Machine
 from optmap.search import algorithm1, artifact, gemmini, iooub, mopt
 from optmap.search.mopt import Request
 from optmap.search.result import SolveResult
@@ -20,6 +21,11 @@ class Method:
     """The method itself."""
     objectives: tuple[str, ...] = ("bottleneck",)
     """Keys of `OBJECTIVES` that it can minimise, its default first."""
+
+    def default(self, machine: Machine) -> str:
+        """The objective it takes if none is asked for; loads are those of one memory only."""
+        several = len(machine.levels) > 1
+        return next(name for name in self.objectives if not (several and name == "loads"))
 
 
 OBJECTIVES: dict[str, str] = {
