@@ -16,6 +16,8 @@ from optmap.cli import (
     evaluating,
     exporting,
     importing,
+    networking,
+    plotting,
     solving,
     sweeping,
     symbols,
@@ -61,6 +63,8 @@ COMMANDS = (
     exporting,
     checkup,
     sweeping,
+    plotting,
+    networking,
     importing,
 )
 for module in COMMANDS:

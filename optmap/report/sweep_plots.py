@@ -294,7 +294,8 @@ def plot_network(view: NetworkView, *, real_bytes: int | None = None, axes: Any 
         _capacity_axis(axes, capacity_label(view.total))
         _engineering(axes.yaxis)
         axes.set_ylabel("loads + stores (words)")
-        partly = f", {len(view.missing)} layers missing" if view.missing else ""
+        lost = len(view.missing)
+        partly = f", {lost} {'layer' if lost == 1 else 'layers'} missing" if lost else ""
         axes.set_title(f"{view.network.name} on {view.total.place}{partly}", loc="left")
         axes.set_axisbelow(True)
         _mark_real(axes, real_bytes, view.total)
