@@ -41,7 +41,9 @@ def plot_comparison(comparison: Comparison, axes: Any = None) -> Any:
         points = [(row.memory_words, row.found[name].total_words) for row in rows if name in row.found]
         if points:
             colour, marker = PALETTE[index % len(PALETTE)], MARKERS[index % len(MARKERS)]
-            axes.plot(*zip(*points, strict=True), marker=marker, ms=7, lw=2, color=colour, label=name)
+            # Methods that agree lie on top of each other: the first ones are larger and show around the later.
+            size = max(12 - 2 * index, 5)
+            axes.plot(*zip(*points, strict=True), marker=marker, ms=size, lw=2, color=colour, label=name)
     everywhere = [row.memory_words for row in rows]
     axes.plot(everywhere, [row.bound_words for row in rows], color=BOUND, lw=2.5, label="lower bound")
     floors = [row.compulsory_words for row in rows]
