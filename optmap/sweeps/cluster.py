@@ -60,15 +60,17 @@ class DaskEngine:
     Args:
         address: of the scheduler, such as `tcp://host:8786`.
         function: what answers a task, as `module:name`; the workers import it.
+        connect_seconds: how long to wait for the scheduler.
     """
 
-    def __init__(self, address: str, function: str = ANSWER) -> None:
+    def __init__(self, address: str, function: str = ANSWER, *, connect_seconds: float = CONNECT_SECONDS) -> None:
         try:
             import distributed  # noqa: F401 - only whether it is there
         except ImportError as error:
             raise InputError("engine dask needs distributed; install with: pip install 'optmap[dask]'") from error
         self._address = address
         self._function = function
+        self._connect_seconds = connect_seconds
         self._seconds = BATCH_SECONDS
         """Running mean of the time per point of one thread."""
 
@@ -97,7 +99,7 @@ class DaskEngine:
         from distributed import Client
 
         try:
-            client = Client(self._address, timeout=CONNECT_SECONDS, set_as_default=False)
+            client = Client(self._address, timeout=self._connect_seconds, set_as_default=False)
         except (OSError, ValueError) as error:  # TimeoutError is an OSError
             raise EngineError(
                 f"no Dask scheduler answers at {self._address}: {' '.join(str(error).split())[:200]}; "
