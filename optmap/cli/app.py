@@ -8,6 +8,7 @@ import typer
 
 from optmap import __version__
 from optmap.cli import (
+    algorithms,
     bounding,
     catalogue,
     checking,
@@ -58,6 +59,7 @@ COMMANDS = (
     solving,
     bounding,
     comparing,
+    algorithms,
     checking,
     evaluating,
     exporting,

@@ -29,7 +29,7 @@ def plot_comparison(comparison: Comparison, axes: Any = None) -> Any:
     Raises:
         InputError: if matplotlib is not installed.
     """
-    axes = _axes() if axes is None else axes
+    axes = figure_axes() if axes is None else axes
     rows = sorted(comparison.rows, key=lambda row: row.memory_words)
     solved = [row for row in rows if row.best is not None]
     tops = [min(found.total_words for found in row.found.values()) for row in solved]
@@ -65,7 +65,15 @@ def save_comparison(comparison: Comparison, path: Path) -> None:
     Raises:
         InputError: if matplotlib is not installed or the file cannot be written.
     """
-    axes = plot_comparison(comparison)
+    save_figure(plot_comparison(comparison), path)
+
+
+def save_figure(axes: Any, path: Path) -> None:
+    """Write the figure of some axes to a file and close it.
+
+    Raises:
+        InputError: if the file cannot be written.
+    """
     try:
         axes.figure.savefig(path, dpi=150)
     except (OSError, ValueError) as error:
@@ -76,7 +84,12 @@ def save_comparison(comparison: Comparison, path: Path) -> None:
         pyplot.close(axes.figure)
 
 
-def _axes() -> Any:
+def figure_axes() -> Any:
+    """Axes of a new figure, readable at half the width of a page.
+
+    Raises:
+        InputError: if matplotlib is not installed.
+    """
     try:
         from matplotlib import pyplot
     except ImportError as error:

@@ -1,0 +1,59 @@
+"""`algorithms`: ways to compute a convolution, side by side with the bound."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from optmap.cli.console import Progress, guarded, say
+from optmap.cli.inputs import resolve_workload
+from optmap.cli.options import ExtentsOption, JsonOption, WorkloadArgument
+
+ALGORITHMS_HELP = """Compare convolution algorithms with the lower bound.
+
+Words moved by direct blocked, im2col, Winograd, FFT and naive convolution, as multiples of the
+bound for convolutions, over a range of memories (Dinh, Figure 4.3.1).
+
+\b
+Examples:
+  optmap algorithms resnet50/conv2 --memory 4KiB:4MiB
+  optmap algorithms resnet50/conv1 --memory 1024w:1048576w --points 11 --plot conv1.png
+  optmap algorithms resnet18/R9 --memory 32KiB --json
+
+Exit codes: 0 compared, 2 bad input (also: not a convolution).
+"""
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command of this module."""
+    app.command("algorithms", help=ALGORITHMS_HELP)(guarded(algorithms))
+
+
+def algorithms(
+    *,
+    workload: WorkloadArgument,
+    memory: Annotated[str, typer.Option("--memory", metavar="SIZE[:SIZE]", help="A capacity, or a range: 4KiB:4MiB.")],
+    points: Annotated[int, typer.Option("--points", min=2, help="Capacities of a range.")] = 9,
+    extents: ExtentsOption = None,
+    plot: Annotated[
+        Path | None, typer.Option("--plot", metavar="FILE", help="Draw the comparison.", show_default=False)
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Print what convolution algorithms move."""
+    from optmap.report.jsonio import check_target, to_json
+
+    problem = resolve_workload(workload, extents, None)
+    check_target(plot)
+    from optmap.bounds.algorithms import compare_algorithms
+    from optmap.problem.sizes import capacities
+    from optmap.report.algorithms import algorithms_document, algorithms_table, save_algorithms
+
+    with Progress("comparing"):
+        words = [capacity.words(problem.word_bytes) for capacity in capacities(memory, points)]
+        rows = compare_algorithms(problem, words)
+        if plot is not None:
+            save_algorithms(problem, rows, plot)
+    say(to_json(algorithms_document(problem, rows)) if as_json else algorithms_table(problem, rows))

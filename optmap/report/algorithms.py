@@ -1,0 +1,96 @@
+"""Convolution algorithms against the bound: table, document and plot (Dinh, Figure 4.3.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from optmap.bounds.algorithms import AlgorithmRow
+from optmap.errors import InputError
+from optmap.problem.workload import Workload
+from optmap.report.compare_plot import figure_axes, save_figure
+from optmap.report.documents import workload_document
+from optmap.report.plots import PALETTE
+from optmap.report.tables import grid, pairs, workload_lines
+
+SCHEMA = "optmap.algorithms/1"
+MARKERS = "osD^v"
+NOTE = (
+    "outputs are assigned (their first touch is no load); blocked counts whole tiles with halos reloaded; im2col, "
+    "winograd and fft use real tiles of their matrix products, an approximation"
+)
+
+
+def algorithms_document(workload: Workload, rows: Sequence[AlgorithmRow]) -> dict[str, object]:
+    """The rows as JSON-able data, words in the workload's words."""
+    return {
+        "schema": SCHEMA,
+        "workload": workload_document(workload),
+        "rows": [
+            {
+                "algorithm": row.algorithm,
+                "memory_words": row.memory_words,
+                "traffic_words": row.traffic_words,
+                "ratio": row.ratio,
+            }
+            for row in rows
+        ],
+        "notes": [NOTE],
+    }
+
+
+def algorithms_table(workload: Workload, rows: Sequence[AlgorithmRow]) -> str:
+    """One line per memory, one column per algorithm: traffic over the bound."""
+    names = list(dict.fromkeys(row.algorithm for row in rows if row.algorithm != "bound"))
+    by_memory: dict[int, dict[str, AlgorithmRow]] = {}
+    for row in rows:
+        by_memory.setdefault(row.memory_words, {})[row.algorithm] = row
+    lines = [
+        [f"{memory:,}", f"{found['bound'].traffic_words:,}", *(f"{found[name].ratio:.2f}" for name in names)]
+        for memory, found in by_memory.items()
+    ]
+    table = grid(["memory (words)", "bound (words)", *names], ">" * (2 + len(names)), lines)
+    return "\n".join(
+        [pairs(workload_lines(workload)), "", "Loads and stores over the bound", table, "", f"note: {NOTE}"]
+    )
+
+
+def plot_algorithms(workload: Workload, rows: Sequence[AlgorithmRow], axes: Any = None) -> Any:
+    """Traffic over the bound against the memory, both logarithmic.
+
+    Args:
+        workload: what was compared.
+        rows: rows of one or more memories.
+        axes: matplotlib axes to draw into; new ones are made if absent.
+
+    Raises:
+        InputError: if matplotlib is not installed.
+    """
+    axes = figure_axes() if axes is None else axes
+    names = list(dict.fromkeys(row.algorithm for row in rows if row.algorithm != "bound"))
+    for index, name in enumerate(names):
+        points = [(row.memory_words, row.ratio) for row in rows if row.algorithm == name]
+        colour, marker = PALETTE[index % len(PALETTE)], MARKERS[index % len(MARKERS)]
+        axes.plot(*zip(*points, strict=True), color=colour, marker=marker, ms=6, lw=2, label=name)
+    axes.axhline(1.0, color="#000000", lw=2.5, label="lower bound")
+    axes.set_xscale("log", base=2)
+    axes.set_yscale("log")
+    axes.set_xlabel("fast memory (words)", fontsize=14)
+    axes.set_ylabel("loads + stores over the bound", fontsize=14)
+    axes.set_title(workload.title, fontsize=14)
+    axes.tick_params(labelsize=12)
+    axes.grid(visible=True, which="major", color="#dddddd", lw=0.8)
+    axes.legend(frameon=False, fontsize=12)
+    return axes
+
+
+def save_algorithms(workload: Workload, rows: Sequence[AlgorithmRow], path: Path) -> None:
+    """Write the plot to a file whose name ends in .png, .svg or .pdf.
+
+    Raises:
+        InputError: if matplotlib is not installed, there are no rows, or the file cannot be written.
+    """
+    if not rows:
+        raise InputError("no rows to plot; give at least one memory")
+    save_figure(plot_algorithms(workload, rows), path)
