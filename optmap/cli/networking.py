@@ -11,7 +11,7 @@ import typer
 from optmap.cli.console import Progress, complain, guarded, say
 from optmap.cli.inputs import resolve_machine
 from optmap.cli.options import JsonOption, MachineOption, MemoryOption
-from optmap.errors import InputError
+from optmap.errors import InfeasibleError, LimitError
 
 LIMIT_REACHED = 4
 
@@ -28,7 +28,7 @@ Examples:
   optmap network resnet18 --machine balanced
   optmap network model.yaml --memory 256KiB --json
 
-Exit codes: 0 solved, 2 bad input, 4 a layer reached its time limit (its best mapping counts).
+Exit codes: 0 solved, 2 bad input, 3 infeasible, 4 a layer reached its time limit (its best mapping counts).
 """
 
 
@@ -98,8 +98,9 @@ def network(
     mine = frame[here & frame["method"].isin([BOUND, method])]
     view = network_views(panels(mine), layers)[0]
     if not view.total.series or not view.total.series[0].samples:
-        problems = sorted({str(text) for text in mine["error"] if text})
-        raise InputError(f"{layers.name}: no mapping of all its layers: {'; '.join(problems)[:400]}")
+        problems = dict.fromkeys(str(text) for text in mine["error"] if text)
+        kind = InfeasibleError if (mine["stop"] == "infeasible").any() else LimitError
+        raise kind(f"{layers.name}: no mapping of all its layers: {'; '.join(problems)[:400]}")
     series = view.total.series[0]
     size = series.samples[-1].capacity_bytes
     if as_json:

@@ -1,0 +1,112 @@
+"""Networks of the library against published totals, and their sums over the rows of a sweep."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from sweep_frames import frame_of, rows_of
+
+from optmap.errors import InputError, UnknownNameError
+from optmap.problem import library, list_workloads
+from optmap.problem.network import Network, list_networks, network
+from optmap.report.network import dominant, layer_shares, network_document, network_table, network_views
+from optmap.report.sweep_curves import panels
+
+
+def weights(found: Network) -> int:
+    return sum(layer.inputs[1].footprint(layer.extents) * layer.count for layer in found.layers)
+
+
+def test_the_library_lists_its_networks() -> None:
+    assert list_networks() == ("mobilenet", "resnet18", "yolo9000")
+
+
+@pytest.mark.parametrize(
+    ("name", "layers", "operations", "parameters"),
+    [
+        # Parameters of the published models without biases and normalisation: 11,689,512 - 1,000 - 9,600
+        # and 4,231,976 - 1,000 - 21,888.
+        ("resnet18", 21, 1_814_073_344, 11_678_912),
+        ("mobilenet", 28, 568_740_352, 4_209_088),
+        ("yolo9000", 19, 24_531_022_848, 48_750_432),
+    ],
+)
+def test_totals_are_the_published_ones(name: str, layers: int, operations: int, parameters: int) -> None:
+    found = network(name)
+    assert (found.occurrences, found.operations, weights(found)) == (layers, operations, parameters)
+    assert "Left out are" in found.note
+
+
+@pytest.mark.parametrize("name", list_networks())
+def test_layers_are_those_of_the_library(name: str) -> None:
+    shared = [layer for layer in network(name).layers if layer.title in list_workloads()]
+    assert len(shared) >= 9
+    for layer in shared:
+        known = library.workload(layer.title)
+        assert (layer.expression, layer.sizes) == (known.expression, known.sizes)
+
+
+def test_unknown_network() -> None:
+    with pytest.raises(UnknownNameError, match=r"unknown network 'resnet'; did you mean resnet18\?"):
+        network("resnet")
+    assert network("ResNet18").name == "resnet18"
+
+
+def test_a_network_from_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "mine.yaml"
+    path.write_text("workloads:\n  a: {matmul: {i: 2, j: 3, k: 4}, count: 5}\n", encoding="utf-8")
+    found = network(path)
+    assert (found.name, found.occurrences, found.operations) == ("mine", 5, 120)
+    path.write_text("workloads: {}\n", encoding="utf-8")
+    with pytest.raises(InputError, match=r"mine\.yaml: network mine: at least one layer"):
+        network(path)
+
+
+@pytest.fixture(name="small")
+def small_network(tmp_path: Path) -> Network:
+    path = tmp_path / "net.yaml"
+    text = "\n".join(f"  {key}: {{matmul: {{i: 10, j: 10, k: 10}}, count: {n}}}" for key, n in [("a", 1), ("b", 3)])
+    path.write_text(f"workloads:\n{text}\n  c: {{matmul: {{i: 10, j: 10, k: 20}}, count: 2}}\n", encoding="utf-8")
+    return network(path)
+
+
+def test_sums_count_every_occurrence(small: Network) -> None:
+    frame = frame_of(
+        rows_of("net/a", [(64, 500, 400), (128, 300, 300)], compulsory=300),
+        rows_of("net/b", [(64, 600, 500), (128, 310, 305)], compulsory=300),
+        rows_of("net/c", [(64, 900, 800), (128, 700, 600)], compulsory=500, operations=2000.0),
+        rows_of("else", [(64, 1, 1)], compulsory=1),
+    )
+    (view,) = network_views(panels(frame), small)
+    assert not view.missing
+    assert view.coverage == "all 6 layers of net"
+    series = view.total.series[0]
+    assert [s.traffic_words for s in series.samples] == [500 + 1800 + 1800, 300 + 930 + 1400]
+    assert view.total.compulsory_words == 300 + 900 + 1000
+    shares = layer_shares(view, "mopt", 512)
+    assert [share.workload for share in shares] == ["net/c", "net/b", "net/a"]
+    assert sum(share.share for share in shares) == pytest.approx(1)
+    assert dominant(shares, 0.6) == ("net/c", "net/b")
+    document = network_document(view, series, 256)
+    assert (document["traffic_words"], document["bound_words"]) == (4100, 400 + 1500 + 1600)
+    text = network_table(view, series, 512)
+    assert "no larger cache can save more than 16.3 %" in text
+    assert "2,630" in text
+
+
+def test_missing_layers_are_named_never_free(small: Network) -> None:
+    frame = frame_of(rows_of("net/a", [(64, 500, 400)], compulsory=300), rows_of("net/b", [(64, 1, 1)], compulsory=1))
+    (view,) = network_views(panels(frame), small)
+    assert view.missing == ("net/c",)
+    assert view.coverage == "4 of 6 layers of net (50.00 % of its operations); the sweep has no rows of net/c"
+    with pytest.raises(InputError, match=r"net/a has no mapping by mopt for 128 B"):
+        layer_shares(view, "mopt", 128)
+
+
+def test_other_layers_of_the_same_name_are_refused(small: Network) -> None:
+    frame = frame_of(rows_of("net/c", [(64, 500, 400)], compulsory=300))
+    with pytest.raises(InputError, match="these are different layers"):
+        network_views(panels(frame), small)
+    with pytest.raises(InputError, match="no rows of net: its layers are net/a, net/b, net/c"):
+        network_views(panels(frame_of(rows_of("x", [(64, 5, 4)], compulsory=3))), small)

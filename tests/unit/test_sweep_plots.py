@@ -1,0 +1,188 @@
+"""Pictures of sweeps: what is drawn where, and a page that needs no network."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+import pytest
+from sweep_frames import frame_of, rows_of
+
+from optmap.errors import InputError, UnknownNameError
+from optmap.problem import library
+from optmap.problem.network import network
+from optmap.report.network import network_views
+from optmap.report.sweep_album import Album, album, write_album
+from optmap.report.sweep_curves import panels
+from optmap.report.sweep_plots import pareto_front, plot_curve, plot_gaps, plot_network, plot_pareto
+
+CURVE = [(256, 4000, 2500), (512, 2300, 1500), (1024, 1090, 1040), (2048, 1000, 1000)]
+
+
+@pytest.fixture(autouse=True)
+def no_screen() -> Iterator[None]:
+    from matplotlib import pyplot
+
+    mpl.use("Agg")
+    yield
+    pyplot.close("all")
+
+
+def lines(axes: Any) -> dict[str, Any]:
+    return {line.get_label(): line for line in axes.get_lines()}
+
+
+def test_curve_shows_mapping_bound_floor_and_machine() -> None:
+    (panel,) = panels(frame_of(rows_of("w", CURVE, compulsory=1000, machine="m", level="L2")))
+    axes = plot_curve(panel, real_bytes=2048)
+    drawn = lines(axes)
+    assert list(drawn) == ["found (mopt)", "proved bound", "compulsory", "m: 2 KiB"]
+    assert [tuple(point) for point in drawn["found (mopt)"].get_xydata()] == [(4 * c, t) for c, t, _ in CURVE]
+    assert [tuple(point) for point in drawn["proved bound"].get_xydata()] == [(4 * c, b) for c, _, b in CURVE]
+    assert (axes.get_xscale(), axes.get_yscale()) == ("log", "log")
+    assert axes.get_ylabel() == "loads + stores (words)"
+    assert axes.get_xlabel() == "capacity of L2"
+    assert axes.get_title() == "w on m, L2"
+    (shade,) = [part for part in axes.collections if part.get_label() == "gap"]
+    heights = {tuple(point) for point in shade.get_paths()[0].vertices}
+    assert {(4.0 * c, float(t)) for c, t, _ in CURVE} <= heights
+    assert {(4.0 * c, float(b)) for c, _, b in CURVE} <= heights
+
+
+def test_sizes_on_the_axis_have_units() -> None:
+    (panel,) = panels(frame_of(rows_of("w", CURVE, compulsory=1000)))
+    axes = plot_curve(panel)
+    axes.figure.canvas.draw()
+    assert {label.get_text() for label in axes.get_xticklabels()} >= {"1 KiB", "8 KiB"}
+    assert axes.get_xlabel() == "fast memory"
+
+
+def test_gap_map_has_a_cell_per_answer() -> None:
+    found = panels(
+        frame_of(
+            rows_of("r/R2", CURVE, compulsory=1000), rows_of("r/R10", [(256, 4000, 2500), (512, None, 9)], compulsory=9)
+        )
+    )
+    axes = plot_gaps(found)
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["r/R2", "r/R10"]
+    cells = [float(mesh.get_array()[0, 0]) for mesh in axes.collections]
+    assert cells == pytest.approx([60, 160 / 3, 100 * (1090 / 1040 - 1), 0, 60])
+    with pytest.raises(InputError, match="no row of the sweep has a gap"):
+        plot_gaps(panels(frame_of(rows_of("w", [(256, None, 5)], compulsory=1))))
+
+
+def test_pareto_front() -> None:
+    assert pareto_front([(3, 1), (1, 4), (2, 4), (2, 2), (4, 1), (2, 2)]) == [(1, 4), (2, 2), (3, 1)]
+    found = panels(
+        frame_of(
+            rows_of("w", CURVE, compulsory=1000, machine="big"),
+            rows_of("w", [(256, 9000, 1000)], compulsory=1000, machine="bad"),
+        )
+    )
+    axes = plot_pareto(found)
+    assert {part.get_label() for part in axes.collections} == {"big, Fast", "bad, Fast"}
+    assert [tuple(point) for point in lines(axes)["Pareto front"].get_xydata()] == [(4 * c, t) for c, t, _ in CURVE]
+    with pytest.raises(UnknownNameError, match="metric 'speed' is not known"):
+        plot_pareto(found, "speed")
+
+
+def resnet_rows() -> list[Any]:
+    rows = []
+    for number, layer in enumerate(network("resnet18").layers):
+        curve = [(c, t * (number + 1), b * (number + 1)) for c, t, b in CURVE]
+        rows += rows_of(layer.title, curve, compulsory=1000 * (number + 1), operations=float(layer.operations))
+    return rows
+
+
+def test_bands_of_a_network_add_up() -> None:
+    (view,) = network_views(panels(frame_of(resnet_rows())), network("resnet18"))
+    axes = plot_network(view)
+    total = [sample.traffic_words for sample in view.total.series[0].samples]
+    tops = [max(y for x, y in band.get_paths()[0].vertices if x == 1024.0) for band in axes.collections]
+    assert max(tops) == pytest.approx(total[0])
+    labels = [text.get_text() for text in axes.get_legend().get_texts()]
+    assert "5 others" in labels
+    assert "R12 (3x)" in labels
+    assert "proved bound (sum)" in labels
+
+
+@pytest.fixture(name="shown")
+def shown_album() -> Album:
+    return album(
+        frame_of(resnet_rows()), name="caches <1>", network=network("resnet18"), targets=(1.1,), machine=lambda _: None
+    )
+
+
+@pytest.mark.parametrize(("form", "start"), [("png", b"\x89PNG"), ("svg", b"<?xml"), ("pdf", b"%PDF")])
+def test_files_by_format(tmp_path: Path, form: str, start: bytes) -> None:
+    frame = frame_of(rows_of("one thing[i] += x[i]", CURVE, compulsory=1000))
+    files = write_album(album(frame), tmp_path / "new" / "folder", form=form)
+    names = ["curve-one_thing_i_x_i-two_level-Fast", "gaps-two_level-Fast", "pareto"]
+    assert [path.name for path in files] == [f"{name}.{form}" for name in names]
+    assert all(path.read_bytes().startswith(start) for path in files)
+    again = write_album(album(frame), tmp_path / "again", form=form)
+    assert [path.read_bytes() for path in files] == [path.read_bytes() for path in again]
+
+
+def test_pictures_of_a_network(shown: Album, tmp_path: Path) -> None:
+    names = {path.stem for path in write_album(shown, tmp_path)}
+    assert {"curve-network-resnet18-two_level-Fast", "layers-resnet18-two_level-Fast", "pareto"} <= names
+    assert len(names) == 12 + 4
+    assert shown.sizes[0].workload == "resnet18"
+
+
+def test_the_page_loads_nothing_and_holds_the_numbers(shown: Album, tmp_path: Path) -> None:
+    (path,) = write_album(shown, tmp_path, form="html")
+    page = path.read_text(encoding="utf-8")
+    assert not re.search(r"<(?:script|link|img|iframe)[^>]*\s(?:src|href)\s*=", page)
+    assert page.count("Plotly.newPlot(") >= 4
+    assert "<title>caches &lt;1&gt;</title>" in page
+    drawn = re.search(r'Plotly\.newPlot\(\s*"[^"]+",\s*(\[.*?\]),\s*\{"template"', page, re.DOTALL)
+    assert drawn is not None
+    traces = json.loads(drawn[1])
+    assert [trace["name"] for trace in traces[:3]] == ["proved bound", "found (mopt)", "compulsory"]
+    assert len(traces) == 3 * 12
+    assert sum(trace["visible"] for trace in traces) == 3
+    assert "<td>resnet18</td>" in page
+
+
+def test_the_real_machine_is_marked_only_where_it_was_swept() -> None:
+    swept = rows_of("w", CURVE, compulsory=1000, machine="balanced", level="L2")
+    single = rows_of("w", CURVE[:1], compulsory=1000, machine="i7-9700k", level="L3")
+    unknown = rows_of("w", CURVE, compulsory=1000, machine="mine", level="L2")
+    names = library.list_machines()
+    shown = album(
+        frame_of(swept, single, unknown), machine=lambda name: library.machine(name) if name in names else None
+    )
+    assert shown.real == {("balanced", "L2"): 8192 * 4}
+
+
+def test_machines_are_compared_on_the_workloads_that_all_have() -> None:
+    frame = frame_of(
+        rows_of("a", CURVE, compulsory=1000, machine="x", count=2),
+        rows_of("b", CURVE, compulsory=1000, machine="x"),
+        rows_of("c", CURVE, compulsory=1000, machine="x"),
+        rows_of("a", CURVE, compulsory=1000, machine="y", count=2),
+        rows_of("b", CURVE, compulsory=1000, machine="y"),
+    )
+    totals = album(frame).totals
+    assert [(total.machine, total.workload) for total in totals] == [
+        ("x", "2 workloads, added up"),
+        ("y", "2 workloads, added up"),
+    ]
+    assert totals[0].series[0].samples[0].traffic_words == 3 * 4000
+
+
+def test_what_cannot_be_written(tmp_path: Path) -> None:
+    shown = album(frame_of(rows_of("w", CURVE, compulsory=1000)))
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    with pytest.raises(InputError, match="choose another folder"):
+        write_album(shown, tmp_path / "file")
+    with pytest.raises(UnknownNameError, match="format 'gif'"):
+        write_album(shown, tmp_path, form="gif")
+    with pytest.raises(UnknownNameError, match="metric 'x'"):
+        write_album(shown, tmp_path, metrics=("x", "gap"))
