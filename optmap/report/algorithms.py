@@ -81,7 +81,7 @@ def plot_algorithms(workload: Workload, rows: Sequence[AlgorithmRow], axes: Any 
     axes.set_title(workload.title, fontsize=14)
     axes.tick_params(labelsize=12)
     axes.grid(visible=True, which="major", color="#dddddd", lw=0.8)
-    axes.legend(frameon=False, fontsize=12)
+    axes.legend(frameon=False, fontsize=12, loc="upper left", bbox_to_anchor=(1.0, 1.0))
     return axes
 
 

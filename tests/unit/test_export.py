@@ -9,6 +9,7 @@ import pytest
 from optmap.errors import InputError
 from optmap.problem.builders import conv2d, matmul
 from optmap.problem.library import models_path, workload
+from optmap.programs.lifted import lifted_tiling_program
 from optmap.programs.loglp import log_tiling_program
 from optmap.programs.program import Program
 from optmap.programs.tile import Scale, TileLevel, minmax_program, one_level_program
@@ -48,6 +49,7 @@ EXAMPLES: list[tuple[str, Callable[[], Program], str]] = [
     ("matmul_one_level.txt", matmul_one_level, "text"),
     ("resnet18_R9_three_levels.txt", three_levels, "text"),
     ("matmul_log_tiling.lp", tiling_lp, "lp"),
+    ("resnet50_conv2_lifted_tiling.lp", lambda: lifted_tiling_program(workload("resnet50/conv2"), capacity=8192), "lp"),
 ]
 
 
