@@ -7,7 +7,8 @@ interval needs nothing inside if
   [T(b), T(a)], bound in [B(b), B(a)], and the gap between T(b)/B(a) - 1 (at least 0) and
   T(a)/B(b) - 1; the plateau at compulsory traffic costs no point at all; or
 - it is half of an interval whose curve goes straight: the middle lies where the line between the
-  ends (both axes logarithmic) says, to half the tolerance; or
+  ends (both axes logarithmic) says, to half the tolerance (no proof: integer tilings move in steps,
+  and a step beside a middle that happens to fit stays unseen); or
 - its ends are closer than the tolerance in capacity: what is left is a step of the curve.
 
 The decisions depend on values only, so that a sweep that was killed goes on as it would have.
@@ -21,6 +22,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from optmap.sweeps.spec import BOUND, Refine
+
+STRAIGHT = 1
+"""Middles in a row that must lie on the line."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +51,7 @@ def more_capacities(first: tuple[int, ...], known: Values, refine: Refine) -> tu
     """
     wanted: list[int] = []
     for low, high in pairwise(first):
-        _bisect(low, high, known, refine, wanted, straight=False)
+        _bisect(low, high, known, refine, wanted, straight=0)
     room = max(0, refine.most_points - len(known))
     return tuple(sorted(wanted)[:room])
 
@@ -57,8 +61,8 @@ def middle(low: int, high: int) -> int:
     return min(max(math.isqrt(low * high), low + 1), high - 1)
 
 
-def _bisect(low: int, high: int, known: Values, refine: Refine, wanted: list[int], *, straight: bool) -> None:
-    if high - low <= 1 or straight or high <= low * (1 + refine.tolerance):
+def _bisect(low: int, high: int, known: Values, refine: Refine, wanted: list[int], *, straight: int) -> None:
+    if high - low <= 1 or straight >= STRAIGHT or high <= low * (1 + refine.tolerance):
         return
     methods = [method for method in known.get(low, {}) if method in known.get(high, {})]
     if all(_proved(known[low][method], known[high][method], method, refine) for method in methods):
@@ -72,8 +76,9 @@ def _bisect(low: int, high: int, known: Values, refine: Refine, wanted: list[int
         _predicted([known[place].get(method) for place in (low, between, high)], share, method, refine)
         for method in methods
     )
-    _bisect(low, between, known, refine, wanted, straight=good)
-    _bisect(between, high, known, refine, wanted, straight=good)
+    straight = straight + 1 if good else 0
+    _bisect(low, between, known, refine, wanted, straight=straight)
+    _bisect(between, high, known, refine, wanted, straight=straight)
 
 
 def _relevant(value: Value, method: str, refine: Refine) -> tuple[float, ...] | None:
