@@ -14,6 +14,8 @@ from optmap.problem.workload import LARGEST_EXTENT
 
 STANDARD = ("", "ai.onnx")
 """Names of the domain of the standard operators."""
+FOLLOWS_SHAPES = 14
+"""Operator set from which on shape inference follows shapes that are computed in the graph."""
 Attribute = int | float | str | tuple[int, ...] | None
 """What the operators read; attributes of other kinds are None."""
 
@@ -74,8 +76,8 @@ def read_graph(path: Path, dims: Mapping[str, int]) -> tuple[Node, ...]:
     try:
         if model.functions:
             model = onnx.inliner.inline_local_functions(model)
-        model = onnx.shape_inference.infer_shapes(model, check_type=True, data_prop=True)
-        _check_convolutions_agree(onnx, model)
+        model = _with_shapes(onnx, model)
+        _check_consistency(onnx, model)
     except (onnx.shape_inference.InferenceError, onnx.checker.ValidationError, RuntimeError, ValueError) as error:
         raise InputError(f"{path}: shapes cannot be inferred: {' '.join(str(error).split())}") from error
     return _nodes(onnx, model.graph, {})
@@ -87,6 +89,7 @@ def _onnx() -> Any:
         import onnx.checker
         import onnx.inliner
         import onnx.shape_inference
+        import onnx.version_converter
     except ImportError as error:
         raise InputError(
             "reading ONNX files needs onnx, which is not installed; run: pip install 'optmap[onnx]'"
@@ -145,7 +148,34 @@ def _extent(key: str, size: int) -> int:
     return size
 
 
-def _check_convolutions_agree(onnx: Any, model: Any) -> None:
+def _with_shapes(onnx: Any, model: Any) -> Any:
+    """The model with the shapes of its values.
+
+    Shapes that the graph computes itself are followed from operator set 14 on only, so an older
+    model is brought there if shapes stay open (its constant operands then become nodes).
+    """
+    inferred = onnx.shape_inference.infer_shapes(model, check_type=True, data_prop=True)
+    versions = [opset.version for opset in model.opset_import if opset.domain in STANDARD]
+    if not _has_open_shapes(inferred.graph) or not versions or versions[0] >= FOLLOWS_SHAPES:
+        return inferred
+    try:
+        newer = onnx.version_converter.convert_version(model, FOLLOWS_SHAPES)
+        return onnx.shape_inference.infer_shapes(newer, check_type=True, data_prop=True)
+    except (RuntimeError, ValueError):  # an operator that cannot be converted: the open shape is reported later
+        return inferred
+
+
+def _has_open_shapes(graph: Any) -> bool:
+    known = {
+        info.name
+        for info in (*graph.value_info, *graph.output)
+        if info.type.tensor_type.HasField("shape")
+        and all(dim.HasField("dim_value") for dim in info.type.tensor_type.shape.dim)
+    }
+    return any(name and name not in known for node in graph.node for name in node.output)
+
+
+def _check_consistency(onnx: Any, model: Any) -> None:
     """Infer once more and strictly, where every operator is a standard one, to hear of contradictions."""
     if all(node.domain in STANDARD for node in model.graph.node):
         onnx.shape_inference.infer_shapes(model, check_type=True, strict_mode=True, data_prop=True)

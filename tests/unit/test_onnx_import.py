@@ -358,6 +358,30 @@ def test_shapes_that_depend_on_data_are_an_error(read: Read) -> None:
         read(made)
 
 
+@pytest.mark.parametrize("opset", [11, 13, 17])
+def test_shapes_computed_in_the_graph_are_followed(read: Read, opset: int) -> None:
+    def numbers(name: str, values: list[int] | int) -> onnx.TensorProto:
+        return onnx.numpy_helper.from_array(np.array(values, np.int64), name)
+
+    unsqueeze = (
+        helper.make_node("Unsqueeze", ["n"], ["n1"], axes=[0])
+        if opset < 13
+        else helper.make_node("Unsqueeze", ["n", "first"], ["n1"])
+    )
+    nodes = [
+        helper.make_node("Shape", ["x"], ["all"]),
+        helper.make_node("Gather", ["all", "zero"], ["n"]),
+        unsqueeze,
+        helper.make_node("Concat", ["n1", "rest"], ["shape"], axis=0),
+        helper.make_node("Reshape", ["x", "shape"], ["heads"]),
+        helper.make_node("MatMul", ["heads", "w"], ["y"], name="late"),
+    ]
+    constants = [numbers("zero", 0), numbers("rest", [16, 4, 8]), numbers("first", [0]), weights("w", (8, 5))]
+    made = model(nodes, [tensor("x", ("batch", 16, 32))], constants, opsets={"": opset})
+    found = one(read(made, batch=2))
+    assert (found.name, found.extents) == ("late", {"i": 2 * 16 * 4, "j": 5, "k": 8})
+
+
 def test_contradicting_shapes(read: Read) -> None:
     with pytest.raises(InputError, match=r"net\.onnx: (shapes cannot be inferred|MatMul)"):
         product(read, (4, 5), (6, 7))
