@@ -80,7 +80,16 @@ class Bounder:
             enough: cost at or below which an optimum need not be known exactly.
         """
         batch = self.assemble(nodes)
-        return solve_batch(batch, start=self._starts(batch, self.layout(nodes[0])), enough=enough)
+        start = self._starts(batch, self.layout(nodes[0]))
+        solution = solve_batch(batch, start=start, enough=enough)
+        broken = np.flatnonzero(np.isneginf(solution.bound))
+        if broken.size:
+            # Once more from nearer the lower corner; what breaks down again stays without a bound.
+            again = batch.lower[broken] + 0.3 * (start[broken] - batch.lower[broken])
+            second = solve_batch(batch.take(broken), start=again, enough=enough)
+            solution.point[broken], solution.value[broken] = second.point, second.value
+            solution.bound[broken] = second.bound
+        return solution
 
     def layout(self, node: Node) -> Layout:
         """The columns of a node's program."""

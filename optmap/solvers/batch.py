@@ -77,7 +77,8 @@ class BatchSolution:
     value: Array
     """(B,): z at that point; infinite where there is none."""
     bound: Array
-    """(B,): lower bound on z; infinite for programs proved infeasible."""
+    """(B,): lower bound on z; infinite for programs without a start, -infinite where arithmetic
+    broke down."""
     iterations: int
     """Newton steps taken by the slowest program."""
 
@@ -121,6 +122,9 @@ def solve_batch(
             keep = np.setdiff1d(np.arange(active.size), finished)
             active = active[keep]
             working = working.take(keep)
+    # Where arithmetic broke down nothing is known: no bound, no point.
+    broken = live[~(np.isfinite(value[live]) & np.isfinite(bound[live]))]
+    point[broken], value[broken], bound[broken] = np.nan, np.inf, -np.inf
     return BatchSolution(point=point, value=value, bound=bound, iterations=steps)
 
 
