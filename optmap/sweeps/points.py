@@ -155,7 +155,7 @@ def blank_row(point: Point, *, stop: str, error: str = "", seconds: float = 0.0)
         capacity_words=point.capacity_words,
         word_bytes=point.workload.word_bytes,
         method=point.method,
-        objective=point.options.objective if mapping else "",
+        objective=(point.options.objective or "") if mapping else "",
         semantics=point.workload.semantics.value,
         tiles=point.options.tiles if mapping else "",
         capacity_rule=point.options.capacity if mapping else "",

@@ -88,7 +88,8 @@ class Refine:
 class Options:
     """Options of the mapping methods, as of `optmap.solve`."""
 
-    objective: str = "bottleneck"
+    objective: str | None = None
+    """What is minimised; None takes each method's own."""
     tiles: str = "any"
     capacity: str = "tile"
     integers: str = "exact"
@@ -106,7 +107,7 @@ class Options:
         }
         for name, known in choices.items():
             value = getattr(self, name)
-            if value not in known:
+            if value not in known and not (name == "objective" and value is None):
                 raise UnknownNameError(f"options: {name} {value!r} is not known; known are {', '.join(known)}")
         if self.cores < 1:
             raise InputError(f"options: cores is {self.cores}; use 1 or more")
