@@ -9,6 +9,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+import onnx
+from onnx import TensorProto, helper
+
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
@@ -26,7 +29,18 @@ def test_two_commands_do_everything_and_ci_runs_the_second() -> None:
     assert os.access(ROOT / ".ci" / "run", os.X_OK)
 
 
+def save_model(path: Path) -> None:
+    """The ONNX file that an example reads: one convolution."""
+    image = helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 3, 8, 8])
+    weights = helper.make_tensor_value_info("w", TensorProto.FLOAT, [4, 3, 3, 3])
+    result = helper.make_tensor_value_info("y", TensorProto.FLOAT, [1, 4, 6, 6])
+    node = helper.make_node("Conv", ["x", "w"], ["y"], name="conv")
+    graph = helper.make_graph([node], "one", [image, weights], [result])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)]), path)
+
+
 def test_examples_run(optmap, tmp_path: Path) -> None:
+    save_model(tmp_path / "model.onnx")
     lines = [line for block in blocks("sh") for line in block.splitlines() if line.startswith("optmap ")]
     assert len(lines) >= 9
     for line in lines:
