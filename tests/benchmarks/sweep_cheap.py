@@ -4,7 +4,7 @@ The points are bounds of a matrix multiplication, one per capacity. Overhead is 
 processes per point less the time that the points themselves report.
 """
 
-from __future__ import annotations
+from __future__ import argparse
 
 import sys
 import tempfile
@@ -76,7 +76,9 @@ def measure(points: int, jobs: int, folder: Path) -> None:
 
 def main() -> None:
     """One and two processes."""
-    points = int(sys.argv[1]) if len(sys.argv) > 1 else 10_000
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("points", type=int, nargs="?", default=10_000, help="bounds of matrix products")
+    points: int = parser.parse_args().points
     for jobs in (1, 2):
         with tempfile.TemporaryDirectory() as folder:
             measure(points, jobs, Path(folder))
