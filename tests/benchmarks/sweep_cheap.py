@@ -4,8 +4,9 @@ The points are bounds of a matrix multiplication, one per capacity. Overhead is 
 processes per point less the time that the points themselves report.
 """
 
-from __future__ import argparse
+from __future__ import annotations
 
+import argparse
 import sys
 import tempfile
 import threading
