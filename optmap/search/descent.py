@@ -46,7 +46,8 @@ class Descent:
             if level in self.setting.fixed:
                 limit = self.floor[level]
             elif self.divisors:
-                limit = self._divisors_near(limit, outer, level)
+                ways = spatial if spatial is not None and level == self.setting.split_level else np.ones_like(outer)
+                limit = self._divisors_near(limit, outer, level, ways)
             elif spatial is not None and level == self.setting.split_level:
                 limit = np.minimum(np.maximum(limit, (self.floor[level] - 1) * spatial + 1), outer)
             chain[level] = np.minimum(limit, outer)
@@ -66,12 +67,14 @@ class Descent:
         raised[:level] = np.minimum(raised[:level], inside)
         return raised
 
-    def _divisors_near(self, limit: IntArray, outer: IntArray, level: int) -> IntArray:
+    def _divisors_near(self, limit: IntArray, outer: IntArray, level: int, ways: IntArray) -> IntArray:
+        """Divisors of the outer tile at or below a limit, else the least that serve, else the outer tile."""
         chosen = []
-        for value, whole, least in zip(limit.tolist(), outer.tolist(), self.floor[level].tolist(), strict=True):
-            below = [v for v in divisors_of(whole) if least <= v <= value]
-            above = [v for v in divisors_of(whole) if v >= least]
-            chosen.append(below[-1] if below else above[0])
+        columns = (limit, outer, self.floor[level], ways)
+        for value, whole, least, split in zip(*(column.tolist() for column in columns), strict=True):
+            serving = [v for v in divisors_of(whole) if v % split == 0 and v // split >= least]
+            below = [v for v in serving if v <= value]
+            chosen.append(below[-1] if below else serving[0] if serving else whole)
         return np.array(chosen, dtype=np.int64)
 
     def _inside(self, chain: IntArray, level: int, spatial: IntArray | None) -> IntArray:
@@ -84,12 +87,14 @@ class Descent:
         """Improve a chain until no move does.
 
         Args:
-            chain: (L, D) start; it need not fit.
+            chain: (L, D) start; it need neither fit nor nest.
             spatial: (D,) ways at the split level, or None.
             goal: proved lower bound on the bottleneck; once reached, only worthwhile rounds go on.
             fine: look at many candidates from the start, not only once few bring nothing.
         """
-        best = self.costs.best(chain[None], None if spatial is None else spatial[None])
+        best = None
+        if self.nests(chain[None], spatial)[0]:
+            best = self.costs.best(chain[None], None if spatial is None else spatial[None])
         self.grid = GRID if fine else COARSE_GRID
         for _ in range(ROUNDS):
             before = best
@@ -170,7 +175,9 @@ class Descent:
                 chains[:, inner] = np.where(chain[inner] == chain[level], tiles, chains[:, inner])
             chains[:, inner] = (np.gcd if self.divisors else np.minimum)(chains[:, inner], beyond)
         for outer in range(level + 1, len(chain)):
-            needed = chains[:, outer - 1] if split != outer else (chains[:, outer - 1] - 1) * spatial + 1
+            needed = chains[:, outer - 1]
+            if split == outer:
+                needed = needed * spatial if self.divisors else (needed - 1) * spatial + 1
             if tied:
                 chains[:, outer] = np.where(chain[outer] == chain[level], tiles, chains[:, outer])
             chains[:, outer] = (np.lcm if self.divisors else np.maximum)(chains[:, outer], needed)

@@ -199,26 +199,49 @@ def _around(chain: IntArray, level: int, tile: IntArray) -> IntArray:
 def _split_steps(state: _State) -> Iterator[str]:
     """The search for several cores: the best few ways to split them, each with a descent."""
     setting, relaxation, costs, descent = state.setting, state.relaxation, state.costs, state.descent
-    reduction = set(setting.workload.reduction_dims)
-    limits = [1 if d in reduction else n for d, n in setting.workload.sizes]
     ranked = []
-    for ways in factorizations(setting.cores, limits):
+    for ways in _splits(setting, descent):
         spatial = np.array(ways, dtype=np.int64)
         chain = descent.start(relaxation.best.tiles, spatial)
+        nests = bool(descent.nests(chain[None], spatial)[0])
+        chain = chain if nests else descent.raise_to(chain, spatial)
         point = costs.best(chain[None], spatial[None])
-        ranked.append((inf if point is None else point.value, ways, chain))
-    if not ranked:
+        ranked.append((not nests, inf if point is None else point.value, ways, chain))
+    ranked.sort(key=lambda entry: entry[:3])
+    for number, (_, _, ways, chain) in enumerate(ranked):
+        if number >= CORE_SPLITS and state.best is not None:
+            break
+        state.offer(descent.run(chain, np.array(ways, dtype=np.int64), goal=state.goal))
+        yield f"descent with {setting.cores} cores split {ways}"
+
+
+def _splits(setting: Setting, descent: Descent) -> list[tuple[int, ...]]:
+    """The ways to split the cores over the dims: the whole problem can be cut so, around imposed tiles too.
+
+    Raises:
+        InfeasibleError: if there is none.
+    """
+    reduction = set(setting.workload.reduction_dims)
+    limits = [1 if d in reduction else n for d, n in setting.workload.sizes]
+    inside = descent.floor[(setting.split_level or 1) - 1].tolist()
+    extents = [n for _, n in setting.workload.sizes]
+    found = [
+        ways
+        for ways in factorizations(setting.cores, limits)
+        if all(
+            -(-extent // split) >= least and not (descent.divisors and extent % split)
+            for extent, split, least in zip(extents, ways, inside, strict=True)
+        )
+    ]
+    if not found:
+        names = ", ".join(d for d in setting.workload.dims if d not in reduction)
+        divide = " that divide them" if descent.divisors else ""
+        imposed = " and leave room for the microkernel" if setting.fixed else ""
         raise InfeasibleError(
             f"{setting.cores} cores cannot be written as a product of factors within the extents of the dims that are "
-            f"not reduced ({', '.join(d for d in setting.workload.dims if d not in reduction)}); use fewer cores"
+            f"not reduced ({names}){divide}{imposed}; use fewer cores" + (" or --tiles any" if divide else "")
         )
-    ranked.sort(key=lambda entry: entry[:2])
-    for _, ways, chain in ranked[:CORE_SPLITS]:
-        spatial = np.array(ways, dtype=np.int64)
-        nests = bool(descent.nests(chain[None], spatial)[0])
-        start = chain if nests else descent.raise_to(chain, spatial)
-        state.offer(descent.run(start, spatial, goal=state.goal))
-        yield f"descent with {setting.cores} cores split {ways}"
+    return found
 
 
 def _no_chain(setting: Setting) -> str:

@@ -216,6 +216,11 @@ class _State:
         gap = -(f * self.dual).sum(axis=1)
         return np.asarray((gap <= tolerance) & (self._dual_residual().max(axis=1) <= tolerance))
 
+    def _box_rows(self, values: Array) -> tuple[Array, Array]:
+        """The entries of the upper and of the lower ends of the box; none without variables."""
+        first, n = self.groups + self.batch.limit.shape[1], self.t.shape[1]
+        return values[:, first : first + n], values[:, first + n :]
+
     def _lagrangian_gradient(self) -> tuple[Array, Array]:
         """Gradients of the Lagrangian in t (box left out) and in y."""
         batch = self.batch
@@ -227,9 +232,9 @@ class _State:
         return in_t, in_y
 
     def _dual_residual(self) -> Array:
-        n = self.t.shape[1]
+        above, below = self._box_rows(self.dual)
         in_t, in_y = self._lagrangian_gradient()
-        in_t = in_t + self.dual[:, -2 * n : -n] - self.dual[:, -n:]
+        in_t = in_t + above - below
         return np.abs(np.concatenate((in_t, in_y[:, None]), axis=1))
 
     def lower_bound(self) -> Array:
@@ -263,21 +268,22 @@ class _State:
         hessian[:, :n, :n] += (self.gradient * outer[:, :, None]).transpose(0, 2, 1) @ self.gradient
         chain_ratio = ratio[:, g : g + chains]
         hessian[:, :n, :n] += (batch.linear * chain_ratio[:, :, None]).transpose(0, 2, 1) @ batch.linear
-        box = ratio[:, -2 * n : -n] + ratio[:, -n:]
+        above, below = self._box_rows(ratio)
         diagonal = np.arange(n)
-        hessian[:, diagonal, diagonal] += box
+        hessian[:, diagonal, diagonal] += above + below
         slope = self._slope()
         hessian[:, n, n] = (ratio[:, :k] * slope**2).sum(axis=1)
         cross = np.einsum("bk,bkn->bn", ratio[:, :k] * slope, self.gradient[:, :k])
         hessian[:, :n, n] = cross
         hessian[:, n, :n] = cross
         push = target[:, None] / -f
+        above, below = self._box_rows(push)
         right = np.zeros((len(self.y), n + 1))
         right[:, :n] = -(
             np.einsum("bg,bgn->bn", push[:, :g], self.gradient)
             + np.einsum("br,brn->bn", push[:, g : g + chains], batch.linear)
-            + push[:, -2 * n : -n]
-            - push[:, -n:]
+            + above
+            - below
         )
         right[:, n] = -(1.0 + (push[:, :k] * slope).sum(axis=1))
         hessian[:, np.arange(n + 1), np.arange(n + 1)] *= 1 + 1e-13

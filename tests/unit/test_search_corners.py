@@ -1,0 +1,86 @@
+"""Corners of the search: nothing to tile, cores that cannot be split, tiles that must divide."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+
+from optmap import api
+from optmap.errors import InfeasibleError
+from optmap.search.methods import METHODS
+from optmap.search.result import SolveResult
+
+MATMUL = "C[i,j] += A[i,k]*B[k,j]"
+
+
+def touched_once(result: SolveResult) -> bool:
+    """Whether every boundary is crossed by each word once, and once more by the output."""
+    return all(
+        row.loads_words == 1 and row.stores_words == (1 if row.tensor == result.workload.output.name else 0)
+        for row in result.boundaries
+    )
+
+
+@pytest.mark.parametrize(
+    ("method", "tiles"),
+    [
+        (method, tiles)
+        for method in METHODS
+        for tiles in ("any", "divisors")
+        if method != "mopt-artifact" and (method, tiles) != ("mopt-algorithm1", "divisors")
+    ],
+)
+def test_a_single_point_is_moved_once(method: str, tiles: str) -> None:
+    """All extents 1: no variable is left in any program."""
+    result = api.solve(MATMUL, extents={"i": 1, "j": 1, "k": 1}, memory="64w", method=method, tiles=tiles)
+    assert touched_once(result)
+    assert result.cost == result.exact == (3 if result.objective == "loads" else 4)
+
+
+@pytest.mark.parametrize("machine", ["i7-9700k", "balanced"])
+@pytest.mark.parametrize("method", ["mopt", "mopt-algorithm1"])
+def test_a_single_point_on_several_levels(machine: str, method: str) -> None:
+    """The slowest boundary decides: four words there."""
+    result = api.solve(MATMUL, extents={"i": 1, "j": 1, "k": 1}, machine=machine, method=method)
+    assert touched_once(result)
+    assert result.cost == pytest.approx(4 / min(level.bandwidth for level in result.levels))
+
+
+def test_comparing_a_single_point() -> None:
+    """The bound and every mapping meet."""
+    row = api.compare(MATMUL, extents={"i": 1, "j": 1, "k": 1}, memory="64w").rows[0]
+    assert {found.total_words for found in row.found.values()} == {4} == {row.bound_words}
+
+
+@pytest.mark.parametrize("tiles", ["any", "divisors"])
+def test_a_single_output_cannot_be_split(tiles: str) -> None:
+    """Two cores and one output element: the answer is a reason."""
+    with pytest.raises(InfeasibleError, match="2 cores cannot be written as a product"):
+        api.solve("O[x] += I[x+2*r]*K[r]", extents={"x": 1, "r": 1}, machine="i7-9700k", cores=2, tiles=tiles)
+
+
+@pytest.mark.parametrize("cores", [2, 4, 7, 8])
+def test_divisor_tiles_are_split_evenly(cores: int) -> None:
+    """Around a microkernel every tile still divides the next, and every core's share of the shared one."""
+    result = api.solve("resnet18/R9", machine="i7-9700k", cores=cores, tiles="divisors")
+    levels = result.mapping.levels
+    shared = next(number for number, level in enumerate(levels) if level.spatial)
+    ways = 1
+    for split in levels[shared].spatial.values():
+        ways *= split
+    assert ways == cores
+    for number, (inner, outer) in enumerate(pairwise(levels)):
+        for dim, size in inner.tile.items():
+            inside = outer.tile[dim]
+            if number + 1 == shared:
+                assert inside % outer.spatial.get(dim, 1) == 0
+                inside //= outer.spatial.get(dim, 1)
+            assert number == 0 or inside % size == 0  # the microkernel's tile is given
+
+
+@pytest.mark.parametrize("cores", [3, 5])
+def test_cores_that_divide_nothing_are_refused(cores: int) -> None:
+    """14, 14, 256 and 1 have no factor 3 or 5."""
+    with pytest.raises(InfeasibleError, match="use fewer cores or --tiles any"):
+        api.solve("resnet18/R9", machine="i7-9700k", cores=cores, tiles="divisors")
