@@ -133,7 +133,7 @@ def _choices(workload: Workload, memory_words: int) -> Iterator[tuple[str, ...]]
 
 
 def _in_polytope(workload: Workload, system: MapSystem, polytope: Polytope, small: tuple[str, ...]) -> Scenario | None:
-    digits = {name for d in small if d in system.space.known for name in _names(system, d)}
+    digits = {str(digit) for digit in system.space.known if digit.dim in small}
     columns = [
         i
         for i in polytope.allowed
@@ -163,12 +163,3 @@ def _in_polytope(workload: Workload, system: MapSystem, polytope: Polytope, smal
     exponents = {i: x for i, x in zip(columns, values, strict=True) if x}
     sigma = sum((x for i, x in exponents.items() if system.maps[i].tensor is not None), Fraction(0))
     return Scenario(small=small, polytope=polytope, exponents=exponents, sigma=sigma)
-
-
-def _names(system: MapSystem, dim: str) -> Iterator[str]:
-    """A dim and every digit it is cut into, intermediate ones included."""
-    yield dim
-    for lift in system.space.lifts:
-        if lift.dim == dim:
-            yield from _names(system, lift.high)
-            yield from _names(system, lift.low)

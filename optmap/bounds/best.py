@@ -1,42 +1,67 @@
-"""Method `best`: the strongest of compulsory traffic and the certified convex program."""
+"""Method `best`: the strongest of compulsory traffic and the certified convex program.
+
+The only place where a bound gets its certificate: none leaves it that the independent checker has not
+proved again.
+"""
 
 from __future__ import annotations
 
+import logging
 from fractions import Fraction
 
 from optmap.bounds.certificate import bound_certificate
-from optmap.bounds.compulsory import compulsory_loads, output_words
 from optmap.bounds.maps import map_system
-from optmap.bounds.proof import Proof, operations_bound, strongest_proof
-from optmap.bounds.result import LowerBound
+from optmap.bounds.proof import Proof, operations_bound, ranked_proofs
+from optmap.bounds.result import Document, LowerBound
+from optmap.checker import RefusedError, check_document
+from optmap.errors import CheckError
 from optmap.problem.workload import Semantics, Workload
+
+log = logging.getLogger(__name__)
 
 
 def best(workload: Workload, memory_words: int) -> LowerBound:
-    """The strongest certified bound.
+    """The strongest bound whose certificate the independent checker accepts.
 
     Args:
         workload: the computation.
         memory_words: fast memory, in words.
 
+    Raises:
+        CheckError: if the checker refuses every candidate, compulsory traffic included.
+
     Source: Dinh, chapters 3 and 4 (Brascamp-Lieb inequalities for loop nests), with size maps,
     tensor weights and the segment argument in integers.
     """
-    proof = strongest_proof(workload, memory_words)
-    forced = compulsory_loads(workload)
-    if proof is not None and proof.loads_words <= forced:
-        proof = None
     system = map_system(workload)
-    exponents = {} if proof is None else {system.maps[i].name: x for i, x in proof.exponents.items()}
-    return LowerBound(
-        method="best",
-        loads_words=forced if proof is None else proof.loads_words,
-        stores_words=output_words(workload),
-        exponents=exponents,
-        expression=_expression(workload, proof),
-        assumptions=_assumptions(workload, proof),
-        certificate=bound_certificate(workload, memory_words, system, proof),
+    for proof in (*ranked_proofs(workload, memory_words), None):
+        document = bound_certificate(workload, memory_words, system, proof)
+        if not _accepted(workload, document):
+            continue
+        exponents = {} if proof is None else {system.maps[i].name: x for i, x in proof.exponents.items()}
+        return LowerBound(
+            method="best",
+            loads_words=document["claims"]["loads_words"],
+            stores_words=document["claims"]["stores_words"],
+            exponents=exponents,
+            expression=_expression(workload, proof),
+            assumptions=_assumptions(workload, proof),
+            certificate=document,
+        )
+    raise CheckError(
+        f"{workload.title}: the independent checker refuses even its compulsory traffic, so that no bound is proved; "
+        "please report the workload"
     )
+
+
+def _accepted(workload: Workload, document: Document) -> bool:
+    """Whether the independent checker proves a certificate again; a refusal is logged, never overruled."""
+    try:
+        check_document(document)
+    except RefusedError as error:
+        log.warning("%s: a bound was dropped, the checker refuses its certificate: %s", workload.title, error)
+        return False
+    return True
 
 
 def operations_text(workload: Workload, proof: Proof) -> str:

@@ -179,10 +179,10 @@ def bound_certificate(
         ],
         "memory_words": memory_words,
         "lifts": [
-            {"dim": lift.dim, "modulus": lift.modulus, "high": lift.high, "low": lift.low}
+            {"dim": str(lift.digit), "modulus": lift.modulus, "high": str(lift.high), "low": str(lift.low)}
             for lift in system.space.lifts
         ],
-        "dims": list(system.dims),
+        "dims": [str(digit) for digit in system.dims],
         "derivations": [[_node(node) for node in nodes] for nodes in system.space.derivations],
         **_product_inequality(system, proof),
         "mu": _ratio(proof.units.mu if proof else Fraction(1)),
@@ -228,7 +228,7 @@ def _map(f: LinearMap, exponent: Fraction) -> Document:
 
 def _family(system: MapSystem, family: FamilyRows, maps: list[LinearMap]) -> Document:
     """A family's lattice, generated again by the maps in use only, or its flag."""
-    dims = [system.dims[c] for c in family.columns]
+    dims = [str(system.dims[c]) for c in family.columns]
     if family.flag is not None:
         return {"dims": dims, "flag": [list(v) for v in family.flag]}
     width = len(dims)
@@ -278,7 +278,7 @@ def _claims(workload: Workload, proof: Proof | None) -> Document:
 
 
 def _node(node: Node) -> Document:
-    entry: Document = {"row": dict(node.row), "divisor": node.divisor}
+    entry: Document = {"row": {str(digit): c for digit, c in node.row}, "divisor": node.divisor}
     if node.rule is not None:
         entry |= {"rule": node.rule, "parts": [_node(part) for part in node.parts]}
     return entry

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
@@ -58,20 +59,21 @@ def explain(workload: Workload, memory_words: int) -> Explanation:
     """
     system = map_system(workload)
     exponents = best(workload, memory_words).exponents
+    dims = [str(digit) for digit in system.dims]
     families = polytopes(system)[0].families if system.dims else ()
     rows = [row for family in families for row in _family_rows(system, family, exponents)]
     return Explanation(
-        maps={m.name: tuple(_vector(row, system.dims) for row in m.matrix) for m in system.maps},
+        maps={m.name: tuple(_vector(row, dims) for row in m.matrix) for m in system.maps},
         sizes={m.name: m.size for m in system.sizes},
-        lifts=tuple(f"{lift.dim} = {lift.modulus}*{lift.high} + {lift.low}" for lift in system.space.lifts),
-        families=tuple(tuple(system.dims[c] for c in columns) for columns in system.families),
+        lifts=tuple(f"{lift.digit} = {lift.modulus}*{lift.high} + {lift.low}" for lift in system.space.lifts),
+        families=tuple(tuple(dims[c] for c in columns) for columns in system.families),
         rows=tuple(rows),
         exponents=dict(exponents),
     )
 
 
 def _family_rows(system: MapSystem, family: FamilyRows, exponents: dict[str, Fraction]) -> list[ConstraintRow]:
-    dims = tuple(system.dims[c] for c in family.columns)
+    dims = tuple(str(system.dims[c]) for c in family.columns)
     maps = [system.maps[i] for i in sorted(family.allowed)]
     steps: list[tuple[Subspace, Subspace]]
     if family.flag is not None:
@@ -108,7 +110,7 @@ def _term(name: str, rank: int) -> str:
     return symbol if rank == 1 else f"{rank}*{symbol}"
 
 
-def _vector(row: tuple[int, ...], dims: tuple[str, ...]) -> str:
+def _vector(row: tuple[int, ...], dims: Sequence[str]) -> str:
     text = ""
     for value, dim in zip(row, dims, strict=True):
         if value:

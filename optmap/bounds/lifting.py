@@ -1,7 +1,8 @@
 """Recursive lifting: subscripts split into digits that the subscript's value determines.
 
 `2*h+r` with r = 2*r' + r'' is 2*(h+r') + r'': two rows, `h+r'` and `r''`, that together have the
-same image points as the subscript, but more rank, hence stronger constraints.
+same image points as the subscript, but more rank, hence stronger constraints. A digit may be cut
+again (`2*b+c` and `4*b+c` cut c by 2 and its high digit by 2 once more).
 
 Source: Dinh, section 4.2 (lifted strided convolution), generalised to any affine row.
 """
@@ -10,34 +11,70 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 from math import gcd
 
 from optmap.problem.workload import Axis, Workload
 
-Terms = dict[str, int]
-"""An affine row without offset: coefficient per dim."""
+
+class Place(StrEnum):
+    """Which of the two digits of a cut."""
+
+    HIGH = "'"
+    """The quotient by the modulus."""
+    LOW = "''"
+    """The remainder."""
+
+
+@dataclass(frozen=True, slots=True)
+class Digit:
+    """A dim of the workload, or what cuts have left of it: unique, since nothing is cut twice."""
+
+    dim: str
+    """The dim it is a part of."""
+    cuts: tuple[tuple[int, Place], ...] = ()
+    """(modulus, place) of every cut on the way from the dim to this digit; () is the dim itself."""
+
+    def cut(self, modulus: int) -> tuple[Digit, Digit]:
+        """The high and the low digit of this one at a modulus."""
+        high, low = (Digit(self.dim, (*self.cuts, (modulus, place))) for place in Place)
+        return high, low
+
+    def __str__(self) -> str:
+        """`r`, its digits `r'` and `r''`, theirs `r'.'` … `r''.''`: injective, as dims are identifiers."""
+        return self.dim + ".".join(place.value for _, place in self.cuts)
+
+
+Terms = dict[Digit, int]
+"""An affine row without offset: coefficient per digit."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lift:
-    """dim = modulus*high + low."""
+    """digit = modulus*high + low."""
 
-    dim: str
-    """The dim that disappears."""
+    digit: Digit
+    """The digit that disappears."""
     modulus: int
     """Extent of the low digit."""
-    high: str
-    """Name of the high digit, of extent ceil(extent/modulus)."""
-    low: str
-    """Name of the low digit."""
+
+    @property
+    def high(self) -> Digit:
+        """The high digit, of extent ceil(extent/modulus)."""
+        return self.digit.cut(self.modulus)[0]
+
+    @property
+    def low(self) -> Digit:
+        """The low digit, of extent `modulus`."""
+        return self.digit.cut(self.modulus)[1]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Node:
     """A row, what it is divided by, and the parts its value determines."""
 
-    row: tuple[tuple[str, int], ...]
-    """(dim, coefficient) pairs before division."""
+    row: tuple[tuple[Digit, int], ...]
+    """(digit, coefficient) pairs before division."""
     divisor: int
     """Greatest common divisor of the coefficients (1 for an empty row)."""
     rule: str | None = None
@@ -65,19 +102,19 @@ class LiftedSpace:
 
     lifts: tuple[Lift, ...]
     """In the order they were made."""
-    extents: dict[str, int]
-    """Extent per final dim (all at least 2), in the order of matrix columns."""
-    known: dict[str, int]
+    extents: dict[Digit, int]
+    """Extent per final digit (all at least 2), in the order of matrix columns."""
+    known: dict[Digit, int]
     """Extent of every original dim longer than 1 and of every digit ever made."""
     derivations: tuple[tuple[Node, ...], ...]
     """Per tensor access, per axis."""
 
-    def digits(self, dim: str) -> tuple[str, ...]:
-        """The final dims that make up a dim, high digits first."""
+    def digits(self, digit: Digit) -> tuple[Digit, ...]:
+        """The final digits that make up a dim or a digit, high ones first."""
         for lift in self.lifts:
-            if lift.dim == dim:
+            if lift.digit == digit:
                 return (*self.digits(lift.high), *self.digits(lift.low))
-        return (dim,)
+        return (digit,)
 
 
 def lift_workload(workload: Workload) -> LiftedSpace:
@@ -86,7 +123,7 @@ def lift_workload(workload: Workload) -> LiftedSpace:
     A lift is made only if the extent exceeds the modulus; extents shrink with every lift, so this
     ends.
     """
-    extents = {d: n for d, n in workload.sizes if n > 1}
+    extents = {Digit(d): n for d, n in workload.sizes if n > 1}
     known = dict(extents)
     lifts: list[Lift] = []
     while True:
@@ -97,32 +134,25 @@ def lift_workload(workload: Workload) -> LiftedSpace:
         found = next((w for nodes in derivations for node in nodes if (w := _liftable(node, extents))), None)
         if found is None:
             return LiftedSpace(lifts=tuple(lifts), extents=extents, known=known, derivations=derivations)
-        dim, modulus = found
-        lift = Lift(dim=dim, modulus=modulus, high=_fresh(f"{dim}'", known), low=_fresh(f"{dim}''", known))
-        lifts.append(lift)
-        length = extents[dim]
-        digits = {lift.high: -(-length // modulus), lift.low: modulus}
-        known |= digits
-        extents = {name: n for d, e in extents.items() for name, n in (digits.items() if d == dim else ((d, e),))}
+        lifts.append(found)
+        parts = {found.high: -(-extents[found.digit] // found.modulus), found.low: found.modulus}
+        known |= parts
+        extents = {
+            digit: n for d, e in extents.items() for digit, n in (parts.items() if d == found.digit else ((d, e),))
+        }
 
 
-def _fresh(name: str, taken: Mapping[str, int]) -> str:
-    while name in taken:
-        name += "'"
-    return name
-
-
-def _substitute(axis: Axis, lifts: list[Lift], extents: Mapping[str, int]) -> Terms:
-    row = dict(axis.terms)
+def _substitute(axis: Axis, lifts: list[Lift], extents: Mapping[Digit, int]) -> Terms:
+    row = {Digit(d): c for d, c in axis.terms}
     for lift in lifts:
-        if lift.dim in row:
-            c = row.pop(lift.dim)
+        if lift.digit in row:
+            c = row.pop(lift.digit)
             row[lift.high] = c * lift.modulus
             row[lift.low] = c
     return {d: row[d] for d in extents if d in row}
 
 
-def _derive(row: Terms, extents: Mapping[str, int]) -> Node:
+def _derive(row: Terms, extents: Mapping[Digit, int]) -> Node:
     divisor = gcd(*row.values()) if row else 1
     reduced = {d: c // divisor for d, c in row.items()}
     pairs = tuple(row.items())
@@ -133,7 +163,7 @@ def _derive(row: Terms, extents: Mapping[str, int]) -> Node:
     return Node(row=pairs, divisor=divisor, rule=rule, parts=(_derive(low, extents), _derive(high, extents)))
 
 
-def _carry(row: Terms, extents: Mapping[str, int]) -> tuple[str, Terms, Terms] | None:
+def _carry(row: Terms, extents: Mapping[Digit, int]) -> tuple[str, Terms, Terms] | None:
     """Low terms whose largest sum stays below the common divisor of the high ones."""
     ordered = sorted(row.items(), key=lambda item: item[1])
     low: Terms = {}
@@ -147,7 +177,7 @@ def _carry(row: Terms, extents: Mapping[str, int]) -> tuple[str, Terms, Terms] |
     return None
 
 
-def _residue(row: Terms, extents: Mapping[str, int]) -> tuple[str, Terms, Terms] | None:
+def _residue(row: Terms, extents: Mapping[Digit, int]) -> tuple[str, Terms, Terms] | None:
     """One short term that the residue of the value modulo the other coefficients determines."""
     for dim, c in row.items():
         others = {d: v for d, v in row.items() if d != dim}
@@ -157,15 +187,15 @@ def _residue(row: Terms, extents: Mapping[str, int]) -> tuple[str, Terms, Terms]
     return None
 
 
-def _liftable(node: Node, extents: Mapping[str, int]) -> tuple[str, int] | None:
-    """A dim and a modulus at which it should be cut, from any leaf below a node."""
+def _liftable(node: Node, extents: Mapping[Digit, int]) -> Lift | None:
+    """A cut that some leaf below a node asks for."""
     for leaf in node.leaves():
-        for dim, c in leaf.items():
-            modulus = gcd(*(v for d, v in leaf.items() if d != dim))
-            if modulus > 1 and gcd(c, modulus) == 1 and extents[dim] > modulus:
-                return dim, modulus
+        for digit, c in leaf.items():
+            modulus = gcd(*(v for d, v in leaf.items() if d != digit))
+            if modulus > 1 and gcd(c, modulus) == 1 and extents[digit] > modulus:
+                return Lift(digit=digit, modulus=modulus)
     return None
 
 
-def _in_order(row: Terms, extents: Mapping[str, int]) -> Terms:
+def _in_order(row: Terms, extents: Mapping[Digit, int]) -> Terms:
     return {d: row[d] for d in extents if d in row}

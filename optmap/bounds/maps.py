@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from optmap.bounds.lattice import Row, canonical
-from optmap.bounds.lifting import LiftedSpace, Terms, lift_workload
+from optmap.bounds.lifting import Digit, LiftedSpace, Terms, lift_workload
 from optmap.errors import LimitError
 from optmap.problem.footprint import distinct_values
 from optmap.problem.workload import Workload
@@ -40,8 +40,8 @@ class MapSystem:
 
     space: LiftedSpace
     """Lifts, final dims and the derivation of every subscript."""
-    dims: tuple[str, ...]
-    """Lifted dims, in the order of matrix columns."""
+    dims: tuple[Digit, ...]
+    """Lifted dims (digits), in the order of matrix columns."""
     tensors: tuple[LinearMap, ...]
     """One map per distinct access of each tensor (offsets do not matter)."""
     sizes: tuple[LinearMap, ...]
@@ -82,7 +82,7 @@ def map_system(workload: Workload) -> MapSystem:
     )
 
 
-def _matrix(rows: list[Terms], dims: tuple[str, ...]) -> tuple[Row, ...]:
+def _matrix(rows: list[Terms], dims: tuple[Digit, ...]) -> tuple[Row, ...]:
     return tuple(tuple(row.get(d, 0) for d in dims) for row in rows)
 
 
@@ -90,25 +90,25 @@ def _size_maps(workload: Workload, space: LiftedSpace) -> Iterator[LinearMap]:
     dims = tuple(space.extents)
     for dim, extent in space.known.items():
         rows = _matrix([{digit: 1} for digit in space.digits(dim)], dims)
-        yield LinearMap(name=f"z:dim {dim}", matrix=rows, size=extent, source=("dim", dim))
+        yield LinearMap(name=f"z:dim {dim}", matrix=rows, size=extent, source=("dim", str(dim)))
     for a, (access, nodes) in enumerate(zip(workload.tensors, space.derivations, strict=True)):
         for x, (axis, node) in enumerate(zip(access.axes, nodes, strict=True)):
             leaves = list(node.leaves())
-            size = _values(dict(axis.terms), workload.extents)
+            size = _values([(c, workload.extents[d]) for d, c in axis.terms])
             if size:
                 name = f"z:{access.name}#{a}.{x}"
                 yield LinearMap(name=name, matrix=_matrix(leaves, dims), size=size, source=("axis", (a, x)))
             for i, leaf in enumerate(leaves):
-                size = _values(leaf, space.extents)
+                size = _values([(c, space.extents[d]) for d, c in leaf.items()])
                 if size and len(leaf) > 1 and len(leaves) > 1:
                     name = f"z:{access.name}#{a}.{x}.{i}"
                     yield LinearMap(name=name, matrix=_matrix([leaf], dims), size=size, source=("leaf", (a, x, i)))
 
 
-def _values(row: Terms, extents: dict[str, int]) -> int:
-    """Distinct values of a row over the box; 0 if they are too many to count, which costs the map."""
+def _values(row: list[tuple[int, int]]) -> int:
+    """Distinct values of a row of (coefficient, extent); 0 if they are too many to count, which costs the map."""
     try:
-        return distinct_values(tuple(row.values()), tuple(extents[d] for d in row))
+        return distinct_values(tuple(c for c, _ in row), tuple(n for _, n in row))
     except LimitError:
         return 0
 

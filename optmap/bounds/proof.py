@@ -97,29 +97,27 @@ def accounting(workload: Workload, memory_words: int, mu: Fraction = Fraction(1)
     )
 
 
-def strongest_proof(workload: Workload, memory_words: int, *, beat: int | None = None) -> Proof | None:
-    """The best proof found, over polytopes and (under `assign`) prices of created words.
+def ranked_proofs(workload: Workload, memory_words: int, *, beat: int | None = None) -> list[Proof]:
+    """The proofs found, over polytopes and (under `assign`) prices of created words, the strongest first.
 
     Args:
         workload: the computation.
         memory_words: fast memory, in words.
-        beat: loads that a proof must promise to exceed to be worth finishing; compulsory loads if None.
+        beat: loads that a proof must exceed; compulsory loads if None.
 
-    Returns None if the memory holds everything or no segment argument exceeds `beat`.
+    Returns:
+        Proofs of more than `beat` loads; none if the memory holds everything.
     """
     system = map_system(workload)
-    mus = MUS if workload.semantics is Semantics.ASSIGN else MUS[:1]
-    best: Proof | None = None
-    for mu in mus:
+    least = compulsory_loads(workload) if beat is None else beat
+    found: list[Proof] = []
+    for mu in MUS if workload.semantics is Semantics.ASSIGN else MUS[:1]:
         units = accounting(workload, memory_words, mu)
         if units.memory >= units.ceiling or not system.dims or units.operations.bit_length() > LARGEST_BITS:
             continue
         created = units.mu.numerator * output_words_at_most(workload) if workload.semantics is Semantics.ASSIGN else 0
-        needed = units.mu.denominator * (compulsory_loads(workload) if beat is None else beat) + created
-        for proof in proofs(workload, system, units, needed):
-            if best is None or proof.loads_words > best.loads_words:
-                best = proof
-    return best
+        found += proofs(workload, system, units, units.mu.denominator * least + created)
+    return sorted((p for p in found if p.loads_words > least), key=lambda p: -p.loads_words)
 
 
 def proofs(workload: Workload, system: MapSystem, units: Units, needed: int) -> Iterator[Proof]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -83,7 +84,8 @@ class Workload:
 
     Raises:
         InputError: for a dim without extent, an extent that is not a whole number in
-            1 … 2^63-1, a dim in no tensor, a non-positive coefficient or element size.
+            1 … 2^63-1, a dim in no tensor, a non-positive coefficient or element size, a dim or tensor whose
+            name is no identifier.
     """
 
     name: str
@@ -174,6 +176,10 @@ def extents_in_order(dims: Iterable[str], extents: Mapping[str, int]) -> tuple[t
 def _validate(workload: Workload) -> None:
     where = workload.title
     names = [d for d, _ in workload.sizes]
+    for kind, texts in (("dim", names), ("tensor", [t.name for t in workload.tensors])):
+        odd = [text for text in texts if not text.isidentifier()]
+        if odd:
+            raise InputError(f"{where}: {kind} {json.dumps(odd[0])} is no name; use letters, digits and _")
     if len(set(names)) != len(names):
         raise InputError(f"{where}: a dim is listed twice in {names}")
     if not workload.inputs:

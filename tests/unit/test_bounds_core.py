@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from optmap.bounds import proof
 from optmap.bounds.asymptotic import brascamp_lieb, smallest_sigma
 from optmap.bounds.best import best
 from optmap.bounds.certificate import digest
@@ -20,7 +21,8 @@ from optmap.bounds.lattice import canonical, image_rank, intersection, space_sum
 from optmap.bounds.maps import map_system
 from optmap.bounds.methods import METHODS, bounds
 from optmap.bounds.segments import SegmentBound, Segments, best_segments
-from optmap.errors import InputError, UnknownNameError
+from optmap.checker import RefusedError
+from optmap.errors import CheckError, InputError, UnknownNameError
 from optmap.problem import Semantics, Workload, parse_workload
 
 DATA = Path(__file__).parent.parent / "data"
@@ -296,6 +298,29 @@ def test_the_flag_reaches_a_certificate():
     assert kinds & {"flag", "lattice"}
     system = map_system(workload)
     assert system.families == ((0, 1, 2),)
+
+
+def test_a_certificate_that_the_checker_refuses_is_never_a_bound(monkeypatch, caplog):
+    product = parse_workload("C[i,j] += A[i,k] * B[k,j]", {"i": 40, "j": 40, "k": 40})
+    sound = best(product, 64)
+    real = proof.best_segments
+
+    def inflated(bound, memory, operations):
+        found = real(bound, memory, operations)
+        return found and replace(found, cost_units=found.cost_units + 1)
+
+    monkeypatch.setattr(proof, "best_segments", inflated)
+    fallen = best(product, 64)
+    assert fallen.loads_words == compulsory_loads(product) < sound.loads_words
+    assert fallen.certificate["segment"] is None
+    assert "the checker refuses its certificate" in caplog.text
+    monkeypatch.setattr("optmap.bounds.best.check_document", _refuse)
+    with pytest.raises(CheckError, match="no bound is proved"):
+        best(product, 64)
+
+
+def _refuse(document):
+    raise RefusedError("nothing pleases me")
 
 
 def test_registry_lists_applies_and_refuses():

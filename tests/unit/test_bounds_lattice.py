@@ -19,10 +19,11 @@ from optmap.bounds.lattice import (
     space_sum,
     whole_space,
 )
-from optmap.bounds.lifting import lift_workload
+from optmap.bounds.lifting import Digit, Place, lift_workload
 from optmap.bounds.maps import map_system
 from optmap.bounds.polytope import polytopes, restrict
-from optmap.problem import parse_workload
+from optmap.errors import InputError
+from optmap.problem import Axis, TensorAccess, Workload, parse_workload
 
 
 def _random_matrix(rng, rows, width):
@@ -87,15 +88,20 @@ def test_flags_pass_through_the_chain():
 
 def _leaves(text, extents):
     space = lift_workload(parse_workload(text, extents))
-    return space, [[list(node.leaves()) for node in nodes] for nodes in space.derivations]
+    rows = [[[_named(leaf) for leaf in node.leaves()] for node in nodes] for nodes in space.derivations]
+    return space, rows
+
+
+def _named(table):
+    return {str(digit): value for digit, value in table.items()}
 
 
 def test_strided_window_lifts_to_two_rows():
     space, rows = _leaves("O[h] += I[2*h+r] * F[r]", {"h": 4, "r": 3})
-    assert [(lift.dim, lift.modulus) for lift in space.lifts] == [("r", 2)]
-    assert space.extents == {"h": 4, "r'": 2, "r''": 2}
+    assert [(str(lift.digit), lift.modulus) for lift in space.lifts] == [("r", 2)]
+    assert _named(space.extents) == {"h": 4, "r'": 2, "r''": 2}
     assert rows[1] == [[{"r''": 1}, {"h": 1, "r'": 1}]]
-    assert space.digits("r") == ("r'", "r''")
+    assert [str(digit) for digit in space.digits(Digit("r"))] == ["r'", "r''"]
 
 
 def test_filter_no_longer_than_the_stride_is_split_off_without_a_lift():
@@ -116,9 +122,30 @@ def test_coprime_coefficients_lift_twice_and_unit_terms_do_not_lift():
     assert rows[1] == [[{"x": 2, "r": 1, "t": 1}]]
 
 
+def test_a_digit_cut_again_keeps_a_name_of_its_own():
+    space, rows = _leaves("O[b] += A[2*b+c,4*b+c]", {"b": 3, "c": 7})
+    assert [str(lift.digit) for lift in space.lifts] == ["c", "c'"]
+    assert _named(space.extents) == {"b": 3, "c'.'": 2, "c'.''": 2, "c''": 2}
+    assert rows[1][1] == [{"c''": 1}, {"c'.''": 1}, {"b": 1, "c'.'": 1}]
+    assert [str(digit) for digit in space.digits(Digit("c"))] == ["c'.'", "c'.''", "c''"]
+
+
+def test_names_of_digits_are_injective_to_any_depth():
+    paths = [path for n in range(6) for path in itertools.product(Place, repeat=n)]
+    digits = [Digit(dim, tuple((2, place) for place in path)) for dim in ("r", "s") for path in paths]
+    assert len({str(digit) for digit in digits}) == len(digits)
+    with pytest.raises(InputError, match=r"dim \"r'\" is no name"):
+        Workload(
+            name="",
+            output=TensorAccess(name="O", axes=(Axis(terms=(("r'", 1),)),)),
+            inputs=(TensorAccess(name="A", axes=(Axis(terms=(("r'", 1),)),)),),
+            sizes=(("r'", 3),),
+        )
+
+
 def test_common_divisors_and_short_dims_disappear():
     space, rows = _leaves("O[x] += A[4*x+6*r+t] * B[r,t]", {"x": 4, "r": 3, "t": 1})
-    assert "t" not in space.extents
+    assert "t" not in _named(space.extents)
     assert [len(leaf) for leaf in rows[1][0]] == [1, 1, 2]  # x mod 3, r mod 2, and the carried sum
 
 
@@ -130,7 +157,7 @@ def test_a_repeated_access_is_one_map_and_offsets_do_not_matter():
 def test_families_are_independent():
     text = "O[n,k,h,w] += I[n,c,h+r,w+s] * F[k,c,r,s]"
     system = map_system(parse_workload(text, dict.fromkeys("nkhwcrs", 4)))
-    names = {tuple(system.dims[c] for c in columns) for columns in system.families}
+    names = {tuple(str(system.dims[c]) for c in columns) for columns in system.families}
     assert names == {("n",), ("k",), ("c",), ("h", "r"), ("w", "s")}
     for linear in system.maps:
         assert rank(linear.matrix) == sum(rank(restrict(linear.matrix, c)) for c in system.families)
