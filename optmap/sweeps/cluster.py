@@ -1,7 +1,8 @@
 """The engine for clusters: batches of points as tasks of a Dask scheduler that somebody else runs.
 
-Scheduler and workers are Dask's own programs; a worker that is lost has its batches run again by
-the scheduler. On every worker the points are answered in a process that can be ended alone, as on
+Scheduler and workers are Dask's own programs. A worker that is lost has its batches run again by the
+scheduler; a batch that the scheduler drops with it is handed out again from here, as long as the
+connection stands. On every worker the points are answered in a process that can be ended alone, as on
 one computer.
 """
 
@@ -12,6 +13,8 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
+from concurrent.futures import CancelledError
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +30,8 @@ BATCH_SECONDS = 0.5
 MOST_PER_BATCH = 64
 BATCHES_PER_THREAD = 3
 """Batches that wait at the scheduler per thread of its workers."""
+MOST_TRIES = 10
+"""How often a batch without an answer is handed out before the cluster counts as broken."""
 TICK_SECONDS = 0.5
 CONNECT_SECONDS = 15.0
 Packed = list[tuple[int, str, float]]
@@ -54,6 +59,17 @@ def answer_batch(function: str, batch: Packed) -> list[tuple[int, str | None, st
     return [(each.number, each.text, each.stop, each.error, each.seconds) for each in found]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Batch:
+    """Tasks that go to the scheduler as one."""
+
+    tasks: tuple[Task, ...]
+    tries: int = 1
+    """How often it has been handed out, this time included."""
+    begun: float = 0.0
+    """`time.monotonic()` when it was."""
+
+
 class DaskEngine:
     """Workers of a Dask scheduler.
 
@@ -78,17 +94,17 @@ class DaskEngine:
         """Answer tasks on the cluster (see `Engine`)."""
         client = self._connect()
         source = iter(tasks)
-        again: deque[list[Task]] = deque()
-        out: dict[Any, tuple[list[Task], float]] = {}
+        again: deque[_Batch] = deque()
+        out: dict[Any, _Batch] = {}
         try:
             while not stopping():
                 self._submit(client, source, again, out)
                 if not out:
                     return
                 for future in self._ready(client, out):
-                    batch, begun = out.pop(future)
-                    yield from self._outcomes(future, batch, again)
-                    self._learn(len(batch), time.monotonic() - begun)
+                    batch = out.pop(future)
+                    yield from self._outcomes(client, future, batch, again)
+                    self._learn(len(batch.tasks), time.monotonic() - batch.begun)
                 yield None
         finally:
             with contextlib.suppress(Exception):  # the scheduler may be gone; the rows are safe
@@ -107,9 +123,7 @@ class DaskEngine:
             ) from error
         return client
 
-    def _submit(
-        self, client: Client, source: Iterator[Task], again: deque[list[Task]], out: dict[Any, tuple[list[Task], float]]
-    ) -> None:
+    def _submit(self, client: Client, source: Iterator[Task], again: deque[_Batch], out: dict[Any, _Batch]) -> None:
         """Keep a few batches per thread of the cluster at the scheduler."""
         try:
             threads = sum(client.nthreads().values())
@@ -117,45 +131,59 @@ class DaskEngine:
             raise self._lost() from error
         size = max(1, min(MOST_PER_BATCH, round(BATCH_SECONDS / self._seconds)))
         while len(out) < BATCHES_PER_THREAD * max(1, threads):
-            batch = again.popleft() if again else list(islice(source, size))
-            if not batch:
+            batch = again.popleft() if again else _Batch(tasks=tuple(islice(source, size)))
+            if not batch.tasks:
                 return
-            packed = [(task.number, task.text, task.seconds) for task in batch]
-            future = client.submit(
-                answer_batch, self._function, packed, key=f"optmap-{batch[0].number}-{time.monotonic_ns()}", pure=False
-            )
-            out[future] = (batch, time.monotonic())
+            packed = [(task.number, task.text, task.seconds) for task in batch.tasks]
+            key = f"optmap-{batch.tasks[0].number}-{time.monotonic_ns()}"
+            future = client.submit(answer_batch, self._function, packed, key=key, pure=False)
+            out[future] = replace(batch, begun=time.monotonic())
 
-    def _ready(self, client: Client, out: dict[Any, tuple[list[Task], float]]) -> list[Any]:
+    def _ready(self, client: Client, out: dict[Any, _Batch]) -> list[Any]:
         from distributed import wait
 
-        with client.as_current(), contextlib.suppress(TimeoutError):
+        with client.as_current(), contextlib.suppress(TimeoutError, CancelledError):
             wait(list(out), timeout=TICK_SECONDS, return_when="FIRST_COMPLETED")
         if client.status != "running":
             raise self._lost()
         return [future for future in out if future.status in ("finished", "error", "cancelled", "lost")]
 
-    def _outcomes(self, future: Any, batch: list[Task], again: deque[list[Task]]) -> Iterator[Outcome]:
+    def _outcomes(self, client: Client, future: Any, batch: _Batch, again: deque[_Batch]) -> Iterator[Outcome]:
         """The outcomes of a batch; one whose workers died is tried point by point."""
         from distributed import KilledWorker
 
-        if future.status == "finished":
-            try:
-                results = future.result(timeout=CONNECT_SECONDS)
-            except (OSError, RuntimeError) as failed:
-                raise self._lost() from failed
+        results = self._results(future)
+        if results is not None:
             for number, text, stop, error_text, seconds in results:
                 yield Outcome(number=number, text=text, stop=stop, error=error_text, seconds=seconds)
-            return
-        if future.status in ("cancelled", "lost"):
+        elif future.status == "error":
+            error = future.exception(timeout=CONNECT_SECONDS)
+            if not isinstance(error, KilledWorker):
+                raise EngineError(f"the Dask workers cannot answer: {error}; is the same optmap installed there?")
+            if len(batch.tasks) > 1:
+                again.extend(_Batch(tasks=(task,)) for task in batch.tasks)
+            else:
+                number = batch.tasks[0].number
+                yield Outcome(number=number, text=None, stop="crash", error="several Dask workers died with it")
+        elif client.status != "running":
             raise self._lost()
-        error = future.exception(timeout=CONNECT_SECONDS)
-        if not isinstance(error, KilledWorker):
-            raise EngineError(f"the Dask workers cannot answer: {error}; is the same optmap installed there?")
-        if len(batch) > 1:
-            again.extend([task] for task in batch)
-            return
-        yield Outcome(number=batch[0].number, text=None, stop="crash", error="several Dask workers died with it")
+        elif batch.tries >= MOST_TRIES:
+            raise EngineError(
+                f"the Dask scheduler at {self._address} dropped the same points {MOST_TRIES} times; what was answered "
+                "is stored: look at its workers, then run the same sweep again"
+            )
+        else:
+            again.append(replace(batch, tries=batch.tries + 1))
+
+    def _results(self, future: Any) -> list[tuple[int, str | None, str, str, float]] | None:
+        """What a batch was answered; None if the scheduler dropped it, or the answer died with its worker."""
+        if future.status != "finished":
+            return None
+        try:
+            made: list[tuple[int, str | None, str, str, float]] = future.result(timeout=CONNECT_SECONDS)
+        except (CancelledError, Exception):  # noqa: BLE001 - its state says what became of it
+            return None
+        return made
 
     def _learn(self, points: int, seconds: float) -> None:
         """Update the mean time per point, an overestimate by the waiting time at the scheduler."""

@@ -8,18 +8,22 @@ import socket
 import subprocess
 import sys
 import time
+from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pandas as pd
 import pytest
-from distributed import Client
+from distributed import Client, Future
+from distributed.client import FutureCancelledError
 
 import optmap
 from optmap.sweeps import run
-from optmap.sweeps.cluster import DaskEngine
+from optmap.sweeps.cluster import MOST_TRIES, DaskEngine, _Batch
+from optmap.sweeps.engine import Task
 from optmap.sweeps.spec_io import spec_from
 from optmap.sweeps.tally import Tally
 
@@ -93,6 +97,65 @@ def test_a_worker_that_is_killed_loses_nothing_and_doubles_nothing(tmp_path: Pat
     assert tally.answered == tally.points == 80
     assert tally.failed == 0
     pd.testing.assert_frame_equal(_without_times(tmp_path / "there"), _without_times(tmp_path / "here"))
+
+
+def test_a_batch_that_the_scheduler_drops_is_handed_out_again(tmp_path: Path) -> None:
+    run.run_sweep(SPEC, tmp_path / "here", engine=run.make_engine("local"))
+    with _cluster(tmp_path) as (address, _), Client(address, set_as_default=False) as other:
+        dropped: list[int] = []
+
+        def drop_all(tally: Tally) -> None:
+            if tally.answered >= 10 and not dropped:
+                keys = other.run_on_scheduler(lambda dask_scheduler: list(dask_scheduler.tasks))
+                mine = [key for key in keys if key.startswith("optmap-")]
+                other.cancel([Future(key, client=other) for key in mine], force=True)
+                dropped.append(len(mine))
+
+        engine = DaskEngine(address, "sweep_workers:answer_slowly")
+        tally = run.run_sweep(SPEC, tmp_path / "there", engine=engine, progress=drop_all)
+        assert dropped[0] > 0
+    assert tally.answered == tally.points == 80
+    assert tally.failed == 0
+    pd.testing.assert_frame_equal(_without_times(tmp_path / "there"), _without_times(tmp_path / "here"))
+
+
+class _Dropped:
+    """A future that never comes to anything, or whose answer is gone when it is asked for."""
+
+    def __init__(self, status: str, result: BaseException | None = None) -> None:
+        self.status = status
+        self._result = result
+
+    def result(self, timeout: float) -> None:
+        assert timeout > 0
+        assert self._result is not None
+        raise self._result
+
+
+@pytest.mark.parametrize(
+    "future",
+    [
+        _Dropped("cancelled"),
+        _Dropped("lost"),
+        _Dropped("finished", FutureCancelledError("key", "released")),
+        _Dropped("finished", TimeoutError()),
+    ],
+    ids=["cancelled", "lost", "gone", "late"],
+)
+def test_only_a_client_without_connection_ends_a_sweep(future: _Dropped) -> None:
+    engine = DaskEngine("tcp://127.0.0.1:9")
+    batch = _Batch(tasks=(Task(number=1, text="a", seconds=1.0), Task(number=2, text="b", seconds=1.0)))
+    again: deque[_Batch] = deque()
+    connected: Any = SimpleNamespace(status="running")
+    for tries in range(2, MOST_TRIES + 1):
+        assert not list(engine._outcomes(connected, future, batch, again))
+        batch = again.pop()
+        assert (len(batch.tasks), batch.tries) == (2, tries)
+    with pytest.raises(run.EngineError, match="dropped the same points 10 times"):
+        list(engine._outcomes(connected, future, batch, again))
+    lost: Any = SimpleNamespace(status="connecting")
+    with pytest.raises(run.EngineError, match="run the same sweep again"):
+        list(engine._outcomes(lost, future, batch, again))
 
 
 def test_a_lost_scheduler_is_a_clear_error_and_nothing_is_lost(tmp_path: Path) -> None:
