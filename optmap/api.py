@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from optmap.bounds.hierarchy import fast_side_words
 from optmap.bounds.methods import METHODS as BOUND_METHODS
@@ -18,6 +18,9 @@ from optmap.report.gaps import with_bound
 from optmap.search.methods import METHODS, OBJECTIVES
 from optmap.search.mopt import Request
 from optmap.search.result import SolveResult
+
+if TYPE_CHECKING:
+    from optmap.checker import Report
 
 Kind = TypeVar("Kind", CapacityRule, Semantics)
 
@@ -127,11 +130,11 @@ def bound(
     return bound_report(workload_of(workload, extents, semantics), machine_of(machine, memory), methods)
 
 
-def check(path: str | Path) -> list[str]:
+def check(path: str | Path) -> Report:
     """Verify a certificate or solution file with the independent checker.
 
     Returns:
-        What was verified, one sentence each.
+        What was verified and what was not, one sentence each.
 
     Raises:
         InputError: if the file is not a JSON document.

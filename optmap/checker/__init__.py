@@ -12,20 +12,22 @@ from pathlib import Path
 from typing import Any
 
 from .bound import check_bound
+from .report import Report, statement_lines
 from .solution import check_solution
-from .tools import RefusedError
+from .statement import Work
+from .tools import RefusedError, need, plain
 
-__all__ = ["RefusedError", "check_bound", "check_document", "check_file", "check_solution"]
+__all__ = ["RefusedError", "Report", "check_bound", "check_document", "check_file", "check_solution", "plain"]
 
 
-def check_file(path: str | Path) -> list[str]:
+def check_file(path: str | Path) -> Report:
     """Verify a certificate or a solution file.
 
     Args:
         path: a JSON file that `bound -o` or `solve -o` wrote.
 
     Returns:
-        What was verified, one sentence each.
+        What was verified and what was not.
 
     Raises:
         OSError: if the file cannot be read.
@@ -40,10 +42,9 @@ def check_file(path: str | Path) -> list[str]:
     return check_document(document)
 
 
-def check_document(document: Any) -> list[str]:
+def check_document(document: Any) -> Report:
     """Verify a parsed document; see `check_file`."""
-    if not isinstance(document, dict):
-        raise RefusedError("not an optmap document: an object is needed")
+    need(type(document) is dict, "not an optmap document: an object is needed")
     try:
         if str(document.get("schema", "")).startswith("optmap.solution/"):
             return check_solution(document)
@@ -51,11 +52,16 @@ def check_document(document: Any) -> list[str]:
     except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError) as error:
         raise RefusedError(f"the document is malformed: {type(error).__name__}: {error}") from error
     work = document["workload"]
-    return [
-        f"{work['expression']} ({work['semantics']}) with {document['memory_words']:,} words of fast memory",
-        f"at least {claims['loads_words']:,} words are loaded (compulsory: {claims['compulsory_loads_words']:,})",
-        f"at least {claims['stores_words']:,} words are stored, {claims['total_words']:,} words moved in all",
+    verified = [
+        *statement_lines(Work(work), work),
+        f"with {document['memory_words']:,} words of fast memory that start empty, every schedule",
+        f"loads at least {claims['loads_words']:,} words (compulsory: {claims['compulsory_loads_words']:,})",
+        f"stores at least {claims['stores_words']:,} words, and moves {claims['total_words']:,} words in all",
     ]
+    called = (
+        f"called {work['name']!r} in the file, proved by method {document['method']!r}; maps have names of their own"
+    )
+    return Report(verified=tuple(verified), not_verified=(plain(called),))
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

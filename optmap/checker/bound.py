@@ -3,50 +3,17 @@
 from __future__ import annotations
 
 import itertools
-import re
 from fractions import Fraction
 from math import gcd, lcm, prod
 from typing import Any
 
+from .form import CERTIFICATE, check_form
 from .inequality import Maps, Space, check_families, check_maps
-from .tools import count, digest, echelon, keys, need, ratio, whole
+from .statement import Work
+from .tools import count, echelon, need, ratio
 
 ENUMERATED, BITS = 2**16, 2**23
 """Largest set that is enumerated, and most bits of a power."""
-KEYS = (
-    "schema kind method workload accesses memory_words lifts dims derivations maps families mu segment "
-    "compulsory output claims digest"
-)
-
-
-def check_statement(doc: dict[str, Any]) -> None:
-    """The accesses are those of the expression, extents and element sizes cover them."""
-    work = keys(doc["workload"], "name expression extents bytes semantics", "workload")
-    need(work["semantics"] in ("accumulate", "assign"), "semantics must be accumulate or assign")
-    need(isinstance(work["name"], str) and isinstance(doc["method"], str), "names must be texts")
-    whole(doc["memory_words"], "memory_words", 1)
-    texts, used, ranks = [], set(), dict[str, int]()
-    for access in doc["accesses"]:
-        subscripts = []
-        for axis in keys(access, "tensor axes", "access")["axes"]:
-            dims = [dim for dim, _ in keys(axis, "terms offset", "axis")["terms"]]
-            need(len(set(dims)) == len(dims), "a dim is twice in one subscript")
-            used |= set(dims)
-            parts = [d if whole(c, "coefficient", 1) == 1 else f"{c}*{d}" for d, c in axis["terms"]]
-            if whole(axis["offset"], "offset") or not parts:
-                parts.append(str(axis["offset"]))
-            subscripts.append("+".join(parts))
-        name = access["tensor"]
-        need(ranks.setdefault(name, len(subscripts)) == len(subscripts), f"{name} has two numbers of subscripts")
-        texts.append(f"{name}[{','.join(subscripts)}]")
-    need(len(texts) > 1, "an output and an input are needed")
-    need(all(re.fullmatch(r"[^\W\d]\w*", name) for name in used | set(ranks)), "a name is no identifier")
-    sign = "+=" if work["semantics"] == "accumulate" else "="
-    need(work["expression"] == f"{texts[0]} {sign} {' * '.join(texts[1:])}", "expression and accesses differ")
-    need(set(work["extents"]) == used and set(work["bytes"]) == set(ranks), "extents or bytes do not fit the statement")
-    for key in ("extents", "bytes"):
-        for name, value in work[key].items():
-            whole(value, f"{key} of {name}", 1)
 
 
 def check_segment(doc: dict[str, Any], maps: Maps, weights: dict[str, int], at_most: int) -> int:
@@ -57,11 +24,6 @@ def check_segment(doc: dict[str, Any], maps: Maps, weights: dict[str, int], at_m
     if part is None:
         need(not doc["maps"] and not doc["families"], "maps without a segment")
         return 0
-    names = "operations memory_units weights K T n t U_full U_last cost_units loads_words"
-    keys(part, names, "segment")
-    for name in names.split():
-        if name != "weights":
-            whole(part[name], name)
     a, b = mu.numerator, mu.denominator
     output = doc["accesses"][0]["tensor"]
     units = {t: (a if t == output else b) * w for t, w in weights.items()}
@@ -105,9 +67,8 @@ def check_power(
 
 def check_count(entry: Any, accesses: list[Any], mine: list[int], extents: dict[str, int]) -> int:
     """Elements that some accesses touch together, at least."""
-    elements = whole(entry["elements"], "elements")
+    elements: int = entry["elements"]
     if entry["rule"] == "enumerated":
-        keys(entry, "elements rule", "count")
         distinct = [a for i, a in enumerate(accesses) if i in mine and a not in accesses[:i]]
         boxes = [sorted({d for axis in a["axes"] for d, _ in axis["terms"]}) for a in distinct]
         need(sum(prod(extents[d] for d in box) for box in boxes) <= ENUMERATED, "too many elements to enumerate")
@@ -118,8 +79,8 @@ def check_count(entry: Any, accesses: list[Any], mine: list[int], extents: dict[
                 seen.add(tuple(x["offset"] + sum(c * at[d] for d, c in x["terms"]) for x in access["axes"]))
         need(len(seen) == elements, f"{len(seen)} elements are touched, not {elements}")
         return elements
-    parts = keys(entry, "elements rule parts", "count")["parts"]
-    need(entry["rule"] == "parts" and all(part["access"] in mine for part in parts), "a count is malformed")
+    parts = entry["parts"]
+    need(all(part["access"] in mine for part in parts), "a count has parts of another tensor")
     total = sum(part_size(part, accesses[part["access"]]["axes"], extents) for part in parts)
     need(elements == total, f"the parts have {total} elements, not {elements}")
     for one, two in itertools.combinations(parts, 2):
@@ -131,11 +92,11 @@ def check_count(entry: Any, accesses: list[Any], mine: list[int], extents: dict[
 def part_size(part: Any, axes: list[Any], extents: dict[str, int]) -> int:
     """Elements of a part: a projection of the touched set, or dims that move independently."""
     if "axes" in part:
-        chosen = [axes[whole(i, "axis")] for i in keys(part, "access axes", "part")["axes"]]
+        chosen = [axes[i] for i in part["axes"]]
         dims = [d for axis in chosen for d, _ in axis["terms"]]
         need(len(set(dims)) == len(dims) and len(set(part["axes"])) == len(chosen), "axes of a part share a dim")
         return prod(count(dict(axis["terms"]), extents) for axis in chosen)
-    dims = keys(part, "access dims", "part")["dims"]
+    dims = part["dims"]
     columns = [[dict(axis["terms"]).get(d, 0) for axis in axes] for d in dims]
     need(len(echelon(columns)) == len(dims), "dims of a part do not move independently")
     return prod(extents[d] for d in dims)
@@ -158,13 +119,11 @@ def check_bound(doc: dict[str, Any]) -> dict[str, int]:
     Raises:
         RefusedError: with the first reason why it proves nothing.
     """
-    keys(doc, KEYS, "certificate")
-    need(doc["schema"] == "optmap.certificate/1" and doc["kind"] == "bound", "this is no certificate of a bound")
-    need(doc["digest"] == digest(doc), "the digest is not that of the document: it was changed")
-    check_statement(doc)
+    check_form(doc, CERTIFICATE)
+    statement = Work(doc["workload"])
+    need(doc["accesses"] == statement.accesses, "expression and accesses differ")
     work, accesses = doc["workload"], doc["accesses"]
-    extents, unit, output = work["extents"], gcd(*work["bytes"].values()), accesses[0]["tensor"]
-    weights = {t: size // unit for t, size in work["bytes"].items()}
+    extents, weights, output = work["extents"], statement.weights, accesses[0]["tensor"]
     space = Space(doc)
     maps = check_maps(doc, space)
     if doc["segment"] is not None:

@@ -13,62 +13,16 @@ both sums are products over dims that share no subscript.
 from __future__ import annotations
 
 import itertools
-import re
 from collections import Counter
 from functools import lru_cache
 from math import gcd, prod
 from typing import Any
 
-from .tools import SPAN, RefusedError, need, whole
+from .statement import Axis, Work
+from .tools import SPAN, need, whole
 
 Moves = Counter[tuple[int, int, int]]
 """How often a dim goes from a tile of one size to one of another size so far away."""
-Axis = tuple[tuple[tuple[str, int], ...], int]
-"""((dim, coefficient), ...) and offset of a subscript."""
-
-
-class Work:
-    """The workload of a solution."""
-
-    def __init__(self, doc: Any) -> None:
-        self.extents: dict[str, int] = {d: whole(n, f"extent of {d}", 1) for d, n in doc["extents"].items()}
-        parts = re.split(r" (\+?=) ", doc["expression"])
-        need(len(parts) == 3, "the expression is no statement")
-        texts = [parts[0], *parts[2].split(" * ")]
-        self.tensors = [self._access(text) for text in texts]
-        self.assign = parts[1] == "="
-        need(doc["semantics"] == ("assign" if self.assign else "accumulate"), "semantics and statement differ")
-        names = {name for name, _ in self.tensors}
-        sizes = doc["bytes"] if isinstance(doc["bytes"], dict) else dict.fromkeys(names, doc["bytes"])
-        need(set(sizes) == names, "bytes do not cover the tensors")
-        self.bytes = {t: whole(n, f"bytes of {t}", 1) for t, n in sizes.items()}
-        self.unit = gcd(*self.bytes.values())
-        self.weights = {t: n // self.unit for t, n in self.bytes.items()}
-        used = [d for _, axes in self.tensors for terms, _ in axes for d, _ in terms]
-        need(set(used) == set(self.extents), "extents do not cover the dims")
-        self.output = {d for terms, _ in self.tensors[0][1] for d, _ in terms}
-        doubled = len([d for terms, _ in self.tensors[0][1] for d, _ in terms]) > len(self.output)
-        need(not (self.assign and doubled), "first touches are not defined: a dim is in two subscripts of the output")
-
-    @staticmethod
-    def _access(text: str) -> tuple[str, list[Axis]]:
-        found = re.fullmatch(r"([^\W\d]\w*)\[([^\[\]]*)\]", text)
-        if found is None:
-            raise RefusedError(f"{text!r} is no tensor access")
-        name, inside = found.groups()
-        axes: list[Axis] = []
-        for subscript in inside.split(",") if inside else ():
-            terms, offset = [], 0
-            for term in subscript.split("+"):
-                if term.isdecimal():
-                    offset = int(term)
-                else:
-                    coefficient, _, dim = term.rpartition("*")
-                    terms.append((dim, int(coefficient or 1)))
-            need(len({d for d, _ in terms}) == len(terms), f"a dim is twice in {subscript}")
-            need(all(c > 0 for _, c in terms), f"a coefficient of {subscript} is not positive")
-            axes.append((tuple(terms), offset))
-        return name, axes
 
 
 class Nest:
@@ -76,6 +30,8 @@ class Nest:
 
     def __init__(self, work: Work, levels: Any, machine: Any) -> None:
         self.work, self.depth = work, len(levels)
+        doubled = sum(len(terms) for terms, _ in work.tensors[0][1]) > len(work.output)
+        need(not (work.assign and doubled), "first touches are not defined: a dim is in two subscripts of the output")
         need([x["level"] for x in levels] == [x["name"] for x in machine], "mapping and machine have other levels")
         self.tiles: list[dict[str, int]] = [x["tile"] for x in levels]
         self.ways = [{d: x["spatial"].get(d, 1) for d in work.extents} for x in levels]

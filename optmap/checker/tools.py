@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+import unicodedata
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from math import gcd, lcm
@@ -15,20 +16,39 @@ SPAN = 2**26
 """Widest index range that is enumerated."""
 
 
+LONGEST = 1000
+"""Characters of a reason that are printed."""
+
+
 class RefusedError(Exception):
-    """The document does not prove what it claims; the text says why."""
+    """The document does not prove what it claims; the text says why, in one printable line."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(plain(reason if len(reason) <= LONGEST else f"{reason[:LONGEST]} ... (cut)"))
+
+
+def plain(text: str) -> str:
+    """The text in one line, whatever a file put into it.
+
+    Line ends, control characters, lone surrogates and letters that turn the direction of writing are
+    written as their code points.
+    """
+    return "".join(c if c.isprintable() and unicodedata.bidirectional(c) not in TURNING else _code(c) for c in text)
+
+
+TURNING = ("R", "AL", "AN")
+"""Classes of characters that are written from right to left; the marks that do the same are not printable."""
+
+
+def _code(character: str) -> str:
+    point = ord(character)
+    return f"\\x{point:02x}" if point < 256 else f"\\u{point:04x}" if point < 65536 else f"\\U{point:08x}"
 
 
 def need(holds: bool, reason: str) -> None:
     """Refuse the document with a reason unless a condition holds."""
     if not holds:
         raise RefusedError(reason)
-
-
-def keys(document: Any, names: str, where: str) -> Any:
-    """The document, refused unless its keys are exactly the names (separated by blanks)."""
-    need(isinstance(document, dict) and set(document) == set(names.split()), f"{where}: the keys must be {names}")
-    return document
 
 
 def whole(value: Any, where: str, least: int = 0) -> int:

@@ -15,7 +15,8 @@ CHECK_HELP = """Verify a certificate or a solution independently.
 
 The file is one that bound or solve wrote with -o. The checker uses Python's standard library
 alone and decides everything in integers and fractions: it re-proves the bound, recounts the
-mapping's capacities and traffic, and recomputes the gap. It also runs without optmap installed:
+mapping's capacities and traffic, and recomputes the gap. Two lists say what was verified, with the
+sizes it holds for, and what the file says beside that. It also runs without optmap installed:
 python optmap/checker FILE.
 
 \b
@@ -24,7 +25,7 @@ Examples:
   optmap check y4.json
   optmap check solution.json --json
 
-Exit codes: 0 every claim holds, 2 unreadable file, 5 refused, with the reason.
+Exit codes: 0 what is listed as verified holds, 2 unreadable file, 5 refused, with the reason.
 """
 
 
@@ -39,17 +40,24 @@ def check(
 ) -> None:
     """Print what was verified, or the reason for the refusal."""
     from optmap import api
+    from optmap.checker import Report, plain
     from optmap.report.jsonio import to_json
 
     with Progress("checking"):
         try:
-            verified, refused = api.check(file), None
+            report, refused = api.check(file), None
         except CheckError as error:
-            verified, refused = [], error
+            report, refused = Report(verified=(), not_verified=()), error
     if as_json:
-        reason = None if refused is None else str(refused)
-        say(to_json({"schema": "optmap.check/1", "file": str(file), "verified": verified, "refused": reason}))
+        document = {
+            "schema": "optmap.check/1",
+            "file": str(file),
+            "verified": list(report.verified),
+            "not_verified": list(report.not_verified),
+            "refused": None if refused is None else str(refused),
+        }
+        say(to_json(document))
     if refused is not None:
         raise refused
     if not as_json:
-        say("\n".join([*verified, f"{file}: every claim holds"]))
+        say(f"{report}\n{plain(str(file))}: what is listed as verified holds")

@@ -1,0 +1,275 @@
+"""The form of the documents: which keys there are at every level, and what kind of value each has.
+
+A *shape* is a function (value, where) that refuses a value which is not of its kind. `true` is no
+number, an empty object is no list, and a key too many is refused like one too few; hence everything
+after this may rely on the kinds of values and decide about their truth alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import inf
+from typing import Any
+
+from .tools import digest, need, ratio, whole
+
+Shape = Callable[[Any, str], object]
+
+
+def text(value: Any, where: str) -> None:
+    """Any text."""
+    need(type(value) is str, f"{where} is {value!r}; a text is needed")
+
+
+def name(value: Any, where: str) -> None:
+    """A text that is not empty."""
+    need(type(value) is str and value != "", f"{where} is {value!r}; a name is needed")
+
+
+def flag(value: Any, where: str) -> None:
+    """True or false."""
+    need(type(value) is bool, f"{where} is {value!r}; true or false is needed")
+
+
+def integer(value: Any, where: str) -> None:
+    """A whole number of either sign."""
+    need(type(value) is int and abs(value) < 2**4096, f"{where} is {value!r}; a whole number is needed")
+
+
+def count(value: Any, where: str) -> None:
+    """A whole number from 0 on."""
+    whole(value, where)
+
+
+def positive(value: Any, where: str) -> None:
+    """A whole number from 1 on."""
+    whole(value, where, 1)
+
+
+def number(value: Any, where: str) -> None:
+    """A finite number from 0 on, whole or not."""
+    need(type(value) in (int, float) and 0 <= value < inf, f"{where} is {value!r}; a finite number >= 0 is needed")
+
+
+def rate(value: Any, where: str) -> None:
+    """A finite number above 0."""
+    number(value, where)
+    need(value > 0, f"{where} is {value!r}; it must be positive")
+
+
+def anything(value: Any, where: str) -> None:
+    """What has a form of its own, checked elsewhere."""
+
+
+def word(*known: str) -> Shape:
+    """One of a few texts."""
+
+    def shape(value: Any, where: str) -> None:
+        need(type(value) is str and value in known, f"{where} is {value!r}; it must be {' or '.join(known)}")
+
+    return shape
+
+
+def maybe(inner: Shape) -> Shape:
+    """Null, or what the inner shape says."""
+
+    def shape(value: Any, where: str) -> None:
+        if value is not None:
+            inner(value, where)
+
+    return shape
+
+
+def many(inner: Shape, least: int = 0) -> Shape:
+    """A list with at least `least` entries."""
+
+    def shape(value: Any, where: str) -> None:
+        need(type(value) is list and len(value) >= least, f"{where} must be a list of {least} entries or more")
+        for index, item in enumerate(value):
+            inner(item, f"{where}[{index}]")
+
+    return shape
+
+
+def row(*inner: Shape) -> Shape:
+    """A list with one entry per shape."""
+
+    def shape(value: Any, where: str) -> None:
+        need(type(value) is list and len(value) == len(inner), f"{where} must be a list of {len(inner)} entries")
+        for index, (each, item) in enumerate(zip(inner, value, strict=True)):
+            each(item, f"{where}[{index}]")
+
+    return shape
+
+
+def table(inner: Shape, least: int = 0) -> Shape:
+    """An object with names of its own and at least `least` of them."""
+
+    def shape(value: Any, where: str) -> None:
+        need(type(value) is dict and len(value) >= least, f"{where} must be an object of {least} entries or more")
+        for key, item in value.items():
+            name(key, f"a key of {where}")
+            inner(item, f"{where}.{key}")
+
+    return shape
+
+
+def record(**fields: Shape) -> Shape:
+    """An object with exactly these keys."""
+    return records(fields)
+
+
+def records(*forms: dict[str, Shape]) -> Shape:
+    """An object with exactly the keys of one of the forms."""
+
+    def shape(value: Any, where: str) -> None:
+        need(type(value) is dict, f"{where} must be an object")
+        fields = next((form for form in forms if set(form) == set(value)), None)
+        if fields is None:
+            lacks, more = sorted(set(forms[0]) - set(value)), sorted(set(value) - set(forms[0]))
+            wrong = [f"{', '.join(lacks)} missing"] * bool(lacks) + [f"{', '.join(more)} unknown"] * bool(more)
+            need(False, f"{where}: the keys are wrong: {'; '.join(wrong)}")
+        for key, inner in (fields or {}).items():
+            inner(value[key], f"{where}.{key}" if where else key)
+
+    return shape
+
+
+def either(kind: type, first: Shape, second: Shape) -> Shape:
+    """The first shape for values of a type, else the second."""
+
+    def shape(value: Any, where: str) -> None:
+        (first if type(value) is kind else second)(value, where)
+
+    return shape
+
+
+def check_form(document: Any, shape: Shape, unsigned: str = "") -> None:
+    """The digest, if there is one, is that of the document without `unsigned`; then everything has its form."""
+    need(type(document) is dict, "an object is needed")
+    if type(document.get("digest")) is str:
+        signed = {key: value for key, value in document.items() if key != unsigned}
+        need(document["digest"] == digest(signed), "the digest is not that of the document: it was changed")
+    shape(document, "")
+
+
+def node(value: Any, where: str) -> None:
+    """A derivation: a leaf, or a split with two derivations inside."""
+    leaf: dict[str, Shape] = {"row": table(positive), "divisor": positive}
+    records(leaf, leaf | {"rule": word("carry", "residue"), "parts": row(node, node)})(value, where)
+
+
+SEMANTICS = word("accumulate", "assign")
+BETWEEN = row(name, name)
+EXTENTS = table(positive, 1)
+SPACE = many(many(integer, 1))
+MAP: dict[str, Shape] = {"name": name, "matrix": many(many(integer)), "exponent": ratio}
+OF = records({"dim": name}, {"axis": row(count, count)}, {"leaf": row(count, count, count)})
+PART = records({"access": count, "axes": many(count)}, {"access": count, "dims": many(name)})
+COUNT = records(
+    {"elements": count, "rule": word("enumerated")}, {"elements": count, "rule": word("parts"), "parts": many(PART, 1)}
+)
+SEGMENT = record(
+    **dict.fromkeys(
+        ["operations", "memory_units", "K", "T", "n", "t", "U_full", "U_last", "cost_units", "loads_words"], count
+    ),
+    weights=table(count, 1),
+)
+CERTIFICATE = record(
+    schema=word("optmap.certificate/1"),
+    kind=word("bound"),
+    method=text,
+    workload=record(name=text, expression=name, extents=EXTENTS, bytes=EXTENTS, semantics=SEMANTICS),
+    accesses=many(record(tensor=name, axes=many(record(terms=many(row(name, positive)), offset=count))), 2),
+    memory_words=positive,
+    lifts=many(record(dim=name, modulus=positive, high=name, low=name)),
+    dims=many(name),
+    derivations=many(many(node)),
+    maps=many(
+        records(
+            MAP | {"kind": word("tensor"), "access": count}, MAP | {"kind": word("size"), "size": positive, "of": OF}
+        )
+    ),
+    families=many(
+        records(
+            {"dims": many(name, 1), "lattice": record(generators=many(SPACE), subspaces=many(SPACE, 1))},
+            {"dims": many(name, 1), "flag": many(many(integer, 1), 1)},
+        )
+    ),
+    mu=ratio,
+    segment=maybe(SEGMENT),
+    compulsory=table(COUNT, 1),
+    output=COUNT,
+    claims=record(
+        **dict.fromkeys(["compulsory_loads_words", "output_words", "output_words_at_most"], count),
+        **dict.fromkeys(["loads_words", "stores_words", "total_words"], count),
+    ),
+    digest=text,
+)
+
+CAPACITY = record(amount=positive, unit=word("bytes", "words"))
+LEVEL = record(
+    name=name,
+    capacity=CAPACITY,
+    bandwidth_words_per_cycle=rate,
+    kind=word("cache", "scratchpad"),
+    shared=flag,
+    fanout=positive,
+    inclusive=flag,
+    energy_pj=maybe(number),
+    microkernel=maybe(record(vector=positive, broadcast=positive)),
+    partitions=many(record(name=name, tensors=many(name, 1), capacity=CAPACITY)),
+    buffering=positive,
+)
+AMOUNT = record(value=number, unit=word("words", "cycles"))
+UNSURE = record(value=maybe(number), unit=word("words", "cycles"))
+MAPPED = record(level=name, tile=EXTENTS, permutation=many(name, 1), spatial=table(positive))
+COUNTED = record(
+    level=name,
+    **dict.fromkeys(["occupancy_words", "capacity_words", "traffic_words"], count),
+    bandwidth_words_per_cycle=rate,
+    cycles=number,
+)
+RELAXATION = record(
+    **dict.fromkeys(["formulation", "method"], text),
+    **dict.fromkeys(["value", "cross_check", "tolerance"], maybe(number)),
+    unit=word("words", "cycles"),
+    proved=flag,
+    classes=many(many(name)),
+    tiles=many(table(number)),
+)
+SOLUTION = record(
+    schema=word("optmap.solution/1"),
+    workload=record(
+        name=text,
+        expression=name,
+        extents=EXTENTS,
+        bytes=either(int, positive, EXTENTS),
+        semantics=SEMANTICS,
+        count=positive,
+    ),
+    machine=record(name=text, memory=name, cores=positive, levels=many(LEVEL, 1)),
+    method=text,
+    objective=word("bottleneck", "sum", "traffic", "loads"),
+    tiles=word("any", "divisors"),
+    capacity_rule=word("tile", "safe"),
+    status=record(stop=text, point=text),
+    mapping=record(levels=many(MAPPED, 1)),
+    boundaries=many(record(between=BETWEEN, tensor=name, loads_words=count, stores_words=count), 1),
+    levels=many(COUNTED, 1),
+    bottleneck=name,
+    cost=AMOUNT,
+    exact=AMOUNT,
+    relaxation=RELAXATION,
+    integer_bound=UNSURE,
+    integer_gap=maybe(number),
+    seconds=number,
+    seed=count,
+    versions=table(text),
+    notes=many(text),
+    held=maybe(record(positions=table(count, 1), streams=table(many(name)), inner=many(name))),
+    bound=maybe(record(value=number, unit=word("words", "cycles"), method=text)),
+    gap=maybe(number),
+    certificates=many(record(between=BETWEEN, instances=positive, words=count, certificate=anything)),
+    digest=text,
+)

@@ -1,0 +1,102 @@
+"""What a check says: what was verified, what was not, and texts from a file made safe to print."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from .tools import plain
+
+
+@dataclass(frozen=True)
+class Report:
+    """The outcome of a check that refused nothing; every sentence is one line of printable text."""
+
+    verified: tuple[str, ...]
+    """What was proved from the file alone: the statement with its sizes, then the claims about it."""
+    not_verified: tuple[str, ...]
+    """What else the file says; nothing above depends on it."""
+
+    def __str__(self) -> str:
+        parts = ["Verified", *(f"  {line}" for line in self.verified)]
+        parts += ["Not verified", *(f"  {line}" for line in self.not_verified)]
+        return "\n".join(parts)
+
+
+def listed(entries: Iterable[tuple[str, Any]]) -> str:
+    """`i=20, j=15` with separators of thousands."""
+    return ", ".join(f"{key}={value:,}" for key, value in entries)
+
+
+def statement_lines(work: Any, doc: Any) -> list[str]:
+    """The statement with everything that its claims depend on."""
+    sizes = set(work.bytes.values())
+    elements = f"{work.unit:,}-byte elements" if len(sizes) == 1 else f"elements of {listed(work.bytes.items())} bytes"
+    first = "an output word is created" if work.assign else "an output word is loaded at its first touch"
+    return [
+        plain(f"for {doc['expression']} ({doc['semantics']}: {first}),"),
+        plain(f"extents {listed(work.extents.items())}, {elements}, words of {work.unit:,} bytes:"),
+    ]
+
+
+def machine_lines(machine: Any, work: Any, rule: str) -> list[str]:
+    """Every level with what the claims depend on: capacity, rate, instances, what it holds a copy of."""
+    lines = []
+    for level in machine["levels"]:
+        amount, unit = level["capacity"]["amount"], level["capacity"]["unit"]
+        words = "" if unit == "words" else f" ({amount // work.unit:,} words)"
+        parts = [
+            f"{part['name']} {part['capacity']['amount']:,} for {'+'.join(part['tensors'])}"
+            for part in level["partitions"]
+        ]
+        text = f"on {level['name']}: {level['kind']} of {amount:,} {unit}{words}"
+        text += f", parts {'; '.join(parts)}" if parts else ""
+        text += f", {level['buffering']} working sets" if level["buffering"] > 1 else ""
+        text += f", {level['bandwidth_words_per_cycle']:,.10g} words per cycle"
+        text += f", feeds {level['fanout']}" if level["fanout"] > 1 else ""
+        text += "" if level["inclusive"] else ", not inclusive"
+        lines.append(plain(text))
+    held = "all that consecutive tiles with reuse touch in a cache" if rule == "safe" else "one tile of every tensor"
+    return [*lines, plain(f"below {machine['memory']}, each level holding {held} (rule {rule}):")]
+
+
+def fit_line(levels: Any, objective: str, tiles: str) -> str:
+    """Tiles nest and fit."""
+    used = [f"{row['level']} holds {row['occupancy_words']:,} of {row['capacity_words']:,} words" for row in levels]
+    cut = ", divide what they are cut from" if tiles == "divisors" else ""
+    return plain(f"tiles nest, cover the problem{cut} and fit: {', '.join(used)}; the objective is {objective}")
+
+
+def bound_line(doc: Any, value: Fraction, gap: float | None) -> str:
+    """The bound with the words that each certificate proves."""
+    found = [f"{e['words']:,} words at {' - '.join(e['between'])} by {e['instances']}" for e in doc["certificates"]]
+    ratio = "no gap" if gap is None else f"gap {100 * gap:,.4g} %"
+    return plain(
+        f"bound {float(value):,.10g} {doc['bound']['unit']} and {ratio} follow from re-proved certificates: "
+        f"each of the instances of a level moves at least {', '.join(found)}"
+    )
+
+
+def hearsay(doc: Any, nest: Any) -> list[str]:
+    """What a solution says beside its claims."""
+    status, relaxation, least = doc["status"], doc["relaxation"], doc["integer_bound"]
+    lines = [
+        f"called {doc['workload']['name']!r} on {doc['machine']['name']!r} in the file",
+        f"method {doc['method']!r}, stop {status['stop']!r}, point {status['point']!r}, tiles {doc['tiles']!r}: "
+        "how the search went and whether it could have found less",
+        f"relaxation {_number(relaxation['value'])} and integer bound {_number(least['value'])} {least['unit']}"
+        + (f", of which the integer gap of {100 * doc['integer_gap']:,.4g} % is made" if relaxation["value"] else ""),
+    ]
+    for tile, level in zip(nest.tiles, doc["machine"]["levels"], strict=True):
+        kernel = level["microkernel"]
+        if kernel is not None:
+            widths = sorted(n for n in tile.values() if n > 1)
+            kind = f"microkernel {kernel['vector']} x {kernel['broadcast']} of {level['name']}"
+            lines.append(f"{kind}; its tile is {' x '.join(map(str, widths)) or '1'}")
+    return [plain(line) for line in [*lines, "how often the workload occurs, energies, notes, seconds, seed, versions"]]
+
+
+def _number(value: float | None) -> str:
+    return "none" if value is None else f"{value:,.10g}"

@@ -1,0 +1,289 @@
+"""What the checker takes for a document, and how it prints what a file says."""
+
+from __future__ import annotations
+
+import copy
+import json
+import random
+import re
+import unicodedata
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from optmap import api
+from optmap.bounds.best import best
+from optmap.checker import RefusedError, Report, check_document
+from optmap.checker.statement import Work, read_statement
+from optmap.checker.tools import digest, plain
+from optmap.errors import InputError
+from optmap.problem.parser import parse_workload
+from optmap.report.solution import solution_document
+
+Document = dict[str, Any]
+
+
+def signed(document: Document) -> Document:
+    document["digest"] = digest({key: value for key, value in document.items() if key != "seconds"})
+    return document
+
+
+@pytest.fixture(scope="module")
+def documents() -> dict[str, Document]:
+    """A certificate of a strided convolution, and a solution that holds reuse positions."""
+    conv = parse_workload("O[k,x] += I[c,2*x+r]*F[k,c,r]", {"k": 6, "c": 5, "x": 20, "r": 5}, name="conv")
+    proof = best(conv, 20).certificate
+    found = solution_document(api.solve(conv, memory="90w", method="iooub"))
+    return {"certificate": json.loads(json.dumps(proof)), "solution": json.loads(json.dumps(found))}
+
+
+@pytest.fixture(params=["certificate", "solution"])
+def document(request: pytest.FixtureRequest, documents: dict[str, Document]) -> Document:
+    return copy.deepcopy(documents[request.param])
+
+
+def refusal(document: Any) -> str:
+    with pytest.raises(RefusedError) as caught:
+        check_document(document)
+    return str(caught.value)
+
+
+def containers(value: Any) -> Iterator[Any]:
+    if isinstance(value, dict | list):
+        yield value
+        for inner in value.values() if isinstance(value, dict) else value:
+            yield from containers(inner)
+
+
+def test_the_lists_name_the_sizes_and_what_nothing_proves(documents: dict[str, Document]) -> None:
+    proof, found = (check_document(documents[key]) for key in ("certificate", "solution"))
+    for report in (proof, found):
+        text = "\n".join(report.verified)
+        for part in ("O[k,x] += I[c,2*x+r] * F[k,c,r]", "k=6", "c=5", "x=20", "r=5", "4-byte elements"):
+            assert part in text
+        assert "conv" not in text
+        assert "'conv'" in "\n".join(report.not_verified)
+    assert "20 words of fast memory" in str(proof)
+    assert "of 90 words" in "\n".join(found.verified)
+    assert "loads" in "\n".join(found.verified)
+    others = "\n".join(found.not_verified)
+    for part in ("iooub", "optimal", "'any'", "relaxation", "integer bound", "seconds", "seed", "versions", "notes"):
+        assert part in others
+
+
+def test_only_divisors_may_be_called_divisors() -> None:
+    made = json.loads(
+        json.dumps(
+            solution_document(api.solve("C[i,j] += A[i,k]*B[k,j]", extents={"i": 7, "j": 11, "k": 13}, memory="60w"))
+        )
+    )
+    (level,) = made["mapping"]["levels"]
+    divides = all(n % level["tile"][d] == 0 for d, n in {"i": 7, "j": 11, "k": 13}.items())
+    assert not divides
+    assert "divides" not in str(check_document(made))
+    made["tiles"] = "divisors"
+    assert "does not divide" in refusal(signed(made))
+
+
+@pytest.mark.parametrize("wrong", [True, 1.0, "1", [], None, 2**4096])
+def test_no_other_kind_passes_for_a_whole_number(document: Document, wrong: Any) -> None:
+    """At every place that has one; a digest made anew does not help."""
+    tried = 0
+    for inside in list(containers(document)):
+        for key in inside if isinstance(inside, dict) else range(len(inside)):
+            value = inside[key]
+            if type(value) is int and key != "seconds":
+                inside[key] = wrong
+                refusal(signed(document))
+                inside[key] = value
+                tried += 1
+    assert tried > 20
+
+
+def test_no_other_kind_passes_for_a_list_or_an_object(document: Document) -> None:
+    tried = 0
+    for outside in list(containers(document)):
+        for key in outside if isinstance(outside, dict) else range(len(outside)):
+            value = outside[key]
+            for wrong in (True, 0, "", "ab", {}, [], [[]], {"": 1}):
+                empty = value in ([], {}) and wrong in ([], {}) and type(wrong) is type(value)
+                if isinstance(value, dict | list) and not empty and wrong != value:
+                    outside[key] = wrong
+                    if not _says_nothing(document, key):
+                        refusal(signed(document))
+                    outside[key] = value
+                    tried += 1
+    assert tried > 100
+
+
+def _says_nothing(document: Document, key: Any) -> bool:
+    """Lists of what nobody verifies may be empty: the search's relaxation, versions and notes."""
+    return "mapping" in document and key in ("classes", "tiles", "versions", "notes", 0)
+
+
+def test_every_missing_or_unknown_key_is_refused(document: Document) -> None:
+    tiles = document["relaxation"]["tiles"] if "relaxation" in document else []
+    for inside in list(containers(document)):
+        named = any(inside is tile for tile in tiles) or inside is document.get("versions")  # keys of their own
+        if isinstance(inside, dict) and not named:
+            inside["mor\u00e9"] = 1
+            refusal(signed(document))
+            del inside["mor\u00e9"]
+            for key, value in list(inside.items()):
+                del inside[key]
+                if key in ("digest",) and inside is document:
+                    refusal(document)
+                else:
+                    refusal(signed(document))
+                inside[key] = value
+
+
+NASTY = {
+    "newline": "x\nVerified\n  everything",
+    "return": "x\rVerified",
+    "escape": "x\x1b[2J\x1b[31m",
+    "bidi": "x\u202egnirts",
+    "isolate": "x\u2066y",
+    "hebrew": "\u05d0 = 3, 5",
+    "surrogate": "x\ud800",
+    "separator": "x\u2028y",
+    "null": "x\x00y",
+    "private": "x\ue000",
+    "tag": "x\U000e0041",
+}
+
+
+@pytest.mark.parametrize("text", NASTY.values(), ids=NASTY)
+@pytest.mark.parametrize("where", ["certificate", "solution"])
+def test_texts_from_the_file_are_printed_in_one_harmless_line(
+    documents: dict[str, Document], where: str, text: str
+) -> None:
+    made = copy.deepcopy(documents[where])
+    made["workload"]["name"] = made["method"] = text
+    report = check_document(signed(made))
+    assert isinstance(report, Report)
+    for line in (*report.verified, *report.not_verified):
+        assert harmless(line)
+    made["workload"]["expression"] = text
+    assert harmless(refusal(signed(made)))
+    made["schema"] = made["kind"] = text * 300
+    assert harmless(refusal(signed(made)))
+    assert len(refusal(signed(made))) < 10_000
+
+
+def harmless(line: str) -> bool:
+    turning = {unicodedata.bidirectional(c) for c in line} & {"R", "AL", "AN", "RLE", "RLO", "LRO", "PDF", "RLI"}
+    return line.isprintable() and not turning and line.encode("utf-8") == line.encode("utf-8", "replace")
+
+
+def test_printable_text_stays_as_it_is() -> None:
+    assert plain("größe 3x3, «ё» 層 \\d") == "größe 3x3, «ё» 層 \\d"
+    assert plain("a\nb\u202e\ud800\U000e0041") == "a\\x0ab\\u202e\\ud800\\U000e0041"
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        (lambda d: d["machine"]["levels"][0].update(name=""), "name is needed"),
+        (lambda d: d["machine"].update(memory=d["machine"]["levels"][0]["name"]), "repeat"),
+        (lambda d: d.update(held={}), "held"),
+        (lambda d: d["machine"]["levels"][0].update(energy_pj=-5), "energy_pj"),
+        (lambda d: d["machine"]["levels"][0].update(bandwidth_words_per_cycle=0), "positive"),
+        (lambda d: d["machine"]["levels"][0].update(bandwidth_words_per_cycle=True), "number"),
+        (lambda d: d["workload"].update(bytes={}), "bytes"),
+        (lambda d: d["workload"]["extents"].update(k=2**63), "2^63"),
+        (lambda d: d.update(objective=["loads"]), "objective"),
+        (lambda d: d.update(objective="speed"), "bottleneck or"),
+        (lambda d: d.update(integer_gap=0.5, relaxation={**d["relaxation"], "value": None}), "integer gap"),
+        (lambda d: d["boundaries"][1].update(tensor="I#7"), "boundaries says"),
+    ],
+)
+def test_what_a_solution_may_not_say(
+    documents: dict[str, Document], change: Callable[[Document], Any], why: str
+) -> None:
+    made = copy.deepcopy(documents["solution"])
+    change(made)
+    assert why in refusal(signed(made))
+
+
+STATEMENTS = (
+    "C[i,j] += A[i,k] * B[k,j]",
+    "O[k,x] += I[c,2*x+r+1] * F[k,c,r]",
+    "S[] = A[i] * A[i+1] * B[3,i]",
+    "O[i,i] += A[10*i+2*j+9223372036854775807]",
+    "größe[i] = x_1[i,0] * _y[12]",
+)
+PIECES = [
+    *"ijkxAC01239+*=,[] -.#()\n\t\u00e9\u0660\u00b2\u05d0",
+    " += ",
+    " = ",
+    " * ",
+    "2*",
+    "01",
+    "+0",
+    "i+i",
+    "A[i]",
+    "[]",
+]
+
+
+def test_the_grammar_is_that_of_the_parser_as_it_writes() -> None:
+    """Accepted are exactly the texts that the parser accepts and writes back unchanged."""
+    draw = random.Random(7)
+    accepted = 0
+    for number in range(3_000):
+        text = STATEMENTS[number % len(STATEMENTS)]
+        for _ in range(number % 4):
+            at = draw.randrange(len(text) + 1)
+            text = text[:at] + draw.choice(["", draw.choice(PIECES)]) + text[at + draw.randrange(3) :]
+        assert_same_verdict(text)
+        accepted += _mine(text) is not None
+    assert accepted > 1_000
+
+
+REFUSED = """
+A[i] += A[i]|O[i] += A[i] * A[i,i]|O[1] += A[2]|O[i] += A[02*i]|O[i] += A[1*i]|O[i] += A[i+0]
+O[i] += A[0*i]|O[i] += A[i*2]|O[i] += A[2i]|O[i] += A[9223372036854775808*i]
+O[i] += A[i+9223372036854775808]|O[i] -= A[i]|O[i]+=A[i]|O[i] +=  A[i]|O[i] += A[i] |O[i] += |O[i]|
+O[i] += A[i,]|ij->i|O[i] += A[\u0662*i]|O[i] = A[i] = B[i]|O[i] += A[i]*B[i]|O[i] += A[i][i]
+O[i] += A[i+1+2]|O[i] += A[i+1+j]|O[i] += A[+i]|O[i] += A[i+]|O[i] += [i]|O += A[i]|2O[i] += A[i]
+O[i] += A[2**i]
+"""
+
+
+@pytest.mark.parametrize("text", [text for line in REFUSED.strip("\n").splitlines() for text in line.split("|")])
+def test_statements_that_are_refused(text: str) -> None:
+    assert _mine(text) is None
+    assert_same_verdict(text)
+
+
+def assert_same_verdict(text: str) -> None:
+    mine, theirs = _mine(text), _theirs(text)
+    assert mine == theirs, (text, mine, theirs)
+
+
+def _mine(text: str) -> list[Any] | None:
+    try:
+        accesses, assign = read_statement(text)
+        dims = {d for _, axes in accesses for terms, _ in axes for d, _ in terms}
+        meaning = "assign" if assign else "accumulate"
+        Work({"expression": text, "semantics": meaning, "bytes": 4, "extents": dict.fromkeys(dims, 3)})
+    except RefusedError:
+        return None
+    return [assign, accesses]
+
+
+def _theirs(text: str) -> list[Any] | None:
+    extents: dict[str, int] = {}
+    while True:
+        try:
+            made = parse_workload(text, extents)
+            break
+        except InputError as error:
+            lacking = re.match("no extent for dim (.*); add ", str(error))
+            if lacking is None:
+                return None
+            extents[lacking[1]] = 3
+    accesses = [(t.name, [(axis.terms, axis.offset) for axis in t.axes]) for t in made.tensors]
+    return [made.semantics.value == "assign", accesses] if made.expression == text else None
