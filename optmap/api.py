@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, TypeVar
 
 from optmap.bounds.hierarchy import fast_side_words
 from optmap.bounds.methods import METHODS as BOUND_METHODS
-from optmap.errors import CheckError, ContradictionError, InfeasibleError, InputError, LimitError, UnknownNameError
+from optmap.errors import CheckError, ContradictionError, InfeasibleError, InputError, LimitError
+from optmap.names import choose
 from optmap.problem import Capacity, CapacityRule, Machine, Semantics, Workload, library, two_level
 from optmap.problem.parser import parse_workload
 from optmap.problem.sizes import capacities, parse_capacity
@@ -75,12 +76,10 @@ def solve(
     target = machine_of(machine, memory)
     if innermost is not None:
         target = target.from_level(innermost)
-    if method not in METHODS:
-        raise UnknownNameError(f"method {method!r} is not known; known are {', '.join(METHODS)}")
+    choose("method", method, METHODS)
     known = METHODS[method].objectives
     wanted = objective or METHODS[method].default(target)
-    if wanted not in OBJECTIVES:
-        raise UnknownNameError(f"objective {wanted!r} is not known; known are {', '.join(OBJECTIVES)}")
+    choose("objective", wanted, OBJECTIVES)
     if wanted not in known and not (wanted == "bottleneck" and len(target.levels) == 1):
         raise InputError(f"method {method} does not minimise {wanted}; it knows {', '.join(known)}")
     if cores < 1:
@@ -92,8 +91,8 @@ def solve(
         machine=target,
         objective=wanted if wanted in known else METHODS[method].default(target),
         rule=_choice("capacity", capacity, CapacityRule),
-        divisors=_one_of("tiles", tiles, ("any", "divisors")) == "divisors",
-        floor=_one_of("integers", integers, ("exact", "floor")) == "floor",
+        divisors=choose("tiles", tiles, ("any", "divisors")) == "divisors",
+        floor=choose("integers", integers, ("exact", "floor")) == "floor",
         cores=cores,
         time_limit=time_limit,
         seed=seed,
@@ -181,8 +180,7 @@ def compare(
     """
     problem = workload_of(workload, extents, semantics)
     for name in methods or ():
-        if name not in METHODS:
-            raise UnknownNameError(f"method {name!r} is not known; known are {', '.join(METHODS)}")
+        choose("method", name, METHODS)
     if (machine is None) == (memory is None):
         raise InputError("give either a machine or a memory (a capacity or a range such as 4KiB:4MiB)")
     if machine is not None:
@@ -261,14 +259,4 @@ def machine_of(machine: Machine | str | None, memory: Capacity | str | None) -> 
 
 
 def _choice(what: str, value: Kind | str, kind: type[Kind]) -> Kind:
-    try:
-        return kind(value)
-    except ValueError:
-        known = ", ".join(item.value for item in kind)
-        raise UnknownNameError(f"{what} {value!r} is not known; known are {known}") from None
-
-
-def _one_of(what: str, value: str, known: tuple[str, ...]) -> str:
-    if value not in known:
-        raise UnknownNameError(f"{what} {value!r} is not known; known are {', '.join(known)}")
-    return value
+    return kind(choose(what, value, [item.value for item in kind]))

@@ -16,7 +16,7 @@ from optmap.bounds.maps import MapSystem, map_system
 from optmap.bounds.polytope import Polytope, polytopes
 from optmap.bounds.proof import Proof, accounting, prove_exponents
 from optmap.bounds.result import LowerBound
-from optmap.errors import UnknownNameError
+from optmap.names import choose
 from optmap.problem.workload import Workload
 from optmap.solvers.exact import linear_program, solve_exact
 
@@ -96,8 +96,7 @@ def smallest_sigma(
     """
     chosen = tuple(small)
     for dim in chosen:
-        if dim not in workload.dims:
-            raise UnknownNameError(f"no dim {dim!r} in {workload.expression}; dims are {', '.join(workload.dims)}")
+        choose("dim", dim, workload.dims, where=workload.expression)
     system = system or map_system(workload)
     if not system.dims:
         return None

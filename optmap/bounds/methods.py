@@ -12,7 +12,8 @@ from optmap.bounds.convolution import convolution
 from optmap.bounds.ioopt_formulas import ioopt, why_not_ioopt
 from optmap.bounds.projective import projective, why_not_projective
 from optmap.bounds.result import LowerBound
-from optmap.errors import InputError, UnknownNameError
+from optmap.errors import InputError
+from optmap.names import choose
 from optmap.problem.workload import Workload
 from optmap.programs.windows import why_no_convolution
 
@@ -78,8 +79,7 @@ def bounds(workload: Workload, memory_words: int, methods: Iterable[str] | None 
         return tuple(m.run(workload, memory_words) for m in chosen)
     results = []
     for name in methods:
-        if name not in METHODS:
-            raise UnknownNameError(f"no bound method {name!r}; known: {', '.join(METHODS)}")
+        choose("bound method", name, METHODS)
         reason = METHODS[name].applies(workload)
         if reason is not None:
             raise InputError(f"method {name} does not apply to {workload.name or workload.expression}: {reason}")

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import difflib
 import re
-from collections.abc import Iterable
 from fnmatch import fnmatchcase
 from functools import lru_cache
 from importlib.resources import files
 from pathlib import Path
 
 from optmap.errors import InputError, UnknownNameError
+from optmap.names import choose, suggestion
 from optmap.problem.machine import Machine
 from optmap.problem.workload import Workload
 from optmap.problem.yaml_io import Fields, load_yaml, read_machine, read_workloads
@@ -64,8 +63,7 @@ def workload(name_or_path: str | Path) -> Workload:
     path, key = _split_path(text)
     if path is not None:
         return _from_file(path, key)
-    known = {name.casefold(): name for name in list_workloads()}
-    stem, _, entry = _known_name("workload", text, known).partition("/")
+    stem, _, entry = choose("workload", text, list_workloads(), any_case=True).partition("/")
     return _workloads(models_path() / "workloads" / f"{stem}.yaml")[entry]
 
 
@@ -78,7 +76,7 @@ def match_workloads(pattern: str) -> tuple[str, ...]:
     names = list_workloads()
     found = tuple(name for name in names if fnmatchcase(name.casefold(), pattern.casefold()))
     if not found:
-        raise UnknownNameError(f"no workload matches {pattern!r}{_suggest(pattern, names)}")
+        raise UnknownNameError(f"no workload matches {pattern!r}{suggestion(pattern, names)}")
     return found
 
 
@@ -92,8 +90,8 @@ def machine(name_or_path: str | Path) -> Machine:
     text = str(name_or_path)
     if text.endswith(SUFFIXES):
         return read_machine(Path(text))
-    known = {name.casefold(): name for name in list_machines()}
-    return read_machine(models_path() / "machines" / f"{_known_name('machine', text, known)}.yaml")
+    name = choose("machine", text, list_machines(), any_case=True)
+    return read_machine(models_path() / "machines" / f"{name}.yaml")
 
 
 def workload_note(name: str) -> str:
@@ -102,8 +100,7 @@ def workload_note(name: str) -> str:
     Raises:
         UnknownNameError: for a name that the library does not have.
     """
-    known = {entry.casefold(): entry for entry in list_workloads()}
-    stem = _known_name("workload", name, known).partition("/")[0]
+    stem = choose("workload", name, list_workloads(), any_case=True).partition("/")[0]
     return _note(models_path() / "workloads" / f"{stem}.yaml")
 
 
@@ -113,8 +110,7 @@ def machine_note(name: str) -> str:
     Raises:
         UnknownNameError: for a name that the library does not have.
     """
-    known = {entry.casefold(): entry for entry in list_machines()}
-    return _note(models_path() / "machines" / f"{_known_name('machine', name, known)}.yaml")
+    return _note(models_path() / "machines" / f"{choose('machine', name, list_machines(), any_case=True)}.yaml")
 
 
 def _data(name: str) -> Path:
@@ -150,29 +146,6 @@ def _natural(name: str) -> list[tuple[int, str]]:
     return [(int(part), "") if part.isdigit() else (-1, part.casefold()) for part in re.split(r"([0-9]+)", name)]
 
 
-def _known_name(kind: str, text: str, known: dict[str, str]) -> str:
-    found = known.get(text.casefold())
-    if found is None:
-        raise UnknownNameError(f"unknown {kind} {text!r}{_suggest(text, known.values())}")
-    return found
-
-
-def _suggest(text: str, names: Iterable[str]) -> str:
-    """`; did you mean …?` with names that end, start or are spelt like `text`, or what is known."""
-    lowered = {name.casefold(): name for name in names}
-    wanted = text.casefold()
-    groups = {key.partition("/")[0]: f"{name.partition('/')[0]}/*" for key, name in lowered.items() if "/" in key}
-    close = [name for key, name in lowered.items() if key.rpartition("/")[2] == wanted]
-    close += [group for key, group in groups.items() if wanted and key.startswith(wanted)]
-    if not close:
-        close = [name for key, name in lowered.items() if wanted and key.startswith(wanted)]
-        close += [lowered[key] for key in difflib.get_close_matches(wanted, list(lowered), n=3, cutoff=0.5)]
-    if close:
-        return f"; did you mean {' or '.join(list(dict.fromkeys(close))[:3])}?"
-    known = [*groups.values(), *(name for key, name in lowered.items() if "/" not in key)]
-    return f"; known are {', '.join(known)}"
-
-
 def _split_path(text: str) -> tuple[Path | None, str]:
     """The file of `file.yaml` or `file.yaml/key`, and the key; no file for a library name."""
     if text.endswith(SUFFIXES):
@@ -189,7 +162,7 @@ def _from_file(path: Path, key: str) -> Workload:
     if key in found:
         return found[key]
     if key:
-        raise UnknownNameError(f"{path}: no workload {key!r}{_suggest(key, found)}")
+        choose("workload", key, found, where=str(path))
     if len(found) == 1:
         return next(iter(found.values()))
     if not found:

@@ -5,11 +5,11 @@ A network is a workload file: every entry is a layer, `count` says how often it 
 
 from __future__ import annotations
 
-import difflib
 from dataclasses import dataclass
 from pathlib import Path
 
-from optmap.errors import InputError, UnknownNameError
+from optmap.errors import InputError
+from optmap.names import choose
 from optmap.problem.library import SUFFIXES, models_path
 from optmap.problem.workload import Workload
 from optmap.problem.yaml_io import Fields, load_yaml, read_workloads
@@ -62,12 +62,7 @@ def network(name_or_path: str | Path) -> Network:
     text = str(name_or_path)
     if text.endswith(SUFFIXES):
         return read_network(Path(text))
-    known = {name.casefold(): name for name in list_networks()}
-    if text.casefold() not in known:
-        close = difflib.get_close_matches(text.casefold(), list(known), n=1, cutoff=0.4)
-        hint = f"did you mean {known[close[0]]}?" if close else f"known are {', '.join(known.values())}"
-        raise UnknownNameError(f"unknown network {text!r}; {hint}")
-    return read_network(network_path(known[text.casefold()]))
+    return read_network(network_path(choose("network", text, list_networks(), any_case=True)))
 
 
 def network_path(name: str) -> Path:

@@ -6,7 +6,6 @@ errors that name file and field.
 
 from __future__ import annotations
 
-import difflib
 import inspect
 import math
 from collections.abc import Hashable, Iterable, Mapping
@@ -16,6 +15,7 @@ from pathlib import Path
 import yaml
 
 from optmap.errors import InputError
+from optmap.names import choose
 from optmap.problem.builders import BUILDERS
 from optmap.problem.machine import Capacity, Level, LevelKind, Machine, Microkernel, Partition
 from optmap.problem.parser import parse_workload
@@ -103,10 +103,7 @@ class Fields:
             InputError: naming the first unknown key.
         """
         for key in self.values:
-            if key not in known:
-                close = difflib.get_close_matches(key, known, n=1)
-                hint = f"did you mean {close[0]}?" if close else f"known keys are {', '.join(known)}"
-                raise InputError(f"{self.where}: unknown key {key!r}; {hint}")
+            choose("key", key, known, where=self.where)
 
     def at(self, key: str) -> str:
         """File and path of a field, for messages."""

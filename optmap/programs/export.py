@@ -15,6 +15,7 @@ from pyomo.repn.plugins.lp_writer import LPWriter
 from pyomo.repn.plugins.nl_writer import NLWriter
 
 from optmap.errors import InputError
+from optmap.names import choose
 from optmap.programs.program import Form, Program, Sense
 from optmap.programs.render import LATEX, TEXT, Dialect, number, render
 
@@ -32,8 +33,7 @@ def export_program(program: Program, fmt: str) -> str:
     Raises:
         InputError: for an unknown format, or a nonlinear program in a linear one.
     """
-    if fmt not in FORMATS:
-        raise InputError(f"unknown format {fmt!r}; formats are {', '.join(FORMATS)}")
+    choose("format", fmt, FORMATS)
     if fmt in ("lp", "mps") and program.form not in (Form.LP, Form.MILP):
         raise InputError(f"{program.name} is nonlinear and cannot be written as {fmt}; use nl, text or latex")
     return FORMATS[fmt](program)

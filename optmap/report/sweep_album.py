@@ -9,7 +9,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from optmap.errors import InputError, UnknownNameError
+from optmap.errors import InputError
+from optmap.names import choose
 from optmap.report.jsonio import write_text
 from optmap.report.network import NetworkView, network_views
 from optmap.report.sizing import TARGETS, Sizing, sizing
@@ -134,11 +135,9 @@ def write_album(
     """
     from optmap.report.sweep_plots import METRICS
 
-    if form not in FORMATS:
-        raise UnknownNameError(f"format {form!r} is not known; known are {', '.join(FORMATS)}")
+    choose("format", form, FORMATS)
     for name in metrics:
-        if name not in METRICS:
-            raise UnknownNameError(f"metric {name!r} is not known; known are {', '.join(METRICS)}")
+        choose("metric", name, METRICS)
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from itertools import cycle, pairwise
 from typing import Any
 
-from optmap.errors import InputError, UnknownNameError
+from optmap.errors import InputError
+from optmap.names import choose
 from optmap.report.network import NetworkView
 from optmap.report.plots import PALETTE
 from optmap.report.sweep_curves import Panel, Sample, Series, size_text
@@ -236,8 +237,7 @@ def pareto_designs(totals: Sequence[Panel], x: str, y: str) -> list[tuple[str, f
         InputError: if there is none.
     """
     for name in (x, y):
-        if name not in METRICS:
-            raise UnknownNameError(f"metric {name!r} is not known; known are {', '.join(METRICS)}")
+        choose("metric", name, METRICS)
     several = len({series.label for panel in totals for series in panel.series}) > 1
     found = [
         (

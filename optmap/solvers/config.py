@@ -10,10 +10,10 @@ import configparser
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from pathlib import Path
 
 from optmap.errors import InputError, UnknownNameError
+from optmap.names import choose
 from optmap.problem.library import solvers_config_path
 
 FORMS: dict[str, tuple[str, ...]] = {
@@ -121,7 +121,7 @@ def _read(path: Path) -> SolverConfig:
     forms: dict[str, FormConfig] = {}
     options: dict[str, dict[str, object]] = {}
     for section in parser.sections():
-        known_name(section, (*FORMS, *OPTIONS), f"{path}: section")
+        choose("section", section, (*FORMS, *OPTIONS), where=str(path))
         entries = dict(parser[section])
         if section in FORMS:
             forms[section] = _form(entries, section, path)
@@ -134,11 +134,11 @@ def _read(path: Path) -> SolverConfig:
 
 def _form(entries: Mapping[str, str], form: str, path: Path) -> FormConfig:
     for key in entries:
-        known_name(key, ("solver", "time_limit"), f"{path}: [{form}] key")
+        choose("key", key, ("solver", "time_limit"), where=f"{path}: [{form}]")
     if "solver" not in entries:
         raise InputError(f"{path}: [{form}] has no solver; choose one of {', '.join(FORMS[form])}")
     solver = entries["solver"]
-    known_name(solver, FORMS[form], f"{path}: [{form}] solver")
+    choose("solver", solver, FORMS[form], where=f"{path}: [{form}]")
     limit = None
     if "time_limit" in entries:
         limit = _number(entries["time_limit"], float, f"{path}: [{form}] time_limit")
@@ -159,11 +159,11 @@ def check_options(solver: str, entries: Mapping[str, object], *, where: str = "o
         InputError: for a value of the wrong type.
         UnknownNameError: for an unknown solver or option, naming the nearest.
     """
-    known_name(solver, tuple(OPTIONS), f"{where}: solver")
+    choose("solver", solver, OPTIONS, where=where)
     table = OPTIONS[solver]
     checked: dict[str, object] = {}
     for key, value in entries.items():
-        known_name(key, tuple(table), f"{where}: [{solver}] option")
+        choose("option", key, table, where=f"{where}: [{solver}]")
         kind = table[key]
         label = f"{where}: [{solver}] {key}"
         if isinstance(kind, tuple):
@@ -173,19 +173,6 @@ def check_options(solver: str, entries: Mapping[str, object], *, where: str = "o
         else:
             checked[key] = _number(value, kind, label)
     return checked
-
-
-def known_name(name: str, known: tuple[str, ...], what: str) -> None:
-    """Refuse a name that is not known.
-
-    Raises:
-        UnknownNameError: listing the known names and suggesting the nearest.
-    """
-    if name in known:
-        return
-    near = get_close_matches(name, known, n=1, cutoff=0.5)
-    hint = f"did you mean {near[0]!r}? " if near else ""
-    raise UnknownNameError(f"{what} {name!r} is not known; {hint}known are {', '.join(known)}")
 
 
 def _number(value: object, kind: type, label: str) -> float:

@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from optmap.errors import InputError, SolverUnavailableError
+from optmap.names import choose
 from optmap.programs.program import Form, Program
-from optmap.solvers.config import SolverConfig, check_options, known_name, load_config
+from optmap.solvers.config import SolverConfig, check_options, load_config
 from optmap.solvers.status import Point, Solution
 
 
@@ -111,7 +112,7 @@ def solve(
     form = section(program)
     chosen = settings.forms[form]
     name = solver or chosen.solver
-    known_name(name, tuple(SOLVERS), "solver")
+    choose("solver", name, SOLVERS)
     entry = SOLVERS[name]
     if form not in entry.forms:
         fitting = ", ".join(e.name for e in SOLVERS.values() if form in e.forms)

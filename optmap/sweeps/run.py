@@ -11,7 +11,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from optmap import __version__
-from optmap.errors import InputError, UnknownNameError
+from optmap.errors import InputError
+from optmap.names import choose
 from optmap.sweeps.answers import Answer
 from optmap.sweeps.engine import Engine, EngineError, Outcome, Task
 from optmap.sweeps.inline import InlineEngine
@@ -91,8 +92,7 @@ def make_engine(name: str, *, jobs: int | None = None, scheduler: str | None = N
         UnknownNameError: for a name that is none.
         InputError: for arguments that do not belong to the engine.
     """
-    if name not in ENGINES:
-        raise UnknownNameError(f"engine {name!r} is not known; known are {', '.join(ENGINES)}")
+    choose("engine", name, ENGINES)
     if (name == "dask") != (scheduler is not None):
         raise InputError("engine dask and a scheduler address (tcp://host:port) belong together; give both or none")
     if jobs is not None and jobs < 1:

@@ -8,7 +8,8 @@ from functools import cached_property
 
 from optmap.api import METHODS as MAPPING_METHODS
 from optmap.api import OBJECTIVES
-from optmap.errors import InputError, UnknownNameError
+from optmap.errors import InputError
+from optmap.names import choose
 from optmap.problem import Capacity, CapacityRule, Machine, Workload
 
 BOUND = "bound"
@@ -36,8 +37,7 @@ class Axis:
     """The capacities one by one, instead of a range."""
 
     def __post_init__(self) -> None:
-        if self.scale not in SCALES:
-            raise UnknownNameError(f"scale {self.scale!r} is not known; known are {', '.join(SCALES)}")
+        choose("scale", self.scale, SCALES, where="capacities")
         if self.points < 1:
             raise InputError(f"capacities: points is {self.points}; use 1 or more")
         if len({self.first.unit, self.last.unit, *(value.unit for value in self.values)}) > 1:
@@ -76,8 +76,7 @@ class Refine:
     """Largest number of capacities of one curve."""
 
     def __post_init__(self) -> None:
-        if self.metric not in METRICS:
-            raise UnknownNameError(f"refine: metric {self.metric!r} is not known; known are {', '.join(METRICS)}")
+        choose("metric", self.metric, METRICS, where="refine")
         if not 0 < self.tolerance < math.inf:
             raise InputError(f"refine: tolerance is {self.tolerance}; use a positive number such as 1%")
         if not 2 <= self.most_points <= MOST_POINTS:
@@ -107,8 +106,8 @@ class Options:
         }
         for name, known in choices.items():
             value = getattr(self, name)
-            if value not in known and not (name == "objective" and value is None):
-                raise UnknownNameError(f"options: {name} {value!r} is not known; known are {', '.join(known)}")
+            if not (name == "objective" and value is None):
+                choose(name, value, known, where="options")
         if self.cores < 1:
             raise InputError(f"options: cores is {self.cores}; use 1 or more")
         if not 0 < self.time_limit < math.inf:
@@ -160,10 +159,8 @@ class SweepSpec:
     def _check_methods(self) -> None:
         if not self.methods:
             raise InputError("methods is empty; name at least one")
-        known = (BOUND, *MAPPING_METHODS)
         for method in self.methods:
-            if method not in known:
-                raise UnknownNameError(f"methods: {method!r} is not known; known are {', '.join(known)}")
+            choose("method", method, (BOUND, *MAPPING_METHODS), where="methods")
         if len(set(self.methods)) != len(self.methods):
             raise InputError(f"methods: {', '.join(self.methods)} names one twice")
 
@@ -181,12 +178,7 @@ class SweepSpec:
             if len(names) > 1:
                 raise InputError(f"capacities: machine {machine.name} has levels {', '.join(names)}; add level: <one>")
             return names[0]
-        if self.capacities.level not in names:
-            raise UnknownNameError(
-                f"capacities: machine {machine.name} has no level {self.capacities.level!r}; "
-                f"levels are {', '.join(names)}"
-            )
-        return self.capacities.level
+        return choose("level", self.capacities.level, names, where=f"capacities: machine {machine.name}")
 
     @property
     def points(self) -> int:

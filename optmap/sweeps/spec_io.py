@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from optmap.errors import InputError, UnknownNameError
+from optmap.names import choose
 from optmap.problem import Capacity, Machine, Workload, library
 from optmap.problem.parser import parse_workload
 from optmap.problem.sizes import parse_capacity
@@ -43,11 +44,12 @@ def spec_path(name: str | Path) -> Path:
     path = Path(name)
     if path.exists() or path.suffix in library.SUFFIXES or path.parent != Path():
         return path
-    folder = library.models_path() / "sweeps"
-    known = sorted(file.stem for file in folder.glob("*.yaml"))
-    if str(name) not in known:
-        raise UnknownNameError(f"{name}: no such sweep file; sweeps in the library are {', '.join(known)}")
-    return folder / f"{name}.yaml"
+    return library.models_path() / "sweeps" / f"{choose('sweep', str(name), list_sweeps(), any_case=True)}.yaml"
+
+
+def list_sweeps() -> tuple[str, ...]:
+    """Names of all library sweeps, sorted."""
+    return tuple(sorted(path.stem for path in (library.models_path() / "sweeps").glob("*.yaml")))
 
 
 def schema_path() -> Path:

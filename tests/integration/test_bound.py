@@ -68,7 +68,7 @@ def test_explain(optmap) -> None:
 
 
 def test_bad_input(optmap, tmp_path: Path) -> None:
-    assert "known: compulsory" in optmap("bound", "resnet18/R9", "--memory", "8KiB", "--methods", "no", code=2).err
+    assert "nown are compulsory" in optmap("bound", "resnet18/R9", "--memory", "8KiB", "--methods", "no", code=2).err
     assert "does not apply" in optmap("bound", "yolo9000/Y4", "--memory", "8KiB", "--methods", "projective", code=2).err
     assert "separated by commas" in optmap("bound", "resnet18/R9", "--memory", "8KiB", "--methods", ",", code=2).err
     without = ("bound", "resnet18/R9", "--memory", "8KiB", "--methods", "compulsory", "-o", tmp_path / "c.json")

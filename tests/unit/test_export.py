@@ -89,7 +89,7 @@ def test_linear_formats_refuse_nonlinear_programs_and_name_the_alternative() -> 
     for fmt in ("lp", "mps"):
         with pytest.raises(InputError, match=f"cannot be written as {fmt}; use nl, text or latex"):
             matmul_one_level().export(fmt)
-    with pytest.raises(InputError, match="formats are lp, mps, nl, text, latex"):
+    with pytest.raises(InputError, match="nown are lp, mps, nl, text, latex"):
         matmul_one_level().export("gams")
 
 

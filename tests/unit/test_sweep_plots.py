@@ -86,7 +86,7 @@ def test_pareto_front() -> None:
     axes = plot_pareto(found)
     assert {part.get_label() for part in axes.collections} == {"big, Fast", "bad, Fast"}
     assert [tuple(point) for point in lines(axes)["Pareto front"].get_xydata()] == [(4 * c, t) for c, t, _ in CURVE]
-    with pytest.raises(UnknownNameError, match="metric 'speed' is not known"):
+    with pytest.raises(UnknownNameError, match="unknown metric 'speed'"):
         plot_pareto(found, "speed")
 
 
