@@ -6,19 +6,18 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from optmap.bounds.hierarchy import fast_side_words
 from optmap.bounds.methods import METHODS as BOUND_METHODS
 from optmap.errors import CheckError, ContradictionError, InfeasibleError, InputError, LimitError
 from optmap.names import choose
 from optmap.problem import Capacity, CapacityRule, Machine, Semantics, Workload, library, two_level
 from optmap.problem.parser import parse_workload
 from optmap.problem.sizes import capacities, parse_capacity
-from optmap.report.bounds import BoundReport, bound_report
-from optmap.report.compare import Comparison, comparison_row
-from optmap.report.gaps import with_bound
 from optmap.search.methods import METHODS, OBJECTIVES
-from optmap.search.mopt import Request
-from optmap.search.result import SolveResult
+
+if TYPE_CHECKING:
+    from optmap.report.bounds import BoundReport
+    from optmap.report.compare import Comparison
+    from optmap.search.result import SolveResult
 
 if TYPE_CHECKING:
     from optmap.checker import Report
@@ -86,6 +85,9 @@ def solve(
         raise InputError(f"cores is {cores}; use 1 or more")
     if not time_limit > 0:
         raise InputError(f"time limit is {time_limit}; give a positive number of seconds")
+    from optmap.report.gaps import with_bound
+    from optmap.search.mopt import Request
+
     request = Request(
         workload=workload_of(workload, extents, semantics),
         machine=target,
@@ -126,6 +128,8 @@ def bound(
     Raises:
         InputError: for anything that cannot be accepted, a method that does not apply included.
     """
+    from optmap.report.bounds import bound_report
+
     return bound_report(workload_of(workload, extents, semantics), machine_of(machine, memory), methods)
 
 
@@ -178,6 +182,9 @@ def compare(
         InputError: for anything that cannot be accepted.
         ContradictionError: if a mapping moves fewer words than the bound allows.
     """
+    from optmap.bounds.hierarchy import fast_side_words
+    from optmap.report.compare import Comparison, comparison_row
+
     problem = workload_of(workload, extents, semantics)
     for name in methods or ():
         choose("method", name, METHODS)

@@ -18,7 +18,6 @@ from math import inf, lcm, log
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg.lapack import dgesv
 
 from optmap.bounds.polytope import Constraint
 from optmap.solvers.exact import VertexFinder, linear_program, solve_exact
@@ -221,8 +220,9 @@ def _mix(sums: Array, constants: Array) -> Array:
             system[:count, :count] = (live / share) @ live.T - coupling / sigma
             system[diagonal, diagonal] += pull / x + 1e-14
             system[:count, count] = system[count, :count] = 1.0
-            _, _, step, singular = dgesv(system, right)
-            if singular:
+            try:
+                step = np.linalg.solve(system, right)
+            except np.linalg.LinAlgError:
                 return np.asarray(x / x.sum())
             relative = step[:count] / x
             reach = min(1.0, 0.95 / max(-float(relative.min()), 1e-9))

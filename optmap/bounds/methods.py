@@ -2,61 +2,72 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
 
-from optmap.bounds.asymptotic import brascamp_lieb
-from optmap.bounds.best import best
-from optmap.bounds.compulsory import compulsory
-from optmap.bounds.convolution import convolution
-from optmap.bounds.ioopt_formulas import ioopt, why_not_ioopt
-from optmap.bounds.projective import projective, why_not_projective
 from optmap.bounds.result import LowerBound
 from optmap.errors import InputError
 from optmap.names import choose
 from optmap.problem.workload import Workload
-from optmap.programs.windows import why_no_convolution
-
-
-def _always(workload: Workload) -> str | None:
-    """Every workload is within the scope of the method."""
-    return None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BoundMethod:
-    """A named way to a lower bound."""
+    """A named way to a lower bound; its module is imported when it is used."""
 
     description: str
-    """One line for tables and `optmap list methods`."""
-    run: Callable[[Workload, int], LowerBound]
-    """(workload, fast memory in words) -> bound."""
-    applies: Callable[[Workload], str | None] = _always
-    """None if the method covers the workload, else the reason why not."""
+    """One line for tables and `optmap list bounds`."""
+    function: str
+    """`module:function` under `optmap`, of workload and fast memory in words."""
+    scope: str = ""
+    """`module:function` under `optmap` that says why a workload is not covered; empty: all are."""
+
+    def run(self, workload: Workload, memory_words: int) -> LowerBound:
+        """The bound for a fast memory of so many words."""
+        found: LowerBound = _function(self.function)(workload, memory_words)
+        return found
+
+    def applies(self, workload: Workload) -> str | None:
+        """None if the method covers the workload, else the reason why not."""
+        reason: str | None = _function(self.scope)(workload) if self.scope else None
+        return reason
+
+
+def _function(place: str) -> Any:
+    module, _, name = place.partition(":")
+    return getattr(import_module(f"optmap.{module}"), name)
 
 
 METHODS: dict[str, BoundMethod] = {
-    "compulsory": BoundMethod(description="every touched word moves once", run=compulsory),
+    "compulsory": BoundMethod(
+        description="every touched word moves once",
+        function="bounds.compulsory:compulsory",
+    ),
     "brascamp_lieb": BoundMethod(
         description="exponents of the Brascamp-Lieb polytope, symbolic Omega form (Dinh, chapter 2; IOOpt, section 5)",
-        run=brascamp_lieb,
+        function="bounds.asymptotic:brascamp_lieb",
     ),
     "projective": BoundMethod(
         description="duals of the tiling LP, small loop bounds included (Dinh, Theorems 13 and 14)",
-        run=projective,
-        applies=why_not_projective,
+        function="bounds.projective:projective",
+        scope="bounds.projective:why_not_projective",
     ),
     "convolution": BoundMethod(
         description="mixed precision, strides and small filters (Dinh, Theorem 15)",
-        run=convolution,
-        applies=why_no_convolution,
+        function="bounds.convolution:convolution",
+        scope="programs.windows:why_no_convolution",
     ),
     "ioopt": BoundMethod(
         description="small-dimension scenarios of contractions and convolutions (IOOpt, Figure 6)",
-        run=ioopt,
-        applies=why_not_ioopt,
+        function="bounds.ioopt_formulas:ioopt",
+        scope="bounds.ioopt_formulas:why_not_ioopt",
     ),
-    "best": BoundMethod(description="convex program over all maps, with a certificate", run=best),
+    "best": BoundMethod(
+        description="convex program over all maps, with a certificate",
+        function="bounds.best:best",
+    ),
 }
 
 

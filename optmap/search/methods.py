@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING
 
 from optmap.problem.machine import Machine
-from optmap.search import algorithm1, artifact, gemmini, iooub, mopt
-from optmap.search.mopt import Request
-from optmap.search.result import SolveResult
+
+if TYPE_CHECKING:
+    from optmap.search.mopt import Request
+    from optmap.search.result import SolveResult
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -17,10 +19,19 @@ class Method:
 
     description: str
     """One line for lists."""
-    run: Callable[[Request], SolveResult]
-    """The method itself."""
+    module: str
+    """Module whose `solve` it is; imported when it is used."""
     objectives: tuple[str, ...] = ("bottleneck",)
     """Keys of `OBJECTIVES` that it can minimise, its default first."""
+
+    def run(self, request: Request) -> SolveResult:
+        """Find a mapping.
+
+        Raises:
+            OptmapError: what the method raises.
+        """
+        found: SolveResult = import_module(self.module).solve(request)
+        return found
 
     def default(self, machine: Machine) -> str:
         """The objective it takes if none is asked for; loads are those of one memory only."""
@@ -40,25 +51,25 @@ OBJECTIVES: dict[str, str] = {
 METHODS: dict[str, Method] = {
     "mopt": Method(
         description="all loop orders and levels at once, relaxation proved globally, integers searched exactly",
-        run=mopt.solve,
+        module="optmap.search.mopt",
         objectives=("bottleneck", "sum"),
     ),
     "iooub": Method(
         description="loop order, reuse level per tensor and whole tile with the least loads of one memory",
-        run=iooub.solve,
+        module="optmap.search.iooub",
         objectives=("loads", "sum"),
     ),
     "gemmini": Method(
         description="accelerator buffers: output-stationary tile with inputs reloaded, proved best in whole numbers",
-        run=gemmini.solve,
+        module="optmap.search.gemmini",
         objectives=("traffic",),
     ),
     "mopt-algorithm1": Method(
         description="MOpt's Algorithm 1: levels fixed one by one by local solves, tiles rounded down and balanced",
-        run=algorithm1.solve,
+        module="optmap.search.algorithm1",
     ),
     "mopt-artifact": Method(
         description="what MOpt's published code solves: three loop orders, one start, rounding down after every level",
-        run=artifact.solve,
+        module="optmap.search.artifact",
     ),
 }

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from importlib.metadata import PackageNotFoundError, version
 
 from optmap import __version__
 
@@ -12,6 +11,8 @@ PACKAGES = ("numpy", "scipy", "sympy", "pyomo", "highspy", "cyipopt-wheels", "cy
 
 @lru_cache(maxsize=1)
 def _installed() -> tuple[tuple[str, str], ...]:
+    from importlib.metadata import PackageNotFoundError, version
+
     found = [("optmap", __version__)]
     for name in PACKAGES:
         try:

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from optmap.errors import CheckError, InputError
-from optmap.solvers.highs import load_highs
+from optmap.solvers.loading import load_highs
 from optmap.solvers.simplex import minimise_standard, solve_square
 from optmap.solvers.status import Stop
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import time
 from collections.abc import Mapping
 from typing import Any
@@ -13,10 +12,10 @@ from pyomo.contrib.solver.common.results import TerminationCondition
 from pyomo.core.expr.visitor import identify_variables
 from pyomo.repn import generate_standard_repn
 
-from optmap.errors import InputError, SolverUnavailableError
+from optmap.errors import InputError
+from optmap.solvers.loading import load_highs
 from optmap.solvers.status import Point, Solution, Stop
 
-INSTALL = "pip install highspy"
 FEASIBILITY = 1e-6
 """Largest violation, relative to 1 + |limit|, at which a point counts as feasible."""
 
@@ -26,18 +25,6 @@ _STOPS = {
     TerminationCondition.maxTimeLimit: Stop.TIME_LIMIT,
     TerminationCondition.iterationLimit: Stop.ITERATION_LIMIT,
 }
-
-
-def load_highs() -> Any:
-    """The highspy module.
-
-    Raises:
-        SolverUnavailableError: if it cannot be imported; the message has the install command.
-    """
-    try:
-        return importlib.import_module("highspy")
-    except ImportError as error:
-        raise SolverUnavailableError(f"HiGHS is not available ({error}); install it with: {INSTALL}") from error
 
 
 def solve_model(

@@ -15,12 +15,11 @@ from math import exp
 from typing import Any
 
 import numpy as np
-import pyomo.environ as pyo
 from numpy.typing import NDArray
 
 from optmap.errors import InputError, SolverUnavailableError
 from optmap.programs.posynomial import GeometricProgram
-from optmap.solvers.nlp import ARITHMETIC, Nlp, from_geometric, from_pyomo
+from optmap.solvers.nlp import ARITHMETIC, Nlp, from_geometric
 from optmap.solvers.status import Point, Solution, Stop
 
 Array = NDArray[np.float64]
@@ -88,8 +87,12 @@ def solve_model(
         InputError: for a model that is not smooth, unbounded or has no objective.
         SolverUnavailableError: without cyipopt.
     """
+    from optmap.solvers.from_model import from_pyomo
+
     solution = solve_nlp(from_pyomo(model), options=options, start=start, time_limit=time_limit, convex=convex)
     if load and solution.point is not Point.NONE:
+        import pyomo.environ as pyo  # here: geometric programs are solved without Pyomo
+
         for variable in model.component_data_objects(pyo.Var, active=True):
             if variable.name in solution.values:
                 variable.set_value(solution.values[variable.name])

@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 
 from optmap.programs.posynomial import GeometricProgram
+from optmap.solvers.from_model import from_pyomo
 from optmap.solvers.ipopt import judge, start_point, with_objective
-from optmap.solvers.nlp import Nlp, from_geometric, from_pyomo
+from optmap.solvers.nlp import Nlp, from_geometric
 from optmap.solvers.status import Solution, Stop
 
 Array = NDArray[np.float64]

@@ -15,7 +15,7 @@ from optmap.programs.expressions import axis_values, first_touches, run_elements
 from optmap.programs.program import Form
 from optmap.programs.tile import Scale, TileLevel, minmax_level_program, minmax_program, one_level_program, tiles
 from optmap.programs.translate import to_pyomo
-from optmap.solvers.nlp import from_pyomo
+from optmap.solvers.from_model import from_pyomo
 from optmap.symbolic.symbols import tiles as symbols
 from optmap.symbolic.traffic import occupancy, safe_occupancy, traffic
 

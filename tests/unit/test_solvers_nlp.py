@@ -15,7 +15,8 @@ from optmap.problem.builders import conv2d, matmul
 from optmap.programs.posynomial import EpigraphRow, GeometricProgram, Posynomial, monomial
 from optmap.programs.tile import Scale, TileLevel, minmax_level_program, minmax_program, one_level_program
 from optmap.solvers import ipopt, scipy_
-from optmap.solvers.nlp import from_geometric, from_pyomo
+from optmap.solvers.from_model import from_pyomo
+from optmap.solvers.nlp import from_geometric
 from optmap.solvers.registry import solve
 from optmap.solvers.status import Point, Stop
 
