@@ -2,37 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from optmap.bounds.methods import METHODS as BOUND_METHODS
 from optmap.errors import CheckError, ContradictionError, InfeasibleError, InputError, LimitError
 from optmap.names import choose
-from optmap.problem import Capacity, CapacityRule, Machine, Semantics, Workload, library, two_level
-from optmap.problem.parser import parse_workload
-from optmap.problem.sizes import capacities, parse_capacity
+from optmap.problem import CapacityRule, Semantics
+from optmap.problem.inputs import (
+    ExtentsInput,
+    MachineInput,
+    MemoryInput,
+    WorkloadInput,
+    capacities_of,
+    machine_of,
+    names_of,
+    workload_of,
+)
 from optmap.search.methods import METHODS, OBJECTIVES
 
 if TYPE_CHECKING:
+    from optmap.checker import Report
     from optmap.report.bounds import BoundReport
     from optmap.report.compare import Comparison
     from optmap.search.result import SolveResult
-
-if TYPE_CHECKING:
-    from optmap.checker import Report
-
-Kind = TypeVar("Kind", CapacityRule, Semantics)
 
 __all__ = ["BOUND_METHODS", "METHODS", "OBJECTIVES", "bound", "check", "compare", "solve"]
 
 
 def solve(
-    workload: Workload | str,
+    workload: WorkloadInput,
     *,
-    machine: Machine | str | None = None,
-    memory: Capacity | str | None = None,
-    extents: Mapping[str, int] | None = None,
+    machine: MachineInput | None = None,
+    memory: MemoryInput | None = None,
+    extents: ExtentsInput | None = None,
     semantics: Semantics | str | None = None,
     method: str = "mopt",
     objective: str | None = None,
@@ -92,7 +96,7 @@ def solve(
         workload=workload_of(workload, extents, semantics),
         machine=target,
         objective=wanted if wanted in known else METHODS[method].default(target),
-        rule=_choice("capacity", capacity, CapacityRule),
+        rule=CapacityRule(choose("capacity", capacity, list(CapacityRule))),
         divisors=choose("tiles", tiles, ("any", "divisors")) == "divisors",
         floor=choose("integers", integers, ("exact", "floor")) == "floor",
         cores=cores,
@@ -104,13 +108,13 @@ def solve(
 
 
 def bound(
-    workload: Workload | str,
+    workload: WorkloadInput,
     *,
-    machine: Machine | str | None = None,
-    memory: Capacity | str | None = None,
-    extents: Mapping[str, int] | None = None,
+    machine: MachineInput | None = None,
+    memory: MemoryInput | None = None,
+    extents: ExtentsInput | None = None,
     semantics: Semantics | str | None = None,
-    methods: Sequence[str] | None = None,
+    methods: str | Sequence[str] | None = None,
 ) -> BoundReport:
     """Lower bounds on the words that any schedule moves, method by method.
 
@@ -130,7 +134,9 @@ def bound(
     """
     from optmap.report.bounds import bound_report
 
-    return bound_report(workload_of(workload, extents, semantics), machine_of(machine, memory), methods)
+    return bound_report(
+        workload_of(workload, extents, semantics), machine_of(machine, memory), names_of(methods, "methods")
+    )
 
 
 def check(path: str | Path) -> Report:
@@ -154,14 +160,14 @@ def check(path: str | Path) -> Report:
 
 
 def compare(
-    workload: Workload | str,
+    workload: WorkloadInput,
     *,
-    machine: Machine | str | None = None,
-    memory: str | Sequence[Capacity | str] | None = None,
+    machine: MachineInput | None = None,
+    memory: MemoryInput | Sequence[MemoryInput] | None = None,
     points: int = 9,
-    extents: Mapping[str, int] | None = None,
+    extents: ExtentsInput | None = None,
     semantics: Semantics | str | None = None,
-    methods: Sequence[str] | None = None,
+    methods: str | Sequence[str] | None = None,
     time_limit: float = 60.0,
     progress: Callable[[str, float], None] | None = None,
 ) -> Comparison:
@@ -186,16 +192,15 @@ def compare(
     from optmap.report.compare import Comparison, comparison_row
 
     problem = workload_of(workload, extents, semantics)
-    for name in methods or ():
+    chosen = names_of(methods, "methods") or tuple(METHODS)
+    for name in chosen:
         choose("method", name, METHODS)
     if (machine is None) == (memory is None):
         raise InputError("give either a machine or a memory (a capacity or a range such as 4KiB:4MiB)")
     if machine is not None:
         targets = [machine_of(machine, None)]
     else:
-        texts = [memory] if isinstance(memory, str) else list(memory or ())
-        targets = [machine_of(None, each) for text in texts for each in capacities(text, points)]
-    chosen = tuple(methods or METHODS)
+        targets = [machine_of(None, each) for each in capacities_of(memory, points)]
     rows, left_out = [], dict[str, str]()
     for place, target in enumerate(targets):
         results = {}
@@ -218,52 +223,3 @@ def compare(
         rows=tuple(rows),
         left_out=left_out,
     )
-
-
-def workload_of(
-    workload: Workload | str, extents: Mapping[str, int] | None = None, semantics: Semantics | str | None = None
-) -> Workload:
-    """A workload from a name, a file, an expression or itself.
-
-    Args:
-        workload: what names it.
-        extents: extent per dim; required for an expression, replaces extents otherwise.
-        semantics: `accumulate` or `assign`; None keeps its own.
-
-    Raises:
-        InputError: if it cannot be understood.
-    """
-    wanted = None if semantics is None else _choice("semantics", semantics, Semantics)
-    if isinstance(workload, str) and ("[" in workload or "->" in workload):
-        if extents is None:
-            raise InputError(f"{workload}: an expression needs extents, such as i=64,j=64,k=64")
-        return parse_workload(workload, dict(extents), semantics=wanted)
-    found = library.workload(workload) if isinstance(workload, str) else workload
-    if extents:
-        found = found.with_extents(**extents)
-    return found if wanted is None else found.with_semantics(wanted)
-
-
-def machine_of(machine: Machine | str | None, memory: Capacity | str | None) -> Machine:
-    """A machine from a name, a file, a capacity or itself.
-
-    Args:
-        machine: a machine, library name or file; None if `memory` is given.
-        memory: capacity of a two-level machine; None if `machine` is given.
-
-    Raises:
-        InputError: unless exactly one of the two is given.
-    """
-    if (machine is None) == (memory is None):
-        raise InputError("give either a machine or a memory (a capacity such as 8192w or 32KiB)")
-    if memory is not None:
-        return two_level(parse_capacity(memory) if isinstance(memory, str) else memory)
-    if isinstance(machine, str):
-        return library.machine(machine)
-    if machine is None:
-        raise InputError("give a machine")
-    return machine
-
-
-def _choice(what: str, value: Kind | str, kind: type[Kind]) -> Kind:
-    return kind(choose(what, value, [item.value for item in kind]))

@@ -18,6 +18,7 @@ from optmap.cli.options import (
     WorkloadArgument,
 )
 from optmap.errors import InputError
+from optmap.problem.inputs import names_of
 
 BOUND_HELP = """Prove how few words any schedule can move.
 
@@ -69,7 +70,7 @@ def bound(
     from optmap.report.bounds import bound_document, bound_table
 
     with Progress("bounding"):
-        report = api.bound(problem, machine=target, methods=method_names(methods))
+        report = api.bound(problem, machine=target, methods=names_of(methods, "--methods"))
         explanation = None
         if explain:
             from optmap.bounds.explain import explain as explained
@@ -80,17 +81,3 @@ def bound(
             raise InputError(f"none of the methods {methods} makes certificates; add best to --methods")
         write_text(output, to_json(report.certificate) + "\n")
     say(to_json(bound_document(report, explanation)) if as_json else bound_table(report, explanation))
-
-
-def method_names(text: str | None) -> list[str] | None:
-    """`a,b` as names; None for all.
-
-    Raises:
-        InputError: for an empty name.
-    """
-    if text is None:
-        return None
-    names = [name.strip() for name in text.split(",")]
-    if not all(names):
-        raise InputError(f"--methods {text!r}: give names separated by commas, such as compulsory,best")
-    return list(dict.fromkeys(names))

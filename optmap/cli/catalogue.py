@@ -10,9 +10,10 @@ from typing import Annotated
 import typer
 
 from optmap.cli.console import guarded, say
-from optmap.cli.inputs import is_file, is_statement, resolve_workload
+from optmap.cli.inputs import resolve_workload
 from optmap.cli.options import ExtentsOption, JsonOption
 from optmap.errors import UnknownNameError
+from optmap.problem.inputs import is_file, is_statement
 
 LIST_HELP = """List the workloads, machines and methods with names.
 

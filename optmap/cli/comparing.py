@@ -7,11 +7,11 @@ from typing import Annotated
 
 import typer
 
-from optmap.cli.bounding import method_names
 from optmap.cli.console import Progress, guarded, say
 from optmap.cli.inputs import resolve_workload
 from optmap.cli.options import ExtentsOption, JsonOption, MachineOption, SemanticsOption, WorkloadArgument
 from optmap.errors import InputError
+from optmap.problem.inputs import names_of
 
 COMPARE_HELP = """Compare the lower bound with the mappings found.
 
@@ -71,7 +71,7 @@ def compare(
             machine=machine,
             memory=memory,
             points=points,
-            methods=method_names(methods),
+            methods=names_of(methods, "--methods"),
             time_limit=time_limit,
             progress=progress,
         )

@@ -10,6 +10,7 @@ from pathlib import Path
 from optmap.errors import InputError, UnknownNameError
 from optmap.names import choose
 from optmap.problem import Capacity, Machine, Workload, library
+from optmap.problem.inputs import is_statement
 from optmap.problem.parser import parse_workload
 from optmap.problem.sizes import parse_capacity
 from optmap.problem.workload import Semantics
@@ -230,7 +231,7 @@ def _workloads(top: Fields, folder: Path | None) -> tuple[Workload, ...]:
             found = [workload_from(Fields.of(item, where), default_name="")]
         elif not isinstance(item, str):
             raise InputError(f"{where} is {item!r}; a name, a glob, a file or a statement is needed")
-        elif _is_statement(item):
+        elif is_statement(item):
             mine = {dim: size for dim, size in extents.items() if dim in _dims_of(item)}
             used |= set(mine)
             try:
@@ -262,10 +263,6 @@ def _extents(top: Fields) -> dict[str, int]:
         return {}
     inside = top.fields("extents")
     return {dim: inside.integer(dim) for dim in inside.values}
-
-
-def _is_statement(text: str) -> bool:
-    return "->" in text or "=" in text
 
 
 def _dims_of(statement: str) -> set[str]:
