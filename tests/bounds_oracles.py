@@ -17,16 +17,22 @@ Word = tuple[str, tuple[int, ...]]
 
 
 def points(workload: Workload) -> list[dict[str, int]]:
-    """Every point of the iteration space, in lexicographic order."""
-    return [
-        dict(zip(workload.dims, values, strict=True))
-        for values in itertools.product(*(range(n) for _, n in workload.sizes))
-    ]
+    """Every point of the iteration space at which no access is implicit padding, in lexicographic order."""
+    box = itertools.product(*(range(n) for _, n in workload.sizes))
+    every = [dict(zip(workload.dims, values, strict=True)) for values in box]
+    ranged = [axis for tensor in workload.tensors for axis in tensor.axes if axis.real is not None]
+    if not ranged:
+        return every
+    return [p for p in every if all(_index(axis, p) in range(axis.real[0], axis.real[1] + 1) for axis in ranged)]
+
+
+def _index(axis: Axis, point: dict[str, int]) -> int:
+    return sum(c * point[d] for d, c in axis.terms) + axis.offset
 
 
 def element(access: TensorAccess, point: dict[str, int]) -> tuple[int, ...]:
     """The element of one access at a point."""
-    return tuple(sum(c * point[d] for d, c in axis.terms) + axis.offset for axis in access.axes)
+    return tuple(_index(axis, point) for axis in access.axes)
 
 
 def operations(workload: Workload, order: list[dict[str, int]]) -> list[tuple[Word, ...]]:
@@ -220,6 +226,22 @@ def random_workload(rng: random.Random, *, longest: int = 6, most: int = 60) -> 
         )
         if workload.operations <= most:
             return workload
+
+
+def with_ranges(workload: Workload, rng: random.Random, share: float = 0.6) -> Workload | None:
+    """The workload with random ranges of real values; None if nothing is left to do."""
+
+    def cut(axis: Axis) -> Axis:
+        top = axis.offset + sum(c * (workload.extents[d] - 1) for d, c in axis.terms)
+        if not axis.terms or rng.random() > share:
+            return axis
+        first = rng.randint(0, top)
+        last = rng.randint(first, top + 1)
+        return axis if last < axis.offset else replace(axis, real=(first, last))
+
+    tensors = [replace(t, axes=tuple(cut(axis) for axis in t.axes)) for t in workload.tensors]
+    made = replace(workload, output=tensors[0], inputs=tuple(tensors[1:]))
+    return made if points(made) else None
 
 
 def _axis(rng: random.Random, dims: str) -> Axis:

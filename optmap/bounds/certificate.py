@@ -9,7 +9,8 @@ marked "check"; a document that fails one test proves nothing.
     method        name of the method that made it (not checked)
     workload      name, expression, extents {dim: int}, bytes {tensor: int},
                   semantics "accumulate" | "assign"
-    accesses      [{tensor, axes: [{terms: [[dim, coefficient], ...], offset}]}], the output first
+    accesses      [{tensor, axes: [{terms: [[dim, coefficient], ...], offset}]}], the output first;
+                  an axis with implicit padding has real: [first, last] besides
     memory_words  M, the fast memory in words
     lifts         [{dim, modulus, high, low}], applied in this order
     dims          the dims of the lifted space, in the order of every matrix column
@@ -33,11 +34,19 @@ marked "check"; a document that fails one test proves nothing.
 
 **Statement.** Rendering `accesses` gives `workload.expression`: tensors as `T[axis,axis]`, an axis
 as its terms in order joined by `+` (`d` for coefficient 1, else `c*d`), then the offset if it is
-not 0 or there are no terms; `output += input * input` under accumulate, `=` instead of `+=` under
-assign. Check: coefficients and extents are >= 1, offsets >= 0, no dim twice in one axis, all
-accesses of one tensor have the same number of axes, `extents` and `bytes` cover exactly the dims
-and tensors that occur, M >= 1.
+not 0 or there are no terms, then ` in first..last` if it has a range; `output += input * input` under
+accumulate, `=` instead of `+=` under assign. Check: coefficients and extents are >= 1, offsets >= 0,
+0 <= first <= last, no dim twice in one axis, all accesses of one tensor have the same number of axes,
+`extents` and `bytes` cover exactly the dims and tensors that occur, M >= 1.
 Words per element: weight_t = bytes_t / gcd(all bytes).
+
+**Padding.** Index values outside the range of an axis are implicit padding: zero, never stored, never
+moved. D, the points that are *done*, are those of the box of all extents at which every axis with a range
+is inside it (the whole box without ranges). An operation that is not done adds nothing; a schedule may do
+it nevertheless, but D has to be done, and whatever it touches is an element that has to be loaded. So the
+bound is one of D alone: compulsory traffic is what D touches, and every V of the product inequality is
+a set of points of D. real(axes) is the number of different tuples of values that some axes of one access
+take over D. It factorises over axes without common dims, a range tying the dims of its axis together.
 
 **Lifts.** A working table of extents starts with every dim whose extent is > 1. A lift of `dim`
 (check: in the table with extent L > modulus >= 2; `high`, `low` are new names) removes it and adds
@@ -66,7 +75,8 @@ touched elements.
 - {dim: d}, d an original dim of extent > 1 or a name made by a lift: unit rows of the digits of d in
   order, size = extent of d (before it was lifted, if it was);
 - {axis: [a, x]}: the leaves of axis x of access a, size = count(row) of the axis over the original
-  extents;
+  extents; of both, if some axis has a range and d is an original dim, size >= the number of different
+  values over D;
 - {leaf: [a, x, l]}: that single leaf, size = count(leaf) over the extents of `dims`.
 count(row), the number of distinct values of sum(c_i*x_i), 0 <= x_i < e_i: drop e_i = 1, divide by
 the gcd, sort by coefficient. None left: 1. One: e. Two with (m, a), (n, b):
@@ -88,8 +98,8 @@ Either way (Dinh, Theorem 9, with the whole space; or submodularity) every finit
 satisfies |V| <= product over maps of |f(V)|^exponent.
 
 **Segment.** mu = a/b in lowest terms, 0 <= mu <= 1, and mu = 1 under accumulate. weights_t = b*weight_t, for the
-output tensor a*weight_t. Check: no tensor with weight 0 has a tensor map. operations = product of
-the extents; memory_units = b*M. With S_t = sum of the exponents of the tensor maps whose access
+output tensor a*weight_t. Check: no tensor with weight 0 has a tensor map. operations = |D|, the product of
+the extents without ranges; memory_units = b*M. With S_t = sum of the exponents of the tensor maps whose access
 reads or writes t, and sigma = sum S_t (check: > 0),
     U(K) = floor( prod_t (S_t*K / (sigma*weights_t))^S_t * prod over size maps of size^exponent ),
 that is, with q a common denominator of all S_t and size exponents, the largest integer u such that u^q is
@@ -106,8 +116,11 @@ those of the output access alone; both at least, so that they may be understated
 - "enumerated": the exact size of the set of index tuples over all the accesses concerned (offsets
   included); used while the product of the extents of the dims of each access, summed over the distinct
   accesses, is at most 2^16 (a verifier refuses more than that).
+  With ranges: of the tuples over D; the extents are those of the dims of each access and of all dims
+  tied to them.
 - "parts": = elements is the sum over the parts. A part {access, axes}: axes of that access without a
-  common dim, count(axis) multiplied (a projection of the touched set); {access, dims}: dims of that
+  common dim, count(axis) multiplied (a projection of the touched set), or with ranges any axes of it,
+  real(axes); {access, dims} (without ranges only): dims of that
   access whose columns (coefficients per axis) are linearly independent, extents multiplied. Check:
   the accesses belong to the tensor and any two parts never meet: for some axis position the ranges [offset,
   offset + sum c(e-1)] are disjoint, or the gcd of all coefficients of both axes is > 1 and does not divide
@@ -142,7 +155,7 @@ from optmap.bounds.polytope import FamilyRows, restrict
 from optmap.bounds.proof import Proof
 from optmap.bounds.result import Document
 from optmap.errors import CheckError
-from optmap.problem.workload import Workload
+from optmap.problem.workload import Axis, Workload
 
 SCHEMA = "optmap.certificate/1"
 
@@ -173,7 +186,7 @@ def bound_certificate(
         "accesses": [
             {
                 "tensor": t.name,
-                "axes": [{"terms": [[d, c] for d, c in axis.terms], "offset": axis.offset} for axis in t.axes],
+                "axes": [_axis(axis) for axis in t.axes],
             }
             for t in workload.tensors
         ],
@@ -275,6 +288,11 @@ def _claims(workload: Workload, proof: Proof | None) -> Document:
         "stores_words": stores,
         "total_words": loads + stores,
     }
+
+
+def _axis(axis: Axis) -> Document:
+    entry: Document = {"terms": [[d, c] for d, c in axis.terms], "offset": axis.offset}
+    return entry if axis.real is None else entry | {"real": list(axis.real)}
 
 
 def _node(node: Node) -> Document:

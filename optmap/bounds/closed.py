@@ -20,6 +20,7 @@ from fractions import Fraction
 from optmap.bounds.compulsory import compulsory_loads, output_words, output_words_at_most
 from optmap.bounds.result import LowerBound
 from optmap.bounds.segments import SegmentBound, best_segments
+from optmap.problem.padding import real_operations
 from optmap.problem.workload import Semantics, Workload
 
 COLD_START = (
@@ -114,7 +115,7 @@ def strongest(
         volumes: valid for the workload.
         assumptions: what they take for granted, besides the memory model.
     """
-    ranked = [(cold_loads(v, workload.operations, memory_words), v) for v in volumes]
+    ranked = [(cold_loads(v, real_operations(workload), memory_words), v) for v in volumes]
     accumulate, volume = max(ranked, key=lambda pair: pair[0], default=(0, VolumeBound(tensors=())))
     loads = loads_of_semantics(workload, accumulate)
     assign = workload.semantics is Semantics.ASSIGN

@@ -10,7 +10,8 @@ from math import gcd, prod
 
 from optmap.bounds.result import LowerBound
 from optmap.errors import InputError
-from optmap.problem.workload import Axis, Semantics, TensorAccess, Workload
+from optmap.problem.padding import real_elements, real_projection
+from optmap.problem.workload import Axis, Padding, Semantics, TensorAccess, Workload
 
 LARGEST_UNION = 2**16
 """Index tuples, summed over the accesses of a tensor, up to which a union is enumerated."""
@@ -23,7 +24,8 @@ class Part:
     access: int
     """Index of the access in `workload.tensors`."""
     kind: str
-    """"axes": product of the values of axes without a common dim; "dims": an injective sub-box."""
+    """"axes": values of some subscripts together (no common dim unless padding is implicit);
+    "dims": an injective sub-box."""
     items: tuple[int, ...] | tuple[str, ...]
     """Axis positions or dims."""
 
@@ -108,7 +110,12 @@ def compulsory(workload: Workload, memory_words: int) -> LowerBound:
 
 
 def _count(workload: Workload, group: list[int]) -> Count:
-    """Exact for one access without a dim in two subscripts, and for small boxes; else disjoint parts."""
+    """Exact for one access without a dim in two subscripts, and for small boxes; else disjoint parts.
+
+    With implicit padding only elements count that an operation without padding touches.
+    """
+    if workload.padding is Padding.IMPLICIT:
+        return _count_real(workload, group)
     extents = workload.extents
     unique = {tuple((axis.terms, axis.offset) for axis in workload.tensors[i].axes): i for i in reversed(group)}
     indices = sorted(unique.values())
@@ -128,6 +135,30 @@ def _count(workload: Workload, group: list[int]) -> Count:
             chosen.append(part)
             total += size
     return Count(elements=total, parts=tuple(chosen))
+
+
+def _count_real(workload: Workload, group: list[int]) -> Count:
+    """The same over the operations that are done."""
+    unique = {workload.tensors[i].axes: i for i in reversed(group)}
+    indices = sorted(unique.values())
+    if len(indices) > 1:
+        found = [real_elements(workload, workload.tensors[i]) for i in indices]
+        sets = [elements for elements in found if elements is not None]
+        if len(sets) == len(found):
+            return Count(elements=len(set().union(*sets)))
+    chosen: list[Part] = []
+    total = 0
+    for size, items, i in sorted((_projected(workload, i) for i in indices), key=lambda entry: -entry[0]):
+        access = workload.tensors[i]
+        if all(_never_meet(access, workload.tensors[other.access], workload.extents) for other in chosen):
+            chosen.append(Part(access=i, kind="axes", items=items))
+            total += size
+    return Count(elements=total, parts=tuple(chosen))
+
+
+def _projected(workload: Workload, access: int) -> tuple[int, tuple[int, ...], int]:
+    items, size = real_projection(workload, workload.tensors[access])
+    return size, items, access
 
 
 def _separate(axes: tuple[Axis, ...]) -> bool:

@@ -14,6 +14,7 @@ from math import isqrt, prod, sqrt
 from optmap.bounds.closed import VolumeBound, strongest
 from optmap.bounds.compulsory import compulsory_loads
 from optmap.bounds.result import LowerBound
+from optmap.problem.padding import real_operations
 from optmap.problem.workload import Semantics, Workload
 from optmap.programs.windows import ConvolutionForm, convolution_form
 
@@ -72,7 +73,7 @@ def theorem15(workload: Workload, memory_words: int, *, exact_quotients: bool = 
     form = convolution_form(workload)
     extents = workload.extents
     weights = [workload.weight(t) for t in form.tensors]
-    g = workload.operations
+    g = real_operations(workload)
     slices = Fraction(prod(w.slices(extents[w.position], extents[w.tap]) for w in form.windows))
     if exact_quotients:
         slices = prod((Fraction(extents[w.tap], w.stride) for w in form.windows), start=Fraction(1))

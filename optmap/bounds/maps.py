@@ -13,7 +13,8 @@ from optmap.bounds.lattice import Row, canonical
 from optmap.bounds.lifting import Digit, LiftedSpace, Terms, lift_workload
 from optmap.errors import LimitError
 from optmap.problem.footprint import distinct_values
-from optmap.problem.workload import Workload
+from optmap.problem.padding import real_values
+from optmap.problem.workload import Axis, Padding, Workload
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,11 +91,12 @@ def _size_maps(workload: Workload, space: LiftedSpace) -> Iterator[LinearMap]:
     dims = tuple(space.extents)
     for dim, extent in space.known.items():
         rows = _matrix([{digit: 1} for digit in space.digits(dim)], dims)
-        yield LinearMap(name=f"z:dim {dim}", matrix=rows, size=extent, source=("dim", str(dim)))
+        size = 0 if dim.cuts else _real_values(workload, Axis(terms=((dim.dim, 1),)))
+        yield LinearMap(name=f"z:dim {dim}", matrix=rows, size=size or extent, source=("dim", str(dim)))
     for a, (access, nodes) in enumerate(zip(workload.tensors, space.derivations, strict=True)):
         for x, (axis, node) in enumerate(zip(access.axes, nodes, strict=True)):
             leaves = list(node.leaves())
-            size = _values([(c, workload.extents[d]) for d, c in axis.terms])
+            size = _real_values(workload, axis) or _values([(c, workload.extents[d]) for d, c in axis.terms])
             if size:
                 name = f"z:{access.name}#{a}.{x}"
                 yield LinearMap(name=name, matrix=_matrix(leaves, dims), size=size, source=("axis", (a, x)))
@@ -103,6 +105,11 @@ def _size_maps(workload: Workload, space: LiftedSpace) -> Iterator[LinearMap]:
                 if size and len(leaf) > 1 and len(leaves) > 1:
                     name = f"z:{access.name}#{a}.{x}.{i}"
                     yield LinearMap(name=name, matrix=_matrix([leaf], dims), size=size, source=("leaf", (a, x, i)))
+
+
+def _real_values(workload: Workload, axis: Axis) -> int:
+    """Values of a subscript without implicit padding; 0 if there is none, or too many to count."""
+    return (real_values(workload, axis) or 0) if workload.padding is Padding.IMPLICIT else 0
 
 
 def _values(row: list[tuple[int, int]]) -> int:

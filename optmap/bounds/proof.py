@@ -18,6 +18,7 @@ from optmap.bounds.convex import Array, SegmentProgram
 from optmap.bounds.maps import MapSystem, map_system
 from optmap.bounds.polytope import Polytope, polytopes
 from optmap.bounds.segments import LARGEST_BITS, SegmentBound, Segments, best_segments, ranked_lengths
+from optmap.problem.padding import real_operations
 from optmap.problem.workload import Semantics, Workload
 
 ROUGH = 5
@@ -47,7 +48,7 @@ class Units:
     weights: dict[str, int]
     """Units per element of every tensor; 0 only for the output with mu = 0."""
     operations: int
-    """Points of the iteration space."""
+    """Points of the iteration space that are done."""
     ceiling: int
     """Units of all touched words together: longer segments cannot exist."""
 
@@ -83,7 +84,12 @@ class _Candidate:
 
 
 def accounting(workload: Workload, memory_words: int, mu: Fraction = Fraction(1)) -> Units:
-    """Units for a memory size and a price of created output words."""
+    """Units for a memory size and a price of created output words.
+
+    Operations on implicit padding need no load and may be left out. Those that remain touch real
+    elements only, each of which was loaded; and the product inequality holds for any finite set of
+    points, so that U bounds a segment's share of them as it bounds its share of the whole box.
+    """
     a, b = mu.numerator, mu.denominator
     weights = {t.name: b * workload.weight(t) for t in workload.tensors}
     weights[workload.output.name] = a * workload.weight(workload.output)
@@ -92,7 +98,7 @@ def accounting(workload: Workload, memory_words: int, mu: Fraction = Fraction(1)
         mu=mu,
         memory=b * memory_words,
         weights=weights,
-        operations=workload.operations,
+        operations=real_operations(workload),
         ceiling=sum(words * (a if name == workload.output.name else b) for name, words in elements.items()),
     )
 
@@ -113,7 +119,7 @@ def ranked_proofs(workload: Workload, memory_words: int, *, beat: int | None = N
     found: list[Proof] = []
     for mu in MUS if workload.semantics is Semantics.ASSIGN else MUS[:1]:
         units = accounting(workload, memory_words, mu)
-        if units.memory >= units.ceiling or not system.dims or units.operations.bit_length() > LARGEST_BITS:
+        if units.memory >= units.ceiling or not system.dims or not 0 < units.operations.bit_length() <= LARGEST_BITS:
             continue
         created = units.mu.numerator * output_words_at_most(workload) if workload.semantics is Semantics.ASSIGN else 0
         found += proofs(workload, system, units, units.mu.denominator * least + created)

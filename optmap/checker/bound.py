@@ -9,14 +9,15 @@ from typing import Any
 
 from .form import CERTIFICATE, check_form
 from .inequality import Maps, Space, check_families, check_maps
+from .padding import Done
 from .statement import Work
 from .tools import count, echelon, need, ratio
 
-ENUMERATED, BITS = 2**16, 2**23
-"""Largest set that is enumerated, and most bits of a power."""
+BITS = 2**23
+"""Most bits of a power."""
 
 
-def check_segment(doc: dict[str, Any], maps: Maps, weights: dict[str, int], at_most: int) -> int:
+def check_segment(doc: dict[str, Any], maps: Maps, weights: dict[str, int], at_most: int, points: int) -> int:
     """Loads that the segment argument proves; 0 without one."""
     mu, part, work = ratio(doc["mu"], "mu"), doc["segment"], doc["workload"]
     accumulate = work["semantics"] == "accumulate"
@@ -29,7 +30,7 @@ def check_segment(doc: dict[str, Any], maps: Maps, weights: dict[str, int], at_m
     units = {t: (a if t == output else b) * w for t, w in weights.items()}
     memory, K, T, n, t = part["memory_units"], part["K"], part["T"], part["n"], part["t"]
     need(part["weights"] == units, "weights are not those of the tensors")
-    need(part["operations"] == prod(work["extents"].values()), "operations is not the product of the extents")
+    need(part["operations"] == points, f"{points} operations are done, not {part['operations']}")
     need(memory == b * doc["memory_words"] and memory + T == K, "memory_units or K is wrong")
     sums: dict[str, Fraction] = {}
     sizes = []
@@ -65,23 +66,18 @@ def check_power(
     need(u**q * bottom <= top < (u + 1) ** q * bottom, f"U({K}) is not {u}")
 
 
-def check_count(entry: Any, accesses: list[Any], mine: list[int], extents: dict[str, int]) -> int:
+def check_count(entry: Any, accesses: list[Any], mine: list[int], done: Done) -> int:
     """Elements that some accesses touch together, at least."""
+    extents = done.extents
     elements: int = entry["elements"]
     if entry["rule"] == "enumerated":
         distinct = [a for i, a in enumerate(accesses) if i in mine and a not in accesses[:i]]
-        boxes = [sorted({d for axis in a["axes"] for d, _ in axis["terms"]}) for a in distinct]
-        need(sum(prod(extents[d] for d in box) for box in boxes) <= ENUMERATED, "too many elements to enumerate")
-        seen = set()
-        for access, box in zip(distinct, boxes, strict=True):
-            for point in itertools.product(*(range(extents[d]) for d in box)):
-                at = dict(zip(box, point, strict=True))
-                seen.add(tuple(x["offset"] + sum(c * at[d] for d, c in x["terms"]) for x in access["axes"]))
+        seen = set().union(*(done.tuples(access["axes"]) for access in distinct))
         need(len(seen) == elements, f"{len(seen)} elements are touched, not {elements}")
         return elements
     parts = entry["parts"]
     need(all(part["access"] in mine for part in parts), "a count has parts of another tensor")
-    total = sum(part_size(part, accesses[part["access"]]["axes"], extents) for part in parts)
+    total = sum(part_size(part, accesses[part["access"]]["axes"], done) for part in parts)
     need(elements == total, f"the parts have {total} elements, not {elements}")
     for one, two in itertools.combinations(parts, 2):
         pairs = zip(accesses[one["access"]]["axes"], accesses[two["access"]]["axes"], strict=True)
@@ -89,14 +85,14 @@ def check_count(entry: Any, accesses: list[Any], mine: list[int], extents: dict[
     return elements
 
 
-def part_size(part: Any, axes: list[Any], extents: dict[str, int]) -> int:
+def part_size(part: Any, axes: list[Any], done: Done) -> int:
     """Elements of a part: a projection of the touched set, or dims that move independently."""
     if "axes" in part:
         chosen = [axes[i] for i in part["axes"]]
-        dims = [d for axis in chosen for d, _ in axis["terms"]]
-        need(len(set(dims)) == len(dims) and len(set(part["axes"])) == len(chosen), "axes of a part share a dim")
-        return prod(count(dict(axis["terms"]), extents) for axis in chosen)
-    dims = part["dims"]
+        need(len(set(part["axes"])) == len(chosen), "an axis of a part is there twice")
+        return done.together(chosen)
+    need(not done.ranged, "dims of a part do not move independently where there is padding")
+    extents, dims = done.extents, part["dims"]
     columns = [[dict(axis["terms"]).get(d, 0) for axis in axes] for d in dims]
     need(len(echelon(columns)) == len(dims), "dims of a part do not move independently")
     return prod(extents[d] for d in dims)
@@ -124,23 +120,24 @@ def check_bound(doc: dict[str, Any]) -> dict[str, int]:
     need(doc["accesses"] == statement.accesses, "expression and accesses differ")
     work, accesses = doc["workload"], doc["accesses"]
     extents, weights, output = work["extents"], statement.weights, accesses[0]["tensor"]
+    done = Done(accesses, extents)
     space = Space(doc)
-    maps = check_maps(doc, space)
+    maps = check_maps(doc, space, done)
     if doc["segment"] is not None:
         check_families(doc, space, maps)
     need(set(doc["compulsory"]) == set(weights), "compulsory counts do not cover the tensors")
     counts = {}
     for tensor, entry in doc["compulsory"].items():
         mine = [i for i, a in enumerate(accesses) if a["tensor"] == tensor]
-        counts[tensor] = weights[tensor] * check_count(entry, accesses, mine, extents)
+        counts[tensor] = weights[tensor] * check_count(entry, accesses, mine, done)
     need(len(doc["output"].get("parts", [0])) == 1, "the output's count has one part")
-    written = weights[output] * check_count(doc["output"], accesses, [0], extents)
+    written = weights[output] * check_count(doc["output"], accesses, [0], done)
     at_most = weights[output] * prod(count(axis, extents) for axis in space.axes[0])
     forced = sum(counts.values())
     if work["semantics"] == "assign":
         forced += max(0, counts[output] - at_most) - counts[output]
     claims = {"compulsory_loads_words": forced, "output_words": written, "output_words_at_most": at_most}
-    claims["loads_words"] = max(forced, check_segment(doc, maps, weights, at_most))
+    claims["loads_words"] = max(forced, check_segment(doc, maps, weights, at_most, done.points()))
     claims["stores_words"] = written
     claims["total_words"] = claims["loads_words"] + written
     need(doc["claims"] == claims, f"the claims must be {claims}")

@@ -165,6 +165,7 @@ EXTENTS = table(positive, 1)
 SPACE = many(many(integer, 1))
 MAP: dict[str, Shape] = {"name": name, "matrix": many(many(integer)), "exponent": ratio}
 OF = records({"dim": name}, {"axis": row(count, count)}, {"leaf": row(count, count, count)})
+AXIS: dict[str, Shape] = {"terms": many(row(name, positive)), "offset": count}
 PART = records({"access": count, "axes": many(count)}, {"access": count, "dims": many(name)})
 COUNT = records(
     {"elements": count, "rule": word("enumerated")}, {"elements": count, "rule": word("parts"), "parts": many(PART, 1)}
@@ -180,7 +181,7 @@ CERTIFICATE = record(
     kind=word("bound"),
     method=text,
     workload=record(name=text, expression=name, extents=EXTENTS, bytes=EXTENTS, semantics=SEMANTICS),
-    accesses=many(record(tensor=name, axes=many(record(terms=many(row(name, positive)), offset=count))), 2),
+    accesses=many(record(tensor=name, axes=many(records(AXIS, AXIS | {"real": row(count, count)}))), 2),
     memory_words=positive,
     lifts=many(record(dim=name, modulus=positive, high=name, low=name)),
     dims=many(name),
@@ -246,6 +247,7 @@ SOLUTION = record(
         extents=EXTENTS,
         bytes=either(int, positive, EXTENTS),
         semantics=SEMANTICS,
+        padding=word("stored", "implicit"),
         count=positive,
     ),
     machine=record(name=text, memory=name, cores=positive, levels=many(LEVEL, 1)),

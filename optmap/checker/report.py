@@ -34,10 +34,11 @@ def statement_lines(work: Any, doc: Any) -> list[str]:
     """The statement with everything that its claims depend on."""
     sizes = set(work.bytes.values())
     elements = f"{work.unit:,}-byte elements" if len(sizes) == 1 else f"elements of {listed(work.bytes.items())} bytes"
+    padding = ", index values outside the ranges are padding: zero, never stored or moved" if work.padded else ""
     first = "an output word is created" if work.assign else "an output word is loaded at its first touch"
     return [
         plain(f"for {doc['expression']} ({doc['semantics']}: {first}),"),
-        plain(f"extents {listed(work.extents.items())}, {elements}, words of {work.unit:,} bytes:"),
+        plain(f"extents {listed(work.extents.items())}, {elements}, words of {work.unit:,} bytes{padding}:"),
     ]
 
 

@@ -2,10 +2,13 @@
 
     statement = access (" += " | " = ") access {" * " access}
     access    = name "[" [subscript {"," subscript}] "]"
-    subscript = term {"+" term} ["+" number] | number
+    subscript = (term {"+" term} ["+" number] | number) [" in " number ".." number]
     term      = [number "*"] name          coefficients from 2 on, no dim twice in one subscript
     number    = decimal digits without a leading zero, at most 2^63-1; as an offset beside terms, not 0
     name      = an identifier
+
+A range says which values of a subscript of at least one dim are elements, the first and the last; the
+others are implicit padding.
 
 It accepts exactly the texts that the parser of the library accepts *and* writes back unchanged.
 """
@@ -23,8 +26,12 @@ LARGEST = 2**63 - 1
 """Largest coefficient, offset and extent."""
 
 
-def read_statement(text: str) -> tuple[list[tuple[str, list[Axis]]], bool]:
-    """The accesses of a statement, output first, and whether it assigns.
+Range = tuple[int, int] | None
+"""First and last real value of a subscript with implicit padding."""
+
+
+def read_statement(text: str) -> tuple[list[tuple[str, list[Axis]]], list[list[Range]], bool]:
+    """The accesses of a statement, output first, their ranges, and whether it assigns.
 
     Raises:
         RefusedError: for a text that the grammar does not have.
@@ -33,19 +40,32 @@ def read_statement(text: str) -> tuple[list[tuple[str, list[Axis]]], bool]:
     if not accumulates:
         left, assigns, right = text.partition(" = ")
         need(bool(assigns), f"{text!r} is no statement")
-    accesses = [_access(part) for part in (left, *right.split(" * "))]
+    found = [_access(part) for part in (left, *right.split(" * "))]
+    accesses = [(name, [axis for axis, _ in axes]) for name, axes in found]
+    ranges = [[real for _, real in axes] for _, axes in found]
     ranks: dict[str, int] = {}
     for name, axes in accesses:
         need(ranks.setdefault(name, len(axes)) == len(axes), f"{name} has two numbers of subscripts")
     need(all(name != accesses[0][0] for name, _ in accesses[1:]), f"the output {accesses[0][0]} is read")
-    return accesses, not accumulates
+    return accesses, ranges, not accumulates
 
 
-def _access(text: str) -> tuple[str, list[Axis]]:
+def _access(text: str) -> tuple[str, list[tuple[Axis, Range]]]:
     name, _, inside = text.partition("[")
     need(name.isidentifier() and inside.endswith("]"), f"{text!r} is no tensor access")
     inside = inside[:-1]
-    return name, [_subscript(part) for part in inside.split(",")] if inside else []
+    return name, [_ranged(part) for part in inside.split(",")] if inside else []
+
+
+def _ranged(text: str) -> tuple[Axis, Range]:
+    subscript, limited, ends = text.partition(" in ")
+    axis = _subscript(subscript)
+    if not limited:
+        return axis, None
+    first, _, last = ends.partition("..")
+    real = _number(first, 0, text), _number(last, 0, text)
+    need(real[0] <= real[1] and bool(axis[0]), f"{ends!r} is no range of a subscript")
+    return axis, real
 
 
 def _subscript(text: str) -> Axis:
@@ -75,7 +95,7 @@ class Work:
     """A workload: its accesses, extents and element sizes."""
 
     def __init__(self, doc: Any) -> None:
-        self.tensors, self.assign = read_statement(doc["expression"])
+        self.tensors, self.ranges, self.assign = read_statement(doc["expression"])
         need(doc["semantics"] == ("assign" if self.assign else "accumulate"), "semantics and statement differ")
         names = {name for name, _ in self.tensors}
         sizes = doc["bytes"] if isinstance(doc["bytes"], dict) else dict.fromkeys(names, doc["bytes"])
@@ -101,7 +121,14 @@ class Work:
     @property
     def accesses(self) -> list[dict[str, Any]]:
         """The accesses as a certificate writes them."""
-        return [
-            {"tensor": name, "axes": [{"terms": [[d, c] for d, c in terms], "offset": k} for terms, k in axes]}
-            for name, axes in self.tensors
-        ]
+        found: list[dict[str, Any]] = []
+        for (name, axes), ranges in zip(self.tensors, self.ranges, strict=True):
+            entries = [{"terms": [[d, c] for d, c in terms], "offset": k} for terms, k in axes]
+            limits: list[dict[str, Any]] = [{} if real is None else {"real": list(real)} for real in ranges]
+            found.append({"tensor": name, "axes": [a | b for a, b in zip(entries, limits, strict=True)]})
+        return found
+
+    @property
+    def padded(self) -> bool:
+        """Whether some subscript has implicit padding."""
+        return any(real is not None for ranges in self.ranges for real in ranges)

@@ -33,6 +33,7 @@ from optmap.problem.parser import parse_extents as parse_extents
 from optmap.problem.parser import parse_workload as parse_workload
 from optmap.problem.sizes import parse_capacity as parse_capacity
 from optmap.problem.workload import Axis as Axis
+from optmap.problem.workload import Padding as Padding
 from optmap.problem.workload import Semantics as Semantics
 from optmap.problem.workload import TensorAccess as TensorAccess
 from optmap.problem.workload import Workload as Workload

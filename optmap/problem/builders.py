@@ -8,6 +8,7 @@ tensor) and `semantics` besides their sizes.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 from optmap.errors import InputError
 from optmap.problem.parser import parse_workload
@@ -36,8 +37,11 @@ def conv2d(
 ) -> Workload:
     """A two-dimensional convolution; dims in the order n, (g,) k, c, r, s, h, w.
 
-    The dims h and w run over the output. Padding is not modelled as tensor elements: the input
-    accessed along h is `stride*(P-1) + dilation*(R-1) + 1` wide, P being the output extent.
+    The dims h and w run over the output. The input accessed along h is
+    `stride*(P-1) + dilation*(R-1) + 1` wide, P being the output extent: more than the image if it is
+    padded. These elements are stored like all others, unless `with_padding("implicit")` leaves the
+    h x w image alone. With `same` padding the elements that the image lacks are split evenly, the odd
+    one at the end (as TensorFlow, Keras and ONNX's SAME_UPPER do).
 
     Args:
         c: input channels (all groups together).
@@ -78,7 +82,8 @@ def conv2d(
     else:
         text = f"Out[n,k,h,w] += In[n,c,{rows},{columns}] * Ker[k,c,r,s]"
         extents = {"n": n, "k": k, "c": c, **window}
-    return parse_workload(text, extents, name=name, bytes=bytes, semantics=semantics)
+    made = parse_workload(text, extents, name=name, bytes=bytes, semantics=semantics)
+    return _with_windows(made, (h, _reach(r, dh), sh, out_h), (w, _reach(s, dw), sw, out_w))
 
 
 def conv1d(
@@ -89,11 +94,14 @@ def conv1d(
     w: int,
     stride: int = 1,
     dilation: int = 1,
+    padding: str = "valid",
     name: str = "conv1d",
     bytes: Bytes = 4,
     semantics: Semantics = Semantics.ACCUMULATE,
 ) -> Workload:
     """`Out[f,x] += Image[c,x+w] * Filter[f,c,w]` (IOOpt, section 4.2).
+
+    Padding is stored unless `with_padding("implicit")` leaves it out, as for `conv2d`.
 
     Args:
         f: output channels.
@@ -102,6 +110,7 @@ def conv1d(
         w: filter width.
         stride: coefficient of x.
         dilation: coefficient of w.
+        padding: `valid` (the image is all that the taps reach) or `same` (it is stride*x wide).
         name: what the workload is called.
         bytes: element size in bytes, of all tensors or per tensor.
         semantics: whether outputs accumulate or are assigned.
@@ -111,7 +120,12 @@ def conv1d(
     """
     _positive("conv1d", f=f, x=x, c=c, w=w, stride=stride, dilation=dilation)
     text = f"Out[f,x] += Image[c,{_window('x', stride, 'w', dilation)}] * Filter[f,c,w]"
-    return parse_workload(text, {"f": f, "x": x, "c": c, "w": w}, name=name, bytes=bytes, semantics=semantics)
+    made = parse_workload(text, {"f": f, "x": x, "c": c, "w": w}, name=name, bytes=bytes, semantics=semantics)
+    reach = _reach(w, dilation)
+    if padding not in ("same", "valid"):
+        raise InputError(f"conv1d: padding is {padding!r}; use same or valid")
+    image = stride * x if padding == "same" else stride * (x - 1) + reach
+    return _with_windows(made, (image, reach, stride, x))
 
 
 def matmul(
@@ -321,10 +335,30 @@ def _output_extent(axis: str, size: int, taps: int, *, stride: int, dilation: in
         return -(-size // stride)
     if padding != "valid":
         raise InputError(f"conv2d: padding is {padding!r}; use same or valid")
-    reach = dilation * (taps - 1) + 1
+    reach = _reach(taps, dilation)
     if reach > size:
         raise InputError(f"conv2d: the filter spans {reach} along {axis} but the input has {size}; use padding=same")
     return (size - reach) // stride + 1
+
+
+def _reach(taps: int, dilation: int) -> int:
+    return dilation * (taps - 1) + 1
+
+
+def _with_windows(made: Workload, *windows: tuple[int, int, int, int]) -> Workload:
+    """The convolution with its last input subscripts known to be padded images.
+
+    Args:
+        made: its first input is the image.
+        windows: (image, reach of the filter, stride, output extent) per window.
+    """
+    ranges = []
+    for image, reach, stride, outputs in windows:
+        missing = max(0, stride * (outputs - 1) + reach - image)
+        ranges.append((missing // 2, missing // 2 + image - 1))
+    plain = (None,) * (len(made.inputs[0].axes) - len(ranges))
+    others = [(None,) * len(tensor.axes) for tensor in made.tensors]
+    return replace(made, image=(others[0], (*plain, *ranges), *others[2:]))
 
 
 def _window(position: str, stride: int, tap: str, dilation: int) -> str:

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from typing import NoReturn
 
 from optmap.errors import InputError, ParseError
-from optmap.problem.workload import LARGEST_EXTENT, Axis, Semantics, TensorAccess, Workload, extents_in_order
+from optmap.problem.workload import LARGEST_EXTENT, Axis, Range, Semantics, TensorAccess, Workload, extents_in_order
 
 DIGITS = frozenset("0123456789")
-SYMBOLS = ("+=", "=", "*", "+", ",", "[", "]")
+SYMBOLS = ("+=", "=", "*", "+", ",", "[", "]", "..")
 EXTENT = "a whole number from 1 to 2^63-1"
 HINTS = {
     "-": "coefficients and offsets are not negative; shift the index so that it starts at 0",
@@ -55,7 +55,8 @@ def parse_workload(
     """Read a workload in optmap notation or as an einsum string.
 
     A statement is `Out[...] += In[...] * ...` (`+=` accumulates, `=` assigns) with affine
-    subscripts: sums of dims with coefficients (`2*h`, `2h`, `h*2`) and whole constants. An einsum
+    subscripts: sums of dims with coefficients (`2*h`, `2h`, `h*2`) and whole constants. `h+r in 1..7`
+    says which values of a subscript are elements; the others are implicit padding. An einsum
     string such as `ik,kj->ij` names its inputs A, B, C … and its output Out.
 
     Args:
@@ -218,8 +219,25 @@ class _Statement:
             if max(offset, *terms.values(), 0) > LARGEST_EXTENT:
                 self.fail("coefficients and offsets go up to 2^63-1", start)
             if self.peek().kind != "+":
-                return Axis(terms=tuple(terms.items()), offset=offset)
+                return Axis(terms=tuple(terms.items()), offset=offset, real=self.real())
             self.next()
+
+    def real(self) -> Range | None:
+        """`in 1..7` after a subscript: its real values, the others being implicit padding."""
+        if not self.at_range():
+            return None
+        self.next()
+        ends: list[int] = []
+        for what in ("the first real value, as in 1..7", "the last real value, as in 1..7"):
+            if ends:
+                self.expect("..", "'..' between the first and the last real value")
+            ends.append(_whole(self.text, self.expect("number", what), "a real value", least=0))
+        return ends[0], ends[1]
+
+    def at_range(self) -> bool:
+        """Whether the next tokens are `in` and a number (`in` alone may be a dim)."""
+        following = self.tokens[min(self.index + 1, len(self.tokens) - 1)]
+        return self.peek().text == "in" and following.kind == "number"
 
     def term(self) -> tuple[str | None, int]:
         dim: str | None = None
@@ -239,7 +257,7 @@ class _Statement:
             ahead = self.peek()
             if ahead.kind == "*":
                 self.next()
-            elif not (token.kind == "number" and ahead.kind == "name"):  # 2h needs no *
+            elif token.kind != "number" or ahead.kind != "name" or self.at_range():  # 2h needs no *
                 break
         if dim is not None and factor == 0:
             self.fail(f"coefficient 0 removes dim {dim}; leave the term out", start)

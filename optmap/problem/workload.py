@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from itertools import chain
 from math import gcd, prod
 
 from optmap.errors import InputError
@@ -23,6 +24,24 @@ class Semantics(StrEnum):
     """`=`: the first touch of each output element is not loaded."""
 
 
+class Padding(StrEnum):
+    """What the rim around a tensor is that index values beyond its real elements fall into."""
+
+    STORED = "stored"
+    """Every index value is an element: padding takes memory and moves like the rest."""
+    IMPLICIT = "implicit"
+    """Padding is known to be zero: it is never stored, and operations on it are not done.
+
+    A workload without any padding is both, and called stored.
+    """
+
+
+Range = tuple[int, int]
+"""First and last real value of a subscript, both included."""
+Image = tuple[tuple[Range | None, ...], ...]
+"""Per tensor (output first) and axis the range of real values; None where every value is real."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Axis:
     """One subscript of a tensor: the affine index `sum(coefficient * dim) + offset`."""
@@ -31,6 +50,8 @@ class Axis:
     """(dim, positive coefficient) pairs in the order written; every dim at most once."""
     offset: int = 0
     """Constant added to the index; it moves the accessed words but never their number."""
+    real: Range | None = None
+    """Index values that are elements of the tensor, if the others are implicit padding."""
 
     @property
     def dims(self) -> tuple[str, ...]:
@@ -38,7 +59,7 @@ class Axis:
         return tuple(dim for dim, _ in self.terms)
 
     def count(self, tile: Mapping[str, int]) -> int:
-        """Number of distinct index values over a tile (DESIGN: footprint, exactly).
+        """Number of distinct index values over a tile, padding included (DESIGN: footprint, exactly).
 
         Args:
             tile: extent per dim, in iterations.
@@ -46,11 +67,17 @@ class Axis:
         coefficients = tuple(c for _, c in self.terms)
         return distinct_values(coefficients, tuple(tile[d] for d in self.dims))
 
+    def is_padded(self, real: Range | None, extents: Mapping[str, int]) -> bool:
+        """Whether some index value over all iterations may be outside a range of real ones."""
+        top = self.offset + sum(c * (extents[d] - 1) for d, c in self.terms)
+        return real is not None and (real[0] > self.offset or real[1] < top)
+
     def __str__(self) -> str:
         parts = [dim if c == 1 else f"{c}*{dim}" for dim, c in self.terms]
         if self.offset or not parts:
             parts.append(str(self.offset))
-        return "+".join(parts)
+        text = "+".join(parts)
+        return text if self.real is None else f"{text} in {self.real[0]}..{self.real[1]}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,7 +95,7 @@ class TensorAccess:
         return frozenset(dim for axis in self.axes for dim in axis.dims)
 
     def footprint(self, tile: Mapping[str, int]) -> int:
-        """Elements of the tensor that a tile touches (a product over the axes)."""
+        """Elements of the tensor that a tile touches, padding included (a product over the axes)."""
         return prod(axis.count(tile) for axis in self.axes)
 
     def __str__(self) -> str:
@@ -82,10 +109,13 @@ class Workload:
     Build one with `optmap.problem.parse_workload`, a builder such as `conv2d`, or by name from
     the model library; validated once on construction.
 
+    An operation one of whose accesses is outside the range of its subscript (`Axis.real`) works on
+    implicit padding: it is not done, and such elements do not exist.
+
     Raises:
         InputError: for a dim without extent, an extent that is not a whole number in
             1 … 2^63-1, a dim in no tensor, a non-positive coefficient or element size, a dim or tensor whose
-            name is no identifier.
+            name is no identifier, a range of real values that no index meets.
     """
 
     name: str
@@ -96,6 +126,8 @@ class Workload:
     semantics: Semantics = Semantics.ACCUMULATE
     count: int = 1
     """How often the workload occurs (in a network)."""
+    image: Image = field(default=(), compare=False, repr=False)
+    """Ranges of the real values where the builder knows them but padding is stored; no part of equality."""
 
     def __post_init__(self) -> None:
         _validate(self)
@@ -127,7 +159,7 @@ class Workload:
 
     @property
     def operations(self) -> int:
-        """Points of the iteration space (multiply-accumulates)."""
+        """Points of the iteration space (multiply-accumulates), those on implicit padding included."""
         return prod(extent for _, extent in self.sizes)
 
     @property
@@ -146,11 +178,70 @@ class Workload:
         return f"{self.output} {operator} {' * '.join(str(t) for t in self.inputs)}"
 
     def with_extents(self, **extents: int) -> Workload:
-        """The same statement with some extents replaced."""
+        """The same statement with some extents replaced.
+
+        Raises:
+            InputError: for an unknown dim, or one whose padding is implicit: its size would change.
+        """
         unknown = set(extents) - set(self.dims)
         if unknown:
             raise InputError(f"{self.title}: no dim {sorted(unknown)}; dims are {list(self.dims)}")
-        return replace(self, sizes=tuple((d, extents.get(d, n)) for d, n in self.sizes))
+        changed = {d for d, n in extents.items() if n != self.extents[d]}
+        axes = [axis for tensor in self.tensors for axis in tensor.axes]
+        moved = [a for a, r in zip(axes, chain(*self.real_ranges), strict=False) if r and changed & set(a.dims)]
+        if moved and self.padding is Padding.IMPLICIT:
+            raise InputError(
+                f"{self.title}: the real values of {moved[0]} belong to the extents that it has; "
+                "write a workload of the new sizes, or use padding stored"
+            )
+        sizes = tuple((d, extents.get(d, n)) for d, n in self.sizes)
+        return replace(self, sizes=sizes, image=() if moved else self.image)
+
+    @property
+    def padding(self) -> Padding:
+        """Whether some subscript has implicit padding."""
+        return Padding.IMPLICIT if _has_ranges(self.tensors) else Padding.STORED
+
+    @property
+    def real_ranges(self) -> Image:
+        """Range of the real values per tensor and axis, whether padding is stored or implicit; () if unknown."""
+        if _has_ranges(self.tensors):
+            return tuple(tuple(axis.real for axis in tensor.axes) for tensor in self.tensors)
+        return self.image
+
+    def with_padding(self, padding: Padding | str) -> Workload:
+        """The same computation with its padding stored or implicit.
+
+        Args:
+            padding: `implicit` needs to know where padding is: from a builder such as `conv2d`, or
+                from ranges in the statement (`In[c,h+r in 1..7]`). Without any subscript of
+                several dims there is no padding, and nothing changes.
+
+        Raises:
+            InputError: for another word, or `implicit` where the padding is not known.
+        """
+        if padding not in list(Padding):
+            raise InputError(f"{self.title}: padding is {padding!r}; use {' or '.join(Padding)}")
+        known = self.real_ranges
+        if not known:
+            if padding == Padding.STORED or not any(len(axis.terms) > 1 for t in self.tensors for axis in t.axes):
+                return self
+            raise InputError(
+                f"{self.title}: where its padding is is not known; give the real values of the subscripts in the "
+                "statement, as in In[c,h+r in 1..7], or use a builder such as conv2d"
+            )
+        implicit, extents = padding == Padding.IMPLICIT, self.extents
+        tensors = [
+            replace(
+                tensor,
+                axes=tuple(
+                    replace(axis, real=real if implicit and axis.is_padded(real, extents) else None)
+                    for axis, real in zip(tensor.axes, ranges, strict=True)
+                ),
+            )
+            for tensor, ranges in zip(self.tensors, known, strict=True)
+        ]
+        return replace(self, output=tensors[0], inputs=tuple(tensors[1:]), image=known)
 
     def with_semantics(self, semantics: Semantics) -> Workload:
         """The same computation with the other meaning of its first touch."""
@@ -173,6 +264,21 @@ def extents_in_order(dims: Iterable[str], extents: Mapping[str, int]) -> tuple[t
     return tuple((d, extents[d]) for d in ordered)
 
 
+def _has_ranges(tensors: Iterable[TensorAccess]) -> bool:
+    return any(axis.real is not None for tensor in tensors for axis in tensor.axes)
+
+
+def _validate_range(axis: Axis, real: Range, extents: Mapping[str, int], where: str) -> None:
+    first, last = real
+    top = axis.offset + sum(c * (extents[d] - 1) for d, c in axis.terms)
+    if any(isinstance(n, bool) or not isinstance(n, int) for n in real) or not 0 <= first <= last:
+        raise InputError(
+            f"{where}: {first!r}..{last!r} is no range; write the first and the last real value, as in 1..7"
+        )
+    if not axis.terms or first > top or last < axis.offset:
+        raise InputError(f"{where}: no value of the subscript {axis} is real; it goes from {axis.offset} to {top}")
+
+
 def _validate(workload: Workload) -> None:
     where = workload.title
     names = [d for d, _ in workload.sizes]
@@ -190,11 +296,15 @@ def _validate(workload: Workload) -> None:
     for dim, extent in workload.sizes:
         if isinstance(extent, bool) or not isinstance(extent, int) or not 1 <= extent <= LARGEST_EXTENT:
             raise InputError(f"{where}: extent of {dim} is {extent!r}; it must be a whole number from 1 to 2^63-1")
+    if workload.image and [len(row) for row in workload.image] != [len(t.axes) for t in workload.tensors]:
+        raise InputError(f"{where}: image needs one entry per tensor and subscript")
     for tensor in workload.tensors:
         if tensor.bytes < 1:
             raise InputError(f"{where}: element size of {tensor.name} is {tensor.bytes} bytes; use 1 or more")
         for axis in tensor.axes:
             if any(c < 1 for _, c in axis.terms) or axis.offset < 0:
                 raise InputError(f"{where}: {tensor} needs positive coefficients and an offset >= 0")
+            if axis.real is not None:
+                _validate_range(axis, axis.real, workload.extents, f"{where}: {tensor}")
             if len(set(axis.dims)) != len(axis.dims):
                 raise InputError(f"{where}: {tensor} repeats a dim inside one subscript; add its coefficients up")

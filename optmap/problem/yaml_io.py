@@ -20,7 +20,7 @@ from optmap.problem.builders import BUILDERS
 from optmap.problem.machine import Capacity, Level, LevelKind, Machine, Microkernel, Partition
 from optmap.problem.parser import parse_workload
 from optmap.problem.sizes import parse_capacity
-from optmap.problem.workload import Semantics, Workload
+from optmap.problem.workload import Padding, Semantics, Workload
 
 MEMORY = "Memory"
 """Name of the unbounded memory unless a file says otherwise."""
@@ -206,13 +206,26 @@ def read_workloads(path: Path) -> dict[str, Workload]:
     }
 
 
+WORKLOAD_FIELDS = (
+    "name",
+    "expression",
+    "extents",
+    "bytes",
+    "semantics",
+    "padding",
+    "count",
+    "description",
+    "source",
+)
+
+
 def workload_from(fields: Fields, default_name: str) -> Workload:
     """A workload from `expression` and `extents`, or from a builder's name and arguments.
 
     Raises:
         InputError: naming file and field of the first thing that is wrong.
     """
-    fields.allow("name", "expression", "extents", "bytes", "semantics", "count", "description", "source", *BUILDERS)
+    fields.allow(*WORKLOAD_FIELDS, *BUILDERS)
     forms = [key for key in ("expression", *BUILDERS) if fields.has(key)]
     if len(forms) != 1:
         found = f"{' and '.join(forms)} exclude each other" if forms else "no workload here"
@@ -234,6 +247,8 @@ def workload_from(fields: Fields, default_name: str) -> Workload:
             workload = BUILDERS[forms[0]](
                 **arguments, name=name, bytes=size, semantics=semantics or Semantics.ACCUMULATE
             )
+        if fields.has("padding"):
+            workload = workload.with_padding(fields.choice("padding", list(Padding), ""))
     except InputError as error:
         raise _located(error, fields.where) from error
     return replace(workload, count=count)

@@ -13,6 +13,7 @@ from optmap.problem import (
     Machine,
     Mapping,
     Microkernel,
+    Padding,
     Partition,
     Semantics,
     Workload,
@@ -22,7 +23,10 @@ from optmap.problem.yaml_io import Fields
 
 
 def workload_document(workload: Workload) -> dict[str, object]:
-    """A workload as JSON: its statement, extents (canonical order) and element sizes in bytes."""
+    """A workload as JSON: its statement, extents (canonical order) and element sizes in bytes.
+
+    The ranges of implicit padding are part of the statement.
+    """
     sizes = {tensor.name: tensor.bytes for tensor in workload.tensors}
     same = len(set(sizes.values())) == 1
     return {
@@ -31,6 +35,7 @@ def workload_document(workload: Workload) -> dict[str, object]:
         "extents": workload.extents,
         "bytes": workload.output.bytes if same else sizes,
         "semantics": workload.semantics.value,
+        "padding": workload.padding.value,
         "count": workload.count,
     }
 
@@ -90,7 +95,7 @@ def read_workload(fields: Fields) -> Workload:
     Raises:
         InputError: naming file and field.
     """
-    fields.allow("name", "expression", "extents", "bytes", "semantics", "count")
+    fields.allow("name", "expression", "extents", "bytes", "semantics", "padding", "count")
     several = isinstance(fields.get("bytes"), dict)
     semantics = fields.choice("semantics", [kind.value for kind in Semantics], Semantics.ACCUMULATE.value)
     try:
@@ -103,6 +108,8 @@ def read_workload(fields: Fields) -> Workload:
         )
     except InputError as error:
         raise located(error, fields) from error
+    if fields.choice("padding", list(Padding), workload.padding.value) != workload.padding:
+        raise InputError(f"{fields.at('padding')} is {fields.get('padding')}, but by its expression {workload.padding}")
     return replace(workload, count=fields.integer("count", 1))
 
 

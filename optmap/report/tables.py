@@ -7,6 +7,7 @@ from collections.abc import Mapping as MappingABC
 from typing import TYPE_CHECKING, Any, Protocol
 
 from optmap.problem import CapacityRule, Level, Machine, Mapping, Workload
+from optmap.problem.padding import padding_text
 
 if TYPE_CHECKING:
     from optmap.search.result import SolveResult
@@ -113,8 +114,11 @@ def sizes(values: dict[str, int]) -> str:
 
 
 def workload_lines(workload: Workload) -> list[tuple[str, str]]:
-    """Name, statement, extents and semantics, ready for `pairs`."""
+    """Name, statement, extents and padding, ready for `pairs`."""
     rows = [("statement", workload.expression), ("extents", sizes(workload.extents))]
+    padding = padding_text(workload)
+    if padding is not None:
+        rows.append(("padding", padding))
     if workload.name:
         rows.insert(0, ("workload", workload.name))
     return rows

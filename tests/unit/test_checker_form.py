@@ -265,7 +265,7 @@ def assert_same_verdict(text: str) -> None:
 
 def _mine(text: str) -> list[Any] | None:
     try:
-        accesses, assign = read_statement(text)
+        accesses, _, assign = read_statement(text)
         dims = {d for _, axes in accesses for terms, _ in axes for d, _ in terms}
         meaning = "assign" if assign else "accumulate"
         Work({"expression": text, "semantics": meaning, "bytes": 4, "extents": dict.fromkeys(dims, 3)})
