@@ -20,6 +20,7 @@ from optmap.problem.inputs import (
     names_of,
     workload_of,
 )
+from optmap.problem.values import whole_number
 from optmap.search.methods import METHODS, OBJECTIVES
 
 if TYPE_CHECKING:
@@ -85,8 +86,7 @@ def solve(
     choose("objective", wanted, OBJECTIVES)
     if wanted not in known and not (wanted == "bottleneck" and len(target.levels) == 1):
         raise InputError(f"method {method} does not minimise {wanted}; it knows {', '.join(known)}")
-    if cores < 1:
-        raise InputError(f"cores is {cores}; use 1 or more")
+    cores, seed = whole_number(cores, "cores"), whole_number(seed, "seed", least=0)
     if not time_limit > 0:
         raise InputError(f"time limit is {time_limit}; give a positive number of seconds")
     from optmap.report.gaps import with_bound

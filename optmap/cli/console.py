@@ -30,8 +30,13 @@ def say(text: str) -> None:
 
 
 def complain(message: str) -> None:
-    """Write an error message to stderr."""
-    sys.stderr.write(f"error: {message}\n")
+    """Write an error message to stderr; what a file put into it cannot steer the terminal."""
+    sys.stderr.write(f"error: {printable(message)}\n")
+
+
+def printable(text: str) -> str:
+    """The text with everything but line ends that does not print written as its code point."""
+    return "".join(c if c.isprintable() or c == "\n" else ascii(c)[1:-1] for c in text)
 
 
 def guarded(command: Callable[Parameters, int | None]) -> Callable[Parameters, None]:

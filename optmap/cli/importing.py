@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from optmap.cli.console import Progress, complain, guarded, say
+from optmap.cli.console import Progress, guarded, say
 from optmap.cli.options import JsonOption
 from optmap.errors import InputError
 from optmap.problem.parser import parse_extents
@@ -59,11 +59,11 @@ def import_command(
     check_target(output)
     with Progress("reading the model"):
         found = import_model(model, _sizes(dims or ()))
-    if output is not None:
+    if output is not None and found.workloads:
         write_text(output, workloads_yaml(found))
     say(to_json(_document(found)) if as_json else _table(found))
     if not found.workloads:
-        complain(f"{model}: no Conv, ConvTranspose, MatMul, Gemm or Einsum in it")
+        raise InputError(f"{model}: no Conv, ConvTranspose, MatMul, Gemm or Einsum in it; nothing is imported")
 
 
 def _sizes(texts: list[str] | tuple[()]) -> dict[str, int]:

@@ -9,6 +9,7 @@ from itertools import pairwise
 from math import prod
 
 from optmap.errors import InputError
+from optmap.problem.values import one_line, whole_number
 
 
 class LevelKind(StrEnum):
@@ -37,6 +38,11 @@ class Capacity:
     unit: str = "bytes"
     """`bytes` or `words`."""
 
+    def __post_init__(self) -> None:
+        whole_number(self.amount, "capacity", least=0)  # zero is refused where it belongs to a name
+        if self.unit not in ("bytes", "words"):
+            raise InputError(f"capacity is in {self.unit!r}; use bytes or words")
+
     def words(self, word_bytes: int) -> int:
         """Whole words that fit.
 
@@ -58,6 +64,7 @@ class Partition:
     """How much it holds."""
 
     def __post_init__(self) -> None:
+        one_line(self.name, "a partition")
         if self.capacity.amount < 1:
             raise InputError(f"partition {self.name}: capacity is {self.capacity.amount}; it must be 1 or more")
         if not self.tensors:
@@ -76,6 +83,10 @@ class Microkernel:
 
     vector: int
     broadcast: int
+
+    def __post_init__(self) -> None:
+        for key in ("vector", "broadcast"):
+            whole_number(getattr(self, key), f"microkernel: {key}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,14 +117,15 @@ class Level:
         return wanted if self.kind is LevelKind.CACHE else CapacityRule.TILE
 
     def __post_init__(self) -> None:
+        one_line(self.name, "a level")
         if self.capacity.amount < 1:
             raise InputError(f"level {self.name}: capacity is {self.capacity.amount}; it must be 1 or more")
         if not (math.isfinite(self.bandwidth) and self.bandwidth > 0):
             raise InputError(f"level {self.name}: bandwidth is {self.bandwidth}; it must be a positive finite number")
-        if self.fanout < 1:
-            raise InputError(f"level {self.name}: fanout is {self.fanout}; it must be 1 or more")
-        if self.buffering < 1:
-            raise InputError(f"level {self.name}: buffering is {self.buffering}; it must be 1 or more")
+        whole_number(self.fanout, f"level {self.name}: fanout")
+        whole_number(self.buffering, f"level {self.name}: buffering")
+        if self.energy_pj is not None and not 0 <= self.energy_pj < math.inf:
+            raise InputError(f"level {self.name}: energy_pj is {self.energy_pj}; a finite number, 0 or more, is needed")
         if self.partitions:
             self._check_partitions()
 
@@ -152,7 +164,8 @@ class Machine:
     """A memory hierarchy below one unbounded memory.
 
     Raises:
-        InputError: for no level, two levels of one name, or a level named like the memory.
+        InputError: for no level, two levels of one name, a level named like the memory, or an inclusive level
+            with less capacity than the level inside it.
     """
 
     name: str
@@ -162,11 +175,25 @@ class Machine:
     """Name of the unbounded outermost memory."""
 
     def __post_init__(self) -> None:
+        one_line(self.name, "a machine")
+        one_line(self.memory, f"the memory of machine {self.name}")
         names = [level.name for level in self.levels] + [self.memory]
         if not self.levels:
             raise InputError(f"machine {self.name}: at least one bounded level is needed")
         if len(set(names)) != len(names):
             raise InputError(f"machine {self.name}: level names repeat in {names}")
+        for inner, outer in pairwise(self.levels):
+            self._check_inclusion(inner, outer)
+
+    def _check_inclusion(self, inner: Level, outer: Level) -> None:
+        """An inclusive level holds a copy of what one of its children holds, be that child full."""
+        one, all_ = inner.capacity, outer.capacity
+        if outer.inclusive and one.unit == all_.unit and all_.amount < one.amount:
+            raise InputError(
+                f"machine {self.name}: {outer.name} is inclusive, it holds a copy of what {inner.name} holds, but its "
+                f"{all_.amount:,} {all_.unit} are fewer than {one.amount:,}; make {outer.name} larger, or write "
+                "inclusive: false there"
+            )
 
     @property
     def cores(self) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import prod
 
 from optmap.errors import InputError
 from optmap.problem.machine import Machine
@@ -59,11 +60,15 @@ class Mapping:
                         f"level {level.level}: tile of {dim} is {size!r}; "
                         f"it must be a whole number from 1 to {outer[dim]}"
                     )
+            ways = prod(n for n in level.spatial.values() if isinstance(n, int))
+            children = machine.levels[names.index(level.level)].fanout
             inside = dict(level.tile)
-            for dim, ways in level.spatial.items():
-                if dim not in dims or isinstance(ways, bool) or not isinstance(ways, int) or ways < 1:
+            for dim, parts in level.spatial.items():
+                if dim not in dims or isinstance(parts, bool) or not isinstance(parts, int) or parts < 1:
                     raise InputError(
-                        f"level {level.level}: spatial {dim}={ways!r} must be a dim with a whole number >= 1"
+                        f"level {level.level}: spatial {dim}={parts!r} must be a dim with a whole number >= 1"
                     )
-                inside[dim] = -(-inside[dim] // ways)
+                inside[dim] = -(-inside[dim] // parts)
+            if ways > children:
+                raise InputError(f"level {level.level}: the tile is split {ways} ways, but feeds {children} children")
             outer = inside

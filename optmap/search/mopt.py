@@ -98,6 +98,13 @@ def setting_of(request: Request) -> Setting:
         raise InputError(f"machine {machine.name} has no shared level to split among {request.cores} cores; use 1")
     if request.cores > max(1, machine.cores):
         raise InputError(f"machine {machine.name} has {machine.cores} cores, {request.cores} were asked for")
+    children = 1 if setting.split_level is None else machine.levels[setting.split_level].fanout
+    if request.cores > children:
+        shared = machine.levels[setting.split_level or 0].name
+        raise InputError(
+            f"machine {machine.name}: {shared} feeds {children} of the {machine.cores} cores, and one level alone "
+            f"splits the work; use --cores {children} or fewer"
+        )
     setting.check_capacities()
     return setting
 

@@ -214,7 +214,7 @@ def machine_of(*words, fanout=1):
     return Machine(
         name="m",
         levels=tuple(
-            Level(name=f"L{i}", capacity=Capacity(amount=w, unit="words"), fanout=fanout if i else 1)
+            Level(name=f"L{i}", capacity=Capacity(amount=w, unit="words"), fanout=fanout if i else 1, inclusive=False)
             for i, w in enumerate(words)
         ),
     )

@@ -1,0 +1,52 @@
+"""Single values from outside: whole numbers and names, refused with what they belong to."""
+
+from __future__ import annotations
+
+import operator
+
+from optmap.errors import InputError
+
+LARGEST = 2**63 - 1
+LONGEST = 80
+"""Characters of a value that a message quotes."""
+
+
+def whole_number(value: object, what: str, *, least: int = 1) -> int:
+    """The whole number that a value is: an `int`, or an integer of NumPy.
+
+    Args:
+        value: anything; `True` and `2.0` are no whole numbers.
+        what: what it is, for the message.
+        least: smallest number allowed; 2^63-1 is the largest.
+
+    Raises:
+        InputError: for anything else.
+    """
+    try:
+        number = None if isinstance(value, bool) else operator.index(value)  # type: ignore[arg-type]
+    except TypeError:
+        number = None
+    if number is None or not least <= number <= LARGEST:
+        raise InputError(f"{what} is {quoted(value)}; a whole number from {least} to 2^63-1 is needed")
+    return number
+
+
+def one_line(text: object, what: str, *, empty: bool = False) -> None:
+    """Refuse a name that is no text, is empty, or does not print in one line as it is.
+
+    Args:
+        text: the name.
+        what: what it names, for the message.
+        empty: whether it may be empty.
+
+    Raises:
+        InputError: for such a name.
+    """
+    if not isinstance(text, str) or not (text or empty) or not text.isprintable():
+        raise InputError(f"the name of {what} is {quoted(text)}; printable text in one line is needed")
+
+
+def quoted(value: object) -> str:
+    """A value as a message quotes it: ASCII, escaped, and not longer than a line."""
+    text = f"a number of {value.bit_length()} bits" if isinstance(value, int) and abs(value) > 2**128 else ascii(value)
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]} ..."
