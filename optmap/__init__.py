@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from optmap.api import compare as compare
     from optmap.api import solve as solve
     from optmap.sweeps.reading import read_sweep as read_sweep
+    from optmap.sweeps.reading import sweep_document as sweep_document
     from optmap.sweeps.run import sweep as sweep
 
 __version__ = "0.1.0"
@@ -26,6 +27,7 @@ _VERBS = {
     "compare": "optmap.api",
     "sweep": "optmap.sweeps.run",
     "read_sweep": "optmap.sweeps.reading",
+    "sweep_document": "optmap.sweeps.reading",
 }
 """Module that each verb lives in."""
 

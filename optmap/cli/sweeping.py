@@ -141,7 +141,7 @@ def state_text(tally: Tally) -> str:
         parts += [f"{tally.rate:.1f}/s", f"{_duration(left)} left"]
     parts.append(f"{tally.failed} failed")
     if tally.best_gap is not None and tally.worst_gap is not None:
-        parts.append(f"gap {100 * tally.best_gap:.1f} to {100 * tally.worst_gap:.1f} %")
+        parts.append(f"gap of the objective {100 * tally.best_gap:.1f} to {100 * tally.worst_gap:.1f} %")
     return ", ".join(parts)
 
 
@@ -219,5 +219,5 @@ def _tally_table(tally: Tally, directory: Path) -> str:
     if tally.failures:
         lines.append(f"  failed      {', '.join(f'{n:,} {stop}' for stop, n in sorted(tally.failures.items()))}")
     if tally.best_gap is not None and tally.worst_gap is not None:
-        lines.append(f"  gap         {100 * tally.best_gap:.2f} % to {100 * tally.worst_gap:.2f} %")
+        lines.append(f"  gap         of the objective {100 * tally.best_gap:.2f} % to {100 * tally.worst_gap:.2f} %")
     return "\n".join(lines)

@@ -52,7 +52,7 @@ def workload(name_or_path: str | Path) -> Workload:
     """A workload by its library name (in any case) or from a YAML file.
 
     Args:
-        name_or_path: `resnet18/R9`; or a file with one workload; or `file.yaml/key` for one of
+        name_or_path: `resnet18/R9`, or a layer of a network such as `resnet18/fc`; or a file with one workload; or `file.yaml/key` for one of
             several in a file.
 
     Raises:
@@ -63,8 +63,23 @@ def workload(name_or_path: str | Path) -> Workload:
     path, key = _split_path(text)
     if path is not None:
         return _from_file(path, key)
-    stem, _, entry = choose("workload", text, list_workloads(), any_case=True).partition("/")
-    return _workloads(models_path() / "workloads" / f"{stem}.yaml")[entry]
+    found, entry = _library_entry(text)
+    return _workloads(found)[entry]
+
+
+def list_layers() -> tuple[str, ...]:
+    """Names of the layers that only the library networks have, `network/key`, in the order of the files."""
+    mine = set(list_workloads())
+    names = (f"{path.stem}/{key}" for path in _files("networks") for key in _workloads(path))
+    return tuple(name for name in names if name not in mine)
+
+
+def _library_entry(name: str) -> tuple[Path, str]:
+    """File and key of a library workload or of a layer of a library network."""
+    layers = list_layers()
+    found = choose("workload", name, (*list_workloads(), *layers), any_case=True)
+    stem, _, entry = found.partition("/")
+    return models_path() / ("networks" if found in layers else "workloads") / f"{stem}.yaml", entry
 
 
 def match_workloads(pattern: str) -> tuple[str, ...]:
@@ -100,8 +115,7 @@ def workload_note(name: str) -> str:
     Raises:
         UnknownNameError: for a name that the library does not have.
     """
-    stem = choose("workload", name, list_workloads(), any_case=True).partition("/")[0]
-    return _note(models_path() / "workloads" / f"{stem}.yaml")
+    return _note(_library_entry(name)[0])
 
 
 def machine_note(name: str) -> str:

@@ -54,8 +54,8 @@ class LayerShare:
     """Part of the network's traffic."""
 
     @property
-    def gap(self) -> float:
-        """How far the traffic is above the bound: traffic / bound - 1."""
+    def traffic_gap(self) -> float:
+        """How far the traffic is above its bound: traffic_words / bound_words - 1."""
         return self.traffic_words / self.bound_words - 1
 
 
@@ -168,7 +168,7 @@ def network_table(view: NetworkView, series: Series, capacity_bytes: int) -> str
             f"{share.operations:,.0f}",
             f"{share.traffic_words:,}",
             f"{share.bound_words:,}",
-            f"{100 * share.gap:.2f} %",
+            f"{100 * share.traffic_gap:.2f} %",
             f"{100 * share.share:.1f} %",
         )
         for share in shares
@@ -176,7 +176,7 @@ def network_table(view: NetworkView, series: Series, capacity_bytes: int) -> str
     counts = sum(share.count for share in shares)
     total = (view.network.name, f"{counts}", f"{view.total.operations:,.0f}", f"{traffic:,}", f"{bound:,}")
     rows.append((*total, f"{100 * (traffic / bound - 1):.2f} %", "100.0 %"))
-    header = ("layer", "count", "operations", "traffic (words)", "bound (words)", "gap", "share")
+    header = ("layer", "count", "operations", "traffic (words)", "bound (words)", "traffic gap", "share")
     head = f"{view.network.name} on {view.total.place} of {size_text(capacity_bytes)}, mappings by {series.label}\n"
     saved = percent(traffic - view.total.compulsory_words, traffic)
     lines = [
@@ -211,7 +211,7 @@ def network_document(view: NetworkView, series: Series, capacity_bytes: int) -> 
         "compulsory_words": view.total.compulsory_words,
         "traffic_words": traffic,
         "bound_words": bound,
-        "gap": traffic / bound - 1,
+        "traffic_gap": traffic / bound - 1,
         "dominant": list(dominant(shares)),
         "stops_paying_bytes": None if stop is None or stop.at_end else stop.capacity_bytes,
         "layers": [
@@ -222,7 +222,7 @@ def network_document(view: NetworkView, series: Series, capacity_bytes: int) -> 
                 "compulsory_words": share.compulsory_words,
                 "traffic_words": share.traffic_words,
                 "bound_words": share.bound_words,
-                "gap": share.gap,
+                "traffic_gap": share.traffic_gap,
                 "share": share.share,
             }
             for share in shares

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from optmap.errors import InputError
@@ -30,7 +30,9 @@ NEEDED = (
     "traffic_words",
     "bound_words",
     "exact",
+    "bound",
     "gap",
+    "traffic_gap",
     "seconds",
 )
 Record = Mapping[str, Any]
@@ -44,9 +46,13 @@ class Sample:
     traffic_words: int
     """Exact loads and stores across the outer boundary of the level."""
     exact: float
-    """Largest traffic over bandwidth of the levels, in cycles (words on a two-level machine)."""
+    """What the mapping minimises, of the whole nest: cycles, or words on a two-level machine."""
+    bound: float | None
+    """Proved lower bound on `exact`."""
     gap: float | None
-    """How far above its bound the mapping is proved to be at most."""
+    """exact / bound - 1: of what the mapping minimises."""
+    traffic_gap: float | None
+    """Traffic over its bound, minus one: of the words across the outer boundary of the level."""
     seconds: float
     """Time the answer took."""
 
@@ -118,7 +124,8 @@ def panels(frame: pd.DataFrame) -> tuple[Panel, ...]:
             groups.setdefault(key, []).append(record)
     if not groups:
         raise InputError("no row of the sweep holds an answer yet; run the sweep first, or look at its column error")
-    made = [_panel(group) for group in groups.values()]
+    named = _named([record for record in records if record["traffic_words"] is not None])
+    made = [_panel(group, named) for group in groups.values()]
     return tuple(sorted(made, key=lambda panel: (panel.machine, panel.level, natural(panel.workload), panel.semantics)))
 
 
@@ -137,7 +144,12 @@ def _is_missing(value: object) -> bool:
     return type(value).__name__ in ("NAType", "NaTType") or (isinstance(value, float) and math.isnan(value))
 
 
-def _panel(records: Sequence[Record]) -> Panel:
+def _named(records: Sequence[Record]) -> tuple[str, ...]:
+    """The columns that labels name: those that differ anywhere, so that a sum never mixes two of them."""
+    return tuple(name for name in VARIANTS if name == "method" or len({record.get(name) for record in records}) > 1)
+
+
+def _panel(records: Sequence[Record], named: Sequence[str]) -> Panel:
     first = records[0]
     bytes_of = int(first["word_bytes"])
     bounds: dict[int, int] = {}
@@ -155,12 +167,11 @@ def _panel(records: Sequence[Record]) -> Panel:
         operations=float(first["operations"]),
         compulsory_words=int(first["compulsory_words"]),
         bounds=tuple(sorted(bounds.items())),
-        series=_series([record for record in records if record["traffic_words"] is not None], bytes_of),
+        series=_series([record for record in records if record["traffic_words"] is not None], named, bytes_of),
     )
 
 
-def _series(records: Sequence[Record], bytes_of: int) -> tuple[Series, ...]:
-    named = [name for name in VARIANTS if name == "method" or len({record.get(name) for record in records}) > 1]
+def _series(records: Sequence[Record], named: Sequence[str], bytes_of: int) -> tuple[Series, ...]:
     lines: dict[str, dict[int, Sample]] = {}
     for record in records:
         label = ", ".join(_variant(name, record[name]) for name in named)
@@ -168,7 +179,9 @@ def _series(records: Sequence[Record], bytes_of: int) -> tuple[Series, ...]:
             capacity_bytes=int(record["capacity_words"]) * bytes_of,
             traffic_words=int(record["traffic_words"]),
             exact=float("nan") if record["exact"] is None else float(record["exact"]),
+            bound=record["bound"],
             gap=record["gap"],
+            traffic_gap=record["traffic_gap"],
             seconds=float(record["seconds"] or 0.0),
         )
         line = lines.setdefault(label, {})
@@ -244,11 +257,27 @@ def _summed_series(parts: Sequence[tuple[Panel, int]], label: str) -> Series:
                 capacity_bytes=size,
                 traffic_words=traffic,
                 exact=sum(sample.exact * count for sample, _, count in found),
-                gap=traffic / bound - 1 if bound else None,
+                # The bound of a smaller memory is none for this one.
+                bound=_sum_of(
+                    [sample.bound if sample.capacity_bytes == size else None for sample, _, _ in found],
+                    [count for _, _, count in found],
+                ),
+                gap=None,
+                traffic_gap=traffic / bound - 1 if bound else None,
                 seconds=sum(sample.seconds for sample, _, _ in found),
             )
         )
-    return Series(label=label, samples=tuple(samples))
+    return Series(label=label, samples=tuple(_with_gap(sample) for sample in samples))
+
+
+def _sum_of(values: Sequence[float | None], counts: Sequence[int]) -> float | None:
+    """The weighted sum, or None if one is missing."""
+    known = [value for value in values if value is not None]
+    return sum(a * b for a, b in zip(known, counts, strict=True)) if len(known) == len(values) else None
+
+
+def _with_gap(sample: Sample) -> Sample:
+    return replace(sample, gap=sample.exact / sample.bound - 1 if sample.bound else None)
 
 
 def size_text(capacity_bytes: float) -> str:

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from optmap import __version__
 from optmap.api import solve
 from optmap.bounds.compulsory import compulsory
 from optmap.bounds.hierarchy import fast_side_words
 from optmap.errors import CheckError, ContradictionError, InfeasibleError, LimitError, OptmapError
-from optmap.evaluate import boundary_cycles
 from optmap.problem import Level, Machine, Workload
 from optmap.report.documents import machine_document, workload_document
 from optmap.report.gaps import certified_bound
@@ -137,15 +136,17 @@ def _mapping_bounds(workload: Workload, result: SolveResult, cores: int) -> tupl
 
 def _with_bound(point: Point, row: Row, machine: Machine, found: tuple[LevelBound, ...]) -> Answer:
     """A row with the bound of its machine, and the certificate for its level."""
-    row = replace(row, compulsory_words=compulsory(point.workload, 1).total_words, bound_unit=_unit(machine))
+    row = replace(row, compulsory_words=compulsory(point.workload, 1).total_words)
     mine = next((each for each in found if each.level == point.level), None)
     if found:
-        row = replace(row, bound=float(max(each.cycles for each in found)))
+        row = replace(row, bound=float(max(each.cycles for each in found)), bound_unit=_unit(machine))
     if mine is None:
         return Answer(row=row)
     certificate = mine.bound.certificate
     name = "" if certificate is None else certificate_name(point.workload, mine.memory_words)
     row = replace(row, bound_words=mine.words, bound_method=mine.bound.method, certificate=name)
+    if row.traffic_words is not None and mine.words:
+        row = replace(row, traffic_gap=float(Fraction(row.traffic_words, mine.words) - 1))
     return Answer(row=row, certificate=certificate)
 
 
@@ -211,10 +212,16 @@ def _answer_mapping(point: Point) -> Answer:
                 f"the bound is {each.words:,}: one of the two is wrong; please report the point"
             )
     made = _with_bound(point, _solved_row(point, result, words), result.machine, found)
-    row = made.row
-    if row.bound and row.exact is not None:
-        row = replace(row, gap=max(0.0, row.exact / row.bound - 1))
-    return replace(made, row=row, solution=solution_document(result))
+    document = solution_document(result)
+    # Exact, bound and gap are those of the solve: of its objective, which need not be the bottleneck.
+    proved = {"bound": None} if result.bound is None else {"bound": result.bound.value, "bound_unit": result.bound.unit}
+    row = replace(made.row, gap=result.gap, mapping=json.dumps(_mapping_levels(document)), **proved)
+    return replace(made, row=row, solution=document)
+
+
+def _mapping_levels(document: Mapping[str, Any]) -> list[object]:
+    levels: list[object] = document["mapping"]["levels"]
+    return levels
 
 
 def _traffic(result: SolveResult) -> dict[str, int]:
@@ -232,7 +239,8 @@ def _solved_row(point: Point, result: SolveResult, words: dict[str, int]) -> Row
         traffic_words=words.get(point.level),
         cost=result.cost,
         cost_unit=result.cost_unit,
-        exact=float(max(boundary_cycles(result.machine, result.boundaries))),
+        exact=result.exact,
+        bound_unit=result.exact_unit,
         integer_gap=result.integer_gap,
         point=result.point.value,
     )

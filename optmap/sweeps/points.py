@@ -46,7 +46,7 @@ class Point:
 
 
 def make_point(workload: Workload, machine: Machine, *, level: str, method: str, options: Options, seed: int) -> Point:
-    """A point with its hash; options and seed do not matter to a bound."""
+    """A point with its hash; options do not matter to a bound, and no method draws random numbers from the seed."""
     depends: dict[str, object] = {
         "answers": ANSWER_VERSIONS.get(method, 1),
         "workload": _nameless_workload(workload),
@@ -57,7 +57,7 @@ def make_point(workload: Workload, machine: Machine, *, level: str, method: str,
         "innermost": options.innermost,
     }
     if method != BOUND:
-        depends |= {"options": _options_document(options), "seed": seed}
+        depends |= {"options": _options_document(options)}
     return Point(
         workload=workload,
         machine=machine,
@@ -161,7 +161,7 @@ def blank_row(point: Point, *, stop: str, error: str = "", seconds: float = 0.0)
         capacity_rule=point.options.capacity if mapping else "",
         cores=point.options.cores,
         count=point.workload.count,
-        operations=float(point.workload.operations),
+        operations=point.workload.operations,
         stop=stop,
         point="none",
         seconds=seconds,

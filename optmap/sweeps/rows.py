@@ -8,13 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
+from decimal import Decimal
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-SCHEMA_VERSION = "optmap.rows/1"
+SCHEMA_VERSION = "optmap.rows/2"
 LARGEST_INTEGER = 2**63 - 1
+WIDE = ("operations", "compulsory_words", "traffic_words", "bound_words")
+"""Whole numbers that pass 2^63 on large workloads: columns of 38 decimal digits, lossless."""
+WIDE_DIGITS = 38
 KEY = ("workload", "machine", "level", "capacity_words", "method", "input_hash")
 """Columns that identify a row; the final data set is sorted by them."""
 TIMING = ("seconds",)
@@ -49,7 +53,7 @@ class Row:
     """Cores in use."""
     count: int
     """How often the workload occurs in its network."""
-    operations: float
+    operations: int
     """Multiply-accumulates of one occurrence."""
     compulsory_words: int | None = None
     """Loads and stores that no memory can save, however large."""
@@ -57,20 +61,22 @@ class Row:
     """Exact loads and stores of the mapping across the outer boundary of `level`."""
     bound_words: int | None = None
     """Proved lower bound on `traffic_words` of any schedule."""
+    traffic_gap: float | None = None
+    """traffic_words / bound_words - 1: of the words across the outer boundary of `level`."""
     bound_method: str = ""
     """Method of the bound that `bound` and `bound_words` come from."""
     cost: float | None = None
-    """Objective of the mapping in per-level form, in `cost_unit`."""
+    """`objective` of the mapping in per-level form, in `cost_unit`; a float64, as all that may be a fraction."""
     exact: float | None = None
-    """Largest exact traffic over bandwidth of the concatenated nest over the levels, in `bound_unit`."""
+    """`objective` of the concatenated nest, in `bound_unit`: the number of the solution document."""
     cost_unit: str = ""
     """`words` or `cycles`."""
     bound: float | None = None
-    """Proved lower bound on `exact`, in `bound_unit`."""
+    """Proved lower bound on `exact`, in `bound_unit`; of a bound, on the bottleneck of any schedule."""
     bound_unit: str = ""
     """`words` on a machine of one level with bandwidth 1, else `cycles`."""
     gap: float | None = None
-    """exact / bound - 1: how far the mapping can be from the best schedule."""
+    """exact / bound - 1: how far the mapping can be from the best schedule under `objective`."""
     integer_gap: float | None = None
     """cost / relaxation - 1."""
     stop: str
@@ -84,6 +90,8 @@ class Row:
     """Version of optmap that made the answer."""
     input_hash: str
     """SHA-256 (hex) of everything that the answer depends on, names left out; names the solution file."""
+    mapping: str = ""
+    """Levels of the mapping as JSON, inner first: tile, loop order and split, as in the solution document."""
     certificate: str = ""
     """Name of the certificate file of the bound, without suffix; empty if there is none."""
     error: str = ""
@@ -108,16 +116,18 @@ FAILURES = ("killed", "crash")
 
 def row_of(values: Mapping[str, object]) -> Row:
     """A row from its columns, as read from a file."""
-    return Row(**{name: values[name] for name in COLUMNS if name in values})  # type: ignore[arg-type]
+    found = {name: values[name] for name in COLUMNS if name in values}
+    return Row(**{name: int(value) if isinstance(value, Decimal) else value for name, value in found.items()})  # type: ignore[arg-type]
 
 
 def as_dict(row: Row) -> dict[str, object]:
-    """The columns of a row; a whole number beyond 2^63-1 has no column type and becomes None."""
-    return {name: _storable(getattr(row, name)) for name in COLUMNS}
+    """The columns of a row; a whole number that its column cannot hold becomes None."""
+    return {name: _storable(name, getattr(row, name)) for name in COLUMNS}
 
 
-def _storable(value: object) -> object:
-    return None if isinstance(value, int) and abs(value) > LARGEST_INTEGER else value
+def _storable(name: str, value: object) -> object:
+    largest = 10**WIDE_DIGITS - 1 if name in WIDE else LARGEST_INTEGER
+    return None if isinstance(value, int) and abs(value) > largest else value
 
 
 def arrow_schema() -> pa.Schema:
@@ -128,5 +138,6 @@ def arrow_schema() -> pa.Schema:
     made = []
     for field in fields(Row):
         name = str(field.type)
-        made.append(pa.field(field.name, kinds[name.removesuffix(" | None")], nullable=name.endswith("None")))
+        kind = pa.decimal128(WIDE_DIGITS, 0) if field.name in WIDE else kinds[name.removesuffix(" | None")]
+        made.append(pa.field(field.name, kind, nullable=name.endswith("None") or field.name in WIDE))
     return pa.schema(made, metadata={"schema": SCHEMA_VERSION})

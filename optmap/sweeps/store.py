@@ -29,7 +29,7 @@ from optmap.sweeps.answers import Answer
 from optmap.sweeps.files import TEMPORARY, StoreError, store_error, write_atomic
 from optmap.sweeps.lock import DirectoryLock
 from optmap.sweeps.points import Point
-from optmap.sweeps.rows import COLUMNS, FAILURES, KEY, Row, arrow_schema, as_dict, row_of
+from optmap.sweeps.rows import COLUMNS, FAILURES, KEY, SCHEMA_VERSION, Row, arrow_schema, as_dict, row_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -245,7 +245,12 @@ class Store:
                 path.unlink(missing_ok=True)
 
     def _solution(self, name: str) -> Path:
-        return self.directory / "solutions" / name[:2] / f"{name}.json"
+        return solution_path(self.directory, name)
+
+
+def solution_path(directory: Path, name: str) -> Path:
+    """The solution document of the rows with an `input_hash`; it may not be there."""
+    return directory / "solutions" / name[:2] / f"{name}.json"
 
 
 def read_rows(directory: Path) -> pa.Table:
@@ -287,7 +292,14 @@ def _read(directory: Path, columns: list[str], *, filters: object = None, set_as
 def _load(path: Path, columns: list[str] | None, filters: object = None) -> pa.Table:
     import pyarrow.parquet as pq
 
-    table = pq.ParquetFile(path, page_checksum_verification=True).read(columns=columns)
+    with pq.ParquetFile(path, page_checksum_verification=True) as file:
+        made = (file.schema_arrow.metadata or {}).get(b"schema", b"").decode(errors="replace")
+        if made != SCHEMA_VERSION:
+            raise InputError(
+                f"{path.parent.parent}: its rows are {made or 'of an unknown version'}, this optmap reads "
+                f"{SCHEMA_VERSION}; run the sweep again into another directory"
+            )
+        table = file.read(columns=columns)
     return table if filters is None else table.filter(filters)
 
 

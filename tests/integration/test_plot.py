@@ -106,7 +106,7 @@ def test_network_on_one_machine(store: Path, tmp_path: Path) -> None:
     assert code == 0
     document = json.loads(text)
     assert document["traffic_words"] == document["bound_words"] == document["compulsory_words"]
-    assert document["gap"] == 0
+    assert document["traffic_gap"] == 0
     assert {layer["workload"]: layer["count"] for layer in document["layers"]} == {"net/wide": 2, "net/tall": 1}
     assert (tmp_path / "kept" / "rows").is_dir()
     code, _, text = run("network", name, "--memory", "1w", "--jobs", 1)

@@ -24,6 +24,7 @@ from optmap.problem import (
     solvers_config_path,
     workload_note,
 )
+from optmap.problem.network import list_networks, network
 from optmap.problem.yaml_io import load_yaml
 
 REFERENCE = json.loads((Path(__file__).parents[1] / "data" / "library_reference.json").read_text())
@@ -424,3 +425,19 @@ def test_files_that_cannot_be_read(tmp_path):
 def test_yaml_is_plain_data(tmp_path):
     path = _file(tmp_path, "a: &x {b: 1}\nc: [*x, 2.5, text, null]\n")
     assert load_yaml(path) == {"a": {"b": 1}, "c": [{"b": 1}, 2.5, "text", None]}
+
+
+@pytest.mark.parametrize("name", ["resnet18/fc", "MobileNet/p1"])
+def test_layers_of_networks_are_workloads_by_name(name: str) -> None:
+    layer = library.workload(name)
+    assert layer in network(name.split("/", maxsplit=1)[0]).layers
+    assert layer.title.casefold() == name.casefold()
+    assert workload_note(name)
+    assert layer.title in library.list_layers()
+    assert layer.title not in list_workloads()
+
+
+def test_every_layer_of_every_network_is_found() -> None:
+    for each in list_networks():
+        for layer in network(each).layers:
+            assert library.workload(layer.title).extents == layer.extents

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -45,6 +46,29 @@ def test_labels_name_only_what_differs() -> None:
     other = rows_of("w", [(held, t and t + 5, b) for held, t, b in CURVE], compulsory=1000, tiles="divisors")
     (panel,) = panels(frame_of(same, [row for row in other if row.method != "bound"]))
     assert [series.label for series in panel.series] == ["mopt, tiles any", "mopt, tiles divisors"]
+
+
+def test_sums_never_mix_objectives() -> None:
+    """One layer solved for its bottleneck and another for its loads have no sum."""
+    one = rows_of("a", [(64, 100, 80)], compulsory=50)
+    other = rows_of("b", [(64, 90, 80)], compulsory=50, objective="loads")
+    first, second = panels(frame_of(one, other))
+    assert [series.label for panel in (first, second) for series in panel.series] == ["mopt, bottleneck", "mopt, loads"]
+    total = summed([(first, 1), (second, 1)], "both")
+    assert total is not None
+    assert total.series == ()
+
+
+def test_two_gaps_of_two_things() -> None:
+    """Words across one boundary beside cycles of the slowest: each keeps its own gap, alone and added up."""
+    rows = rows_of("a", [(64, 100, 50)], compulsory=50)
+    slow = [replace(each, exact=300.0, bound=240.0, gap=0.25) if each.method != "bound" else each for each in rows]
+    (panel,) = panels(frame_of(slow))
+    total = summed([(panel, 3)], "three")
+    assert total is not None
+    for shown in (panel, total):
+        (sample,) = shown.series[0].samples
+        assert (sample.gap, sample.traffic_gap) == (0.25, 1.0)
 
 
 def test_a_point_answered_twice_keeps_the_better_mapping() -> None:
@@ -143,7 +167,8 @@ def test_sums_never_promise_too_much(curves: list[list[tuple[int, int, int]]], c
         proved = [max([5] + [b for size, _, b in curve if size >= held]) for curve in named.values()]
         bound = sum(b * count for b, count in zip(proved, counts, strict=False))
         assert total.bound_at(sample.capacity_bytes) == bound
-        assert sample.gap == pytest.approx(sample.traffic_words / bound - 1)
+        assert sample.traffic_gap == pytest.approx(sample.traffic_words / bound - 1)
+        assert sample.gap is None or sample.gap >= sample.traffic_gap - 1e-9
 
 
 def test_different_places_are_not_added() -> None:

@@ -8,6 +8,7 @@ from fractions import Fraction
 
 import pytest
 
+from optmap.api import solve
 from optmap.bounds.best import best
 from optmap.bounds.result import LowerBound
 from optmap.errors import InputError
@@ -53,7 +54,6 @@ def test_names_do_not_matter_to_the_hash() -> None:
         _point(machine=_words(201)),
         _point(workload=SMALL.with_extents(i=25)),
         _point(workload=SMALL.with_semantics(Semantics.ASSIGN)),
-        _point(seed=2),
         _point(tiles="divisors"),
         _point(capacity="safe"),
         _point(time_limit=61.0),
@@ -61,6 +61,14 @@ def test_names_do_not_matter_to_the_hash() -> None:
 )
 def test_everything_else_does(other: Point) -> None:
     assert other.input_hash != _point().input_hash
+
+
+@pytest.mark.parametrize("method", ["bound", "mopt", "iooub"])
+def test_a_seed_that_no_method_uses_makes_no_other_point(method: str) -> None:
+    one, other = _point(method, seed=1), _point(method, seed=2)
+    assert one.input_hash == other.input_hash
+    first, second = answer_point(one), answer_point(other)
+    assert replace(first.row, seconds=0.0, seed=2) == replace(second.row, seconds=0.0)
 
 
 def test_a_bound_depends_on_no_seed_and_no_search_option() -> None:
@@ -165,7 +173,27 @@ def test_rows_have_a_type_per_column_and_survive_being_stored() -> None:
     row = answer_point(_point()).row
     assert row_of(as_dict(row)) == row
     assert arrow_schema().names == list(COLUMNS)
-    huge = replace(row, traffic_words=2**63, bound_words=2**63 - 1)
-    assert as_dict(huge)["traffic_words"] is None
-    assert as_dict(huge)["bound_words"] == 2**63 - 1
+    huge = replace(row, traffic_words=10**38, bound_words=10**38 - 1, seed=2**63)
+    assert as_dict(huge)["traffic_words"] is as_dict(huge)["seed"] is None
+    assert as_dict(huge)["bound_words"] == 10**38 - 1
     assert isinstance(row, Row)
+
+
+@pytest.mark.parametrize("method", ["mopt", "iooub", "gemmini"])
+@pytest.mark.parametrize("objective", [None, "sum", "loads", "traffic"])
+def test_a_row_is_the_answer_of_the_solve(method: str, objective: str | None) -> None:
+    machine = library_machine("balanced") if method == "mopt" else _words(300)
+    level = machine.levels[-1].name
+    row = answer_point(_point(method, machine=machine, level=level, objective=objective)).row
+    if row.error:
+        assert "does not minimise" in row.error
+        return
+    result = solve(SMALL, machine=machine, method=method, objective=objective)
+    assert result.bound is not None
+    assert (row.exact, row.bound, row.gap) == (result.exact, result.bound.value, result.gap)
+    assert (row.cost, row.objective, row.bound_unit) == (result.cost, result.objective, result.exact_unit)
+    assert row.traffic_words == sum(each.words for each in result.boundaries if each.between[0] == level)
+    assert row.bound_words is not None
+    assert row.traffic_gap == pytest.approx(row.traffic_words / row.bound_words - 1)
+    levels = json.loads(row.mapping)
+    assert [each["tile"] for each in levels] == [dict(each.tile) for each in result.mapping.levels]

@@ -6,6 +6,7 @@ import errno
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import pyarrow.parquet as pq
@@ -70,6 +71,57 @@ def test_rows_solutions_and_certificates_are_kept(tmp_path: Path) -> None:
     with Store(tmp_path) as again:
         assert all(again.has(point) for point in points)
         assert not again.has(_points(7)[-1])
+
+
+def test_rows_of_another_version_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as older:
+        older.setattr("optmap.sweeps.rows.SCHEMA_VERSION", "optmap.rows/1")
+        older.setattr(store, "SCHEMA_VERSION", "optmap.rows/1")
+        _filled(tmp_path)
+    with pytest.raises(InputError, match=r"rows are optmap.rows/1.*run the sweep again"):
+        optmap.read_sweep(tmp_path)
+    with pytest.raises(InputError, match="into another directory"), Store(tmp_path):
+        pass
+    assert len(_parts(tmp_path)) == 1
+    assert not (tmp_path / "damaged").exists()
+
+
+def test_a_row_leads_to_its_mapping(tmp_path: Path) -> None:
+    with Store(tmp_path) as made:
+        for method in ("bound", "mopt", "iooub"):
+            for point in _points(2, method):
+                made.add(answer_point(point))
+    frame = optmap.read_sweep(tmp_path, tiles=True)
+    assert [name for name in frame.columns if "_tile_" in name] == ["Fast_tile_i", "Fast_tile_j", "Fast_tile_k"]
+    for _, row in frame.iterrows():
+        document: Any = optmap.sweep_document(tmp_path, row)
+        if row["method"] == "bound":
+            assert row["mapping"] == ""
+            assert document["schema"].startswith("optmap.sweep-bound/")
+            continue
+        (level,) = document["mapping"]["levels"]
+        assert {dim: row[f"Fast_tile_{dim}"] for dim in "ijk"} == level["tile"]
+        assert row["Fast_loops"].split(",") == level["permutation"]
+        assert document["exact"]["value"] == row["exact"]
+        assert optmap.sweep_document(tmp_path, row["input_hash"]) == document
+    with pytest.raises(InputError, match="no document: short"):
+        optmap.sweep_document(tmp_path, {"input_hash": "0" * 64, "error": "short by 4 words"})
+
+
+def test_whole_numbers_beyond_floats_and_64_bits_are_kept(tmp_path: Path) -> None:
+    answer = answer_point(_points(1, "mopt")[0])
+    first = replace(answer.row, operations=2**53 + 1, traffic_words=2**63 - 1, compulsory_words=2**53 + 1)
+    second = replace(first, workload="other", traffic_words=10**38 - 1, input_hash="1" * 64)
+    with Store(tmp_path) as made:
+        made.add_row(first)
+    frame = optmap.read_sweep(tmp_path)
+    assert str(frame["traffic_words"].dtype) == "Int64"
+    assert frame["traffic_words"][0] == 2**63 - 1
+    with Store(tmp_path) as made:
+        made.add_row(second)
+    frame = optmap.read_sweep(tmp_path)
+    assert list(frame["traffic_words"]) == [10**38 - 1, 2**63 - 1]
+    assert list(frame["operations"]) == list(frame["compulsory_words"]) == [2**53 + 1] * 2
 
 
 def test_duckdb_reads_the_files_as_they_are(tmp_path: Path) -> None:
