@@ -52,8 +52,8 @@ def workload(name_or_path: str | Path) -> Workload:
     """A workload by its library name (in any case) or from a YAML file.
 
     Args:
-        name_or_path: `resnet18/R9`, or a layer of a network such as `resnet18/fc`; or a file with one workload; or `file.yaml/key` for one of
-            several in a file.
+        name_or_path: `resnet18/R9`, or a layer of a network such as `resnet18/fc`; or a file with one
+            workload; or `file.yaml/key` for one of several in a file.
 
     Raises:
         UnknownNameError: for a name that the library does not have; it suggests the nearest.
