@@ -20,6 +20,15 @@ from .tools import RefusedError, need, plain
 __all__ = ["RefusedError", "Report", "check_bound", "check_document", "check_file", "check_solution", "plain"]
 
 
+ELSEWHERE = {
+    "optmap.sweep-bound/": "check the certificate that its row names, certificates/<ab>/<name>.json of the same sweep",
+    "optmap.bound/": "write the certificate with bound -o FILE and check that",
+    "optmap.evaluation/": "check the solution that was evaluated",
+    "optmap.comparison/": "write a solution with solve -o FILE and check that",
+}
+"""Documents beside certificates and solutions, and where their proofs are."""
+
+
 def check_file(path: str | Path) -> Report:
     """Verify a certificate or a solution file.
 
@@ -45,8 +54,12 @@ def check_file(path: str | Path) -> Report:
 def check_document(document: Any) -> Report:
     """Verify a parsed document; see `check_file`."""
     need(type(document) is dict, "not an optmap document: an object is needed")
+    schema = document.get("schema")
+    if type(schema) is str:
+        for start, advice in ELSEWHERE.items():
+            need(not schema.startswith(start), f"a document {schema!r} proves nothing by itself: {advice}")
     try:
-        if str(document.get("schema", "")).startswith("optmap.solution/"):
+        if str(schema).startswith("optmap.solution/"):
             return check_solution(document)
         claims = check_bound(document)
     except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError) as error:

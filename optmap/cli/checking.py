@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from optmap.cli.console import Progress, guarded, say
 from optmap.cli.options import JsonOption
 from optmap.errors import CheckError
+
+if TYPE_CHECKING:
+    from optmap.checker import Report
 
 CHECK_HELP = """Verify a certificate or a solution independently.
 
@@ -45,7 +49,7 @@ def check(
 
     with Progress("checking"):
         try:
-            report, refused = api.check(file), None
+            report, refused = _compared(api.check(file), file), None
         except CheckError as error:
             report, refused = Report(verified=(), not_verified=()), error
     if as_json:
@@ -61,3 +65,21 @@ def check(
         raise refused
     if not as_json:
         say(f"{report}\n{plain(str(file))}: what is listed as verified holds")
+
+
+def _compared(report: Report, file: Path) -> Report:
+    """The report, with a warning if the library knows another workload by the name in the file."""
+    from optmap.problem import library
+    from optmap.report.jsonio import read_json
+
+    said = read_json(file).fields("workload")
+    name = said.text("name")
+    if name not in library.list_workloads():
+        return report
+    known = library.workload(name)
+    same = known.expression == said.text("expression") and known.extents == said.fields("extents").values
+    if same:
+        return report
+    sizes = ", ".join(f"{dim}={extent:,}" for dim, extent in known.extents.items())
+    note = f"NOT {name} of the library, which is {known.expression} with {sizes}"
+    return replace(report, not_verified=(*report.not_verified, note))
