@@ -254,7 +254,7 @@ def argued_everywhere(
     for chosen in exponents:
         if all(units.weights[t] for t in tensor_sums(system, chosen)):
             bound = operations_bound(system, units, chosen)
-            cost = strongest_segments(bound, b * memories, workload.operations, units.ceiling)
+            cost = strongest_segments(bound, b * memories, units.operations, units.ceiling)
             yield f"best mu={mu} {chosen}", -((a * most - cost) // b)
     units = accounting(workload, 1)
     volumes = []
@@ -266,7 +266,7 @@ def argued_everywhere(
         volumes += [dual_volume(workload, dual) for dual in face.duals]
     for volume in volumes:
         if volume.sigma:
-            yield str(volume), strongest_segments(volume.segment(), memories, workload.operations, units.ceiling) - most
+            yield str(volume), strongest_segments(volume.segment(), memories, units.operations, units.ceiling) - most
 
 
 def attack(workload: Workload, rng: random.Random, *, variants: int = 3) -> Trials:

@@ -2,13 +2,31 @@
 
 from __future__ import annotations
 
-from optmap.bounds.result import LowerBound
-from optmap.errors import InputError
-from optmap.problem.machine import Machine
+from math import prod
 
-INCLUSIVE = "the level outside the boundary's fast side holds a copy of what the levels inside it hold"
-TOTAL = "capacities of all levels on the fast side count together"
-INSTANCES = "every output element is computed by one of the instances"
+from optmap.bounds.result import LowerBound
+from optmap.problem.machine import Machine
+from optmap.problem.workload import Workload
+
+INCLUSIVE = "a level outside others holds a copy of what they hold: only its own capacity counts"
+TOTAL = "the capacities of all levels on the fast side count together"
+SUMMED = "words of all instances together: a word that reaches several of them counts for each (no multicast)"
+INSTANCES = "every output element is computed by one of the instances: no reduction is split among them"
+
+
+def boundary_instances(machine: Machine, level: int) -> int:
+    """Fast memories side by side at the boundary outside a level: the fanouts further out, multiplied."""
+    return prod(outer.fanout for outer in machine.levels[level + 1 :])
+
+
+def boundary_assumptions(machine: Machine, level: int) -> tuple[str, ...]:
+    """What the bounds at the boundary outside a level take for granted, one sentence each."""
+    lines = []
+    if level:
+        lines.append(INCLUSIVE if machine.levels[level].inclusive else TOTAL)
+    if boundary_instances(machine, level) > 1:
+        lines += [SUMMED, INSTANCES]
+    return tuple(lines)
 
 
 def fast_side_words(machine: Machine, level: int, word_bytes: int) -> int:
@@ -29,31 +47,29 @@ def fast_side_words(machine: Machine, level: int, word_bytes: int) -> int:
     return own + here.fanout * fast_side_words(machine, level - 1, word_bytes)
 
 
-def instance_words(bound: LowerBound, instances: int, *, loads_only: bool = False) -> int:
-    """Words that the busiest of several private memories must move.
+def separating_dims(workload: Workload) -> frozenset[str]:
+    """Dims whose parts share no output element: those that are a subscript of the output on their own."""
+    return frozenset(axis.dims[0] for axis in workload.output.axes if len(axis.terms) == 1)
 
-    With P memories every one of them may have one segment that is not full, so together they load at
-    least T (ceil(G/U(M+T)) - P) units, and at least every word of every tensor once; the busiest one
-    moves at least the P-th part of loads and stores.
+
+def instance_words(bound: LowerBound, instances: int, *, loads_only: bool = False) -> int:
+    """Words that the busiest of several private memories must move: the P-th part, rounded up.
+
+    **Proof.** Let P cold memories of M words each run a part of the operations, every output element
+    in one part. One cold memory of M words can run the parts in turn, dropping everything between
+    two of them: each part loads and stores there exactly what it did in its own memory, because it
+    begins with an empty memory and with all its words in slow memory. Words of another part's
+    results are never needed (operations of a part read inputs and its own outputs; an input that is
+    the output tensor is what was there before). An output element is in one part, so under `assign` it
+    is created once, by its part, and under `accumulate` its first touch loads it there: the run is
+    one that the bound speaks of. So the loads of all parts together are at least `loads_words`, and
+    loads and stores together at least `total_words`; the busiest memory moves at least the P-th
+    part of it. Where a reduction is split this fails: each part would create partial sums of its own.
+    A word multicast to several memories counts for each.
 
     Args:
         bound: of one memory of the same size.
         instances: P, memories that share the work; no reduction is split among them.
-        loads_only: leave the stores out (one instance only).
-
-    Raises:
-        InputError: for several instances and a bound without a certificate.
+        loads_only: leave the stores out.
     """
-    if instances == 1:
-        return bound.loads_words if loads_only else bound.total_words
-    document = bound.certificate
-    if document is None:
-        raise InputError(f"method {bound.method} has no certificate to divide among {instances} instances")
-    claims, segment = document["claims"], document["segment"]
-    loads: int = claims["compulsory_loads_words"]
-    if segment is not None and segment["U_full"]:
-        full: int = segment["T"] * (-(-segment["operations"] // segment["U_full"]) - instances)
-        top, bottom = (int(part) for part in document["mu"].split("/"))
-        created = top * claims["output_words_at_most"] if document["workload"]["semantics"] == "assign" else 0
-        loads = max(loads, -((created - full) // bottom))
-    return -(-(loads + bound.stores_words) // instances)
+    return -(-(bound.loads_words if loads_only else bound.total_words) // instances)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from optmap.bounds.explain import Explanation
-from optmap.bounds.hierarchy import fast_side_words
+from optmap.bounds.hierarchy import boundary_assumptions, boundary_instances, fast_side_words, instance_words
 from optmap.bounds.methods import METHODS, bounds
 from optmap.bounds.result import Document, LowerBound
 from optmap.errors import InputError
@@ -25,9 +25,18 @@ class BoundaryBounds:
     between: tuple[str, str]
     """Names of the inner and the outer memory."""
     memory_words: int
-    """Words on the fast side."""
+    """Words on the fast side of one instance."""
+    instances: int
+    """Fast memories side by side, all with the same capacity."""
+    assumptions: tuple[str, ...]
+    """What all bounds take for granted about the hierarchy, one sentence each."""
     bounds: tuple[LowerBound, ...]
     """In the order of the registry, or as asked."""
+
+    @property
+    def busiest_words(self) -> int:
+        """Words that the busiest instance moves, at least, by the strongest bound."""
+        return instance_words(self.best, self.instances)
 
     @property
     def best(self) -> LowerBound:
@@ -76,7 +85,14 @@ def bound_report(workload: Workload, machine: Machine, methods: Sequence[str] | 
         if memory < 1:
             raise InputError(f"level {machine.levels[level].name} holds less than one word of {workload.title}")
         found = bounds(workload, memory, methods)
-        rows.append(BoundaryBounds(between=between, memory_words=memory, bounds=found))
+        row = BoundaryBounds(
+            between=between,
+            memory_words=memory,
+            instances=boundary_instances(machine, level),
+            assumptions=boundary_assumptions(machine, level),
+            bounds=found,
+        )
+        rows.append(row)
     reasons = {name: method.applies(workload) for name, method in METHODS.items()} if methods is None else {}
     return BoundReport(
         workload=workload,
@@ -105,12 +121,15 @@ def _boundary_document(row: BoundaryBounds) -> dict[str, object]:
     best = row.best
     return {
         "memory_words": row.memory_words,
+        "instances": row.instances,
+        "assumptions": list(row.assumptions),
         "bounds": [_bound_document(bound) for bound in row.bounds],
         "best": {
             "method": best.method,
             "loads_words": best.loads_words,
             "stores_words": best.stores_words,
             "total_words": best.total_words,
+            "busiest_instance_words": row.busiest_words,
         },
     }
 
@@ -173,7 +192,12 @@ def _boundary_table(row: BoundaryBounds) -> str:
     title = (
         f"At least so many words between {' and '.join(row.between)}, with {row.memory_words:,} words of fast memory"
     )
-    assumed: dict[str, list[str]] = {}
+    if row.instances > 1:
+        title += (
+            f" in each of {row.instances:,} instances;\nall instances together, "
+            f"the busiest moves at least {row.busiest_words:,} words"
+        )
+    assumed: dict[str, list[str]] = {text: ["all methods"] for text in row.assumptions}
     for bound in row.bounds:
         for text in bound.assumptions:
             assumed.setdefault(text, []).append(bound.method)

@@ -9,7 +9,7 @@ from functools import lru_cache
 from math import prod
 
 from optmap.bounds.best import best
-from optmap.bounds.hierarchy import fast_side_words, instance_words
+from optmap.bounds.hierarchy import fast_side_words, instance_words, separating_dims
 from optmap.bounds.result import LowerBound
 from optmap.errors import ContradictionError, OptmapError
 from optmap.problem.workload import Workload
@@ -67,8 +67,8 @@ def _certificate(result: SolveResult, level: int) -> BoundaryCertificate:
     workload, machine = result.workload, result.machine
     outside = [at.spatial for at in result.mapping.levels[level + 1 :]]
     split = {dim for spatial in outside for dim, ways in spatial.items() if ways > 1}
-    if split - workload.output.dims:
-        raise OptmapError("a reduction is split, and partial sums are outside the bound's model")
+    if split - separating_dims(workload):
+        raise OptmapError("instances share output elements, and partial sums are outside the bound's model")
     instances = prod(ways for spatial in outside for ways in spatial.values())
     bound = certified_bound(workload, fast_side_words(machine, level, workload.word_bytes))
     words = instance_words(bound, instances, loads_only=result.objective == "loads")

@@ -10,13 +10,21 @@ import pytest
 
 import optmap as package
 from optmap import api
-from optmap.bounds.hierarchy import fast_side_words, instance_words
+from optmap.bounds.hierarchy import (
+    INCLUSIVE,
+    INSTANCES,
+    SUMMED,
+    TOTAL,
+    fast_side_words,
+    instance_words,
+    separating_dims,
+)
 from optmap.bounds.methods import METHODS
 from optmap.checker import check_document
-from optmap.errors import ContradictionError, InputError, UnknownNameError
-from optmap.problem import Capacity, Level, Machine
+from optmap.errors import ContradictionError, UnknownNameError
+from optmap.problem import Capacity, Level, Machine, parse_workload
 from optmap.problem.library import machine, workload
-from optmap.report.bounds import bound_table
+from optmap.report.bounds import bound_document, bound_table
 from optmap.report.gaps import with_bound
 
 MATMUL = ("C[i,j] += A[i,k]*B[k,j]", "--extents", "i=2000,j=1500,k=1500", "--memory", "1024w")
@@ -90,16 +98,35 @@ def test_fast_side_counts_what_an_outer_level_does_not_copy() -> None:
 
 def test_private_memories_share_the_work() -> None:
     found = api.bound("resnet18/R9", memory="128w", methods=["best", "compulsory"])
-    best, compulsory = found.outermost.bounds
+    best, _ = found.outermost.bounds
     assert instance_words(best, 1) == best.total_words
     assert instance_words(best, 1, loads_only=True) == best.loads_words
-    assert found.certificate is not None
-    segment = found.certificate["segment"]
-    for cores in (2, 8):
-        loads = segment["T"] * (-(-segment["operations"] // segment["U_full"]) - cores)
-        assert instance_words(best, cores) == -(-(loads + best.stores_words) // cores)
-    with pytest.raises(InputError, match="no certificate"):
-        instance_words(compulsory, 2)
+    product = api.bound("C[i,j] += A[i,k]*B[k,j]", extents=dict.fromkeys("ijk", 64), memory="1024w", methods=["best"])
+    assert instance_words(product.outermost.best, 8) >= 2_688  # one memory moves at least 21,500 words
+
+
+def test_boundaries_say_what_their_bounds_assume() -> None:
+    chain = (level("L1", 64), level("L2", 1024, fanout=2, inclusive=False), level("L3", 8192, fanout=4))
+    made = Machine(name="m", levels=chain)
+    report = api.bound("C[i,j] += A[i,k]*B[k,j]", extents=dict.fromkeys("ijk", 64), machine=made, methods=["best"])
+    assert [row.instances for row in report.boundaries] == [8, 4, 1]
+    assert [row.assumptions for row in report.boundaries] == [
+        (SUMMED, INSTANCES),
+        (TOTAL, SUMMED, INSTANCES),
+        (INCLUSIVE,),
+    ]
+    for row, written in zip(report.boundaries, bound_document(report)["boundaries"], strict=True):
+        assert (written["instances"], written["assumptions"]) == (row.instances, list(row.assumptions))
+        assert written["best"]["busiest_instance_words"] == -(-row.best.total_words // row.instances)
+    table = bound_table(report)
+    assert "in each of 8 instances" in table
+    assert all(f"  {text} (all methods)" in table for text in (SUMMED, INSTANCES, TOTAL, INCLUSIVE))
+
+
+def test_no_bound_where_instances_share_output_elements() -> None:
+    workload = parse_workload("O[x+y] += A[x,y]*B[y]", {"x": 8, "y": 8})
+    assert separating_dims(workload) == set()
+    assert separating_dims(parse_workload("O[x,2*k,x+y] += A[x,y]*B[y,k]", {"x": 8, "y": 8, "k": 2})) == {"x", "k"}
 
 
 def test_solutions_carry_bound_and_gap() -> None:

@@ -6,6 +6,7 @@ import random
 from collections.abc import Iterator
 from fractions import Fraction
 
+import bounds_attack
 import numpy as np
 import pytest
 from bounds_oracles import element, exact_loads, found_loads, least_memory, points, random_workload, template_workload
@@ -185,6 +186,31 @@ def test_digits_cut_again_lift_the_bound_above_compulsory_traffic():
     rng = random.Random(2)
     for memory in (3, 4, 6, 8):
         assert compulsory_loads(small) < bound(small, memory) <= found_loads(small, memory, rng, tries=30, steps=0)
+
+
+def test_no_schedule_beats_any_method_at_any_memory_and_no_busiest_memory_its_share(monkeypatch):
+    monkeypatch.setattr(bounds_attack, "PRINTED", 0.4)
+    total = bounds_attack.Trials()
+    for i in range(8):
+        rng = random.Random(f"unit/{i}")
+        make = template_workload if i % 2 else bounds_attack.attacked_workload
+        total += bounds_attack.attack(make(rng, most=48), rng)
+    assert total.count > 200
+    assert total.printed > 5
+    assert total.met > total.count // 2
+
+
+def test_the_attack_sees_a_bound_that_is_one_word_too_large(monkeypatch):
+    real = bounds_attack.strongest_segments
+    monkeypatch.setattr(bounds_attack, "strongest_segments", lambda *given: real(*given) + 1)
+    with pytest.raises(bounds_attack.BeatenError, match="claimed by best"):
+        _attack_templates(40)
+
+
+def _attack_templates(count: int) -> None:
+    for i in range(count):
+        rng = random.Random(i)
+        bounds_attack.attack(template_workload(rng, most=48), rng)
 
 
 def test_repeated_tensors_share_one_exponent_sum():
