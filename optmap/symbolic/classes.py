@@ -1,21 +1,25 @@
 """Dataflow classes: which loop orders cost the same, and which are never better than another.
 
-Pure Python on sets: no SymPy, no enumeration of permutations, cached by structure, because the
-search asks for the classes of every layer.
+No SymPy, no enumeration of permutations, cached by structure, because the search asks for the
+classes of every layer. The classes that no other dominates are generated directly; the dominated
+ones, with their proofs, only when they are asked for.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import pairwise
 from math import factorial
 
-from optmap.problem.dataflow import Residence, Resident, Reuse, residents_at
+import numpy as np
+
+from optmap.problem.dataflow import Reuse
 from optmap.problem.machine import CapacityRule
 from optmap.problem.workload import Workload
 from optmap.symbolic.dominance import Proof, prove
+from optmap.symbolic.signatures import Signature, Walk, dominates, undominated
 from optmap.symbolic.structure import Access, Structure, structure_of
 
 
@@ -40,21 +44,58 @@ class DataflowClass:
         return "<" + ",".join(parts) + ">"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Classes:
     """All loop orders of a workload, reduced to those worth solving for."""
 
+    structure: Structure
+    """Dims and accesses."""
+    single: tuple[str, ...]
+    """Dims of extent 1 that were left out of the structure."""
+    rule: CapacityRule
+    """The capacity rule under which no optimum is lost."""
     classes: tuple[DataflowClass, ...]
     """Classes that no other class dominates."""
-    dominated: tuple[Proof, ...]
-    """One proof per class that was left out."""
-    permutations: int
-    """Loop orders altogether (the factorial of the number of dims)."""
-    equivalence_classes: int
-    """Classes before dominance."""
+    complete: bool = True
+    """Whether these are all of them; not so if there are more than were asked for."""
+
+    @property
+    def permutations(self) -> int:
+        """Loop orders altogether."""
+        return factorial(len(self.structure.dims) + len(self.single))
+
+    @cached_property
+    def everything(self) -> tuple[DataflowClass, ...]:
+        """All classes before dominance (their number grows nearly as that of the loop orders)."""
+        return equivalence_classes(self.structure, self.single)
+
+    @property
+    def equivalence_classes(self) -> int:
+        """Classes before dominance."""
+        return len(self.everything)
+
+    @cached_property
+    def dominated(self) -> tuple[Proof, ...]:
+        """One proof per class that was left out."""
+        walk, safe, tensors = Walk(self.structure), self.rule is CapacityRule.SAFE, len(self.structure.accesses)
+        winners = np.array([walk.compared(walk.masks(c.signature), safe=safe) for c in self.classes])
+        kept = {c.signature for c in self.classes}
+        proofs = []
+        for loser in self.everything:
+            if loser.signature not in kept:
+                row = np.array([walk.compared(walk.masks(loser.signature), safe=safe)])
+                first = int(dominates(winners, row, tensors)[:, 0].argmax())
+                proofs.append(prove(self.structure, self.classes[first], loser))
+        return tuple(proofs)
 
 
-def dataflow_classes(workload: Workload, *, concrete: bool = False, rule: CapacityRule = CapacityRule.TILE) -> Classes:
+def dataflow_classes(
+    workload: Workload,
+    *,
+    concrete: bool = False,
+    rule: CapacityRule = CapacityRule.TILE,
+    most: int | None = None,
+) -> Classes:
     """Derive the dataflow classes of a workload (MOpt section 4, for any workload).
 
     Two loop orders are equivalent if for every tensor the dims inside the reuse position are the
@@ -67,9 +108,10 @@ def dataflow_classes(workload: Workload, *, concrete: bool = False, rule: Capaci
         workload: extents are ignored unless `concrete`.
         concrete: drop dims of extent 1 first: fewer classes, valid for these extents only.
         rule: the capacity rule under which no optimum may be lost.
+        most: about how many classes are wanted; of more, a sample that does not depend on sizes.
     """
     dropped = frozenset(d for d, n in workload.sizes if concrete and n == 1)
-    return _derive(structure_of(workload, dropped), tuple(d for d in workload.dims if d in dropped), rule)
+    return _derive(structure_of(workload, dropped), tuple(d for d in workload.dims if d in dropped), rule, most)
 
 
 def equivalence_classes(structure: Structure, single: tuple[str, ...] = ()) -> tuple[DataflowClass, ...]:
@@ -79,18 +121,36 @@ def equivalence_classes(structure: Structure, single: tuple[str, ...] = ()) -> t
         structure: dims and accesses.
         single: dims of extent 1, which become the outermost band.
     """
+    return _classes(structure, single, Walk(structure).all())
+
+
+@lru_cache(maxsize=1024)
+def _derive(structure: Structure, single: tuple[str, ...], rule: CapacityRule, most: int | None) -> Classes:
+    walk, safe = Walk(structure), rule is CapacityRule.SAFE
+    signatures, complete = walk.candidates(safe=safe, most=most)
+    found = sorted(signatures)
+    rows = np.array([walk.compared(signature, safe=safe) for signature in found])
+    best = undominated(rows, len(structure.accesses))
+    kept = _classes(structure, single, (s for s, good in zip(found, best, strict=True) if good))
+    return Classes(structure=structure, single=single, rule=rule, classes=kept, complete=complete)
+
+
+def _classes(
+    structure: Structure, single: tuple[str, ...], signatures: Iterable[Signature]
+) -> tuple[DataflowClass, ...]:
+    """The classes of signatures, ordered by their innermost loops."""
+    walk = Walk(structure)
     rank = {d: i for i, d in enumerate(structure.dims)}
     interleavings = factorial(len(structure.dims) + len(single)) // factorial(len(structure.dims))
     found = []
-    for signature, count in _signatures(structure).items():
-        bands = _bands(structure, signature)
-        outermost = (single,) if single else ()
-        representative = single + tuple(d for band in bands for d in band)
+    for masks in signatures:
+        signature = walk.reuses(masks)
+        bands, size = _bands(structure, signature)
         found.append(
             DataflowClass(
-                representative=representative,
-                bands=outermost + bands,
-                size=count * interleavings,
+                representative=single + tuple(d for band in bands for d in band),
+                bands=((single,) if single else ()) + bands,
+                size=size * interleavings,
                 signature=signature,
             )
         )
@@ -98,77 +158,30 @@ def equivalence_classes(structure: Structure, single: tuple[str, ...] = ()) -> t
     return tuple(found)
 
 
-@lru_cache(maxsize=1024)
-def _derive(structure: Structure, single: tuple[str, ...], rule: CapacityRule) -> Classes:
-    everything = equivalence_classes(structure, single)
-    kept: list[DataflowClass] = []
-    lost: list[DataflowClass] = []
-    for candidate in everything:
-        better = any(_dominates(other, candidate, structure, rule) for other in everything if other is not candidate)
-        (lost if better else kept).append(candidate)
-    proofs = []
-    for candidate in lost:
-        winner = next(c for c in kept if _dominates(c, candidate, structure, rule))
-        proofs.append(prove(structure, winner, candidate))
-    return Classes(
-        classes=tuple(kept),
-        dominated=tuple(proofs),
-        permutations=sum(c.size for c in everything),
-        equivalence_classes=len(everything),
-    )
+def _bands(structure: Structure, signature: tuple[Reuse, ...]) -> tuple[tuple[tuple[str, ...], ...], int]:
+    """A product of bands inside the class, outermost first, and the loop orders of the whole class.
 
-
-def _signatures(structure: Structure) -> dict[tuple[Reuse, ...], int]:
-    """Every signature with the number of permutations that have it.
-
-    Walks from the innermost loop outwards over *sets* of placed dims; a branch ends as soon as
-    every tensor has met its first dim, because the order of the remaining loops is then free.
+    Between two reuse positions the innermost loop is one of those that meet the tensors there; all
+    other loops are in any order.
     """
-    everything = frozenset(structure.dims)
-    start = tuple(None if a.dims else Reuse(inside=everything, at=None) for a in structure.accesses)
-    frontier: dict[tuple[frozenset[str], tuple[Reuse | None, ...]], int] = {(frozenset(), start): 1}
-    totals: dict[tuple[Reuse, ...], int] = defaultdict(int)
-    while frontier:
-        following: dict[tuple[frozenset[str], tuple[Reuse | None, ...]], int] = defaultdict(int)
-        for (placed, flows), count in frontier.items():
-            done = tuple(flow for flow in flows if flow is not None)
-            if len(done) == len(flows):
-                totals[done] += count * factorial(len(everything) - len(placed))
-                continue
-            for dim in everything - placed:
-                resolved = tuple(
-                    flow if flow is not None else _meet(access, dim, placed)
-                    for access, flow in zip(structure.accesses, flows, strict=True)
-                )
-                following[placed | {dim}, resolved] += count
-        frontier = following
-    return dict(totals)
-
-
-def _meet(access: Access, dim: str, placed: frozenset[str]) -> Reuse | None:
-    """The reuse of a tensor whose first dim may be `dim`, or None if the dim is absent from it."""
-    if dim not in access.dims:
-        return None
-    return Reuse(inside=placed, at=dim if access.overlaps(dim) else None)
-
-
-def _bands(structure: Structure, signature: tuple[Reuse, ...]) -> tuple[tuple[str, ...], ...]:
-    """A product of bands inside the class, outermost first."""
     everything = frozenset(structure.dims)
     prefixes = sorted({flow.inside for flow in signature} - {everything}, key=len)
     groups = [prefixes[0] if prefixes else everything]
+    size = factorial(len(groups[0]))
     for prefix, following in pairwise([*prefixes, everything]):
         group = following - prefix
         first = group
         for access, flow in zip(structure.accesses, signature, strict=True):
             if flow.inside == prefix:
                 first &= _possible(access, flow)
+        size *= len(first) * factorial(len(group) - 1)
         if first == group:
             groups.append(group)
         else:
             innermost = next(d for d in reversed(structure.dims) if d in first)
             groups += [frozenset({innermost}), group - {innermost}]
-    return tuple(tuple(d for d in structure.dims if d in group) for group in reversed(groups) if group)
+    bands = tuple(tuple(d for d in structure.dims if d in group) for group in reversed(groups) if group)
+    return bands, size
 
 
 def _possible(access: Access, flow: Reuse) -> frozenset[str]:
@@ -176,29 +189,3 @@ def _possible(access: Access, flow: Reuse) -> frozenset[str]:
     if flow.at is not None:
         return frozenset({flow.at})
     return frozenset(d for d in access.dims if not access.overlaps(d))
-
-
-def _dominates(better: DataflowClass, worse: DataflowClass, structure: Structure, rule: CapacityRule) -> bool:
-    """Whether `better` moves at most as much of every tensor, pointwise in all sizes.
-
-    For one tensor: it must be reused over at least the same loops, and keep the overlap that the
-    other one keeps. The difference is then a product of factors >= 0 (see `dominance.prove`).
-    """
-    pairs = zip(better.signature, worse.signature, strict=True)
-    if not all(y.inside <= x.inside and y.at in (None, x.at) for x, y in pairs):
-        return False
-    if rule is CapacityRule.TILE:
-        return True
-    return all(_lighter(a, b) for a, b in zip(_residents(structure, better), _residents(structure, worse), strict=True))
-
-
-def _residents(structure: Structure, member: DataflowClass) -> tuple[Resident, ...]:
-    """The safe working set of a class: it follows from the signature."""
-    pairs = zip(structure.accesses, member.signature, strict=True)
-    positions = tuple(len(flow.inside) + 1 if access.dims else len(structure.dims) + 1 for access, flow in pairs)
-    return residents_at(positions, tuple(flow.at for flow in member.signature))
-
-
-def _lighter(left: Resident, right: Resident) -> bool:
-    """Whether the share of a tensor in one working set never exceeds that in another."""
-    return left == right or left.residence is Residence.SINGLE or right.residence is Residence.DOUBLE

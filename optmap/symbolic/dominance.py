@@ -20,6 +20,7 @@ loses on another. So the proofs hold for every weighting (loads, stores, element
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Protocol
 
 from optmap.errors import CheckError
@@ -98,7 +99,7 @@ def prove(structure: Structure, winner: _Member, loser: _Member) -> Proof:
         better, worse = winner.signature[index], loser.signature[index]
         if better == worse:
             continue
-        difference = _difference(structure, index, access, better, worse)
+        difference = _difference(structure.dims, index, access, better, worse)
         if not nonnegative(dict(difference.polynomial)):
             raise CheckError(
                 f"dominance of {','.join(loser.representative)} by {','.join(winner.representative)} "
@@ -108,12 +109,14 @@ def prove(structure: Structure, winner: _Member, loser: _Member) -> Proof:
     return Proof(dominating=winner.representative, dominated=loser.representative, differences=tuple(differences))
 
 
-def _difference(structure: Structure, index: int, access: Access, better: Reuse, worse: Reuse) -> Difference:
+@lru_cache(maxsize=65536)
+def _difference(dims: tuple[str, ...], index: int, access: Access, better: Reuse, worse: Reuse) -> Difference:
+    """The difference for one tensor: few of them make up the proofs of very many classes."""
     moved = frozenset(d for d in (better.at, worse.at) if d is not None)
     extra = better.inside - worse.inside
-    shared = tuple(d for d in structure.dims if d not in better.inside and d not in moved)
+    shared = tuple(d for d in dims if d not in better.inside and d not in moved)
     moving = sorted({j for d in moved for j in access.moving(d)})
-    outer = [_ratio(d) for d in structure.dims if d in extra]
+    outer = [_ratio(d) for d in dims if d in extra]
     # Dims that only one of the two moves along are an ordinary ratio for the other one.
     cost_better = multiply([_core(access, moving, better.at), *(_ratio(d) for d in sorted(moved - {better.at}))])
     cost_worse = multiply([_core(access, moving, worse.at), *(_ratio(d) for d in sorted(moved - {worse.at})), *outer])

@@ -3,7 +3,7 @@
 import random
 import subprocess
 import sys
-from itertools import permutations
+from itertools import pairwise, permutations
 from math import factorial, prod
 
 import pytest
@@ -14,12 +14,13 @@ from strategies import workloads
 
 from optmap.errors import CheckError
 from optmap.problem.builders import conv2d, matmul, mttkrp
-from optmap.problem.dataflow import dataflow, overlaps, safe_working_set
+from optmap.problem.dataflow import dataflow, overlaps, residents_at, safe_working_set
 from optmap.problem.machine import CapacityRule
 from optmap.problem.parser import parse_workload
 from optmap.symbolic.classes import dataflow_classes, equivalence_classes
 from optmap.symbolic.dominance import prove
 from optmap.symbolic.footprint import axis_values
+from optmap.symbolic.signatures import Walk
 from optmap.symbolic.structure import structure_of
 from optmap.symbolic.symbols import extent, tile
 from optmap.symbolic.traffic import tensor_traffic
@@ -97,6 +98,63 @@ def test_classes_partition_the_loop_orders(work):
         counted[signature(work, order)] = counted.get(signature(work, order), 0) + 1
     found = equivalence_classes(structure_of(work))
     assert {signature(work, c.representative): c.size for c in found} == counted
+
+
+def covers(work, better, worse, rule):
+    """The definition of dominance, written down once more."""
+    (flows, held), (others, theirs) = better, worse
+    if not all(y.inside <= x.inside and y.at in (None, x.at) for x, y in zip(flows, others, strict=True)):
+        return False
+    weight = {"single": 0, "along": 1, "double": 2}
+    return rule is CapacityRule.TILE or all(
+        a == b or (weight[a.residence] < weight[b.residence] and 0 in (weight[a.residence], 2 - weight[b.residence]))
+        for a, b in zip(held, theirs, strict=True)
+    )
+
+
+@settings(max_examples=60)
+@given(workloads(max_extent=3), st.sampled_from(CapacityRule))
+def test_exactly_the_undominated_classes_are_generated(work, rule):
+    """Against every signature compared with every other one."""
+    structure = structure_of(work)
+    walk = Walk(structure)
+    flows = [walk.reuses(signature) for signature in walk.all()]
+    assume(len(flows) <= 400)
+    whole = len(work.dims) + 1
+    members = []
+    for flow in flows:
+        positions = tuple(len(f.inside) + 1 if a.dims else whole for a, f in zip(structure.accesses, flow, strict=True))
+        members.append((flow, residents_at(positions, tuple(f.at for f in flow))))
+    best = {
+        worse[0]
+        for worse in members
+        if not any(covers(work, better, worse, rule) for better in members if better is not worse)
+    }
+    assert {c.signature for c in dataflow_classes(work, rule=rule).classes} == best
+
+
+def chain(dims):
+    """A product of matrices."""
+    factors = "*".join(f"M{a}[{a},{b}]" for a, b in pairwise(dims))
+    return parse_workload(f"O[{dims[0]},{dims[-1]}] += {factors}", dict.fromkeys(dims, 4))
+
+
+def test_a_long_chain_of_matrices_has_its_classes_without_its_permutations():
+    """40,320 loop orders in 9,824 classes, of which only those that no other dominates are made."""
+    found = dataflow_classes(chain("abcdefgh"))
+    assert len(found.classes) == 960
+    assert found.complete
+    assert found.permutations == factorial(8)
+    assert sum(c.size for c in dataflow_classes(chain("abcde")).everything) == factorial(5)
+
+
+def test_a_sample_of_the_classes():
+    """What is asked for at most is a part of all of them, and says so."""
+    everything = {c.signature for c in dataflow_classes(chain("abcdefg")).classes}
+    some = dataflow_classes(chain("abcdefg"), most=20)
+    assert not some.complete
+    assert 0 < len(some.classes) <= 20
+    assert {c.signature for c in some.classes} <= everything
 
 
 @settings(max_examples=40)
