@@ -19,7 +19,7 @@ from math import gcd, prod
 from typing import Any
 
 from .statement import Axis, Work
-from .tools import SPAN, need, whole
+from .tools import SPAN, count, need, whole
 
 Moves = Counter[tuple[int, int, int]]
 """How often a dim goes from a tile of one size to one of another size so far away."""
@@ -104,9 +104,9 @@ class Nest:
         _, start, last = self.ends(dim, inside(tile), q, base)
         for size, times in self.shares_of(dim, q + 1).items():
             full, rest = divmod(size, tile)
-            for new, count in ((tile, full - 1), (rest, min(full, 1))):
-                if new and count > 0:
-                    moves[last, self.ends(dim, inside(new), q, base)[0], tile - start] += times * count
+            for new, steps in ((tile, full - 1), (rest, min(full, 1))):
+                if new and steps > 0:
+                    moves[last, self.ends(dim, inside(new), q, base)[0], tile - start] += times * steps
         return moves
 
     def whole_nest(self, axes: list[Axis], base: int) -> int:
@@ -156,6 +156,11 @@ class Nest:
             cut = [part[i : i + tile] for part in parts for i in range(0, len(part), tile)]
             parts = [piece[: self.share(dim, len(piece), x)] for piece in cut]
         return [i for part in parts for i in part]
+
+
+def footprint(axes: list[Axis], box: dict[str, int]) -> int:
+    """Elements of a tensor that a box of iterations touches."""
+    return prod(count(dict(terms), box) for terms, _ in axes)
 
 
 def common_elements(axes: list[Axis], moves: dict[str, Moves]) -> int:

@@ -9,10 +9,11 @@ from typing import Any
 
 from .bound import check_bound
 from .form import SOLUTION, check_form
-from .nest import Nest, common_elements
+from .held import Held
+from .nest import Nest, footprint
 from .report import Report, bound_line, fit_line, hearsay, machine_lines, statement_lines
-from .statement import Axis, Work
-from .tools import count, need, whole
+from .statement import Work
+from .tools import need
 
 
 def check_solution(doc: dict[str, Any]) -> Report:
@@ -92,6 +93,9 @@ def check_levels(doc: Any, nest: Nest, held: Held | None, rates: list[Fraction],
     need(len(doc["levels"]) == len(levels), "levels and machine differ")
     for q, (level, row) in enumerate(zip(levels, doc["levels"], strict=True)):
         safe = doc["capacity_rule"] == "safe" and level["kind"] == "cache"
+        need(
+            not (held and safe), f"{level['name']} is a cache, which under the safe rule keeps what was used, not held"
+        )
         shares = held.occupancy() if held else occupancy(nest, q, safe=safe)
         space, used = check_room(level, nest.work, shares), sum(shares)
         need(row["level"] == level["name"] and row["occupancy_words"] == used, f"{level['name']} holds {used} words")
@@ -126,11 +130,6 @@ def check_room(level: Any, work: Work, shares: list[int]) -> list[int]:
     return [total // buffers, sum(room)]
 
 
-def footprint(axes: list[Axis], box: dict[str, int]) -> int:
-    """Elements of a tensor that a box of iterations touches."""
-    return prod(count(dict(terms), box) for terms, _ in axes)
-
-
 def occupancy(nest: Nest, q: int, *, safe: bool) -> list[int]:
     """Words per tensor that a level must hold: one tile, or all that two consecutive tiles touch where data is reused.
 
@@ -158,67 +157,16 @@ def occupancy(nest: Nest, q: int, *, safe: bool) -> list[int]:
     return shares
 
 
-class Held:
-    """One level on which every tensor has a reuse position of its own (IOOpt, section 4)."""
-
-    def __init__(self, nest: Nest, doc: Any) -> None:
-        need(nest.depth == 1, "reuse positions belong to one level")
-        self.nest, self.inner = nest, list(reversed(nest.orders[0]))
-        need(len(doc["positions"]) == len(nest.work.tensors), "one reuse position per access is needed")
-        self.places = [whole(n, "position") for n in doc["positions"].values()]
-        names = list(doc["positions"])
-        need(set(doc["streams"]) <= set(names), "a stream belongs to no access")
-        self.streams = [set(doc["streams"].get(name, ())) for name in names]
-        for (name, axes), streamed in zip(nest.work.tensors, self.streams, strict=True):
-            # Each slice must pass once: its dims move it apart, and no absent loop runs outside them.
-            order = doc["inner"][: 1 + max((doc["inner"].index(d) for d in streamed), default=-1)]
-            alone = {d for terms, _ in axes if len(terms) == 1 for d, _ in terms}
-            need(set(order) <= {d for terms, _ in axes for d, _ in terms}, f"{name} is streamed more than once")
-            need(streamed <= alone, f"slices of {name} overlap")
-
-    def full(self, axes: list[Axis], place: int) -> set[str]:
-        """Dims whose whole extent is held, or whose loop reloads nothing."""
-        here = set(self.inner[place - 1 : place]) if place else set()
-        present = {d for terms, _ in axes for d, _ in terms}
-        return set(self.inner[: max(place - 1, 0)]) | here - present
-
-    def traffic(self) -> list[tuple[int, int]]:
-        """(loads, stores) in words per access."""
-        rows, nest = [], self.nest
-        for i, ((name, axes), place) in enumerate(zip(nest.work.tensors, self.places, strict=True)):
-            full = self.full(axes, place)
-            moves = {d: nest.stay(d, 1 if d in full else 0) for d in self.inner}
-            elements = common_elements(axes, moves)
-            if place and (rest := set(self.inner[place - 1 : place]) - full):
-                (at,) = rest
-                elements -= common_elements(axes, {**moves, at: nest.advance(at, 0, 0)})
-            weight = nest.work.weights[name]
-            made = nest.created(0) if i == 0 else 0
-            rows.append((weight * (elements - made), 0 if i else weight * elements))
-        return rows
-
-    def occupancy(self) -> list[int]:
-        """Words per tensor held at the same time."""
-        nest, shares = self.nest, []
-        for (name, axes), place, streamed in zip(nest.work.tensors, self.places, self.streams, strict=True):
-            full = self.full(axes, place)
-            sizes = {d: 1 if d in streamed else nest.tiles[0][d] for d in self.inner}
-            box = {d: nest.work.extents[d] if d in full else n for d, n in sizes.items()}
-            shares.append(nest.work.weights[name] * footprint(axes, box))
-        return shares
-
-
 def check_search(doc: Any, cost: Fraction) -> None:
     """What the search said about its relaxation is at least consistent with the cost."""
-    value, gap, least = doc["relaxation"]["value"], doc["integer_gap"], doc["integer_bound"]["value"]
+    value, least = doc["relaxation"]["value"], doc["integer_bound"]["value"]
     units = {doc["relaxation"]["unit"], doc["integer_bound"]["unit"], doc["cost"]["unit"]}
     need(len(units) == 1, "relaxation, integer bound and cost have other units")
     need(least is None or least <= float(cost), "the integer bound is above the cost")
-    if value:
-        need(gap == float(cost) / value - 1, "integer_gap is not cost over relaxation, minus one")
-        need(not doc["relaxation"]["proved"] or value <= float(cost) * (1 + 1e-9), "the relaxation is above the cost")
-    else:
-        need(not gap, "there is an integer gap without a relaxation")
+    proved = doc["relaxation"]["proved"] and value
+    need(not proved or value <= float(cost) * (1 + 1e-9), "the relaxation is above the cost")
+    gap = float(cost) / value - 1 if proved else None
+    need(doc["integer_gap"] == gap, f"integer_gap must be {gap}: cost over relaxation, minus one, if that is proved")
 
 
 def check_divisors(doc: Any, nest: Nest) -> None:

@@ -12,3 +12,5 @@ from optmap.evaluate.simulate import Moved as Moved
 from optmap.evaluate.simulate import simulate as simulate
 from optmap.evaluate.simulate import walk_levels as walk_levels
 from optmap.evaluate.simulate import walk_nest as walk_nest
+from optmap.evaluate.walk_held import HeldWalk as HeldWalk
+from optmap.evaluate.walk_held import walk_held as walk_held

@@ -8,6 +8,7 @@ from optmap.evaluate.axes import Array
 from optmap.evaluate.levels import LevelModel, level_model
 from optmap.evaluate.results import BoundaryTraffic, CostReport, LevelCost, boundary_cycles
 from optmap.problem.dataflow import dataflow, safe_working_set
+from optmap.problem.held import access_names
 from optmap.problem.machine import CapacityRule, Level, Machine
 from optmap.problem.mapping import LevelMapping, Mapping
 from optmap.problem.partitions import capacity_groups
@@ -60,8 +61,8 @@ def _boundaries(model: LevelModel, machine: Machine, mapping: Mapping) -> tuple[
         reuse = dataflow(model.workload, mapping.levels[i].permutation)
         loads, stores = model.tensor_traffic(chain, i, reuse, spatial)
         entries.extend(
-            BoundaryTraffic(between=between, tensor=tensor.name, loads_words=int(load), stores_words=int(store))
-            for tensor, load, store in zip(model.workload.tensors, loads[0], stores[0], strict=True)
+            BoundaryTraffic(between=between, tensor=name, loads_words=int(load), stores_words=int(store))
+            for name, load, store in zip(access_names(model.workload), loads[0], stores[0], strict=True)
         )
     return tuple(entries)
 

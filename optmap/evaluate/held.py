@@ -1,15 +1,33 @@
-"""Exact traffic and occupancy of one tensor that is held at a reuse position of its own.
+"""Exact traffic and occupancy of a held mapping, in closed form (defined in `optmap.problem.held`).
 
-A tensor held at position l sees the loops inside l as if their tiles were whole: what it holds is
-F(T with T_k := N_k for k inside l), and only the loops at l and outside move it (IOOpt, sections 4.1
-and 4.2). The first sub-domain along the loop at l is loaded whole, every further one without what it
-shares with the one before (the paper's front and back domains). Tiles that do not divide the extent
-end with a smaller one and are counted as they are.
+**Held at position p >= 1.** The area has the whole extent of every dim inside p, so only loops at p and
+outside it change it. For every combination of the loops outside, the loop at p takes its tiles one
+after the other: the first area enters whole, since nothing is kept from before, every further one
+without what it shares with the one before it, since only the loop at p has moved (the front and back
+domains of IOOpt, section 4.2). Two neighbours along p differ in one dim, so that subscript by subscript
+|new and old| = |new| + |old| - |both together|, and the sum over all areas is a product over groups of
+subscripts that share no dim. If p is a dim that the tensor does not have, nothing enters after the first.
+
+**Position 0.** The area is the tile, and all of it enters at every tile.
+
+**Streamed** (position 0). Nothing is kept between tiles, and inside a tile a slice moves. Let the dims
+streamed along be those of the outermost loops inside a tile; a dim of one iteration has no loop. Then
+every word of the tile enters once per tile, because the slices in which it lies follow each other:
+the loops further in leave the slice as it is; every streamed dim except the last one is alone in the
+one subscript where it occurs, so that slices which differ in it have no word in common; and along the
+last one, w, either the same holds, or the only other moving dim r of its subscript a*w + b*r + ... has
+b | a: a word a*w + b*r = v lies in the slices with 0 <= (v - a*w)/b < T_r, which is a run of w.
+Ragged tiles are boxes of the same kind. Words of different accesses are kept apart.
+
+**Occupancy.** No area is larger than the first one, in which every tile is whole, and all first areas
+are held at the same time. So occupancy is the sum of the first areas' words, and the run is a schedule
+that works in a memory of that size: its loads are at least those of optimal replacement in that memory.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping as MappingABC
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
 from math import prod
@@ -17,6 +35,10 @@ from math import prod
 import numpy as np
 
 from optmap.evaluate.axes import Array, axis_counts, axis_groups, group_dims
+from optmap.evaluate.results import BoundaryTraffic
+from optmap.evaluate.touched import check_output
+from optmap.problem.held import Held, access_names
+from optmap.problem.mapping import Mapping
 from optmap.problem.workload import Axis, Semantics, TensorAccess, Workload
 
 
@@ -53,10 +75,73 @@ def held_at(tensor: TensorAccess, permutation: tuple[str, ...], position: int) -
     return HeldTensor(free=free, full=inside & tensor.dims, at=here)
 
 
+def held_tensors(
+    workload: Workload, permutation: tuple[str, ...], held: Held
+) -> tuple[tuple[HeldTensor, frozenset[str]], ...]:
+    """Per access, output first: how it is held and which dims it is streamed along.
+
+    Args:
+        workload: gives the accesses.
+        permutation: dims, outermost first.
+        held: reuse positions and streams.
+    """
+    return tuple(
+        (held_at(tensor, permutation, held.positions[name]), frozenset(held.streams.get(name, ())))
+        for tensor, name in zip(workload.tensors, access_names(workload), strict=True)
+    )
+
+
+def held_traffic(
+    workload: Workload, mapping: Mapping, held: Held, between: tuple[str, str]
+) -> tuple[BoundaryTraffic, ...]:
+    """Exact words per access across the boundary of a one-level mapping.
+
+    Args:
+        workload: what is computed.
+        mapping: tile and loop order.
+        held: what is held of every tensor; `Held.check` has accepted it.
+        between: names of the inner and the outer memory.
+
+    Returns:
+        One entry per access, output first. Under `accumulate` an output is loaded and stored on every
+        visit; under `assign` its first touch is not loaded.
+
+    Raises:
+        InputError: under `assign`, if a dim stands in two subscripts of the output.
+    """
+    check_output(workload)
+    level = mapping.levels[0]
+    rows = []
+    for tensor, name, (how, _) in zip(
+        workload.tensors, access_names(workload), held_tensors(workload, level.permutation, held), strict=True
+    ):
+        stores = entering_words(workload, tensor, level.tile, how) if tensor is workload.output else 0
+        loads = loaded_words(workload, tensor, level.tile, how)
+        rows.append(BoundaryTraffic(between=between, tensor=name, loads_words=loads, stores_words=stores))
+    return tuple(rows)
+
+
+def held_occupancy(workload: Workload, mapping: Mapping, held: Held, accesses: Sequence[int] | None = None) -> int:
+    """Exact words that a one-level mapping holds at the same time.
+
+    Args:
+        workload: what is computed.
+        mapping: tile and loop order.
+        held: what is held of every tensor.
+        accesses: numbers of the accesses to count, output first; None for all.
+    """
+    level = mapping.levels[0]
+    ways = held_tensors(workload, level.permutation, held)
+    return sum(
+        held_words(workload, workload.tensors[i], level.tile, *ways[i])
+        for i in (range(len(ways)) if accesses is None else accesses)
+    )
+
+
 def held_words(
     workload: Workload,
     tensor: TensorAccess,
-    tile: Mapping[str, int],
+    tile: MappingABC[str, int],
     held: HeldTensor,
     streamed: frozenset[str] = frozenset(),
 ) -> int:
@@ -74,7 +159,7 @@ def held_words(
     return workload.weight(tensor) * tensor.footprint(part)
 
 
-def loaded_words(workload: Workload, tensor: TensorAccess, tile: Mapping[str, int], held: HeldTensor) -> int:
+def loaded_words(workload: Workload, tensor: TensorAccess, tile: MappingABC[str, int], held: HeldTensor) -> int:
     """Words of the tensor that enter the fast memory over the whole run.
 
     Under `assign` the first touch of an output element is not loaded.
@@ -91,7 +176,7 @@ def loaded_words(workload: Workload, tensor: TensorAccess, tile: Mapping[str, in
     return entering
 
 
-def entering_words(workload: Workload, tensor: TensorAccess, tile: Mapping[str, int], held: HeldTensor) -> int:
+def entering_words(workload: Workload, tensor: TensorAccess, tile: MappingABC[str, int], held: HeldTensor) -> int:
     """Words of the tensor that the fast memory takes in or creates: loads, or stores of an output."""
     extents = workload.extents
     visits = prod(-(-extents[d] // tile[d]) for d in extents if d not in tensor.dims and d not in held.free)
@@ -101,7 +186,7 @@ def entering_words(workload: Workload, tensor: TensorAccess, tile: Mapping[str, 
 
 
 def group_entering(
-    group: tuple[Axis, ...], sizes: Mapping[str, Array], extents: Mapping[str, int], at: str | None
+    group: tuple[Axis, ...], sizes: MappingABC[str, Array], extents: MappingABC[str, int], at: str | None
 ) -> Array:
     """Elements of a group of subscripts that enter, summed over all positions of its tiles.
 
@@ -137,7 +222,7 @@ def _steps(tile: Array, extent: int, *, sliding: bool) -> list[tuple[Array | Non
     return [(None, tile, np.ones_like(tile)), (tile, tile, whole - 1), (tile, last, once)]
 
 
-def _shared(group: tuple[Axis, ...], now: Mapping[str, Array], at: str, before: Array) -> Array:
+def _shared(group: tuple[Axis, ...], now: MappingABC[str, Array], at: str, before: Array) -> Array:
     """Elements that a tile of a group shares with its predecessor along one dim."""
     shared: Array | int = 1
     for axis in group:

@@ -26,6 +26,7 @@ from optmap.evaluate.axes import axis_groups, group_dims
 from optmap.evaluate.overlap import shared_values
 from optmap.evaluate.results import BoundaryTraffic
 from optmap.evaluate.touched import first_touches
+from optmap.problem.held import access_names
 from optmap.problem.machine import Machine
 from optmap.problem.mapping import Mapping
 from optmap.problem.workload import Axis, TensorAccess, Workload
@@ -62,14 +63,14 @@ def exact_traffic(workload: Workload, machine: Machine, mapping: Mapping) -> tup
         paths = {dim: _Path.of(workload, mapping, dim, level) for dim in workload.dims}
         steps = _steps(mapping, level, paths)
         created = first_touches(workload, mapping, level)
-        for tensor in workload.tensors:
+        for tensor, name in zip(workload.tensors, access_names(workload), strict=True):
             entering = _entering(workload, tensor, paths, steps)
             is_output = tensor is workload.output
             weight = workload.weight(tensor)
             result.append(
                 BoundaryTraffic(
                     between=between,
-                    tensor=tensor.name,
+                    tensor=name,
                     loads_words=weight * (entering - (created if is_output else 0)),
                     stores_words=weight * entering if is_output else 0,
                 )

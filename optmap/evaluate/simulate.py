@@ -17,6 +17,7 @@ from typing import Literal
 
 from optmap.errors import InputError, LimitError
 from optmap.problem.dataflow import reuse
+from optmap.problem.held import access_names
 from optmap.problem.machine import Machine
 from optmap.problem.mapping import Mapping
 from optmap.problem.workload import Semantics, TensorAccess, Workload
@@ -63,16 +64,16 @@ def walk_levels(workload: Workload, machine: Machine, mapping: Mapping, *, limit
         LimitError: if the limit is reached.
     """
     mapping.check(workload, machine)
-    budget = _Budget(limit)
+    budget = Budget(limit)
     moved: list[Moved] = []
     for level, between in enumerate(machine.boundaries):
         budget.spend(_work(workload, mapping, level))
         order = mapping.levels[level].permutation
-        tallies = [_Tally(workload, tensor) for tensor in workload.tensors]
+        tallies = tallies_of(workload)
         for parent in _parents(workload, mapping, level):
             for tally in tallies:
                 at = reuse(tally.tensor, order).at
-                _walk_parent(tally, _ordered(parent, mapping.levels[level].tile, order), order, at, budget)
+                _walk_parent(tally, tiles_in_order(parent, mapping.levels[level].tile, order), order, at, budget)
         moved.extend(tally.result(between) for tally in tallies)
     return tuple(moved)
 
@@ -98,15 +99,14 @@ def walk_nest(workload: Workload, machine: Machine, mapping: Mapping, *, limit: 
         LimitError: if the limit is reached.
     """
     mapping.check(workload, machine)
-    budget = _Budget(limit)
+    budget = Budget(limit)
     moved: list[Moved] = []
     for level, between in enumerate(machine.boundaries):
         budget.spend(_work(workload, mapping, level))
-        for tensor in workload.tensors:
-            tally = _Tally(workload, tensor)
+        for tally in tallies_of(workload):
             held: set[Element] = set()
             for tile in _nest(workload, mapping, level, level):
-                elements = budget.elements(tensor, tile)
+                elements = budget.elements(tally.tensor, tile)
                 tally.enter(elements - held)
                 held = elements
             moved.append(tally.result(between))
@@ -119,11 +119,12 @@ def simulate(
     mapping: Mapping,
     *,
     policy: Policy = "lru",
+    inner: Sequence[str] = (),
     limit: int = 5_000_000,
 ) -> tuple[Moved, ...]:
     """Traffic of fully associative write-back caches with unit lines, access by access.
 
-    The innermost tiles run point by point in the order of the innermost level's loops. Each
+    The innermost tiles run point by point in the order of the innermost level's loops (`inner` first). Each
     iteration touches the inputs in the order written and then the output. Every boundary is
     simulated on its own: the whole stream against one cache of that level's capacity. Under
     `accumulate` a missing output element is loaded, under `assign` its first touch only
@@ -138,6 +139,7 @@ def simulate(
         policy: `lru`, or `belady`: evict what is used furthest in the future, which minimises
             loads (at equal distance, that is among elements never used again, clean ones go
             first; stores are not minimised).
+        inner: dims whose loops run outermost inside an innermost tile, outermost first.
         limit: largest number of accesses (iterations of the workload times tensors).
 
     Returns:
@@ -167,8 +169,8 @@ def simulate(
         splits = any(ways > 1 for outer in mapping.levels[1:] for ways in outer.spatial.values())
         if splits or not stream:
             known: dict[tuple[int, Element], tuple[int, Element]] = {}
-            stream = [known.setdefault(access, access) for access in _stream(workload, mapping, number)]
-        tallies = [_Tally(workload, tensor) for tensor in workload.tensors]
+            stream = [known.setdefault(access, access) for access in _stream(workload, mapping, number, inner)]
+        tallies = tallies_of(workload)
         if policy == "lru":
             _lru(stream, capacity, tallies)
         else:
@@ -177,7 +179,7 @@ def simulate(
     return tuple(moved)
 
 
-class _Budget:
+class Budget:
     """Stops a walk that would take too long."""
 
     def __init__(self, limit: int) -> None:
@@ -188,7 +190,7 @@ class _Budget:
         """The elements of a tile, if there is still budget for them."""
         sizes = {d: len(r) for d, r in box.items()}
         self.spend(tensor.footprint(sizes) + sum(prod(sizes[d] for d in axis.dims) for axis in tensor.axes))
-        return _elements(tensor, box)
+        return elements_of(tensor, box)
 
     def spend(self, work: int) -> None:
         """Account for so many elements or tiles.
@@ -203,11 +205,12 @@ class _Budget:
             )
 
 
-class _Tally:
+class Tally:
     """Loads and stores of one tensor at one boundary, in elements."""
 
-    def __init__(self, workload: Workload, tensor: TensorAccess) -> None:
+    def __init__(self, workload: Workload, tensor: TensorAccess, name: str) -> None:
         self.tensor = tensor
+        self.name = name
         self.weight = workload.weight(tensor)
         self.is_output = tensor is workload.output
         self._creates = self.is_output and workload.semantics is Semantics.ASSIGN
@@ -230,12 +233,18 @@ class _Tally:
             self.stores += len(elements)
 
     def result(self, between: tuple[str, str]) -> Moved:
+        """What moved across a boundary."""
         return Moved(
             between=between,
-            tensor=self.tensor.name,
+            tensor=self.name,
             loads_words=self.loads * self.weight,
             stores_words=self.stores * self.weight,
         )
+
+
+def tallies_of(workload: Workload) -> list[Tally]:
+    """One tally per access, output first."""
+    return [Tally(workload, t, name) for t, name in zip(workload.tensors, access_names(workload), strict=True)]
 
 
 def _pieces(whole: range, tile: int) -> list[range]:
@@ -273,7 +282,7 @@ def _parents(workload: Workload, mapping: Mapping, level: int) -> Iterator[Box]:
         yield dict(zip(workload.dims, box, strict=True))
 
 
-def _ordered(parent: Box, tile: dict[str, int], order: Sequence[str]) -> Iterator[Box]:
+def tiles_in_order(parent: Box, tile: dict[str, int], order: Sequence[str]) -> Iterator[Box]:
     """The tiles of a box in the order of the loops."""
     for choice in itertools.product(*(_pieces(parent[dim], tile[dim]) for dim in order)):
         yield dict(zip(order, choice, strict=True))
@@ -283,7 +292,7 @@ def _shares(tile: Box, mapping: Mapping, level: int, *, every: bool) -> Iterator
     """The parts into which a tile of a level is split: the first child's, or every child's."""
     ways = mapping.levels[level].spatial
     share = {dim: -(-len(part) // ways.get(dim, 1)) for dim, part in tile.items()}
-    for box in _ordered(tile, share, tuple(tile)):
+    for box in tiles_in_order(tile, share, tuple(tile)):
         yield box
         if not every:
             return
@@ -297,7 +306,7 @@ def _nest(workload: Workload, mapping: Mapping, level: int, instance: int) -> It
 
     def visit(parent: Box, at: int) -> Iterator[Box]:
         here = mapping.levels[at]
-        for tile in _ordered(parent, here.tile, here.permutation):
+        for tile in tiles_in_order(parent, here.tile, here.permutation):
             if at == level:
                 yield tile
             else:
@@ -307,7 +316,7 @@ def _nest(workload: Workload, mapping: Mapping, level: int, instance: int) -> It
     yield from visit({dim: range(n) for dim, n in workload.sizes}, len(mapping.levels) - 1)
 
 
-def _elements(tensor: TensorAccess, box: Box) -> set[Element]:
+def elements_of(tensor: TensorAccess, box: Box) -> set[Element]:
     """The tile of a tensor: the product of the values that its subscripts take over a box."""
     sides = [
         {axis.offset + sum(value) for value in itertools.product(*([c * i for i in box[d]] for d, c in axis.terms))}
@@ -316,7 +325,7 @@ def _elements(tensor: TensorAccess, box: Box) -> set[Element]:
     return set(itertools.product(*sides))
 
 
-def _walk_parent(tally: _Tally, tiles: Iterator[Box], order: Sequence[str], at: str | None, budget: _Budget) -> None:
+def _walk_parent(tally: Tally, tiles: Iterator[Box], order: Sequence[str], at: str | None, budget: Budget) -> None:
     position = order.index(at) if at is not None else -1
     previous: Box = {}
     held: set[Element] = set()
@@ -329,9 +338,14 @@ def _walk_parent(tally: _Tally, tiles: Iterator[Box], order: Sequence[str], at: 
         previous = tile
 
 
-def _stream(workload: Workload, mapping: Mapping, instance: int) -> Iterator[tuple[int, Element]]:
+def point_order(permutation: tuple[str, ...], inner: Sequence[str]) -> tuple[str, ...]:
+    """The loops over the points of a tile, outermost first: `inner`, then the others in the order of the tiles."""
+    return (*inner, *(dim for dim in permutation if dim not in inner))
+
+
+def _stream(workload: Workload, mapping: Mapping, instance: int, inner: Sequence[str]) -> Iterator[tuple[int, Element]]:
     """(tensor number, element) of every access of one instance; inputs first, the output last."""
-    order = mapping.levels[0].permutation
+    order = point_order(mapping.levels[0].permutation, inner)
     turns = [*range(1, len(workload.tensors)), 0]
     for tile in _nest(workload, mapping, 0, instance):
         for share in _shares(tile, mapping, 0, every=True):
@@ -342,7 +356,7 @@ def _stream(workload: Workload, mapping: Mapping, instance: int) -> Iterator[tup
                     yield number, tuple(axis.offset + sum(c * at[d] for d, c in axis.terms) for axis in axes)
 
 
-def _lru(stream: list[tuple[int, Element]], capacity: int, tallies: list[_Tally]) -> None:
+def _lru(stream: list[tuple[int, Element]], capacity: int, tallies: list[Tally]) -> None:
     cache: OrderedDict[tuple[int, Element], None] = OrderedDict()
     used = 0
     for access in stream:
@@ -361,7 +375,7 @@ def _lru(stream: list[tuple[int, Element]], capacity: int, tallies: list[_Tally]
         tallies[number].stores += tallies[number].is_output
 
 
-def _belady(stream: list[tuple[int, Element]], capacity: int, tallies: list[_Tally]) -> None:
+def _belady(stream: list[tuple[int, Element]], capacity: int, tallies: list[Tally]) -> None:
     later: list[int] = [0] * len(stream)
     upcoming: dict[tuple[int, Element], int] = {}
     for i in range(len(stream) - 1, -1, -1):
@@ -386,7 +400,7 @@ def _belady(stream: list[tuple[int, Element]], capacity: int, tallies: list[_Tal
 def _evict(
     furthest: list[tuple[int, bool, tuple[int, Element]]],
     next_use: dict[tuple[int, Element], int],
-    tallies: list[_Tally],
+    tallies: list[Tally],
     *,
     keep: tuple[int, Element],
 ) -> int:

@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING
 from optmap.bounds.certificate import digest
 from optmap.errors import InputError
 from optmap.problem import CapacityRule, Machine, Mapping, Workload
+from optmap.problem.held import Held
 from optmap.problem.yaml_io import Fields
 from optmap.report.documents import (
+    located,
     machine_document,
     mapping_document,
     read_machine,
@@ -21,7 +23,6 @@ from optmap.report.documents import (
     workload_document,
 )
 from optmap.report.jsonio import read_json, to_json, write_text
-from optmap.search.iooub import Held, access_names
 
 if TYPE_CHECKING:
     from optmap.search.result import SolveResult
@@ -131,7 +132,7 @@ def solution_document(result: SolveResult) -> dict[str, object]:
         "seed": result.seed,
         "versions": dict(result.versions),
         "notes": list(result.notes),
-        "held": result.held,
+        "held": None if result.held is None else result.held.document(),
         **_gap(result),
     }
     # The time it took is no claim: the same answer has the same digest.
@@ -221,23 +222,25 @@ def read_solution(path: str | Path) -> Solution:
     workload = read_workload(fields.fields("workload"))
     machine = read_machine(fields.fields("machine"))
     rules = [rule.value for rule in CapacityRule]
+    rule = CapacityRule(fields.choice("capacity_rule", rules, CapacityRule.TILE.value))
+    mapping = read_mapping(fields.fields("mapping"), workload, machine)
     return Solution(
         source=fields.where,
         workload=workload,
         machine=machine,
-        mapping=read_mapping(fields.fields("mapping"), workload, machine),
-        capacity_rule=CapacityRule(fields.choice("capacity_rule", rules, CapacityRule.TILE.value)),
+        mapping=mapping,
+        capacity_rule=rule,
         cost=_amount(fields, "cost"),
         exact=_amount(fields, "exact"),
         boundaries=_claims(fields),
         document=dict(fields.values),
         objective=fields.choice("objective", OBJECTIVES, "bottleneck"),
-        held=_held(fields, workload, machine),
+        held=_held(fields, workload, machine, mapping, rule),
     )
 
 
-def _held(fields: Fields, workload: Workload, machine: Machine) -> Held | None:
-    """The reuse positions of a document.
+def _held(fields: Fields, workload: Workload, machine: Machine, mapping: Mapping, rule: CapacityRule) -> Held | None:
+    """What a document holds of every access, by name; None where the loop order alone decides.
 
     Raises:
         InputError: naming file and field.
@@ -247,14 +250,16 @@ def _held(fields: Fields, workload: Workload, machine: Machine) -> Held | None:
     inside = fields.fields("held")
     inside.allow("positions", "streams", "inner")
     positions, streams = inside.fields("positions"), inside.fields("streams")
-    names = access_names(workload)
-    if len(machine.levels) != 1 or set(positions.values) != set(names) or not set(streams.values) <= set(names):
-        raise InputError(f"{fields.at('held')}: one level and a position for each of {', '.join(names)} are needed")
-    return Held(
-        positions={name: positions.integer(name, least=0) for name in names},
+    held = Held(
+        positions={name: positions.integer(name, least=0) for name in positions.values},
         streams={name: texts(streams, name) for name in streams.values},
         inner=texts(inside, "inner"),
     )
+    try:
+        held.check(workload, machine, mapping, rule)
+    except InputError as error:
+        raise located(error, fields) from error
+    return held
 
 
 def _amount(fields: Fields, key: str) -> Amount | None:

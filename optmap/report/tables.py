@@ -252,17 +252,26 @@ def solve_table(result: SolveResult) -> str:
     return "\n\n".join(parts)
 
 
+def exact_meaning(*, held: bool) -> str:
+    """What the exact words of a mapping are, in words."""
+    return "as held, every tile and slice" if held else "whole nest, one-trip loops skipped"
+
+
+def _integer_gap(gap: float | None) -> str:
+    return "none: the relaxation is not proved" if gap is None else f"{100 * gap:.3f} % of cost above the relaxation"
+
+
 def _summary(result: SolveResult) -> list[tuple[str, str]]:
     relaxation = result.relaxation
     proof = f"proved, tolerance {relaxation.tolerance:g}" if relaxation.proved else "not proved"
     rows = [
         ("cost", f"{number(result.cost)} {result.cost_unit} (per-level form)"),
-        ("exact", f"{number(result.exact)} {result.exact_unit} (whole nest, one-trip loops skipped)"),
+        ("exact", f"{number(result.exact)} {result.exact_unit} ({exact_meaning(held=result.held is not None)})"),
         ("relaxation", f"{number(relaxation.value)} {result.cost_unit} ({proof})"),
         ("  program", relaxation.formulation),
         ("  solved by", relaxation.method),
         ("integer bound", f"{number(result.integer_bound)} {result.cost_unit}"),
-        ("integer gap", f"{100 * result.integer_gap:.3f} % of cost above the relaxation"),
+        ("integer gap", _integer_gap(result.integer_gap)),
         *_bound_rows(result),
         ("bottleneck", result.bottleneck),
         ("time", f"{result.seconds:.3f} s"),

@@ -17,14 +17,14 @@ from math import inf
 import numpy as np
 
 from optmap.errors import CheckError, InfeasibleError, InputError
-from optmap.evaluate import boundary_cycles, exact_traffic
-from optmap.evaluate.held import HeldTensor, entering_words, loaded_words
+from optmap.evaluate.held import entering_words, held_at, held_occupancy, held_traffic, loaded_words
+from optmap.problem.held import Held, access_names
 from optmap.problem.machine import CapacityRule, Level
 from optmap.problem.mapping import LevelMapping, Mapping
 from optmap.problem.partitions import CapacityGroup, capacity_groups
 from optmap.problem.workload import Workload
 from optmap.search.chains import divisors_of, even_cuts
-from optmap.search.iooub import Held, access_names, too_small
+from optmap.search.iooub import too_small
 from optmap.search.iooub_flows import Flow, Hold
 from optmap.search.iooub_grid import TileGrid
 from optmap.search.iooub_units import Unit, units_of
@@ -35,8 +35,6 @@ from optmap.solvers.status import Point, Stop
 
 MOST_POINTS = 20_000_000
 """Combinations of candidates up to which all are looked at."""
-RELOADED = HeldTensor(free=frozenset(), full=frozenset(), at=None)
-"""A tensor of which nothing is kept between tiles."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,8 +115,8 @@ def stationary(workload: Workload, tile: dict[str, int]) -> StationaryTiling:
     """
     reductions = workload.reduction_dims
     permutation = (*(d for d in workload.dims if d not in reductions), *reductions)
-    inputs = sum(entering_words(workload, tensor, tile, RELOADED) for tensor in workload.inputs)
-    kept = HeldTensor(free=frozenset(reductions), full=frozenset(), at=None)
+    inputs = sum(entering_words(workload, tensor, tile, held_at(tensor, permutation, 0)) for tensor in workload.inputs)
+    kept = held_at(workload.output, permutation, output_position(workload))
     output = entering_words(workload, workload.output, tile, kept)
     return StationaryTiling(
         tile=tile,
@@ -188,12 +186,13 @@ def solve(request: Request) -> SolveResult:
     own = LevelMapping(level=level.name, tile=tiling.tile, permutation=tiling.permutation, spatial={})
     mapping = Mapping(levels=(own,))
     mapping.check(workload, machine)
-    boundaries = exact_traffic(workload, machine, mapping)
+    held = _held(workload)
+    held.check(workload, machine, mapping, request.rule)
+    boundaries = held_traffic(workload, mapping, held, machine.boundaries[0])
+    if sum(row.words for row in boundaries) != tiling.words:
+        raise CheckError(f"the search claims {tiling.words:,} words, the recount finds other ones")
     rate = Fraction(str(level.bandwidth))
     cost = float(tiling.words / rate)
-    tensors = workload.tensors
-    used = sum(workload.weight(t) * t.footprint(tiling.tile) for t in tensors)
-    room = level.capacity.words(workload.word_bytes) // level.buffering
     unit = "words" if level.bandwidth == 1 else "cycles"
     return SolveResult(
         workload=workload,
@@ -208,8 +207,8 @@ def solve(request: Request) -> SolveResult:
         levels=(
             LevelReport(
                 level=level.name,
-                occupancy_words=used,
-                capacity_words=room,
+                occupancy_words=held_occupancy(workload, mapping, held),
+                capacity_words=sum(group.words for group in groups),
                 traffic_words=tiling.words,
                 bandwidth=level.bandwidth,
                 cycles=cost,
@@ -218,7 +217,7 @@ def solve(request: Request) -> SolveResult:
         boundaries=boundaries,
         cost=cost,
         cost_unit=unit,
-        exact=float(boundary_cycles(machine, boundaries)[0]),
+        exact=cost,
         exact_unit=unit,
         bottleneck=level.name,
         relaxation=Relaxation(
@@ -237,15 +236,19 @@ def solve(request: Request) -> SolveResult:
         seed=request.seed,
         versions=versions(),
         notes=_notes(workload, groups, tiling),
-        held=_held(workload),
+        held=held,
     )
 
 
-def _held(workload: Workload) -> dict[str, object]:
+def output_position(workload: Workload) -> int:
+    """The reuse position of an output that stays while the reductions, which are innermost, run."""
+    return len(workload.reduction_dims) + 1
+
+
+def _held(workload: Workload) -> Held:
     """The output stays while the reductions run; nothing of the inputs is kept."""
-    stays = len(workload.reduction_dims) + 1
-    positions = {name: 0 if number else stays for number, name in enumerate(access_names(workload))}
-    return Held(positions=positions, streams={}, inner=()).document()
+    output, *inputs = access_names(workload)
+    return Held(positions={output: output_position(workload), **dict.fromkeys(inputs, 0)}, streams={}, inner=())
 
 
 def _refuse(request: Request) -> None:
@@ -268,8 +271,8 @@ def _flow(workload: Workload, units: tuple[Unit, ...]) -> Flow:
 def _notes(workload: Workload, groups: Sequence[CapacityGroup], tiling: StationaryTiling) -> tuple[str, ...]:
     tensors = workload.tensors
     notes = [
-        "partial sums stay inside until they are complete; the cost has every tile bring in its part of the inputs, "
-        "the whole nest keeps what neighbouring tiles share"
+        "partial sums stay inside until they are complete; every tile brings in its part of the inputs, "
+        "also where neighbouring tiles share it"
     ]
     for group in groups:
         used = sum(workload.weight(tensors[i]) * tensors[i].footprint(tiling.tile) for i in group.tensors)

@@ -10,13 +10,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
 
 from optmap.errors import CheckError, InfeasibleError, InputError
-from optmap.evaluate.held import HeldTensor, entering_words, held_at, held_words, loaded_words
-from optmap.evaluate.results import BoundaryTraffic
+from optmap.evaluate.held import held_occupancy, held_traffic
+from optmap.problem.held import Held, access_names
 from optmap.problem.machine import CapacityRule, Machine
 from optmap.problem.mapping import LevelMapping, Mapping
 from optmap.problem.partitions import CapacityGroup, capacity_groups
@@ -36,41 +35,6 @@ class Counted(StrEnum):
     """Words that enter: IOOpt's convention, an output counts once."""
     TRAFFIC = "traffic"
     """Words that enter or leave."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Held:
-    """What a one-level mapping holds of every tensor, beyond its tile and loop order."""
-
-    positions: dict[str, int]
-    """Reuse position per access: loops further in reload nothing; 1 is the innermost loop, 0 means
-    that nothing is kept between tiles."""
-    streams: dict[str, tuple[str, ...]]
-    """Dims of which one iteration at a time is held inside a tile, for the accesses that have some."""
-    inner: tuple[str, ...]
-    """Dims whose loops run outermost inside a tile, outermost first; the order of the others is free."""
-
-    def document(self) -> dict[str, object]:
-        """The same as a JSON-able object."""
-        streams = {name: list(dims) for name, dims in self.streams.items()}
-        return {"positions": dict(self.positions), "streams": streams, "inner": list(self.inner)}
-
-    def of(self, workload: Workload, permutation: tuple[str, ...]) -> tuple[tuple[HeldTensor, frozenset[str]], ...]:
-        """Per access, output first: how it is held and which dims it is streamed along."""
-        names = access_names(workload)
-        return tuple(
-            (held_at(tensor, permutation, self.positions[name]), frozenset(self.streams.get(name, ())))
-            for tensor, name in zip(workload.tensors, names, strict=True)
-        )
-
-
-def access_names(workload: Workload) -> tuple[str, ...]:
-    """A name per access: the tensor's, or `name#2`, `name#3` … where a tensor is read again."""
-    names: list[str] = []
-    for tensor in workload.tensors:
-        seen = sum(name.partition("#")[0] == tensor.name for name in names)
-        names.append(f"{tensor.name}#{seen + 1}" if seen else tensor.name)
-    return tuple(names)
 
 
 def solve(request: Request) -> SolveResult:
@@ -172,49 +136,6 @@ def held_of(workload: Workload, tiling: Tiling) -> Held:
     )
 
 
-def level_traffic(
-    workload: Workload, mapping: Mapping, held: Held, between: tuple[str, str]
-) -> tuple[BoundaryTraffic, ...]:
-    """Exact words per access across the boundary of a one-level mapping.
-
-    Args:
-        workload: what is computed.
-        mapping: tile and loop order.
-        held: what is held of every tensor.
-        between: names of the inner and the outer memory.
-
-    Returns:
-        One entry per access, output first. Under `accumulate` an output is loaded and stored on every
-        visit; under `assign` its first touch is not loaded.
-    """
-    level = mapping.levels[0]
-    rows = []
-    for tensor, name, (how, _) in zip(
-        workload.tensors, access_names(workload), held.of(workload, level.permutation), strict=True
-    ):
-        stores = entering_words(workload, tensor, level.tile, how) if tensor is workload.output else 0
-        loads = loaded_words(workload, tensor, level.tile, how)
-        rows.append(BoundaryTraffic(between=between, tensor=name, loads_words=loads, stores_words=stores))
-    return tuple(rows)
-
-
-def level_occupancy(workload: Workload, mapping: Mapping, held: Held, tensors: tuple[int, ...] | None = None) -> int:
-    """Exact words that a one-level mapping holds at the same time.
-
-    Args:
-        workload: what is computed.
-        mapping: tile and loop order.
-        held: what is held of every tensor.
-        tensors: numbers of the accesses to count; None for all.
-    """
-    level = mapping.levels[0]
-    ways = held.of(workload, level.permutation)
-    return sum(
-        held_words(workload, workload.tensors[i], level.tile, *ways[i])
-        for i in (range(len(ways)) if tensors is None else tensors)
-    )
-
-
 def compulsory(workload: Workload, counted: Counted) -> int:
     """Words that every schedule moves: every word once, created outputs not loaded."""
     memories: dict[str, int] = {}
@@ -240,9 +161,10 @@ def _assemble(
     workload, machine = request.workload, request.machine
     level = machine.levels[0]
     mapping.check(workload, machine)
-    boundaries = level_traffic(workload, mapping, held, machine.boundaries[0])
+    held.check(workload, machine, mapping, request.rule)
+    boundaries = held_traffic(workload, mapping, held, machine.boundaries[0])
     for group in capacity_groups(workload, level):
-        needed = level_occupancy(workload, mapping, held, group.tensors)
+        needed = held_occupancy(workload, mapping, held, group.tensors)
         if needed > group.words:
             raise CheckError(f"the tiling found needs {needed:,} words, {group.name} has {group.words:,}")
     loads, words = sum(b.loads_words for b in boundaries), sum(b.words for b in boundaries)
@@ -257,6 +179,7 @@ def _assemble(
     cost, bound = float(chosen / rate), float(floor / rate)
     best = chosen == floor or (tiling.streams_complete and not late)
     unit = "words" if level.bandwidth == 1 else "cycles"
+    relaxation = _lower_estimate(mapping, cost if best else bound, best=best)
     return SolveResult(
         workload=workload,
         machine=machine,
@@ -270,7 +193,7 @@ def _assemble(
         levels=(
             LevelReport(
                 level=level.name,
-                occupancy_words=level_occupancy(workload, mapping, held),
+                occupancy_words=held_occupancy(workload, mapping, held),
                 capacity_words=sum(group.words for group in capacity_groups(workload, level)),
                 traffic_words=words,
                 bandwidth=level.bandwidth,
@@ -283,14 +206,14 @@ def _assemble(
         exact=cost,
         exact_unit=unit,
         bottleneck=level.name,
-        relaxation=_lower_estimate(mapping, cost if best else bound, best=best),
+        relaxation=relaxation,
         integer_bound=cost if best else bound,
-        integer_gap=0.0 if best or not bound else cost / bound - 1,
+        integer_gap=relaxation.gap(cost),
         seconds=time.monotonic() - begun,
         seed=request.seed,
         versions=versions(),
         notes=_notes(counted, held, best=best),
-        held=held.document(),
+        held=held,
     )
 
 

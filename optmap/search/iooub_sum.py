@@ -237,7 +237,7 @@ def _assemble(
         bottleneck=report.bottleneck,
         relaxation=base,
         integer_bound=base.value,
-        integer_gap=sums.cost / base.value - 1,
+        integer_gap=base.gap(sums.cost),
         seconds=time.monotonic() - begun,
         seed=request.seed,
         versions=versions(),

@@ -219,7 +219,7 @@ def assemble(
         bottleneck=report.bottleneck,
         relaxation=relaxation,
         integer_bound=min(bound, cost),
-        integer_gap=cost / relaxation.value - 1,
+        integer_gap=relaxation.gap(cost),
         seconds=time.monotonic() - begun,
         seed=request.seed,
         versions=versions(),

@@ -133,7 +133,6 @@ def answer(
     return replace(
         result,
         point=Point.LOCAL_OPTIMUM,
-        integer_gap=result.cost / result.integer_bound - 1,
         notes=(*result.notes, *notes),
     )
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from optmap.evaluate.results import BoundaryTraffic
+from optmap.problem.held import Held
 from optmap.problem.machine import CapacityRule, Machine
 from optmap.problem.mapping import Mapping
 from optmap.problem.workload import Workload
@@ -50,6 +51,10 @@ class Relaxation:
     """Per level, inner first: real tile of the point."""
     cross_check: float | None
     """Value that Ipopt finds for the same loop orders; None if it was not asked."""
+
+    def gap(self, cost: float) -> float | None:
+        """How far a cost is above the proved value, cost / value - 1; None if nothing above 0 is proved."""
+        return cost / self.value - 1 if self.proved and self.value else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,16 +114,16 @@ class SolveResult:
     relaxation: Relaxation
     integer_bound: float
     """Proved lower bound on the cost of integer mappings; at least the relaxation if that is proved."""
-    integer_gap: float
-    """cost / relaxation - 1."""
+    integer_gap: float | None
+    """cost / relaxation - 1; None if the relaxation is not proved."""
     seconds: float
     seed: int
     versions: dict[str, str]
     notes: tuple[str, ...]
     """What a reader should know: which constraints were in force, what was left out."""
-    held: dict[str, Any] | None = None
+    held: Held | None = None
     """Of one level: reuse position per access, streamed dims and the loops inside a tile that they
-    need, as a JSON-able object; None where the loop order alone decides."""
+    need; None where the loop order alone decides."""
     bound: ProvedBound | None = None
     """None until `bounds` and mapping are put side by side."""
     gap: float | None = None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from math import nan
 from statistics import median
 
 from optmap import api
@@ -45,7 +46,11 @@ def table(names: list[str], machine: str, method: str, tiles: str) -> None:
         except api.InputError as error:
             out.write(f"{name:16}{str(error)[:60]}\n")
             continue
-        gaps = (1 + result.integer_gap, result.cost / result.integer_bound, result.seconds)
+        gaps = (
+            nan if result.integer_gap is None else 1 + result.integer_gap,
+            result.cost / result.integer_bound,
+            result.seconds,
+        )
         rows.append(gaps)
         out.write(f"{name:16}{result.cost:14.1f}{gaps[0]:10.4f}{gaps[1]:10.4f}{gaps[2]:8.2f}\n")
         out.flush()

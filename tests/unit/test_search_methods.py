@@ -43,7 +43,7 @@ def test_paper_methods_are_valid_and_never_better(method, stride):
     assert found.point is Point.LOCAL_OPTIMUM
     assert found.integer_bound == pytest.approx(best.relaxation.value, rel=1e-9)
     assert found.cost >= best.cost
-    assert found.integer_gap == pytest.approx(found.cost / found.integer_bound - 1)
+    assert found.integer_gap is None
 
 
 def test_algorithm1_takes_any_workload():

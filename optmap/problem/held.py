@@ -1,0 +1,140 @@
+"""Held mappings: a reuse position of its own for every access, and accesses streamed through a tile.
+
+What a held mapping of one memory means (IOOpt, section 4, with streams in addition):
+
+- **Run.** The tiles follow each other in the order of the mapping's loops, outermost first. Inside a tile
+  all its points run: the loops over `inner` are outermost, in this order; the order of the others is free.
+- **Area.** At every point an access has an area, a box of iterations: of a dim whose loop over tiles is
+  inside its reuse position the whole extent, of a dim along which it is streamed the one iteration of
+  the point, of every other dim the range of the tile.
+- **Resident** are the words of the access over its area (a product over its subscripts) and no others.
+- **Kept.** Where the area changes, words of both areas stay if no loop over tiles outside the reuse
+  position has moved; otherwise nothing stays. With position 0 every loop over tiles is outside it.
+  What does not stay leaves (an output is stored), then the rest of the new area enters.
+
+`Held.check` refuses what would enter more often than `optmap.evaluate.held` counts; the proof is there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from collections.abc import Mapping as MappingABC
+from dataclasses import dataclass
+
+from optmap.errors import InputError
+from optmap.problem.machine import CapacityRule, Machine
+from optmap.problem.mapping import Mapping
+from optmap.problem.workload import TensorAccess, Workload
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Held:
+    """What a one-level mapping holds of every tensor, beyond its tile and loop order."""
+
+    positions: dict[str, int]
+    """Reuse position per access: loops further in reload nothing; 1 is the innermost loop, 0 means
+    that nothing is kept between tiles."""
+    streams: dict[str, tuple[str, ...]]
+    """Dims of which one iteration at a time is held inside a tile, for the accesses that have some."""
+    inner: tuple[str, ...]
+    """Dims whose loops run outermost inside a tile, outermost first; the order of the others is free."""
+
+    def document(self) -> dict[str, object]:
+        """The same as a JSON-able object."""
+        streams = {name: list(dims) for name, dims in self.streams.items()}
+        return {"positions": dict(self.positions), "streams": streams, "inner": list(self.inner)}
+
+    def check(self, workload: Workload, machine: Machine, mapping: Mapping, rule: CapacityRule) -> None:
+        """Refuse what is no held mapping of the workload, or one that moves more than is counted for it.
+
+        Args:
+            workload: what is computed.
+            machine: of one level.
+            mapping: tile and loop order.
+            rule: the capacity rule in force.
+
+        Raises:
+            InputError: with the first reason.
+        """
+        if len(machine.levels) != 1:
+            raise InputError(f"held: reuse positions belong to one level, machine {machine.name} has several")
+        level, mine = machine.levels[0], mapping.levels[0]
+        if level.rule(rule) is not CapacityRule.TILE:
+            raise InputError(
+                f"held: {level.name} is a cache and the capacity rule safe, but a cache keeps what was used last, "
+                "not what is held; use capacity rule tile or leave out held"
+            )
+        if any(ways > 1 for ways in mine.spatial.values()):
+            raise InputError("held: the run inside a tile is in one order, so it cannot be split; leave out spatial")
+        self._check_names(workload)
+        for tensor, name in zip(workload.tensors, access_names(workload), strict=True):
+            streamed = self.streams.get(name, ())
+            if streamed and self.positions[name]:
+                raise InputError(
+                    f"held: {name} is streamed, so nothing of it stays between tiles, but its reuse position is "
+                    f"{self.positions[name]}; it must be 0"
+                )
+            reason = stream_refusal(tensor, streamed, self.inner, mine.tile)
+            if reason:
+                raise InputError(f"held: {name} cannot be streamed along {', '.join(streamed)}: {reason}")
+
+    def _check_names(self, workload: Workload) -> None:
+        names, dims = access_names(workload), workload.dims
+        if set(self.positions) != set(names) or not set(self.streams) <= set(names):
+            raise InputError(
+                f"held: a position for each of {', '.join(names)} is needed, and streams of no other; "
+                f"found positions of {', '.join(self.positions)} and streams of {', '.join(self.streams) or 'none'}"
+            )
+        for name, position in self.positions.items():
+            if isinstance(position, bool) or not isinstance(position, int) or not 0 <= position <= len(dims) + 1:
+                raise InputError(
+                    f"held: the reuse position of {name} is {position!r}; it must be a whole number from 0 "
+                    f"to {len(dims) + 1}, one more than there are loops"
+                )
+        for what, listed in (("inner", self.inner), *((f"streams of {n}", s) for n, s in self.streams.items())):
+            if len(set(listed)) != len(listed) or not set(listed) <= set(dims):
+                raise InputError(f"held: {what} names {', '.join(listed)}; dims of {', '.join(dims)}, each once")
+        for name, listed in self.streams.items():
+            if not listed:
+                raise InputError(f"held: {name} is streamed along no dim; leave it out of streams")
+
+
+def access_names(workload: Workload) -> tuple[str, ...]:
+    """A name per access: the tensor's, or `name#2`, `name#3` … where a tensor is read again."""
+    names: list[str] = []
+    for tensor in workload.tensors:
+        seen = sum(name.partition("#")[0] == tensor.name for name in names)
+        names.append(f"{tensor.name}#{seen + 1}" if seen else tensor.name)
+    return tuple(names)
+
+
+def stream_refusal(
+    tensor: TensorAccess, streamed: Collection[str], inner: Sequence[str], tile: MappingABC[str, int]
+) -> str:
+    """Why an access streamed through a tile would load words of the tile twice; empty if it does not.
+
+    A dim of which the tile has one iteration has no loop inside the tile and does not count here.
+
+    Args:
+        tensor: the access.
+        streamed: dims of which one iteration at a time is held.
+        inner: dims whose loops run outermost inside a tile, outermost first.
+        tile: extent per dim.
+    """
+    absent = sorted(set(streamed) - tensor.dims)
+    if absent:
+        return f"{', '.join(absent)} does not occur in it"
+    live = {d for d in streamed if tile[d] > 1}
+    outermost = [d for d in inner if tile[d] > 1][: len(live)]
+    if set(outermost) != live:
+        return f"the outermost loops inside a tile are {', '.join(outermost) or 'free'}, and slices would come back"
+    for d in outermost:
+        axes = [axis for axis in tensor.axes if d in axis.dims]
+        if len(axes) > 1:
+            return f"{d} occurs in two of its subscripts"
+        others = [c for e, c in axes[0].terms if e != d and tile[e] > 1]
+        if others and d != outermost[-1]:
+            return f"slices along {d} overlap, and a loop inside it moves them apart"
+        if len(others) > 1 or any(dict(axes[0].terms)[d] % c for c in others):
+            return f"slices along {d} overlap without following each other"
+    return ""

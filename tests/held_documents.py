@@ -1,0 +1,157 @@
+"""Random held mappings and their solution documents, valid and invalid, for tests and attacks."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+from optmap.bounds.certificate import digest
+from optmap.evaluate.held import held_occupancy, held_traffic
+from optmap.problem import Capacity, LevelMapping, Machine, Mapping, Workload, parse_workload, two_level
+from optmap.problem.held import Held, access_names
+from optmap.report.documents import machine_document, mapping_document, workload_document
+
+TEMPLATES = (
+    "C[i,j] += A[i,k]*B[k,j]",
+    "C[i,j] += A[i,k]*A[j,k]",
+    "O[x] += I[x+r]*K[r]",
+    "O[x] += I[2*x+r]*K[r]",
+    "O[x] += I[x+2*r]*K[r]",
+    "O[x] += I[3*x+2*r]*K[r]",
+    "O[x,k] += I[x+r,c]*K[k,c,r]",
+    "O[x,k] += I[2*x+r,c]*K[k,c,r]",
+    "O[c,x] += I[c,x+r]*K[c,r]",
+    "O[x,y] += I[x+r,y+s]*K[r,s]",
+    "O[x] += I[x+r+q]*K[r,q]",
+    "O[x+y] += A[x]*B[y]",
+    "O[2*x+y] += A[x,y]*B[y]",
+    "O[x] += A[x,x+r]*B[r]",
+    "O[i,j] += A[i]*B[j]",
+    "S[i,j] += D[i,j]*A[i,k]*B[k,j]",
+    "O[i] += A[i,j]*B[j]*C[i,j]",
+)
+
+
+def random_workload(rng: random.Random, most: int = 120) -> Workload:
+    """A small workload of at most `most` points."""
+    text = rng.choice(TEMPLATES)
+    if rng.random() < 0.3:
+        text = text.replace("+=", "=", 1)
+    dims = sorted({c for c in text if c.islower()})
+    left, extents = most, {}
+    for dim in rng.sample(dims, len(dims)):
+        extents[dim] = rng.randint(1, max(1, min(7, left)))
+        left //= extents[dim]
+    sizes = {name: rng.choice((1, 2, 4)) for name in "CABOIKSD"} if rng.random() < 0.2 else 4
+    plain = parse_workload(text, extents)
+    if isinstance(sizes, dict):
+        sizes = {tensor.name: sizes[tensor.name] for tensor in plain.tensors}
+    return parse_workload(text, extents, bytes=sizes)
+
+
+def random_mapping(rng: random.Random, workload: Workload) -> Mapping:
+    """A tile and a loop order."""
+    tile = {d: rng.choice((1, n, rng.randint(1, n))) for d, n in workload.sizes}
+    order = tuple(rng.sample(workload.dims, len(workload.dims)))
+    return Mapping(levels=(LevelMapping(level="Fast", tile=tile, permutation=order, spatial={}),))
+
+
+def random_held(rng: random.Random, workload: Workload) -> Held:
+    """Positions, streams and inner loops; often streams that are prefixes of the inner loops."""
+    dims, names = workload.dims, access_names(workload)
+    inner = tuple(rng.sample(dims, rng.randint(0, len(dims))))
+    positions, streams = {}, {}
+    for tensor, name in zip(workload.tensors, names, strict=True):
+        positions[name] = rng.randint(0, len(dims) + 1)
+        if rng.random() < 0.4:
+            if rng.random() < 0.7:
+                chosen = list(inner[: rng.randint(0, len(inner))])
+            else:
+                chosen = rng.sample(sorted(tensor.dims) or dims, rng.randint(0, len(tensor.dims)))
+            if chosen:
+                streams[name] = tuple(rng.sample(chosen, len(chosen)))
+                positions[name] = 0 if rng.random() < 0.85 else positions[name]
+    return Held(positions=positions, streams=streams, inner=inner)
+
+
+def held_machine(words: int) -> Machine:
+    """A scratchpad of so many words."""
+    return two_level(Capacity(amount=words, unit="words"))
+
+
+def signed(document: dict[str, Any]) -> dict[str, Any]:
+    """The document with the digest that fits it."""
+    document["digest"] = digest({key: value for key, value in document.items() if key not in ("seconds", "digest")})
+    return document
+
+
+def held_document(workload: Workload, mapping: Mapping, held: Held, words: int | None = None) -> dict[str, Any]:
+    """A solution that claims what the closed form counts, whether `held` is allowed or not.
+
+    Args:
+        workload: what is computed.
+        mapping: one level named Fast.
+        held: what is held.
+        words: capacity; by default just what is needed.
+    """
+    occupancy = held_occupancy(workload, mapping, held)
+    machine = held_machine(words or occupancy)
+    rows = held_traffic(workload, mapping, held, machine.boundaries[0])
+    loads, moved = sum(row.loads_words for row in rows), sum(row.words for row in rows)
+    amount = {"value": float(loads), "unit": "words"}
+    return signed(
+        {
+            "schema": "optmap.solution/1",
+            "workload": workload_document(workload),
+            "machine": machine_document(machine),
+            "method": "iooub",
+            "objective": "loads",
+            "tiles": "any",
+            "capacity_rule": "tile",
+            "status": {"stop": "optimal", "point": "feasible"},
+            "mapping": mapping_document(mapping),
+            "boundaries": [
+                {
+                    "between": list(row.between),
+                    "tensor": row.tensor,
+                    "loads_words": row.loads_words,
+                    "stores_words": row.stores_words,
+                }
+                for row in rows
+            ],
+            "levels": [
+                {
+                    "level": "Fast",
+                    "occupancy_words": occupancy,
+                    "capacity_words": machine.levels[0].capacity.amount,
+                    "traffic_words": moved,
+                    "bandwidth_words_per_cycle": machine.levels[0].bandwidth,
+                    "cycles": float(moved),
+                }
+            ],
+            "bottleneck": "Fast",
+            "cost": amount,
+            "exact": amount,
+            "relaxation": {
+                "value": float(loads),
+                "unit": "words",
+                "proved": False,
+                "formulation": "",
+                "tolerance": 0.0,
+                "method": "",
+                "classes": [],
+                "tiles": [],
+                "cross_check": None,
+            },
+            "integer_bound": {"value": 0.0, "unit": "words"},
+            "integer_gap": None,
+            "seconds": 0.0,
+            "seed": 0,
+            "versions": {},
+            "notes": [],
+            "held": held.document(),
+            "bound": None,
+            "gap": None,
+            "certificates": [],
+        }
+    )

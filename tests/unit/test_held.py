@@ -1,0 +1,216 @@
+"""Held and streamed mappings: one meaning, counted three times, and forgeries that claim too little."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from held_documents import held_document, held_machine, random_held, random_mapping, random_workload, signed
+
+from optmap.bounds.best import best
+from optmap.checker import RefusedError, check_document
+from optmap.errors import InputError
+from optmap.evaluate import simulate, walk_held
+from optmap.evaluate.walk_held import run_held
+from optmap.problem import CapacityRule, LevelMapping, Mapping, Workload, parse_workload
+from optmap.problem.held import Held
+from optmap.report.evaluation import disagreements, evaluate_solution, run_simulations
+from optmap.report.solution import read_solution
+
+
+def one_level(tile: dict[str, int], order: str) -> Mapping:
+    return Mapping(levels=(LevelMapping(level="Fast", tile=tile, permutation=tuple(order), spatial={}),))
+
+
+def refusal(document: Any) -> str:
+    """Why the checker refuses a document; empty if it does not."""
+    try:
+        check_document(json.loads(json.dumps(document)))
+    except RefusedError as error:
+        return str(error)
+    return ""
+
+
+def written(document: Any, folder: Path) -> Path:
+    file = folder / "solution.json"
+    file.write_text(json.dumps(document), encoding="utf-8")
+    return file
+
+
+MATMUL = parse_workload("C[i,j] += A[i,k]*B[k,j]", {"i": 16, "j": 16, "k": 16})
+WINDOW = parse_workload("O[x,k] += I[x+r,c]*K[k,c,r]", {"x": 8, "k": 1, "c": 4, "r": 4})
+FORGERIES: dict[str, tuple[Workload, Mapping, Held]] = {
+    # C stays while k runs and A while j runs, although only one word of either is held.
+    "streamed with a reuse position": (
+        MATMUL,
+        one_level({"i": 16, "j": 1, "k": 16}, "ikj"),
+        Held(positions={"C": 0, "A": 1, "B": 0}, streams={"A": ("i", "k"), "C": ("i",)}, inner=("i", "k", "j")),
+    ),
+    # Along x the window slides, but the loop over c inside it moves it away and back.
+    "a window that is moved apart": (
+        WINDOW,
+        one_level({"x": 8, "k": 1, "c": 4, "r": 4}, "xkcr"),
+        Held(positions={"O": 1, "I": 0, "K": 5}, streams={"I": ("x", "c")}, inner=("x", "c")),
+    ),
+    # The loop over x is outside the slices along c, which come back for every x.
+    "slices that come back": (
+        WINDOW,
+        one_level({"x": 8, "k": 1, "c": 4, "r": 4}, "xkcr"),
+        Held(positions={"O": 1, "I": 0, "K": 5}, streams={"I": ("c",)}, inner=("x", "c")),
+    ),
+    "slices in no order": (
+        MATMUL,
+        one_level({"i": 16, "j": 16, "k": 16}, "kji"),
+        Held(positions={"C": 4, "A": 0, "B": 4}, streams={"A": ("i",)}, inner=()),
+    ),
+    "an absent dim outside the slices": (
+        MATMUL,
+        one_level({"i": 16, "j": 16, "k": 16}, "ikj"),
+        Held(positions={"C": 4, "A": 0, "B": 4}, streams={"A": ("i",)}, inner=("j", "i")),
+    ),
+    "gaps in the window": (
+        parse_workload("O[x] += I[2*x+3*r]*K[r]", {"x": 9, "r": 4}),
+        one_level({"x": 9, "r": 4}, "xr"),
+        Held(positions={"O": 3, "I": 0, "K": 3}, streams={"I": ("x",)}, inner=("x",)),
+    ),
+    "two dims beside the window": (
+        parse_workload("O[x] += I[2*x+r+2*q]*K[r,q]", {"x": 9, "r": 2, "q": 4}),
+        one_level({"x": 9, "r": 1, "q": 4}, "rxq"),
+        Held(positions={"O": 4, "I": 0, "K": 4}, streams={"I": ("q", "x")}, inner=("q", "x")),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FORGERIES)
+def test_forgeries_are_refused_by_checker_reader_and_walk(name: str, tmp_path: Path) -> None:
+    workload, mapping, held = FORGERIES[name]
+    document = held_document(workload, mapping, held)
+    assert "streamed" in refusal(document) or "slices" in refusal(document)
+    with pytest.raises(InputError, match=r"solution.json: held: \w cannot be streamed|is streamed, so nothing"):
+        read_solution(written(document, tmp_path))
+    machine = held_machine(document["levels"][0]["occupancy_words"])
+    with pytest.raises(InputError, match="stream"):
+        walk_held(workload, machine, mapping, held)
+    # What is refused would really move more than it claims.
+    moved = sum(row.loads_words for row in run_held(workload, ("Fast", "Memory"), mapping, held).moved)
+    assert moved > document["cost"]["value"]
+
+
+def test_the_forgeries_claimed_less_than_is_possible() -> None:
+    workload, mapping, held = FORGERIES["streamed with a reuse position"]
+    document = held_document(workload, mapping, held)
+    assert document["levels"][0]["occupancy_words"] == 18
+    assert document["cost"]["value"] == 768 < best(workload, 18).loads_words == 1966
+
+
+def test_streams_as_they_should_be_are_counted_alike(tmp_path: Path) -> None:
+    """Slices along c and then along the window, and a stride that divides: every word of a tile once."""
+    for workload, inner in (
+        (WINDOW, ("c", "x")),
+        (parse_workload("O[x,k] += I[2*x+r,c]*K[k,c,r]", {"x": 8, "k": 3, "c": 4, "r": 4}), ("c", "x")),
+        (parse_workload("O[x,k] += I[2*x+2*r,c]*K[k,c,r]", {"x": 8, "k": 3, "c": 4, "r": 4}), ("c", "x")),
+    ):
+        held = Held(positions={"O": 2, "I": 0, "K": 5}, streams={"I": inner}, inner=inner)
+        document = held_document(workload, one_level({**workload.extents, "x": 5}, "xkcr"), held)
+        assert refusal(document) == ""
+        read = read_solution(written(document, tmp_path))
+        assert disagreements(evaluate_solution(read)) == []
+        walk, *_ = run_simulations(read, 100_000)
+        claims = [(row["tensor"], row["loads_words"], row["stores_words"]) for row in document["boundaries"]]
+        assert [(row.tensor, row.loads_words, row.stores_words) for row in walk.moved] == claims
+
+
+def edit(**changes: Any) -> Callable[[dict[str, Any]], None]:
+    return lambda document: document["held"].update(changes)
+
+
+def spatial(document: dict[str, Any]) -> None:
+    document["machine"]["levels"][0]["fanout"] = document["machine"]["cores"] = 2
+    document["mapping"]["levels"][0]["spatial"] = {"i": 2}
+
+
+def lru(document: dict[str, Any]) -> None:
+    document["machine"]["levels"][0]["kind"] = "cache"
+    document["capacity_rule"] = "safe"
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        (edit(positions={"C": 1, "A": 1}), "position"),
+        (edit(positions={"C": 1, "A": 1, "B": 1, "D": 1}), "position"),
+        (edit(positions={"C": 5, "A": 1, "B": 1}), "position"),
+        (edit(positions={"C": -1, "A": 1, "B": 1}), "position"),
+        (edit(positions={"C": True, "A": 1, "B": 1}), "position"),
+        (edit(positions=[1, 1, 1]), "position"),
+        (edit(streams={"D": ["i"]}), "stream"),
+        (edit(streams={"A": []}), "along no dim"),
+        (edit(streams={"A": ["i", "i"]}), "once"),
+        (edit(streams={"A": ["z"]}), "dims"),
+        (edit(streams={"A": "i"}), "list|dims"),
+        (edit(inner=["i", "i"]), "once"),
+        (edit(inner=["z"]), "dims"),
+        (edit(more=1), "keys|unknown key"),
+        (spatial, "split"),
+        (lru, "cache"),
+        (lambda document: document.update(held={}), "keys|missing"),
+        (lambda document: document.update(held=False), "object|needed"),
+    ],
+)
+def test_what_is_no_held_mapping_is_refused(change: Callable[[dict[str, Any]], None], why: str, tmp_path: Path) -> None:
+    workload = MATMUL.with_extents(i=4, j=4, k=4)
+    held = Held(positions={"C": 1, "A": 1, "B": 1}, streams={}, inner=())
+    document = held_document(workload, one_level({"i": 2, "j": 2, "k": 2}, "ijk"), held)
+    assert refusal(document) == ""
+    change(document)
+    reason = refusal(signed(document))
+    assert any(word in reason for word in why.split("|")), reason
+    with pytest.raises(InputError, match=why):
+        read_solution(written(document, tmp_path))
+
+
+def test_a_mapping_held_on_several_levels_is_refused() -> None:
+    workload = MATMUL.with_extents(i=4, j=4, k=4)
+    held = Held(positions={"C": 1, "A": 1, "B": 1}, streams={}, inner=())
+    document = held_document(workload, one_level({"i": 2, "j": 2, "k": 2}, "ijk"), held)
+    for key, listed in (("machine", document["machine"]["levels"]), ("mapping", document["mapping"]["levels"])):
+        listed.append({**listed[0], "name" if key == "machine" else "level": "L2"})
+    assert "one level" in refusal(signed(document))
+
+
+def test_checker_closed_form_walk_and_optimal_replacement_agree() -> None:
+    rng = random.Random(5)
+    seen = Counter(attack(rng) for _ in range(120))
+    assert set(seen) <= {"held", "streamed", "refused", "first touches are not defined"}
+    assert min(seen["held"], seen["streamed"], seen["refused"]) > 10
+
+
+def attack(rng: random.Random) -> str:
+    """One random held document: who accepts it, and what it moves."""
+    workload = random_workload(rng)
+    mapping, held = random_mapping(rng, workload), random_held(rng, workload)
+    try:
+        document = held_document(workload, mapping, held)
+    except InputError:
+        return "first touches are not defined"
+    machine = held_machine(document["levels"][0]["occupancy_words"])
+    refused = refusal(document)
+    try:
+        held.check(workload, machine, mapping, CapacityRule.TILE)
+    except InputError:
+        return "refused" if refused else f"refused by the reader alone: {document}"
+    assert refused == "", document
+    walk = walk_held(workload, machine, mapping, held)
+    claims = [(row["tensor"], row["loads_words"], row["stores_words"]) for row in document["boundaries"]]
+    assert [(row.tensor, row.loads_words, row.stores_words) for row in walk.moved] == claims, document
+    assert walk.peak_words == document["levels"][0]["occupancy_words"], document
+    if len({workload.weight(tensor) for tensor in workload.tensors}) == 1:  # else optimal replacement is none
+        optimal = simulate(workload, machine, mapping, policy="belady", inner=held.inner)
+        assert sum(row.loads_words for row in optimal) <= document["cost"]["value"], document
+    assert best(workload, walk.peak_words).loads_words <= document["cost"]["value"], document
+    return "streamed" if held.streams else "held"
