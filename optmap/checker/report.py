@@ -88,7 +88,11 @@ def hearsay(doc: Any, nest: Any) -> list[str]:
         f"method {doc['method']!r}, stop {status['stop']!r}, point {status['point']!r}, tiles {doc['tiles']!r}: "
         "how the search went and whether it could have found less",
         f"relaxation {_number(relaxation['value'])} and integer bound {_number(least['value'])} {least['unit']}"
-        + (f", of which the integer gap of {100 * doc['integer_gap']:,.4g} % is made" if relaxation["value"] else ""),
+        + (
+            f", of which the integer gap of {100 * doc['integer_gap']:,.4g} % is made"
+            if doc["integer_gap"] is not None
+            else ""
+        ),
     ]
     for tile, level in zip(nest.tiles, doc["machine"]["levels"], strict=True):
         kernel = level["microkernel"]
