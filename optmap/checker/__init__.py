@@ -33,7 +33,7 @@ def check_file(path: str | Path) -> Report:
     """Verify a certificate or a solution file.
 
     Args:
-        path: a JSON file that `bound -o` or `solve -o` wrote.
+        path: a JSON file that `bound -o` or `solve -o` wrote, or one of the folders of a sweep.
 
     Returns:
         What was verified and what was not.
@@ -61,6 +61,8 @@ def check_document(document: Any) -> Report:
     try:
         if str(schema).startswith("optmap.solution/"):
             return check_solution(document)
+        if document.get("schema") == "optmap.sweep-bound/1":
+            return _check_levels(document)
         claims = check_bound(document)
     except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError) as error:
         raise RefusedError(f"the document is malformed: {type(error).__name__}: {error}") from error
@@ -75,6 +77,26 @@ def check_document(document: Any) -> Report:
         f"called {work['name']!r} in the file, proved by method {document['method']!r}; maps have names of their own"
     )
     return Report(verified=tuple(verified), not_verified=(plain(called),))
+
+
+def _check_levels(document: dict[str, Any]) -> Report:
+    """The bounds of a sweep's row: a certificate per level, all of the workload that the row names."""
+    work, entries = Work(document["workload"]), document["bounds"]
+    need(type(entries) is list and len(entries) > 0, "the row holds no bounds")
+    verified: list[str] = []
+    for entry in entries:
+        proof = entry["certificate"]
+        need(type(proof) is dict and proof["schema"] == "optmap.certificate/1", "a bound has no certificate")
+        other = Work(proof["workload"])
+        same = (other.accesses, other.extents, other.weights, other.assign)
+        need(same == (work.accesses, work.extents, work.weights, work.assign), "a certificate of another workload")
+        claims = {**check_bound(proof), "memory_words": proof["memory_words"]}
+        for key in ("memory_words", "loads_words", "stores_words", "total_words"):
+            need(type(entry[key]) is int and entry[key] == claims[key], f"{key} is not what its certificate proves")
+        verified += [line for line in check_document(proof).verified if line not in verified]
+    called = ", ".join(str(entry["level"]) for entry in entries)
+    unread = f"that these are the memories up to levels {called}, the machine, names, methods and expressions"
+    return Report(verified=tuple(verified), not_verified=(plain(unread),))
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

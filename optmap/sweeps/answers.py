@@ -185,6 +185,7 @@ def _bound_document(found: LevelBound) -> dict[str, object]:
         "exponents": {name: str(value) for name, value in bound.exponents.items()},
         "expression": bound.expression,
         "assumptions": list(bound.assumptions),
+        "certificate": bound.certificate,
     }
 
 

@@ -13,14 +13,15 @@ import pyarrow.parquet as pq
 import pytest
 
 import optmap
-from optmap.errors import InputError
-from optmap.problem import Capacity, matmul, two_level
+from optmap.errors import CheckError, InputError
+from optmap.problem import Capacity, library, matmul, two_level
 from optmap.sweeps import files, store
 from optmap.sweeps.answers import Answer, answer_point
 from optmap.sweeps.files import StoreError, StoreFullError, write_atomic
 from optmap.sweeps.points import Point, blank_row, make_point
 from optmap.sweeps.rows import COLUMNS, KEY
 from optmap.sweeps.spec import Options
+from optmap.sweeps.reading import document_path
 from optmap.sweeps.store import Store, read_rows
 
 SMALL = matmul(i=24, j=20, k=16, name="small")
@@ -95,6 +96,7 @@ def test_a_row_leads_to_its_mapping(tmp_path: Path) -> None:
     assert [name for name in frame.columns if "_tile_" in name] == ["Fast_tile_i", "Fast_tile_j", "Fast_tile_k"]
     for _, row in frame.iterrows():
         document: Any = optmap.sweep_document(tmp_path, row)
+        assert optmap.check(document_path(tmp_path, row)).verified
         if row["method"] == "bound":
             assert row["mapping"] == ""
             assert document["schema"].startswith("optmap.sweep-bound/")
@@ -106,6 +108,35 @@ def test_a_row_leads_to_its_mapping(tmp_path: Path) -> None:
         assert optmap.sweep_document(tmp_path, row["input_hash"]) == document
     with pytest.raises(InputError, match="no document: short"):
         optmap.sweep_document(tmp_path, {"input_hash": "0" * 64, "error": "short by 4 words"})
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "reason"),
+    [
+        ("total_words", 10**6, "total_words is not what"),
+        ("memory_words", 10**6, "memory_words is not what"),
+        ("loads_words", True, "loads_words is not what"),
+        ("certificate", None, "no certificate"),
+    ],
+)
+def test_a_forged_bound_of_a_row_is_refused(tmp_path: Path, key: str, value: object, reason: str) -> None:
+    machine = library.machine("balanced")
+    point = make_point(SMALL, machine, level="L2", method="bound", options=Options(), seed=0)
+    document: Any = answer_point(point).solution
+    path = tmp_path / "row.json"
+    path.write_text(json.dumps(document))
+    assert len(optmap.check(path).verified) > len(machine.levels)
+    document["bounds"][1][key] = value
+    path.write_text(json.dumps(document))
+    with pytest.raises(CheckError, match=reason):
+        optmap.check(path)
+    other = answer_point(
+        make_point(SMALL.with_extents(i=25), machine, level="L2", method="bound", options=Options(), seed=0)
+    )
+    document["bounds"][1] = other.solution["bounds"][1]  # type: ignore[index]
+    path.write_text(json.dumps(document))
+    with pytest.raises(CheckError, match="another workload"):
+        optmap.check(path)
 
 
 def test_whole_numbers_beyond_floats_and_64_bits_are_kept(tmp_path: Path) -> None:
