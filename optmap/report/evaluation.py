@@ -26,6 +26,7 @@ from optmap.report.tables import (
     mapping_table,
     number,
     pairs,
+    shared_by,
     workload_lines,
 )
 
@@ -272,6 +273,7 @@ def _moved(row: BoundaryTraffic | Moved) -> dict[str, object]:
 def evaluation_table(evaluation: Evaluation) -> str:
     """The recount for people."""
     solution = evaluation.solution
+    shares = shared_by(solution.machine, solution.mapping)
     parts = [
         pairs(
             [
@@ -281,8 +283,8 @@ def evaluation_table(evaluation: Evaluation) -> str:
             ]
         ),
         mapping_table(solution.workload, solution.machine, solution.mapping),
-        boundary_table(evaluation.boundaries),
-        level_table(evaluation.levels, evaluation.report.bottleneck),
+        boundary_table(evaluation.boundaries, shares),
+        level_table(evaluation.levels, evaluation.report.bottleneck, shares),
         pairs(
             [
                 ("cost", f"{number(evaluation.cost.value)} {evaluation.cost.unit} (per-level form)"),

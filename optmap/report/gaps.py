@@ -49,17 +49,29 @@ def with_bound(result: SolveResult, *, budget_s: float = 5.0) -> SolveResult:
             raise
         except OptmapError as error:
             notes.append(f"no bound at {where}: {error}")
+    exact = _objective(result, {level: _moved(result, level) for level in range(len(result.machine.levels))})
+    cost = _objective(result, {level: report.traffic_words for level, report in enumerate(result.levels)})
+    # Only the same values without their rounding: a method may count its objective in a way of its own.
+    result = replace(
+        result,
+        exact=plain(exact) if float(exact) == result.exact else result.exact,
+        cost=plain(cost) if float(cost) == result.cost else result.cost,
+    )
     if not found:
         return replace(result, notes=(*result.notes, *notes))
     value = _objective(result, {level: proof.words for level, proof in found.items()})
-    exact = _objective(result, {level: _moved(result, level) for level in range(len(result.machine.levels))})
     return replace(
         result,
-        bound=ProvedBound(value=float(value), unit=result.exact_unit, method="best"),
+        bound=ProvedBound(value=plain(value), unit=result.exact_unit, method="best"),
         gap=float(exact / value - 1) if value else None,
         certificates=tuple(found[level] for level in sorted(found)),
         notes=(*result.notes, *notes),
     )
+
+
+def plain(value: Fraction) -> float:
+    """A number for documents and tables: a whole one as an integer, however large, else the nearest float."""
+    return value.numerator if value.denominator == 1 else float(value)
 
 
 def _certificate(result: SolveResult, level: int) -> BoundaryCertificate:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from collections.abc import Mapping as MappingABC
+from math import prod
 from typing import TYPE_CHECKING, Any, Protocol
 
 from optmap.problem import CapacityRule, Level, Machine, Mapping, Workload
@@ -198,20 +199,43 @@ def mapping_table(workload: Workload, machine: Machine, mapping: Mapping) -> str
     return "Mapping: the tile each level holds, inner level first\n" + grid(header, align, rows)
 
 
-def boundary_table(boundaries: Iterable[BoundaryRow]) -> str:
-    """Loads and stores per boundary and tensor, in words."""
+def shared_by(machine: Machine, mapping: Mapping) -> dict[str, int]:
+    """How many memories of every level share the work of a mapping, by level."""
+    splits = [prod(level.spatial.values()) for level in mapping.levels]
+    return {level.name: prod(splits[place + 1 :]) for place, level in enumerate(machine.levels)}
+
+
+def _of_one(level: str, shares: MappingABC[str, int]) -> str:
+    """`L1, one of 8`: the numbers of a level that several instances share are those of one."""
+    return f", one of {shares[level]}" if shares.get(level, 1) > 1 else ""
+
+
+def boundary_table(boundaries: Iterable[BoundaryRow], shares: MappingABC[str, int]) -> str:
+    """Loads and stores per boundary and tensor, in words.
+
+    Args:
+        boundaries: exact words, of the busiest instance of the inner memory.
+        shares: how many instances of every level share the work.
+    """
     rows = [
-        (" - ".join(row.between), row.tensor, f"{row.loads_words:,}", f"{row.stores_words:,}") for row in boundaries
+        (
+            " - ".join(row.between) + _of_one(row.between[0], shares),
+            row.tensor,
+            f"{row.loads_words:,}",
+            f"{row.stores_words:,}",
+        )
+        for row in boundaries
     ]
     header = ("between", "tensor", "loads (words)", "stores (words)")
-    return "Traffic of the whole nest, exact\n" + grid(header, "<<>>", rows)
+    per = ", of one memory (the busiest) where several share the work" if max(shares.values(), default=1) > 1 else ""
+    return f"Traffic of the whole nest, exact{per}\n" + grid(header, "<<>>", rows)
 
 
-def level_table(levels: Iterable[LevelRow], bottleneck: str) -> str:
+def level_table(levels: Iterable[LevelRow], bottleneck: str, shares: MappingABC[str, int]) -> str:
     """Occupancy, traffic and time per level; the slowest one is marked."""
     rows = [
         (
-            level.level,
+            level.level + _of_one(level.level, shares),
             f"{level.occupancy_words:,}",
             f"{level.capacity_words:,}",
             percent(level.occupancy_words, level.capacity_words),
@@ -228,6 +252,7 @@ def level_table(levels: Iterable[LevelRow], bottleneck: str) -> str:
 
 def solve_table(result: SolveResult) -> str:
     """The whole answer of `solve` for people."""
+    shares = shared_by(result.machine, result.mapping)
     head = pairs(
         [
             *workload_lines(result.workload),
@@ -243,8 +268,8 @@ def solve_table(result: SolveResult) -> str:
     parts = [
         head,
         mapping_table(result.workload, result.machine, result.mapping),
-        boundary_table(result.boundaries),
-        level_table(result.levels, result.bottleneck),
+        boundary_table(result.boundaries, shares),
+        level_table(result.levels, result.bottleneck, shares),
         pairs(_summary(result)),
     ]
     if result.notes:

@@ -215,7 +215,11 @@ def _answer_mapping(point: Point) -> Answer:
     made = _with_bound(point, _solved_row(point, result, words), result.machine, found)
     document = solution_document(result)
     # Exact, bound and gap are those of the solve: of its objective, which need not be the bottleneck.
-    proved = {"bound": None} if result.bound is None else {"bound": result.bound.value, "bound_unit": result.bound.unit}
+    proved = (
+        {"bound": None}
+        if result.bound is None
+        else {"bound": float(result.bound.value), "bound_unit": result.bound.unit}
+    )
     row = replace(made.row, gap=result.gap, mapping=json.dumps(_mapping_levels(document)), **proved)
     return replace(made, row=row, solution=document)
 
@@ -238,9 +242,9 @@ def _solved_row(point: Point, result: SolveResult, words: dict[str, int]) -> Row
         blank_row(point, stop=result.stop.value),
         objective=result.objective,
         traffic_words=words.get(point.level),
-        cost=result.cost,
+        cost=float(result.cost),
         cost_unit=result.cost_unit,
-        exact=result.exact,
+        exact=float(result.exact),
         bound_unit=result.exact_unit,
         integer_gap=result.integer_gap,
         point=result.point.value,

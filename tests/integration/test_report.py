@@ -9,13 +9,14 @@ from pathlib import Path
 
 import pytest
 
+from optmap.api import check, solve
 from optmap.errors import InputError
 from optmap.evaluate.cost import evaluate_cost
 from optmap.evaluate.nest import exact_traffic
 from optmap.evaluate.results import boundary_cycles
 from optmap.problem import Capacity, CapacityRule, Level, LevelMapping, Machine, Mapping
 from optmap.problem.parser import parse_workload
-from optmap.report.evaluation import disagreements, evaluate_solution, run_simulations
+from optmap.report.evaluation import disagreements, evaluate_solution, evaluation_table, run_simulations
 from optmap.report.plots import plot_traffic
 from optmap.report.solution import read_solution, solution_document, write_solution
 from optmap.report.tables import solve_table
@@ -185,3 +186,35 @@ def test_plot_without_matplotlib_names_the_extra(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(InputError, match=r"optmap\[plot\]"):
         plot_traffic(result())
+
+
+def test_whole_numbers_beyond_floats_are_exact_in_every_line(tmp_path: Path) -> None:
+    """3^34 = 2^53.9 words are loaded and stored: the table, the document and the levels agree to the last digit."""
+    size = 3**17
+    made = solve("O[a,b] += A[a]*B[b]", extents={"a": size, "b": size}, memory="64w")
+    moved = sum(row.words for row in made.boundaries)
+    assert moved > 2**53
+    assert float(moved) != moved
+    text = solve_table(made)
+    assert f"exact          {moved:,} words" in text
+    document = json.loads(json.dumps(solution_document(made)))
+    assert document["exact"]["value"] == moved
+    assert document["cost"]["value"] == made.levels[0].traffic_words
+    bound = sum(proof.words for proof in made.certificates)
+    assert document["bound"]["value"] == bound > 2**53
+    assert f"{bound:,} words" in text
+    write_solution(made, tmp_path / "s.json")
+    assert check(tmp_path / "s.json").verified
+    assert disagreements(evaluate_solution(read_solution(tmp_path / "s.json"))) == []
+
+
+def test_numbers_of_one_core_say_so(tmp_path: Path) -> None:
+    made = solve("C[i,j] += A[i,k]*B[k,j]", extents={"i": 96, "j": 64, "k": 80}, machine="i7-9700k", cores=4)
+    path = tmp_path / "s.json"
+    write_solution(made, path)
+    inner, outer = made.machine.boundaries[0], made.machine.boundaries[-1]
+    for text in (solve_table(made), evaluation_table(evaluate_solution(read_solution(path)))):
+        assert "of one memory (the busiest) where several share the work" in text
+        assert f"{' - '.join(inner)}, one of 4 " in text
+        assert f"{' - '.join(outer)}, one of" not in text
+    assert "one of" not in solve_table(result())

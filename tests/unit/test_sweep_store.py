@@ -19,9 +19,9 @@ from optmap.sweeps import files, store
 from optmap.sweeps.answers import Answer, answer_point
 from optmap.sweeps.files import StoreError, StoreFullError, write_atomic
 from optmap.sweeps.points import Point, blank_row, make_point
+from optmap.sweeps.reading import document_path
 from optmap.sweeps.rows import COLUMNS, KEY
 from optmap.sweeps.spec import Options
-from optmap.sweeps.reading import document_path
 from optmap.sweeps.store import Store, read_rows
 
 SMALL = matmul(i=24, j=20, k=16, name="small")
