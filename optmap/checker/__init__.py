@@ -21,7 +21,6 @@ __all__ = ["RefusedError", "Report", "check_bound", "check_document", "check_fil
 
 
 ELSEWHERE = {
-    "optmap.sweep-bound/": "check the certificate that its row names, certificates/<ab>/<name>.json of the same sweep",
     "optmap.bound/": "write the certificate with bound -o FILE and check that",
     "optmap.evaluation/": "check the solution that was evaluated",
     "optmap.comparison/": "write a solution with solve -o FILE and check that",

@@ -11,6 +11,7 @@ from math import gcd, prod
 
 from optmap.errors import InputError
 from optmap.problem.footprint import distinct_values
+from optmap.problem.values import one_line
 
 LARGEST_EXTENT = 2**63 - 1
 
@@ -280,6 +281,7 @@ def _validate_range(axis: Axis, real: Range, extents: Mapping[str, int], where: 
 
 
 def _validate(workload: Workload) -> None:
+    one_line(workload.name, "a workload", empty=True)
     where = workload.title
     names = [d for d, _ in workload.sizes]
     for kind, texts in (("dim", names), ("tensor", [t.name for t in workload.tensors])):

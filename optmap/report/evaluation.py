@@ -15,6 +15,7 @@ from optmap.evaluate.walk_held import walk_held
 from optmap.problem import Machine
 from optmap.problem.held import Held
 from optmap.problem.partitions import capacity_groups
+from optmap.report.claims import TOLERANCE, claim_disagreements
 from optmap.report.documents import machine_document, mapping_document, workload_document
 from optmap.report.solution import Amount, Solution
 from optmap.report.tables import (
@@ -31,8 +32,6 @@ from optmap.report.tables import (
 )
 
 SCHEMA = "optmap.evaluation/1"
-TOLERANCE = 1e-9
-"""Relative difference at which a claimed float still agrees with the recount."""
 WALK = "tile"
 """Name of the policy that keeps one tile of every tensor, or what is held: the literal walk of the nest."""
 
@@ -198,7 +197,8 @@ def disagreements(evaluation: Evaluation) -> list[str]:
             found.append(
                 f"{name} says {number(claimed.value)} {claimed.unit}, counted {number(counted.value)} {counted.unit}"
             )
-    return found + _boundary_disagreements(evaluation) + _walk_disagreements(evaluation)
+    found += _boundary_disagreements(evaluation) + _walk_disagreements(evaluation)
+    return found + claim_disagreements(evaluation)
 
 
 def _boundary_disagreements(evaluation: Evaluation) -> list[str]:
