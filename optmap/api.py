@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from optmap.bounds.methods import METHODS as BOUND_METHODS
 from optmap.errors import CheckError, ContradictionError, InfeasibleError, InputError, LimitError
 from optmap.names import choose
-from optmap.problem import CapacityRule, Semantics
+from optmap.problem import CapacityRule, Padding, Semantics
 from optmap.problem.inputs import (
     ExtentsInput,
     MachineInput,
@@ -39,6 +39,7 @@ def solve(
     memory: MemoryInput | None = None,
     extents: ExtentsInput | None = None,
     semantics: Semantics | str | None = None,
+    padding: Padding | str | None = None,
     method: str = "mopt",
     objective: str | None = None,
     tiles: str = "any",
@@ -58,6 +59,7 @@ def solve(
         memory: capacity of a two-level machine, such as `8192w` or `32KiB`, instead of `machine`.
         extents: extent per dim, for an expression.
         semantics: `accumulate` or `assign`; None keeps the workload's own.
+        padding: `stored` or `implicit`; None keeps the workload's own.
         method: a key of `METHODS`.
         objective: a key of `OBJECTIVES` that the method knows; None takes the method's own.
         tiles: `any` integers, or `divisors` of the next outer tile.
@@ -93,7 +95,7 @@ def solve(
     from optmap.search.mopt import Request
 
     request = Request(
-        workload=workload_of(workload, extents, semantics),
+        workload=workload_of(workload, extents, semantics, padding),
         machine=target,
         objective=wanted if wanted in known else METHODS[method].default(target),
         rule=CapacityRule(choose("capacity", capacity, list(CapacityRule))),
@@ -114,6 +116,7 @@ def bound(
     memory: MemoryInput | None = None,
     extents: ExtentsInput | None = None,
     semantics: Semantics | str | None = None,
+    padding: Padding | str | None = None,
     methods: str | Sequence[str] | None = None,
 ) -> BoundReport:
     """Lower bounds on the words that any schedule moves, method by method.
@@ -124,6 +127,7 @@ def bound(
         memory: bounds for one fast memory of this capacity, instead of `machine`.
         extents: extent per dim, for an expression.
         semantics: `accumulate` or `assign`; None keeps the workload's own.
+        padding: `stored` or `implicit`; None keeps the workload's own.
         methods: keys of `BOUND_METHODS`; None takes all that apply.
 
     Returns:
@@ -135,7 +139,7 @@ def bound(
     from optmap.report.bounds import bound_report
 
     return bound_report(
-        workload_of(workload, extents, semantics), machine_of(machine, memory), names_of(methods, "methods")
+        workload_of(workload, extents, semantics, padding), machine_of(machine, memory), names_of(methods, "methods")
     )
 
 
@@ -167,6 +171,7 @@ def compare(
     points: int = 9,
     extents: ExtentsInput | None = None,
     semantics: Semantics | str | None = None,
+    padding: Padding | str | None = None,
     methods: str | Sequence[str] | None = None,
     time_limit: float = 60.0,
     progress: Callable[[str, float], None] | None = None,
@@ -180,6 +185,7 @@ def compare(
         points: how many capacities of a range, evenly on a logarithmic scale.
         extents: extent per dim, for an expression.
         semantics: `accumulate` or `assign`; None keeps the workload's own.
+        padding: `stored` or `implicit`; None keeps the workload's own.
         methods: keys of `METHODS`; None takes all. A method that cannot is left out with the reason.
         time_limit: seconds per solve.
         progress: called with a text and the share that is done.
@@ -191,7 +197,7 @@ def compare(
     from optmap.bounds.hierarchy import fast_side_words
     from optmap.report.compare import Comparison, comparison_row
 
-    problem = workload_of(workload, extents, semantics)
+    problem = workload_of(workload, extents, semantics, padding)
     chosen = names_of(methods, "methods") or tuple(METHODS)
     for name in chosen:
         choose("method", name, METHODS)

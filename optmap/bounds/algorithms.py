@@ -16,7 +16,7 @@ from math import ceil, log, prod, sqrt
 from optmap.bounds.compulsory import output_words, tensor_words
 from optmap.bounds.convolution import convolution
 from optmap.errors import InputError
-from optmap.problem.workload import Semantics, Workload
+from optmap.problem.workload import Padding, Semantics, Workload
 from optmap.programs.lifted import lifted_lp
 from optmap.programs.loglp_face import lifted_face, real_tile
 from optmap.programs.rounding import best_permutation, round_tile, tensor_loads, tile_loads
@@ -71,7 +71,7 @@ def compare_algorithms(workload: Workload, memories: Iterable[int]) -> tuple[Alg
     """Traffic of the algorithms and the bound over a range of memory sizes.
 
     Args:
-        workload: a convolution by structure; its outputs are taken as assigned.
+        workload: a convolution by structure; its outputs are taken as assigned, its padding as stored.
         memories: fast memory sizes, in words.
 
     Returns:
@@ -80,7 +80,7 @@ def compare_algorithms(workload: Workload, memories: Iterable[int]) -> tuple[Alg
     Raises:
         InputError: if the workload is no convolution or a memory cannot hold an element of each tensor.
     """
-    assigned = workload.with_semantics(Semantics.ASSIGN)
+    assigned = workload.with_padding(Padding.STORED).with_semantics(Semantics.ASSIGN)
     rows = []
     for memory in memories:
         bound = max(1, convolution(assigned, memory).total_words)

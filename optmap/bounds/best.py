@@ -15,7 +15,7 @@ from optmap.bounds.proof import Proof, operations_bound, ranked_proofs
 from optmap.bounds.result import Document, LowerBound
 from optmap.checker import RefusedError, check_document
 from optmap.errors import CheckError
-from optmap.problem.workload import Semantics, Workload
+from optmap.problem.workload import Padding, Semantics, Workload
 
 log = logging.getLogger(__name__)
 
@@ -97,6 +97,8 @@ def _expression(workload: Workload, proof: Proof | None) -> str:
 
 def _assumptions(workload: Workload, proof: Proof | None) -> tuple[str, ...]:
     lines = ["the fast memory starts empty and results end in slow memory", "every point is computed once"]
+    if workload.padding is Padding.IMPLICIT:
+        lines[-1] += ", except those on padding, which need no word"
     if proof is not None and workload.semantics is Semantics.ASSIGN:
         lines.append("an output word is created in fast memory at most once; later uses load it")
     return tuple(lines)

@@ -78,7 +78,7 @@ def theorem15(workload: Workload, memory_words: int, *, exact_quotients: bool = 
     if exact_quotients:
         slices = prod((Fraction(extents[w.tap], w.stride) for w in form.windows), start=Fraction(1))
     square = Fraction(4 * prod(weights) * g * g) / (slices * memory_words)
-    rounded = isqrt(-(-square.numerator // square.denominator) - 1) + 1
+    rounded = isqrt(-(-square.numerator // square.denominator) - 1) + 1 if g else 0
     return Theorem15(
         compulsory=compulsory_loads(workload.with_semantics(Semantics.ACCUMULATE)),
         large_loops=precision_constant(*weights) * g / memory_words - memory_words,

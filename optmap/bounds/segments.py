@@ -125,7 +125,7 @@ def ranked_lengths(bound: SegmentBound, memory: int, operations: int) -> list[tu
     which a whole number of segments does not hold all operations for few segments, and every T where
     segments are short, because integrality matters there.
     """
-    if operations.bit_length() > LARGEST_BITS:
+    if not 0 < operations.bit_length() <= LARGEST_BITS:
         return []
     counts = {1, 2, 3}
     lengths = set(range(1, 2 * DENSE)) if memory <= DENSE else set()

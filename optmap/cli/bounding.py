@@ -14,6 +14,7 @@ from optmap.cli.options import (
     JsonOption,
     MachineOption,
     MemoryOption,
+    PaddingOption,
     SemanticsOption,
     WorkloadArgument,
 )
@@ -32,6 +33,7 @@ Examples:
   optmap bound 'C[i,j] += A[i,k]*B[k,j]' --extents i=2000,j=1500,k=1500 --memory 1024w -o gemm.json
   optmap bound resnet18/R9 --machine i7-9700k --methods compulsory,best
   optmap bound resnet18/R9 --memory 32KiB --explain
+  optmap bound mobilenet/M9 --memory 1MiB --padding implicit
 
 Exit codes: 0 proved, 2 bad input, 4 too large.
 """
@@ -53,6 +55,7 @@ def bound(
     ] = None,
     explain: Annotated[bool, typer.Option("--explain", help="Print the constraint table as well.")] = False,
     semantics: SemanticsOption = None,
+    padding: PaddingOption = None,
     extents: ExtentsOption = None,
     output: Annotated[
         Path | None,
@@ -63,7 +66,7 @@ def bound(
     """Print the lower bounds of a workload."""
     from optmap.report.jsonio import check_target, to_json, write_text
 
-    problem = resolve_workload(workload, extents, semantics)
+    problem = resolve_workload(workload, extents, semantics, padding)
     target = resolve_machine(machine, memory)
     check_target(output)
     from optmap import api

@@ -11,7 +11,7 @@ import typer
 
 from optmap.cli.console import guarded, say
 from optmap.cli.inputs import resolve_workload
-from optmap.cli.options import ExtentsOption, JsonOption
+from optmap.cli.options import ExtentsOption, JsonOption, PaddingOption
 from optmap.errors import UnknownNameError
 from optmap.problem.inputs import is_file, is_statement
 
@@ -87,6 +87,7 @@ def _names(kind: Kind) -> list[str] | list[dict[str, str]]:
 def show(
     name: Annotated[str, typer.Argument(metavar="NAME", help="A library name, a YAML file or a statement.")],
     extents: ExtentsOption = None,
+    padding: PaddingOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Print one workload or machine."""
@@ -102,7 +103,7 @@ def show(
         say(to_json(document) if as_json else _with_note(machine_table(machine), note))
         return
     try:
-        workload = resolve_workload(name, extents, None)
+        workload = resolve_workload(name, extents, None, padding)
     except UnknownNameError as error:
         machines = ", ".join(library.list_machines())
         raise UnknownNameError(f"{error}\nas a machine it is not known either; machines: {machines}") from error

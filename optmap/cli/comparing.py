@@ -9,7 +9,14 @@ import typer
 
 from optmap.cli.console import Progress, guarded, say
 from optmap.cli.inputs import resolve_workload
-from optmap.cli.options import ExtentsOption, JsonOption, MachineOption, SemanticsOption, WorkloadArgument
+from optmap.cli.options import (
+    ExtentsOption,
+    JsonOption,
+    MachineOption,
+    PaddingOption,
+    SemanticsOption,
+    WorkloadArgument,
+)
 from optmap.errors import InputError
 from optmap.problem.inputs import names_of
 
@@ -48,6 +55,7 @@ def compare(
         typer.Option("--methods", metavar="A,B", help="Mapping methods; all if left out.", show_default=False),
     ] = None,
     semantics: SemanticsOption = None,
+    padding: PaddingOption = None,
     extents: ExtentsOption = None,
     time_limit: Annotated[float, typer.Option("--time-limit", metavar="SECONDS", help="Per solve.")] = 60.0,
     plot: Annotated[
@@ -58,7 +66,7 @@ def compare(
     """Print bound and mappings of a workload."""
     from optmap.report.jsonio import check_target, to_json
 
-    problem = resolve_workload(workload, extents, semantics)
+    problem = resolve_workload(workload, extents, semantics, padding)
     check_target(plot)
     if not time_limit > 0:
         raise InputError(f"--time-limit is {time_limit}; give a positive number of seconds")

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from optmap.problem import Machine, Semantics, Workload
+from optmap.problem import Machine, Padding, Semantics, Workload
 from optmap.problem.inputs import machine_of, workload_of
 
 
-def resolve_workload(text: str, extents: str | None, semantics: Semantics | None) -> Workload:
+def resolve_workload(
+    text: str, extents: str | None, semantics: Semantics | None, padding: Padding | None = None
+) -> Workload:
     """The workload that a WORKLOAD argument with its options means.
 
     Extents given for a library name or a file replace those of the same dims.
@@ -14,7 +16,7 @@ def resolve_workload(text: str, extents: str | None, semantics: Semantics | None
     Raises:
         InputError: for anything that cannot be read; the message quotes it.
     """
-    return workload_of(text, extents, semantics)
+    return workload_of(text, extents, semantics, padding)
 
 
 def resolve_machine(machine: str | None, memory: str | None) -> Machine:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from optmap.problem import CapacityRule, Semantics
+from optmap.problem import CapacityRule, Padding, Semantics
 
 
 class ProgramFormat(StrEnum):
@@ -35,6 +35,14 @@ ExtentsOption = Annotated[
 SemanticsOption = Annotated[
     Semantics | None,
     typer.Option("--semantics", help="Whether the first touch of an output element is a load.", show_default=False),
+]
+PaddingOption = Annotated[
+    Padding | None,
+    typer.Option(
+        "--padding",
+        help="Whether the rim around an image is stored or implicit: zero, never stored, never moved.",
+        show_default=False,
+    ),
 ]
 MachineOption = Annotated[
     str | None,

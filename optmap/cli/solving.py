@@ -16,6 +16,7 @@ from optmap.cli.options import (
     JsonOption,
     MachineOption,
     MemoryOption,
+    PaddingOption,
     SemanticsOption,
     WorkloadArgument,
 )
@@ -87,6 +88,7 @@ def solve(
         typer.Option("--innermost", metavar="LEVEL", help="Leave out the levels inside this one.", show_default=False),
     ] = None,
     semantics: SemanticsOption = None,
+    padding: PaddingOption = None,
     extents: ExtentsOption = None,
     time_limit: Annotated[float, typer.Option("--time-limit", metavar="SECONDS", help="Stop after this time.")] = 60.0,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of the search; same seed, same answer.")] = 0,
@@ -98,7 +100,7 @@ def solve(
     """Solve a workload on a machine and print the answer."""
     from optmap.report.jsonio import check_target, to_json
 
-    problem = resolve_workload(workload, extents, semantics)
+    problem = resolve_workload(workload, extents, semantics, padding)
     target = resolve_machine(machine, memory)
     if not time_limit > 0:
         raise InputError(f"--time-limit is {time_limit}; give a positive number of seconds")

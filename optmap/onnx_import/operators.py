@@ -1,8 +1,8 @@
 """One node of an ONNX graph as a workload: Conv, ConvTranspose, MatMul, Gemm.
 
-Only the pattern of accesses matters. Padding is treated as everywhere in optmap: the input that a
-convolution reads along h is `stride*(P-1) + dilation*(R-1) + 1` wide, P being the extent of its
-output, padded places included; where the padding is, on which side more, changes only P.
+Only the pattern of accesses matters. Padding is implicit: the input subscript of a convolution says
+which of its values are elements of the image, and the output subscript of a transposed one which of
+them are kept. A subscript without a range has no padding.
 """
 
 from __future__ import annotations
@@ -100,11 +100,12 @@ def convolution(node: Node) -> Made:
     _check_outputs(node, image[2:], kernel[2:], out[2:])
     channels = _channels(image[0], groups, kernel[0] // groups, kernel[1])
     x, w = _operands(node)
+    windows = _windows(node, kernel[2:], out[2:], _padded(node, image[2:], kernel[2:], out[2:]), image[2:])
     workload = statement(
         node,
         Operand(name="Out", subscripts=(*channels.output, *SPATIAL[count]), bytes=node.outputs[0].bytes),
         [
-            Operand(name="In", subscripts=(*channels.image, *_windows(node, count)), bytes=x.bytes),
+            Operand(name="In", subscripts=(*channels.image, *windows), bytes=x.bytes),
             Operand(name="Ker", subscripts=(*channels.filters("k", "c"), *TAPS[count]), bytes=w.bytes),
         ],
         {**channels.extents, **_positions(kernel[2:], out[2:])},
@@ -116,7 +117,7 @@ def transposed_convolution(node: Node) -> Made:
     """A ConvTranspose: every input point adds a filter to a window of the output.
 
     The windows belong to the output here, `Out[n,k,2*h+r,2*w+s] += In[n,c,h,w] * Ker[c,k,r,s]`;
-    what `pads` cuts off its rim is counted as if it were kept.
+    what `pads` cuts off its rim is outside the range of its subscripts.
 
     Raises:
         InputError: if shapes or attributes do not fit together; names the node.
@@ -128,9 +129,10 @@ def transposed_convolution(node: Node) -> Made:
     _check(node, out[1] == kernel[1] * groups, f"{out[1]} output channels, the weights have {kernel[1]} x {groups}")
     channels = _channels(image[0], groups, kernel[1], kernel[0] // groups)
     x, w = _operands(node)
+    windows = _windows(node, kernel[2:], image[2:], _cropped(node, image[2:], kernel[2:], out[2:]), out[2:])
     workload = statement(
         node,
-        Operand(name="Out", subscripts=(*channels.output, *_windows(node, count)), bytes=node.outputs[0].bytes),
+        Operand(name="Out", subscripts=(*channels.output, *windows), bytes=node.outputs[0].bytes),
         [
             Operand(name="In", subscripts=(*channels.image, *SPATIAL[count]), bytes=x.bytes),
             Operand(name="Ker", subscripts=(*channels.filters("c", "k"), *TAPS[count]), bytes=w.bytes),
@@ -278,12 +280,51 @@ def _positions(taps: Sequence[int], points: Sequence[int]) -> dict[str, int]:
     return {**dict(zip(TAPS[count], taps, strict=True)), **dict(zip(SPATIAL[count], points, strict=True))}
 
 
-def _windows(node: Node, count: int) -> tuple[str, ...]:
+def _windows(
+    node: Node, taps: Sequence[int], points: Sequence[int], starts: Sequence[int], lengths: Sequence[int]
+) -> tuple[str, ...]:
+    """The subscripts of padded tensors: their elements are `starts` to `starts + lengths - 1`."""
+    count = len(taps)
     strides, dilations = integers(node, "strides", count, 1), integers(node, "dilations", count, 1)
-    return tuple(
-        f"{_term(stride, position)}+{_term(dilation, tap)}"
-        for stride, position, dilation, tap in zip(strides, SPATIAL[count], dilations, TAPS[count], strict=True)
-    )
+    windows = []
+    for axis in range(count):
+        text = f"{_term(strides[axis], SPATIAL[count][axis])}+{_term(dilations[axis], TAPS[count][axis])}"
+        top = strides[axis] * (points[axis] - 1) + dilations[axis] * (taps[axis] - 1)
+        first, last = max(0, starts[axis]), min(top, starts[axis] + lengths[axis] - 1)
+        windows.append(f"{text} in {first}..{last}" if first > 0 or last < top else text)
+    return tuple(windows)
+
+
+def _padded(node: Node, image: Sequence[int], taps: Sequence[int], out: Sequence[int]) -> tuple[int, ...]:
+    """Padding before the image, per spatial axis; an automatic one is split evenly, the odd element last or first."""
+    count = len(image)
+    strides, dilations = integers(node, "strides", count, 1), integers(node, "dilations", count, 1)
+    mode = node.attributes.get("auto_pad") or "NOTSET"
+    if mode == "NOTSET":
+        return integers(node, "pads", 2 * count, 0)[:count]
+    if mode not in PADS_FROM_INPUT:
+        return (0,) * count
+    wide = [s * (p - 1) + d * (r - 1) + 1 for s, p, d, r in zip(strides, out, dilations, taps, strict=True)]
+    missing = [max(0, full - size) for full, size in zip(wide, image, strict=True)]
+    return tuple(total // 2 if mode == "SAME_UPPER" else -(-total // 2) for total in missing)
+
+
+def _cropped(node: Node, image: Sequence[int], taps: Sequence[int], out: Sequence[int]) -> tuple[int, ...]:
+    """What a transposed convolution leaves out before its output, per spatial axis."""
+    count = len(image)
+    mode = node.attributes.get("auto_pad") or "NOTSET"
+    if mode == "NOTSET" and "output_shape" not in node.attributes:
+        return integers(node, "pads", 2 * count, 0)[:count]
+    if mode == "VALID":
+        return (0,) * count
+    strides, dilations = integers(node, "strides", count, 1), integers(node, "dilations", count, 1)
+    more = integers(node, "output_padding", count, 0)
+    wide = [
+        s * (p - 1) + extra + d * (r - 1) + 1
+        for s, p, extra, d, r in zip(strides, image, more, dilations, taps, strict=True)
+    ]
+    surplus = [full - size for full, size in zip(wide, out, strict=True)]
+    return tuple(total // 2 if mode == "SAME_UPPER" else -(-total // 2) for total in surplus)
 
 
 def _term(coefficient: int, dim: str) -> str:

@@ -16,7 +16,7 @@ from optmap.problem import library
 from optmap.problem.machine import Capacity, Machine, two_level
 from optmap.problem.parser import parse_extents, parse_workload
 from optmap.problem.sizes import capacities, parse_capacity
-from optmap.problem.workload import Semantics, Workload
+from optmap.problem.workload import Padding, Semantics, Workload
 
 Path = os.PathLike[str]
 WorkloadInput = Workload | str | Path
@@ -36,7 +36,10 @@ def is_statement(text: str) -> bool:
 
 
 def workload_of(
-    workload: WorkloadInput, extents: ExtentsInput | None = None, semantics: Semantics | str | None = None
+    workload: WorkloadInput,
+    extents: ExtentsInput | None = None,
+    semantics: Semantics | str | None = None,
+    padding: Padding | str | None = None,
 ) -> Workload:
     """A workload from a name, a file, a statement or itself.
 
@@ -45,10 +48,18 @@ def workload_of(
         extents: extent per dim, as a mapping or as `i=64,j=64`; required for a statement, replaces
             those of the same dims otherwise.
         semantics: `accumulate` or `assign`; None keeps its own.
+        padding: `stored` or `implicit` (see `Workload.with_padding`); None keeps its own.
 
     Raises:
         InputError: if it cannot be understood.
     """
+    found = _read(workload, extents, semantics)
+    if padding is None:
+        return found
+    return found.with_padding(choose("padding", padding, list(Padding)))
+
+
+def _read(workload: WorkloadInput, extents: ExtentsInput | None, semantics: Semantics | str | None) -> Workload:
     sizes = None if extents is None else extents_of(extents)
     wanted = None if semantics is None else Semantics(choose("semantics", semantics, list(Semantics)))
     if isinstance(workload, Workload):

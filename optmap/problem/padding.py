@@ -203,7 +203,10 @@ def _inside(axis: Axis, value: int) -> bool:
 def padding_text(workload: Workload) -> str | None:
     """What an answer says about padding; None for a workload that is not known to have any."""
     if workload.padding is Padding.IMPLICIT:
-        return "implicit: values outside the ranges are zero, never stored and never moved"
+        return (
+            "implicit: zero outside the ranges; bounds neither store nor move it, "
+            "the traffic of mappings counts it as stored (never too little)"
+        )
     for tensor, ranges in zip(workload.tensors, workload.image, strict=False):
         pairs = zip(tensor.axes, ranges, strict=True)
         if any(axis.is_padded(real, workload.extents) for axis, real in pairs):
