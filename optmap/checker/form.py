@@ -239,17 +239,17 @@ RELAXATION = record(
     classes=many(many(name)),
     tiles=many(table(number)),
 )
-WORKLOAD: dict[str, Shape] = {
-    "name": text,
-    "expression": name,
-    "extents": EXTENTS,
-    "bytes": either(int, positive, EXTENTS),
-    "semantics": SEMANTICS,
-    "count": positive,
-}
 SOLUTION = record(
     schema=word("optmap.solution/1"),
-    workload=records(WORKLOAD | {"padding": word("stored", "implicit")}, WORKLOAD),
+    workload=record(
+        name=text,
+        expression=name,
+        extents=EXTENTS,
+        bytes=either(int, positive, EXTENTS),
+        semantics=SEMANTICS,
+        padding=word("stored", "implicit"),
+        count=positive,
+    ),
     machine=record(name=text, memory=name, cores=positive, levels=many(LEVEL, 1)),
     method=text,
     objective=word("bottleneck", "sum", "traffic", "loads"),

@@ -24,8 +24,7 @@ def check_solution(doc: dict[str, Any]) -> Report:
     """
     check_form(doc, SOLUTION, unsigned="seconds")
     work, machine, objective = Work(doc["workload"]), doc["machine"], doc["objective"]
-    padding = "implicit" if work.padded else "stored"
-    need(doc["workload"].get("padding", padding) == padding, "padding and statement differ")
+    need(doc["workload"]["padding"] == ("implicit" if work.padded else "stored"), "padding and statement differ")
     levels = machine["levels"]
     names = [level["name"] for level in levels] + [machine["memory"]]
     need(len(set(names)) == len(names), "memory names repeat")
