@@ -220,7 +220,7 @@ def compare(
             except (InputError, InfeasibleError, LimitError) as error:
                 left_out.setdefault(name, f"{target.levels[-1].capacity}: {error}")
         for level, between in enumerate(target.boundaries):
-            words = fast_side_words(target, level, problem.word_bytes)
+            words = fast_side_words(target, level, problem.word_bits)
             rows.append(comparison_row(problem, between, words, results))
     return Comparison(
         workload=problem,

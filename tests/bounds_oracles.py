@@ -199,7 +199,7 @@ def template_workload(rng: random.Random, *, longest: int = 6, most: int = 150) 
             continue
         if rng.random() < 0.3:
             bytes_of = {t.name: rng.choice([1, 2, 4]) for t in workload.tensors}
-            tensors = [replace(t, bytes=bytes_of[t.name]) for t in workload.tensors]
+            tensors = [replace(t, bits=8 * bytes_of[t.name]) for t in workload.tensors]
             workload = replace(workload, output=tensors[0], inputs=tuple(tensors[1:]))
         return workload
 
@@ -211,9 +211,9 @@ def random_workload(rng: random.Random, *, longest: int = 6, most: int = 60) -> 
         tensors = []
         for t in range(rng.randint(2, 4)):
             repeated = tensors and rng.random() < 0.12
-            name, size = (tensors[-1].name, tensors[-1].bytes) if repeated else (f"T{t}", rng.choice([1, 1, 1, 2, 4]))
+            name, size = (tensors[-1].name, tensors[-1].bits) if repeated else (f"T{t}", rng.choice([8, 8, 8, 16, 32]))
             rank = len(tensors[-1].axes) if repeated else rng.randint(0 if rng.random() < 0.1 else 1, 3)
-            tensors.append(TensorAccess(name=name, axes=tuple(_axis(rng, dims) for _ in range(rank)), bytes=size))
+            tensors.append(TensorAccess(name=name, axes=tuple(_axis(rng, dims) for _ in range(rank)), bits=size))
         if {d for t in tensors for d in t.dims} != set(dims):
             continue
         sizes = tuple((d, rng.randint(1, longest)) for d in dims)

@@ -101,8 +101,9 @@ def held_document(workload: Workload, mapping: Mapping, held: Held, words: int |
     amount = {"value": float(loads), "unit": "words"}
     return signed(
         {
-            "schema": "optmap.solution/1",
+            "schema": "optmap.solution/2",
             "workload": workload_document(workload),
+            "word_bits": workload.word_bits,
             "machine": machine_document(machine),
             "method": "iooub",
             "objective": "loads",
@@ -125,7 +126,7 @@ def held_document(workload: Workload, mapping: Mapping, held: Held, words: int |
                     "occupancy_words": occupancy,
                     "capacity_words": machine.levels[0].capacity.amount,
                     "traffic_words": moved,
-                    "bandwidth_words_per_cycle": machine.levels[0].bandwidth,
+                    "bandwidth_words_per_cycle": 1.0,
                     "cycles": float(moved),
                 }
             ],

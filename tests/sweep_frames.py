@@ -30,7 +30,8 @@ def rows_of(
             "machine": machine,
             "level": level,
             "capacity_words": capacity,
-            "word_bytes": 4,
+            "capacity_bytes": 4.0 * capacity,
+            "word_bits": 32,
             "semantics": "accumulate",
             "cores": 1,
             "count": 1,
@@ -70,5 +71,5 @@ def row(columns: Mapping[str, object]) -> Row:
 def frame_of(*groups: Sequence[Row]) -> pd.DataFrame:
     """Rows as `read_sweep` returns them: whole numbers with gaps are `Int64`."""
     frame = pd.DataFrame([as_dict(each) for group in groups for each in group])
-    whole = ["capacity_words", "word_bytes", "cores", "count", "compulsory_words", "traffic_words", "bound_words"]
+    whole = ["capacity_words", "word_bits", "cores", "count", "compulsory_words", "traffic_words", "bound_words"]
     return frame.astype(dict.fromkeys(whole, "Int64"))

@@ -52,7 +52,7 @@ def tensor_counts(workload: Workload) -> dict[str, Count]:
     for index, access in enumerate(workload.tensors):
         groups.setdefault(access.name, []).append(index)
     for name, group in groups.items():
-        if len({(len(workload.tensors[i].axes), workload.tensors[i].bytes) for i in group}) > 1:
+        if len({(len(workload.tensors[i].axes), workload.tensors[i].bits) for i in group}) > 1:
             raise InputError(f"{workload.name or workload.expression}: the accesses of {name} differ in rank or bytes")
     return {name: _count(workload, group) for name, group in groups.items()}
 

@@ -29,7 +29,7 @@ def boundary_assumptions(machine: Machine, level: int) -> tuple[str, ...]:
     return tuple(lines)
 
 
-def fast_side_words(machine: Machine, level: int, word_bytes: int) -> int:
+def fast_side_words(machine: Machine, level: int, word_bits: int) -> int:
     """Words that the fast side of the boundary outside a level can hold at the same time.
 
     An inclusive level holds a copy of everything inside it, so its own capacity is all there is.
@@ -38,13 +38,13 @@ def fast_side_words(machine: Machine, level: int, word_bytes: int) -> int:
     Args:
         machine: the hierarchy.
         level: index of the level inside the boundary.
-        word_bytes: size of one word.
+        word_bits: size of one word (`Workload.word_bits`).
     """
     here = machine.levels[level]
-    own = here.capacity.words(word_bytes)
+    own = here.capacity.words(word_bits)
     if level == 0 or here.inclusive:
         return own
-    return own + here.fanout * fast_side_words(machine, level - 1, word_bytes)
+    return own + here.fanout * fast_side_words(machine, level - 1, word_bits)
 
 
 def separating_dims(workload: Workload) -> frozenset[str]:

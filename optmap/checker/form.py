@@ -162,6 +162,7 @@ def node(value: Any, where: str) -> None:
 SEMANTICS = word("accumulate", "assign")
 BETWEEN = row(name, name)
 EXTENTS = table(positive, 1)
+BYTES = table(rate, 1)
 SPACE = many(many(integer, 1))
 MAP: dict[str, Shape] = {"name": name, "matrix": many(many(integer)), "exponent": ratio}
 OF = records({"dim": name}, {"axis": row(count, count)}, {"leaf": row(count, count, count)})
@@ -180,7 +181,7 @@ CERTIFICATE = record(
     schema=word("optmap.certificate/1"),
     kind=word("bound"),
     method=text,
-    workload=record(name=text, expression=name, extents=EXTENTS, bytes=EXTENTS, semantics=SEMANTICS),
+    workload=record(name=text, expression=name, extents=EXTENTS, bytes=BYTES, semantics=SEMANTICS),
     accesses=many(record(tensor=name, axes=many(records(AXIS, AXIS | {"real": row(count, count)}))), 2),
     memory_words=positive,
     lifts=many(record(dim=name, modulus=positive, high=name, low=name)),
@@ -209,10 +210,11 @@ CERTIFICATE = record(
 )
 
 CAPACITY = record(amount=positive, unit=word("bytes", "words"))
+BANDWIDTH = record(amount=either(str, text, rate), unit=word("bytes", "words"))
 LEVEL = record(
     name=name,
     capacity=CAPACITY,
-    bandwidth_words_per_cycle=rate,
+    bandwidth=BANDWIDTH,
     kind=word("cache", "scratchpad"),
     shared=flag,
     fanout=positive,
@@ -240,17 +242,18 @@ RELAXATION = record(
     tiles=many(table(number)),
 )
 SOLUTION = record(
-    schema=word("optmap.solution/1"),
+    schema=word("optmap.solution/2"),
     workload=record(
         name=text,
         expression=name,
         extents=EXTENTS,
-        bytes=either(int, positive, EXTENTS),
+        bytes=either(dict, BYTES, rate),
         semantics=SEMANTICS,
         padding=word("stored", "implicit"),
         count=positive,
     ),
-    machine=record(name=text, memory=name, cores=positive, levels=many(LEVEL, 1)),
+    word_bits=positive,
+    machine=record(name=text, memory=name, cores=positive, clock_hz=maybe(positive), levels=many(LEVEL, 1)),
     method=text,
     objective=word("bottleneck", "sum", "traffic", "loads"),
     tiles=word("any", "divisors"),

@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from .tools import plain
+from .units import rate_of, words_of
 
 
 @dataclass(frozen=True)
@@ -33,12 +34,16 @@ def listed(entries: Iterable[tuple[str, Any]]) -> str:
 def statement_lines(work: Any, doc: Any) -> list[str]:
     """The statement with everything that its claims depend on."""
     sizes = set(work.bytes.values())
-    elements = f"{work.unit:,}-byte elements" if len(sizes) == 1 else f"elements of {listed(work.bytes.items())} bytes"
+    elements = (
+        f"{sizes.pop():,}-byte elements" if len(sizes) == 1 else f"elements of {listed(work.bytes.items())} bytes"
+    )
     padding = ", index values outside the ranges are padding: zero, never stored or moved" if work.padded else ""
     first = "an output word is created" if work.assign else "an output word is loaded at its first touch"
     return [
         plain(f"for {doc['expression']} ({doc['semantics']}: {first}),"),
-        plain(f"extents {listed(work.extents.items())}, {elements}, words of {work.unit:,} bytes{padding}:"),
+        plain(
+            f"extents {listed(work.extents.items())}, {elements}, words of {work.word_bits / 8:,.10g} bytes{padding}:"
+        ),
     ]
 
 
@@ -47,7 +52,7 @@ def machine_lines(machine: Any, work: Any, rule: str) -> list[str]:
     lines = []
     for level in machine["levels"]:
         amount, unit = level["capacity"]["amount"], level["capacity"]["unit"]
-        words = "" if unit == "words" else f" ({amount // work.unit:,} words)"
+        words = "" if unit == "words" else f" ({words_of(level, work.word_bits):,} words)"
         parts = [
             f"{part['name']} {part['capacity']['amount']:,} for {'+'.join(part['tensors'])}"
             for part in level["partitions"]
@@ -55,7 +60,9 @@ def machine_lines(machine: Any, work: Any, rule: str) -> list[str]:
         text = f"on {level['name']}: {level['kind']} of {amount:,} {unit}{words}"
         text += f", parts {'; '.join(parts)}" if parts else ""
         text += f", {level['buffering']} working sets" if level["buffering"] > 1 else ""
-        text += f", {level['bandwidth_words_per_cycle']:,.10g} words per cycle"
+        text += f", {level['bandwidth']['amount']} {level['bandwidth']['unit']} per cycle"
+        if level["bandwidth"]["unit"] == "bytes":
+            text += f" ({float(rate_of(level, work.word_bits)):,.10g} words)"
         text += f", feeds {level['fanout']}" if level["fanout"] > 1 else ""
         text += "" if level["inclusive"] else ", not inclusive"
         lines.append(plain(text))

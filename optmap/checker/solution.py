@@ -14,6 +14,7 @@ from .nest import Nest, footprint
 from .report import Report, bound_line, fit_line, hearsay, machine_lines, statement_lines
 from .statement import Work
 from .tools import need
+from .units import element_bits, plain_words, rate_of, words_of
 
 
 def check_solution(doc: dict[str, Any]) -> Report:
@@ -22,6 +23,7 @@ def check_solution(doc: dict[str, Any]) -> Report:
     Raises:
         RefusedError: with the first claim that does not hold.
     """
+    need(doc["schema"] != "optmap.solution/1", "the file was written by an older optmap: solve again")
     check_form(doc, SOLUTION, unsigned="seconds")
     work, machine, objective = Work(doc["workload"]), doc["machine"], doc["objective"]
     need(doc["workload"]["padding"] == ("implicit" if work.padded else "stored"), "padding and statement differ")
@@ -31,13 +33,14 @@ def check_solution(doc: dict[str, Any]) -> Report:
     need(objective != "loads" or len(levels) == 1, "loads are the objective of one level only")
     nest = Nest(work, doc["mapping"]["levels"], levels)
     held = Held(nest, doc["held"]) if doc["held"] is not None else None
-    rates = [Fraction(str(level["bandwidth_words_per_cycle"])) for level in levels]
+    rates = [rate_of(level, work.word_bits) for level in levels]
+    need(doc["word_bits"] == work.word_bits, f"a word has {work.word_bits} bits")
     need(prod(level["fanout"] for level in levels) == machine["cores"], "cores is not the product of the fanouts")
     exact = [held.traffic() if held else traffic(nest, base, nest.whole_nest) for base in range(nest.depth)]
     form = exact if held else [traffic(nest, base, nest.per_level) for base in range(nest.depth)]
     check_boundaries(doc, work, names, exact)
     check_levels(doc, nest, held, rates, form)
-    unit = "words" if len(levels) == 1 and rates[0] == 1 else "cycles"
+    unit = "words" if plain_words(levels) else "cycles"
     cost, found = (objective_of(objective, rows, rates) for rows in (form, exact))
     for key, value in (("cost", cost), ("exact", found)):
         need(equal(doc[key]["value"], value) and doc[key]["unit"] == unit, f"{key} must be {float(value)} {unit}")
@@ -101,29 +104,26 @@ def check_levels(doc: Any, nest: Nest, held: Held | None, rates: list[Fraction],
         need(row["level"] == level["name"] and row["occupancy_words"] == used, f"{level['name']} holds {used} words")
         need(row["capacity_words"] in space, f"{level['name']} has {space[0]} words for one working set")
         need(row["traffic_words"] == times[q], f"{level['name']} moves {times[q]} words")
-        need(row["bandwidth_words_per_cycle"] == level["bandwidth_words_per_cycle"], "bandwidths differ")
+        need(equal(row["bandwidth_words_per_cycle"], rates[q]), f"{level['name']} moves {rates[q]} words per cycle")
         need(equal(row["cycles"], times[q] / rates[q]), f"{level['name']} takes {float(times[q] / rates[q])} cycles")
     slowest = max(range(len(levels)), key=lambda q: times[q] / rates[q])
     need(doc["bottleneck"] == levels[slowest]["name"], f"the bottleneck is {levels[slowest]['name']}")
 
 
-def words_of(level: Any, work: Work) -> int:
-    """Capacity of a level or a partition in words."""
-    amount: int = level["capacity"]["amount"]
-    return amount if level["capacity"]["unit"] == "words" else amount // work.unit
-
-
 def check_room(level: Any, work: Work, shares: list[int]) -> list[int]:
     """The tensors' shares fit the level and each of its partitions; returns what may be called its capacity."""
     parts, buffers = level["partitions"], level["buffering"]
-    total = words_of(level, work)
-    need(not parts or sum(words_of(part, work) for part in parts) <= total, f"partitions of {level['name']} exceed it")
+    total = words_of(level, work.word_bits)
+    need(
+        not parts or sum(words_of(part, work.word_bits) for part in parts) <= total,
+        f"partitions of {level['name']} exceed it",
+    )
     placed, room = Counter[int](), []
     for part in parts or [{"name": level["name"], "tensors": ["inputs", "output"], "capacity": level["capacity"]}]:
         roles = [{"inputs" if i else "output", name} for i, (name, _) in enumerate(work.tensors)]
         mine = [i for i, role in enumerate(roles) if role & set(part["tensors"])]
         placed.update(mine)
-        used, space = sum(shares[i] for i in mine), words_of(part, work) // buffers
+        used, space = sum(shares[i] for i in mine), words_of(part, work.word_bits) // buffers
         need(used <= space, f"{part['name']} needs {used} of {space} words")
         room += [space] * bool(mine)
     need(placed == Counter(range(len(shares))), f"{level['name']}: every tensor needs one partition")
@@ -181,7 +181,7 @@ def check_divisors(doc: Any, nest: Nest) -> None:
 
 def fast_words(levels: Any, q: int, work: Work) -> int:
     """Words on the fast side of the boundary outside level q: its own if it is inclusive, else all inside."""
-    own = words_of(levels[q], work)
+    own = words_of(levels[q], work.word_bits)
     return own if q == 0 or levels[q]["inclusive"] else own + levels[q]["fanout"] * fast_words(levels, q - 1, work)
 
 
@@ -207,7 +207,7 @@ def check_gap(doc: Any, nest: Nest, rates: list[Fraction], exact: Any, found: Fr
         need(entry["between"][1] == names[q + 1] and q not in times, f"{where}: no such boundary, or twice")
         theirs = cert["workload"]
         same = all(theirs[key] == doc["workload"][key] for key in ("expression", "extents", "semantics"))
-        need(same and theirs["bytes"] == work.bytes, f"{where} is about another workload")
+        need(same and element_bits(theirs["bytes"]) == work.bits, f"{where} is about another workload")
         need(cert["memory_words"] == fast_words(machine["levels"], q, work), f"{where} is for another capacity")
         instances = prod(n for ways in nest.ways[q + 1 :] for n in ways.values())
         split = {d for ways in nest.ways[q + 1 :] for d, n in ways.items() if n > 1}

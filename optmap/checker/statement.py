@@ -19,6 +19,7 @@ from math import gcd
 from typing import Any
 
 from .tools import need
+from .units import element_bits
 
 Axis = tuple[tuple[tuple[str, int], ...], int]
 """((dim, coefficient), ...) and offset of a subscript."""
@@ -100,9 +101,10 @@ class Work:
         names = {name for name, _ in self.tensors}
         sizes = doc["bytes"] if isinstance(doc["bytes"], dict) else dict.fromkeys(names, doc["bytes"])
         need(set(sizes) == names, "bytes do not cover the tensors")
-        self.bytes: dict[str, int] = sizes
-        self.unit = gcd(*self.bytes.values())
-        self.weights = {t: n // self.unit for t, n in self.bytes.items()}
+        self.bytes: dict[str, float] = sizes
+        self.bits = element_bits(sizes)
+        self.word_bits = gcd(*self.bits.values())
+        self.weights = {t: n // self.word_bits for t, n in self.bits.items()}
         self.extents: dict[str, int] = doc["extents"]
         used = {d for _, axes in self.tensors for terms, _ in axes for d, _ in terms}
         need(used == set(self.extents), "extents do not cover the dims")

@@ -52,7 +52,7 @@ def algorithms(
     from optmap.report.algorithms import algorithms_document, algorithms_table, save_algorithms
 
     with Progress("comparing"):
-        words = [capacity.words(problem.word_bytes) for capacity in capacities(memory, points)]
+        words = [capacity.words(problem.word_bits) for capacity in capacities(memory, points)]
         rows = compare_algorithms(problem, words)
         if plot is not None:
             save_algorithms(problem, rows, plot)

@@ -93,8 +93,8 @@ def network(
         frame = read_sweep(directory)
     # A directory that was there before may hold other machines, capacities and methods.
     level = target.levels[-1]
-    held = [level.capacity.words(int(size)) for size in frame["word_bytes"]]
-    here = (frame["machine"] == target.name) & (frame["level"] == level.name) & (frame["capacity_words"] == held)
+    held = [level.capacity.bytes(int(size)) for size in frame["word_bits"]]
+    here = (frame["machine"] == target.name) & (frame["level"] == level.name) & (frame["capacity_bytes"] == held)
     mine = frame[here & frame["method"].isin([BOUND, method])]
     view = network_views(panels(mine), layers)[0]
     if not view.total.series or not view.total.series[0].samples:

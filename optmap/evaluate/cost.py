@@ -36,12 +36,12 @@ def evaluate_cost(
     mapping.check(workload, machine)
     model = level_model(workload)
     boundaries = _boundaries(model, machine, mapping)
-    cycles = boundary_cycles(machine, boundaries)
+    cycles = boundary_cycles(machine, boundaries, workload.word_bits)
     levels = tuple(
         LevelCost(
             level=level.name,
             occupancy_words=_occupancy(workload, mine, level.rule(rule)),
-            capacity_words=level.capacity.words(workload.word_bytes) // level.buffering,
+            capacity_words=level.capacity.words(workload.word_bits) // level.buffering,
             traffic_words=sum(b.words for b in boundaries if b.between == between),
             cycles_exact=time,
             overfull=_overfull(workload, level, mine),

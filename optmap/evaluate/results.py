@@ -87,15 +87,17 @@ class CostReport:
         return all(level.fits for level in self.levels)
 
 
-def boundary_cycles(machine: Machine, boundaries: tuple[BoundaryTraffic, ...]) -> tuple[Fraction, ...]:
+def boundary_cycles(machine: Machine, boundaries: tuple[BoundaryTraffic, ...], word_bits: int) -> tuple[Fraction, ...]:
     """Cycles of every boundary, inner first: its words over the bandwidth of the level inside.
 
-    A bandwidth is taken as the decimal number that was written, so 0.1 is one tenth.
+    Args:
+        machine: gives the bandwidths.
+        boundaries: what crosses, in words.
+        word_bits: size of one word (`Workload.word_bits`).
     """
     words = dict.fromkeys(machine.boundaries, 0)
     for entry in boundaries:
         words[entry.between] += entry.words
     return tuple(
-        Fraction(words[between]) / Fraction(str(level.bandwidth))
-        for level, between in zip(machine.levels, machine.boundaries, strict=True)
+        words[between] / rate for rate, between in zip(machine.rates(word_bits), machine.boundaries, strict=True)
     )

@@ -162,7 +162,7 @@ def simulate(
     stream: list[tuple[int, Element]] = []
     moved: list[Moved] = []
     for number, (level, between) in enumerate(zip(machine.levels, machine.boundaries, strict=True)):
-        capacity = level.words(workload.word_bytes)
+        capacity = level.words(workload.word_bits)
         least = sum(workload.weight(t) for t in workload.tensors)
         if capacity < least:
             raise InputError(f"level {level.name} holds {capacity} words; one element per tensor needs {least}")

@@ -36,10 +36,10 @@ def einsum(node: Node) -> Made:
             extents[dim] = max(size, extents.get(dim, 1))
     result = _result(node, output, names, hidden)
     inputs = [
-        Operand(name=_tensor(number, operands), subscripts=_subscripts(axes, shape, extents), bytes=value.bytes)
+        Operand(name=_tensor(number, operands), subscripts=_subscripts(axes, shape, extents), bits=value.bits)
         for number, (axes, shape, value) in enumerate(zip(names, shapes, operands, strict=True))
     ]
-    out = Operand(name="Out", subscripts=result, bytes=node.outputs[0].bytes)
+    out = Operand(name="Out", subscripts=result, bits=node.outputs[0].bits)
     return Made(workload=statement(node, out, inputs, extents))
 
 

@@ -27,8 +27,8 @@ class Value:
     name: str
     shape: tuple[int | str, ...] | None
     """Extent per axis; the name of a dynamic one (empty if it has none); None if even the rank is unknown."""
-    bytes: int
-    """Size of one element, in bytes; sub-byte types take one."""
+    bits: int
+    """Size of one element, in bits."""
 
     @property
     def elements(self) -> int | None:
@@ -192,10 +192,10 @@ def _values(onnx: Any, graph: Any) -> dict[str, Value]:
         if info.type.HasField("tensor_type"):
             tensor = info.type.tensor_type
             shape = tuple(_size(dim) for dim in tensor.shape.dim) if tensor.HasField("shape") else None
-            found[info.name] = Value(name=info.name, shape=shape, bytes=_element_bytes(onnx, tensor.elem_type))
+            found[info.name] = Value(name=info.name, shape=shape, bits=_element_bits(onnx, tensor.elem_type))
     for weight in graph.initializer:
-        size = _element_bytes(onnx, weight.data_type)
-        found[weight.name] = Value(name=weight.name, shape=tuple(weight.dims), bytes=size)
+        bits = _element_bits(onnx, weight.data_type)
+        found[weight.name] = Value(name=weight.name, shape=tuple(weight.dims), bits=bits)
     return found
 
 
@@ -203,12 +203,11 @@ def _size(dim: Any) -> int | str:
     return int(dim.dim_value) if dim.HasField("dim_value") else str(dim.dim_param)
 
 
-def _element_bytes(onnx: Any, kind: int) -> int:
+def _element_bits(onnx: Any, kind: int) -> int:
     name = onnx.TensorProto.DataType.Name(kind)
     wide = {"BOOL": 8, "STRING": 64, "UNDEFINED": 32, "COMPLEX64": 64, "COMPLEX128": 128, "DOUBLE": 64, "FLOAT": 32}
     digits = re.search(r"[0-9]+", name)  # FLOAT16, BFLOAT16, FLOAT8E4M3FN, INT64, UINT4 …
-    bits = wide.get(name) or (int(digits[0]) if digits else 32)
-    return max(1, bits // 8)
+    return wide.get(name) or (int(digits[0]) if digits else 32)
 
 
 def _node(onnx: Any, node: Any, values: Mapping[str, Value]) -> Node:
@@ -227,7 +226,7 @@ def _node(onnx: Any, node: Any, values: Mapping[str, Value]) -> Node:
 
 
 def _value(values: Mapping[str, Value], name: str) -> Value:
-    return values.get(name) or Value(name=name, shape=None, bytes=4)
+    return values.get(name) or Value(name=name, shape=None, bits=32)
 
 
 def _attribute(onnx: Any, attribute: Any) -> tuple[str, Attribute]:

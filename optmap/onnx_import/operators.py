@@ -14,6 +14,7 @@ from math import prod
 from optmap.errors import InputError
 from optmap.onnx_import.graph import Node, Value, integer, integers, sizes
 from optmap.problem import Workload, parse_workload
+from optmap.problem.workload import bytes_of
 
 SPATIAL = {1: ("w",), 2: ("h", "w"), 3: ("d", "h", "w")}
 """Names of the output positions by number of spatial axes."""
@@ -48,7 +49,7 @@ class Operand:
     name: str
     subscripts: tuple[str, ...]
     """One per axis; empty ones are left out (an axis of extent 1 that is broadcast)."""
-    bytes: int
+    bits: int
 
     def __str__(self) -> str:
         return f"{self.name}[{','.join(filter(None, self.subscripts))}]"
@@ -78,9 +79,9 @@ def statement(node: Node, output: Operand, inputs: Sequence[Operand], extents: M
         InputError: naming the node, if it makes no workload.
     """
     text = f"{output} += {' * '.join(str(operand) for operand in inputs)}"
-    bytes_of = {operand.name: operand.bytes for operand in (*inputs, output)}
+    elements = {operand.name: bytes_of(operand.bits) for operand in (*inputs, output)}
     try:
-        return parse_workload(text, dict(extents), name=node.name, bytes=bytes_of)
+        return parse_workload(text, dict(extents), name=node.name, bytes=elements)
     except InputError as error:
         raise InputError(f"{node.label}: {error}") from error
 
@@ -103,10 +104,10 @@ def convolution(node: Node) -> Made:
     windows = _windows(node, kernel[2:], out[2:], _padded(node, image[2:], kernel[2:], out[2:]), image[2:])
     workload = statement(
         node,
-        Operand(name="Out", subscripts=(*channels.output, *SPATIAL[count]), bytes=node.outputs[0].bytes),
+        Operand(name="Out", subscripts=(*channels.output, *SPATIAL[count]), bits=node.outputs[0].bits),
         [
-            Operand(name="In", subscripts=(*channels.image, *windows), bytes=x.bytes),
-            Operand(name="Ker", subscripts=(*channels.filters("k", "c"), *TAPS[count]), bytes=w.bytes),
+            Operand(name="In", subscripts=(*channels.image, *windows), bits=x.bits),
+            Operand(name="Ker", subscripts=(*channels.filters("k", "c"), *TAPS[count]), bits=w.bits),
         ],
         {**channels.extents, **_positions(kernel[2:], out[2:])},
     )
@@ -132,10 +133,10 @@ def transposed_convolution(node: Node) -> Made:
     windows = _windows(node, kernel[2:], image[2:], _cropped(node, image[2:], kernel[2:], out[2:]), out[2:])
     workload = statement(
         node,
-        Operand(name="Out", subscripts=(*channels.output, *windows), bytes=node.outputs[0].bytes),
+        Operand(name="Out", subscripts=(*channels.output, *windows), bits=node.outputs[0].bits),
         [
-            Operand(name="In", subscripts=(*channels.image, *SPATIAL[count]), bytes=x.bytes),
-            Operand(name="Ker", subscripts=(*channels.filters("c", "k"), *TAPS[count]), bytes=w.bytes),
+            Operand(name="In", subscripts=(*channels.image, *SPATIAL[count]), bits=x.bits),
+            Operand(name="Ker", subscripts=(*channels.filters("c", "k"), *TAPS[count]), bits=w.bits),
         ],
         {**channels.extents, **_positions(kernel[2:], image[2:])},
     )
@@ -167,10 +168,10 @@ def product(node: Node) -> Made:
     names = _names(a, b)
     workload = statement(
         node,
-        Operand(name="C", subscripts=(*batch, "i", "j"), bytes=node.outputs[0].bytes),
+        Operand(name="C", subscripts=(*batch, "i", "j"), bits=node.outputs[0].bits),
         [
-            Operand(name=names[0], subscripts=(*batch, "i", "k"), bytes=a.bytes),
-            Operand(name=names[1], subscripts=(*batch, "k", "j"), bytes=b.bytes),
+            Operand(name=names[0], subscripts=(*batch, "i", "k"), bits=a.bits),
+            Operand(name=names[1], subscripts=(*batch, "k", "j"), bits=b.bits),
         ],
         extents,
     )
@@ -193,10 +194,10 @@ def general_product(node: Node) -> Made:
     names = _names(a, b)
     workload = statement(
         node,
-        Operand(name="C", subscripts=("i", "j"), bytes=node.outputs[0].bytes),
+        Operand(name="C", subscripts=("i", "j"), bits=node.outputs[0].bits),
         [
-            Operand(name=names[0], subscripts=("k", "i") if turned[0] else ("i", "k"), bytes=a.bytes),
-            Operand(name=names[1], subscripts=("j", "k") if turned[1] else ("k", "j"), bytes=b.bytes),
+            Operand(name=names[0], subscripts=("k", "i") if turned[0] else ("i", "k"), bits=a.bits),
+            Operand(name=names[1], subscripts=("j", "k") if turned[1] else ("k", "j"), bits=b.bits),
         ],
         {"i": rows, "j": columns, "k": inner},
     )

@@ -19,6 +19,7 @@ from optmap.problem.library import match_workloads as match_workloads
 from optmap.problem.library import models_path as models_path
 from optmap.problem.library import solvers_config_path as solvers_config_path
 from optmap.problem.library import workload_note as workload_note
+from optmap.problem.machine import Bandwidth as Bandwidth
 from optmap.problem.machine import Capacity as Capacity
 from optmap.problem.machine import CapacityRule as CapacityRule
 from optmap.problem.machine import Level as Level
@@ -31,6 +32,7 @@ from optmap.problem.mapping import LevelMapping as LevelMapping
 from optmap.problem.mapping import Mapping as Mapping
 from optmap.problem.parser import parse_extents as parse_extents
 from optmap.problem.parser import parse_workload as parse_workload
+from optmap.problem.sizes import parse_bandwidth as parse_bandwidth
 from optmap.problem.sizes import parse_capacity as parse_capacity
 from optmap.problem.workload import Axis as Axis
 from optmap.problem.workload import Padding as Padding

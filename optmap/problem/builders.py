@@ -11,10 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from optmap.errors import InputError
-from optmap.problem.parser import parse_workload
+from optmap.problem.parser import Bytes, parse_workload
 from optmap.problem.workload import Semantics, Workload
-
-Bytes = int | Mapping[str, int]
 
 
 def conv2d(

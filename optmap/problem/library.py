@@ -11,8 +11,9 @@ from pathlib import Path
 from optmap.errors import InputError, UnknownNameError
 from optmap.names import choose, suggestion
 from optmap.problem.machine import Machine
+from optmap.problem.machine_io import read_machine
 from optmap.problem.workload import Workload
-from optmap.problem.yaml_io import Fields, load_yaml, read_machine, read_workloads
+from optmap.problem.yaml_io import Fields, load_yaml, read_workloads
 
 SUFFIXES = (".yaml", ".yml")
 

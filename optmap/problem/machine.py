@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from fractions import Fraction
 from itertools import pairwise
 from math import prod
 
 from optmap.errors import InputError
-from optmap.problem.values import one_line, whole_number
+from optmap.problem.values import one_line, quoted, whole_number
+from optmap.problem.workload import bytes_of
 
 
 class LevelKind(StrEnum):
@@ -43,13 +45,69 @@ class Capacity:
         if self.unit not in ("bytes", "words"):
             raise InputError(f"capacity is in {self.unit!r}; use bytes or words")
 
-    def words(self, word_bytes: int) -> int:
+    def words(self, word_bits: int) -> int:
         """Whole words that fit.
 
         Args:
-            word_bytes: size of one word.
+            word_bits: size of one word (`Workload.word_bits`).
         """
-        return self.amount if self.unit == "words" else self.amount // word_bytes
+        return self.amount if self.unit == "words" else 8 * self.amount // word_bits
+
+    def bytes(self, word_bits: int) -> int | float:
+        """The amount in bytes: whole, or a multiple of 1/8.
+
+        Args:
+            word_bits: size of one word (`Workload.word_bits`).
+        """
+        return self.amount if self.unit == "bytes" else bytes_of(self.amount * word_bits)
+
+
+SLOWEST = Fraction(1, 2**64)
+"""Least bandwidth; its inverse is the largest. Times stay within what a float can hold."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bandwidth:
+    """What crosses a link in one cycle, in bytes or in words of whatever the workload's word is.
+
+    Raises:
+        InputError: for an amount that is not positive and finite, or an unknown unit.
+    """
+
+    amount: Fraction | float
+    """Units per cycle, kept as an exact fraction: 0.1 is one tenth."""
+    unit: str = "bytes"
+    """`bytes` or `words`."""
+
+    def __post_init__(self) -> None:
+        if self.unit not in ("bytes", "words"):
+            raise InputError(f"bandwidth is in {self.unit!r} per cycle; use bytes or words")
+        number = isinstance(self.amount, int | float | Fraction) and not isinstance(self.amount, bool)
+        if not (number and 0 < self.amount < math.inf):
+            raise InputError(f"bandwidth is {quoted(self.amount)}; it must be a positive finite number")
+        if not SLOWEST <= self.exact <= 1 / SLOWEST:
+            raise InputError("bandwidth is out of range; it must be between 2^-64 and 2^64 per cycle")
+        object.__setattr__(self, "amount", self.exact)
+
+    @property
+    def exact(self) -> Fraction:
+        """Units per cycle; a float is taken as the decimal number that was written."""
+        return self.amount if isinstance(self.amount, Fraction) else Fraction(str(self.amount))
+
+    def words(self, word_bits: int) -> Fraction:
+        """Words per cycle.
+
+        Args:
+            word_bits: size of one word (`Workload.word_bits`).
+        """
+        return self.exact if self.unit == "words" else 8 * self.exact / word_bits
+
+    def __str__(self) -> str:
+        return f"{float(self.exact):g} {'B' if self.unit == 'bytes' else 'w'}/cycle"
+
+
+ONE_WORD = Bandwidth(amount=1, unit="words")
+"""One word per cycle: time is traffic."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,7 +136,8 @@ class Microkernel:
     The tile spans `vector` elements of one output dim that one input has and another input has
     not, and `broadcast` elements of an output dim for which it is the other way round; every
     other dim has extent 1 and the reduction loops are innermost. It does not apply to a workload
-    without such a pair of dims.
+    without such a pair of dims. Both count elements: the shape is that of the element size it was
+    written for (4 bytes in the library) and does not widen for smaller elements.
     """
 
     vector: int
@@ -95,8 +154,9 @@ class Level:
 
     name: str
     capacity: Capacity
-    bandwidth: float = 1.0
-    """Words per cycle between one instance of this level and the next outer level."""
+    bandwidth: Bandwidth = ONE_WORD
+    """Of the link between one instance of this level and the next outer level; a plain number is
+    taken as words per cycle."""
     kind: LevelKind = LevelKind.SCRATCHPAD
     shared: bool = False
     """True if one instance serves all cores; False if every core has its own."""
@@ -120,8 +180,11 @@ class Level:
         one_line(self.name, "a level")
         if self.capacity.amount < 1:
             raise InputError(f"level {self.name}: capacity is {self.capacity.amount}; it must be 1 or more")
-        if not (math.isfinite(self.bandwidth) and self.bandwidth > 0):
-            raise InputError(f"level {self.name}: bandwidth is {self.bandwidth}; it must be a positive finite number")
+        if not isinstance(self.bandwidth, Bandwidth):
+            try:
+                object.__setattr__(self, "bandwidth", Bandwidth(amount=self.bandwidth, unit="words"))
+            except InputError as error:
+                raise InputError(f"level {self.name}: {error}") from error
         whole_number(self.fanout, f"level {self.name}: fanout")
         whole_number(self.buffering, f"level {self.name}: buffering")
         if self.energy_pj is not None and not 0 <= self.energy_pj < math.inf:
@@ -141,11 +204,11 @@ class Level:
                 f"{self.capacity.unit}; make them agree, in one unit"
             )
 
-    def words(self, word_bytes: int) -> int:
+    def words(self, word_bits: int) -> int:
         """Words of one working set in a unified level.
 
         Args:
-            word_bytes: size of one word.
+            word_bits: size of one word (`Workload.word_bits`).
 
         Raises:
             InputError: if the level has partitions, for which one number is not enough.
@@ -156,7 +219,7 @@ class Level:
                 f"level {self.name} has partitions ({parts}): use --method gemmini or iooub, which know them, "
                 "or a machine without partitions"
             )
-        return self.capacity.words(word_bytes) // self.buffering
+        return self.capacity.words(word_bits) // self.buffering
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -173,6 +236,8 @@ class Machine:
     """Bounded levels, inner to outer."""
     memory: str = "Memory"
     """Name of the unbounded outermost memory."""
+    clock_hz: int | None = None
+    """Cycles per second; None if unknown. It turns cycles into seconds and is in no cost or bound."""
 
     def __post_init__(self) -> None:
         one_line(self.name, "a machine")
@@ -194,6 +259,19 @@ class Machine:
                 f"{all_.amount:,} {all_.unit} are fewer than {one.amount:,}; make {outer.name} larger, or write "
                 "inclusive: false there"
             )
+
+    def rates(self, word_bits: int) -> tuple[Fraction, ...]:
+        """Words per cycle of every level's link outwards, inner first: where traffic meets bandwidth.
+
+        Args:
+            word_bits: size of one word (`Workload.word_bits`).
+        """
+        return tuple(level.bandwidth.words(word_bits) for level in self.levels)
+
+    @property
+    def cost_unit(self) -> str:
+        """`words` for one level with a bandwidth of one word per cycle, else `cycles`."""
+        return "words" if len(self.levels) == 1 and self.levels[0].bandwidth == ONE_WORD else "cycles"
 
     @property
     def cores(self) -> int:

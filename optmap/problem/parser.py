@@ -8,11 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import NoReturn
 
 from optmap.errors import InputError, ParseError
+from optmap.problem.sizes import element_bits
 from optmap.problem.workload import LARGEST_EXTENT, Axis, Range, Semantics, TensorAccess, Workload, extents_in_order
 
+Bytes = float | Fraction | Mapping[str, float | Fraction]
+"""Element sizes in bytes: of all tensors, or per tensor."""
 DIGITS = frozenset("0123456789")
 SYMBOLS = ("+=", "=", "*", "+", ",", "[", "]", "..")
 EXTENT = "a whole number from 1 to 2^63-1"
@@ -49,7 +53,7 @@ def parse_workload(
     extents: Mapping[str, int],
     *,
     name: str = "",
-    bytes: int | Mapping[str, int] = 4,
+    bytes: Bytes = 4,
     semantics: Semantics | None = None,
 ) -> Workload:
     """Read a workload in optmap notation or as an einsum string.
@@ -63,13 +67,14 @@ def parse_workload(
         text: the notation.
         extents: iterations per dim, of exactly the dims used; its order is the order of dims.
         name: what the workload is called in reports.
-        bytes: element size in bytes, of all tensors or per tensor name (others have 4).
+        bytes: element size in bytes, of all tensors or per tensor name (others have 4); whole, or
+            a multiple of 1/8 such as 0.5 for four bits.
         semantics: overrules what `+=` or `=` say; an einsum string accumulates without it.
 
     Raises:
         ParseError: at the first character that cannot be read, or a dim without extent.
-        InputError: for an extent or element size that is no whole positive number, an extent of
-            a dim that does not occur, an element size of a tensor that does not occur.
+        InputError: for an extent that is no whole positive number, an element size that is no
+            whole number of bits, an extent or element size of a dim or tensor that does not occur.
     """
     text = "".join(" " if c.isspace() else c for c in text)  # same length: carets stay in place
     positions: dict[str, int] = {}
@@ -320,7 +325,7 @@ def _operand(text: str, operand: str, start: int, name: str, positions: dict[str
     return TensorAccess(name=name, axes=tuple(axes))
 
 
-def _with_bytes(accesses: list[TensorAccess], sizes: int | Mapping[str, int]) -> list[TensorAccess]:
+def _with_bytes(accesses: list[TensorAccess], sizes: Bytes) -> list[TensorAccess]:
     names = list(dict.fromkeys(a.name for a in accesses))
     if isinstance(sizes, Mapping):
         unknown = [t for t in sizes if t not in names]
@@ -329,7 +334,5 @@ def _with_bytes(accesses: list[TensorAccess], sizes: int | Mapping[str, int]) ->
         per_tensor = {t: sizes.get(t, 4) for t in names}
     else:
         per_tensor = dict.fromkeys(names, sizes)
-    for tensor, size in per_tensor.items():
-        if isinstance(size, bool) or not isinstance(size, int) or size < 1:
-            raise InputError(f"element size of {tensor} is {size!r} bytes; it must be a whole number, 1 or more")
-    return [TensorAccess(name=a.name, axes=a.axes, bytes=per_tensor[a.name]) for a in accesses]
+    bits = {tensor: element_bits(size, f"element size of {tensor}") for tensor, size in per_tensor.items()}
+    return [TensorAccess(name=a.name, axes=a.axes, bits=bits[a.name]) for a in accesses]

@@ -33,7 +33,7 @@ def capacity_groups(workload: Workload, level: Level) -> tuple[CapacityGroup, ..
         InputError: for a tensor that belongs in no partition or in several.
     """
     every = tuple(range(len(workload.tensors)))
-    size = workload.word_bytes
+    size = workload.word_bits
     if not level.partitions:
         return (CapacityGroup(name=level.name, words=level.words(size), tensors=every),)
     homes: dict[int, list[str]] = {}

@@ -1,4 +1,4 @@
-"""Amounts of memory as text: `8192w`, `32KiB`, `24.75 MiB`."""
+"""Sizes as text: memory (`8192w`, `32KiB`), bandwidth (`64B`, `16w`, `40GB/s`), clock (`3.6GHz`), elements."""
 
 from __future__ import annotations
 
@@ -6,11 +6,15 @@ import re
 from fractions import Fraction
 
 from optmap.errors import InputError
-from optmap.problem.machine import Capacity
-from optmap.problem.workload import LARGEST_EXTENT
+from optmap.problem.machine import Bandwidth, Capacity
+from optmap.problem.values import quoted
+from optmap.problem.workload import ELEMENT_SIZE, LARGEST_EXTENT
 
 BYTES_PER_UNIT = {"b": 1, "kib": 2**10, "mib": 2**20, "gib": 2**30}
 UNITS = "w (words), B, KiB, MiB, GiB"
+PER_SECOND = {"b/s": 1, "kb/s": 10**3, "mb/s": 10**6, "gb/s": 10**9, "tb/s": 10**12}
+HERTZ = {"hz": 1, "khz": 10**3, "mhz": 10**6, "ghz": 10**9}
+RATES = "w (words per cycle), B (bytes per cycle), and MB/s, GB/s or TB/s on a machine with a clock"
 
 
 def parse_capacity(text: str) -> Capacity:
@@ -74,3 +78,75 @@ def capacities(text: Capacity | str, points: int) -> tuple[Capacity, ...]:
     inner = (round(low.amount * ratio ** (i / (points - 1))) for i in range(1, points - 1))
     amounts = sorted({low.amount, *inner, high.amount})
     return tuple(Capacity(amount=amount, unit=low.unit) for amount in amounts)
+
+
+def parse_bandwidth(text: str, clock_hz: int | None = None) -> Bandwidth:
+    """Read a bandwidth with its unit.
+
+    Args:
+        text: a positive number and a unit: `64B` bytes per cycle, `16w` words per cycle of whatever
+            the workload's word is, or `40GB/s` (powers of 1000).
+        clock_hz: cycles per second; only a bandwidth per second needs it.
+
+    Raises:
+        InputError: for no unit or an unknown one, an amount that is not positive, or a bandwidth
+            per second without a clock.
+    """
+    amount, unit = _number_and_unit(text, "bandwidth", "64B or 16w", RATES)
+    if not unit:
+        raise InputError(
+            f"bandwidth {text!r} has no unit; write {text.strip()}B for bytes per cycle or {text.strip()}w for words; "
+            f"units are {RATES}"
+        )
+    unit = unit.lower().removesuffix("/cycle")
+    if unit in PER_SECOND and clock_hz is None:
+        raise InputError(f"bandwidth {text!r} needs the machine's clock; add for example `clock: 3.6GHz`, or write 64B")
+    if unit not in ("w", "b", *PER_SECOND):
+        raise InputError(f"bandwidth {text!r} has an unknown unit; write for example 64B or 16w; units are {RATES}")
+    if amount <= 0:
+        raise InputError(f"bandwidth {text!r} is not positive; write for example 64B or 16w")
+    if unit in PER_SECOND:
+        amount = amount * PER_SECOND[unit] / (clock_hz or 1)
+    return Bandwidth(amount=amount, unit="words" if unit == "w" else "bytes")
+
+
+def parse_clock(text: str) -> int:
+    """Read a clock such as `3.6GHz`, in cycles per second.
+
+    Raises:
+        InputError: for no unit or an unknown one, or no whole positive number of cycles per second.
+    """
+    number, unit = _number_and_unit(text, "clock", "3.6GHz", "Hz, kHz, MHz, GHz")
+    if unit.lower() not in HERTZ:
+        raise InputError(
+            f"clock {text!r} has no unit that is known; write for example 3.6GHz; units are Hz, kHz, MHz, GHz"
+        )
+    hertz = number * HERTZ[unit.lower()]
+    if hertz.denominator != 1 or not 1 <= hertz <= LARGEST_EXTENT:
+        raise InputError(f"clock {text!r} is {float(hertz):g} Hz; a whole number from 1 to 2^63-1 is needed")
+    return int(hertz)
+
+
+def _number_and_unit(text: str, what: str, example: str, units: str) -> tuple[Fraction, str]:
+    parts = re.fullmatch(r"\s*([+-]?[0-9]{1,40}(?:\.[0-9]{1,40})?)\s*([A-Za-z/]*)\s*", text)
+    if parts is None:
+        raise InputError(f"{what} {text!r} is not a number with a unit; write for example {example}; units are {units}")
+    return Fraction(parts[1]), parts[2]
+
+
+def element_bits(size: object, where: str, *, unit: str = "bytes") -> int:
+    """An element size in bits.
+
+    Args:
+        size: whole bytes, or a multiple of 1/8 such as 0.5 (int4); whole bits with that unit.
+        where: what it is, for messages.
+        unit: `bytes` or `bits`.
+
+    Raises:
+        InputError: for anything but a whole number of bits from 1 to 2^63-1.
+    """
+    if isinstance(size, int | float | Fraction) and not isinstance(size, bool) and 0 < size < 2**64:
+        bits = Fraction(size) * (8 if unit == "bytes" else 1)
+        if bits.denominator == 1 and 1 <= bits <= LARGEST_EXTENT:
+            return int(bits)
+    raise InputError(f"{where} is {quoted(size)} {unit}; {ELEMENT_SIZE}")

@@ -14,6 +14,8 @@ from optmap.problem.footprint import distinct_values
 from optmap.problem.values import one_line
 
 LARGEST_EXTENT = 2**63 - 1
+ELEMENT_SIZE = "it must be a whole number of bits from 1 to 2^63-1"
+"""What messages ask of an element size."""
 
 
 class Semantics(StrEnum):
@@ -87,8 +89,13 @@ class TensorAccess:
 
     name: str
     axes: tuple[Axis, ...]
-    bytes: int = 4
-    """Size of one element, in bytes."""
+    bits: int = 32
+    """Size of one element, in bits."""
+
+    @property
+    def bytes(self) -> int | float:
+        """Size of one element, in bytes: a whole number or a multiple of 1/8."""
+        return bytes_of(self.bits)
 
     @property
     def dims(self) -> frozenset[str]:
@@ -164,13 +171,17 @@ class Workload:
         return prod(extent for _, extent in self.sizes)
 
     @property
-    def word_bytes(self) -> int:
-        """Bytes of one word: the greatest common divisor of the tensors' element sizes."""
-        return gcd(*(t.bytes for t in self.tensors))
+    def word_bits(self) -> int:
+        """Bits of one word: the greatest common divisor of the tensors' element sizes.
+
+        A word is what traffic and occupancy are counted in, so that both are whole numbers. It is
+        no unit to compare workloads by; machines have bytes (see `Machine.rates`, `Capacity.words`).
+        """
+        return gcd(*(t.bits for t in self.tensors))
 
     def weight(self, tensor: TensorAccess) -> int:
         """Words per element of a tensor (1 unless element sizes differ)."""
-        return tensor.bytes // self.word_bytes
+        return tensor.bits // self.word_bits
 
     @property
     def expression(self) -> str:
@@ -249,6 +260,11 @@ class Workload:
         return replace(self, semantics=semantics)
 
 
+def bytes_of(bits: int) -> int | float:
+    """A number of bits in bytes: a whole number where it is one, else a multiple of 1/8."""
+    return bits // 8 if bits % 8 == 0 else bits / 8
+
+
 def extents_in_order(dims: Iterable[str], extents: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
     """(dim, extent) pairs in the order of `dims`.
 
@@ -301,8 +317,8 @@ def _validate(workload: Workload) -> None:
     if workload.image and [len(row) for row in workload.image] != [len(t.axes) for t in workload.tensors]:
         raise InputError(f"{where}: image needs one entry per tensor and subscript")
     for tensor in workload.tensors:
-        if tensor.bytes < 1:
-            raise InputError(f"{where}: element size of {tensor.name} is {tensor.bytes} bytes; use 1 or more")
+        if isinstance(tensor.bits, bool) or not isinstance(tensor.bits, int) or not 1 <= tensor.bits <= LARGEST_EXTENT:
+            raise InputError(f"{where}: element size of {tensor.name} is {tensor.bits!r} bits; {ELEMENT_SIZE}")
         for axis in tensor.axes:
             if any(c < 1 for _, c in axis.terms) or axis.offset < 0:
                 raise InputError(f"{where}: {tensor} needs positive coefficients and an offset >= 0")

@@ -1,4 +1,4 @@
-"""Workload and machine files: YAML, read strictly.
+"""Workload files, and what all files share: YAML, read strictly.
 
 A typo never becomes a default: duplicate and unknown keys, missing keys and wrong types are
 errors that name file and field.
@@ -17,13 +17,9 @@ import yaml
 from optmap.errors import InputError
 from optmap.names import choose
 from optmap.problem.builders import BUILDERS
-from optmap.problem.machine import Capacity, Level, LevelKind, Machine, Microkernel, Partition
 from optmap.problem.parser import parse_workload
-from optmap.problem.sizes import parse_capacity
-from optmap.problem.workload import Padding, Semantics, Workload
-
-MEMORY = "Memory"
-"""Name of the unbounded memory unless a file says otherwise."""
+from optmap.problem.sizes import element_bits
+from optmap.problem.workload import Padding, Semantics, Workload, bytes_of
 
 
 def load_yaml(path: Path) -> object:
@@ -90,10 +86,10 @@ class Fields:
             InputError: if it is something else.
         """
         if not isinstance(value, Mapping):
-            raise InputError(f"{where}: a mapping (key: value) is needed, not {_describe(value)}")
+            raise InputError(f"{where}: a mapping (key: value) is needed, not {describe(value)}")
         for key in value:
             if not isinstance(key, str):
-                raise InputError(f"{where}: key {key!r} is {_describe(key)}, not text; put it in quotes")
+                raise InputError(f"{where}: key {key!r} is {describe(key)}, not text; put it in quotes")
         return cls(values=value, where=where)
 
     def allow(self, *known: str) -> None:
@@ -127,21 +123,21 @@ class Fields:
         """A text field; without a default it has to be there."""
         value = self._value(key, default)
         if not isinstance(value, str):
-            raise InputError(f"{self.at(key)} is {_describe(value)}; text is needed (put it in quotes)")
+            raise InputError(f"{self.at(key)} is {describe(value)}; text is needed (put it in quotes)")
         return value
 
     def integer(self, key: str, default: int | None = None, *, least: int = 1) -> int:
         """A field with a whole number, at least `least`."""
         value = self._value(key, default)
         if isinstance(value, bool) or not isinstance(value, int) or value < least:
-            raise InputError(f"{self.at(key)} is {_describe(value)}; a whole number, {least} or more, is needed")
+            raise InputError(f"{self.at(key)} is {describe(value)}; a whole number, {least} or more, is needed")
         return value
 
     def number(self, key: str, default: float | None = None) -> float:
         """A field with a number; NaN, infinity and zero are for the caller to refuse."""
         value = self._value(key, default)
         if isinstance(value, bool) or not isinstance(value, int | float):
-            raise InputError(f"{self.at(key)} is {_describe(value)}; a number is needed")
+            raise InputError(f"{self.at(key)} is {describe(value)}; a number is needed")
         try:
             return float(value)
         except OverflowError:
@@ -158,7 +154,7 @@ class Fields:
         """A field that is true or false."""
         value = self._value(key, default)
         if not isinstance(value, bool):
-            raise InputError(f"{self.at(key)} is {_describe(value)}; true or false is needed")
+            raise InputError(f"{self.at(key)} is {describe(value)}; true or false is needed")
         return value
 
     def choice(self, key: str, known: Iterable[str], default: str) -> str:
@@ -166,7 +162,7 @@ class Fields:
         value = self._value(key, default)
         options = list(known)
         if value not in options:
-            raise InputError(f"{self.at(key)} is {_describe(value)}; use {' or '.join(options)}")
+            raise InputError(f"{self.at(key)} is {describe(value)}; use {' or '.join(options)}")
         return str(value)
 
     def fields(self, key: str) -> Fields:
@@ -177,14 +173,15 @@ class Fields:
         """A field that is a list of mappings, with at least one."""
         value = self.get(key)
         if not isinstance(value, list) or not value:
-            raise InputError(f"{self.at(key)} is {_describe(value)}; a list with at least one entry is needed")
+            raise InputError(f"{self.at(key)} is {describe(value)}; a list with at least one entry is needed")
         return [Fields.of(item, f"{self.at(key)}[{index}]") for index, item in enumerate(value)]
 
     def _value(self, key: str, default: Hashable) -> object:
         return self.get(key) if default is None else self.values.get(key, default)
 
 
-def _describe(value: object) -> str:
+def describe(value: object) -> str:
+    """A value from a file, for messages."""
     names: tuple[tuple[type, str], ...] = ((Mapping, "a mapping"), (list, "a list"), (type(None), "empty"))
     return next((name for kind, name in names if isinstance(value, kind)), repr(value))
 
@@ -211,6 +208,7 @@ WORKLOAD_FIELDS = (
     "expression",
     "extents",
     "bytes",
+    "bits",
     "semantics",
     "padding",
     "count",
@@ -250,7 +248,7 @@ def workload_from(fields: Fields, default_name: str) -> Workload:
         if fields.has("padding"):
             workload = workload.with_padding(fields.choice("padding", list(Padding), ""))
     except InputError as error:
-        raise _located(error, fields.where) from error
+        raise located(error, fields.where) from error
     return replace(workload, count=count)
 
 
@@ -258,10 +256,30 @@ def _extents(fields: Fields) -> dict[str, int]:
     return {dim: fields.integer(dim) for dim in fields.values}
 
 
-def _element_size(fields: Fields) -> int | dict[str, int]:
-    if isinstance(fields.values.get("bytes"), Mapping):
-        return _extents(fields.fields("bytes"))
-    return fields.integer("bytes", 4)
+def _element_size(fields: Fields) -> float | dict[str, float]:
+    if fields.has("bits") and fields.has("bytes"):
+        raise InputError(f"{fields.where}: bits and bytes exclude each other; keep one")
+    return element_sizes(fields, "bits" if fields.has("bits") else "bytes")
+
+
+def element_sizes(fields: Fields, key: str = "bytes") -> float | dict[str, float]:
+    """Element sizes in bytes, of all tensors or per tensor; 4 if the field is not there.
+
+    Args:
+        fields: where the field may be.
+        key: `bytes` (whole, or a multiple of 1/8) or `bits`.
+
+    Raises:
+        InputError: naming file and field.
+    """
+    if isinstance(fields.values.get(key), Mapping):
+        inside = fields.fields(key)
+        return {tensor: _element(inside, tensor, key) for tensor in inside.values}
+    return _element(fields, key, key) if fields.has(key) else 4
+
+
+def _element(fields: Fields, name: str, unit: str) -> float:
+    return bytes_of(element_bits(fields.get(name), fields.at(name), unit=unit))
 
 
 def _arguments(fields: Fields, builder: str) -> dict[str, object]:
@@ -281,120 +299,8 @@ def _arguments(fields: Fields, builder: str) -> dict[str, object]:
     return dict(fields.values)
 
 
-def _located(error: InputError, where: str) -> InputError:
+def located(error: InputError, where: str) -> InputError:
+    """The error with file and field in front, unless it has the file already."""
     text = str(error)
     file = where.partition(": ")[0]
     return error if text.startswith(file) else InputError(f"{where}: {text}")
-
-
-def read_machine(path: Path) -> Machine:
-    """The machine of a file.
-
-    Raises:
-        InputError: naming file and field of the first thing that is wrong.
-    """
-    return machine_from(Fields.of(load_yaml(path), str(path)), default_name=path.stem)
-
-
-def machine_from(fields: Fields, default_name: str) -> Machine:
-    """A machine from `levels` (inner to outer), `cores` and the name of the `memory`.
-
-    `cores` is the product of the fanouts: without explicit ones it becomes the fanout of the
-    innermost shared level.
-
-    Raises:
-        InputError: naming file and field of the first thing that is wrong.
-    """
-    fields.allow("name", "cores", "levels", "memory", "description", "source")
-    items = fields.items("levels")
-    levels = tuple(_level(item) for item in items)
-    if fields.has("cores"):
-        explicit = any(item.has("fanout") for item in items)
-        levels = _with_cores(levels, fields.integer("cores"), explicit=explicit, where=fields.at("cores"))
-    try:
-        return Machine(name=fields.text("name", default_name), levels=levels, memory=fields.text("memory", MEMORY))
-    except InputError as error:
-        raise _located(error, fields.where) from error
-
-
-LEVEL_FIELDS = (
-    "name",
-    "capacity",
-    "bandwidth",
-    "kind",
-    "shared",
-    "inclusive",
-    "energy_pj",
-    "fanout",
-    "microkernel",
-    "partitions",
-    "buffering",
-)
-
-
-def _level(fields: Fields) -> Level:
-    fields.allow(*LEVEL_FIELDS)
-    partitions = tuple(_partition(item) for item in fields.items("partitions")) if fields.has("partitions") else ()
-    microkernel = None
-    if fields.has("microkernel"):
-        shape = fields.fields("microkernel")
-        shape.allow("vector", "broadcast")
-        microkernel = Microkernel(vector=shape.integer("vector"), broadcast=shape.integer("broadcast"))
-    energy = None
-    if fields.has("energy_pj"):
-        energy = fields.number("energy_pj")
-        if not 0 <= energy < math.inf:
-            raise InputError(f"{fields.at('energy_pj')} is {energy}; a finite number, 0 or more, is needed")
-    return Level(
-        name=fields.text("name"),
-        capacity=_capacity(fields) if fields.has("capacity") or not partitions else _together(partitions),
-        bandwidth=fields.positive("bandwidth", 1.0),
-        kind=LevelKind(fields.choice("kind", [k.value for k in LevelKind], LevelKind.SCRATCHPAD.value)),
-        shared=fields.flag("shared", False),
-        fanout=fields.integer("fanout", 1),
-        inclusive=fields.flag("inclusive", True),
-        energy_pj=energy,
-        microkernel=microkernel,
-        partitions=partitions,
-        buffering=fields.integer("buffering", 1),
-    )
-
-
-def _partition(fields: Fields) -> Partition:
-    """A part of a level: `{name: scratchpad, tensors: inputs, capacity: 256KiB}`."""
-    fields.allow("name", "tensors", "capacity")
-    tensors = fields.get("tensors")
-    names = [tensors] if isinstance(tensors, str) else tensors
-    if not isinstance(names, list) or not names or not all(isinstance(name, str) for name in names):
-        raise InputError(f"{fields.at('tensors')} is {_describe(tensors)}; write inputs, output or a list of tensors")
-    return Partition(name=fields.text("name"), tensors=tuple(names), capacity=_capacity(fields))
-
-
-def _together(partitions: tuple[Partition, ...]) -> Capacity:
-    """The capacity of a level that is given by its partitions alone."""
-    return Capacity(amount=sum(part.capacity.amount for part in partitions), unit=partitions[0].capacity.unit)
-
-
-def _capacity(fields: Fields) -> Capacity:
-    value = fields.get("capacity")
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        value = str(value)  # a bare number: the message about missing units is the right one
-    if not isinstance(value, str):
-        raise InputError(f"{fields.at('capacity')} is {_describe(value)}; write for example 32KiB or 8192w")
-    try:
-        return parse_capacity(value)
-    except InputError as error:
-        raise InputError(f"{fields.at('capacity')}: {error}") from error
-
-
-def _with_cores(levels: tuple[Level, ...], cores: int, *, explicit: bool, where: str) -> tuple[Level, ...]:
-    if explicit or cores == 1:
-        product = math.prod(level.fanout for level in levels)
-        if product != cores:
-            raise InputError(f"{where} is {cores}, but the fanouts multiply to {product}; make them agree")
-        return levels
-    shared = next((index for index, level in enumerate(levels) if level.shared), None)
-    if shared is None:
-        raise InputError(f"{where} is {cores}, but no level is shared; write `shared: true` at the level they share")
-    split = replace(levels[shared], fanout=cores)
-    return (*levels[:shared], split, *levels[shared + 1 :])

@@ -81,7 +81,7 @@ def bound_report(workload: Workload, machine: Machine, methods: Sequence[str] | 
     """
     rows = []
     for level, between in enumerate(machine.boundaries):
-        memory = fast_side_words(machine, level, workload.word_bytes)
+        memory = fast_side_words(machine, level, workload.word_bits)
         if memory < 1:
             raise InputError(f"level {machine.levels[level].name} holds less than one word of {workload.title}")
         found = bounds(workload, memory, methods)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
+from fractions import Fraction
 
 from optmap.errors import InputError
 from optmap.problem import (
+    Bandwidth,
     Capacity,
     Level,
     LevelKind,
@@ -19,7 +22,7 @@ from optmap.problem import (
     Workload,
 )
 from optmap.problem.parser import parse_workload
-from optmap.problem.yaml_io import Fields
+from optmap.problem.yaml_io import Fields, element_sizes
 
 
 def workload_document(workload: Workload) -> dict[str, object]:
@@ -46,6 +49,7 @@ def machine_document(machine: Machine) -> dict[str, object]:
         "name": machine.name,
         "memory": machine.memory,
         "cores": machine.cores,
+        "clock_hz": machine.clock_hz,
         "levels": [_level_document(level) for level in machine.levels],
     }
 
@@ -55,7 +59,7 @@ def _level_document(level: Level) -> dict[str, object]:
     return {
         "name": level.name,
         "capacity": {"amount": level.capacity.amount, "unit": level.capacity.unit},
-        "bandwidth_words_per_cycle": level.bandwidth,
+        "bandwidth": {"amount": _plain(level.bandwidth.exact), "unit": level.bandwidth.unit},
         "kind": level.kind.value,
         "shared": level.shared,
         "fanout": level.fanout,
@@ -72,6 +76,13 @@ def _level_document(level: Level) -> dict[str, object]:
         ],
         "buffering": level.buffering,
     }
+
+
+def _plain(amount: Fraction) -> int | float | str:
+    """A fraction as JSON without loss: a whole number, a decimal number, or the text p/q."""
+    if amount.denominator == 1:
+        return int(amount)
+    return float(amount) if Fraction(str(float(amount))) == amount else str(amount)
 
 
 def mapping_document(mapping: Mapping) -> dict[str, object]:
@@ -96,14 +107,14 @@ def read_workload(fields: Fields) -> Workload:
         InputError: naming file and field.
     """
     fields.allow("name", "expression", "extents", "bytes", "semantics", "padding", "count")
-    several = isinstance(fields.get("bytes"), dict)
+    fields.get("bytes")
     semantics = fields.choice("semantics", [kind.value for kind in Semantics], Semantics.ACCUMULATE.value)
     try:
         workload = parse_workload(
             fields.text("expression"),
             integers(fields, "extents"),
             name=fields.text("name"),
-            bytes=integers(fields, "bytes") if several else fields.integer("bytes"),
+            bytes=element_sizes(fields),
             semantics=Semantics(semantics),
         )
     except InputError as error:
@@ -119,10 +130,11 @@ def read_machine(fields: Fields) -> Machine:
     Raises:
         InputError: naming file and field.
     """
-    fields.allow("name", "memory", "cores", "levels")
+    fields.allow("name", "memory", "cores", "clock_hz", "levels")
+    clock = None if fields.values.get("clock_hz") is None else fields.integer("clock_hz")
     try:
         levels = tuple(_read_level(level) for level in fields.items("levels"))
-        machine = Machine(name=fields.text("name"), memory=fields.text("memory"), levels=levels)
+        machine = Machine(name=fields.text("name"), memory=fields.text("memory"), levels=levels, clock_hz=clock)
     except InputError as error:
         raise located(error, fields) from error
     if fields.integer("cores", machine.cores) != machine.cores:
@@ -134,7 +146,7 @@ def _read_level(fields: Fields) -> Level:
     fields.allow(
         "name",
         "capacity",
-        "bandwidth_words_per_cycle",
+        "bandwidth",
         "kind",
         "shared",
         "fanout",
@@ -148,7 +160,7 @@ def _read_level(fields: Fields) -> Level:
     return Level(
         name=fields.text("name"),
         capacity=_read_capacity(fields),
-        bandwidth=fields.positive("bandwidth_words_per_cycle"),
+        bandwidth=_read_bandwidth(fields),
         kind=LevelKind(fields.choice("kind", [kind.value for kind in LevelKind], LevelKind.SCRATCHPAD.value)),
         shared=fields.flag("shared", False),
         fanout=fields.integer("fanout", 1),
@@ -164,6 +176,16 @@ def _read_capacity(fields: Fields) -> Capacity:
     capacity = fields.fields("capacity")
     capacity.allow("amount", "unit")
     return Capacity(amount=capacity.integer("amount"), unit=capacity.choice("unit", ("bytes", "words"), "bytes"))
+
+
+def _read_bandwidth(fields: Fields) -> Bandwidth:
+    link = fields.fields("bandwidth")
+    link.allow("amount", "unit")
+    value, unit = link.get("amount"), link.choice("unit", ("bytes", "words"), "bytes")
+    if isinstance(value, str) and re.fullmatch(r"[0-9]{1,99}/[1-9][0-9]{0,98}", value):
+        return Bandwidth(amount=Fraction(value), unit=unit)
+    exact = link.integer("amount") if isinstance(value, int) else link.positive("amount")
+    return Bandwidth(amount=exact, unit=unit)
 
 
 def _read_partition(fields: Fields) -> Partition:

@@ -12,7 +12,6 @@ from optmap.evaluate.nest import exact_traffic
 from optmap.evaluate.results import BoundaryTraffic, CostReport, LevelCost, boundary_cycles
 from optmap.evaluate.simulate import Moved, Policy, simulate, walk_nest
 from optmap.evaluate.walk_held import walk_held
-from optmap.problem import Machine
 from optmap.problem.held import Held
 from optmap.problem.partitions import capacity_groups
 from optmap.report.claims import TOLERANCE, claim_disagreements
@@ -81,6 +80,10 @@ class Evaluation:
         return Amount(value=objective_value(self.solution, self.report.boundaries), unit=self.exact.unit)
 
     @property
+    def _rates(self) -> tuple[Fraction, ...]:
+        return self.solution.machine.rates(self.solution.workload.word_bits)
+
+    @property
     def levels(self) -> tuple[LevelLine, ...]:
         """Levels with their bandwidths, inner first."""
         return tuple(
@@ -89,16 +92,11 @@ class Evaluation:
                 occupancy_words=cost.occupancy_words,
                 capacity_words=cost.capacity_words,
                 traffic_words=cost.traffic_words,
-                bandwidth=level.bandwidth,
+                bandwidth=float(rate),
                 cycles=cost.cycles,
             )
-            for cost, level in zip(self.report.levels, self.solution.machine.levels, strict=True)
+            for cost, rate in zip(self.report.levels, self._rates, strict=True)
         )
-
-
-def cost_unit(machine: Machine) -> str:
-    """`words` on a two-level machine that moves one word per cycle, else `cycles`."""
-    return "words" if len(machine.levels) == 1 and machine.levels[0].bandwidth == 1 else "cycles"
 
 
 def evaluate_solution(solution: Solution) -> Evaluation:
@@ -114,7 +112,7 @@ def evaluate_solution(solution: Solution) -> Evaluation:
     else:
         report = _held_cost(solution, solution.held)
         boundaries = report.boundaries
-    exact = Amount(value=objective_value(solution, boundaries), unit=cost_unit(machine))
+    exact = Amount(value=objective_value(solution, boundaries), unit=machine.cost_unit)
     return Evaluation(solution=solution, report=report, boundaries=boundaries, exact=exact)
 
 
@@ -132,7 +130,7 @@ def _held_cost(solution: Solution, held: Held) -> CostReport:
         occupancy_words=sum(needs.values()),
         capacity_words=sum(group.words for group in groups),
         traffic_words=words,
-        cycles_exact=words / Fraction(str(level.bandwidth)),
+        cycles_exact=words / level.bandwidth.words(workload.word_bits),
         overfull=tuple(group.name for group in groups if needs[group.name] > group.words),
     )
     return CostReport(levels=(cost,), boundaries=rows, rule=solution.capacity_rule)
@@ -143,7 +141,7 @@ def objective_value(solution: Solution, boundaries: tuple[BoundaryTraffic, ...])
     machine = solution.machine
     if solution.objective == "loads":
         boundaries = tuple(replace(row, stores_words=0) for row in boundaries)
-    cycles = boundary_cycles(machine, boundaries)
+    cycles = boundary_cycles(machine, boundaries, solution.workload.word_bits)
     return float(max(cycles) if solution.objective == "bottleneck" else sum(cycles))
 
 
@@ -284,7 +282,7 @@ def evaluation_table(evaluation: Evaluation) -> str:
         ),
         mapping_table(solution.workload, solution.machine, solution.mapping),
         boundary_table(evaluation.boundaries, shares),
-        level_table(evaluation.levels, evaluation.report.bottleneck, shares),
+        level_table(evaluation.levels, evaluation.report.bottleneck, shares, solution.workload.word_bits),
         pairs(
             [
                 ("cost", f"{number(evaluation.cost.value)} {evaluation.cost.unit} (per-level form)"),

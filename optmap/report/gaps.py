@@ -82,7 +82,7 @@ def _certificate(result: SolveResult, level: int) -> BoundaryCertificate:
     if split - separating_dims(workload):
         raise OptmapError("instances share output elements, and partial sums are outside the bound's model")
     instances = prod(ways for spatial in outside for ways in spatial.values())
-    bound = certified_bound(workload, fast_side_words(machine, level, workload.word_bytes))
+    bound = certified_bound(workload, fast_side_words(machine, level, workload.word_bits))
     words = instance_words(bound, instances, loads_only=result.objective == "loads")
     moved = _moved(result, level)
     inner, outer = machine.boundaries[level]
@@ -104,11 +104,12 @@ def _moved(result: SolveResult, level: int) -> int:
 
 def _objective(result: SolveResult, words: dict[int, int]) -> Fraction:
     """The objective of words per boundary, in cycles (words at one word per cycle)."""
-    times = [n / Fraction(str(result.machine.levels[level].bandwidth)) for level, n in words.items()]
+    rates = result.machine.rates(result.workload.word_bits)
+    times = [n / rates[level] for level, n in words.items()]
     return max(times) if result.objective == "bottleneck" else sum(times, Fraction(0))
 
 
 def _by_weight(result: SolveResult) -> list[int]:
     """Levels, the one that takes longest first."""
-    rates = [level.bandwidth for level in result.machine.levels]
+    rates = result.machine.rates(result.workload.word_bits)
     return sorted(range(len(rates)), key=lambda level: -_moved(result, level) / rates[level])

@@ -63,7 +63,7 @@ def default_program(
             f"--format {form.value} holds the log-space linear program of one fast memory; use --memory SIZE, "
             "or --format text, latex or nl for the program of all levels"
         )
-    return log_tiling_program(workload, capacity=machine.levels[0].words(workload.word_bytes))
+    return log_tiling_program(workload, capacity=machine.levels[0].words(workload.word_bits))
 
 
 def tile_program(
@@ -94,14 +94,14 @@ def tile_program(
     if len(orders) == 1:
         orders *= count
     levels = []
-    for level, order in zip(machine.levels, orders, strict=True):
+    for level, rate, order in zip(machine.levels, machine.rates(workload.word_bits), orders, strict=True):
         kernel = level.microkernel
         fixed = None if kernel is None else microkernel_tile(workload, kernel)
         levels.append(
             TileLevel(
                 name=level.name,
-                capacity=level.words(workload.word_bytes),
-                bandwidth=level.bandwidth,
+                capacity=level.words(workload.word_bits),
+                bandwidth=float(rate),
                 permutation=order if fixed is None else microkernel_permutation(workload),
                 fixed=fixed or {},
                 rule=rule,

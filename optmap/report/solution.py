@@ -1,4 +1,4 @@
-"""The JSON document of `solve` (schema `optmap.solution/1`) and its strict reader."""
+"""The JSON document of `solve` (schema `optmap.solution/2`) and its strict reader."""
 
 from __future__ import annotations
 
@@ -27,10 +27,11 @@ from optmap.report.jsonio import read_json, to_json, write_text
 if TYPE_CHECKING:
     from optmap.search.result import SolveResult
 
-SCHEMA = "optmap.solution/1"
+SCHEMA = "optmap.solution/2"
 OBJECTIVES = ("bottleneck", "sum", "traffic", "loads")
 REQUIRED = ("schema", "workload", "machine", "mapping")
 OPTIONAL = (
+    "word_bits",
     "method",
     "objective",
     "tiles",
@@ -113,6 +114,7 @@ def solution_document(result: SolveResult) -> dict[str, object]:
     document: dict[str, object] = {
         "schema": SCHEMA,
         "workload": workload_document(result.workload),
+        "word_bits": result.workload.word_bits,
         "machine": machine_document(result.machine),
         "method": result.method,
         "objective": result.objective,
@@ -218,7 +220,7 @@ def read_solution(path: str | Path) -> Solution:
     """
     fields = read_json(Path(path))
     fields.allow(*REQUIRED, *OPTIONAL)
-    fields.choice("schema", (SCHEMA,), "")
+    _check_schema(fields)
     workload = read_workload(fields.fields("workload"))
     machine = read_machine(fields.fields("machine"))
     rules = [rule.value for rule in CapacityRule]
@@ -237,6 +239,12 @@ def read_solution(path: str | Path) -> Solution:
         objective=fields.choice("objective", OBJECTIVES, "bottleneck"),
         held=_held(fields, workload, machine, mapping, rule),
     )
+
+
+def _check_schema(fields: Fields) -> None:
+    if fields.get("schema") == "optmap.solution/1":
+        raise InputError(f"{fields.at('schema')}: the file was written by an older optmap; solve again")
+    fields.choice("schema", (SCHEMA,), "")
 
 
 def _held(fields: Fields, workload: Workload, machine: Machine, mapping: Mapping, rule: CapacityRule) -> Held | None:

@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import gcd
 from typing import TYPE_CHECKING, Any
 
 from optmap.errors import InputError
@@ -20,8 +21,8 @@ NEEDED = (
     "workload",
     "machine",
     "level",
-    "capacity_words",
-    "word_bytes",
+    "capacity_bytes",
+    "word_bits",
     "method",
     "semantics",
     "count",
@@ -44,7 +45,7 @@ class Sample:
 
     capacity_bytes: int
     traffic_words: int
-    """Exact loads and stores across the outer boundary of the level."""
+    """Exact loads and stores across the outer boundary of the level, in words of the panel."""
     exact: float
     """What the mapping minimises, of the whole nest: cycles, or words on a two-level machine."""
     bound: float | None
@@ -79,8 +80,8 @@ class Panel:
     machine: str
     level: str
     semantics: str
-    word_bytes: int
-    """Bytes of one word."""
+    word_bits: int
+    """Bits of one word, the unit of all words here."""
     count: int
     """How often the workload occurs in its network; the numbers are those of one occurrence."""
     operations: float
@@ -95,6 +96,26 @@ class Panel:
     def place(self) -> str:
         """Machine and level, for titles."""
         return "two-level machine" if self.machine == "two-level" else f"{self.machine}, {self.level}"
+
+    def in_words_of(self, word_bits: int) -> Panel:
+        """The same numbers counted in smaller words.
+
+        Args:
+            word_bits: size of the new word; it divides the old one.
+        """
+        times = self.word_bits // word_bits
+        if times == 1:
+            return self
+        return replace(
+            self,
+            word_bits=word_bits,
+            compulsory_words=times * self.compulsory_words,
+            bounds=tuple((held, times * words) for held, words in self.bounds),
+            series=tuple(
+                replace(line, samples=tuple(replace(s, traffic_words=times * s.traffic_words) for s in line.samples))
+                for line in self.series
+            ),
+        )
 
     def bound_at(self, capacity_bytes: int) -> int:
         """The strongest bound that holds for a capacity: any for at least as much memory does."""
@@ -151,32 +172,31 @@ def _named(records: Sequence[Record]) -> tuple[str, ...]:
 
 def _panel(records: Sequence[Record], named: Sequence[str]) -> Panel:
     first = records[0]
-    bytes_of = int(first["word_bytes"])
     bounds: dict[int, int] = {}
     for record in records:
         if record["bound_words"] is not None:
-            held = int(record["capacity_words"]) * bytes_of
+            held = math.floor(record["capacity_bytes"])  # a bound for more memory holds for less
             bounds[held] = max(bounds.get(held, 0), int(record["bound_words"]))
     return Panel(
         workload=first["workload"],
         machine=first["machine"],
         level=first["level"],
         semantics=first["semantics"],
-        word_bytes=bytes_of,
+        word_bits=int(first["word_bits"]),
         count=int(first["count"]),
         operations=float(first["operations"]),
         compulsory_words=int(first["compulsory_words"]),
         bounds=tuple(sorted(bounds.items())),
-        series=_series([record for record in records if record["traffic_words"] is not None], named, bytes_of),
+        series=_series([record for record in records if record["traffic_words"] is not None], named),
     )
 
 
-def _series(records: Sequence[Record], named: Sequence[str], bytes_of: int) -> tuple[Series, ...]:
+def _series(records: Sequence[Record], named: Sequence[str]) -> tuple[Series, ...]:
     lines: dict[str, dict[int, Sample]] = {}
     for record in records:
         label = ", ".join(_variant(name, record[name]) for name in named)
         sample = Sample(
-            capacity_bytes=int(record["capacity_words"]) * bytes_of,
+            capacity_bytes=math.ceil(record["capacity_bytes"]),  # a mapping for less memory runs in more
             traffic_words=int(record["traffic_words"]),
             exact=float("nan") if record["exact"] is None else float(record["exact"]),
             bound=record["bound"],
@@ -203,7 +223,9 @@ def _variant(name: str, value: object) -> str:
 
 
 def summed(parts: Iterable[tuple[Panel, int]], name: str) -> Panel | None:
-    """Several workloads on one machine as one panel: the sum of their words, each with its count.
+    """Several workloads on one machine as one panel: the sum of what they move, each with its count.
+
+    Words of several sizes are counted in their greatest common divisor first.
 
     Curves of different capacities are put together soundly: a mapping for less memory runs in more,
     so the least traffic up to a capacity counts; a bound for more memory holds for less.
@@ -221,6 +243,8 @@ def summed(parts: Iterable[tuple[Panel, int]], name: str) -> Panel | None:
     parts = list(parts)
     if not parts:
         return None
+    word = gcd(*(panel.word_bits for panel, _ in parts))
+    parts = [(panel.in_words_of(word), count) for panel, count in parts]
     first = parts[0][0]
     places = {(panel.machine, panel.level, panel.semantics) for panel, _ in parts}
     if len(places) > 1:
@@ -232,7 +256,7 @@ def summed(parts: Iterable[tuple[Panel, int]], name: str) -> Panel | None:
         machine=first.machine,
         level=first.level,
         semantics=first.semantics,
-        word_bytes=max(panel.word_bytes for panel, _ in parts),
+        word_bits=word,
         count=1,
         operations=sum(panel.operations * count for panel, count in parts),
         compulsory_words=sum(panel.compulsory_words * count for panel, count in parts),

@@ -172,7 +172,7 @@ def machine_table(machine: Machine) -> str:
             (
                 level.name,
                 _capacity_text(level),
-                f"{level.bandwidth:g}",
+                str(level.bandwidth),
                 level.kind.value,
                 "shared" if level.shared else "private",
                 str(level.fanout),
@@ -181,7 +181,7 @@ def machine_table(machine: Machine) -> str:
                 "-" if kernel is None else f"{kernel.vector} x {kernel.broadcast}",
             )
         )
-    header = ("level", "capacity", "words/cycle", "kind", "sharing", "fanout", "inclusive", "pJ/word", "microkernel")
+    header = ("level", "capacity", "bandwidth", "kind", "sharing", "fanout", "inclusive", "pJ/word", "microkernel")
     return "machine  " + machine_line(machine) + "\n\n" + grid(header, "<>><<><><", rows)
 
 
@@ -231,8 +231,21 @@ def boundary_table(boundaries: Iterable[BoundaryRow], shares: MappingABC[str, in
     return f"Traffic of the whole nest, exact{per}\n" + grid(header, "<<>>", rows)
 
 
-def level_table(levels: Iterable[LevelRow], bottleneck: str, shares: MappingABC[str, int]) -> str:
-    """Occupancy, traffic and time per level; the slowest one is marked."""
+def word_text(bits: int) -> str:
+    """The size of a word: `4 bytes`, or `4 bits` where it is no whole number of bytes."""
+    size, unit = (bits // 8, "byte") if bits % 8 == 0 else (bits, "bit")
+    return f"{size:,} {unit}{'s' if size > 1 else ''}"
+
+
+def level_table(levels: Iterable[LevelRow], bottleneck: str, shares: MappingABC[str, int], word_bits: int) -> str:
+    """Occupancy, traffic and time per level; the slowest one is marked.
+
+    Args:
+        levels: rows, inner level first.
+        bottleneck: name of the slowest.
+        shares: how many instances of every level share the work.
+        word_bits: size of the word that everything is counted in (`Workload.word_bits`).
+    """
     rows = [
         (
             level.level + _of_one(level.level, shares),
@@ -247,7 +260,8 @@ def level_table(levels: Iterable[LevelRow], bottleneck: str, shares: MappingABC[
         for level in levels
     ]
     header = ("level", "occupancy", "capacity", "used", "traffic (words)", "words/cycle", "cycles", "")
-    return "Levels, per-level form: traffic to the next outer memory\n" + grid(header, "<>>>>>><", rows)
+    title = f"Levels, per-level form: traffic to the next outer memory, in words of {word_text(word_bits)}\n"
+    return title + grid(header, "<>>>>>><", rows)
 
 
 def solve_table(result: SolveResult) -> str:
@@ -269,7 +283,7 @@ def solve_table(result: SolveResult) -> str:
         head,
         mapping_table(result.workload, result.machine, result.mapping),
         boundary_table(result.boundaries, shares),
-        level_table(result.levels, result.bottleneck, shares),
+        level_table(result.levels, result.bottleneck, shares, result.workload.word_bits),
         pairs(_summary(result)),
     ]
     if result.notes:

@@ -11,7 +11,6 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from math import inf
 
 import numpy as np
@@ -191,9 +190,9 @@ def solve(request: Request) -> SolveResult:
     boundaries = held_traffic(workload, mapping, held, machine.boundaries[0])
     if sum(row.words for row in boundaries) != tiling.words:
         raise CheckError(f"the search claims {tiling.words:,} words, the recount finds other ones")
-    rate = Fraction(str(level.bandwidth))
+    rate = level.bandwidth.words(workload.word_bits)
     cost = float(tiling.words / rate)
-    unit = "words" if level.bandwidth == 1 else "cycles"
+    unit = machine.cost_unit
     return SolveResult(
         workload=workload,
         machine=machine,
@@ -210,7 +209,7 @@ def solve(request: Request) -> SolveResult:
                 occupancy_words=held_occupancy(workload, mapping, held),
                 capacity_words=sum(group.words for group in groups),
                 traffic_words=tiling.words,
-                bandwidth=level.bandwidth,
+                bandwidth=float(rate),
                 cycles=cost,
             ),
         ),

@@ -11,7 +11,6 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from enum import StrEnum
-from fractions import Fraction
 
 from optmap.errors import CheckError, InfeasibleError, InputError
 from optmap.evaluate.held import held_occupancy, held_traffic
@@ -175,10 +174,10 @@ def _assemble(
     floor = compulsory(workload, counted)
     if chosen < floor:
         raise CheckError(f"the tiling moves {chosen:,} words, fewer than the {floor:,} that must move")
-    rate = Fraction(str(level.bandwidth))
+    rate = level.bandwidth.words(workload.word_bits)
     cost, bound = float(chosen / rate), float(floor / rate)
     best = chosen == floor or (tiling.streams_complete and not late)
-    unit = "words" if level.bandwidth == 1 else "cycles"
+    unit = machine.cost_unit
     relaxation = _lower_estimate(mapping, cost if best else bound, best=best)
     return SolveResult(
         workload=workload,
@@ -196,7 +195,7 @@ def _assemble(
                 occupancy_words=held_occupancy(workload, mapping, held),
                 capacity_words=sum(group.words for group in capacity_groups(workload, level)),
                 traffic_words=words,
-                bandwidth=level.bandwidth,
+                bandwidth=float(rate),
                 cycles=float(words / rate),
             ),
         ),

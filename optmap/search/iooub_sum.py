@@ -192,7 +192,7 @@ def _assemble(
         raise CheckError("the mapping found does not fit its machine: the search and the evaluation disagree")
     sums = _Sums(
         cost=float(sum(level.cycles_exact for level in report.levels)),
-        exact=float(sum(boundary_cycles(machine, boundaries))),
+        exact=float(sum(boundary_cycles(machine, boundaries, workload.word_bits))),
         bound=float(sum(relaxation.level_bounds)),
     )
     if abs(sums.cost - sum(point.costs)) > 1e-9 * sums.cost or sums.cost < sums.bound * (1 - 1e-6):
@@ -224,10 +224,10 @@ def _assemble(
                 occupancy_words=item.occupancy_words,
                 capacity_words=item.capacity_words,
                 traffic_words=item.traffic_words,
-                bandwidth=level.bandwidth,
+                bandwidth=float(rate),
                 cycles=item.cycles,
             )
-            for item, level in zip(report.levels, machine.levels, strict=True)
+            for item, rate in zip(report.levels, machine.rates(workload.word_bits), strict=True)
         ),
         boundaries=boundaries,
         cost=sums.cost,

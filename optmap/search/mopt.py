@@ -189,7 +189,7 @@ def assemble(
         raise CheckError(f"the search claims a cost of {point.value:.9g}, the evaluation finds {cost:.9g}")
     if relaxation.proved and cost < relaxation.value * (1 - 1e-9):
         raise CheckError(f"the mapping costs {cost:.9g}, below the proved bound {relaxation.value:.9g}")
-    unit = "words" if len(machine.levels) == 1 and machine.levels[0].bandwidth == 1 else "cycles"
+    unit = machine.cost_unit
     return SolveResult(
         workload=workload,
         machine=machine,
@@ -206,15 +206,15 @@ def assemble(
                 occupancy_words=item.occupancy_words,
                 capacity_words=item.capacity_words,
                 traffic_words=item.traffic_words,
-                bandwidth=level.bandwidth,
+                bandwidth=float(rate),
                 cycles=item.cycles,
             )
-            for item, level in zip(report.levels, machine.levels, strict=True)
+            for item, rate in zip(report.levels, machine.rates(workload.word_bits), strict=True)
         ),
         boundaries=boundaries,
         cost=cost,
         cost_unit=unit,
-        exact=float(max(boundary_cycles(machine, boundaries))),
+        exact=float(max(boundary_cycles(machine, boundaries, workload.word_bits))),
         exact_unit=unit,
         bottleneck=report.bottleneck,
         relaxation=relaxation,

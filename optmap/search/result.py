@@ -105,7 +105,7 @@ class SolveResult:
     cost: float
     """The objective in per-level form."""
     cost_unit: str
-    """`words` on a machine of one level with bandwidth 1, else `cycles`."""
+    """`words` on a machine of one level with a bandwidth of one word per cycle, else `cycles`."""
     exact: float
     """The same objective of the concatenated nest, which sees reuse across levels."""
     exact_unit: str

@@ -64,12 +64,12 @@ class Setting:
     @cached_property
     def capacities(self) -> tuple[int, ...]:
         """Words per level, per instance."""
-        return tuple(level.words(self.workload.word_bytes) for level in self.machine.levels)
+        return tuple(level.words(self.workload.word_bits) for level in self.machine.levels)
 
     @cached_property
     def bandwidths(self) -> tuple[float, ...]:
         """Words per cycle between each level and the next outer one."""
-        return tuple(level.bandwidth for level in self.machine.levels)
+        return tuple(float(rate) for rate in self.machine.rates(self.workload.word_bits))
 
     @cached_property
     def fixed(self) -> dict[int, tuple[dict[str, int], Order]]:

@@ -108,16 +108,16 @@ def level_bounds(workload: Workload, machine: Machine, cores: int = 1) -> tuple[
     shared = next((n for n, level in enumerate(machine.levels) if level.shared), len(machine.levels))
     made = []
     for number, level in enumerate(machine.levels):
-        held = fast_side_words(machine, number, workload.word_bytes)
+        held = fast_side_words(machine, number, workload.word_bits)
         if held < 1 or (cores > 1 and number < shared):
             continue
         bound = certified_bound(workload, held)
-        made.append(_level_bound(level, held, bound, bound.total_words))
+        made.append(_level_bound(workload, level, held, bound, bound.total_words))
     return tuple(made)
 
 
-def _level_bound(level: Level, held: int, bound: LowerBound, words: int) -> LevelBound:
-    cycles = Fraction(words) / Fraction(str(level.bandwidth))
+def _level_bound(workload: Workload, level: Level, held: int, bound: LowerBound, words: int) -> LevelBound:
+    cycles = words / level.bandwidth.words(workload.word_bits)
     return LevelBound(level=level.name, memory_words=held, bound=bound, words=words, cycles=cycles)
 
 
@@ -129,8 +129,8 @@ def _mapping_bounds(workload: Workload, result: SolveResult, cores: int) -> tupl
     words = {proof.between[0]: proof.words for proof in result.certificates}
     for number, level in enumerate(result.machine.levels):
         if level.name in words:
-            held = fast_side_words(result.machine, number, workload.word_bytes)
-            made.append(_level_bound(level, held, certified_bound(workload, held), words[level.name]))
+            held = fast_side_words(result.machine, number, workload.word_bits)
+            made.append(_level_bound(workload, level, held, certified_bound(workload, held), words[level.name]))
     return tuple(made)
 
 
@@ -139,7 +139,7 @@ def _with_bound(point: Point, row: Row, machine: Machine, found: tuple[LevelBoun
     row = replace(row, compulsory_words=compulsory(point.workload, 1).total_words)
     mine = next((each for each in found if each.level == point.level), None)
     if found:
-        row = replace(row, bound=float(max(each.cycles for each in found)), bound_unit=_unit(machine))
+        row = replace(row, bound=float(max(each.cycles for each in found)), bound_unit=machine.cost_unit)
     if mine is None:
         return Answer(row=row)
     certificate = mine.bound.certificate
@@ -148,10 +148,6 @@ def _with_bound(point: Point, row: Row, machine: Machine, found: tuple[LevelBoun
     if row.traffic_words is not None and mine.words:
         row = replace(row, traffic_gap=float(Fraction(row.traffic_words, mine.words) - 1))
     return Answer(row=row, certificate=certificate)
-
-
-def _unit(machine: Machine) -> str:
-    return "words" if len(machine.levels) == 1 and machine.levels[0].bandwidth == 1 else "cycles"
 
 
 def _machine(point: Point) -> Machine:

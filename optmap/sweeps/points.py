@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from optmap.errors import InputError
-from optmap.problem import Machine, Workload
+from optmap.problem import Capacity, Machine, Workload
 from optmap.problem.yaml_io import Fields
 from optmap.report.documents import machine_document, read_machine, read_workload, workload_document
 from optmap.sweeps.rows import Row
@@ -33,10 +33,14 @@ class Point:
     """SHA-256 of everything that the answer depends on."""
 
     @property
+    def capacity(self) -> Capacity:
+        """Capacity of the level."""
+        return next(level.capacity for level in self.machine.levels if level.name == self.level)
+
+    @property
     def capacity_words(self) -> int:
         """Capacity of the level, in words of the workload."""
-        level = next(level for level in self.machine.levels if level.name == self.level)
-        return level.capacity.words(self.workload.word_bytes)
+        return self.capacity.words(self.workload.word_bits)
 
     @property
     def key(self) -> tuple[str | int, ...]:
@@ -153,7 +157,8 @@ def blank_row(point: Point, *, stop: str, error: str = "", seconds: float = 0.0)
         machine=point.machine.name,
         level=point.level,
         capacity_words=point.capacity_words,
-        word_bytes=point.workload.word_bytes,
+        capacity_bytes=float(point.capacity.bytes(point.workload.word_bits)),
+        word_bits=point.workload.word_bits,
         method=point.method,
         objective=(point.options.objective or "") if mapping else "",
         semantics=point.workload.semantics.value,

@@ -37,8 +37,10 @@ class Row:
     """Level that the capacity and the traffic belong to: the swept one, else the outermost."""
     capacity_words: int
     """Capacity of one instance of `level`, in words of the workload."""
-    word_bytes: int
-    """Bytes of one word of the workload."""
+    capacity_bytes: float
+    """The same in bytes: what rows of workloads with other element sizes are compared by."""
+    word_bits: int
+    """Bits of one word of the workload, the unit of its words."""
     method: str
     """`bound`, or a mapping method such as `mopt`."""
     objective: str
@@ -74,7 +76,7 @@ class Row:
     bound: float | None = None
     """Proved lower bound on `exact`, in `bound_unit`; of a bound, on the bottleneck of any schedule."""
     bound_unit: str = ""
-    """`words` on a machine of one level with bandwidth 1, else `cycles`."""
+    """`words` on a machine of one level with a bandwidth of one word per cycle, else `cycles`."""
     gap: float | None = None
     """exact / bound - 1: how far the mapping can be from the best schedule under `objective`."""
     integer_gap: float | None = None

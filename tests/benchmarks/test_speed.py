@@ -27,8 +27,8 @@ def test_derive_classes(benchmark, name):
 def test_build_programs(benchmark, name):
     of = setting(name, "balanced")
     levels = [
-        TileLevel(name=level.name, capacity=c, bandwidth=level.bandwidth, permutation=of.orders[0].permutation)
-        for level, c in zip(of.machine.levels, of.capacities, strict=True)
+        TileLevel(name=level.name, capacity=c, bandwidth=rate, permutation=of.orders[0].permutation)
+        for level, c, rate in zip(of.machine.levels, of.capacities, of.bandwidths, strict=True)
     ]
     assert benchmark(lambda: minmax_program(of.workload, levels).pyomo()) is not None
 

@@ -93,7 +93,7 @@ def level(name: str, words: int, **options: object) -> Level:
 def test_fast_side_counts_what_an_outer_level_does_not_copy() -> None:
     chain = (level("L1", 10, inclusive=False), level("L2", 100, fanout=4, inclusive=False), level("L3", 1000))
     made = Machine(name="m", levels=chain)
-    assert [fast_side_words(made, i, 4) for i in range(3)] == [10, 100 + 4 * 10, 1000]
+    assert [fast_side_words(made, i, 32) for i in range(3)] == [10, 100 + 4 * 10, 1000]
 
 
 def test_private_memories_share_the_work() -> None:

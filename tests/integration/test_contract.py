@@ -89,7 +89,7 @@ def test_derive_permutation(optmap) -> None:
 
 
 def test_solve_document_has_the_fixed_keys(solved: dict[str, Any]) -> None:
-    assert solved["schema"] == "optmap.solution/1"
+    assert (solved["schema"], solved["word_bits"]) == ("optmap.solution/2", 32)
     assert {"name", "expression", "extents", "bytes", "semantics"} <= set(solved["workload"])
     assert set(solved["status"]) == {"stop", "point"}
     for level in solved["mapping"]["levels"]:
@@ -207,11 +207,15 @@ def edited(document: dict[str, Any], path: str, value: object) -> dict[str, Any]
         ("exact.value", 1.0, 5, ["exact"]),
         ("boundaries.0.loads_words", 1, 5, ["loads"]),
         ("machine.levels.1.capacity.amount", 8, 5, ["L1", "short"]),
-        ("schema", "optmap.solution/2", 2, ["schema", "optmap.solution/1"]),
+        ("schema", "optmap.solution/3", 2, ["schema", "optmap.solution/2"]),
+        ("schema", "optmap.solution/1", 2, ["schema", "older optmap: solve again"]),
         ("mapping.levels.0.tile", {"n": 1}, 2, ["Reg", "tile"]),
         ("mapping.levels.0.permutation", ["n"], 2, ["Reg", "permutation"]),
         ("mapping.levels.1.level", "L7", 2, ["L7"]),
-        ("machine.levels.0.bandwidth_words_per_cycle", 0, 2, ["bandwidth"]),
+        ("machine.levels.0.bandwidth.amount", 0, 2, ["bandwidth"]),
+        ("machine.levels.0.bandwidth.amount", "1/0", 2, ["bandwidth"]),
+        ("machine.levels.0.bandwidth.unit", "bits", 2, ["bandwidth", "words"]),
+        ("machine.levels.3.bandwidth", {"amount": 64, "unit": "words"}, 5, ["cost", "exact"]),
         ("machine.levels.0.kind", "drum", 2, ["kind", "drum"]),
         ("machine.cores", 3, 2, ["cores"]),
         ("workload.extents.k", 0, 2, ["workload", "k"]),
@@ -242,7 +246,7 @@ def test_files_that_are_no_documents(optmap, tmp_path: Path, text: str) -> None:
 def test_hand_written_mapping_is_evaluated(optmap, tmp_path: Path) -> None:
     file = tmp_path / "mine.json"
     document = {
-        "schema": "optmap.solution/1",
+        "schema": "optmap.solution/2",
         "workload": {
             "name": "",
             "expression": "C[i,j] += A[i,k] * B[k,j]",
@@ -253,7 +257,13 @@ def test_hand_written_mapping_is_evaluated(optmap, tmp_path: Path) -> None:
         "machine": {
             "name": "mine",
             "memory": "Memory",
-            "levels": [{"name": "Fast", "capacity": {"amount": 64, "unit": "words"}, "bandwidth_words_per_cycle": 1.0}],
+            "levels": [
+                {
+                    "name": "Fast",
+                    "capacity": {"amount": 64, "unit": "words"},
+                    "bandwidth": {"amount": 1, "unit": "words"},
+                }
+            ],
         },
         "mapping": {
             "levels": [{"level": "Fast", "tile": {"i": 4, "j": 4, "k": 1}, "permutation": ["i", "j", "k"]}],

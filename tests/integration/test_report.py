@@ -52,10 +52,10 @@ def result(**changes: object) -> SolveResult:
             occupancy_words=cost.occupancy_words,
             capacity_words=cost.capacity_words,
             traffic_words=cost.traffic_words,
-            bandwidth=level.bandwidth,
+            bandwidth=float(rate),
             cycles=cost.cycles,
         )
-        for cost, level in zip(report.levels, MACHINE.levels, strict=True)
+        for cost, rate in zip(report.levels, MACHINE.rates(32), strict=True)
     )
     relaxation = Relaxation(
         value=0.75 * report.value,
@@ -81,7 +81,7 @@ def result(**changes: object) -> SolveResult:
         boundaries=boundaries,
         cost=report.value,
         cost_unit="cycles",
-        exact=float(max(boundary_cycles(MACHINE, boundaries))),
+        exact=float(max(boundary_cycles(MACHINE, boundaries, 32))),
         exact_unit="cycles",
         bottleneck=report.bottleneck,
         relaxation=relaxation,

@@ -34,7 +34,7 @@ CONVOLUTION = "O[b,f,x,y] += I[b,c,x+w,y+h] * K[f,c,w,h]"
 def _workload(entry) -> Workload:
     workload = parse_workload(entry["workload"], entry["extents"])
     sizes = entry.get("word_sizes", {})
-    output, *inputs = (replace(t, bytes=sizes.get(t.name, 1)) for t in workload.tensors)
+    output, *inputs = (replace(t, bits=8 * sizes.get(t.name, 1)) for t in workload.tensors)
     return replace(workload, output=output, inputs=tuple(inputs))
 
 

@@ -264,7 +264,7 @@ def test_reasons(change: Callable[[dict[str, Any]], Any], why: str) -> None:
     assert why in reason(signed(made))
 
 
-@pytest.mark.parametrize("document", [5, None, [], {}, {"schema": "optmap.solution/1"}, {"schema": 1}])
+@pytest.mark.parametrize("document", [5, None, [], {}, {"schema": "optmap.solution/2"}, {"schema": 1}])
 def test_no_document_is_refused(document: Any) -> None:
     assert reason(document)
 

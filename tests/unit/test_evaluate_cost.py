@@ -32,7 +32,7 @@ from optmap.problem.footprint import distinct_values
 
 def access(name, *subscripts, size=4):
     axes = tuple(Axis(terms=tuple(s) if isinstance(s, list) else ((s, 1),)) for s in subscripts)
-    return TensorAccess(name=name, axes=axes, bytes=size)
+    return TensorAccess(name=name, axes=axes, bits=8 * size)
 
 
 def matmul(i, j, k, semantics=Semantics.ACCUMULATE):
@@ -124,7 +124,7 @@ def test_bottleneck_uses_decimal_bandwidths_exactly():
     assert report.value_exact == max(Fraction(10 * inner, 3), 10 * outer)
     assert report.bottleneck == "L2"
     assert report.value == float(report.value_exact)
-    cycles = boundary_cycles(machine, exact_traffic(matmul(4, 4, 4), machine, mapping))
+    cycles = boundary_cycles(machine, exact_traffic(matmul(4, 4, 4), machine, mapping), 32)
     assert cycles[0] * 3 == cycles[1]  # equal tiles: both boundaries see the same nest
 
 
@@ -196,7 +196,7 @@ def test_exact_sees_reuse_across_levels_that_the_cost_misses():
         cost = evaluate_cost(workload, machine, mapping)
         if not cost.fits:
             continue
-        exact = max(boundary_cycles(machine, exact_traffic(workload, machine, mapping)))
+        exact = max(boundary_cycles(machine, exact_traffic(workload, machine, mapping), workload.word_bits))
         assert exact <= cost.value_exact
         best = min(best, float(exact / cost.value_exact))
     assert best < 1 - 0.077

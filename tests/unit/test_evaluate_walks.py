@@ -33,7 +33,7 @@ def random_access(rng, name, dims, *, joined):
             pool = [d for d in pool if d not in chosen]
         if not pool:
             break
-    return TensorAccess(name=name, axes=tuple(axes), bytes=rng.choice([4, 4, 8]))
+    return TensorAccess(name=name, axes=tuple(axes), bits=rng.choice([32, 32, 64]))
 
 
 def random_workload(rng):

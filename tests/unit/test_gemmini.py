@@ -13,8 +13,9 @@ from optmap.errors import InfeasibleError, InputError
 from optmap.evaluate import evaluate_cost, exact_traffic, walk_held
 from optmap.problem import Capacity, Level, LevelMapping, Machine, Mapping, Partition, library
 from optmap.problem.builders import conv2d, matmul
+from optmap.problem.machine_io import machine_from
 from optmap.problem.partitions import capacity_groups
-from optmap.problem.yaml_io import Fields, machine_from
+from optmap.problem.yaml_io import Fields
 from optmap.report.documents import machine_document, read_machine
 from optmap.report.tables import machine_table
 from optmap.search.gemmini import best_stationary, fits, greedy_stationary, stationary

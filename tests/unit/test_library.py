@@ -9,6 +9,7 @@ import pytest
 import optmap
 from optmap.errors import InputError, UnknownNameError
 from optmap.problem import (
+    Bandwidth,
     Capacity,
     LevelKind,
     Microkernel,
@@ -24,6 +25,7 @@ from optmap.problem import (
     solvers_config_path,
     workload_note,
 )
+from optmap.problem.machine import ONE_WORD
 from optmap.problem.network import list_networks, network
 from optmap.problem.yaml_io import load_yaml
 
@@ -177,7 +179,7 @@ def test_computations_of_sunstone_table_ii(name, expression, extents):
 def test_machines():
     assert list_machines() == ("balanced", "gemmini", "i7-9700k", "i9-10980xe")
     unified = [name for name in list_machines() if name != "gemmini"]
-    words = {name: [level.capacity.words(4) for level in library.machine(name).levels] for name in unified}
+    words = {name: [level.capacity.words(32) for level in library.machine(name).levels] for name in unified}
     assert words == {
         "balanced": [1024, 8192, 65536],
         "i7-9700k": [128, 8192, 65536, 3145728],
@@ -187,7 +189,12 @@ def test_machines():
         machine = library.machine(name.upper())
         assert machine.name == name
         assert [level.name for level in machine.levels] == ["Reg", "L1", "L2", "L3"]
-        assert [level.bandwidth for level in machine.levels] == [65, 57, 28, 16]
+        assert machine.rates(32) == (65, 57, 28, 16)
+        assert (
+            {level.bandwidth.unit for level in machine.levels}
+            == {level.capacity.unit for level in machine.levels}
+            == {"bytes"}
+        )
         assert [level.kind for level in machine.levels] == [LevelKind.SCRATCHPAD, *[LevelKind.CACHE] * 3]
         assert [level.shared for level in machine.levels] == [False, False, False, True]
         assert [level.fanout for level in machine.levels[:3]] == [1, 1, 1]
@@ -196,7 +203,7 @@ def test_machines():
     assert library.machine("i7-9700k").levels[0].microkernel == Microkernel(vector=16, broadcast=6)
     assert library.machine("i9-10980xe").levels[0].microkernel == Microkernel(vector=32, broadcast=10)
     balanced = library.machine("balanced")
-    assert (balanced.cores, [level.bandwidth for level in balanced.levels]) == (1, [57, 28, 16])
+    assert (balanced.cores, balanced.rates(32)) == (1, (57, 28, 16))
     assert {level.kind for level in balanced.levels} == {LevelKind.SCRATCHPAD}
     assert "relative" in machine_note("I7-9700K")
 
@@ -328,9 +335,15 @@ def test_a_file_with_several_workloads(tmp_path):
         ("matmul: {i: 2, j: 2, k: two}", r"my\.yaml: .*extent of k is 'two'"),
         ("matmul: {i: 2, j: 2, k: 2, name: x}", r"my\.yaml: matmul: unknown key 'name'"),
         ("conv2d: {k: 1, c: 1, h: 4, w: 4, r: 3, s: 3, strides: 2}", r"unknown key 'strides'; did you mean stride\?"),
-        ("matmul: {i: 2, j: 2, k: 2}\nbytes: {A: 0}", r"my\.yaml: bytes\.A is 0; a whole number, 1 or more"),
+        (
+            "matmul: {i: 2, j: 2, k: 2}\nbytes: {A: 0}",
+            r"my\.yaml: bytes\.A is 0 bytes; it must be a whole number of bits",
+        ),
         ("matmul: {i: 2, j: 2, k: 2}\nbytes: {Q: 1}", r"my\.yaml: bytes given for 'Q'"),
-        ("matmul: {i: 2, j: 2, k: 2}\nbytes: wide", r"my\.yaml: bytes is 'wide'; a whole number"),
+        (
+            "matmul: {i: 2, j: 2, k: 2}\nbytes: wide",
+            r"my\.yaml: bytes is 'wide' bytes; it must be a whole number of bits",
+        ),
         ("matmul: {i: 2, j: 2, k: 2}\ncount: 0", r"my\.yaml: count is 0"),
         ("matmul: {i: 2, j: 2, k: 2}\nsemantics: add", r"my\.yaml: semantics is 'add'; use accumulate or assign"),
         ("matmul: [1]", r"my\.yaml: matmul: a mapping .* not a list"),
@@ -357,9 +370,10 @@ def test_a_machine_file(tmp_path):
     machine = library.machine(_file(tmp_path, GOOD_MACHINE))
     inner, outer = machine.levels
     assert (machine.name, machine.memory, machine.cores) == ("box", "Memory", 4)
-    assert (inner.capacity, inner.bandwidth, inner.kind) == (Capacity(amount=1024), 2.5, LevelKind.CACHE)
+    link = Bandwidth(amount=2.5, unit="words")
+    assert (inner.capacity, inner.bandwidth, inner.kind) == (Capacity(amount=1024), link, LevelKind.CACHE)
     assert (inner.energy_pj, inner.fanout, inner.shared, inner.inclusive) == (1.5, 1, False, True)
-    assert (outer.bandwidth, outer.fanout, outer.shared, outer.inclusive) == (1.0, 4, True, False)
+    assert (outer.bandwidth, outer.fanout, outer.shared, outer.inclusive) == (ONE_WORD, 4, True, False)
     assert outer.kind is LevelKind.SCRATCHPAD
     explicit = GOOD_MACHINE.replace("shared: true", "shared: true, fanout: 4")
     assert library.machine(_file(tmp_path, explicit)).levels == machine.levels
@@ -380,7 +394,11 @@ def test_a_machine_file(tmp_path):
         ("2.5", "-1", r"my\.yaml: levels\[0\]\.bandwidth is -1"),
         ("2.5", "0", r"my\.yaml: levels\[0\]\.bandwidth is 0"),
         ("2.5", f"1{'0' * 400}", r"my\.yaml: levels\[0\]\.bandwidth is inf"),
-        ("2.5", "fast", r"my\.yaml: levels\[0\]\.bandwidth is 'fast'; a number is needed"),
+        (
+            "2.5",
+            "fast",
+            r"my\.yaml: levels\[0\]\.bandwidth: bandwidth 'fast' is not a number with a unit; write for example 64B",
+        ),
         ("energy_pj: 1.5", "energy_pj: .nan", r"my\.yaml: levels\[0\]\.energy_pj is nan"),
         ("energy_pj: 1.5", "energy_pj: -1", r"my\.yaml: levels\[0\]\.energy_pj is -1"),
         ("kind: cache", "kind: cash", r"my\.yaml: levels\[0\]\.kind is 'cash'; use scratchpad or cache"),

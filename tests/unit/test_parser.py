@@ -77,7 +77,7 @@ def test_element_sizes():
     assert [t.bytes for t in parse_workload(text, extents, bytes={"C": 8, "B": 1}).tensors] == [8, 4, 1]
     with pytest.raises(InputError, match=r"'D'.*no tensor.*C, A, B"):
         parse_workload(text, extents, bytes={"D": 8})
-    for size in (0, -4, 2.0, True, "4"):
+    for size in (0, -4, 2.1, True, "4"):
         with pytest.raises(InputError, match=r"element size of C is .*whole number"):
             parse_workload(text, extents, bytes=size)
 

@@ -85,7 +85,7 @@ def oracle_costs(workload, machine, chains, rule):
     model = LevelModel(workload)
     worst = np.zeros(len(chains))
     for level, part in enumerate(machine.levels):
-        capacity = part.capacity.words(workload.word_bytes)
+        capacity = part.capacity.words(workload.word_bits)
         best = np.full(len(chains), inf)
         for flow, order in flows_of(workload).items():
             if rule is CapacityRule.SAFE and part.kind is LevelKind.CACHE:
@@ -94,7 +94,7 @@ def oracle_costs(workload, machine, chains, rule):
                 held = model.occupancy(chains[:, level])
             words = model.traffic(chains, level, flow).astype(float)
             best = np.minimum(best, np.where(held <= capacity, words, inf))
-        worst = np.maximum(worst, best / part.bandwidth)
+        worst = np.maximum(worst, best / float(part.bandwidth.words(workload.word_bits)))
     return worst
 
 
@@ -121,7 +121,7 @@ def random_machine(rng, workload, depth, kind):
         levels=tuple(
             Level(
                 name=f"L{i}",
-                capacity=Capacity(amount=w * workload.word_bytes),
+                capacity=Capacity(amount=w * workload.word_bits // 8),
                 bandwidth=rng.choice([1, 1, 2, 5, 0.5]) * (depth - i),
                 kind=kind,
             )

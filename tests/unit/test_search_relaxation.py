@@ -99,8 +99,8 @@ def cheapest(workload, machine, rule, chains, order, *, ways=None):
             else model.occupancy(chains[:, level])
         )
         words = model.traffic(chains, level, dataflow(workload, permutation), ways).astype(float)
-        words[held > part.capacity.words(workload.word_bytes)] = inf
-        worst = np.maximum(worst, words / part.bandwidth)
+        words[held > part.capacity.words(workload.word_bits)] = inf
+        worst = np.maximum(worst, words / float(part.bandwidth.words(workload.word_bits)))
     return worst.min()
 
 

@@ -28,8 +28,8 @@ def test_amounts(text, amount, unit):
 
 
 def test_bytes_become_whole_words():
-    assert parse_capacity("30B").words(4) == 7
-    assert parse_capacity("30w").words(4) == 30
+    assert parse_capacity("30B").words(32) == 7
+    assert parse_capacity("30w").words(32) == 30
 
 
 @pytest.mark.parametrize(

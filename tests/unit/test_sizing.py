@@ -37,8 +37,8 @@ def test_rows_that_hold_nothing_are_an_error() -> None:
     frame["compulsory_words"] = None
     with pytest.raises(InputError, match="no row of the sweep holds an answer"):
         panels(frame)
-    with pytest.raises(InputError, match="column capacity_words is missing"):
-        panels(frame.drop(columns=["capacity_words"]))
+    with pytest.raises(InputError, match="column capacity_bytes is missing"):
+        panels(frame.drop(columns=["capacity_bytes"]))
 
 
 def test_labels_name_only_what_differs() -> None:

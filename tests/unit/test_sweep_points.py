@@ -97,7 +97,7 @@ def test_bound_and_mapping_of_one_point_agree() -> None:
     assert mapping.row.certificate == bound.row.certificate == certificate_name(SMALL, 200)
     assert mapping.row.compulsory_words == 24 * 20 * 2 + 24 * 16 + 20 * 16
     assert mapping.solution is not None
-    assert mapping.solution["schema"] == "optmap.solution/1"
+    assert mapping.solution["schema"] == "optmap.solution/2"
     assert bound.certificate == mapping.certificate != None  # noqa: E711 - equal, and there
 
 

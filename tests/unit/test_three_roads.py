@@ -40,7 +40,7 @@ def test_decomposition_epigraph_and_convex_route_agree(workload, machine):
             name=level.name,
             capacity=setting.capacities[i],
             permutation=relaxed.best.permutations[i],
-            bandwidth=level.bandwidth,
+            bandwidth=setting.bandwidths[i],
             fixed={dim: relaxed.best.tiles[i][dim] for dim in setting.space.branch},
         )
         for i, level in enumerate(machine.levels)
