@@ -1,11 +1,13 @@
 """optmap: optimization modelling of data movement in tensor computations.
 
-The verbs of the command line are functions here; they are loaded when first used, so that
-importing the package costs nothing.
+The verbs of the command line are functions here, under the same names; they are loaded when first
+used, so that importing the package costs nothing. Their answers print as tables, render in
+notebooks, and have `to_dict`, `save` and, where there is something to draw, `plot`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -17,28 +19,47 @@ if TYPE_CHECKING:
     from optmap.sweeps.reading import read_sweep as read_sweep
     from optmap.sweeps.reading import sweep_document as sweep_document
     from optmap.sweeps.run import sweep as sweep
+    from optmap.verbs import algorithms as algorithms
+    from optmap.verbs import classes as classes
+    from optmap.verbs import derive as derive
+    from optmap.verbs import doctor as doctor
+    from optmap.verbs import export as export
+    from optmap.verbs import import_onnx as import_onnx
+    from optmap.verbs import list_names as list  # noqa: F401
+    from optmap.verbs import load as load
+    from optmap.verbs import machine as machine
+    from optmap.verbs import network as network
+    from optmap.verbs import plan as plan
+    from optmap.verbs import plot as plot
+    from optmap.verbs import show as show
+    from optmap.verbs import workload as workload
 
 __version__ = "0.1.0"
 
 _VERBS = {
-    "solve": "optmap.api",
-    "bound": "optmap.api",
-    "check": "optmap.api",
-    "compare": "optmap.api",
+    **dict.fromkeys(("solve", "bound", "check", "compare"), "optmap.api"),
     "sweep": "optmap.sweeps.run",
-    "read_sweep": "optmap.sweeps.reading",
-    "sweep_document": "optmap.sweeps.reading",
+    **dict.fromkeys(("read_sweep", "sweep_document"), "optmap.sweeps.reading"),
+    **dict.fromkeys(
+        ("algorithms", "classes", "derive", "doctor", "export", "import_onnx", "load", "machine"), "optmap.verbs"
+    ),
+    **dict.fromkeys(("network", "plan", "plot", "show", "workload", "list"), "optmap.verbs"),
+    "evaluate": "optmap.evaluate",
 }
 """Module that each verb lives in."""
+_OTHERWISE_NAMED = {"list": "list_names"}
+"""Verbs whose function has a name that hides nothing of Python's own."""
 
 
 def __getattr__(name: str) -> object:
     """Load a verb of the Python interface when it is first used."""
+    if name == "evaluate":  # a package that can be called: both keep their name
+        return import_module("optmap.evaluate")
     if name in _VERBS:
-        return getattr(import_module(_VERBS[name]), name)
+        return getattr(import_module(_VERBS[name]), _OTHERWISE_NAMED.get(name, name))
     raise AttributeError(f"module 'optmap' has no attribute {name!r}")
 
 
-def __dir__() -> list[str]:
+def __dir__() -> Sequence[str]:
     """Public names, verbs included."""
     return sorted([*globals(), *_VERBS])

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from importlib import import_module
-from typing import Any
 
 from optmap.bounds.result import LowerBound
 from optmap.errors import InputError
+from optmap.lazy import named
 from optmap.names import choose
 from optmap.problem.workload import Workload
 
@@ -26,18 +25,13 @@ class BoundMethod:
 
     def run(self, workload: Workload, memory_words: int) -> LowerBound:
         """The bound for a fast memory of so many words."""
-        found: LowerBound = _function(self.function)(workload, memory_words)
+        found: LowerBound = named(self.function)(workload, memory_words)
         return found
 
     def applies(self, workload: Workload) -> str | None:
         """None if the method covers the workload, else the reason why not."""
-        reason: str | None = _function(self.scope)(workload) if self.scope else None
+        reason: str | None = named(self.scope)(workload) if self.scope else None
         return reason
-
-
-def _function(place: str) -> Any:
-    module, _, name = place.partition(":")
-    return getattr(import_module(f"optmap.{module}"), name)
 
 
 METHODS: dict[str, BoundMethod] = {

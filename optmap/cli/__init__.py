@@ -17,6 +17,11 @@ def main() -> int:
     try:
         app(prog_name="optmap")
     except SystemExit as stop:
+        if stop.code == 2 and "--json" in sys.argv[1:]:
+            from optmap.cli.console import say_error
+            from optmap.errors import InputError
+
+            say_error(InputError("the command line cannot be understood; stderr says why"))
         if isinstance(stop.code, str):
             sys.stderr.write(stop.code + "\n")
             return 1

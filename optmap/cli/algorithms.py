@@ -43,17 +43,13 @@ def algorithms(
     as_json: JsonOption = False,
 ) -> None:
     """Print what convolution algorithms move."""
+    from optmap import verbs
     from optmap.report.jsonio import check_target, to_json
 
     problem = resolve_workload(workload, extents, None)
     check_target(plot)
-    from optmap.bounds.algorithms import compare_algorithms
-    from optmap.problem.sizes import capacities
-    from optmap.report.algorithms import algorithms_document, algorithms_table, save_algorithms
-
     with Progress("comparing"):
-        words = [capacity.words(problem.word_bits) for capacity in capacities(memory, points)]
-        rows = compare_algorithms(problem, words)
+        found = verbs.algorithms(problem, memory=memory, points=points)
         if plot is not None:
-            save_algorithms(problem, rows, plot)
-    say(to_json(algorithms_document(problem, rows)) if as_json else algorithms_table(problem, rows))
+            found.plot(plot)
+    say(to_json(found.to_dict()) if as_json else str(found))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -10,12 +9,10 @@ from typing import Annotated
 import typer
 
 from optmap.cli.console import guarded, say
-from optmap.cli.inputs import resolve_workload
 from optmap.cli.options import ExtentsOption, JsonOption, PaddingOption
-from optmap.errors import UnknownNameError
-from optmap.problem.inputs import is_file, is_statement
+from optmap.errors import InputError
 
-LIST_HELP = """List the workloads, machines and methods with names.
+LIST_HELP = """List what has a name: workloads, machines, methods, networks, sweeps, bounds, objectives.
 
 \b
 Examples:
@@ -23,13 +20,18 @@ Examples:
   optmap list workloads
   optmap list machines --json
 """
-SHOW_HELP = """Show one workload or machine in full.
+SHOW_HELP = """Show one workload, machine, network or sweep in full, or the mapping of a solution.
+
+--yaml prints a file to edit that loads back equal. --nest prints the mapping of a solution file
+as the tiled loop nest it stands for.
 
 \b
 Examples:
   optmap show resnet18/R9
   optmap show i7-9700k
   optmap show my_machine.yaml --json
+  optmap show resnet18/R9 --yaml
+  optmap show solution.json --nest
 """
 
 
@@ -39,6 +41,10 @@ class Kind(StrEnum):
     WORKLOADS = "workloads"
     MACHINES = "machines"
     METHODS = "methods"
+    NETWORKS = "networks"
+    SWEEPS = "sweeps"
+    BOUNDS = "bounds"
+    OBJECTIVES = "objectives"
 
 
 def register(app: typer.Typer) -> None:
@@ -53,76 +59,50 @@ def list_names(
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Print the names of workloads, machines and methods."""
+    """Print names."""
+    from optmap import verbs
     from optmap.report.jsonio import to_json
 
-    kinds = [kind] if kind else list(Kind)
-    found = {each.value: _names(each) for each in kinds}
-    if as_json:
-        say(to_json({"schema": "optmap.list/1", **found}))
-        return
-    blocks = [
-        [row if isinstance(row, str) else f"{row['name']}  {row['description']}" for row in rows]
-        for rows in found.values()
-    ]
-    if kind:
-        say("\n".join(blocks[0]))
-        return
-    for each, block in zip(found, blocks, strict=True):
-        say("\n".join([f"{each}:", *(f"  {row}" for row in block)]))
-
-
-def _names(kind: Kind) -> list[str] | list[dict[str, str]]:
-    from optmap.problem import library
-
-    if kind is Kind.WORKLOADS:
-        return list(library.list_workloads())
-    if kind is Kind.MACHINES:
-        return list(library.list_machines())
-    from optmap.api import METHODS
-
-    return [{"name": name, "description": method.description} for name, method in METHODS.items()]
+    found = verbs.list_names(None if kind is None else kind.value)
+    say(to_json(found.to_dict()) if as_json else str(found))
 
 
 def show(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="A library name, a YAML file or a statement.")],
+    *,
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="A library name, a YAML file, a statement or a solution file.")
+    ],
     extents: ExtentsOption = None,
     padding: PaddingOption = None,
+    as_yaml: Annotated[bool, typer.Option("--yaml", help="Print it as a file to edit.")] = False,
+    nest: Annotated[bool, typer.Option("--nest", help="Print the loop nest of a solution file.")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Print one workload or machine."""
-    from optmap.problem import library
-    from optmap.report.documents import machine_document, workload_document
+    """Print one entry."""
+    from optmap import verbs
     from optmap.report.jsonio import to_json
-    from optmap.report.tables import machine_table, workload_table
 
-    if _is_machine(name):
-        machine = library.machine(name)
-        note = "" if is_file(name) else library.machine_note(name)
-        document = {"schema": "optmap.machine/1", **machine_document(machine), "note": note}
-        say(to_json(document) if as_json else _with_note(machine_table(machine), note))
+    if as_yaml + nest + as_json > 1:
+        raise InputError("--yaml, --nest and --json exclude each other; keep one")
+    if name.endswith(".json") or nest:
+        _show_file(Path(name), as_yaml, nest, as_json)
         return
-    try:
-        workload = resolve_workload(name, extents, None, padding)
-    except UnknownNameError as error:
-        machines = ", ".join(library.list_machines())
-        raise UnknownNameError(f"{error}\nas a machine it is not known either; machines: {machines}") from error
-    note = "" if is_file(name) or is_statement(name) else library.workload_note(name)
-    document = {"schema": "optmap.workload/1", **workload_document(workload), "note": note}
-    say(to_json(document) if as_json else _with_note(workload_table(workload), note))
+    entry = verbs.show(name, extents=extents, padding=padding)
+    say(entry.yaml if as_yaml else to_json(entry.to_dict()) if as_json else str(entry))
 
 
-def _with_note(table: str, note: str) -> str:
-    return f"{table}\n\n{textwrap.fill(note, 100)}" if note else table
+def _show_file(path: Path, as_yaml: bool, nest: bool, as_json: bool) -> None:
+    """Print what a saved file holds.
 
+    Raises:
+        InputError: if the file holds no mapping and a loop nest is asked for, or YAML is.
+    """
+    from optmap import verbs
+    from optmap.report.jsonio import to_json
 
-def _is_machine(name: str) -> bool:
-    from optmap.problem import library
-    from optmap.problem.yaml_io import load_yaml
-
-    if is_statement(name):
-        return False
-    if is_file(name):
-        data = load_yaml(Path(name)) if Path(name).is_file() else None
-        return isinstance(data, dict) and "levels" in data
-    return name.casefold() in {known.casefold() for known in library.list_machines()}
+    found = verbs.load(path)
+    if as_yaml:
+        raise InputError(f"{path}: --yaml is for workloads, machines, networks and sweeps")
+    if nest and not hasattr(found, "loop_nest"):
+        raise InputError(f"{path}: --nest needs a solution file, such as solve writes with -o")
+    say(found.loop_nest() if nest else to_json(found.to_dict()) if as_json else str(found))

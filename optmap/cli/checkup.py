@@ -26,14 +26,13 @@ def register(app: typer.Typer) -> None:
 
 def doctor(as_json: JsonOption = False) -> int:
     """Print the state of every solver."""
+    from optmap import verbs
     from optmap.report.jsonio import to_json
-    from optmap.report.solvers import doctor_document, doctor_table
-    from optmap.solvers.doctor import doctor as examine
 
     with Progress("solving samples"):
-        reports = examine()
-    say(to_json(doctor_document(reports)) if as_json else doctor_table(reports))
-    failed = [report.name for report in reports if report.available and not report.passed]
+        found = verbs.doctor()
+    say(to_json(found.to_dict()) if as_json else str(found))
+    failed = [report.name for report in found.reports if report.available and not report.passed]
     if failed:
         raise CheckError(f"{', '.join(failed)} got the sample wrong; reinstall before trusting an answer")
     return 0

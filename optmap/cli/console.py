@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from contextvars import ContextVar
 from types import TracebackType
 from typing import ParamSpec
 
@@ -24,8 +25,13 @@ REFRESH_S = 0.25
 INTERRUPTED = 130
 
 
+_SAID: ContextVar[bool] = ContextVar("said", default=False)
+"""Whether the running command has written its answer."""
+
+
 def say(text: str) -> None:
     """Write text to stdout, ending in exactly one newline."""
+    _SAID.set(True)
     sys.stdout.write(text.rstrip("\n") + "\n")
 
 
@@ -39,6 +45,16 @@ def printable(text: str) -> str:
     return "".join(c if c.isprintable() or c == "\n" else ascii(c)[1:-1] for c in text)
 
 
+def say_error(error: OptmapError) -> None:
+    """Write an error as the one JSON document on stdout; nothing if a document is there already."""
+    if _SAID.get():
+        return
+    from optmap.report.jsonio import to_json
+
+    kind = type(error).__name__
+    say(to_json({"schema": "optmap.error/1", "error": {"kind": kind, "message": str(error), "exit": error.exit_code}}))
+
+
 def guarded(command: Callable[Parameters, int | None]) -> Callable[Parameters, None]:
     """Turn what a command returns or raises into an exit code.
 
@@ -48,10 +64,13 @@ def guarded(command: Callable[Parameters, int | None]) -> Callable[Parameters, N
 
     @functools.wraps(command)
     def run(*args: Parameters.args, **kwargs: Parameters.kwargs) -> None:
+        _SAID.set(False)
         try:
             code = command(*args, **kwargs) or 0
             sys.stdout.flush()
         except OptmapError as error:
+            if kwargs.get("as_json"):
+                say_error(error)
             sys.stdout.flush()
             complain(str(error))
             code = error.exit_code

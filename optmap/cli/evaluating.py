@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -40,27 +39,19 @@ def evaluate(
     as_json: JsonOption = False,
 ) -> int:
     """Print what the mapping of a solution file really costs."""
-    from optmap.report.evaluation import (
-        disagreements,
-        evaluate_solution,
-        evaluation_document,
-        evaluation_table,
-        run_simulations,
-    )
+    from optmap import verbs
     from optmap.report.jsonio import to_json
-    from optmap.report.solution import read_solution
 
-    read = read_solution(solution)
     too_large: LimitError | None = None
     with Progress("evaluating"):
-        evaluation = evaluate_solution(read)
+        evaluation = verbs.evaluate(solution)
         if simulate:
             try:
-                evaluation = replace(evaluation, simulations=run_simulations(read, limit))
+                evaluation = verbs.evaluate(evaluation.solution, simulate=True, limit=limit)
             except LimitError as error:
                 too_large = error
-    say(to_json(evaluation_document(evaluation)) if as_json else evaluation_table(evaluation))
-    wrong = disagreements(evaluation)
+    say(to_json(evaluation.to_dict()) if as_json else str(evaluation))
+    wrong = evaluation.disagreements
     if wrong:
         raise CheckError(f"{solution}: " + "\n  ".join(wrong))
     if too_large is not None:

@@ -19,7 +19,6 @@ from optmap.cli.options import (
     SemanticsOption,
     WorkloadArgument,
 )
-from optmap.cli.symbols import parse_permutation
 from optmap.problem import CapacityRule
 
 EXPORT_HELP = """Write the mathematical program of a workload.
@@ -66,9 +65,11 @@ def export(
     as_json: JsonOption = False,
 ) -> None:
     """Print or write a program."""
+    from optmap import verbs
+
     problem = resolve_workload(workload, extents, semantics)
     target = resolve_machine(machine, memory)
-    orders = [parse_permutation(text, problem) for text in permutation or ()]
+    orders = [verbs.order_of(text, problem) for text in permutation or ()]
     from optmap.report.jsonio import check_target, to_json, write_text
     from optmap.report.programs import Format, default_program
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -11,9 +11,6 @@ from optmap.cli.console import Progress, guarded, say
 from optmap.cli.options import JsonOption
 from optmap.errors import InputError
 from optmap.problem.parser import parse_extents
-
-if TYPE_CHECKING:
-    from optmap.onnx_import import ImportedModel
 
 IMPORT_HELP = """Read the workloads of an ONNX model, with their counts.
 
@@ -61,7 +58,7 @@ def import_command(
         found = import_model(model, _sizes(dims or ()))
     if output is not None and found.workloads:
         write_text(output, workloads_yaml(found))
-    say(to_json(_document(found)) if as_json else _table(found))
+    say(to_json(found.to_dict()) if as_json else str(found))
     if not found.workloads:
         raise InputError(f"{model}: no Conv, ConvTranspose, MatMul, Gemm or Einsum in it; nothing is imported")
 
@@ -77,37 +74,3 @@ def _sizes(texts: list[str] | tuple[()]) -> dict[str, int]:
             raise InputError(f"--dim {key.strip()} is given twice; keep one")
         found[key.strip()] = parse_extents(f"x={size}")["x"]
     return found
-
-
-def _document(found: ImportedModel) -> dict[str, object]:
-    from optmap.report.documents import workload_document
-
-    return {
-        "schema": "optmap.import/1",
-        "source": found.source,
-        "operations": found.operations,
-        "workloads": [workload_document(workload) for workload in found.workloads],
-        "skipped": [
-            {"operator": entry.operator, "count": entry.count, "elements": entry.elements, "reason": entry.reason}
-            for entry in found.skipped
-        ],
-    }
-
-
-def _table(found: ImportedModel) -> str:
-    from optmap.report.tables import grid, sizes
-
-    parts = [f"{found.source}: {found.operations:,} multiply-accumulates"]
-    if found.workloads:
-        rows = [
-            (w.name, f"{w.count:,}", f"{w.operations * w.count:,}", w.expression, sizes(w.extents))
-            for w in found.workloads
-        ]
-        parts.append(grid(("workload", "count", "operations", "statement", "extents"), "<>><<", rows))
-    if found.skipped:
-        skipped = [
-            (s.operator, f"{s.count:,}", "unknown" if s.elements is None else f"{s.elements:,}", s.reason)
-            for s in found.skipped
-        ]
-        parts.append("Skipped\n" + grid(("operator", "count", "elements in and out", "reason"), "<>><", skipped))
-    return "\n\n".join(parts)

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import ClassVar
 
 import yaml
 
@@ -15,6 +16,7 @@ from optmap.onnx_import.graph import Node, read_graph
 from optmap.onnx_import.operators import OPERATORS, Made, is_empty
 from optmap.onnx_import.skipped import EMPTY, Skipped, merged, moved_elements, reason_of
 from optmap.problem import Workload
+from optmap.shown import Form, Shown
 
 MAKERS = {**OPERATORS, "Einsum": einsum}
 LONGEST_NAME = 60
@@ -22,8 +24,14 @@ LONGEST_NAME = 60
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ImportedModel:
+class ImportedModel(Shown):
     """What an ONNX file holds."""
+
+    shown_as: ClassVar[Form] = Form(
+        table="report.imported:import_table",
+        document="report.imported:import_document",
+        file="onnx_import.model:workloads_yaml",
+    )
 
     source: str
     """Name of the file, without its folder."""
@@ -122,12 +130,13 @@ def workloads_yaml(model: ImportedModel) -> str:
     document = {
         "description": " ".join(lines),
         "source": f"ONNX file {model.source}",
-        "workloads": {workload.name: _entry(workload) for workload in model.workloads},
+        "workloads": {workload.name: workload_fields(workload) for workload in model.workloads},
     }
     return yaml.safe_dump(document, sort_keys=False, allow_unicode=True, width=110)
 
 
-def _entry(workload: Workload) -> dict[str, object]:
+def workload_fields(workload: Workload) -> dict[str, object]:
+    """The fields of a workload in a workload file."""
     sizes = {tensor.name: tensor.bytes for tensor in workload.tensors}
     entry: dict[str, object] = {"expression": workload.expression, "extents": workload.extents}
     if set(sizes.values()) != {4}:

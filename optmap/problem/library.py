@@ -49,6 +49,11 @@ def list_machines() -> tuple[str, ...]:
     return tuple(path.stem for path in _files("machines"))
 
 
+def list_sweeps() -> tuple[str, ...]:
+    """Names of all library sweeps, in natural order."""
+    return tuple(path.stem for path in _files("sweeps"))
+
+
 def workload(name_or_path: str | Path) -> Workload:
     """A workload by its library name (in any case) or from a YAML file.
 

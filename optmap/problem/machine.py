@@ -8,10 +8,12 @@ from enum import StrEnum
 from fractions import Fraction
 from itertools import pairwise
 from math import prod
+from typing import ClassVar
 
 from optmap.errors import InputError
 from optmap.problem.values import one_line, quoted, whole_number
 from optmap.problem.workload import bytes_of
+from optmap.shown import Form, Shown
 
 
 class LevelKind(StrEnum):
@@ -223,13 +225,18 @@ class Level:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Machine:
+class Machine(Shown):
     """A memory hierarchy below one unbounded memory.
 
     Raises:
         InputError: for no level, two levels of one name, a level named like the memory, or an inclusive level
             with less capacity than the level inside it.
     """
+
+    shown_as: ClassVar[Form] = Form(
+        table="report.tables:machine_table",
+        document="report.entries:machine_entry",
+    )
 
     name: str
     levels: tuple[Level, ...]

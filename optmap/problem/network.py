@@ -7,21 +7,27 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 from optmap.errors import InputError
 from optmap.names import choose
 from optmap.problem.library import SUFFIXES, models_path
 from optmap.problem.workload import Workload
 from optmap.problem.yaml_io import Fields, load_yaml, read_workloads
+from optmap.shown import Form, Shown
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Network:
+class Network(Shown):
     """A named list of workloads with counts.
 
     Raises:
         InputError: for no layer, or two layers of one name.
     """
+
+    shown_as: ClassVar[Form] = Form(
+        table="report.entries:network_listing", document="report.entries:network_layers_document"
+    )
 
     name: str
     layers: tuple[Workload, ...]

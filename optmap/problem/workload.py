@@ -8,10 +8,12 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from itertools import chain
 from math import gcd, prod
+from typing import ClassVar
 
 from optmap.errors import InputError
 from optmap.problem.footprint import distinct_values
 from optmap.problem.values import one_line
+from optmap.shown import Form, Shown
 
 LARGEST_EXTENT = 2**63 - 1
 ELEMENT_SIZE = "it must be a whole number of bits from 1 to 2^63-1"
@@ -111,7 +113,7 @@ class TensorAccess:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Workload:
+class Workload(Shown):
     """A tensor computation: one output, one or more inputs, an extent per dim.
 
     Build one with `optmap.problem.parse_workload`, a builder such as `conv2d`, or by name from
@@ -125,6 +127,11 @@ class Workload:
             1 … 2^63-1, a dim in no tensor, a non-positive coefficient or element size, a dim or tensor whose
             name is no identifier, a range of real values that no index meets.
     """
+
+    shown_as: ClassVar[Form] = Form(
+        table="report.tables:workload_table",
+        document="report.entries:workload_entry",
+    )
 
     name: str
     output: TensorAccess

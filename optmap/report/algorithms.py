@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
-from optmap.bounds.algorithms import AlgorithmRow
+from optmap.bounds.algorithms import AlgorithmRow, compare_algorithms
 from optmap.errors import InputError
+from optmap.problem.inputs import capacities_of
 from optmap.problem.workload import Workload
 from optmap.report.compare_plot import figure_axes, save_figure
 from optmap.report.documents import workload_document
 from optmap.report.plots import PALETTE
 from optmap.report.tables import grid, pairs, workload_lines
+from optmap.shown import Form, Shown
 
 SCHEMA = "optmap.algorithms/1"
 MARKERS = "osD^v"
@@ -20,6 +23,44 @@ NOTE = (
     "outputs are assigned (their first touch is no load); blocked counts whole tiles with halos reloaded; im2col, "
     "winograd and fft use real tiles of their matrix products, an approximation"
 )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlgorithmComparison(Shown):
+    """Convolution algorithms over a range of memories."""
+
+    shown_as: ClassVar[Form] = Form(
+        table="report.algorithms:comparison_table",
+        document="report.algorithms:comparison_document",
+        plot="report.algorithms:comparison_plot",
+    )
+    workload: Workload
+    rows: tuple[AlgorithmRow, ...]
+
+
+def algorithm_comparison(workload: Workload, memory: object, points: int) -> AlgorithmComparison:
+    """Compare over a capacity, a range of `points`, or several capacities.
+
+    Raises:
+        InputError: if the workload is no convolution, or a capacity cannot be read.
+    """
+    words = [capacity.words(workload.word_bits) for capacity in capacities_of(memory, points)]
+    return AlgorithmComparison(workload=workload, rows=tuple(compare_algorithms(workload, words)))
+
+
+def comparison_document(found: AlgorithmComparison) -> dict[str, object]:
+    """The JSON document of `algorithms`."""
+    return algorithms_document(found.workload, found.rows)
+
+
+def comparison_table(found: AlgorithmComparison) -> str:
+    """The comparison for people."""
+    return algorithms_table(found.workload, found.rows)
+
+
+def comparison_plot(found: AlgorithmComparison, axes: Any = None) -> Any:
+    """The comparison as a picture."""
+    return plot_algorithms(found.workload, found.rows, axes)
 
 
 def algorithms_document(workload: Workload, rows: Sequence[AlgorithmRow]) -> dict[str, object]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import ClassVar
 
 from optmap.bounds.explain import Explanation
 from optmap.bounds.hierarchy import boundary_assumptions, boundary_instances, fast_side_words, instance_words
@@ -13,7 +14,9 @@ from optmap.bounds.result import Document, LowerBound
 from optmap.errors import InputError
 from optmap.problem import Machine, Workload
 from optmap.report.documents import machine_document, workload_document
+from optmap.report.jsonio import to_json
 from optmap.report.tables import grid, machine_line, number, pairs, workload_lines
+from optmap.shown import Form, Shown
 
 SCHEMA = "optmap.bound/1"
 
@@ -45,8 +48,14 @@ class BoundaryBounds:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BoundReport:
+class BoundReport(Shown):
     """The bounds of a workload on a machine."""
+
+    shown_as: ClassVar[Form] = Form(
+        table="report.bounds:bound_table",
+        document="report.bounds:bound_document",
+        file="report.bounds:certificate_text",
+    )
 
     workload: Workload
     machine: Machine
@@ -115,6 +124,17 @@ def bound_document(report: BoundReport, explanation: Explanation | None = None) 
     if explanation is not None:
         document["explanation"] = _explanation_document(explanation)
     return document
+
+
+def certificate_text(report: BoundReport) -> str:
+    """The certificate of the best certified bound at the outermost boundary, as the text of a file.
+
+    Raises:
+        InputError: if none of the methods makes certificates.
+    """
+    if report.certificate is None:
+        raise InputError("none of the methods makes certificates; add best to the methods")
+    return to_json(report.certificate) + "\n"
 
 
 def _boundary_document(row: BoundaryBounds) -> dict[str, object]:

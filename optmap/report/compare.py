@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import ClassVar
 
 from optmap.bounds.methods import bounds
 from optmap.problem import Machine, Workload
@@ -11,6 +12,7 @@ from optmap.report.documents import machine_document, workload_document
 from optmap.report.gaps import certified_bound
 from optmap.report.tables import grid, number, pairs, workload_lines
 from optmap.search.result import SolveResult
+from optmap.shown import Form, Shown
 
 SCHEMA = "optmap.comparison/1"
 
@@ -61,8 +63,14 @@ class ComparisonRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Comparison:
+class Comparison(Shown):
     """Bound against mappings."""
+
+    shown_as: ClassVar[Form] = Form(
+        table="report.compare:comparison_table",
+        document="report.compare:comparison_document",
+        plot="report.compare_plot:plot_comparison",
+    )
 
     workload: Workload
     machine: Machine | None

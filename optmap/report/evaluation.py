@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import isclose
+from typing import ClassVar
 
 from optmap.evaluate.cost import evaluate_cost
 from optmap.evaluate.held import held_occupancy, held_traffic
@@ -29,6 +30,7 @@ from optmap.report.tables import (
     shared_by,
     workload_lines,
 )
+from optmap.shown import Form, Shown
 
 SCHEMA = "optmap.evaluation/1"
 WALK = "tile"
@@ -63,8 +65,12 @@ class Simulated:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Evaluation:
+class Evaluation(Shown):
     """A mapping, counted again."""
+
+    shown_as: ClassVar[Form] = Form(
+        table="report.evaluation:evaluation_table", document="report.evaluation:evaluation_document"
+    )
 
     solution: Solution
     report: CostReport
@@ -97,6 +103,11 @@ class Evaluation:
             )
             for cost, rate in zip(self.report.levels, self._rates, strict=True)
         )
+
+    @property
+    def disagreements(self) -> list[str]:
+        """Everything that makes the file untrue, one sentence each; empty if it holds."""
+        return disagreements(self)
 
 
 def evaluate_solution(solution: Solution) -> Evaluation:

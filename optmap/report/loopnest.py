@@ -5,9 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from collections.abc import Mapping as MappingABC
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from optmap.problem import Machine, Mapping, Semantics, Workload
 from optmap.problem.workload import TensorAccess
+
+if TYPE_CHECKING:
+    from optmap.report.solution import Solution
+    from optmap.search.result import SolveResult
 
 INDENT = "  "
 
@@ -94,6 +99,18 @@ def loop_nest(
         depth += text.startswith("for")
     lines.append(INDENT * depth + statement(workload))
     return "\n".join(lines) + "\n"
+
+
+def nest_of(answer: SolveResult | Solution) -> str:
+    """The loop nest of a solved workload, or of a solution file that was read."""
+    held = answer.held
+    return loop_nest(
+        answer.workload,
+        answer.machine,
+        answer.mapping,
+        positions=None if held is None else held.positions,
+        inner=() if held is None else held.inner,
+    )
 
 
 def statement(workload: Workload) -> str:

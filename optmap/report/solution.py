@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from optmap.bounds.certificate import digest
 from optmap.errors import InputError
@@ -23,6 +23,7 @@ from optmap.report.documents import (
     workload_document,
 )
 from optmap.report.jsonio import read_json, to_json, write_text
+from optmap.shown import Form, Shown
 
 if TYPE_CHECKING:
     from optmap.search.result import SolveResult
@@ -77,8 +78,13 @@ class BoundaryClaim:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Solution:
+class Solution(Shown):
     """What a solution document says: the mapping, and the claims made about it."""
+
+    shown_as: ClassVar[Form] = Form(
+        table="report.entries:solution_table",
+        document="report.entries:solution_read",
+    )
 
     source: str
     """File it was read from."""
@@ -98,6 +104,12 @@ class Solution:
     """What `cost` and `exact` are: `bottleneck`, `sum`, `traffic` or `loads`."""
     held: Held | None = None
     """Reuse position per access of a one-level mapping; None where the loop order alone decides."""
+
+    def loop_nest(self) -> str:
+        """The mapping as the tiled loop nest it stands for, as C-like text."""
+        from optmap.report.loopnest import nest_of
+
+        return nest_of(self)
 
 
 def finite(value: float | None) -> float | None:
@@ -218,7 +230,15 @@ def read_solution(path: str | Path) -> Solution:
     Raises:
         InputError: naming file and field of the first thing that is wrong.
     """
-    fields = read_json(Path(path))
+    return solution_from(read_json(Path(path)))
+
+
+def solution_from(fields: Fields) -> Solution:
+    """A solution from its document, validated as `read_solution` does.
+
+    Raises:
+        InputError: naming file and field of the first thing that is wrong.
+    """
     fields.allow(*REQUIRED, *OPTIONAL)
     _check_schema(fields)
     workload = read_workload(fields.fields("workload"))

@@ -3,9 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
 
 from optmap.report.tables import grid, number
+from optmap.shown import Form, Shown
 from optmap.solvers.doctor import SolverReport
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Doctor(Shown):
+    """The state of every solver."""
+
+    shown_as: ClassVar[Form] = Form(table="report.solvers:state_table", document="report.solvers:state_document")
+    reports: tuple[SolverReport, ...]
+
+
+def state_document(found: Doctor) -> dict[str, object]:
+    """The JSON document of `doctor`."""
+    return doctor_document(found.reports)
+
+
+def state_table(found: Doctor) -> str:
+    """The state of the solvers for people."""
+    return doctor_table(found.reports)
 
 
 def doctor_document(reports: Sequence[SolverReport]) -> dict[str, object]:

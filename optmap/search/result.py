@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from optmap.evaluate.results import BoundaryTraffic
+from optmap.lazy import named
 from optmap.problem.held import Held
 from optmap.problem.machine import CapacityRule, Machine
 from optmap.problem.mapping import Mapping
 from optmap.problem.workload import Workload
+from optmap.shown import Form, Shown
 from optmap.solvers.status import Point, Stop
 
 
@@ -83,8 +85,14 @@ class BoundaryCertificate:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SolveResult:
+class SolveResult(Shown):
     """A solved workload."""
+
+    shown_as: ClassVar[Form] = Form(
+        table="report.tables:solve_table",
+        document="report.solution:solution_document",
+        plot="report.plots:plot_traffic",
+    )
 
     workload: Workload
     machine: Machine
@@ -130,3 +138,7 @@ class SolveResult:
     """exact / bound - 1."""
     certificates: tuple[BoundaryCertificate, ...] = ()
     """Proofs behind `bound`, inner boundary first."""
+
+    def loop_nest(self) -> str:
+        """The mapping as the tiled loop nest it stands for, as C-like text."""
+        return str(named("report.loopnest:nest_of")(self))

@@ -46,12 +46,7 @@ def spec_path(name: str | Path) -> Path:
     path = Path(name)
     if path.exists() or path.suffix in library.SUFFIXES or path.parent != Path():
         return path
-    return library.models_path() / "sweeps" / f"{choose('sweep', str(name), list_sweeps(), any_case=True)}.yaml"
-
-
-def list_sweeps() -> tuple[str, ...]:
-    """Names of all library sweeps, sorted."""
-    return tuple(sorted(path.stem for path in (library.models_path() / "sweeps").glob("*.yaml")))
+    return library.models_path() / "sweeps" / f"{choose('sweep', str(name), library.list_sweeps(), any_case=True)}.yaml"
 
 
 def schema_path() -> Path:

@@ -50,7 +50,8 @@ def test_version(optmap) -> None:
 
 def test_list(optmap) -> None:
     everything = optmap("list", "--json").document()
-    assert set(everything) == {"schema", "workloads", "machines", "methods"}
+    kinds = {"workloads", "machines", "methods", "networks", "sweeps", "bounds", "objectives"}
+    assert set(everything) == {"schema", *kinds}
     names = optmap("list", "workloads").out.split()
     assert names == everything["workloads"]
     assert {"resnet18/R9", "yolo9000/Y0", "mobilenet/M1d", "quickflow/XX"} <= set(names)
@@ -319,3 +320,43 @@ def test_doctor(optmap) -> None:
     assert {"ipopt", "highs"} <= set(by_name)
     assert by_name["ipopt"]["available"] is True
     assert by_name["ipopt"]["version"] in optmap("doctor").out
+
+
+@pytest.mark.parametrize(
+    ("args", "code", "kind"),
+    [
+        (("bound", "resnet18/R99", "--memory", "8KiB"), 2, "UnknownNameError"),
+        (("bound", "resnet18/R9", "--memory", "8"), 2, "InputError"),
+        (("solve", "resnet18/R9", "--memory", "2w"), 3, "InfeasibleError"),
+        (("check", "none.json"), 2, "InputError"),
+        (("show", "nosuch"), 2, "UnknownNameError"),
+        (("bound", "resnet18/R9", "--nosuch"), 2, "InputError"),
+    ],
+)
+def test_errors_are_one_document_under_json(optmap, args, code, kind) -> None:
+    run = optmap(*args, "--json", code=code)
+    document = run.document()
+    assert document["schema"] == "optmap.error/1"
+    assert document["error"]["kind"] == kind
+    assert document["error"]["exit"] == code
+    assert document["error"]["message"]
+    assert run.err
+
+
+def test_a_refused_check_is_still_one_document(optmap, tmp_path) -> None:
+    path = tmp_path / "forged.json"
+    path.write_text('{"schema": "optmap.certificate/1"}')
+    assert optmap("check", path, "--json", code=5).document()["refused"]
+
+
+def test_show_prints_files_and_loop_nests(optmap, tmp_path) -> None:
+    (tmp_path / "mine.yaml").write_text(optmap("show", "resnet18/R9", "--yaml").out)
+    mine = optmap("show", tmp_path / "mine.yaml", "--json").document()
+    assert mine["extents"] == optmap("show", "resnet18/R9", "--json").document()["extents"]
+    assert "capacities:" in optmap("show", "yolo_caches").out
+    assert "21 layers" in optmap("show", "resnet18").out
+    optmap("solve", *MATMUL, "--memory", "100w", "-o", tmp_path / "s.json")
+    nest = optmap("show", tmp_path / "s.json", "--nest").out
+    assert nest.startswith("/* ")
+    assert nest.rstrip().endswith("C[i][j] += A[i][k] * B[k][j];")
+    assert "--nest needs a solution" in optmap("show", "resnet18/R9", "--nest", code=2).err

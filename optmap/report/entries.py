@@ -1,0 +1,154 @@
+"""What there is to work with: listings, and one workload, machine, network or sweep in full."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from optmap.problem import Machine, Workload
+from optmap.problem.network import Network
+from optmap.report.documents import machine_document, workload_document
+from optmap.report.tables import (
+    boundary_table,
+    grid,
+    machine_line,
+    mapping_table,
+    number,
+    pairs,
+    shared_by,
+    sizes,
+    workload_lines,
+)
+from optmap.shown import Form, Shown
+
+if TYPE_CHECKING:
+    from optmap.report.solution import Solution
+
+Names = tuple[str, ...] | Mapping[str, str]
+"""Names, or names with a line of description each."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listing(Shown):
+    """Names of the library, kind by kind."""
+
+    shown_as: ClassVar[Form] = Form(
+        table="report.entries:listing_table",
+        document="report.entries:listing_document",
+    )
+    kinds: Mapping[str, Names]
+
+    def __getitem__(self, kind: str) -> tuple[str, ...]:
+        """The names of one kind, such as `workloads`."""
+        return tuple(self.kinds[kind])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry(Shown):
+    """One entry of the library, or of a file, in full."""
+
+    shown_as: ClassVar[Form] = Form(
+        table="report.entries:entry_table", document="report.entries:entry_document", file="report.entries:entry_yaml"
+    )
+    kind: str
+    """`workload`, `machine`, `network` or `sweep`."""
+    value: Workload | Machine | Network | None
+    """What it is; None for a sweep, which is its text."""
+    note: str
+    """Where its numbers come from."""
+    yaml: str
+    """A file to edit that loads back equal."""
+
+
+def listing_document(listing: Listing) -> dict[str, object]:
+    """The JSON document of `list`."""
+    kinds = {
+        kind: [{"name": name, "description": text} for name, text in names.items()]
+        if isinstance(names, Mapping)
+        else list(names)
+        for kind, names in listing.kinds.items()
+    }
+    return {"schema": "optmap.list/1", **kinds}
+
+
+def listing_table(listing: Listing) -> str:
+    """One name a line; under a title if there are several kinds."""
+    blocks = {
+        kind: [f"{name}  {text}" for name, text in names.items()] if isinstance(names, Mapping) else list(names)
+        for kind, names in listing.kinds.items()
+    }
+    if len(blocks) == 1:
+        return "\n".join(*blocks.values())
+    return "\n".join(line for kind, block in blocks.items() for line in (f"{kind}:", *(f"  {row}" for row in block)))
+
+
+def entry_document(entry: Entry) -> dict[str, object]:
+    """The JSON document of `show`."""
+    if entry.value is None:
+        return {"schema": f"optmap.{entry.kind}-entry/1", "text": entry.yaml}
+    document = entry.value.to_dict()
+    return {**document, "note": entry.note} if entry.note or "note" not in document else document
+
+
+def entry_table(entry: Entry) -> str:
+    """The entry for people."""
+    if entry.value is None:
+        return entry.yaml.rstrip()
+    text = str(entry.value)
+    return f"{text}\n\n{textwrap.fill(entry.note, 100)}" if entry.note else text
+
+
+def entry_yaml(entry: Entry) -> str:
+    """The entry as a file."""
+    return entry.yaml
+
+
+def workload_entry(workload: Workload) -> dict[str, object]:
+    """A workload as a document of its own."""
+    return {"schema": "optmap.workload/1", **workload_document(workload), "note": ""}
+
+
+def machine_entry(machine: Machine) -> dict[str, object]:
+    """A machine as a document of its own."""
+    return {"schema": "optmap.machine/1", **machine_document(machine), "note": ""}
+
+
+def network_layers_document(network: Network) -> dict[str, object]:
+    """The layers of a network as a document."""
+    return {
+        "schema": "optmap.network-layers/1",
+        "name": network.name,
+        "operations": network.operations,
+        "layers": [workload_document(layer) for layer in network.layers],
+        "note": network.note,
+    }
+
+
+def network_listing(network: Network) -> str:
+    """The layers of a network as a table."""
+    rows = [
+        (layer.title, f"{layer.count}", f"{layer.operations * layer.count:,}", layer.expression, sizes(layer.extents))
+        for layer in network.layers
+    ]
+    table = grid(("layer", "count", "operations", "statement", "extents"), "<>><<", rows)
+    head = f"{network.name}: {network.occurrences} layers, {network.operations:,} multiply-accumulates"
+    return "\n\n".join(part for part in (head, table, textwrap.fill(network.note, 100)) if part)
+
+
+def solution_read(solution: Solution) -> dict[str, object]:
+    """A solution file as it was read."""
+    return solution.document
+
+
+def solution_table(solution: Solution) -> str:
+    """What a solution file says, for people; nothing in it is recounted."""
+    rows = [*workload_lines(solution.workload), ("machine", machine_line(solution.machine))]
+    for name, claim in (("cost", solution.cost), ("exact", solution.exact)):
+        if claim is not None:
+            rows.append((name, f"{number(claim.value)} {claim.unit} (as the file says)"))
+    parts = [pairs(rows), mapping_table(solution.workload, solution.machine, solution.mapping)]
+    if solution.boundaries is not None:
+        parts.append(boundary_table(solution.boundaries, shared_by(solution.machine, solution.mapping)))
+    return "\n\n".join(parts)

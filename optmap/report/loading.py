@@ -1,0 +1,74 @@
+"""Saved answers, read back: solutions, certificates, workloads, machines."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+from optmap.errors import InputError
+from optmap.problem.yaml_io import Fields
+from optmap.report.documents import read_machine, read_workload
+from optmap.report.jsonio import read_json
+from optmap.report.solution import solution_from
+from optmap.shown import Form, Shown
+
+KINDS = ("solution", "bound-certificate", "certificate", "workload", "machine")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Certificate(Shown):
+    """The proof of a bound, as a document; `optmap.check` of its file verifies it."""
+
+    shown_as: ClassVar[Form] = Form(
+        table="report.loading:certificate_table", document="report.loading:certificate_document"
+    )
+    document: dict[str, Any]
+
+    def check(self) -> Any:
+        """What the independent checker verifies of it, and what not.
+
+        Raises:
+            CheckError: with the reason why a claim does not hold.
+        """
+        from optmap.checker import RefusedError, check_document
+        from optmap.errors import CheckError
+
+        try:
+            return check_document(self.document)
+        except RefusedError as error:
+            raise CheckError(f"refused: {error}") from error
+
+
+def certificate_document(certificate: Certificate) -> dict[str, Any]:
+    """The document itself."""
+    return certificate.document
+
+
+def certificate_table(certificate: Certificate) -> str:
+    """What the checker says of it."""
+    return str(certificate.check())
+
+
+def load_file(path: Path) -> Any:
+    """What a JSON file holds.
+
+    Raises:
+        InputError: if it cannot be read, or is none of the kinds.
+    """
+    fields = read_json(path)
+    schema = fields.text("schema", "")
+    kind = schema.removeprefix("optmap.").partition("/")[0]
+    if kind == "solution":
+        return solution_from(fields)
+    if kind in ("workload", "machine"):
+        values = {key: value for key, value in fields.values.items() if key not in ("schema", "note")}
+        inside = Fields.of(values, str(path))
+        return read_workload(inside) if kind == "workload" else read_machine(inside)
+    if "certificate" in kind:
+        return Certificate(document=dict(fields.values))
+    raise InputError(
+        f"{path}: schema is {schema!r}; solutions, certificates, workloads and machines can be loaded"
+        if schema
+        else f"{path}: no document of optmap: schema is missing"
+    )

@@ -1,0 +1,84 @@
+"""Which entry of the library, or of a file, a name means, and the file it would be."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from optmap.errors import UnknownNameError
+from optmap.onnx_import.model import workload_fields
+from optmap.problem import Machine, Workload, library
+from optmap.problem.inputs import ExtentsInput, is_file, is_statement, workload_of
+from optmap.problem.network import list_networks, network, network_path
+from optmap.problem.yaml_io import load_yaml
+from optmap.report.entries import Entry
+
+KINDS = ("machines", "networks", "sweeps")
+
+
+def shown(name: Any, extents: ExtentsInput | None = None, padding: str | None = None) -> Entry:
+    """The entry that a name, a file, a statement, a workload or a machine means.
+
+    Raises:
+        UnknownNameError: for a name that the library does not have.
+        InputError: for anything else that cannot be accepted.
+    """
+    if isinstance(name, Path):
+        name = str(name)
+    if isinstance(name, str) and not is_statement(name):
+        entry = _from_file(Path(name)) if is_file(name) else _from_library(name)
+        if entry is not None:
+            return entry
+    if isinstance(name, Machine):
+        return Entry(kind="machine", value=name, note="", yaml="")
+    try:
+        found = workload_of(name, extents, padding=padding)
+    except UnknownNameError as error:
+        known = "; ".join(f"{kind}: {', '.join(names)}" for kind, names in _others().items())
+        raise UnknownNameError(f"{error}\nas a machine, network or sweep it is not known either; {known}") from error
+    plain = isinstance(name, str) and not is_statement(name) and not is_file(name)
+    note = library.workload_note(name) if plain else ""
+    return Entry(kind="workload", value=found, note=note, yaml=workload_yaml(found, note))
+
+
+def workload_yaml(workload: Workload, note: str = "") -> str:
+    """A workload as a file that loads back equal."""
+    fields = {"name": workload.name, **workload_fields(workload), "semantics": workload.semantics.value}
+    if not workload.name:
+        del fields["name"]
+    described = {"description": note} if note else {}
+    return yaml.safe_dump({**described, **fields}, sort_keys=False, allow_unicode=True, width=110)
+
+
+def _others() -> dict[str, tuple[str, ...]]:
+    return dict(zip(KINDS, (library.list_machines(), list_networks(), library.list_sweeps()), strict=True))
+
+
+def _from_library(name: str) -> Entry | None:
+    """The machine, network or sweep of a name; None if it is none."""
+    for kind, names in _others().items():
+        for known in names:
+            if known.casefold() != name.casefold():
+                continue
+            path = library.models_path() / kind / f"{known}.yaml"
+            text = path.read_text(encoding="utf-8")
+            if kind == "machines":
+                return Entry(kind="machine", value=library.machine(known), note=library.machine_note(known), yaml=text)
+            if kind == "networks":
+                text = network_path(known).read_text(encoding="utf-8")
+                return Entry(kind="network", value=network(known), note="", yaml=text)
+            return Entry(kind="sweep", value=None, note="", yaml=text)
+    return None
+
+
+def _from_file(path: Path) -> Entry | None:
+    """The machine of a file; None if it holds something else."""
+    if not path.is_file():
+        return None
+    data = load_yaml(path)
+    if not isinstance(data, dict) or "levels" not in data:
+        return None
+    text = path.read_text(encoding="utf-8")
+    return Entry(kind="machine", value=library.machine(str(path)), note="", yaml=text)

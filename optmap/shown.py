@@ -1,0 +1,81 @@
+"""Answers that print as their table, render in a notebook, and go to a file."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path
+from typing import Any, ClassVar
+
+from optmap.errors import InputError
+from optmap.lazy import named
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Form:
+    """Where the forms of a kind of answer are made: `module:function` under `optmap`, of the answer."""
+
+    table: str
+    """Plain text."""
+    document: str
+    """JSON-able data, as the command prints it with `--json`."""
+    file: str = ""
+    """Text of a saved file; the document as JSON if empty."""
+    plot: str = ""
+    """Function of the answer and matplotlib axes (None for new ones) that returns the axes; empty for none."""
+
+
+class Shown:
+    """An answer with a table, a document, a file and perhaps a picture."""
+
+    __slots__ = ()
+    shown_as: ClassVar[Form]
+    """Where they are made."""
+
+    def __str__(self) -> str:
+        return str(named(self.shown_as.table)(self))
+
+    def _repr_html_(self) -> str:
+        """The table in a notebook."""
+        return f"<pre>{escape(str(self))}</pre>"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The document that the command of the same name prints with `--json`."""
+        return dict(named(self.shown_as.document)(self))
+
+    def save(self, path: str | Path) -> Path:
+        """Write the answer to a file, as `-o` does; `optmap.load` reads back what has a mapping or a proof.
+
+        Returns:
+            The path.
+
+        Raises:
+            InputError: if it cannot be written, or there is nothing to write.
+        """
+        jsonio = "report.jsonio"
+        make = self.shown_as.file
+        text = named(make)(self) if make else named(f"{jsonio}:to_json")(self.to_dict()) + "\n"
+        named(f"{jsonio}:write_text")(Path(path), text)
+        return Path(path)
+
+    def plot(self, path: str | Path | None = None) -> Any:
+        """Draw the answer.
+
+        Args:
+            path: write a picture (.png, .svg or .pdf) there; None leaves the figure open, as a
+                notebook wants it.
+
+        Returns:
+            The matplotlib axes, or the path that was written.
+
+        Raises:
+            InputError: if there is nothing to draw, matplotlib is not installed, or the file cannot
+                be written.
+        """
+        if not self.shown_as.plot:
+            raise InputError(f"there is no picture of a {type(self).__name__}; print it, or use its numbers")
+        axes = named(self.shown_as.plot)(self, None)
+        if path is None:
+            return axes
+        named("report.compare_plot:save_figure")(axes, Path(path))
+        return Path(path)

@@ -1,0 +1,112 @@
+"""A whole network on one machine: a sweep over its layers, added up."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+from optmap.errors import InfeasibleError, LimitError
+from optmap.problem import Machine
+from optmap.problem.network import Network
+from optmap.report.network import NetworkView, network_document, network_table, network_views
+from optmap.report.sweep_curves import Series, panels
+from optmap.shown import Form, Shown
+from optmap.sweeps.reading import read_sweep
+from optmap.sweeps.run import sweep
+from optmap.sweeps.spec import BOUND, Options, SweepSpec
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NetworkSums(Shown):
+    """What the layers of a network move on a machine, each as often as it occurs."""
+
+    shown_as: ClassVar[Form] = Form(
+        table="sweeps.networks:sums_table",
+        document="sweeps.networks:sums_document",
+        plot="sweeps.networks:sums_plot",
+    )
+    view: NetworkView
+    series: Series
+    capacity_bytes: int
+    limited: bool
+    """Whether a layer reached its time limit; its best mapping so far is in the sums."""
+
+
+def solve_network(
+    layers: Network,
+    machine: Machine,
+    *,
+    method: str = "mopt",
+    time_limit: float = 60.0,
+    jobs: int | None = None,
+    directory: Path | None = None,
+    progress: Callable[[str, float], None] | None = None,
+) -> NetworkSums:
+    """Solve every layer and add up.
+
+    Args:
+        layers: the network.
+        machine: the machine.
+        method: a mapping method.
+        time_limit: seconds per layer.
+        jobs: processes; None for one per core.
+        directory: keep rows, mappings and certificates there.
+        progress: called with a text and the share that is done.
+
+    Raises:
+        InputError: for anything that cannot be accepted.
+        InfeasibleError: if a layer does not fit.
+        LimitError: if a layer has no mapping when its time is over.
+    """
+    spec = SweepSpec(
+        workloads=layers.layers,
+        machines=(machine,),
+        methods=(BOUND, method),
+        options=Options(time_limit=time_limit),
+        name=layers.name,
+    )
+    with tempfile.TemporaryDirectory(prefix="optmap-") as folder:
+        place = directory if directory is not None else Path(folder)
+        tell = None
+        if progress is not None:
+            said = progress
+            tell = lambda tally: said("solving", tally.done / max(1, tally.points))  # noqa: E731
+        sweep(spec, place, jobs=jobs, progress=tell)
+        frame = read_sweep(place)
+    # A directory that was there before may hold other machines, capacities and methods.
+    level = machine.levels[-1]
+    held = [level.capacity.bytes(int(size)) for size in frame["word_bits"]]
+    here = (frame["machine"] == machine.name) & (frame["level"] == level.name) & (frame["capacity_bytes"] == held)
+    mine = frame[here & frame["method"].isin([BOUND, method])]
+    view = network_views(panels(mine), layers)[0]
+    if not view.total.series or not view.total.series[0].samples:
+        problems = dict.fromkeys(str(text) for text in mine["error"] if text)
+        kind = InfeasibleError if (mine["stop"] == "infeasible").any() else LimitError
+        raise kind(f"{layers.name}: no mapping of all its layers: {'; '.join(problems)[:400]}")
+    series = view.total.series[0]
+    return NetworkSums(
+        view=view,
+        series=series,
+        capacity_bytes=series.samples[-1].capacity_bytes,
+        limited=bool((mine["stop"] == "time_limit").any()),
+    )
+
+
+def sums_document(sums: NetworkSums) -> dict[str, object]:
+    """The JSON document of `network`."""
+    return {"schema": "optmap.network/1", **network_document(sums.view, sums.series, sums.capacity_bytes)}
+
+
+def sums_table(sums: NetworkSums) -> str:
+    """The sums for people."""
+    return network_table(sums.view, sums.series, sums.capacity_bytes)
+
+
+def sums_plot(sums: NetworkSums, axes: object = None) -> object:
+    """Traffic of the network against its bound, layer by layer."""
+    from optmap.report.sweep_plots import plot_network
+
+    return plot_network(sums.view, axes=axes)

@@ -1,0 +1,432 @@
+"""The verbs beyond `api`: what `optmap.load`, `optmap.network`, `optmap.show` and the others do.
+
+`optmap` offers them under its own name; the command line calls the same functions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from optmap.errors import InputError
+from optmap.lazy import named
+from optmap.names import choose
+from optmap.problem import CapacityRule, Machine, Semantics, Workload, library
+from optmap.problem.inputs import (
+    ExtentsInput,
+    MachineInput,
+    MemoryInput,
+    WorkloadInput,
+    is_file,
+    is_statement,
+    machine_of,
+    text_of,
+    workload_of,
+)
+from optmap.problem.network import list_networks
+from optmap.problem.workload import Padding
+
+if TYPE_CHECKING:
+    from optmap.onnx_import import ImportedModel
+    from optmap.problem.network import Network
+    from optmap.report.algorithms import AlgorithmComparison
+    from optmap.report.derivation import Classes, Derivation
+    from optmap.report.entries import Entry, Listing
+    from optmap.report.evaluation import Evaluation
+    from optmap.report.solution import Solution
+    from optmap.report.solvers import Doctor
+    from optmap.search.result import SolveResult
+    from optmap.sweeps.networks import NetworkSums
+    from optmap.sweeps.pictures import Pictures
+    from optmap.sweeps.plan import Plan
+
+KINDS = ("workloads", "machines", "methods", "networks", "sweeps", "bounds", "objectives")
+"""What `list_names` lists."""
+
+
+def workload(
+    name: WorkloadInput,
+    extents: ExtentsInput | None = None,
+    *,
+    semantics: Semantics | str | None = None,
+    padding: Padding | str | None = None,
+) -> Workload:
+    """A workload: a library name, a YAML file, or a statement with `extents`.
+
+    Args:
+        name: what stands for it.
+        extents: extent per dim, as a mapping or as `i=64,j=64`; replaces those of a name or a file.
+        semantics: `accumulate` or `assign`; None keeps its own.
+        padding: `stored` or `implicit`; None keeps its own.
+
+    Raises:
+        InputError: if it cannot be understood.
+    """
+    return workload_of(name, extents, semantics, padding)
+
+
+def machine(name: MachineInput | None = None, *, memory: MemoryInput | None = None) -> Machine:
+    """A machine: a library name, a YAML file, or a two-level one with `memory` such as `32KiB`.
+
+    Raises:
+        InputError: if it cannot be understood.
+    """
+    return machine_of(name, memory)
+
+
+def evaluate(
+    solution: SolveResult | Solution | str | Path, *, simulate: bool = False, limit: int = 5_000_000
+) -> Evaluation:
+    """Count a mapping's exact cost again, from the mapping alone.
+
+    Args:
+        solution: what `solve` returned, or a solution file.
+        simulate: execute the loop nest as well, with LRU and with optimal replacement.
+        limit: largest number of simulated accesses.
+
+    Returns:
+        The recount; `.disagreements` are the claims of the file that it contradicts.
+
+    Raises:
+        InputError: if the file cannot be used.
+        LimitError: if the nest is too large to simulate.
+    """
+    from dataclasses import replace
+
+    from optmap.problem.yaml_io import Fields
+    from optmap.report.evaluation import evaluate_solution, run_simulations
+    from optmap.report.solution import Solution, read_solution, solution_from
+    from optmap.search.result import SolveResult
+
+    if isinstance(solution, SolveResult):
+        read = solution_from(Fields.of(solution.to_dict(), "solution"))
+    elif isinstance(solution, Solution):
+        read = solution
+    else:
+        read = read_solution(text_of(solution, "solution", "a result of solve or a solution file"))
+    found = evaluate_solution(read)
+    return replace(found, simulations=run_simulations(read, limit)) if simulate else found
+
+
+def derive(
+    workload: WorkloadInput,
+    *,
+    permutation: str | Sequence[str] | None = None,
+    levels: int = 1,
+    extents: ExtentsInput | None = None,
+    semantics: Semantics | str | None = None,
+) -> Derivation:
+    """Symbolic footprint, occupancy and traffic of one loop order.
+
+    Args:
+        workload: as for `solve`.
+        permutation: every dim once, outermost first, as `n,k,c` or a sequence; None takes the
+            workload's order.
+        levels: bounded memory levels.
+        extents: extent per dim, for a statement.
+        semantics: `accumulate` or `assign`; None keeps the workload's own.
+
+    Returns:
+        An answer with `.text` and `.latex`.
+
+    Raises:
+        InputError: for anything that cannot be accepted.
+    """
+    from optmap.report.derivation import derivation
+
+    problem = workload_of(workload, extents, semantics)
+    return derivation(problem, order_of(permutation, problem), levels)
+
+
+def classes(
+    workload: WorkloadInput, *, extents: ExtentsInput | None = None, semantics: Semantics | str | None = None
+) -> Classes:
+    """The dataflow classes of a workload with their traffic, each dominated one with its proof.
+
+    Raises:
+        InputError: for anything that cannot be accepted.
+    """
+    from optmap.report.derivation import derived_classes
+
+    return derived_classes(workload_of(workload, extents, semantics))
+
+
+def order_of(permutation: str | Sequence[str] | None, workload: Workload) -> tuple[str, ...]:
+    """A loop order, outermost first.
+
+    Raises:
+        InputError: unless every dim of the workload is named exactly once.
+    """
+    if permutation is None:
+        return workload.dims
+    order = tuple(part.strip() for part in (permutation.split(",") if isinstance(permutation, str) else permutation))
+    if sorted(order) != sorted(workload.dims):
+        raise InputError(
+            f"permutation {','.join(order)!r} must name each of {','.join(workload.dims)} exactly once, outermost first"
+        )
+    return order
+
+
+def export(
+    workload: WorkloadInput,
+    *,
+    machine: MachineInput | None = None,
+    memory: MemoryInput | None = None,
+    format: str = "text",
+    permutations: Sequence[str | Sequence[str]] = (),
+    capacity: str = "tile",
+    extents: ExtentsInput | None = None,
+    semantics: Semantics | str | None = None,
+    path: str | Path | None = None,
+) -> str:
+    """The mathematical program of a workload as text.
+
+    Args:
+        workload: as for `solve`.
+        machine: capacities and bandwidths.
+        memory: instead of `machine`, a two-level one.
+        format: `lp`, `mps`, `nl`, `text` or `latex`.
+        permutations: one loop order for all levels or one per level, inner first; none takes the
+            first dataflow class.
+        capacity: `tile` or `safe`.
+        extents: extent per dim, for a statement.
+        semantics: `accumulate` or `assign`; None keeps the workload's own.
+        path: written there as well.
+
+    Raises:
+        InputError: for anything that cannot be accepted.
+        InfeasibleError: if not even the smallest tiles fit.
+    """
+    from optmap.report.jsonio import write_text
+    from optmap.report.programs import Format, default_program
+
+    problem, target = workload_of(workload, extents, semantics), machine_of(machine, memory)
+    orders = [order_of(each, problem) for each in permutations]
+    form = Format(choose("format", format, list(Format)))
+    rule = CapacityRule(choose("capacity", capacity, list(CapacityRule)))
+    content = default_program(problem, target, form, orders, rule).export(form.value)
+    if path is not None:
+        write_text(Path(path), content)
+    return content
+
+
+def algorithms(
+    workload: WorkloadInput,
+    *,
+    memory: MemoryInput | Sequence[MemoryInput],
+    points: int = 9,
+    extents: ExtentsInput | None = None,
+) -> AlgorithmComparison:
+    """Words moved by ways to compute a convolution, as multiples of the bound.
+
+    Args:
+        workload: a convolution, as for `solve`.
+        memory: a capacity, a range such as `4KiB:4MiB`, or several.
+        points: how many of a range.
+        extents: extent per dim, for a statement.
+
+    Raises:
+        InputError: for anything that cannot be accepted.
+    """
+    from optmap.report.algorithms import algorithm_comparison
+
+    return algorithm_comparison(workload_of(workload, extents), memory, points)
+
+
+def import_onnx(path: str | Path, dims: Mapping[str, int] | None = None) -> ImportedModel:
+    """The workloads of an ONNX model with their counts; `.save(path)` writes them as a workload file.
+
+    Args:
+        path: the model.
+        dims: sizes of dynamic dims of its inputs, by name or as `input[axis]`.
+
+    Raises:
+        InputError: if the file cannot be used, or a size is missing.
+    """
+    from optmap.onnx_import import import_model
+
+    return import_model(Path(text_of(path, "model", "an ONNX file")), dims)
+
+
+def doctor() -> Doctor:
+    """Which solvers are there, each with a solved sample."""
+    from optmap.report.solvers import Doctor
+    from optmap.solvers.doctor import doctor as examine
+
+    return Doctor(reports=examine())
+
+
+def list_names(kind: str | None = None) -> Listing:
+    """The names there are.
+
+    Args:
+        kind: one of `KINDS`; None lists everything.
+
+    Raises:
+        UnknownNameError: for a kind that is none.
+    """
+    from optmap.report.entries import Listing
+
+    places: dict[str, Callable[[], Any]] = {
+        "workloads": library.list_workloads,
+        "machines": library.list_machines,
+        "methods": lambda: _described(named("search.methods:METHODS")),
+        "networks": list_networks,
+        "sweeps": library.list_sweeps,
+        "bounds": lambda: _described(named("bounds.methods:METHODS")),
+        "objectives": lambda: dict(named("search.methods:OBJECTIVES")),
+    }
+    wanted = KINDS if kind is None else (choose("kind", kind, KINDS),)
+    return Listing(kinds={each: places[each]() for each in wanted})
+
+
+def _described(methods: Mapping[str, Any]) -> dict[str, str]:
+    return {name: method.description for name, method in methods.items()}
+
+
+def show(
+    name: WorkloadInput | MachineInput, *, extents: ExtentsInput | None = None, padding: Padding | str | None = None
+) -> Entry:
+    """A workload, machine, network or sweep in full; `.yaml` is a file to edit that loads back equal.
+
+    Args:
+        name: a library name, a YAML file or a statement.
+        extents: extent per dim, for a statement.
+        padding: of a workload, `stored` or `implicit`; None keeps its own.
+
+    Raises:
+        UnknownNameError: for a name that the library does not have.
+        InputError: for anything else that cannot be accepted.
+    """
+    from optmap.report.showing import shown
+
+    return shown(name, extents, padding)
+
+
+def load(path: str | Path) -> Any:
+    """Read back what was saved: a solution, a certificate, a workload or a machine.
+
+    Args:
+        path: a JSON file that `.save` or the command line wrote, or a YAML file.
+
+    Returns:
+        A `Solution` (printable, with `.mapping` and `.loop_nest()`), a `Certificate`, a `Workload`,
+        a `Machine` or a `Comparison`, as the file says.
+
+    Raises:
+        InputError: if the file is none of these, or cannot be read.
+    """
+    from optmap.report.loading import load_file
+
+    text = text_of(path, "path", "a file")
+    if is_file(text) and not is_statement(text):
+        found = show(text).value
+        if found is not None:
+            return found
+    return load_file(Path(text))
+
+
+def network(
+    name: str | Path,
+    *,
+    machine: MachineInput | None = None,
+    memory: MemoryInput | None = None,
+    method: str = "mopt",
+    time_limit: float = 60.0,
+    jobs: int | None = None,
+    directory: str | Path | None = None,
+    progress: Callable[[str, float], None] | None = None,
+) -> Network | NetworkSums:
+    """The layers of a network; with a machine, what they move on it, added up.
+
+    Args:
+        name: a library network, or a workload file with counts.
+        machine: solve every layer on this machine.
+        memory: instead of `machine`, a two-level one.
+        method: a mapping method.
+        time_limit: seconds per layer.
+        jobs: processes; None for one per core.
+        directory: keep rows, mappings and certificates there.
+        progress: called with a text and the share that is done.
+
+    Raises:
+        InputError: for anything that cannot be accepted.
+        InfeasibleError: if a layer does not fit.
+        LimitError: if a layer has no mapping when its time is over.
+    """
+    from optmap.problem.network import network as load_network
+
+    layers = load_network(text_of(name, "network", "a library name or a workload file"))
+    if machine is None and memory is None:
+        return layers
+    target = machine_of(machine, memory)
+    from optmap.sweeps.networks import solve_network
+
+    return solve_network(
+        layers,
+        target,
+        method=method,
+        time_limit=time_limit,
+        jobs=jobs,
+        directory=None if directory is None else Path(directory),
+        progress=progress,
+    )
+
+
+def plan(spec: Mapping[str, object] | str | Path, directory: str | Path | None = None) -> Plan:
+    """What a sweep would do, with an estimate from stored times where there are any.
+
+    Args:
+        spec: as for `sweep`.
+        directory: of an earlier run, whose points would not be solved again.
+
+    Raises:
+        InputError: if the spec cannot be accepted.
+    """
+    from optmap.sweeps.run import as_spec, plan_sweep
+
+    return plan_sweep(as_spec(spec), None if directory is None else Path(directory))
+
+
+def plot(
+    directory: str | Path,
+    output: str | Path | None = None,
+    *,
+    format: str = "png",
+    network: str | Path | None = None,
+    targets: Sequence[float] | None = None,
+    pareto: Sequence[str] = ("capacity_bytes", "traffic_words"),
+    progress: Callable[[str, float], None] | None = None,
+) -> Pictures:
+    """Draw the curves of a sweep and name the cheapest capacities.
+
+    Args:
+        directory: what `sweep` wrote.
+        output: folder of the pictures; `plots` in the directory if left out.
+        format: `png`, `svg`, `pdf` or `html`.
+        network: add up the layers of this network.
+        targets: multiples of the compulsory traffic to reach.
+        pareto: two metrics.
+        progress: called with a text and the share that is done.
+
+    Returns:
+        The files, and the sizing table when printed.
+
+    Raises:
+        InputError: for anything that cannot be accepted.
+    """
+    from optmap.sweeps.pictures import draw
+
+    if len(pareto) != 2:
+        raise InputError(f"pareto {','.join(pareto)!r}: two metrics are needed, such as capacity_bytes,traffic_words")
+    place = Path(text_of(directory, "directory", "the folder of a sweep"))
+    return draw(
+        place,
+        place / "plots" if output is None else Path(output),
+        form=format,
+        network=None if network is None else text_of(network, "network", "a library name or a workload file"),
+        targets=targets,
+        metrics=(pareto[0], pareto[1]),
+        progress=progress,
+    )

@@ -1,0 +1,197 @@
+"""Every verb of the shell under `optmap`, with answers that print, render, are saved and loaded."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import optmap
+from optmap.errors import CheckError, InputError, UnknownNameError
+from optmap.problem import matmul
+from optmap.report.loopnest import loop_nest
+from optmap.sweeps.spec_io import read_spec
+
+PRODUCT = matmul(i=12, j=10, k=8)
+IN_PYTHON = {"import": "import_onnx"}
+SHELL = (
+    *("list", "show", "derive", "solve", "bound", "compare", "algorithms", "check", "evaluate", "export"),
+    *("doctor", "sweep", "plot", "network", "import"),
+)
+
+
+@pytest.fixture(scope="module")
+def result():
+    return optmap.solve(PRODUCT, memory="40w")
+
+
+@pytest.fixture(scope="module")
+def answers(result):
+    return {
+        "solve": result,
+        "bound": optmap.bound(PRODUCT, memory="40w"),
+        "compare": optmap.compare(PRODUCT, memory="40w:80w", points=2, methods="mopt"),
+        "evaluate": optmap.evaluate(result),
+        "derive": optmap.derive(PRODUCT, permutation="i,k,j"),
+        "classes": optmap.classes(PRODUCT),
+        "algorithms": optmap.algorithms("resnet50/conv2", memory="4KiB"),
+        "list": optmap.list(),
+        "show": optmap.show("resnet18/R9"),
+        "workload": optmap.workload("resnet18/R9"),
+        "machine": optmap.machine("balanced"),
+        "network": optmap.network("resnet18"),
+    }
+
+
+def test_every_verb_of_the_shell_is_there():
+    for verb in SHELL:
+        assert callable(getattr(optmap, IN_PYTHON.get(verb, verb)))
+        assert IN_PYTHON.get(verb, verb) in dir(optmap)
+    for verb in ("workload", "machine", "load", "read_sweep", "sweep_document", "plan"):
+        assert callable(getattr(optmap, verb))
+    with pytest.raises(AttributeError, match="nosuch"):
+        _ = optmap.nosuch
+
+
+def test_evaluate_is_a_verb_and_a_package_whatever_comes_first():
+    for first in ("import optmap.evaluate.cost", "import optmap", "from optmap import evaluate"):
+        code = f"import optmap; {first}; print(callable(optmap.evaluate), optmap.evaluate.simulate.__name__)"
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+        assert done.stdout == "True simulate\n"
+
+
+def test_answers_print_as_tables_render_and_are_documents(answers):
+    for name, answer in answers.items():
+        text = str(answer)
+        assert len(text.splitlines()) > 2, name
+        assert not text.startswith(type(answer).__name__), name
+        html = answer._repr_html_()
+        assert html.startswith("<pre>")
+        assert text.splitlines()[0].split()[0] in html
+        assert json.loads(json.dumps(answer.to_dict()))["schema"].startswith("optmap."), name
+
+
+def test_a_solution_is_saved_loaded_checked_and_evaluated(result, tmp_path):
+    path = result.save(tmp_path / "solution.json")
+    loaded = optmap.load(path)
+    assert loaded.mapping == result.mapping
+    assert loaded.to_dict() == json.loads(path.read_text())
+    assert str(result.workload.expression) in str(loaded)
+    assert loaded.loop_nest() == result.loop_nest()
+    assert optmap.evaluate(path).exact == optmap.evaluate(loaded).exact == optmap.evaluate(result).exact
+    assert optmap.evaluate(path).disagreements == []
+    assert "Verified" in str(optmap.check(path))
+
+
+def test_a_loop_nest_walks_every_point(result):
+    text = result.loop_nest()
+    if result.held is None:
+        assert text == loop_nest(result.workload, result.machine, result.mapping)
+    assert text.rstrip().endswith("C[i][j] += A[i][k] * B[k][j];")
+
+
+def test_a_bound_is_saved_as_its_certificate(answers, tmp_path):
+    report = answers["bound"]
+    path = report.save(tmp_path / "bound.json")
+    loaded = optmap.load(path)
+    assert loaded.to_dict() == report.certificate
+    assert f"{report.outermost.best.loads_words:,}" in str(loaded)
+    path.write_text(path.read_text().replace('"loads_words": ', '"loads_words": 1'))
+    with pytest.raises(CheckError, match="refused"):
+        optmap.load(path).check()
+    with pytest.raises(InputError, match="add best"):
+        optmap.bound(PRODUCT, memory="40w", methods="compulsory").save(tmp_path / "none.json")
+
+
+@pytest.mark.parametrize("kind", ["workload", "machine"])
+def test_problems_are_saved_and_loaded(answers, kind, tmp_path):
+    value = answers[kind]
+    assert optmap.load(value.save(tmp_path / f"{kind}.json")) == value
+
+
+def test_what_cannot_be_loaded(tmp_path):
+    path = tmp_path / "other.json"
+    for text, said in (
+        ('{"schema": "optmap.list/1"}', "can be loaded"),
+        ("{}", "schema is missing"),
+        ("[]", "mapping"),
+    ):
+        path.write_text(text)
+        with pytest.raises(InputError, match=said):
+            optmap.load(path)
+    with pytest.raises(InputError, match="no such file"):
+        optmap.load(tmp_path / "none.json")
+
+
+def test_every_library_entry_is_a_file_that_loads_back_equal(tmp_path):
+    path = tmp_path / "entry.yaml"
+    names = optmap.list()
+    for name in names["workloads"]:
+        path.write_text(optmap.show(name).yaml)
+        assert optmap.workload(path) == optmap.workload(name)
+    for name in names["machines"]:
+        path.write_text(optmap.show(name).yaml)
+        assert replace(optmap.machine(path), name=name) == optmap.machine(name)
+    for name in names["networks"]:
+        file = optmap.show(name).save(tmp_path / f"{name}.yaml")
+        assert optmap.network(file).layers == optmap.network(name).layers
+    for name in names["sweeps"]:
+        path.write_text(optmap.show(name).yaml)
+        assert replace(read_spec(path), name=name) == replace(read_spec(name), name=name)
+    padded = optmap.workload("mobilenet/M9", padding="implicit")
+    path.write_text(optmap.show(padded).yaml)
+    assert optmap.workload(path) == padded
+    odd = optmap.workload("O[x] = I[2*x+r]*K[r]", "x=7,r=5")
+    path.write_text(optmap.show(odd).yaml)
+    assert optmap.workload(path) == replace(odd, name=optmap.workload(path).name)
+
+
+def test_list_knows_every_kind(answers):
+    listing = answers["list"]
+    assert listing["networks"] == ("mobilenet", "resnet18", "yolo9000")
+    assert "yolo_caches" in listing["sweeps"]
+    assert {"best", "compulsory"} <= set(listing["bounds"])
+    assert {"bottleneck", "loads"} <= set(listing["objectives"])
+    assert "mopt" in str(optmap.list("methods"))
+    with pytest.raises(UnknownNameError, match="did you mean networks"):
+        optmap.list("network")
+    with pytest.raises(UnknownNameError, match=r"networks: .*resnet18"):
+        optmap.show("nosuchthing")
+
+
+def test_export_and_derive(tmp_path):
+    text = optmap.export(PRODUCT, memory="40w", format="lp", path=tmp_path / "p.lp")
+    assert (tmp_path / "p.lp").read_text() == text
+    with pytest.raises(UnknownNameError, match="unknown format 'lpp'"):
+        optmap.export(PRODUCT, memory="40w", format="lpp")
+    with pytest.raises(InputError, match="exactly once"):
+        optmap.derive(PRODUCT, permutation=("i", "j"))
+
+
+def test_pictures(answers, tmp_path):
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    for name in ("solve", "compare", "algorithms"):
+        path = answers[name].plot(tmp_path / f"{name}.png")
+        assert path.stat().st_size > 5000
+    with pytest.raises(InputError, match="no picture"):
+        answers["bound"].plot()
+
+
+def test_a_sweep_over_cache_sizes(tmp_path):
+    spec = {"workloads": ["resnet18/R12"], "capacities": {"from": "8KiB", "to": "64KiB", "points": 2}}
+    assert optmap.plan(spec).points == 4
+    optmap.sweep(spec, tmp_path / "s", engine="inline")
+    frame = optmap.read_sweep(tmp_path / "s")
+    assert len(frame) == 4
+    row = frame[frame["method"] == "mopt"].iloc[0]
+    assert optmap.sweep_document(tmp_path / "s", row)["method"] == "mopt"
+    drawn = optmap.plot(tmp_path / "s", format="svg")
+    assert drawn.files
+    assert all(Path(file).exists() for file in drawn.files)
+    assert "pictures in" in str(drawn)
