@@ -25,7 +25,7 @@ Examples:
   optmap plot results --format html --network resnet18
   optmap plot results --target 1.5 --target 1.1 --pareto capacity_bytes,exact
 
-Metrics of --pareto: capacity_bytes, traffic_words, exact (traffic over bandwidth), gap, seconds.
+Metrics of --pareto: capacity_bytes, traffic_bytes, traffic_words, exact (traffic over bandwidth), gap, seconds.
 """
 
 
@@ -71,7 +71,7 @@ def plot(
     ] = None,
     pareto: Annotated[
         str, typer.Option("--pareto", metavar="X,Y", help="Metrics of the Pareto front.")
-    ] = "capacity_bytes,traffic_words",
+    ] = "capacity_bytes,traffic_bytes",
     as_json: JsonOption = False,
 ) -> None:
     """Write pictures of a sweep and print the sizing table."""

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from optmap.errors import InputError
+from optmap.problem.workload import bytes_of
 from optmap.report.sizing import saturation
 from optmap.report.sweep_curves import Panel, Sample, Series, size_text, summed
-from optmap.report.tables import grid, percent
+from optmap.report.tables import grid, percent, word_text
 
 if TYPE_CHECKING:
     from optmap.problem.network import Network
@@ -23,7 +24,7 @@ class NetworkView:
     total: Panel
     """All layers that the sweep has, each with its count."""
     parts: tuple[tuple[Panel, int], ...]
-    """(layer, count) pairs in the order of the network."""
+    """(layer, count) pairs in the order of the network, all in words of the total."""
     missing: tuple[str, ...]
     """Layers that the sweep has no rows of; they are not in the sums."""
 
@@ -88,7 +89,8 @@ def network_views(panels: Sequence[Panel], network: Network) -> tuple[NetworkVie
         total = summed(parts, network.name)
         if total is not None:
             missing = tuple(name for name in wanted if name not in found)
-            views.append(NetworkView(network=network, total=total, parts=parts, missing=missing))
+            same = tuple((panel.in_words_of(total.word_bits), count) for panel, count in parts)
+            views.append(NetworkView(network=network, total=total, parts=same, missing=missing))
     return tuple(views)
 
 
@@ -183,6 +185,8 @@ def network_table(view: NetworkView, series: Series, capacity_bytes: int) -> str
         f"sums hold {view.coverage}",
         f"half of the traffic: {', '.join(dominant(shares))}",
         f"compulsory: {view.total.compulsory_words:,} words, so no larger cache can save more than {saved}",
+        f"a word has {word_text(view.total.word_bits)}; all layers together move "
+        f"{size_text(bytes_of(traffic * view.total.word_bits))}",
     ]
     stop = saturation(view.total, series)
     if stop is not None:
@@ -208,9 +212,13 @@ def network_document(view: NetworkView, series: Series, capacity_bytes: int) -> 
         "method": series.label,
         "missing": list(view.missing),
         "operations": view.total.operations,
+        "word_bits": view.total.word_bits,
         "compulsory_words": view.total.compulsory_words,
         "traffic_words": traffic,
         "bound_words": bound,
+        "compulsory_bytes": bytes_of(view.total.compulsory_words * view.total.word_bits),
+        "traffic_bytes": bytes_of(traffic * view.total.word_bits),
+        "bound_bytes": bytes_of(bound * view.total.word_bits),
         "traffic_gap": traffic / bound - 1,
         "dominant": list(dominant(shares)),
         "stops_paying_bytes": None if stop is None or stop.at_end else stop.capacity_bytes,

@@ -114,7 +114,7 @@ def write_album(
     folder: Path,
     *,
     form: str = "png",
-    metrics: tuple[str, str] = ("capacity_bytes", "traffic_words"),
+    metrics: tuple[str, str] = ("capacity_bytes", "traffic_bytes"),
     progress: Callable[[str, float], None] = lambda _text, _share: None,
 ) -> tuple[Path, ...]:
     """Write the pictures: one per curve, one map of gaps per machine, network, Pareto front.

@@ -30,7 +30,7 @@ def sweep_page(
     answers: Sequence[Sizing] = (),
     views: Sequence[NetworkView] = (),
     totals: Sequence[Panel] = (),
-    metrics: tuple[str, str] = ("capacity_bytes", "traffic_words"),
+    metrics: tuple[str, str] = ("capacity_bytes", "traffic_bytes"),
     real: Mapping[tuple[str, str], int] | None = None,
 ) -> str:
     """One HTML document with curves, gaps, Pareto front, network and sizing table.

@@ -56,15 +56,20 @@ class Metric:
 
     label: str
     """For an axis, with its unit."""
-    value: Callable[[Sample], float]
+    value: Callable[[Panel, Sample], float]
 
 
 METRICS = {
-    "capacity_bytes": Metric(label="capacity", value=lambda sample: sample.capacity_bytes),
-    "traffic_words": Metric(label="traffic (words)", value=lambda sample: sample.traffic_words),
-    "exact": Metric(label="traffic / bandwidth (cycles)", value=lambda sample: sample.exact),
-    "gap": Metric(label="gap (%)", value=lambda sample: math.nan if sample.gap is None else 100 * max(sample.gap, 0.0)),
-    "seconds": Metric(label="time to solve (s)", value=lambda sample: sample.seconds),
+    "capacity_bytes": Metric(label="capacity", value=lambda _, sample: sample.capacity_bytes),
+    "traffic_bytes": Metric(
+        label="traffic (bytes)", value=lambda panel, sample: sample.traffic_words * panel.word_bits / 8
+    ),
+    "traffic_words": Metric(label="traffic (words)", value=lambda _, sample: sample.traffic_words),
+    "exact": Metric(label="traffic / bandwidth (cycles)", value=lambda _, sample: sample.exact),
+    "gap": Metric(
+        label="gap (%)", value=lambda panel, sample: math.nan if sample.gap is None else 100 * max(sample.gap, 0.0)
+    ),
+    "seconds": Metric(label="time to solve (s)", value=lambda _, sample: sample.seconds),
 }
 """Metrics of a Pareto front; smaller is better for all of them."""
 
@@ -195,7 +200,7 @@ def _cells(series: Series) -> list[tuple[float, float, Sample]]:
     return [(left, right, sample) for left, right, sample in cells if sample.gap is not None]
 
 
-def plot_pareto(totals: Sequence[Panel], x: str = "capacity_bytes", y: str = "traffic_words", axes: Any = None) -> Any:
+def plot_pareto(totals: Sequence[Panel], x: str = "capacity_bytes", y: str = "traffic_bytes", axes: Any = None) -> Any:
     """Two metrics of every design (machine and capacity), the Pareto front among all of them drawn.
 
     Args:
@@ -242,8 +247,8 @@ def pareto_designs(totals: Sequence[Panel], x: str, y: str) -> list[tuple[str, f
     found = [
         (
             f"{panel.place}{f' ({series.label})' if several else ''}",
-            float(METRICS[x].value(sample)),
-            float(METRICS[y].value(sample)),
+            float(METRICS[x].value(panel, sample)),
+            float(METRICS[y].value(panel, sample)),
         )
         for panel in totals
         for series in panel.series

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +17,7 @@ from onnx.reference import ReferenceEvaluator
 
 from optmap.errors import InputError
 from optmap.onnx_import import ImportedModel, import_model, workloads_yaml
+from optmap.onnx_import.graph import _element_bits
 from optmap.onnx_import.skipped import CONTROL, ELEMENTWISE, QUANTISED, UNKNOWN
 from optmap.problem import Workload
 from optmap.problem.padding import real_operations
@@ -502,3 +504,36 @@ def test_statements_compute_what_onnx_computes(
         sides, shape = {"In": x.shape, "Ker": w.shape}, expected.shape
     arrays = {"In": x.reshape(sides["In"]), "Ker": w.reshape(sides["Ker"])}
     assert np.array_equal(walked(workload, arrays, shape).reshape(expected.shape), expected)
+
+
+@pytest.mark.parametrize(
+    ("kind", "bits"),
+    [
+        ("FLOAT", 32),
+        ("DOUBLE", 64),
+        ("FLOAT16", 16),
+        ("BFLOAT16", 16),
+        ("FLOAT8E4M3FN", 8),
+        ("FLOAT8E5M2FNUZ", 8),
+        ("FLOAT4E2M1", 4),
+        ("INT8", 8),
+        ("INT4", 4),
+        ("UINT4", 4),
+        ("UINT16", 16),
+        ("BOOL", 8),
+        ("COMPLEX64", 64),
+    ],
+)
+def test_element_types_have_their_bits(kind: str, bits: int) -> None:
+    assert _element_bits(onnx, TensorProto.DataType.Value(kind)) == bits
+
+
+def test_mixed_types_survive_as_yaml(read: Read, tmp_path: Path) -> None:
+    node = helper.make_node("MatMul", ["a", "b"], ["c"])
+    kinds = [tensor("a", (2, 3), TensorProto.FLOAT16), tensor("b", (3, 4), TensorProto.FLOAT16)]
+    made = read(model([node], kinds, outputs=[tensor("c", (2, 4), TensorProto.FLOAT16)]))
+    (found,) = made.workloads
+    small = replace(found, inputs=(found.inputs[0], replace(found.inputs[1], bits=4)))
+    path = tmp_path / "model.yaml"
+    path.write_text(workloads_yaml(replace(made, workloads=(small,))))
+    assert [[t.bits for t in again.tensors] for again in read_workloads(path).values()] == [[16, 16, 4]]

@@ -6,9 +6,11 @@ import json
 from dataclasses import replace
 from fractions import Fraction
 
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sweep_frames import frame_of, rows_of
 
 import optmap
 from optmap.bounds.certificate import digest
@@ -18,11 +20,15 @@ from optmap.evaluate import evaluate_cost, exact_traffic
 from optmap.problem import Bandwidth, Capacity, Level, LevelMapping, Machine, Mapping, library, matmul, parse_workload
 from optmap.problem.machine import two_level
 from optmap.problem.machine_io import machine_from
+from optmap.problem.network import Network
 from optmap.problem.sizes import element_bits, parse_bandwidth, parse_clock
 from optmap.problem.yaml_io import Fields, workload_from
 from optmap.report.documents import machine_document, read_machine, read_workload, workload_document
 from optmap.report.jsonio import to_json
+from optmap.report.network import layer_shares, network_document, network_table, network_views
 from optmap.report.solution import solution_document
+from optmap.report.sweep_curves import panels, summed
+from optmap.report.sweep_plots import pareto_designs
 from optmap.report.tables import machine_table, workload_table
 
 MIXED = {"C": 4, "A": 1, "B": 1}
@@ -270,3 +276,33 @@ def test_exact_traffic_is_in_words_whatever_the_machine():
     machine = Machine(name="m", levels=(PHYSICAL.levels[0],))
     rows = exact_traffic(workload, machine, Mapping(levels=(tile,)))
     assert [(row.loads_words, row.stores_words) for row in rows] == [(4 * 30, 4 * 30), (24, 0), (20, 0)]
+
+
+def test_sums_over_mixed_types_count_bytes():
+    small = frame_of(rows_of("a", [(64, 100, 80)], compulsory=50, word_bits=8, capacity_bytes=64.0))
+    wide = frame_of(rows_of("b", [(16, 30, 20)], compulsory=10, word_bits=32, capacity_bytes=64.0))
+    odd = frame_of(rows_of("c", [(42, 7, 5)], compulsory=3, word_bits=12, capacity_bytes=64.0))
+    parts = [(panels(frame)[0], count) for frame, count in ((small, 2), (wide, 1), (odd, 3))]
+    total = summed(parts, "net")
+    assert total.word_bits == 4
+    (sample,) = total.series[0].samples
+    assert sample.capacity_bytes == 64
+    assert sample.traffic_words * 4 == 2 * 8 * 100 + 32 * 30 + 3 * 12 * 7
+    assert total.bounds == ((64, (2 * 8 * 80 + 32 * 20 + 3 * 12 * 5) // 4),)
+    assert total.compulsory_words * 4 == 2 * 8 * 50 + 32 * 10 + 3 * 12 * 3
+    assert pareto_designs([total], "capacity_bytes", "traffic_bytes") == [("two-level machine", 64.0, 351.5)]
+
+
+def test_layers_of_a_network_are_compared_in_one_unit():
+    layers = [matmul(i=10, j=10, k=10, name=name, bytes=size) for name, size in (("a", 1), ("b", 4))]
+    frames = [
+        frame_of(rows_of("a", [(64, 300, 200)], compulsory=50, word_bits=8, capacity_bytes=64.0)),
+        frame_of(rows_of("b", [(16, 100, 90)], compulsory=10, word_bits=32, capacity_bytes=64.0)),
+    ]
+    frame = pd.concat(frames)
+    view = network_views(panels(frame), Network(name="net", layers=tuple(layers)))[0]
+    shares = layer_shares(view, view.total.series[0].label, 64)
+    assert [(share.workload, share.traffic_words) for share in shares] == [("b", 400), ("a", 300)]
+    document = network_document(view, view.total.series[0], 64)
+    assert (document["word_bits"], document["traffic_words"], document["traffic_bytes"]) == (8, 700, 700)
+    assert "a word has 1 byte; all layers together move 700 B" in network_table(view, view.total.series[0], 64)
