@@ -36,11 +36,11 @@ def machine_from(fields: Fields, default_name: str) -> Machine:
     fields.allow("name", "cores", "levels", "memory", "clock", "description", "source")
     items = fields.items("levels")
     clock = _clock(fields) if fields.has("clock") else None
-    levels = tuple(_level(item, clock) for item in items)
-    if fields.has("cores"):
-        explicit = any(item.has("fanout") for item in items)
-        levels = _with_cores(levels, fields.integer("cores"), explicit=explicit, where=fields.at("cores"))
     try:
+        levels = tuple(_level(item, clock) for item in items)
+        if fields.has("cores"):
+            explicit = any(item.has("fanout") for item in items)
+            levels = _with_cores(levels, fields.integer("cores"), explicit=explicit, where=fields.at("cores"))
         name, memory = fields.text("name", default_name), fields.text("memory", MEMORY)
         return Machine(name=name, levels=levels, memory=memory, clock_hz=clock)
     except InputError as error:
