@@ -8,21 +8,27 @@ levels come first. A step keeps what the new tile shares with the old one and fe
 At every step one loop advances, the loops outside stand still and the loops inside go back to their
 start. Hence each dim contributes one table of (old size, new size, distance) with frequencies, and
 both sums are products over dims that share no subscript.
+
+With implicit padding only the values of a subscript inside its range are elements; the tables of its dims
+then carry the start of the new tile. Where one of the dims is split outside the boundary the first child
+is not the busiest, and its padding counts as stored.
 """
 
 from __future__ import annotations
 
 import itertools
 from collections import Counter
+from collections.abc import Sequence
 from functools import lru_cache
 from math import gcd, prod
 from typing import Any
 
-from .statement import Axis, Work
+from .statement import Axis, Range, Work
 from .tools import SPAN, count, need, whole
 
-Moves = Counter[tuple[int, int, int]]
-"""How often a dim goes from a tile of one size to one of another size so far away."""
+Moves = Counter[tuple[int, int, int, int]]
+"""How often a dim goes from a tile of one size to one of another size so far away, with the start of the
+new one if it matters, else 0."""
 
 
 class Nest:
@@ -82,70 +88,102 @@ class Nest:
                 first, last = self.share(dim, first, x), self.share(dim, last, x)
         return first, start, last
 
-    def stay(self, dim: str, base: int) -> Moves:
-        """Every tile of the base level against itself."""
-        return Counter({(size, size, 0): n for size, n in self.tiles_of(dim, base).items()})
+    def cut(self, dim: str, q: int) -> list[tuple[int, int]]:
+        """(start, size) of every tile of level q; beyond the last level, of the whole dim."""
+        if q == self.depth:
+            return [(0, self.work.extents[dim])]
+        tile = self.tiles[q][dim]
+        parts = self.given(dim, q + 1)
+        return [(at + i, min(tile, size - i)) for at, size in parts for i in range(0, size, tile)]
 
-    def wrap(self, dim: str, q: int, base: int) -> Moves:
+    def given(self, dim: str, q: int) -> list[tuple[int, int]]:
+        """(start, size) of the first children's shares of all tiles of level q."""
+        parts = self.cut(dim, q)
+        return parts if q == self.depth else [(at, self.share(dim, size, q)) for at, size in parts]
+
+    def stay(self, dim: str, base: int, placed: bool = False) -> Moves:
+        """Every tile of the base level against itself."""
+        if placed:
+            return Counter((size, size, 0, at) for at, size in self.cut(dim, base))
+        return Counter({(size, size, 0, 0): n for size, n in self.tiles_of(dim, base).items()})
+
+    def wrap(self, dim: str, q: int, base: int, placed: bool) -> Moves:
         """Back to the first tile within every part that a tile of level q hands on (q = base: stay)."""
         moves: Moves = Counter()
         if q == base:
-            return self.stay(dim, base)
-        for size, times in self.shares_of(dim, q).items():
+            return self.stay(dim, base, placed)
+        several = [((0, n), times) for n, times in self.shares_of(dim, q).items()]
+        for (at, size), times in [(part, 1) for part in self.given(dim, q)] if placed else several:
             first, start, last = self.ends(dim, size, q, base)
-            moves[last, first, -start] += times
+            moves[last, first, -start, at] += times
         return moves
 
-    def advance(self, dim: str, q: int, base: int) -> Moves:
+    def advance(self, dim: str, q: int, base: int, placed: bool = False) -> Moves:
         """On to the next tile of level q."""
         moves: Moves = Counter()
         tile = self.tiles[q][dim]
         inside = (lambda size: size) if q == base else (lambda size: self.share(dim, size, q))
         _, start, last = self.ends(dim, inside(tile), q, base)
+        if placed:
+            for at, size in self.given(dim, q + 1):
+                for i in range(tile, size, tile):
+                    new = self.ends(dim, inside(min(tile, size - i)), q, base)[0]
+                    moves[last, new, tile - start, at + i] += 1
+            return moves
         for size, times in self.shares_of(dim, q + 1).items():
             full, rest = divmod(size, tile)
             for new, steps in ((tile, full - 1), (rest, min(full, 1))):
                 if new and steps > 0:
-                    moves[last, self.ends(dim, inside(new), q, base)[0], tile - start] += times * steps
+                    moves[last, self.ends(dim, inside(new), q, base)[0], tile - start, 0] += times * steps
         return moves
 
-    def whole_nest(self, axes: list[Axis], base: int) -> int:
+    def ranges(self, access: int, base: int) -> list[Range]:
+        """The ranges of an access's subscripts that count at the boundary outside a level."""
+        split = {d for ways in self.ways[base + 1 :] for d, n in ways.items() if n > 1}
+        pairs = zip(self.work.tensors[access][1], self.work.ranges[access], strict=True)
+        return [None if split & set(dict(terms)) else real for (terms, _), real in pairs]
+
+    def whole_nest(self, access: int, base: int) -> int:
         """Elements that enter at the boundary outside a level when one-trip loops are skipped."""
-        dims = self.work.extents
-        total = common_elements(axes, {d: self.stay(d, base) for d in dims})
+        axes, ranges = self.work.tensors[access][1], self.ranges(access, base)
+        placed = {d for (terms, _), real in zip(axes, ranges, strict=True) if real for d, _ in terms}
+        total = common_elements(axes, {d: self.stay(d, base, d in placed) for d in self.work.extents}, ranges)
         for q in range(base, self.depth):
             for place, dim in enumerate(self.orders[q]):
-                moves = {e: self.wrap(e, q, base) for e in self.orders[q][:place]}
-                moves |= {e: self.wrap(e, q + 1, base) for e in self.orders[q][place + 1 :]}
-                total -= common_elements(axes, {**moves, dim: self.advance(dim, q, base)})
+                moves = {e: self.wrap(e, q, base, e in placed) for e in self.orders[q][:place]}
+                moves |= {e: self.wrap(e, q + 1, base, e in placed) for e in self.orders[q][place + 1 :]}
+                moves[dim] = self.advance(dim, q, base, dim in placed)
+                total -= common_elements(axes, moves, ranges)
         return total
 
-    def per_level(self, axes: list[Axis], base: int) -> int:
-        """Elements that enter when every tile of the next level starts anew and one-trip loops count."""
+    def per_level(self, access: int, base: int) -> int:
+        """Elements that enter, padding included, when tiles of the next level start anew and one-trip loops count."""
+        axes = self.work.tensors[access][1]
         present = {d for terms, _ in axes for d, _ in terms}
         moves, at = {}, None
         for d in reversed(self.orders[base]):
             at = d if at is None and d in present else at
-            moves[d] = self.stay(d, base) if at else Counter({(1, 1, 0): self.shares_of(d, base + 1).total()})
+            moves[d] = self.stay(d, base) if at else Counter({(1, 1, 0, 0): self.shares_of(d, base + 1).total()})
         total = common_elements(axes, moves)
         if at is not None:
             total -= common_elements(axes, {**moves, at: self.advance(at, base, base)})
         return total
 
-    def created(self, base: int) -> int:
-        """Output elements whose first touch at the boundary outside a level is not a load."""
+    def created(self, base: int, padded: bool = True) -> int:
+        """Output elements whose first touch at the boundary outside a level is not a load; with padding, or without."""
         if not self.work.assign:
             return 0
         _, axes = self.work.tensors[0]
+        ranges = [None] * len(axes) if padded else self.ranges(0, base)
         if all(n == 1 for ways in self.ways[base + 1 :] for n in ways.values()):
-            return common_elements(
-                axes, {d: self.stay(d, self.depth) for d in self.work.extents if d in self.work.output}
-            )
+            moves = {d: self.stay(d, self.depth) for d in self.work.extents if d in self.work.output}
+            return common_elements(axes, moves, ranges)
         counts = []
-        for terms, _ in axes:
+        for (terms, offset), real in zip(axes, ranges, strict=True):
             need(prod(self.work.extents[d] for d, _ in terms) <= SPAN // 16, "too many split iterations to enumerate")
             places = [[c * x for x in self.executed(d, self.depth, base)] for d, c in terms]
-            counts.append(len({sum(point) for point in itertools.product(*places)}))
+            values = {offset + sum(point) for point in itertools.product(*places)}
+            counts.append(sum(real is None or real[0] <= value <= real[1] for value in values))
         return prod(counts)
 
     def executed(self, dim: str, q: int, base: int) -> list[int]:
@@ -163,40 +201,53 @@ def footprint(axes: list[Axis], box: dict[str, int]) -> int:
     return prod(count(dict(terms), box) for terms, _ in axes)
 
 
-def common_elements(axes: list[Axis], moves: dict[str, Moves]) -> int:
-    """Sum over all combinations of moves of the elements that the new and the old tile share."""
+def common_elements(axes: list[Axis], moves: dict[str, Moves], ranges: Sequence[Range] = ()) -> int:
+    """Sum over all combinations of moves of the elements (inside the ranges) that the new and the old tile share."""
     total = prod(m.total() for d, m in moves.items() if all(d not in dict(terms) for terms, _ in axes))
-    groups: list[list[Axis]] = []
-    for axis in axes:
+    groups: list[list[tuple[Axis, Range]]] = []
+    for axis, real in zip(axes, ranges or [None] * len(axes), strict=True):
         mine = {d for d, _ in axis[0]}
-        joined = [g for g in groups if any(mine & {d for d, _ in terms} for terms, _ in g)]
-        groups = [g for g in groups if g not in joined] + [[axis, *itertools.chain(*joined)]]
+        joined = [g for g in groups if any(mine & {d for d, _ in terms} for (terms, _), _ in g)]
+        groups = [g for g in groups if g not in joined] + [[(axis, real), *itertools.chain(*joined)]]
     for group in groups:
-        dims = sorted({d for terms, _ in group for d, _ in terms})
+        dims = sorted({d for (terms, _), _ in group for d, _ in terms})
         amount = 0
         for choice in itertools.product(*(moves[d].items() for d in dims)):
             at = {d: move for d, (move, _) in zip(dims, choice, strict=True)}
-            shared = [common_values(tuple(sorted((c, at[d]) for d, c in terms))) for terms, _ in group]
+            shared = [
+                common_values(tuple(sorted((c, at[d][:3]) for d, c in terms)), from_start(terms, offset, real, at))
+                for (terms, offset), real in group
+            ]
             amount += prod(n for _, n in choice) * prod(shared)
         total *= amount
     return total
 
 
+def from_start(terms: Any, offset: int, real: Range, at: dict[str, tuple[int, int, int, int]]) -> Range:
+    """A range counted from the first value of a subscript on the new tile."""
+    origin = offset + sum(c * at[d][3] for d, c in terms)
+    return None if real is None else (real[0] - origin, real[1] - origin)
+
+
 @lru_cache(maxsize=65536)
-def common_values(terms: tuple[tuple[int, tuple[int, int, int]], ...]) -> int:
-    """Values that a subscript takes both on the old and on the new tile."""
+def common_values(terms: tuple[tuple[int, tuple[int, int, int]], ...], real: Range = None) -> int:
+    """Values of a subscript on the old and on the new tile, and in a range counted from the new one's first."""
     g = gcd(*(c for c, _ in terms)) or 1
     terms = tuple((c // g, move) for c, move in terms)
     shift = sum(c * far for c, (_, _, far) in terms)
     old, new = ([(c, move[i]) for c, move in terms if move[i] > 1] for i in (0, 1))
     spans = [1 + sum(c * (n - 1) for c, n in box) for box in (old, new)]
+    low, high = max(0, shift), min(spans[0], shift + spans[1])
+    if real is not None:
+        low, high = max(low, shift - (-real[0] // g)), min(high, shift + real[1] // g + 1)
     if all(c <= 1 + sum(k * (n - 1) for k, n in box[:i]) for box in (old, new) for i, (c, _) in enumerate(box)):
-        return max(0, min(spans[0], shift + spans[1]) - max(0, shift))
-    if shift >= spans[0] or -shift >= spans[1]:
+        return max(0, high - low)
+    if high <= low:
         return 0
     need(max(spans) <= SPAN, "a subscript is too wide to recount")
     first, second = (value_bits(box) for box in (old, new))
-    return (first & (second << shift if shift >= 0 else second >> -shift)).bit_count()
+    both = first & (second << shift if shift >= 0 else second >> -shift)
+    return (both >> low & ((1 << (high - low)) - 1)).bit_count()
 
 
 def value_bits(box: list[tuple[int, int]]) -> int:

@@ -36,8 +36,8 @@ def check_solution(doc: dict[str, Any]) -> Report:
     rates = [rate_of(level, work.word_bits) for level in levels]
     need(doc["word_bits"] == work.word_bits, f"a word has {work.word_bits} bits")
     need(prod(level["fanout"] for level in levels) == machine["cores"], "cores is not the product of the fanouts")
-    exact = [held.traffic() if held else traffic(nest, base, nest.whole_nest) for base in range(nest.depth)]
-    form = exact if held else [traffic(nest, base, nest.per_level) for base in range(nest.depth)]
+    exact = [held.traffic() if held else traffic(nest, base, whole=True) for base in range(nest.depth)]
+    form = exact if held else [traffic(nest, base, whole=False) for base in range(nest.depth)]
     check_boundaries(doc, work, names, exact)
     check_levels(doc, nest, held, rates, form)
     unit = "words" if plain_words(levels) else "cycles"
@@ -61,12 +61,13 @@ def equal(claimed: float, exact: Fraction) -> bool:
     return claimed == exact if type(claimed) is int else claimed == float(exact)
 
 
-def traffic(nest: Nest, base: int, entering: Any) -> list[tuple[int, int]]:
-    """(loads, stores) in words per access at the boundary outside a level."""
+def traffic(nest: Nest, base: int, *, whole: bool) -> list[tuple[int, int]]:
+    """(loads, stores) in words per access at the boundary outside a level: of the whole nest, or in per-level form."""
     rows = []
-    for place, (name, axes) in enumerate(nest.work.tensors):
-        weight, elements = nest.work.weights[name], entering(axes, base)
-        made = nest.created(base) if place == 0 else 0
+    for place, (name, _) in enumerate(nest.work.tensors):
+        weight = nest.work.weights[name]
+        elements = nest.whole_nest(place, base) if whole else nest.per_level(place, base)
+        made = nest.created(base, padded=not whole) if place == 0 else 0
         rows.append((weight * (elements - made), weight * elements if place == 0 else 0))
     return rows
 

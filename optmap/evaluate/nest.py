@@ -12,12 +12,18 @@ combination of these moves occurs once per combination of enclosing tiles, so
 
 over the groups g of axes that share dims, with few distinct moves per dim. Ragged tiles and
 one-trip loops need no special case: they are moves that go nowhere, or moves of their own size.
+
+With implicit padding a tile holds its real elements only: of every subscript the values inside its
+range. How many these are depends on where the tile is, so that the moves of the dims of such a subscript
+carry the start of the new tile. Where a split outside the boundary cuts one of these dims, the first child
+is no longer the busiest (the others have less padding); there the subscript counts with padding stored.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import product
 from math import prod
@@ -31,8 +37,10 @@ from optmap.problem.machine import Machine
 from optmap.problem.mapping import Mapping
 from optmap.problem.workload import Axis, TensorAccess, Workload
 
-Move = tuple[int, int, int]
-"""Size of the old l-tile, size of the new one, start of the new one minus start of the old."""
+Move = tuple[int, int, int, int]
+"""Size of the old l-tile, size of the new one, start of the new one minus start of the old, start of the
+new one in the dim (0 unless a range depends on it)."""
+_Sizes = tuple[int, ...]
 Moves = tuple[tuple[Move, int], ...]
 """Moves of one dim, each with how often it occurs."""
 
@@ -60,11 +68,14 @@ def exact_traffic(workload: Workload, machine: Machine, mapping: Mapping) -> tup
     mapping.check(workload, machine)
     result: list[BoundaryTraffic] = []
     for level, between in enumerate(machine.boundaries):
-        paths = {dim: _Path.of(workload, mapping, dim, level) for dim in workload.dims}
+        limited = _limited(workload, mapping, level)
+        placed = {d for axis in limited for d in axis.dims}
+        paths = {dim: _Path.of(workload, mapping, dim, level, placed=dim in placed) for dim in workload.dims}
         steps = _steps(mapping, level, paths)
-        created = first_touches(workload, mapping, level)
+        created = _first_touches(workload, mapping, level, limited)
         for tensor, name in zip(workload.tensors, access_names(workload), strict=True):
-            entering = _entering(workload, tensor, paths, steps)
+            counted = tuple(axis if axis in limited else replace(axis, real=None) for axis in tensor.axes)
+            entering = _entering(workload, replace(tensor, axes=counted), paths, steps)
             is_output = tensor is workload.output
             weight = workload.weight(tensor)
             result.append(
@@ -76,6 +87,37 @@ def exact_traffic(workload: Workload, machine: Machine, mapping: Mapping) -> tup
                 )
             )
     return tuple(result)
+
+
+def _limited(workload: Workload, mapping: Mapping, level: int) -> frozenset[Axis]:
+    """Subscripts with a range that no split outside a level cuts."""
+    split = {dim for at in mapping.levels[level + 1 :] for dim, ways in at.spatial.items() if ways > 1}
+    axes = (axis for tensor in workload.tensors for axis in tensor.axes)
+    return frozenset(axis for axis in axes if axis.real is not None and not split & set(axis.dims))
+
+
+def _first_touches(workload: Workload, mapping: Mapping, level: int, limited: frozenset[Axis]) -> int:
+    """Real output elements that are created: ranges replace the factors of their subscripts."""
+    created = first_touches(workload, mapping, level)
+    for axis in workload.output.axes:
+        if axis in limited:
+            created = created // axis.count(workload.extents) * _real_count(axis, workload.extents)
+    return created
+
+
+def _real_count(axis: Axis, sizes: dict[str, int]) -> int:
+    """Real values of a subscript on a tile that starts at 0."""
+    extents = tuple(sizes[d] for d in axis.dims)
+    return _common(axis, extents, extents, (0,) * len(extents), (0,) * len(extents))
+
+
+def _common(axis: Axis, new: _Sizes, old: _Sizes, shifts: _Sizes, starts: _Sizes) -> int:
+    """Values that the new and the old tile of a subscript share, the real ones if it has a range."""
+    coefficients = tuple(c for _, c in axis.terms)
+    if axis.real is None:
+        return shared_values(coefficients, new, old, shifts)
+    origin = axis.offset + sum(c * s for c, s in zip(coefficients, starts, strict=True))
+    return shared_values(coefficients, new, old, shifts, (axis.real[0] - origin, axis.real[1] - origin))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,32 +132,42 @@ class _Path:
     """Tile size per level of the mapping, inner first."""
     ways: tuple[int, ...]
     """Ways of splitting per level, inner first."""
+    placed: bool
+    """Whether moves carry the start of the new tile."""
 
     @classmethod
-    def of(cls, workload: Workload, mapping: Mapping, dim: str, base: int) -> _Path:
+    def of(cls, workload: Workload, mapping: Mapping, dim: str, base: int, *, placed: bool) -> _Path:
         """The path of one dim in a mapping."""
         return cls(
             extent=workload.extents[dim],
             base=base,
             tiles=tuple(level.tile[dim] for level in mapping.levels),
             ways=tuple(level.spatial.get(dim, 1) for level in mapping.levels),
+            placed=placed,
         )
 
     def share(self, size: int, level: int) -> int:
         """What the first child gets of a tile; a tile of the base level stays whole."""
         return size if level == self.base else -(-size // self.ways[level])
 
-    def shares(self, level: int) -> Counter[int]:
-        """Sizes of the shares of all tiles of a level; of the whole dim beyond the last level."""
+    def cut(self, start: int, size: int, tile: int) -> Iterator[tuple[int, int, int]]:
+        """(start, size, how often) of the pieces of a share; their starts are 0 unless they matter."""
+        whole, rest = divmod(size, tile)
+        if self.placed:
+            yield from ((start + i * tile, tile, 1) for i in range(whole))
+        elif whole:
+            yield 0, tile, whole
+        if rest:
+            yield start + whole * tile if self.placed else 0, rest, 1
+
+    def shares(self, level: int) -> Counter[tuple[int, int]]:
+        """Starts and sizes of the shares of all tiles of a level; of the whole dim beyond the last level."""
         if level == len(self.tiles):
-            return Counter({self.extent: 1})
-        found: Counter[int] = Counter()
-        for size, times in self.shares(level + 1).items():
-            whole, rest = divmod(size, self.tiles[level])
-            if whole:
-                found[self.share(self.tiles[level], level)] += times * whole
-            if rest:
-                found[self.share(rest, level)] += times
+            return Counter({(0, self.extent): 1})
+        found: Counter[tuple[int, int]] = Counter()
+        for (start, size), times in self.shares(level + 1).items():
+            for at, piece, many in self.cut(start, size, self.tiles[level]):
+                found[at, self.share(piece, level)] += times * many
         return found
 
     def first(self, size: int, level: int) -> int:
@@ -136,9 +188,9 @@ class _Path:
     def wraps(self, level: int) -> Moves:
         """Back from the last to the first l-tile, in every tile of a level."""
         moves: Counter[Move] = Counter()
-        for size, times in self.shares(level).items():
+        for (here, size), times in self.shares(level).items():
             start, old = self.last(size, level)
-            moves[old, self.first(size, level), -start] += times
+            moves[old, self.first(size, level), -start, here] += times
         return tuple(sorted(moves.items()))
 
     def advances(self, level: int) -> Moves:
@@ -146,12 +198,10 @@ class _Path:
         tile = self.tiles[level]
         start, old = self.last(self.share(tile, level), level)
         moves: Counter[Move] = Counter()
-        for size, times in self.shares(level + 1).items():
-            whole, rest = divmod(size, tile)
-            if whole > 1:
-                moves[old, self.first(self.share(tile, level), level), tile - start] += times * (whole - 1)
-            if whole and rest:
-                moves[old, self.first(self.share(rest, level), level), tile - start] += times
+        for (here, size), times in self.shares(level + 1).items():
+            if size > tile:
+                for at, piece, many in self.cut(here + tile, size - tile, tile):
+                    moves[old, self.first(self.share(piece, level), level), tile - start, at] += times * many
         return tuple(sorted(moves.items()))
 
 
@@ -173,7 +223,7 @@ def _steps(mapping: Mapping, base: int, paths: dict[str, _Path]) -> list[dict[st
 def _entering(workload: Workload, tensor: TensorAccess, paths: dict[str, _Path], steps: list[dict[str, Moves]]) -> int:
     """Elements of a tensor that enter, over the whole run, the first tile included."""
     depth = max(len(path.tiles) for path in paths.values())
-    total = tensor.footprint({d: path.first(path.extent, depth) for d, path in paths.items()})
+    total = prod(_real_count(a, {d: paths[d].first(paths[d].extent, depth) for d in a.dims}) for a in tensor.axes)
     groups = [(group, group_dims(group)) for group in axis_groups(tensor)]
     absent = [d for d in workload.dims if d not in tensor.dims]
     for moves in steps:
@@ -193,13 +243,9 @@ def _group_sums(group: tuple[Axis, ...], moves: tuple[Moves, ...]) -> tuple[int,
         move = {d: m for d, (m, _) in zip(dims, choice, strict=True)}
         new, kept = 1, 1
         for axis in group:
-            new *= axis.count({d: move[d][1] for d in axis.dims})
-            kept *= shared_values(
-                tuple(c for _, c in axis.terms),
-                tuple(move[d][1] for d in axis.dims),
-                tuple(move[d][0] for d in axis.dims),
-                tuple(move[d][2] for d in axis.dims),
-            )
+            olds, sizes, shifts, starts = zip(*(move[d] for d in axis.dims), strict=True)
+            new *= _common(axis, sizes, sizes, (0,) * len(sizes), starts)
+            kept *= _common(axis, sizes, olds, shifts, starts)
         news += times * new
         kepts += times * kept
     return news, kepts

@@ -13,7 +13,11 @@ MOST_DIGITS = 4096
 
 @lru_cache(maxsize=65536)
 def shared_values(
-    coefficients: tuple[int, ...], new: tuple[int, ...], old: tuple[int, ...], shifts: tuple[int, ...]
+    coefficients: tuple[int, ...],
+    new: tuple[int, ...],
+    old: tuple[int, ...],
+    shifts: tuple[int, ...],
+    real: tuple[int, int] | None = None,
 ) -> int:
     """Values of an affine index that two boxes share.
 
@@ -22,6 +26,7 @@ def shared_values(
         new: extents of the new box, which starts at 0 in every dim.
         old: extents of the old box.
         shifts: where the new box starts relative to the old one, per dim.
+        real: first and last value that counts, 0 being the first one of the new box; None for all.
 
     Returns:
         |{c·x : 0 <= x < new} ∩ {c·x : -shifts <= x < old - shifts}|. An intersection of
@@ -38,6 +43,12 @@ def shared_values(
     last_old = sum(c * (n - 1) for c, n in zip(terms, old, strict=True))
     if start > last_new or start + last_old < 0:
         return 0
+    if real is not None:
+        first, last = max(-(-real[0] // divisor), 0), min(real[1] // divisor, last_new)
+        if first > last:
+            return 0
+        if (first, last) != (0, last_new):
+            return _windowed(terms, (new, old), start, first, last)
     if start == 0 and new == old:
         return distinct_values(terms, new)
     if distinct_values(terms, new) == last_new + 1 and distinct_values(terms, old) == last_old + 1:
@@ -52,6 +63,18 @@ def shared_values(
     bits_new = value_mask(terms, new) << -low_end
     bits_old = value_mask(terms, old) << (start - low_end)
     return (bits_new & bits_old).bit_count()
+
+
+def _windowed(
+    terms: tuple[int, ...], boxes: tuple[tuple[int, ...], tuple[int, ...]], start: int, first: int, last: int
+) -> int:
+    """Common values from `first` to `last` of the new box and the old one, which begins at `start`."""
+    spans = [1 + sum(c * (n - 1) for c, n in zip(terms, box, strict=True)) for box in boxes]
+    if all(distinct_values(terms, box) == span for box, span in zip(boxes, spans, strict=True)):
+        return max(0, min(last + 1, start + spans[1]) - max(first, start))
+    bits = [value_mask(terms, box) for box in boxes]
+    moved = bits[1] << start if start >= 0 else bits[1] >> -start
+    return ((bits[0] & moved) >> first & ((1 << (last - first + 1)) - 1)).bit_count()
 
 
 def _common(first: int, length: int, second: int, other: int) -> int:

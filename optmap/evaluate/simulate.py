@@ -83,7 +83,8 @@ def walk_nest(workload: Workload, machine: Machine, mapping: Mapping, *, limit: 
 
     For the boundary outside level l exactly one tile of level l per tensor is kept. The tiles
     are visited in the order of all loops of levels L-1 … l; every step loads the elements that
-    the previous tile did not hold.
+    the previous tile did not hold. Implicit padding is no element, except along a subscript one of
+    whose dims is split outside the boundary.
 
     Args:
         workload: what is computed.
@@ -105,10 +106,12 @@ def walk_nest(workload: Workload, machine: Machine, mapping: Mapping, *, limit: 
         budget.spend(_work(workload, mapping, level))
         for tally in tallies_of(workload):
             held: set[Element] = set()
+            ranges = _ranges(tally.tensor, mapping, level)
             for tile in _nest(workload, mapping, level, level):
                 elements = budget.elements(tally.tensor, tile)
-                tally.enter(elements - held)
-                held = elements
+                real = {element for element in elements if all(element[i] in values for i, values in ranges)}
+                tally.enter(real - held)
+                held = real
             moved.append(tally.result(between))
     return tuple(moved)
 
@@ -316,6 +319,16 @@ def _nest(workload: Workload, mapping: Mapping, level: int, instance: int) -> It
     yield from visit({dim: range(n) for dim, n in workload.sizes}, len(mapping.levels) - 1)
 
 
+def _ranges(tensor: TensorAccess, mapping: Mapping, level: int) -> list[tuple[int, range]]:
+    """(position, real values) of the subscripts with implicit padding none of whose dims is split outside a level."""
+    split = {dim for outer in mapping.levels[level + 1 :] for dim in outer.spatial if outer.spatial[dim] > 1}
+    return [
+        (i, range(axis.real[0], axis.real[1] + 1))
+        for i, axis in enumerate(tensor.axes)
+        if axis.real is not None and not any(dim in split for dim in axis.dims)
+    ]
+
+
 def elements_of(tensor: TensorAccess, box: Box) -> set[Element]:
     """The tile of a tensor: the product of the values that its subscripts take over a box."""
     sides = [
@@ -344,16 +357,29 @@ def point_order(permutation: tuple[str, ...], inner: Sequence[str]) -> tuple[str
 
 
 def _stream(workload: Workload, mapping: Mapping, instance: int, inner: Sequence[str]) -> Iterator[tuple[int, Element]]:
-    """(tensor number, element) of every access of one instance; inputs first, the output last."""
+    """(tensor number, element) of every access of one instance; inputs first, the output last.
+
+    Operations on implicit padding are not done.
+    """
     order = point_order(mapping.levels[0].permutation, inner)
     turns = [*range(1, len(workload.tensors)), 0]
     for tile in _nest(workload, mapping, 0, instance):
         for share in _shares(tile, mapping, 0, every=True):
             for point in itertools.product(*(share[dim] for dim in order)):
                 at = dict(zip(order, point, strict=True))
-                for number in turns:
-                    axes = workload.tensors[number].axes
-                    yield number, tuple(axis.offset + sum(c * at[d] for d, c in axis.terms) for axis in axes)
+                touched = [_element(tensor, at) for tensor in workload.tensors]
+                if all(map(_is_real, workload.tensors, touched)):
+                    yield from ((number, touched[number]) for number in turns)
+
+
+def _element(tensor: TensorAccess, point: dict[str, int]) -> Element:
+    return tuple(axis.offset + sum(c * point[d] for d, c in axis.terms) for axis in tensor.axes)
+
+
+def _is_real(tensor: TensorAccess, element: Element) -> bool:
+    """Whether an operation that touches this element is done: its indices are inside the ranges."""
+    pairs = zip(tensor.axes, element, strict=True)
+    return all(axis.real is None or axis.real[0] <= value <= axis.real[1] for axis, value in pairs)
 
 
 def _lru(stream: list[tuple[int, Element]], capacity: int, tallies: list[Tally]) -> None:

@@ -204,8 +204,8 @@ def padding_text(workload: Workload) -> str | None:
     """What an answer says about padding; None for a workload that is not known to have any."""
     if workload.padding is Padding.IMPLICIT:
         return (
-            "implicit: zero outside the ranges; bounds neither store nor move it, "
-            "the traffic of mappings counts it as stored (never too little)"
+            "implicit: zero outside the ranges, never stored or moved; cost, occupancy, held tensors and split "
+            "dims count it as stored (never too little)"
         )
     for tensor, ranges in zip(workload.tensors, workload.image, strict=False):
         pairs = zip(tensor.axes, ranges, strict=True)

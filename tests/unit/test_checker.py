@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import copy
 import json
+import random
 import re
 import shutil
 import subprocess
@@ -16,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from bounds_oracles import with_ranges
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import machines, mappings, workloads
@@ -358,6 +360,7 @@ def test_recount_agrees_with_the_evaluation(data: st.DataObject) -> None:
     workload = data.draw(workloads(max_extent=7))
     machine = data.draw(machines(max_levels=3, max_fanout=3))
     mapping = data.draw(mappings(workload, machine))
+    workload = with_ranges(workload, random.Random(data.draw(st.integers(0, 1)))) or workload
     try:
         cost, exact = evaluate_cost(workload, machine, mapping), exact_traffic(workload, machine, mapping)
     except InputError:
@@ -368,10 +371,10 @@ def test_recount_agrees_with_the_evaluation(data: st.DataObject) -> None:
     for base in range(len(machine.levels)):
         for place, tensor in enumerate(workload.tensors):
             whole, single = next(rows)
-            weight, axes = workload.weight(tensor), work.tensors[place][1]
-            made = nest.created(base) if place == 0 else 0
-            assert weight * (nest.whole_nest(axes, base) - made) == whole.loads_words
-            assert weight * (nest.per_level(axes, base) - made) == single.loads_words
+            weight = workload.weight(tensor)
+            made = [nest.created(base, padded=padded) if place == 0 else 0 for padded in (False, True)]
+            assert weight * (nest.whole_nest(place, base) - made[0]) == whole.loads_words
+            assert weight * (nest.per_level(place, base) - made[1]) == single.loads_words
 
 
 @given(st.lists(st.tuples(st.integers(1, 7), st.integers(1, 9)), max_size=4))

@@ -13,8 +13,9 @@ from typing import Any
 
 import pytest
 from bounds_oracles import element, found_loads, least_memory, points, random_workload, template_workload, with_ranges
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from strategies import machines, mappings, workloads
 
 from optmap.bounds.best import best
 from optmap.bounds.compulsory import compulsory_loads, tensor_counts
@@ -23,7 +24,19 @@ from optmap.bounds.proof import ranked_proofs
 from optmap.checker import RefusedError, check_document
 from optmap.checker.tools import digest
 from optmap.errors import InputError, OptmapError, ParseError
-from optmap.problem import Padding, Semantics, conv1d, conv2d, matmul, parse_workload
+from optmap.evaluate import evaluate_cost, exact_traffic, simulate, walk_nest
+from optmap.problem import (
+    LevelMapping,
+    Mapping,
+    Padding,
+    Semantics,
+    conv1d,
+    conv2d,
+    matmul,
+    parse_capacity,
+    parse_workload,
+    two_level,
+)
 from optmap.problem.library import list_workloads, workload
 from optmap.problem.padding import real_operations, real_values
 from optmap.problem.yaml_io import Fields, read_workloads
@@ -142,6 +155,50 @@ def test_every_certificate_with_ranges_is_accepted(seed):
         made = with_ranges(make(rng), rng)
         if made is not None and made.output.name not in {t.name for t in made.inputs}:  # what a statement can say
             check_document(json.loads(json.dumps(best(made, rng.randint(2, 20)).certificate)))
+
+
+# mappings
+
+
+@settings(max_examples=100)
+@given(st.data())
+def test_traffic_of_a_mapping_is_that_of_its_walk_over_real_elements(data: st.DataObject) -> None:
+    stored = data.draw(workloads(max_extent=7, max_operations=600))
+    made = with_ranges(stored, random.Random(data.draw(st.integers(0, 99))))
+    machine = data.draw(machines(max_levels=3, max_fanout=data.draw(st.sampled_from([1, 3]))))
+    mapping = data.draw(mappings(stored, machine))
+    if made is None:
+        return
+    try:
+        exact = exact_traffic(made, machine, mapping)
+    except InputError:  # first touches are not defined
+        return
+    walked = walk_nest(made, machine, mapping)
+    assert [(e.loads_words, e.stores_words) for e in exact] == [(m.loads_words, m.stores_words) for m in walked]
+    assert evaluate_cost(made, machine, mapping) == evaluate_cost(stored, machine, mapping)
+    whole = exact_traffic(stored, machine, mapping)
+    created = made.semantics is Semantics.ASSIGN  # less is created where less is stored
+    assert created or all(e.words <= w.words for e, w in zip(exact, whole, strict=True))
+    if not any(n > 1 for level in mapping.levels for n in level.spatial.values()):
+        loads = sum(e.loads_words for e in exact if e.between == machine.boundaries[-1])
+        assert loads >= compulsory_loads(made)
+
+
+def test_one_tile_that_holds_all_moves_the_image_alone():
+    layer = workload("mobilenet/M9").with_padding("implicit")
+    machine = two_level(parse_capacity("1MiB"))
+    level = LevelMapping(level=machine.levels[0].name, tile=layer.extents, permutation=layer.dims, spatial={})
+    moved = exact_traffic(layer, machine, Mapping(levels=(level,)))
+    assert sum(entry.words for entry in moved) == 159_744
+
+
+def test_operations_on_padding_are_not_simulated():
+    made = conv1d(f=2, c=2, x=6, w=3, padding="same").with_padding("implicit")
+    machine = two_level(parse_capacity("500w"))
+    level = LevelMapping(level=machine.levels[0].name, tile=made.extents, permutation=made.dims, spatial={})
+    for policy in ("lru", "belady"):
+        moved = simulate(made, machine, Mapping(levels=(level,)), policy=policy)
+        assert sum(entry.loads_words for entry in moved) == compulsory_loads(made)
 
 
 # notation, files, builders
