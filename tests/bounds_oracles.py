@@ -210,7 +210,7 @@ def random_workload(rng: random.Random, *, longest: int = 6, most: int = 60) -> 
         dims = "abcd"[: rng.randint(1, 4)]
         tensors = []
         for t in range(rng.randint(2, 4)):
-            repeated = tensors and rng.random() < 0.12
+            repeated = tensors and rng.random() < 0.12 and len(tensors) > 1
             name, size = (tensors[-1].name, tensors[-1].bits) if repeated else (f"T{t}", rng.choice([8, 8, 8, 16, 32]))
             rank = len(tensors[-1].axes) if repeated else rng.randint(0 if rng.random() < 0.1 else 1, 3)
             tensors.append(TensorAccess(name=name, axes=tuple(_axis(rng, dims) for _ in range(rank)), bits=size))

@@ -12,6 +12,7 @@ import numpy as np
 from optmap.bounds.best import power_text
 from optmap.bounds.compulsory import output_words
 from optmap.bounds.convex import SegmentProgram
+from optmap.bounds.lifting import Digit
 from optmap.bounds.maps import MapSystem, map_system
 from optmap.bounds.polytope import Polytope, polytopes
 from optmap.bounds.proof import Proof, accounting, prove_exponents
@@ -132,11 +133,10 @@ def _choices(workload: Workload, memory_words: int) -> Iterator[tuple[str, ...]]
 
 
 def _in_polytope(workload: Workload, system: MapSystem, polytope: Polytope, small: tuple[str, ...]) -> Scenario | None:
-    digits = {str(digit) for digit in system.space.known if digit.dim in small}
     columns = [
         i
         for i in polytope.allowed
-        if (source := system.maps[i].source) is None or (source[0] == "dim" and source[1] in digits)
+        if (source := system.maps[i].source) is None or (isinstance(source, Digit) and source.dim in small)
     ]
     names = list(dict.fromkeys(t for i in columns if (t := system.maps[i].tensor) is not None))
     places = {i: k for k, i in enumerate(polytope.allowed)}

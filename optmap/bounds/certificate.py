@@ -149,7 +149,7 @@ from optmap.bounds.compulsory import (
     tensor_counts,
 )
 from optmap.bounds.lattice import closure, kernel
-from optmap.bounds.lifting import Node
+from optmap.bounds.lifting import Digit, Node
 from optmap.bounds.maps import LinearMap, MapSystem
 from optmap.bounds.polytope import FamilyRows, restrict
 from optmap.bounds.proof import Proof
@@ -157,6 +157,8 @@ from optmap.bounds.result import Document
 from optmap.errors import CheckError
 from optmap.problem.workload import Axis, Workload
 
+OF = {2: "axis", 3: "leaf"}
+"""Keys of what a size map measures, by the numbers that name it."""
 SCHEMA = "optmap.certificate/1"
 
 
@@ -235,8 +237,8 @@ def _map(f: LinearMap, exponent: Fraction) -> Document:
     }
     if f.source is None:
         return entry | {"access": f.access}
-    key, where = f.source
-    return entry | {"size": f.size, "of": {key: list(where) if isinstance(where, tuple) else where}}
+    of = {"dim": str(f.source)} if isinstance(f.source, Digit) else {OF[len(f.source)]: list(f.source)}
+    return entry | {"size": f.size, "of": of}
 
 
 def _family(system: MapSystem, family: FamilyRows, maps: list[LinearMap]) -> Document:

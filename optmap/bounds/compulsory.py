@@ -16,6 +16,9 @@ from optmap.problem.workload import Axis, Padding, Semantics, TensorAccess, Work
 LARGEST_UNION = 2**16
 """Index tuples, summed over the accesses of a tensor, up to which a union is enumerated."""
 
+MOST_PARTS = 10
+"""Accesses of one tensor whose parts are tried in every combination."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
@@ -126,15 +129,7 @@ def _count(workload: Workload, group: list[int]) -> Count:
     accesses = [workload.tensors[i] for i in indices]
     if sum(prod(extents[d] for d in a.dims) for a in accesses) <= LARGEST_UNION:
         return Count(elements=len(set().union(*(_elements(a, extents) for a in accesses))))
-    sized = sorted((_single(workload.tensors[i], i, extents) for i in indices), key=lambda pair: -pair[0])
-    chosen: list[Part] = []
-    total = 0
-    for size, part in sized:
-        access = workload.tensors[part.access]
-        if all(_never_meet(access, workload.tensors[other.access], extents) for other in chosen):
-            chosen.append(part)
-            total += size
-    return Count(elements=total, parts=tuple(chosen))
+    return _disjoint(workload, [_single(workload.tensors[i], i, extents) for i in indices])
 
 
 def _count_real(workload: Workload, group: list[int]) -> Count:
@@ -146,19 +141,25 @@ def _count_real(workload: Workload, group: list[int]) -> Count:
         sets = [elements for elements in found if elements is not None]
         if len(sets) == len(found):
             return Count(elements=len(set().union(*sets)))
-    chosen: list[Part] = []
-    total = 0
-    for size, items, i in sorted((_projected(workload, i) for i in indices), key=lambda entry: -entry[0]):
-        access = workload.tensors[i]
-        if all(_never_meet(access, workload.tensors[other.access], workload.extents) for other in chosen):
-            chosen.append(Part(access=i, kind="axes", items=items))
-            total += size
-    return Count(elements=total, parts=tuple(chosen))
+    return _disjoint(workload, [_projected(workload, i) for i in indices])
 
 
-def _projected(workload: Workload, access: int) -> tuple[int, tuple[int, ...], int]:
+def _disjoint(workload: Workload, sized: list[tuple[int, Part]]) -> Count:
+    """The most elements of parts that never meet: every choice is tried, the largest parts only if there are many."""
+    most = sorted(sized, key=lambda pair: -pair[0])[:MOST_PARTS]
+    accesses = [workload.tensors[part.access] for _, part in most]
+    apart = {
+        (i, j): _never_meet(accesses[i], accesses[j], workload.extents) for i, j in combinations(range(len(most)), 2)
+    }
+    choices = (c for r in range(1, len(most) + 1) for c in combinations(range(len(most)), r))
+    valid = [c for c in choices if all(apart[pair] for pair in combinations(c, 2))]
+    best = max(valid, key=lambda c: sum(most[i][0] for i in c))
+    return Count(elements=sum(most[i][0] for i in best), parts=tuple(most[i][1] for i in best))
+
+
+def _projected(workload: Workload, access: int) -> tuple[int, Part]:
     items, size = real_projection(workload, workload.tensors[access])
-    return size, items, access
+    return size, Part(access=access, kind="axes", items=items)
 
 
 def _separate(axes: tuple[Axis, ...]) -> bool:

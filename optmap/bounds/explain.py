@@ -9,7 +9,7 @@ from itertools import pairwise
 
 from optmap.bounds.best import best
 from optmap.bounds.lattice import Subspace, canonical, image_rank
-from optmap.bounds.maps import MapSystem, map_system
+from optmap.bounds.maps import LinearMap, MapSystem, map_system
 from optmap.bounds.polytope import FamilyRows, polytopes, restrict
 from optmap.problem.workload import Workload
 
@@ -63,7 +63,7 @@ def explain(workload: Workload, memory_words: int) -> Explanation:
     families = polytopes(system)[0].families if system.dims else ()
     rows = [row for family in families for row in _family_rows(system, family, exponents)]
     return Explanation(
-        maps={m.name: tuple(_vector(row, dims) for row in m.matrix) for m in system.maps},
+        maps={m.name: tuple(_vector(row, dims) for row in m.matrix) for m in _in_order(system)},
         sizes={m.name: m.size for m in system.sizes},
         lifts=tuple(f"{lift.digit} = {lift.modulus}*{lift.high} + {lift.low}" for lift in system.space.lifts),
         families=tuple(tuple(dims[c] for c in columns) for columns in system.families),
@@ -74,7 +74,7 @@ def explain(workload: Workload, memory_words: int) -> Explanation:
 
 def _family_rows(system: MapSystem, family: FamilyRows, exponents: dict[str, Fraction]) -> list[ConstraintRow]:
     dims = tuple(str(system.dims[c]) for c in family.columns)
-    maps = [system.maps[i] for i in sorted(family.allowed)]
+    maps = [m for m in _in_order(system) if system.maps.index(m) in family.allowed]
     steps: list[tuple[Subspace, Subspace]]
     if family.flag is not None:
         spans = [canonical(family.flag[:i]) for i in range(len(dims) + 1)]
@@ -102,6 +102,11 @@ def _family_rows(system: MapSystem, family: FamilyRows, exponents: dict[str, Fra
             )
         )
     return rows
+
+
+def _in_order(system: MapSystem) -> list[LinearMap]:
+    """Tensor maps in the order of the statement, then size maps."""
+    return sorted(system.maps, key=lambda m: (m.tensor is None, m.access))
 
 
 def _term(name: str, rank: int) -> str:

@@ -10,7 +10,7 @@ Source: Dinh, section 4.2 (lifted strided convolution), generalised to any affin
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from math import gcd
 
@@ -39,6 +39,10 @@ class Digit:
         """The high and the low digit of this one at a modulus."""
         high, low = (Digit(self.dim, (*self.cuts, (modulus, place))) for place in Place)
         return high, low
+
+    def renamed(self, dims: Mapping[str, str]) -> Digit:
+        """The same digit of the dim that goes by another name."""
+        return Digit(dims[self.dim], self.cuts)
 
     def __str__(self) -> str:
         """`r`, its digits `r'` and `r''`, theirs `r'.'` … `r''.''`: injective, as dims are identifiers."""
@@ -86,6 +90,11 @@ class Node:
     def reduced(self) -> Terms:
         """The row divided by its divisor."""
         return {d: c // self.divisor for d, c in self.row}
+
+    def renamed(self, dims: Mapping[str, str]) -> Node:
+        """The same derivation over dims that go by other names."""
+        row = tuple((digit.renamed(dims), c) for digit, c in self.row)
+        return replace(self, row=row, parts=tuple(part.renamed(dims) for part in self.parts))
 
     def leaves(self) -> Iterator[Terms]:
         """Rows without a further split, first parts first."""

@@ -7,14 +7,19 @@ constant (an extent, the values of a subscript), so it may enter the product ine
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import lru_cache
 
+from optmap.bounds.canonical import CanonicalForm, canonical_form
 from optmap.bounds.lattice import Row, canonical
-from optmap.bounds.lifting import Digit, LiftedSpace, Terms, lift_workload
+from optmap.bounds.lifting import Digit, LiftedSpace, Node, Terms, lift_workload
 from optmap.errors import LimitError
 from optmap.problem.footprint import distinct_values
 from optmap.problem.padding import real_values
 from optmap.problem.workload import Axis, Padding, Workload
+
+Source = Digit | tuple[int, ...]
+"""A dim or digit, (access, axis), or (access, axis, leaf)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,8 +36,8 @@ class LinearMap:
     """Index of the access (0 is the output); -1 for a size map."""
     size: int = 1
     """Image points over the whole iteration space, for a size map."""
-    source: tuple[str, tuple[int, ...] | str] | None = None
-    """What a size map measures: ("dim", name), ("axis", (access, axis)) or ("leaf", (access, axis, leaf))."""
+    source: Source | None = None
+    """What a size map measures."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,18 +61,42 @@ class MapSystem:
         return (*self.tensors, *self.sizes)
 
 
+@lru_cache(maxsize=512)
 def map_system(workload: Workload) -> MapSystem:
     """The maps of a workload over its lifted iteration space.
 
-    Dims of extent 1 are dropped: they carry no points.
+    Dims of extent 1 are dropped: they carry no points. Lifts, columns and maps are those of the canonical
+    form, under the names given: what is computed from them does not depend on names and order.
     """
+    form = canonical_form(workload)
+    system = _system(form.workload)
+    derivations: list[list[Node]] = [[] for _ in workload.tensors]
+    for c, nodes in enumerate(system.space.derivations):
+        placed = sorted(zip(form.axes[c], nodes, strict=True), key=lambda pair: pair[0])
+        derivations[form.accesses[c]] = [node.renamed(form.dims) for _, node in placed]
+    space = LiftedSpace(
+        lifts=tuple(replace(lift, digit=lift.digit.renamed(form.dims)) for lift in system.space.lifts),
+        extents={digit.renamed(form.dims): n for digit, n in system.space.extents.items()},
+        known={digit.renamed(form.dims): n for digit, n in system.space.known.items()},
+        derivations=tuple(tuple(nodes) for nodes in derivations),
+    )
+    return replace(
+        system,
+        space=space,
+        dims=tuple(space.extents),
+        tensors=tuple(_tensor_map(workload, space, form.accesses[m.access]) for m in system.tensors),
+        sizes=tuple(_given_size_map(workload, form, m) for m in system.sizes),
+    )
+
+
+@lru_cache(maxsize=512)
+def _system(workload: Workload) -> MapSystem:
+    """The maps of a workload with the names and in the order that it has."""
     space = lift_workload(workload)
-    dims = tuple(space.extents)
     tensors: dict[tuple[str, tuple[Row, ...]], LinearMap] = {}
-    for index, (access, nodes) in enumerate(zip(workload.tensors, space.derivations, strict=True)):
-        matrix = _matrix([leaf for node in nodes for leaf in node.leaves()], dims)
-        found = LinearMap(name=f"s:{access.name}#{index}", matrix=matrix, tensor=access.name, access=index)
-        tensors.setdefault((access.name, canonical(matrix)), found)
+    for index, access in enumerate(workload.tensors):
+        found = _tensor_map(workload, space, index)
+        tensors.setdefault((access.name, canonical(found.matrix)), found)
     sizes: dict[tuple[Row, ...], LinearMap] = {}
     for candidate in _size_maps(workload, space):
         key = canonical(candidate.matrix)
@@ -76,11 +105,36 @@ def map_system(workload: Workload) -> MapSystem:
     maps = (*tensors.values(), *sizes.values())
     return MapSystem(
         space=space,
-        dims=dims,
+        dims=tuple(space.extents),
         tensors=tuple(tensors.values()),
         sizes=tuple(sizes.values()),
-        families=_families([m.matrix for m in maps], len(dims)),
+        families=_families([m.matrix for m in maps], len(space.extents)),
     )
+
+
+def _tensor_map(workload: Workload, space: LiftedSpace, index: int) -> LinearMap:
+    name = workload.tensors[index].name
+    leaves = [leaf for node in space.derivations[index] for leaf in node.leaves()]
+    matrix = _matrix(leaves, tuple(space.extents))
+    return LinearMap(name=f"s:{name}#{index}", matrix=matrix, tensor=name, access=index)
+
+
+def _given_size_map(workload: Workload, form: CanonicalForm, size_map: LinearMap) -> LinearMap:
+    """A size map of the canonical form under the names of the workload."""
+    if isinstance(size_map.source, Digit):
+        source: Source = size_map.source.renamed(form.dims)
+    else:
+        a, x, *leaf = size_map.source or ()
+        source = (form.accesses[a], form.axes[a][x], *leaf)
+    return _size_map(workload, source, size_map.matrix, size_map.size)
+
+
+def _size_map(workload: Workload, source: Source, matrix: tuple[Row, ...], size: int) -> LinearMap:
+    if isinstance(source, Digit):
+        name = f"z:dim {source}"
+    else:
+        name = f"z:{workload.tensors[source[0]].name}#{'.'.join(str(n) for n in source)}"
+    return LinearMap(name=name, matrix=matrix, size=size, source=source)
 
 
 def _matrix(rows: list[Terms], dims: tuple[Digit, ...]) -> tuple[Row, ...]:
@@ -92,19 +146,17 @@ def _size_maps(workload: Workload, space: LiftedSpace) -> Iterator[LinearMap]:
     for dim, extent in space.known.items():
         rows = _matrix([{digit: 1} for digit in space.digits(dim)], dims)
         size = 0 if dim.cuts else _real_values(workload, Axis(terms=((dim.dim, 1),)))
-        yield LinearMap(name=f"z:dim {dim}", matrix=rows, size=size or extent, source=("dim", str(dim)))
+        yield _size_map(workload, dim, rows, size or extent)
     for a, (access, nodes) in enumerate(zip(workload.tensors, space.derivations, strict=True)):
         for x, (axis, node) in enumerate(zip(access.axes, nodes, strict=True)):
             leaves = list(node.leaves())
             size = _real_values(workload, axis) or _values([(c, workload.extents[d]) for d, c in axis.terms])
             if size:
-                name = f"z:{access.name}#{a}.{x}"
-                yield LinearMap(name=name, matrix=_matrix(leaves, dims), size=size, source=("axis", (a, x)))
+                yield _size_map(workload, (a, x), _matrix(leaves, dims), size)
             for i, leaf in enumerate(leaves):
                 size = _values([(c, space.extents[d]) for d, c in leaf.items()])
                 if size and len(leaf) > 1 and len(leaves) > 1:
-                    name = f"z:{access.name}#{a}.{x}.{i}"
-                    yield LinearMap(name=name, matrix=_matrix([leaf], dims), size=size, source=("leaf", (a, x, i)))
+                    yield _size_map(workload, (a, x, i), _matrix([leaf], dims), size)
 
 
 def _real_values(workload: Workload, axis: Axis) -> int:

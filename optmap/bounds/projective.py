@@ -9,8 +9,10 @@ Source: Dinh's dissertation, chapter 3.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 
+from optmap.bounds.canonical import CanonicalForm, canonical_form
 from optmap.bounds.closed import VolumeBound, strongest
 from optmap.bounds.result import LowerBound
 from optmap.problem.workload import Workload
@@ -45,10 +47,22 @@ def projective(workload: Workload, memory_words: int) -> LowerBound:
         InputError: if the workload is not projective.
     """
     heaviest = max(workload.weight(t) for t in workload.tensors)
-    # Duals only choose exponents: any memory gives valid ones, so too small a memory is no obstacle.
-    optimal = projective_face(workload, max(memory_words, heaviest), limit=BASES)
-    volumes = [dual_volume(workload, dual) for dual in optimal.duals]
+    # Duals only choose exponents: any memory gives valid ones, so too small a memory is no obstacle. Which of
+    # many are visited depends on the order of rows, hence the canonical form.
+    form = canonical_form(workload)
+    optimal = projective_face(form.workload, max(memory_words, heaviest), limit=BASES)
+    volumes = [dual_volume(workload, _given(workload, form, dual)) for dual in optimal.duals]
     return strongest(METHOD, workload, memory_words, volumes, ("exponents are dual solutions of the tiling LP",))
+
+
+def _given(workload: Workload, form: CanonicalForm, dual: LogDual) -> LogDual:
+    """A dual of the canonical form under the names and in the order of the workload."""
+    prices = dict(sorted(zip(form.accesses, dual.rows.values(), strict=True)))
+    return replace(
+        dual,
+        rows={f"{workload.tensors[i].name}#{i}": price for i, price in prices.items()},
+        limits={form.dims[d]: price for d, price in dual.limits.items()},
+    )
 
 
 def dual_volume(workload: Workload, dual: LogDual) -> VolumeBound:

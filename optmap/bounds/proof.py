@@ -23,6 +23,8 @@ from optmap.problem.workload import Semantics, Workload
 
 ROUGH = 5
 """Vertices per polytope while ranking."""
+ROUGH_SIZES = (1.5, 3.0, 12.0)
+"""Segment sizes, in memories, at which polytopes are ranked."""
 RANKED = 2
 """Polytopes (where lattices do not close) that are searched in full."""
 FEW = 16
@@ -131,7 +133,7 @@ def proofs(workload: Workload, system: MapSystem, units: Units, needed: int) -> 
     found = [(p, segment_program(system, p, units.weights)) for p in polytopes(system)]
     pairs = [(p, s) for p, s in found if s is not None]
     if len(pairs) > RANKED:
-        pairs.sort(key=lambda pair: _level(pair[1], 3.0 * units.memory))
+        pairs.sort(key=lambda pair: -_promise(pair[1], units))
         pairs = pairs[:RANKED]
     ranked: list[tuple[float, int, Polytope, dict[int, Fraction]]] = []
     for polytope, program in pairs:
@@ -171,9 +173,15 @@ def segment_program(system: MapSystem, polytope: Polytope, weights: Mapping[str,
     )
 
 
-def _level(program: SegmentProgram, units: float) -> float:
-    used, mixture = program.solve(units, rounds=ROUGH)
-    return float(program.value(mixture @ np.array(program.vertices)[used], units))
+def _promise(program: SegmentProgram, units: Units) -> float:
+    """Log of the loads beyond the memory that a polytope roughly promises: the best of a few segment sizes."""
+    best = -inf
+    for size in ROUGH_SIZES:
+        K = max(min(size * units.memory, float(units.ceiling)), units.memory + 1.0)
+        used, mixture = program.solve(K, rounds=ROUGH)
+        level = float(program.value(mixture @ np.array(program.vertices)[used], K))
+        best = max(best, log(K - units.memory) + log(units.operations) - level)
+    return best
 
 
 def _candidates(program: SegmentProgram, units: Units) -> list[_Candidate]:

@@ -125,7 +125,7 @@ class Workload(Shown):
     Raises:
         InputError: for a dim without extent, an extent that is not a whole number in
             1 … 2^63-1, a dim in no tensor, a non-positive coefficient or element size, a dim or tensor whose
-            name is no identifier, a range of real values that no index meets.
+            name is no identifier, an output that is read, a range of real values that no index meets.
     """
 
     shown_as: ClassVar[Form] = Form(
@@ -313,6 +313,8 @@ def _validate(workload: Workload) -> None:
             raise InputError(f"{where}: {kind} {json.dumps(odd[0])} is no name; use letters, digits and _")
     if len(set(names)) != len(names):
         raise InputError(f"{where}: a dim is listed twice in {names}")
+    if any(t.name == workload.output.name for t in workload.inputs):
+        raise InputError(f"{where}: output {workload.output.name} is read on the right; name the input differently")
     if not workload.inputs:
         raise InputError(f"{where}: at least one input tensor is needed")
     used = set().union(*(t.dims for t in workload.tensors))

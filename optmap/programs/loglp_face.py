@@ -121,7 +121,7 @@ def projective_face(workload: Workload, memory_words: int, *, limit: int = LARGE
         for axis in tensor.axes:
             if len(axis.terms) > 1:
                 raise InputError(f"{workload.name}: subscript {axis} of {tensor.name} has several dims")
-        label = tensor.name if names.count(tensor.name) == 1 else f"{tensor.name}_{index}"
+        label = tensor.name if names.count(tensor.name) == 1 else f"{tensor.name}#{index}"
         room = Fraction(memory_words, workload.weight(tensor))
         rows.append((label, tuple(d for d in workload.dims if d in tensor.dims), room))
     limits = tuple(Fraction(n) for _, n in workload.sizes)
