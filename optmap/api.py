@@ -61,7 +61,8 @@ def solve(
         semantics: `accumulate` or `assign`; None keeps the workload's own.
         padding: `stored` or `implicit`; None keeps the workload's own.
         method: a key of `METHODS`.
-        objective: a key of `OBJECTIVES` that the method knows; None takes the method's own.
+        objective: a key of `OBJECTIVES` that the method minimises on the machine; None takes the method's own.
+            Of one memory, `bottleneck`, `sum` and `traffic` are the same number: loads and stores over bandwidth.
         tiles: `any` integers, or `divisors` of the next outer tile.
         capacity: `tile` (one tile must fit) or `safe` (enough for LRU).
         integers: `exact` search, or `floor` with balancing as MOpt does.
@@ -83,11 +84,8 @@ def solve(
     if innermost is not None:
         target = target.from_level(innermost)
     choose("method", method, METHODS)
-    known = METHODS[method].objectives
-    wanted = objective or METHODS[method].default(target)
-    choose("objective", wanted, OBJECTIVES)
-    if wanted not in known and not (wanted == "bottleneck" and len(target.levels) == 1):
-        raise InputError(f"method {method} does not minimise {wanted}; it knows {', '.join(known)}")
+    if objective is not None:
+        choose("objective", objective, OBJECTIVES)
     cores, seed = whole_number(cores, "cores"), whole_number(seed, "seed", least=0)
     if not time_limit > 0:
         raise InputError(f"time limit is {time_limit}; give a positive number of seconds")
@@ -97,7 +95,7 @@ def solve(
     request = Request(
         workload=workload_of(workload, extents, semantics, padding),
         machine=target,
-        objective=wanted if wanted in known else METHODS[method].default(target),
+        objective=METHODS[method].objective(objective, target),
         rule=CapacityRule(choose("capacity", capacity, list(CapacityRule))),
         divisors=choose("tiles", tiles, ("any", "divisors")) == "divisors",
         floor=choose("integers", integers, ("exact", "floor")) == "floor",

@@ -258,7 +258,7 @@ SOLUTION = record(
     objective=word("bottleneck", "sum", "traffic", "loads"),
     tiles=word("any", "divisors"),
     capacity_rule=word("tile", "safe"),
-    status=record(stop=text, point=text),
+    status=record(stop=text, point=text, proved=flag, within=maybe(number), space=text),
     mapping=record(levels=many(MAPPED, 1)),
     boundaries=many(record(between=BETWEEN, tensor=name, loads_words=count, stores_words=count), 1),
     levels=many(COUNTED, 1),

@@ -92,7 +92,8 @@ def hearsay(doc: Any, nest: Any) -> list[str]:
     status, relaxation, least = doc["status"], doc["relaxation"], doc["integer_bound"]
     lines = [
         f"called {doc['workload']['name']!r} on {doc['machine']['name']!r} in the file",
-        f"method {doc['method']!r}, stop {status['stop']!r}, point {status['point']!r}, tiles {doc['tiles']!r}: "
+        f"method {doc['method']!r}, stop {status['stop']!r}, point {status['point']!r}, "
+        f"proved {status['proved']!r}, tiles {doc['tiles']!r}: "
         "how the search went and whether it could have found less",
         f"relaxation {_number(relaxation['value'])} and integer bound {_number(least['value'])} {least['unit']}"
         + (

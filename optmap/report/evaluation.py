@@ -30,6 +30,7 @@ from optmap.report.tables import (
     shared_by,
     workload_lines,
 )
+from optmap.search.objectives import TABLE
 from optmap.shown import Form, Shown
 
 SCHEMA = "optmap.evaluation/1"
@@ -149,11 +150,10 @@ def _held_cost(solution: Solution, held: Held) -> CostReport:
 
 def objective_value(solution: Solution, boundaries: tuple[BoundaryTraffic, ...]) -> float:
     """The objective of a solution for given traffic, in cycles (words at one word per cycle)."""
-    machine = solution.machine
-    if solution.objective == "loads":
-        boundaries = tuple(replace(row, stores_words=0) for row in boundaries)
-    cycles = boundary_cycles(machine, boundaries, solution.workload.word_bits)
-    return float(max(cycles) if solution.objective == "bottleneck" else sum(cycles))
+    objective = TABLE[solution.objective]
+    counted = tuple(replace(row, loads_words=objective.words(row), stores_words=0) for row in boundaries)
+    cycles = boundary_cycles(solution.machine, counted, solution.workload.word_bits)
+    return float(objective.combine(dict(enumerate(cycles))))
 
 
 def run_simulations(solution: Solution, limit: int) -> tuple[Simulated, ...]:

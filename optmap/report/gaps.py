@@ -13,6 +13,7 @@ from optmap.bounds.hierarchy import fast_side_words, instance_words, separating_
 from optmap.bounds.result import LowerBound
 from optmap.errors import ContradictionError, OptmapError
 from optmap.problem.workload import Workload
+from optmap.search.objectives import TABLE
 from optmap.search.result import BoundaryCertificate, ProvedBound, SolveResult
 
 
@@ -83,7 +84,7 @@ def _certificate(result: SolveResult, level: int) -> BoundaryCertificate:
         raise OptmapError("instances share output elements, and partial sums are outside the bound's model")
     instances = prod(ways for spatial in outside for ways in spatial.values())
     bound = certified_bound(workload, fast_side_words(machine, level, workload.word_bits))
-    words = instance_words(bound, instances, loads_only=result.objective == "loads")
+    words = instance_words(bound, instances, loads_only=not TABLE[result.objective].stores)
     moved = _moved(result, level)
     inner, outer = machine.boundaries[level]
     if words > moved:
@@ -99,14 +100,13 @@ def _certificate(result: SolveResult, level: int) -> BoundaryCertificate:
 def _moved(result: SolveResult, level: int) -> int:
     """Words of the objective that cross the boundary outside a level."""
     rows = [row for row in result.boundaries if row.between == result.machine.boundaries[level]]
-    return sum(row.loads_words if result.objective == "loads" else row.words for row in rows)
+    return sum(TABLE[result.objective].words(row) for row in rows)
 
 
 def _objective(result: SolveResult, words: dict[int, int]) -> Fraction:
     """The objective of words per boundary, in cycles (words at one word per cycle)."""
     rates = result.machine.rates(result.workload.word_bits)
-    times = [n / rates[level] for level, n in words.items()]
-    return max(times) if result.objective == "bottleneck" else sum(times, Fraction(0))
+    return TABLE[result.objective].combine({level: n / rates[level] for level, n in words.items()})
 
 
 def _by_weight(result: SolveResult) -> list[int]:

@@ -23,13 +23,13 @@ from optmap.report.documents import (
     workload_document,
 )
 from optmap.report.jsonio import read_json, to_json, write_text
+from optmap.search.objectives import TABLE
 from optmap.shown import Form, Shown
 
 if TYPE_CHECKING:
     from optmap.search.result import SolveResult
 
 SCHEMA = "optmap.solution/2"
-OBJECTIVES = ("bottleneck", "sum", "traffic", "loads")
 REQUIRED = ("schema", "workload", "machine", "mapping")
 OPTIONAL = (
     "word_bits",
@@ -132,7 +132,13 @@ def solution_document(result: SolveResult) -> dict[str, object]:
         "objective": result.objective,
         "tiles": result.tiles,
         "capacity_rule": str(result.capacity_rule),
-        "status": {"stop": result.stop.value, "point": result.point.value},
+        "status": {
+            "stop": result.stop.value,
+            "point": result.point.value,
+            "proved": result.proved,
+            "within": finite(result.within),
+            "space": result.space,
+        },
         "mapping": mapping_document(result.mapping),
         "boundaries": _boundaries(result),
         "levels": _levels(result),
@@ -256,7 +262,7 @@ def solution_from(fields: Fields) -> Solution:
         exact=_amount(fields, "exact"),
         boundaries=_claims(fields),
         document=dict(fields.values),
-        objective=fields.choice("objective", OBJECTIVES, "bottleneck"),
+        objective=fields.choice("objective", tuple(TABLE), "bottleneck"),
         held=_held(fields, workload, machine, mapping, rule),
     )
 

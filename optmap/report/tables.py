@@ -276,7 +276,8 @@ def solve_table(result: SolveResult) -> str:
                 f"{result.method}, objective {result.objective}, tiles {result.tiles}, "
                 f"capacity {CapacityRule(result.capacity_rule).value}",
             ),
-            ("status", f"{_words(result.stop)}; relaxed point: {_words(result.point)}"),
+            ("status", f"{_status(result)}; relaxed point: {_words(result.point)}"),
+            ("space", result.space),
         ]
     )
     parts = [
@@ -298,6 +299,15 @@ def exact_meaning(*, held: bool) -> str:
 
 def _integer_gap(gap: float | None) -> str:
     return "none: the relaxation is not proved" if gap is None else f"{100 * gap:.3f} % of cost above the relaxation"
+
+
+def _status(result: SolveResult) -> str:
+    """What is known of the answer: proved, how close to the proved bound, or that the search just ended."""
+    if result.proved:
+        return "optimal, proved"
+    within = result.within
+    near = "nothing is proved" if within is None else f"proved within {100 * within:.3g} % of the best"
+    return f"{_words(result.stop)}, {near}"
 
 
 def _summary(result: SolveResult) -> list[tuple[str, str]]:

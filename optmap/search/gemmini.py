@@ -197,7 +197,7 @@ def solve(request: Request) -> SolveResult:
         workload=workload,
         machine=machine,
         method="gemmini",
-        objective="traffic",
+        objective=request.objective,
         capacity_rule=CapacityRule.TILE,
         tiles="divisors" if request.divisors else "any",
         stop=Stop.OPTIMAL,
@@ -236,6 +236,10 @@ def solve(request: Request) -> SolveResult:
         versions=versions(),
         notes=_notes(workload, groups, tiling),
         held=held,
+        space=(
+            "output-stationary tiles: partial sums stay until they are complete, every tile brings in its part of the "
+            "inputs; " + ("tiles that divide the extents" if request.divisors else "whole tiles of any size")
+        ),
     )
 
 

@@ -15,6 +15,7 @@ from optmap.search.chains import ChainCosts, IntArray, IntegerPoint, all_chains,
 from optmap.search.descent import Descent
 from optmap.search.pairs import beam, divisor_optimum
 from optmap.search.relaxation import RelaxationResult
+from optmap.search.result import conclusion
 from optmap.search.setting import Setting
 from optmap.solvers.status import Stop
 
@@ -37,7 +38,7 @@ class IntegerResult:
     bound: float
     """Proved lower bound on the cost of every integer mapping that was allowed."""
     stop: Stop
-    """`optimal` if the search ran to its end, `time_limit` otherwise."""
+    """`optimal` if the point reaches the bound, else `search_ended` or `time_limit`."""
     exhaustive: bool
     """Whether the point is proved optimal by enumeration."""
 
@@ -122,7 +123,7 @@ def integer_search(
     late = time.monotonic() > deadline and not (state.reached or state.exhaustive)
     bound = state.value if state.exhaustive else min(state.bound, state.value)
     return IntegerResult(
-        point=state.best, bound=bound, stop=Stop.TIME_LIMIT if late else Stop.OPTIMAL, exhaustive=state.exhaustive
+        point=state.best, bound=bound, stop=conclusion(state.value, bound, late=late), exhaustive=state.exhaustive
     )
 
 

@@ -22,9 +22,9 @@ from optmap.problem.workload import Semantics, Workload
 from optmap.search.iooub_flows import permutation_of, positions_of
 from optmap.search.iooub_tiles import Tiling, best_tiling
 from optmap.search.mopt import Request
-from optmap.search.result import LevelReport, Relaxation, SolveResult
+from optmap.search.result import LevelReport, Relaxation, SolveResult, conclusion
 from optmap.search.versions import versions
-from optmap.solvers.status import Point, Stop
+from optmap.solvers.status import Point
 
 
 class Counted(StrEnum):
@@ -45,31 +45,38 @@ def solve(request: Request) -> SolveResult:
         CheckError: if a re-check of the answer fails.
     """
     if len(request.machine.levels) == 1:
-        return solve_level(request, Counted.TRAFFIC if request.objective == "sum" else Counted.LOADS)[0]
-    if request.objective == "loads":
-        raise InputError("objective loads counts one memory; use --objective sum for several levels")
+        return solve_level(request, Counted.LOADS if request.objective == "loads" else Counted.TRAFFIC)[0]
+    if request.objective != "sum":
+        raise InputError(f"method iooub minimises the sum of several levels, not {request.objective}")
     from optmap.search.iooub_sum import solve_sum
 
-    return solve_sum(request)
+    return solve_sum(request, "iooub")
 
 
-def refuse(request: Request) -> None:
+def refuse(request: Request, method: str) -> None:
     """Refuse what neither one level nor the sum over levels knows.
+
+    Args:
+        request: what is asked.
+        method: whom.
 
     Raises:
         InputError: naming the option.
     """
+    several = len(request.machine.levels) > 1
+    what = f"method {method}, objective sum over levels," if several else f"method {method}"
+    other = ", or --method mopt and its bottleneck"
     if any(level.rule(request.rule) is not CapacityRule.TILE for level in request.machine.levels):
-        raise InputError("method iooub counts for scratchpads: use --capacity tile, or --method mopt with safe")
+        raise InputError(f"{what} counts for scratchpads: use --capacity tile{other}")
     if request.cores > 1:
-        raise InputError("method iooub is for one core; use --cores 1, or --method mopt")
+        raise InputError(f"{what} is for one core; use --cores 1{other}")
     if request.floor:
-        raise InputError("method iooub searches whole tiles; leave out --integers floor, or use --method mopt")
+        raise InputError(f"{what} searches whole tiles; leave out --integers floor{other}")
     for level in request.machine.levels:
         if level.microkernel is not None:
             raise InputError(
-                f"method iooub does not impose the microkernel of {level.name}; leave the register level out "
-                "(--innermost with the next level), or use --method mopt"
+                f"{what} does not impose the microkernel of {level.name}; leave the register level out "
+                f"(--innermost with the next level){other}"
             )
 
 
@@ -92,7 +99,7 @@ def solve_level(
         CheckError: if a re-check of the answer fails.
     """
     begun = time.monotonic()
-    refuse(request)
+    refuse(request, "iooub")
     workload, machine = request.workload, request.machine
     if len(machine.levels) != 1:
         raise InputError(f"machine {machine.name} has {len(machine.levels)} levels; one is needed here")
@@ -183,10 +190,10 @@ def _assemble(
         workload=workload,
         machine=machine,
         method="iooub",
-        objective="loads" if counted is Counted.LOADS else "sum",
+        objective="loads" if counted is Counted.LOADS else _all_words(request),
         capacity_rule=request.rule,
         tiles="divisors" if request.divisors else "any",
-        stop=Stop.TIME_LIMIT if late else Stop.OPTIMAL,
+        stop=conclusion(cost, cost if best else bound, late=late),
         point=Point.GLOBAL_OPTIMUM if best else Point.FEASIBLE,
         mapping=mapping,
         levels=(
@@ -213,6 +220,20 @@ def _assemble(
         versions=versions(),
         notes=_notes(counted, held, best=best),
         held=held,
+        space=_space(request),
+    )
+
+
+def _all_words(request: Request) -> str:
+    """What the objective is called that counts loads and stores of one memory."""
+    return "sum" if request.objective == "loads" else request.objective
+
+
+def _space(request: Request) -> str:
+    tiles = "tiles that divide the extents" if request.divisors else "whole tiles of any size"
+    return (
+        f"{tiles}, any loop order, a reuse position per tensor (kept over more loops than the order alone allows, "
+        "where it fits), tensors streamed through a tile"
     )
 
 

@@ -20,12 +20,12 @@ from optmap.search.chains import BATCH, ChainCosts, IntArray, IntegerPoint, divi
 from optmap.search.descent import Descent
 from optmap.search.integers import integer_search
 from optmap.search.iooub import refuse
-from optmap.search.mopt import Request, mapping_of, setting_of
+from optmap.search.mopt import Request, mapping_of, setting_of, space_of
 from optmap.search.relaxation import TOLERANCE, RelaxationResult, relax
-from optmap.search.result import LevelReport, Relaxation, SolveResult
+from optmap.search.result import LevelReport, Relaxation, SolveResult, conclusion
 from optmap.search.setting import Setting
 from optmap.search.versions import versions
-from optmap.solvers.status import Point, Stop
+from optmap.solvers.status import Point
 
 GRID = 20_000
 """Tiles of one level looked at in one move."""
@@ -33,11 +33,12 @@ ROUNDS = 8
 """Rounds over all levels at most, per start."""
 
 
-def solve_sum(request: Request) -> SolveResult:
+def solve_sum(request: Request, method: str) -> SolveResult:
     """The mapping with the least sum of cycles over the levels that the descent finds.
 
     Args:
         request: a machine of any number of levels.
+        method: under which name.
 
     Raises:
         InputError: for what the method does not know.
@@ -46,7 +47,7 @@ def solve_sum(request: Request) -> SolveResult:
     """
     begun = time.monotonic()
     deadline = begun + request.time_limit
-    refuse(request)
+    refuse(request, method)
     setting = setting_of(request)
     relaxation = relax(setting, deadline=deadline)
     descent = SumDescent(setting, divisors=request.divisors, deadline=deadline)
@@ -62,7 +63,13 @@ def solve_sum(request: Request) -> SolveResult:
     if best is None:
         raise InfeasibleError("no chain of integer tiles fits all levels together; give the levels more words")
     return _assemble(
-        request, setting, relaxation, descent.point(best[1]), late=time.monotonic() > deadline, begun=begun
+        request,
+        setting,
+        relaxation,
+        descent.point(best[1]),
+        method=method,
+        late=time.monotonic() > deadline or not relaxation.proved,
+        begun=begun,
     )
 
 
@@ -180,6 +187,7 @@ def _assemble(
     relaxation: RelaxationResult,
     point: IntegerPoint,
     *,
+    method: str,
     late: bool,
     begun: float,
 ) -> SolveResult:
@@ -211,11 +219,11 @@ def _assemble(
     return SolveResult(
         workload=workload,
         machine=machine,
-        method="iooub",
-        objective="sum",
+        method=method,
+        objective=request.objective,
         capacity_rule=request.rule,
         tiles="divisors" if request.divisors else "any",
-        stop=Stop.TIME_LIMIT if late else Stop.OPTIMAL,
+        stop=conclusion(sums.cost, base.value, late=late),
         point=Point.FEASIBLE,
         mapping=mapping,
         levels=tuple(
@@ -242,4 +250,5 @@ def _assemble(
         seed=request.seed,
         versions=versions(),
         notes=("the cost is the sum over the levels of loads and stores over bandwidth",),
+        space=space_of(request),
     )

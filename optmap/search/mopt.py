@@ -15,7 +15,7 @@ from optmap.search.chains import IntegerPoint
 from optmap.search.crosscheck import cross_check
 from optmap.search.integers import integer_search
 from optmap.search.relaxation import TOLERANCE, RelaxationResult, relax
-from optmap.search.result import LevelReport, Relaxation, SolveResult
+from optmap.search.result import LevelReport, Relaxation, SolveResult, conclusion
 from optmap.search.setting import Setting
 from optmap.search.versions import versions
 from optmap.solvers.status import Point, Stop
@@ -60,7 +60,7 @@ def solve(request: Request) -> SolveResult:
     if request.objective == "sum" and len(request.machine.levels) > 1:
         from optmap.search.iooub_sum import solve_sum
 
-        return solve_sum(request)
+        return solve_sum(request, "mopt")
     begun = time.monotonic()
     deadline = begun + request.time_limit
 
@@ -74,14 +74,13 @@ def solve(request: Request) -> SolveResult:
     if request.floor:
         from optmap.search.floor import floor_and_balance
 
-        point, bound, stop = floor_and_balance(setting, relaxation.best), relaxation.bound, Stop.OPTIMAL
+        point, bound, late = floor_and_balance(setting, relaxation.best), relaxation.bound, False
     else:
         found = integer_search(setting, relaxation, divisors=request.divisors, deadline=deadline, progress=tell)
-        point, bound, stop = found.point, found.bound, found.stop
-    if not relaxation.proved:
-        stop = Stop.TIME_LIMIT
+        point, bound, late = found.point, found.bound, found.stop is Stop.TIME_LIMIT
+    late = late or not relaxation.proved
     return assemble(
-        request, setting, relaxation_report(setting, relaxation), point, bound=bound, stop=stop, begun=begun
+        request, setting, relaxation_report(setting, relaxation), point, bound=bound, late=late, begun=begun
     )
 
 
@@ -157,7 +156,7 @@ def assemble(
     point: IntegerPoint,
     *,
     bound: float,
-    stop: Stop,
+    late: bool,
     begun: float,
     method: str = "mopt",
 ) -> SolveResult:
@@ -169,7 +168,7 @@ def assemble(
         relaxation: its relaxation.
         point: the integer point found.
         bound: proved lower bound on the integer cost.
-        stop: why the search ended.
+        late: whether the time ran out.
         begun: `time.monotonic()` at the start.
         method: name of the method.
 
@@ -194,10 +193,10 @@ def assemble(
         workload=workload,
         machine=machine,
         method=method,
-        objective="bottleneck",
+        objective=request.objective,
         capacity_rule=request.rule,
         tiles="divisors" if request.divisors else "any",
-        stop=stop,
+        stop=conclusion(cost, min(bound, cost), late=late),
         point=Point.GLOBAL_OPTIMUM if relaxation.proved else Point.FEASIBLE,
         mapping=mapping,
         levels=tuple(
@@ -224,6 +223,17 @@ def assemble(
         seed=request.seed,
         versions=versions(),
         notes=_notes(setting),
+        space=space_of(request),
+    )
+
+
+def space_of(request: Request) -> str:
+    """The mappings among which the search looks for the best, in words."""
+    tiles = "tiles that divide the next outer one" if request.divisors else "whole tiles of any size"
+    split = f", every split over {request.cores} cores" if request.cores > 1 else ""
+    return (
+        f"{tiles} and any loop order per level{split}; one tile of every tensor per level, kept while the loops inside "
+        "the innermost one that the tensor depends on run"
     )
 
 

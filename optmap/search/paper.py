@@ -19,7 +19,7 @@ from optmap.search.mopt import Request, assemble, setting_of
 from optmap.search.relaxation import relax
 from optmap.search.result import Relaxation, SolveResult
 from optmap.search.setting import Setting
-from optmap.solvers.status import Point, Stop
+from optmap.solvers.status import Point
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,7 +126,7 @@ def answer(
         relaxation,
         point,
         bound=certified.bound,
-        stop=Stop.TIME_LIMIT if state.late else Stop.OPTIMAL,
+        late=state.late,
         begun=begun,
         method=recipe.name,
     )

@@ -14,6 +14,23 @@ from optmap.problem.workload import Workload
 from optmap.shown import Form, Shown
 from optmap.solvers.status import Point, Stop
 
+PROVED = 2e-6
+"""Relative distance between cost and integer bound at which the cost is proved optimal: relaxations
+are solved to half of it."""
+
+
+def conclusion(cost: float, bound: float, *, late: bool) -> Stop:
+    """Why a search stopped: `optimal` only where that is proved.
+
+    Args:
+        cost: of the mapping found.
+        bound: proved lower bound on the cost of every mapping of the space that was searched.
+        late: whether the time ran out.
+    """
+    if cost <= bound * (1 + PROVED):
+        return Stop.OPTIMAL
+    return Stop.TIME_LIMIT if late else Stop.SEARCH_ENDED
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LevelReport:
@@ -138,6 +155,18 @@ class SolveResult(Shown):
     """exact / bound - 1."""
     certificates: tuple[BoundaryCertificate, ...] = ()
     """Proofs behind `bound`, inner boundary first."""
+    space: str = ""
+    """Of what mappings `integer_bound` is a lower bound: what the answer is the best of, if proved."""
+
+    @property
+    def proved(self) -> bool:
+        """Whether no mapping of the `space` costs less."""
+        return self.cost <= self.integer_bound * (1 + PROVED)
+
+    @property
+    def within(self) -> float | None:
+        """How far the cost is above the proved integer bound, as a share of it; None if the bound is 0."""
+        return self.cost / self.integer_bound - 1 if self.integer_bound > 0 else None
 
     def loop_nest(self) -> str:
         """The mapping as the tiled loop nest it stands for, as C-like text."""

@@ -11,6 +11,8 @@ class Stop(StrEnum):
 
     OPTIMAL = "optimal"
     """Its own optimality test was met."""
+    SEARCH_ENDED = "search_ended"
+    """A search took every step it knows, without a proof that nothing better exists."""
     INFEASIBLE = "infeasible"
     """No point satisfies the constraints, as far as the solver can tell."""
     TIME_LIMIT = "time_limit"

@@ -243,5 +243,7 @@ def _solved_row(point: Point, result: SolveResult, words: dict[str, int]) -> Row
         exact=float(result.exact),
         bound_unit=result.exact_unit,
         integer_gap=result.integer_gap,
+        proved=result.proved,
+        within=result.within,
         point=result.point.value,
     )

@@ -81,8 +81,13 @@ class Row:
     """exact / bound - 1: how far the mapping can be from the best schedule under `objective`."""
     integer_gap: float | None = None
     """cost / relaxation - 1."""
+    proved: bool | None = None
+    """Whether no mapping of the method's space costs less; None without a mapping."""
+    within: float | None = None
+    """cost over the proved bound on the costs of that space, minus one."""
     stop: str
-    """Why the method stopped: `optimal`, `infeasible`, `time_limit`, `killed`, `crash`, `error`, `check`."""
+    """Why the method stopped: `optimal` (proved), `search_ended` (not proved), `infeasible`,
+    `time_limit`, `killed`, `crash`, `error`, `check`."""
     point: str
     """What is held: `none`, `feasible`, `local_optimum`, `global_optimum`; `bound` for a bound."""
     seconds: float = 0.0
@@ -136,7 +141,7 @@ def arrow_schema() -> pa.Schema:
     """The Parquet schema of the rows, with the version of the columns in its metadata."""
     import pyarrow as pa
 
-    kinds = {"str": pa.string(), "int": pa.int64(), "float": pa.float64()}
+    kinds = {"str": pa.string(), "int": pa.int64(), "float": pa.float64(), "bool": pa.bool_()}
     made = []
     for field in fields(Row):
         name = str(field.type)

@@ -1,6 +1,7 @@
 """IOUB: literal walks of held and streamed tensors, exhaustive optima, and the papers' numbers."""
 
 import json
+from dataclasses import replace
 from itertools import permutations, product, takewhile
 from math import ceil, inf, prod
 from pathlib import Path
@@ -169,7 +170,7 @@ def test_loads_and_stores_can_be_minimised_together():
     workload = library.workload("tccg/abc-bda-dc")
     request = Request(workload=workload, machine=words(4096))
     loads, _ = solve_level(request)
-    both, _ = solve_level(request, Counted.TRAFFIC)
+    both, _ = solve_level(replace(request, objective="sum"), Counted.TRAFFIC)
     assert both.objective == "sum"
     assert both.cost == sum(row.words for row in both.boundaries)
     assert both.cost <= sum(row.words for row in loads.boundaries)

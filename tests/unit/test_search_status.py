@@ -1,0 +1,110 @@
+"""What an answer minimises, and what is proved about it: objectives asked for, status, space."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+import optmap
+from optmap.errors import InputError
+from optmap.problem import Level, Machine, library
+from optmap.problem.sizes import parse_capacity
+from optmap.report.evaluation import evaluate_solution
+from optmap.report.solution import read_solution, write_solution
+from optmap.report.tables import solve_table
+from optmap.search.methods import METHODS, OBJECTIVES
+from optmap.search.objectives import TABLE
+from optmap.search.result import SolveResult, conclusion
+from optmap.solvers.status import Stop
+
+STATEMENT = "C[i,j] += A[i,k]*B[k,j]"
+EXTENTS = {"i": 12, "j": 10, "k": 7}
+
+
+def counted(result: SolveResult) -> float:
+    """The objective of the exact traffic, written down once more."""
+    cycles = []
+    for between, level in zip(result.machine.boundaries, result.levels, strict=True):
+        rows = [row for row in result.boundaries if row.between == between]
+        loads, stores = sum(row.loads_words for row in rows), sum(row.stores_words for row in rows)
+        cycles.append((loads + (0 if result.objective == "loads" else stores)) / level.bandwidth)
+    return max(cycles) if result.objective == "bottleneck" else sum(cycles)
+
+
+@pytest.mark.parametrize("levels", [1, 2])
+@pytest.mark.parametrize("objective", list(OBJECTIVES))
+@pytest.mark.parametrize("method", ["mopt", "iooub", "gemmini", "mopt-algorithm1"])
+def test_an_objective_is_minimised_or_refused(method: str, objective: str, levels: int) -> None:
+    """Never replaced: cost and exact are of what was asked, the method is who answered."""
+    sizes = [("24w", 3), ("60w", 2)][-levels:]
+    machine = Machine(
+        name="m",
+        levels=tuple(
+            Level(name=f"L{i}", capacity=parse_capacity(size), bandwidth=rate) for i, (size, rate) in enumerate(sizes)
+        ),
+        memory="M",
+    )
+    if objective not in METHODS[method].minimises(machine):
+        with pytest.raises(InputError, match="does not minimise"):
+            optmap.solve(STATEMENT, extents=EXTENTS, machine=machine, method=method, objective=objective)
+        return
+    result = optmap.solve(STATEMENT, extents=EXTENTS, machine=machine, method=method, objective=objective)
+    assert (result.method, result.objective) == (method, objective)
+    assert result.exact == pytest.approx(counted(result))
+    assert result.cost >= result.integer_bound * (1 - 1e-9)
+    if levels == 1 and method != "gemmini":
+        assert result.cost == pytest.approx(result.exact)
+
+
+def test_of_one_memory_three_objectives_are_one() -> None:
+    """Loads and stores over bandwidth, under three names; loads are another quantity."""
+    costs = {
+        name: optmap.solve(STATEMENT, extents=EXTENTS, memory="30w", method="iooub", objective=name).cost
+        for name in TABLE
+    }
+    assert costs["bottleneck"] == costs["sum"] == costs["traffic"] > costs["loads"]
+
+
+def test_the_sum_of_levels_is_no_bottleneck() -> None:
+    """Both methods know the sum over levels; iooub has no bottleneck, and says who has."""
+    total = optmap.solve("tccg/abc-bda-dc", machine="balanced", objective="sum", time_limit=5)
+    assert (total.method, total.objective) == ("mopt", "sum")
+    assert total.cost == pytest.approx(sum(level.cycles for level in total.levels))
+    assert total.exact == pytest.approx(counted(total))
+    with pytest.raises(InputError, match="use --method mopt or mopt-algorithm1"):
+        optmap.solve("tccg/abc-bda-dc", machine="balanced", method="iooub", objective="bottleneck")
+
+
+@pytest.mark.parametrize("method", ["mopt", "iooub", "gemmini", "mopt-algorithm1"])
+def test_optimal_is_said_only_of_what_is_proved(method: str, tmp_path) -> None:
+    """Of a space that the answer names; the document carries the same and is read back."""
+    result = optmap.solve("mobilenet/M9", memory="600w", method=method)
+    assert (result.stop is Stop.OPTIMAL) == result.proved
+    assert result.within is not None
+    assert result.proved == (result.within < 1e-5)
+    assert result.space
+    assert result.space in solve_table(result)
+    assert ("optimal, proved" in solve_table(result)) == result.proved
+    write_solution(result, tmp_path / "s.json")
+    read = read_solution(tmp_path / "s.json")
+    assert read.document["status"] == {
+        "stop": result.stop.value,
+        "point": result.point.value,
+        "proved": result.proved,
+        "within": result.within,
+        "space": result.space,
+    }
+    assert evaluate_solution(read).cost.value == pytest.approx(result.cost)
+
+
+def test_a_search_that_ended_without_proof_says_how_close_it_is() -> None:
+    """A cost above its bound is no optimum, whether the search ran to its end or not."""
+    assert conclusion(100.0, 100.0, late=True) is Stop.OPTIMAL
+    assert conclusion(101.0, 100.0, late=False) is Stop.SEARCH_ENDED
+    assert conclusion(101.0, 100.0, late=True) is Stop.TIME_LIMIT
+    result = optmap.solve(library.workload("resnet18/R12"), memory="5000w", tiles="any")
+    worse = replace(result, cost=1.2 * result.integer_bound, stop=Stop.SEARCH_ENDED)
+    assert not worse.proved
+    assert worse.within == pytest.approx(0.2)
+    assert "search ended, proved within 20 % of the best" in solve_table(worse)
