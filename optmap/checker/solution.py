@@ -16,6 +16,9 @@ from .statement import Work
 from .tools import need
 from .units import element_bits, plain_words, rate_of, words_of
 
+REACHED = 2e-6
+"""Relative distance at which a cost counts as the integer bound below it."""
+
 
 def check_solution(doc: dict[str, Any]) -> Report:
     """Verify a solution document.
@@ -168,6 +171,11 @@ def check_search(doc: Any, cost: Fraction) -> None:
     need(not proved or value <= float(cost) * (1 + 1e-9), "the relaxation is above the cost")
     gap = float(cost) / value - 1 if proved else None
     need(doc["integer_gap"] == gap, f"integer_gap must be {gap}: cost over relaxation, minus one, if that is proved")
+    status, within = doc["status"], float(cost) / least - 1 if least else None
+    need(status["within"] == within, f"status.within must be {within}: cost over integer bound, minus one")
+    reached = least is not None and float(cost) <= least * (1 + REACHED)
+    need(status["proved"] == reached, f"status.proved must be {reached}: whether the cost reaches the integer bound")
+    need((status["stop"] == "optimal") == reached, "status.stop is optimal where the cost reaches the integer bound")
 
 
 def check_divisors(doc: Any, nest: Nest) -> None:
