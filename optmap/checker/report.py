@@ -102,13 +102,44 @@ def hearsay(doc: Any, nest: Any) -> list[str]:
             else ""
         ),
     ]
-    for tile, level in zip(nest.tiles, doc["machine"]["levels"], strict=True):
+    lines += kernel_lines(nest, doc["machine"]["levels"], outer=False)
+    return [
+        plain(line)
+        for line in [*lines, "how often the workload occurs, clock, energies, notes, seconds, seed, versions"]
+    ]
+
+
+def kernel_lines(nest: Any, levels: Any, *, outer: bool) -> list[str]:
+    """Levels whose tile is the outer product of their microkernel (`outer`), or is something else."""
+    lines = []
+    for tile, level in zip(nest.tiles, levels, strict=True):
         kernel = level["microkernel"]
-        if kernel is not None:
-            widths = sorted(n for n in tile.values() if n > 1)
-            kind = f"microkernel {kernel['vector']} x {kernel['broadcast']} of {level['name']}"
-            lines.append(f"{kind}; its tile is {' x '.join(map(str, widths)) or '1'}")
-    return [plain(line) for line in [*lines, "how often the workload occurs, energies, notes, seconds, seed, versions"]]
+        if kernel is None:
+            continue
+        found = _outer_product(nest.work, tile, kernel)
+        text = (
+            f"the tile of {level['name']} is the microkernel's {kernel['vector']} x {kernel['broadcast']} outer product"
+        )
+        if outer and found:
+            lines.append(plain(f"{text}, cut at the extents, over {' and '.join(found)}"))
+        elif not outer and not found:
+            lines.append(plain(f"that {text}: it is another tile"))
+    return lines
+
+
+def _outer_product(work: Any, tile: dict[str, int], kernel: dict[str, int]) -> list[str]:
+    """Output dims of vector and broadcast: an input has each without the other, all other dims stand still."""
+    inputs = [{d for terms, _ in axes for d, _ in terms} for _, axes in work.tensors[1:]]
+    for vector in work.output:
+        for other in work.output - {vector}:
+            apart = any(vector in x and other not in x for x in inputs) and any(
+                other in x and vector not in x for x in inputs
+            )
+            widths = {vector: min(kernel["vector"], work.extents[vector])}
+            widths[other] = min(kernel["broadcast"], work.extents[other])
+            if apart and tile == {d: widths.get(d, 1) for d in tile}:
+                return [vector, other]
+    return []
 
 
 def _number(value: float | None) -> str:

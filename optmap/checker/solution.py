@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from fractions import Fraction
+from itertools import pairwise
 from math import prod
 from typing import Any
 
@@ -11,7 +12,7 @@ from .bound import check_bound
 from .form import SOLUTION, check_form
 from .held import Held
 from .nest import Nest, footprint
-from .report import Report, bound_line, fit_line, hearsay, machine_lines, statement_lines
+from .report import Report, bound_line, fit_line, hearsay, kernel_lines, machine_lines, statement_lines
 from .statement import Work
 from .tools import need
 from .units import element_bits, plain_words, rate_of, words_of
@@ -31,8 +32,7 @@ def check_solution(doc: dict[str, Any]) -> Report:
     work, machine, objective = Work(doc["workload"]), doc["machine"], doc["objective"]
     need(doc["workload"]["padding"] == ("implicit" if work.padded else "stored"), "padding and statement differ")
     levels = machine["levels"]
-    names = [level["name"] for level in levels] + [machine["memory"]]
-    need(len(set(names)) == len(names), "memory names repeat")
+    names = check_machine(machine)
     need(objective != "loads" or len(levels) == 1, "loads are the objective of one level only")
     nest = Nest(work, doc["mapping"]["levels"], levels)
     held = Held(nest, doc["held"]) if doc["held"] is not None else None
@@ -53,10 +53,28 @@ def check_solution(doc: dict[str, Any]) -> Report:
         *statement_lines(work, doc["workload"]),
         *machine_lines(machine, work, doc["capacity_rule"]),
         fit_line(doc["levels"], objective, doc["tiles"]),
+        *kernel_lines(nest, levels, outer=True),
         f"cost {float(cost):,.10g} and exact {float(found):,.10g} {unit}, counted again like every row of boundaries",
         check_gap(doc, nest, rates, exact, found),
     ]
     return Report(verified=tuple(verified), not_verified=tuple(hearsay(doc, nest)))
+
+
+def check_machine(machine: Any) -> list[str]:
+    """The machine can exist; returns the names of its memories, inner first."""
+    names = [level["name"] for level in machine["levels"]] + [machine["memory"]]
+    need(len(set(names)) == len(names), "memory names repeat")
+    for inner, outer in pairwise(machine["levels"]):
+        one, other = inner["capacity"], outer["capacity"]
+        small = one["unit"] == other["unit"] and other["amount"] < one["amount"]
+        need(not (small and outer["inclusive"]), f"{outer['name']} holds a copy of {inner['name']}, but is smaller")
+    for level in machine["levels"]:
+        parts = [part["capacity"] for part in level["partitions"]]
+        whole = {"unit": level["capacity"]["unit"], "amount": sum(part["amount"] for part in parts)}
+        fits = whole == level["capacity"] and {part["unit"] for part in parts} == {whole["unit"]}
+        called = {part["name"] for part in level["partitions"]}
+        need(not parts or (fits and len(called) == len(parts)), f"partitions of {level['name']} do not make it up")
+    return names
 
 
 def equal(claimed: float, exact: Fraction) -> bool:
@@ -118,10 +136,6 @@ def check_room(level: Any, work: Work, shares: list[int]) -> list[int]:
     """The tensors' shares fit the level and each of its partitions; returns what may be called its capacity."""
     parts, buffers = level["partitions"], level["buffering"]
     total = words_of(level, work.word_bits)
-    need(
-        not parts or sum(words_of(part, work.word_bits) for part in parts) <= total,
-        f"partitions of {level['name']} exceed it",
-    )
     placed, room = Counter[int](), []
     for part in parts or [{"name": level["name"], "tensors": ["inputs", "output"], "capacity": level["capacity"]}]:
         roles = [{"inputs" if i else "output", name} for i, (name, _) in enumerate(work.tensors)]

@@ -21,7 +21,8 @@ def exact(value: Any, where: str) -> Fraction:
 def element_bits(sizes: dict[str, Any]) -> dict[str, int]:
     """Element sizes in bits, from bytes; every one a whole number."""
     bits = {tensor: 8 * exact(size, f"bytes of {tensor}") for tensor, size in sizes.items()}
-    need(all(n.denominator == 1 for n in bits.values()), "an element size is no whole number of bits")
+    fine = all(n.denominator == 1 and n < 2**63 for n in bits.values())
+    need(fine, "an element size is no whole number of bits below 2^63")
     return {tensor: int(n) for tensor, n in bits.items()}
 
 

@@ -18,10 +18,30 @@ from optmap.checker import RefusedError, Report, check_document
 from optmap.checker.statement import Work, read_statement
 from optmap.checker.tools import digest, plain
 from optmap.errors import InputError
+from optmap.problem import Capacity, Level, Machine, Partition
 from optmap.problem.parser import parse_workload
 from optmap.report.solution import solution_document
 
 Document = dict[str, Any]
+PARTS = tuple(
+    Partition(name=name, tensors=(tensors,), capacity=Capacity(amount=80, unit="bytes"))
+    for name, tensors in (("input", "inputs"), ("output", "output"))
+)
+MACHINES = (
+    (
+        Machine(
+            name="deep",
+            levels=tuple(Level(name=n, capacity=Capacity(amount=w, unit="words")) for n, w in (("L1", 12), ("L2", 40))),
+        ),
+        "mopt",
+    ),
+    (
+        Machine(
+            name="chip", levels=(Level(name="Buffers", capacity=Capacity(amount=160, unit="bytes"), partitions=PARTS),)
+        ),
+        "gemmini",
+    ),
+)
 
 
 def signed(document: Document) -> Document:
@@ -86,6 +106,30 @@ def test_only_divisors_may_be_called_divisors() -> None:
     assert "does not divide" in refusal(signed(made))
 
 
+def test_a_microkernel_is_verified_where_its_tile_is_used() -> None:
+    made = api.solve("C[i,j] += A[i,k]*B[k,j]", extents={"i": 64, "j": 64, "k": 64}, machine="i7-9700k", time_limit=5)
+    document = json.loads(json.dumps(solution_document(made)))
+    assert "6 outer product" in "\n".join(check_document(document).verified)
+    document["machine"]["levels"][0]["microkernel"]["vector"] = 8
+    report = check_document(signed(document))
+    assert "outer product" not in "\n".join(report.verified)
+    assert "8 x 6 outer product: it is another tile" in "\n".join(report.not_verified)
+
+
+def test_machines_that_cannot_be_are_refused() -> None:
+    sizes = {"i": 6, "j": 5, "k": 4}
+    found = [api.solve("C[i,j] += A[i,k]*B[k,j]", extents=sizes, machine=m, method=how) for m, how in MACHINES]
+    deep, parts = (json.loads(json.dumps(solution_document(result))) for result in found)
+    assert check_document(deep).verified
+    deep["machine"]["levels"][1]["capacity"]["amount"] = 11
+    assert "holds a copy" in refusal(signed(deep))
+    assert check_document(parts).verified
+    for key, value in (("name", "output"), ("capacity", {"amount": 81, "unit": "bytes"})):
+        changed = copy.deepcopy(parts)
+        changed["machine"]["levels"][0]["partitions"][0][key] = value
+        assert "do not make it up" in refusal(signed(changed))
+
+
 @pytest.mark.parametrize("wrong", [True, 1.0, "1", [], None, 2**4096])
 def test_no_other_kind_passes_for_a_whole_number(document: Document, wrong: Any) -> None:
     """At every place that has one; a digest made anew does not help."""
@@ -93,7 +137,8 @@ def test_no_other_kind_passes_for_a_whole_number(document: Document, wrong: Any)
     for inside in list(containers(document)):
         for key in inside if isinstance(inside, dict) else range(len(inside)):
             value = inside[key]
-            if type(value) is int and key != "seconds":
+            same = key == "amount" and wrong == value  # one word per cycle is 1.0 words per cycle
+            if type(value) is int and key != "seconds" and not same:
                 inside[key] = wrong
                 refusal(signed(document))
                 inside[key] = value
@@ -195,7 +240,7 @@ def test_printable_text_stays_as_it_is() -> None:
         (lambda d: d["workload"]["extents"].update(k=2**63), "2^63"),
         (lambda d: d.update(objective=["loads"]), "objective"),
         (lambda d: d.update(objective="speed"), "bottleneck or"),
-        (lambda d: d.update(integer_gap=0.5, relaxation={**d["relaxation"], "value": None}), "integer gap"),
+        (lambda d: d.update(integer_gap=0.5, relaxation={**d["relaxation"], "value": None}), "integer_gap"),
         (lambda d: d["boundaries"][1].update(tensor="I#7"), "boundaries says"),
     ],
 )
