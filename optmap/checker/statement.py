@@ -101,13 +101,13 @@ class Work:
         names = {name for name, _ in self.tensors}
         sizes = doc["bytes"] if isinstance(doc["bytes"], dict) else dict.fromkeys(names, doc["bytes"])
         need(set(sizes) == names, "bytes do not cover the tensors")
-        self.bytes: dict[str, float] = sizes
-        self.bits = element_bits(sizes)
+        self.bytes: dict[str, float] = {name: sizes[name] for name, _ in self.tensors}
+        self.bits = element_bits(self.bytes)
         self.word_bits = gcd(*self.bits.values())
         self.weights = {t: n // self.word_bits for t, n in self.bits.items()}
-        self.extents: dict[str, int] = doc["extents"]
-        used = {d for _, axes in self.tensors for terms, _ in axes for d, _ in terms}
-        need(used == set(self.extents), "extents do not cover the dims")
+        used = dict.fromkeys(d for _, axes in self.tensors for terms, _ in axes for d, _ in terms)
+        need(set(used) == set(doc["extents"]), "extents do not cover the dims")
+        self.extents: dict[str, int] = {d: doc["extents"][d] for d in used}  # in an order that is not the file's
         need(bool(used), "no dim is in any subscript")
         for dim, extent in self.extents.items():
             need(extent <= LARGEST, f"the extent of {dim} is beyond 2^63-1")

@@ -8,7 +8,7 @@ pair such as (h, r) in nearly every workload.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from math import gcd
+from math import gcd, prod
 from typing import Any
 
 import numpy as np
@@ -39,6 +39,15 @@ def axis_groups(tensor: TensorAccess) -> tuple[tuple[Axis, ...], ...]:
 def group_dims(group: tuple[Axis, ...]) -> tuple[str, ...]:
     """The dims of a group of axes, each once, in the order written."""
     return tuple(dict.fromkeys(d for axis in group for d in axis.dims))
+
+
+def touched_at_least(tensor: TensorAccess, tile: Mapping[str, int]) -> int:
+    """Elements of a tensor that a box of iterations certainly touches.
+
+    Equal to the footprint unless a dim stands in two subscripts (`A[i,i]`), where the product of
+    their values counts elements that no iteration touches: there, those of the larger subscript.
+    """
+    return prod(max(axis.count(tile) for axis in group) for group in axis_groups(tensor))
 
 
 def axis_counts(axis: Axis, sizes: Mapping[str, Array]) -> Array:

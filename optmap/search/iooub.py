@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from enum import StrEnum
 
 from optmap.errors import CheckError, InfeasibleError, InputError
+from optmap.evaluate.axes import touched_at_least
 from optmap.evaluate.held import held_occupancy, held_traffic
 from optmap.problem.held import Held, access_names
 from optmap.problem.machine import CapacityRule, Machine
@@ -146,9 +147,9 @@ def compulsory(workload: Workload, counted: Counted) -> int:
     """Words that every schedule moves: every word once, created outputs not loaded."""
     memories: dict[str, int] = {}
     for tensor in workload.tensors:  # accesses of one memory may touch the same words
-        words = workload.weight(tensor) * tensor.footprint(workload.extents)
+        words = workload.weight(tensor) * touched_at_least(tensor, workload.extents)
         memories[tensor.name] = max(words, memories.get(tensor.name, 0))
-    out = workload.weight(workload.output) * workload.output.footprint(workload.extents)
+    out = workload.weight(workload.output) * touched_at_least(workload.output, workload.extents)
     loads = sum(memories.values()) - (out if workload.semantics is Semantics.ASSIGN else 0)
     return loads + (out if counted is Counted.TRAFFIC else 0)
 

@@ -9,6 +9,7 @@ from math import ceil, inf, prod
 
 import numpy as np
 
+from optmap.evaluate.axes import touched_at_least
 from optmap.problem.workload import Workload
 from optmap.search.chains import IntArray
 from optmap.search.iooub_flows import MOST_INNER, MOST_PERMUTED, Flow, flows_of, streaming
@@ -91,7 +92,7 @@ def best_tiling(
 
 def _least(workload: Workload, weights: Sequence[float]) -> float:
     """Weighted words of all tensors: no tiling loads less."""
-    words = (workload.weight(t) * t.footprint(workload.extents) for t in workload.tensors)
+    words = (workload.weight(t) * touched_at_least(t, workload.extents) for t in workload.tensors)
     return sum(weight * count for weight, count in zip(weights, words, strict=True)) * (1 + EQUAL)
 
 

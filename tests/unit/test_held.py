@@ -190,9 +190,9 @@ def test_checker_closed_form_walk_and_optimal_replacement_agree() -> None:
     assert min(seen["held"], seen["streamed"], seen["refused"]) > 10
 
 
-def attack(rng: random.Random) -> str:
-    """One random held document: who accepts it, and what it moves."""
-    workload = random_workload(rng)
+def attack(rng: random.Random, most: int = 120, *, bounded: bool = True) -> str:
+    """One random held document: who accepts it, what it moves, and (`bounded`) what must move at least."""
+    workload = random_workload(rng, most)
     mapping, held = random_mapping(rng, workload), random_held(rng, workload)
     try:
         document = held_document(workload, mapping, held)
@@ -212,5 +212,6 @@ def attack(rng: random.Random) -> str:
     if len({workload.weight(tensor) for tensor in workload.tensors}) == 1:  # else optimal replacement is none
         optimal = simulate(workload, machine, mapping, policy="belady", inner=held.inner)
         assert sum(row.loads_words for row in optimal) <= document["cost"]["value"], document
-    assert best(workload, walk.peak_words).loads_words <= document["cost"]["value"], document
+    if bounded:
+        assert best(workload, walk.peak_words).loads_words <= document["cost"]["value"], document
     return "streamed" if held.streams else "held"
