@@ -10,7 +10,8 @@ from typing import Any
 from optmap import api
 from optmap.checker import check_document
 from optmap.errors import InputError
-from optmap.report.evaluation import disagreements, evaluate_solution, run_simulations
+from optmap.evaluate import walk_held, walk_nest
+from optmap.report.evaluation import disagreements, evaluate_solution
 from optmap.report.solution import read_solution, solution_document
 from optmap.search.result import SolveResult
 
@@ -46,8 +47,10 @@ def assert_file_holds(result: SolveResult, folder: Path, *, simulate: bool = Fal
         assert evaluation.exact.value == result.exact
         assert evaluation.cost.value == result.cost
         if simulate and made is document:
-            walk, *_ = run_simulations(read, 200_000)
-            assert [(row.between, row.tensor, row.loads_words, row.stores_words) for row in walk.moved] == [
+            whole = (read.workload, read.machine, read.mapping)
+            held = read.held
+            moved = walk_nest(*whole) if held is None else walk_held(*whole, held, read.capacity_rule).moved
+            assert [(row.between, row.tensor, row.loads_words, row.stores_words) for row in moved] == [
                 (row.between, row.tensor, row.loads_words, row.stores_words) for row in result.boundaries
             ]
     return document

@@ -173,7 +173,8 @@ def run_simulations(solution: Solution, limit: int) -> tuple[Simulated, ...]:
         walked = walk_nest(workload, machine, mapping, limit=limit)
     else:
         walked = walk_held(workload, machine, mapping, held, solution.capacity_rule, limit=limit).moved
-    policies: tuple[Policy, ...] = ("lru", "belady")
+    # One cache does not know which tensors share which part of a level.
+    policies: tuple[Policy, ...] = () if any(level.partitions for level in machine.levels) else ("lru", "belady")
     return (
         Simulated(policy=WALK, moved=walked),
         *(
