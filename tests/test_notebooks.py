@@ -2,27 +2,28 @@
 
 from __future__ import annotations
 
-import sys
+import importlib.util
 from pathlib import Path
+from types import ModuleType
 
 import nbformat
 import pytest
-from jupyter_client.kernelspec import KernelSpec
-from jupyter_client.manager import AsyncKernelManager
-from nbclient import NotebookClient
 
 ROOT = Path(__file__).resolve().parents[1]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
-TIMEOUT_S = 240
 
 
-class ThisInterpreter(AsyncKernelManager):
-    """A kernel of the interpreter that runs the tests, whatever kernels are registered."""
+def load_render() -> ModuleType:
+    """The script that executes notebooks and writes pages with their figures."""
+    spec = importlib.util.spec_from_file_location("render", ROOT / "notebooks" / "render.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
-    @property
-    def kernel_spec(self) -> KernelSpec:
-        command = [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"]
-        return KernelSpec(argv=command, display_name="this interpreter", language="python")
+
+render = load_render()
 
 
 def test_there_are_notebooks() -> None:
@@ -41,14 +42,17 @@ def test_notebook_runs(path: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     monkeypatch.setenv("IPYTHONDIR", str(tmp_path / "ipython"))
     monkeypatch.setenv("MPLCONFIGDIR", str(tmp_path / "matplotlib"))
-    notebook = nbformat.read(path, as_version=4)
-    client = NotebookClient(
-        notebook,
-        timeout=TIMEOUT_S,
-        kernel_manager_class=ThisInterpreter,
-        resources={"metadata": {"path": str(tmp_path)}},
-    )
-    client.execute()
+    notebook = render.execute(path, tmp_path)
     executed = [cell for cell in notebook.cells if cell.cell_type == "code"]
     assert all(cell.execution_count for cell in executed)
-    assert any("image/png" in output.get("data", {}) for cell in executed for output in cell.outputs)
+    page = render.write_page(notebook, path.stem, tmp_path)
+    figures = sorted(tmp_path.glob(f"{path.stem}_*.png"))
+    assert figures
+    text = page.read_text(encoding="utf-8")
+    assert all(f"]({figure.name})" in text for figure in figures)
+
+
+def test_the_first_notebook_needs_one_import() -> None:
+    cells = nbformat.read(ROOT / "notebooks" / "01_solve_a_layer.ipynb", as_version=4).cells
+    lines = [line for cell in cells if cell.cell_type == "code" for line in cell.source.splitlines()]
+    assert [line for line in lines if line.startswith(("import ", "from "))] == ["import optmap"]

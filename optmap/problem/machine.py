@@ -11,6 +11,7 @@ from math import prod
 from typing import ClassVar
 
 from optmap.errors import InputError
+from optmap.names import choose
 from optmap.problem.values import one_line, quoted, whole_number
 from optmap.problem.workload import bytes_of
 from optmap.shown import Form, Shown
@@ -298,12 +299,23 @@ class Machine(Shown):
             InputError: if there is no such level.
         """
         names = [level.name for level in self.levels]
-        if name not in names:
-            raise InputError(f"machine {self.name}: no level {name!r}; levels are {', '.join(names)}")
-        start = names.index(name)
+        start = names.index(choose("level", name, names, where=f"machine {self.name}"))
         fanout = prod(level.fanout for level in self.levels[: start + 1])
         first = replace(self.levels[start], fanout=fanout)
         return replace(self, levels=(first, *self.levels[start + 1 :]))
+
+    def scaled(self, name: str, factor: float) -> Machine:
+        """The machine with the capacity of one level multiplied, rounded down; its name says so.
+
+        Raises:
+            InputError: if there is no such level, or nothing is left of its capacity.
+        """
+        names = [level.name for level in self.levels]
+        place = names.index(choose("level", name, names, where=f"machine {self.name}"))
+        level = self.levels[place]
+        resized = replace(level, capacity=replace(level.capacity, amount=int(level.capacity.amount * factor)))
+        levels = (*self.levels[:place], resized, *self.levels[place + 1 :])
+        return replace(self, name=f"{self.name}, {name} x {factor:g}", levels=levels)
 
 
 def two_level(capacity: Capacity, *, name: str = "two-level") -> Machine:

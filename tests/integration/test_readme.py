@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import onnx
+import pytest
 from onnx import TensorProto, helper
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -47,8 +48,14 @@ def test_examples_run(optmap, tmp_path: Path) -> None:
         assert optmap(*shlex.split(line, comments=True)[1:], cwd=tmp_path).out
 
 
-def test_python_example_runs(tmp_path: Path) -> None:
-    (example,) = blocks("python")
+@pytest.mark.parametrize(
+    ("number", "said"), [(0, "above the relaxation by"), (1, "certificate"), (2, "permutation")], ids=str
+)
+def test_python_examples_run_with_one_import(number: int, said: str, tmp_path: Path) -> None:
+    examples = blocks("python")
+    assert len(examples) == 3
+    example = examples[number]
+    assert re.findall(r"^\s*(?:import|from) .*", example, flags=re.MULTILINE) == ["import optmap"]
     file = tmp_path / "example.py"
     file.write_text(example, encoding="utf-8")
     done = subprocess.run(
@@ -61,7 +68,7 @@ def test_python_example_runs(tmp_path: Path) -> None:
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    assert "above the relaxation by" in done.stdout
+    assert said in done.stdout
 
 
 def test_folders_named_exist() -> None:
