@@ -226,4 +226,5 @@ def compare(
         methods=chosen,
         rows=tuple(rows),
         left_out=left_out,
+        unit=targets[0].levels[-1].capacity.unit,
     )

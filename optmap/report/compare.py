@@ -80,6 +80,8 @@ class Comparison(Shown):
     """Smallest capacity first, or inner boundary first."""
     left_out: dict[str, str]
     """Methods without a mapping at some capacity, each with the first reason."""
+    unit: str = "words"
+    """Unit that the capacities were given in, `words` or `bytes`: that of a picture's axis."""
 
 
 def comparison_row(

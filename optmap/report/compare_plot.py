@@ -6,18 +6,23 @@ from pathlib import Path
 from typing import Any
 
 from optmap.errors import InputError
-from optmap.report.compare import Comparison
-from optmap.report.plots import PALETTE
+from optmap.report.axes import capacity_axis, count_axis
+from optmap.report.compare import Comparison, ComparisonRow
+from optmap.report.plots import BOUND_COLOR, PALETTE
+from optmap.report.sweep_curves import size_text
 
+COLORS = tuple(color for color in PALETTE if color != BOUND_COLOR)
 MARKERS = "osD^vPX*"
-BOUND, FLOOR = "#000000", "#777777"
+FLOOR = "#555555"
 
 
 def plot_comparison(comparison: Comparison, axes: Any = None) -> Any:
-    """Words moved against the capacity of the fast side, both on logarithmic scales.
+    """Words that the mappings of every method move, against the bound beneath.
 
-    Every method has its colour and marker; beneath are the bound and the compulsory traffic, and the
-    gap between the bound and the best mapping is shaded.
+    Over a range of capacities these are curves, both axes logarithmic, the capacity in the unit that was
+    asked for; the area between the bound and the best mapping is shaded. For one capacity, and for the
+    boundaries of a machine, these are bars: a group per boundary, a bar per method, as multiples of the
+    bound, with the words written beside them.
 
     Args:
         comparison: rows over capacities or boundaries.
@@ -29,34 +34,93 @@ def plot_comparison(comparison: Comparison, axes: Any = None) -> Any:
     Raises:
         InputError: if matplotlib is not installed.
     """
-    axes = figure_axes() if axes is None else axes
+    if comparison.machine is None and len({row.memory_words for row in comparison.rows}) > 1:
+        return _curves(comparison, figure_axes() if axes is None else axes)
+    height = 1.9 + 0.33 * len(comparison.rows) * (len(comparison.methods) + 1)
+    return _bars(comparison, figure_axes((8.0, height)) if axes is None else axes)
+
+
+def nested(count: int) -> list[dict[str, Any]]:
+    """Line styles for curves that may lie on top of each other: each one shows around the next."""
+    return [
+        {
+            "color": COLORS[index % len(COLORS)],
+            "marker": MARKERS[index % len(MARKERS)],
+            "lw": 1.6 + 2.4 * (count - 1 - index),
+            "ms": 6.0 + 3.2 * (count - 1 - index),
+            "zorder": 3 + index / count,
+        }
+        for index in range(count)
+    ]
+
+
+def _curves(comparison: Comparison, axes: Any) -> Any:
     rows = sorted(comparison.rows, key=lambda row: row.memory_words)
+    per_word = comparison.workload.word_bytes if comparison.unit == "bytes" else 1
     solved = [row for row in rows if row.best is not None]
     tops = [min(found.total_words for found in row.found.values()) for row in solved]
-    capacities = [row.memory_words for row in solved]
-    axes.fill_between(
-        capacities, [row.bound_words for row in solved], tops, color=PALETTE[4], alpha=0.3, lw=0, label="gap"
-    )
-    for index, name in enumerate(comparison.methods):
-        points = [(row.memory_words, row.found[name].total_words) for row in rows if name in row.found]
-        if points:
-            colour, marker = PALETTE[index % len(PALETTE)], MARKERS[index % len(MARKERS)]
-            # Methods that agree lie on top of each other: the first ones are larger and show around the later.
-            size = max(12 - 2 * index, 5)
-            axes.plot(*zip(*points, strict=True), marker=marker, ms=size, lw=2, color=colour, label=name)
-    everywhere = [row.memory_words for row in rows]
-    axes.plot(everywhere, [row.bound_words for row in rows], color=BOUND, lw=2.5, label="lower bound")
+    capacities = [row.memory_words * per_word for row in solved]
+    floor = [row.bound_words for row in solved]
+    axes.fill_between(capacities, floor, tops, color="#bbbbbb", alpha=0.45, lw=0, label="gap: best mapping to bound")
+    drawn = [name for name in comparison.methods if any(name in row.found for row in rows)]
+    for name, style in zip(drawn, nested(len(drawn)), strict=True):
+        points = [(row.memory_words * per_word, row.found[name].total_words) for row in rows if name in row.found]
+        axes.plot(*zip(*points, strict=True), label=name, **style)
+    everywhere = [row.memory_words * per_word for row in rows]
+    bound = [row.bound_words for row in rows]
+    axes.plot(everywhere, bound, color=BOUND_COLOR, lw=2, ls="--", label="proved bound", zorder=5)
     floors = [row.compulsory_words for row in rows]
-    axes.plot(everywhere, floors, color=FLOOR, lw=2, ls="--", label="compulsory")
+    axes.plot(everywhere, floors, color=FLOOR, lw=2, ls=":", label="compulsory", zorder=2)
     axes.set_xscale("log", base=2)
     axes.set_yscale("log")
-    axes.set_xlabel("fast memory (words)", fontsize=14)
-    axes.set_ylabel("loads + stores (words)", fontsize=14)
-    axes.set_title(comparison.workload.title, fontsize=14)
-    axes.tick_params(labelsize=12)
-    axes.grid(visible=True, which="major", color="#dddddd", lw=0.8)
-    axes.legend(frameon=False, fontsize=12)
+    capacity_axis(axes, "fast memory" + ("" if per_word > 1 else " (words)"), in_bytes=comparison.unit == "bytes")
+    count_axis(axes.yaxis)
+    axes.set_ylabel("loads + stores (words)")
+    axes.set_title(comparison.workload.title, loc="left")
+    axes.grid(visible=True, which="major", color="#dddddd", lw=0.6)
+    axes.legend(frameon=True, framealpha=0.9, edgecolor="none")
     return axes
+
+
+def _bars(comparison: Comparison, axes: Any) -> Any:
+    rows = comparison.rows
+    methods = [name for name in comparison.methods if any(name in row.found for row in rows)]
+    step = 0.8 / max(1, len(methods))
+    for index, name in enumerate(methods):
+        places = [number for number, row in enumerate(rows) if name in row.found]
+        heights = [rows[place].found[name].total_words / rows[place].bound_words for place in places]
+        at = [place - 0.4 + (index + 0.5) * step for place in places]
+        color = COLORS[index % len(COLORS)]
+        axes.barh(at, heights, 0.86 * step, color=color, label=name)
+        for place, y, height in zip(places, at, heights, strict=True):
+            note = f"{height:.2f}x  {rows[place].found[name].total_words:,} words"
+            axes.annotate(note, (height, y), (4, 0), textcoords="offset points", va="center", fontsize=8.5)
+    bound_style = {"color": BOUND_COLOR, "lw": 2.2, "label": "proved bound"}
+    axes.plot([1, 1], [-0.5, len(rows) - 0.5], ls="--", **bound_style)
+    for number, row in enumerate(rows):
+        label = "compulsory" if not number else "_nolegend_"
+        share = row.compulsory_words / row.bound_words
+        axes.plot([share] * 2, [number - 0.45, number + 0.45], color=FLOOR, lw=2.2, ls=":", label=label)
+    axes.set_yticks(range(len(rows)), [_row_name(comparison, row) for row in rows])
+    axes.set_ylim(len(rows) - 0.5, -0.5)
+    largest = max((row.found[name].total_words / row.bound_words for row in rows for name in row.found), default=1.0)
+    axes.set_xlim(0, 1.4 * max(largest, 1.0))
+    axes.set_xlabel("loads + stores, as multiples of the proved bound")
+    where = "" if comparison.machine is None else f" on {comparison.machine.name}"
+    axes.set_title(f"{comparison.workload.title}{where}", loc="left")
+    axes.tick_params(axis="y", length=0)
+    axes.grid(visible=True, axis="x", color="#dddddd", lw=0.6)
+    axes.set_axisbelow(True)
+    for side in ("top", "right", "left"):
+        axes.spines[side].set_visible(False)
+    axes.legend(frameon=False, fontsize=9, loc="upper left", bbox_to_anchor=(1.0, 1.0))
+    return axes
+
+
+def _row_name(comparison: Comparison, row: ComparisonRow) -> str:
+    size = row.memory_words * comparison.workload.word_bytes
+    held = size_text(size) if comparison.unit == "bytes" else f"{row.memory_words:,} words"
+    return f"{' - '.join(row.between)}\n{held}, bound\n{row.bound_words:,} words"
 
 
 def save_comparison(comparison: Comparison, path: Path) -> None:
@@ -84,7 +148,7 @@ def save_figure(axes: Any, path: Path) -> None:
         pyplot.close(axes.figure)
 
 
-def figure_axes() -> Any:
+def figure_axes(size: tuple[float, float] = (8.0, 5.0)) -> Any:
     """Axes of a new figure, readable at half the width of a page.
 
     Raises:
@@ -94,4 +158,4 @@ def figure_axes() -> Any:
         from matplotlib import pyplot
     except ImportError as error:
         raise InputError("plots need matplotlib, which is not installed; run: pip install 'optmap[plot]'") from error
-    return pyplot.subplots(figsize=(8.0, 5.0), layout="constrained")[1]
+    return pyplot.subplots(figsize=size, layout="constrained")[1]

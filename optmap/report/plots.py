@@ -2,58 +2,106 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from optmap.errors import InputError
+from optmap.report.tables import number, one_of, shared_by
 
 if TYPE_CHECKING:
     from optmap.search.result import SolveResult
 
 # Okabe and Ito's palette: the colours stay apart for every common kind of colour blindness.
 PALETTE = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#000000")
+BOUND_COLOR = "#D55E00"
+"""Of the proved bound, in every picture."""
 
 
-def _axes() -> Any:
+def _axes(rows: int) -> Any:
     try:
         from matplotlib import pyplot
     except ImportError as error:
         raise InputError("plots need matplotlib, which is not installed; run: pip install 'optmap[plot]'") from error
-    return pyplot.subplots(figsize=(7.0, 4.0), layout="constrained")[1]
+    return pyplot.subplots(figsize=(7.2, 1.7 + 0.75 * rows), layout="constrained")[1]
 
 
 def plot_traffic(result: SolveResult, axes: Any = None) -> Any:
-    """Bars of the exact traffic across every boundary, one group per boundary, one bar per tensor.
+    """Time that every boundary needs for its exact traffic, beside the proved bound.
+
+    One bar per boundary, inner one on top, made of the tensors' loads and stores over the bandwidth;
+    the longest bar is the bottleneck. A mark per boundary is what no schedule can go below. The scale
+    is linear, so that the parts of a bar add up by eye.
 
     Args:
         result: a solved workload.
         axes: matplotlib axes to draw into; new ones are made if absent.
 
     Returns:
-        The axes. Heights are loads plus stores in words, on a logarithmic scale, because the
-        traffic of neighbouring levels differs by orders of magnitude.
+        The axes, in cycles (in words for one level with a bandwidth of one word per cycle).
 
     Raises:
         InputError: if matplotlib is not installed.
     """
-    axes = _axes() if axes is None else axes
-    boundaries = list(dict.fromkeys(row.between for row in result.boundaries))
+    boundaries = result.machine.boundaries
+    axes = _axes(len(boundaries)) if axes is None else axes
+    rates = [Fraction(str(level.bandwidth)) for level in result.machine.levels]
     tensors = list(dict.fromkeys(row.tensor for row in result.boundaries))
-    width = 0.8 / len(tensors)
+    ends = [Fraction(0)] * len(boundaries)
     for index, tensor in enumerate(tensors):
-        heights = [
-            sum(
-                row.loads_words + row.stores_words
-                for row in result.boundaries
-                if row.between == boundary and row.tensor == tensor
-            )
-            for boundary in boundaries
+        parts = [
+            sum(row.words for row in result.boundaries if row.between == between and row.tensor == tensor) / rate
+            for between, rate in zip(boundaries, rates, strict=True)
         ]
-        places = [place + (index - (len(tensors) - 1) / 2) * width for place in range(len(boundaries))]
-        axes.bar(places, heights, width, label=tensor, color=PALETTE[index % len(PALETTE)])
-    axes.set_yscale("log")
-    axes.set_xticks(range(len(boundaries)), [f"{inner} - {outer}" for inner, outer in boundaries])
-    axes.set_xlabel("boundary between memories (inner - outer)")
-    axes.set_ylabel("loads + stores (words)")
-    axes.set_title(f"{result.workload.name or result.workload.expression} on {result.machine.name}")
-    axes.legend(title="tensor", frameon=False)
+        lefts, widths = [float(end) for end in ends], [float(part) for part in parts]
+        axes.barh(range(len(boundaries)), widths, 0.6, left=lefts, label=tensor, color=PALETTE[index % 5])
+        ends = [end + part for end, part in zip(ends, parts, strict=True)]
+    unit = "words" if len(rates) == 1 and rates[0] == 1 else "cycles"
+    _mark_bounds(axes, result, rates)
+    slowest = max(ends)
+    for place, end in enumerate(ends):
+        weight = "bold" if end == slowest and len(ends) > 1 else "normal"
+        note = f"{number(float(round(end)))} {unit}" + (", bottleneck" if weight == "bold" else "")
+        axes.annotate(
+            note, (float(end), place), (5, 0), textcoords="offset points", va="center", fontsize=9, weight=weight
+        )
+    axes.set_yticks(range(len(boundaries)), _row_names(result, unit))
+    axes.set_ylim(len(boundaries) - 0.5, -0.5)
+    axes.set_xlim(0, 1.32 * float(slowest))
+    axes.set_xlabel("loads + stores (words)" if unit == "words" else "time: loads + stores over bandwidth (cycles)")
+    axes.set_title(f"{result.workload.name or result.workload.expression} on {result.machine.name}", loc="left")
+    _tidy(axes)
+    axes.legend(frameon=False, fontsize=9, loc="upper left", bbox_to_anchor=(1.0, 1.0))
     return axes
+
+
+def _mark_bounds(axes: Any, result: SolveResult, rates: list[Fraction]) -> None:
+    """A thick mark per boundary that has a certificate, across its bar."""
+    label = "proved bound"
+    loads = " (loads)" if result.objective == "loads" else ""
+    for proof in result.certificates:
+        place = result.machine.boundaries.index(proof.between)
+        least = float(proof.words / rates[place])
+        axes.plot([least] * 2, [place - 0.38, place + 0.38], color="#000000", lw=2.6, label=label + loads, zorder=3)
+        label, loads = "_nolegend_", ""
+
+
+def _row_names(result: SolveResult, unit: str) -> list[str]:
+    """Boundary and bandwidth, and how many memories share the work."""
+    shares = shared_by(result.machine, result.mapping)
+    names = []
+    for level, between in zip(result.machine.levels, result.machine.boundaries, strict=True):
+        rate = "" if unit == "words" else f"\n{level.bandwidth:g} words/cycle"
+        names.append(" - ".join(between) + one_of(level.name, shares) + rate)
+    return names
+
+
+def _tidy(axes: Any) -> None:
+    from matplotlib.ticker import EngFormatter, MaxNLocator
+
+    axes.xaxis.set_major_locator(MaxNLocator(6))
+    axes.xaxis.set_major_formatter(EngFormatter(sep=""))
+    axes.tick_params(axis="y", length=0)
+    axes.grid(visible=True, axis="x", color="#dddddd", lw=0.6)
+    axes.set_axisbelow(True)
+    for side in ("top", "right", "left"):
+        axes.spines[side].set_visible(False)

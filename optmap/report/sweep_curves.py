@@ -304,6 +304,19 @@ def _with_gap(sample: Sample) -> Sample:
     return replace(sample, gap=sample.exact / sample.bound - 1 if sample.bound else None)
 
 
+def best_and_bound(panel: Panel) -> tuple[list[int], list[int], list[int]]:
+    """Where both are known: capacities in bytes, the proved words, and the least words of any method."""
+    if not panel.bounds or not panel.series:
+        return [], [], []
+    held = sorted({sample.capacity_bytes for series in panel.series for sample in series.samples})
+    known = [size for size in held if panel.bounds[0][0] <= size <= panel.bounds[-1][0]]
+    least = [
+        min(sample.traffic_words for series in panel.series if (sample := series.best_below(size)) is not None)
+        for size in known
+    ]
+    return known, [panel.bound_at(size) for size in known], least
+
+
 def size_text(capacity_bytes: float) -> str:
     """`1.3 MiB`: three significant digits at most."""
     value, unit = float(capacity_bytes), "B"

@@ -10,11 +10,12 @@ from html import escape
 from typing import Any
 
 from optmap.errors import InputError
+from optmap.report.compare_plot import nested
 from optmap.report.network import NetworkView, network_table
-from optmap.report.plots import PALETTE
+from optmap.report.plots import BOUND_COLOR, PALETTE
 from optmap.report.sizing import Sizing
-from optmap.report.sweep_curves import Panel, size_text
-from optmap.report.sweep_plots import BOUND_COLOR, METRICS, capacity_label, network_bands, pareto_designs, pareto_front
+from optmap.report.sweep_curves import Panel, best_and_bound, size_text
+from optmap.report.sweep_plots import METRICS, capacity_label, network_bands, pareto_designs, pareto_front
 
 STYLE = (
     "body{font-family:sans-serif;max-width:1000px;margin:2em auto;padding:0 1em;color:#222}"
@@ -49,7 +50,7 @@ def sweep_page(
     """
     figures: list[tuple[str, Any]] = [("Traffic and bound against capacity", _curves(panels, real or {}))]
     gaps = _gaps(panels)
-    figures += [] if gaps is None else [("Gap: found / bound - 1", gaps)]
+    figures += [] if gaps is None else [("Gap of the objective: exact / bound - 1", gaps)]
     figures += [("Machines and capacities", _pareto(totals, *metrics))] if totals else []
     figures += [(f"{view.network.name} on {view.total.place}", _network(view)) for view in views if _drawn(view)]
     parts = [f"<h1>{escape(title)}</h1>"]
@@ -124,10 +125,12 @@ def _curve_traces(go: Any, panel: Panel, real_bytes: int | None) -> list[Any]:
         hovertemplate="%{y:,} words<extra>bound</extra>",
     )
     traces = [bound] if panel.bounds else []
-    for number, series in enumerate(panel.series):
-        gaps = ["-" if sample.gap is None else f"{100 * sample.gap:.2f} %" for sample in series.samples]
+    styles = nested(len(panel.series))
+    for number, (series, style) in enumerate(zip(panel.series, styles, strict=True)):
+        gaps = [_percent_text(sample.traffic_gap) for sample in series.samples]
         labels = [
-            f"{size_text(sample.capacity_bytes)}, gap {gap}" for sample, gap in zip(series.samples, gaps, strict=True)
+            f"{size_text(sample.capacity_bytes)}, traffic gap {gap}"
+            for sample, gap in zip(series.samples, gaps, strict=True)
         ]
         traces.append(
             go.Scatter(
@@ -135,9 +138,8 @@ def _curve_traces(go: Any, panel: Panel, real_bytes: int | None) -> list[Any]:
                 y=[sample.traffic_words for sample in series.samples],
                 name=f"found ({series.label})",
                 mode="lines+markers",
-                fill="tonexty" if panel.bounds and number == 0 else None,
-                fillcolor="rgba(150,150,150,0.3)",
-                line={"color": [color for color in PALETTE if color != BOUND_COLOR][number % 7]},
+                line={"color": style["color"], "width": style["lw"]},
+                marker={"size": style["ms"], "symbol": number % 5},
                 text=labels,
                 hovertemplate="%{text}<br>%{y:,} words<extra></extra>",
             )
@@ -145,6 +147,7 @@ def _curve_traces(go: Any, panel: Panel, real_bytes: int | None) -> list[Any]:
     floor = [panel.compulsory_words] * 2
     ends = [sizes[0], sizes[-1]] if sizes else [1, 2]
     traces.append(go.Scatter(x=ends, y=floor, name="compulsory", mode="lines", line={"color": "#555", "dash": "dot"}))
+    traces += _shade(go, panel)
     if real_bytes is not None:
         top = max(
             [words for _, words in panel.bounds] + [s.traffic_words for line in panel.series for s in line.samples]
@@ -153,6 +156,24 @@ def _curve_traces(go: Any, panel: Panel, real_bytes: int | None) -> list[Any]:
         mark = {"color": "#000", "dash": "dashdot"}
         traces.append(go.Scatter(x=[real_bytes] * 2, y=[floor[0], top], name=name, mode="lines", line=mark))
     return traces
+
+
+def _shade(go: Any, panel: Panel) -> list[Any]:
+    """The area between the bound and the least traffic found, as in the pictures."""
+    known, bound, least = best_and_bound(panel)
+    if not known:
+        return []
+    name, none = "gap: best mapping to bound", {"width": 0}
+    common: dict[str, Any] = {"x": known, "mode": "lines", "line": none, "hoverinfo": "skip", "legendgroup": name}
+    filled = {"fill": "tonexty", "fillcolor": "rgba(150,150,150,0.3)", "name": name}
+    return [
+        go.Scatter(y=bound, name="lower end of the gap", showlegend=False, **common),
+        go.Scatter(y=least, **filled, **common),
+    ]
+
+
+def _percent_text(gap: float | None) -> str:
+    return "-" if gap is None else f"{100 * gap:.2f} %"
 
 
 def _layout() -> dict[str, Any]:
@@ -215,11 +236,20 @@ def _pareto(totals: Sequence[Panel], x: str, y: str) -> Any:
         )
     front = pareto_front([(a, b) for _, a, b in designs])
     line = {"color": "#000", "shape": "hv", "width": 1.5}
-    figure.add_scatter(x=[a for a, _ in front], y=[b for _, b in front], name="Pareto front", mode="lines", line=line)
+    if len(front) > 1:
+        figure.add_scatter(
+            x=[a for a, _ in front], y=[b for _, b in front], name="Pareto front", mode="lines", line=line
+        )
+    else:
+        ring = {"color": "#000", "symbol": "circle-open", "size": 18}
+        figure.add_scatter(
+            x=[front[0][0]], y=[front[0][1]], name="no front: one design is best in both", mode="markers", marker=ring
+        )
     figure.update_layout(**_layout())
     for axis, metric in (("xaxis", x), ("yaxis", y)):
-        kind = "linear" if metric == "gap" else "log"
-        figure.update_layout({axis: {"type": kind, "title": METRICS[metric].label, "exponentformat": "SI"}})
+        kind = "linear" if metric in ("gap", "traffic_gap") else "log"
+        form = "none" if metric == "seconds" else "SI"
+        figure.update_layout({axis: {"type": kind, "title": METRICS[metric].label, "exponentformat": form}})
     if x == "capacity_bytes":
         _capacities(figure, [int(a) for _, a, _ in designs], METRICS[x].label)
     return figure

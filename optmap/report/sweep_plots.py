@@ -10,14 +10,16 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import cycle, pairwise
+from itertools import pairwise
 from typing import Any
 
 from optmap.errors import InputError
 from optmap.names import choose
+from optmap.report.axes import capacity_axis, count_axis
+from optmap.report.compare_plot import nested
 from optmap.report.network import NetworkView
-from optmap.report.plots import PALETTE
-from optmap.report.sweep_curves import Panel, Sample, Series, size_text
+from optmap.report.plots import BOUND_COLOR, PALETTE
+from optmap.report.sweep_curves import Panel, Sample, Series, best_and_bound, size_text
 
 STYLE = {
     "font.size": 11,
@@ -34,20 +36,9 @@ STYLE = {
 }
 SIZE = (5.4, 3.7)
 """Width and height in inches."""
-BOUND_COLOR = "#D55E00"
 MARKERS = "osD^vP"
 LAYERS_SHOWN = 7
 """Layers of a network with a colour of their own; the rest are one band."""
-
-
-TICKS: tuple[tuple[float, tuple[float, ...]], ...] = (
-    (1.5, (1.0, 1.1, 1.2, 1.3, 1.4, 1.6, 1.8, 2.0, 2.2, 2.5, 3.0, 3.5, 4.0, 4.5, 5.0, 6.0, 7.0, 8.0, 9.0)),
-    (4.0, (1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0)),
-    (12.0, (1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 7.0)),
-    (300.0, (1.0, 2.0, 5.0)),
-    (math.inf, (1.0,)),
-)
-"""Where a logarithmic axis has ticks, by the quotient of its ends."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,6 +50,10 @@ class Metric:
     value: Callable[[Panel, Sample], float]
 
 
+def _percent(gap: float | None) -> float:
+    return math.nan if gap is None else 100 * max(gap, 0.0)
+
+
 METRICS = {
     "capacity_bytes": Metric(label="capacity", value=lambda _, sample: sample.capacity_bytes),
     "traffic_bytes": Metric(
@@ -66,9 +61,8 @@ METRICS = {
     ),
     "traffic_words": Metric(label="traffic (words)", value=lambda _, sample: sample.traffic_words),
     "exact": Metric(label="traffic / bandwidth (cycles)", value=lambda _, sample: sample.exact),
-    "gap": Metric(
-        label="gap (%)", value=lambda panel, sample: math.nan if sample.gap is None else 100 * max(sample.gap, 0.0)
-    ),
+    "gap": Metric(label="gap of the objective (%)", value=lambda _, sample: _percent(sample.gap)),
+    "traffic_gap": Metric(label="gap of the traffic (%)", value=lambda _, sample: _percent(sample.traffic_gap)),
     "seconds": Metric(label="time to solve (s)", value=lambda _, sample: sample.seconds),
 }
 """Metrics of a Pareto front; smaller is better for all of them."""
@@ -94,19 +88,20 @@ def plot_curve(panel: Panel, *, real_bytes: int | None = None, title: str = "", 
     """
     with _styled():
         axes = _axes() if axes is None else axes
-        for series, color, marker in zip(panel.series, cycle(_line_colors()), cycle(MARKERS), strict=False):
+        for series, style in zip(panel.series, nested(len(panel.series)), strict=True):
             held = [sample.capacity_bytes for sample in series.samples]
             words = [sample.traffic_words for sample in series.samples]
-            axes.plot(held, words, color=color, marker=marker, label=f"found ({series.label})", zorder=3)
+            axes.plot(held, words, label=f"found ({series.label})", **style)
         if panel.bounds:
             held, words = [size for size, _ in panel.bounds], [bound for _, bound in panel.bounds]
-            axes.plot(held, words, color=BOUND_COLOR, ls="--", marker="x", label="proved bound", zorder=2)
+            axes.plot(held, words, color=BOUND_COLOR, ls="--", marker="x", label="proved bound", zorder=5)
         _shade(axes, panel)
         axes.axhline(panel.compulsory_words, color="#555555", ls=":", lw=1.4, label="compulsory", zorder=1)
         axes.set_xscale("log", base=2)
         axes.set_yscale("log")
-        _capacity_axis(axes, capacity_label(panel))
-        _count_axis(axes.yaxis)
+        held = sorted({size for size, _ in panel.bounds} | {s.capacity_bytes for x in panel.series for s in x.samples})
+        capacity_axis(axes, capacity_label(panel), sizes=held)
+        count_axis(axes.yaxis)
         axes.set_ylabel("loads + stores (words)")
         axes.set_title(title or f"{panel.workload} on {panel.place}")
         _mark_real(axes, real_bytes, panel)
@@ -114,24 +109,12 @@ def plot_curve(panel: Panel, *, real_bytes: int | None = None, title: str = "", 
     return axes
 
 
-def _line_colors() -> list[str]:
-    return [color for color in PALETTE if color != BOUND_COLOR]
-
-
 def _shade(axes: Any, panel: Panel) -> None:
     """The area between the least traffic found and the bound, where both are known."""
-    if not panel.bounds or not panel.series:
-        return
-    held = sorted({sample.capacity_bytes for series in panel.series for sample in series.samples})
-    known = [size for size in held if panel.bounds[0][0] <= size <= panel.bounds[-1][0]]
-    if not known:
-        return
-    least = [
-        min(sample.traffic_words for series in panel.series if (sample := series.best_below(size)) is not None)
-        for size in known
-    ]
-    bound = [panel.bound_at(size) for size in known]
-    axes.fill_between(known, bound, least, color="#bbbbbb", alpha=0.45, lw=0, label="gap", zorder=0)
+    known, bound, least = best_and_bound(panel)
+    if known:
+        label = "gap: best mapping to bound"
+        axes.fill_between(known, bound, least, color="#bbbbbb", alpha=0.45, lw=0, label=label, zorder=0)
 
 
 def _mark_real(axes: Any, real_bytes: int | None, panel: Panel) -> None:
@@ -159,12 +142,15 @@ def plot_gaps(panels: Sequence[Panel], *, axes: Any = None) -> Any:
         raise InputError("no row of the sweep has a gap; sweep a mapping method such as mopt")
     with _styled():
         from matplotlib.colors import PowerNorm
+        from matplotlib.patches import Patch
+        from matplotlib.ticker import MaxNLocator
 
-        axes = _axes((SIZE[0], max(2.2, 0.9 + 0.26 * len(rows)))) if axes is None else axes
+        axes = _axes((SIZE[0], max(2.6, 1.2 + 0.26 * len(rows)))) if axes is None else axes
         # Small gaps are the interesting ones: the square root gives them more of the scale.
         norm = PowerNorm(0.5, vmin=0.0, vmax=max(*gaps, 1.0))
         axes.set_facecolor("#ffffff")
         axes.patch.set(hatch="////", edgecolor="#bbbbbb")
+        widest = sorted({float(edge) for _, series in rows for cell in _cells(series) for edge in cell[:2]})
         axes.grid(False)
         axes.set_xscale("log", base=2)
         cells = None
@@ -177,12 +163,27 @@ def plot_gaps(panels: Sequence[Panel], *, axes: Any = None) -> Any:
         axes.set_yticks(range(len(rows)), [name for name, _ in rows])
         axes.set_ylim(len(rows) - 0.5, -0.5)
         axes.tick_params(axis="y", length=0)
-        _capacity_axis(axes, capacity_label(panels[0]))
+        sizes = sorted({float(sample.capacity_bytes) for _, series in rows for sample in series.samples})
+        axes.set_xlim(widest[0], widest[-1])
+        capacity_axis(axes, capacity_label(panels[0]), sizes=sizes)
         bar = axes.figure.colorbar(cells, ax=axes, pad=0.02)
-        bar.set_label("gap: found / bound - 1 (%)")
+        bar.set_label("exact / bound - 1 (%)")
+        bar.locator = MaxNLocator(4 if len(rows) > 8 else 2)
         bar.outline.set_visible(False)
-        axes.set_title(f"Gap on {panels[0].place}")
+        if _has_holes(axes, rows):
+            empty = Patch(facecolor="#ffffff", edgecolor="#bbbbbb", hatch="////", label="no mapping, or no bound")
+            axes.figure.legend(handles=[empty], loc="outside lower right", frameon=False, fontsize=9)
+        axes.set_title(f"Gap of the objective on {panels[0].place}", loc="left")
     return axes
+
+
+def _has_holes(axes: Any, rows: Sequence[tuple[str, Series]]) -> bool:
+    """Whether some part of the map has no cell."""
+    low, high = axes.get_xlim()
+    return any(
+        not cells or cells[0][0] > low or cells[-1][1] < high or any(a[1] < b[0] for a, b in pairwise(cells))
+        for cells in (_cells(series) for _, series in rows)
+    )
 
 
 def _suffix(panel: Panel, series: Series) -> str:
@@ -220,13 +221,23 @@ def plot_pareto(totals: Sequence[Panel], x: str = "capacity_bytes", y: str = "tr
     with _styled():
         axes = _axes() if axes is None else axes
         labels = list(dict.fromkeys(label for label, _, _ in designs))
-        for label, color, marker in zip(labels, cycle(PALETTE), cycle(MARKERS), strict=False):
+        for label, style in zip(labels, nested(len(labels)), strict=True):
             mine = [(a, b) for name, a, b in designs if name == label]
-            axes.scatter(*zip(*mine, strict=True), color=color, marker=marker, s=28, label=label, zorder=3)
+            look = {"color": style["color"], "marker": style["marker"], "zorder": style["zorder"]}
+            axes.scatter(*zip(*mine, strict=True), s=style["ms"] ** 2, label=label, **look)
         front = pareto_front([(a, b) for _, a, b in designs])
         axes.step(
-            [a for a, _ in front], [b for _, b in front], where="post", color="#000000", lw=1.2, label="Pareto front"
+            [a for a, _ in front],
+            [b for _, b in front],
+            where="post",
+            color="#000000",
+            lw=1.2,
+            label="Pareto front" if len(front) > 1 else "_nolegend_",
         )
+        if len(front) == 1:
+            axes.scatter(*front[0], s=170, facecolors="none", edgecolors="#000000", lw=1.4, label="best in both")
+            why = "one design" if len({(a, b) for _, a, b in designs}) == 1 else "one design is best in both"
+            axes.annotate(f"no front: {why}", front[0], (12, 10), textcoords="offset points", fontsize=9.5)
         _metric_axis(axes, "x", x)
         _metric_axis(axes, "y", y)
         axes.set_title(totals[0].workload)
@@ -296,7 +307,7 @@ def plot_network(view: NetworkView, *, real_bytes: int | None = None, axes: Any 
         axes.set_xscale("log", base=2)
         axes.set_xlim(sizes[0], sizes[-1])
         axes.set_ylim(bottom=0)
-        _capacity_axis(axes, capacity_label(view.total))
+        capacity_axis(axes, capacity_label(view.total))
         _engineering(axes.yaxis)
         axes.set_ylabel("loads + stores (words)")
         lost = len(view.missing)
@@ -356,36 +367,13 @@ def capacity_label(panel: Panel) -> str:
 def _metric_axis(axes: Any, side: str, metric: str) -> None:
     if metric == "capacity_bytes" and side == "x":
         axes.set_xscale("log", base=2)
-        _capacity_axis(axes, METRICS[metric].label)
+        capacity_axis(axes, METRICS[metric].label)
         return
     axis = getattr(axes, f"{side}axis")
     getattr(axes, f"set_{side}label")(METRICS[metric].label + (" (bytes)" if metric == "capacity_bytes" else ""))
-    if metric != "gap":
+    if metric not in ("gap", "traffic_gap"):
         getattr(axes, f"set_{side}scale")("log")
-        _count_axis(axis)
-
-
-def _capacity_axis(axes: Any, label: str) -> None:
-    """Powers of two as sizes, at most about seven of them."""
-    from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
-
-    axes.xaxis.set_major_locator(LogLocator(base=2, numticks=8))
-    axes.xaxis.set_minor_locator(NullLocator())
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda size, _: size_text(size)))
-    axes.tick_params(axis="x", labelsize=9.5)
-    axes.set_xlabel(label)
-
-
-def _count_axis(axis: Any) -> None:
-    """1, 2, 5 in every decade, with k, M, G."""
-    from matplotlib.ticker import LogLocator, NullFormatter
-
-    low, high = sorted(axis.get_view_interval())
-    span = high / max(low, 1e-300)
-    steps = next(steps for limit, steps in TICKS if span < limit)
-    axis.set_major_locator(LogLocator(base=10, subs=steps, numticks=20))
-    axis.set_minor_formatter(NullFormatter())
-    _engineering(axis)
+        count_axis(axis, seconds=metric == "seconds")
 
 
 def _engineering(axis: Any) -> None:

@@ -205,7 +205,7 @@ def shared_by(machine: Machine, mapping: Mapping) -> dict[str, int]:
     return {level.name: prod(splits[place + 1 :]) for place, level in enumerate(machine.levels)}
 
 
-def _of_one(level: str, shares: MappingABC[str, int]) -> str:
+def one_of(level: str, shares: MappingABC[str, int]) -> str:
     """`L1, one of 8`: the numbers of a level that several instances share are those of one."""
     return f", one of {shares[level]}" if shares.get(level, 1) > 1 else ""
 
@@ -219,7 +219,7 @@ def boundary_table(boundaries: Iterable[BoundaryRow], shares: MappingABC[str, in
     """
     rows = [
         (
-            " - ".join(row.between) + _of_one(row.between[0], shares),
+            " - ".join(row.between) + one_of(row.between[0], shares),
             row.tensor,
             f"{row.loads_words:,}",
             f"{row.stores_words:,}",
@@ -248,7 +248,7 @@ def level_table(levels: Iterable[LevelRow], bottleneck: str, shares: MappingABC[
     """
     rows = [
         (
-            level.level + _of_one(level.level, shares),
+            level.level + one_of(level.level, shares),
             f"{level.occupancy_words:,}",
             f"{level.capacity_words:,}",
             percent(level.occupancy_words, level.capacity_words),

@@ -70,12 +70,60 @@ def test_plot_has_bound_floor_gap_and_every_method() -> None:
     found = api.compare(SMALL[0], extents={"i": 48, "j": 32, "k": 40}, memory="64w:1024w", points=2, methods=["mopt"])
     axes = plot_comparison(found)
     labels = {text.get_text() for text in axes.get_legend().get_texts()}
-    assert labels == {"mopt", "lower bound", "compulsory", "gap"}
+    assert labels == {"mopt", "proved bound", "compulsory", "gap: best mapping to bound"}
     assert (axes.get_xscale(), axes.get_yscale()) == ("log", "log")
     assert "words" in axes.get_xlabel()
     assert "words" in axes.get_ylabel()
     with pytest.raises(InputError, match="cannot be written"):
         save_comparison(found, Path("plot.nothing"))
+
+
+@pytest.mark.parametrize(
+    ("memory", "ticks", "label"),
+    [
+        ("256B:4KiB", ["256 B", "512 B", "1 KiB", "2 KiB", "4 KiB"], "fast memory"),
+        ("64w:1024w", ["64", "1,024"], "(words)"),
+    ],
+)
+def test_the_axis_of_capacities_has_the_unit_that_was_given(memory: str, ticks: list[str], label: str) -> None:
+    found = api.compare(SMALL[0], extents={"i": 48, "j": 32, "k": 40}, memory=memory, points=2, methods=["mopt"])
+    axes = plot_comparison(found)
+    axes.figure.canvas.draw()
+    shown = {text.get_text() for text in axes.get_xticklabels()}
+    assert set(ticks) & shown >= {ticks[0], ticks[-1]}
+    assert axes.get_xlabel().endswith(label)
+    low, high = axes.get_lines()[0].get_xdata()
+    assert (low, high) == ((256, 4096) if "KiB" in memory else (64, 1024))
+
+
+@pytest.mark.parametrize("where", [{"machine": "balanced"}, {"memory": "1KiB"}])
+def test_boundaries_and_one_capacity_are_bars(where: dict[str, str]) -> None:
+    methods = ["mopt", "iooub"]
+    found = api.compare(SMALL[0], extents={"i": 48, "j": 32, "k": 40}, methods=methods, **where)  # type: ignore[arg-type]
+    axes = plot_comparison(found)
+    drawn = [name for name in methods if any(name in row.found for row in found.rows)]
+    expected = [
+        row.found[name].total_words / row.bound_words for name in drawn for row in found.rows if name in row.found
+    ]
+    assert [bar.get_width() for bar in axes.patches] == pytest.approx(expected)
+    centres = [bar.get_y() + bar.get_height() / 2 for bar in axes.patches]
+    assert len({round(centre, 6) for centre in centres}) == len(centres)
+    assert {text.get_text() for text in axes.get_legend().get_texts()} == {*drawn, "proved bound", "compulsory"}
+    names = [label.get_text() for label in axes.get_yticklabels()]
+    assert [name.partition("\n")[0] for name in names] == [" - ".join(row.between) for row in found.rows]
+    assert (axes.get_xscale(), axes.get_xlim()[0]) == ("linear", 0)
+    assert "multiples of the proved bound" in axes.get_xlabel()
+
+
+def test_methods_that_agree_show_around_each_other() -> None:
+    found = api.compare(
+        SMALL[0], extents={"i": 48, "j": 32, "k": 40}, memory="64w:1024w", points=2, methods=["mopt", "gemmini"]
+    )
+    lines = {line.get_label(): line for line in plot_comparison(found).get_lines()}
+    assert lines["mopt"].get_linewidth() > lines["gemmini"].get_linewidth() + 1
+    assert lines["mopt"].get_markersize() > lines["gemmini"].get_markersize() + 2
+    assert lines["mopt"].get_zorder() < lines["gemmini"].get_zorder()
+    assert lines["mopt"].get_marker() != lines["gemmini"].get_marker()
 
 
 def test_capacities() -> None:

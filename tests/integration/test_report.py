@@ -17,6 +17,7 @@ from optmap.evaluate.results import boundary_cycles
 from optmap.problem import Capacity, CapacityRule, Level, LevelMapping, Machine, Mapping
 from optmap.problem.parser import parse_workload
 from optmap.report.evaluation import disagreements, evaluate_solution, evaluation_table, run_simulations
+from optmap.report.gaps import with_bound
 from optmap.report.plots import plot_traffic
 from optmap.report.solution import read_solution, solution_document, write_solution
 from optmap.report.tables import solve_table
@@ -165,21 +166,38 @@ def test_table_shows_the_numbers() -> None:
     assert "not proved" in checked
 
 
-def test_plot_has_a_bar_per_boundary_and_tensor() -> None:
+def test_plot_shows_time_per_boundary_beside_the_bound() -> None:
     import matplotlib as mpl
 
     mpl.use("agg")
     from matplotlib import pyplot
 
-    made = result()
+    made = with_bound(result())
     axes = plot_traffic(made)
-    heights = sorted(round(bar.get_height()) for bar in axes.patches)
-    assert heights == sorted(row.words for row in made.boundaries)
-    assert axes.get_ylabel() == "loads + stores (words)"
-    assert [label.get_text() for label in axes.get_xticklabels()] == ["L1 - L2", "L2 - Memory"]
-    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["C", "A", "B"]
+    rates = {between: level.bandwidth for level, between in zip(MACHINE.levels, MACHINE.boundaries, strict=True)}
+    widths = sorted(bar.get_width() for bar in axes.patches)
+    assert widths == pytest.approx(sorted(row.words / rates[row.between] for row in made.boundaries))
+    ends = [max(bar.get_x() + bar.get_width() for bar in axes.patches if round(bar.get_y() + 0.3) == n) for n in (0, 1)]
+    assert ends == pytest.approx([float(cycles) for cycles in boundary_cycles(MACHINE, made.boundaries)])
+    marks = [line.get_xdata()[0] for line in axes.get_lines()]
+    assert marks == pytest.approx([proof.words / rates[proof.between] for proof in made.certificates])
+    assert all(mark <= end * (1 + 1e-12) for mark, end in zip(marks, ends, strict=True))
+    assert (axes.get_xscale(), axes.get_xlim()[0]) == ("linear", 0)
+    assert axes.get_xlabel() == "time: loads + stores over bandwidth (cycles)"
+    names = [label.get_text() for label in axes.get_yticklabels()]
+    assert names == ["L1 - L2\n4 words/cycle", "L2 - Memory\n1.5 words/cycle"]
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["proved bound", "C", "A", "B"]
+    notes = [text.get_text() for text in axes.texts]
+    assert [note.endswith("bottleneck") for note in notes] == [end == max(ends) for end in ends]
     axes.figure.canvas.draw()
     pyplot.close("all")
+
+
+def test_plot_of_one_memory_is_in_words() -> None:
+    made = solve("C[i,j] += A[i,k]*B[k,j]", extents={"i": 9, "j": 7, "k": 5}, memory="30w")
+    axes = plot_traffic(made)
+    assert axes.get_xlabel() == "loads + stores (words)"
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["Fast - Memory"]
 
 
 def test_plot_without_matplotlib_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:

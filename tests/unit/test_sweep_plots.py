@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
+import numpy as np
 import pytest
 from sweep_frames import frame_of, rows_of
 
@@ -47,7 +50,7 @@ def test_curve_shows_mapping_bound_floor_and_machine() -> None:
     assert axes.get_ylabel() == "loads + stores (words)"
     assert axes.get_xlabel() == "capacity of L2"
     assert axes.get_title() == "w on m, L2"
-    (shade,) = [part for part in axes.collections if part.get_label() == "gap"]
+    (shade,) = [part for part in axes.collections if part.get_label() == "gap: best mapping to bound"]
     heights = {tuple(point) for point in shade.get_paths()[0].vertices}
     assert {(4.0 * c, float(t)) for c, t, _ in CURVE} <= heights
     assert {(4.0 * c, float(b)) for c, _, b in CURVE} <= heights
@@ -73,6 +76,71 @@ def test_gap_map_has_a_cell_per_answer() -> None:
     assert cells == pytest.approx([60, 160 / 3, 100 * (1090 / 1040 - 1), 0, 60])
     with pytest.raises(InputError, match="no row of the sweep has a gap"):
         plot_gaps(panels(frame_of(rows_of("w", [(256, None, 5)], compulsory=1))))
+
+
+def test_holes_of_the_map_are_explained_and_a_full_one_has_no_legend() -> None:
+    full, holed = (
+        rows_of("a", CURVE, compulsory=9),
+        rows_of("b", [*CURVE[:1], (512, None, 9), *CURVE[2:]], compulsory=9),
+    )
+    for rows, texts in (((full,), []), ((full, holed), ["no mapping, or no bound"])):
+        axes = plot_gaps(panels(frame_of(*rows)))
+        drawn = [text.get_text() for legend in axes.figure.legends for text in legend.get_texts()]
+        assert drawn == texts
+        axes.figure.canvas.draw()
+        assert "objective" in axes.get_title(loc="left")
+        sizes = [label.get_text() for label in axes.get_xticklabels()]
+        assert sizes == ["1 KiB", "2 KiB", "4 KiB", "8 KiB"]
+
+
+@pytest.mark.parametrize("capacities", [[1024], [1024, 1030, 1040], [1000, 3000, 70000], list(range(100, 2000, 7))])
+def test_ticks_of_sizes_never_overprint(capacities: list[int]) -> None:
+    (panel,) = panels(frame_of(rows_of("w", [(size, 5000, 2500) for size in capacities], compulsory=1000)))
+    for axes in (plot_gaps([panel]), plot_curve(panel)):
+        axes.figure.canvas.draw()
+        low, high = axes.get_xlim()
+        shown = [tick for tick in axes.xaxis.get_major_ticks() if low <= tick.get_loc() <= high]
+        assert shown
+        boxes = sorted(tick.label1.get_window_extent().extents[[0, 2]].tolist() for tick in shown)
+        assert all(a[1] < b[0] for a, b in pairwise(boxes))
+
+
+def test_one_best_design_is_said_in_words() -> None:
+    (panel,) = panels(frame_of(rows_of("w", [(256, 1000, 1000), (512, 1000, 1000)], compulsory=1000)))
+    axes = plot_pareto([panel])
+    assert [text.get_text() for text in axes.texts] == ["no front: one design is best in both"]
+    assert "Pareto front" not in [text.get_text() for text in axes.get_legend().get_texts()]
+
+
+def test_seconds_are_plain_numbers() -> None:
+    (panel,) = panels(frame_of(rows_of("w", CURVE, compulsory=1000)))
+    axes = plot_pareto([panel], "capacity_bytes", "seconds")
+    axes.figure.canvas.draw()
+    texts = {label.get_text() for label in axes.get_yticklabels()}
+    assert "0.5" in texts
+    assert not [text for text in texts if "m" in text]
+
+
+def test_the_page_shades_to_the_best_method_as_the_picture_does(tmp_path: Path) -> None:
+    worse = [(size, words + 500, bound) for size, words, bound in CURVE]
+    found = panels(frame_of(rows_of("w", worse, compulsory=900, method="a"), rows_of("w", CURVE, compulsory=900)))
+    (page,) = write_album(Album(name="x", panels=found, views=(), totals=(), sizes=(), real={}), tmp_path, form="html")
+    traces = json.loads(re.findall(r"Plotly.newPlot\(\s*\"[^\"]*\",\s*(\[.*?\]),\s*\{", page.read_text(), re.S)[0])
+    (filled,) = [trace for trace in traces if trace.get("fill")]
+    assert filled["name"] == "gap: best mapping to bound"
+    below = traces[traces.index(filled) - 1]
+    (shade,) = [part for part in plot_curve(found[0]).collections if part.get_label() == filled["name"]]
+    vertices = {tuple(point) for point in shade.get_paths()[0].vertices}
+    assert {(float(4 * size), float(words)) for size, words, _ in CURVE} <= vertices
+    assert _values(filled["y"]) == [words for _, words, _ in CURVE]
+    assert _values(below["y"]) == [bound for _, _, bound in CURVE]
+
+
+def _values(data: Any) -> list[float]:
+    """Numbers of a trace; plotly packs arrays."""
+    if isinstance(data, list):
+        return data
+    return np.frombuffer(base64.b64decode(data["bdata"]), dtype=data["dtype"]).tolist()
 
 
 def test_pareto_front() -> None:

@@ -1,0 +1,52 @@
+"""Axes of pictures: capacities in their unit, counts in k, M and G, times in seconds."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any
+
+from optmap.report.sweep_curves import size_text
+
+TICKS: tuple[tuple[float, tuple[float, ...]], ...] = (
+    (1.5, (1.0, 1.1, 1.2, 1.3, 1.4, 1.6, 1.8, 2.0, 2.2, 2.5, 3.0, 3.5, 4.0, 4.5, 5.0, 6.0, 7.0, 8.0, 9.0)),
+    (4.0, (1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0)),
+    (12.0, (1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 7.0)),
+    (300.0, (1.0, 2.0, 5.0)),
+    (math.inf, (1.0,)),
+)
+"""Where a logarithmic axis has ticks, by the quotient of its ends."""
+MOST_TICKS = 8
+
+
+def capacity_axis(axes: Any, label: str, *, in_bytes: bool = True, sizes: Sequence[float] = ()) -> None:
+    """A logarithmic axis of capacities.
+
+    Args:
+        axes: matplotlib axes with a logarithmic horizontal axis of base 2.
+        label: of the axis.
+        in_bytes: ticks as sizes such as `64 KiB`; else as numbers of words.
+        sizes: the capacities drawn; few of them that are apart become the ticks, else powers of two do.
+    """
+    from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullLocator
+
+    apart = all(high >= 1.5 * low for low, high in pairwise(sizes))
+    few = 0 < len(sizes) < MOST_TICKS and apart
+    axes.xaxis.set_major_locator(FixedLocator(list(sizes)) if few else LogLocator(base=2, numticks=MOST_TICKS))
+    axes.xaxis.set_minor_locator(NullLocator())
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda size, _: size_text(size) if in_bytes else f"{size:,.0f}"))
+    axes.tick_params(axis="x", labelsize=9.5)
+    axes.set_xlabel(label)
+
+
+def count_axis(axis: Any, *, seconds: bool = False) -> None:
+    """1, 2, 5 in every decade of a logarithmic axis, with k, M, G; seconds as plain numbers."""
+    from matplotlib.ticker import EngFormatter, FuncFormatter, LogLocator, NullFormatter
+
+    low, high = sorted(axis.get_view_interval())
+    span = high / max(low, 1e-300)
+    steps = next(steps for limit, steps in TICKS if span < limit)
+    axis.set_major_locator(LogLocator(base=10, subs=steps, numticks=20))
+    axis.set_minor_formatter(NullFormatter())
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}") if seconds else EngFormatter(sep=""))
