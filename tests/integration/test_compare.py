@@ -80,17 +80,14 @@ def test_plot_has_bound_floor_gap_and_every_method() -> None:
 
 @pytest.mark.parametrize(
     ("memory", "ticks", "label"),
-    [
-        ("256B:4KiB", ["256 B", "512 B", "1 KiB", "2 KiB", "4 KiB"], "fast memory"),
-        ("64w:1024w", ["64", "1,024"], "(words)"),
-    ],
+    [("256B:4KiB", ["256 B", "4 KiB"], "fast memory"), ("64w:1024w", ["64", "1,024"], "(words)")],
 )
 def test_the_axis_of_capacities_has_the_unit_that_was_given(memory: str, ticks: list[str], label: str) -> None:
     found = api.compare(SMALL[0], extents={"i": 48, "j": 32, "k": 40}, memory=memory, points=2, methods=["mopt"])
     axes = plot_comparison(found)
     axes.figure.canvas.draw()
     shown = {text.get_text() for text in axes.get_xticklabels()}
-    assert set(ticks) & shown >= {ticks[0], ticks[-1]}
+    assert shown >= set(ticks)
     assert axes.get_xlabel().endswith(label)
     low, high = axes.get_lines()[0].get_xdata()
     assert (low, high) == ((256, 4096) if "KiB" in memory else (64, 1024))
@@ -102,9 +99,8 @@ def test_boundaries_and_one_capacity_are_bars(where: dict[str, str]) -> None:
     found = api.compare(SMALL[0], extents={"i": 48, "j": 32, "k": 40}, methods=methods, **where)  # type: ignore[arg-type]
     axes = plot_comparison(found)
     drawn = [name for name in methods if any(name in row.found for row in found.rows)]
-    expected = [
-        row.found[name].total_words / row.bound_words for name in drawn for row in found.rows if name in row.found
-    ]
+    cells = [(row, name) for name in drawn for row in found.rows if name in row.found]
+    expected = [row.found[name].total_words / row.bound_words for row, name in cells]
     assert [bar.get_width() for bar in axes.patches] == pytest.approx(expected)
     centres = [bar.get_y() + bar.get_height() / 2 for bar in axes.patches]
     assert len({round(centre, 6) for centre in centres}) == len(centres)
@@ -116,9 +112,8 @@ def test_boundaries_and_one_capacity_are_bars(where: dict[str, str]) -> None:
 
 
 def test_methods_that_agree_show_around_each_other() -> None:
-    found = api.compare(
-        SMALL[0], extents={"i": 48, "j": 32, "k": 40}, memory="64w:1024w", points=2, methods=["mopt", "gemmini"]
-    )
+    extents = {"i": 48, "j": 32, "k": 40}
+    found = api.compare(SMALL[0], extents=extents, memory="64w:1024w", points=2, methods=["mopt", "gemmini"])
     lines = {line.get_label(): line for line in plot_comparison(found).get_lines()}
     assert lines["mopt"].get_linewidth() > lines["gemmini"].get_linewidth() + 1
     assert lines["mopt"].get_markersize() > lines["gemmini"].get_markersize() + 2
@@ -137,7 +132,7 @@ def test_capacities() -> None:
 
 def test_bad_input(optmap) -> None:
     assert "smaller" in optmap("compare", *SMALL, "--memory", "9w:3w", code=2).err
-    assert "not known" in optmap("compare", *SMALL, "--memory", "64w", "--methods", "none", code=2).err
+    assert "unknown method" in optmap("compare", *SMALL, "--memory", "64w", "--methods", "none", code=2).err
     assert "either" in optmap("compare", *SMALL, code=2).err
     assert "positive" in optmap("compare", *SMALL, "--memory", "64w", "--time-limit", "0", code=2).err
     with pytest.raises(UnknownNameError):
