@@ -56,7 +56,7 @@ def nested(count: int) -> list[dict[str, Any]]:
 
 def _curves(comparison: Comparison, axes: Any) -> Any:
     rows = sorted(comparison.rows, key=lambda row: row.memory_words)
-    per_word = comparison.workload.word_bytes if comparison.unit == "bytes" else 1
+    per_word = comparison.workload.word_bits / 8 if comparison.unit == "bytes" else 1
     solved = [row for row in rows if row.best is not None]
     tops = [min(found.total_words for found in row.found.values()) for row in solved]
     capacities = [row.memory_words * per_word for row in solved]
@@ -73,7 +73,9 @@ def _curves(comparison: Comparison, axes: Any) -> Any:
     axes.plot(everywhere, floors, color=FLOOR, lw=2, ls=":", label="compulsory", zorder=2)
     axes.set_xscale("log", base=2)
     axes.set_yscale("log")
-    capacity_axis(axes, "fast memory" + ("" if per_word > 1 else " (words)"), in_bytes=comparison.unit == "bytes")
+    capacity_axis(
+        axes, "fast memory" + ("" if comparison.unit == "bytes" else " (words)"), in_bytes=comparison.unit == "bytes"
+    )
     count_axis(axes.yaxis)
     axes.set_ylabel("loads + stores (words)")
     axes.set_title(comparison.workload.title, loc="left")
@@ -118,7 +120,7 @@ def _bars(comparison: Comparison, axes: Any) -> Any:
 
 
 def _row_name(comparison: Comparison, row: ComparisonRow) -> str:
-    size = row.memory_words * comparison.workload.word_bytes
+    size = row.memory_words * comparison.workload.word_bits / 8
     held = size_text(size) if comparison.unit == "bytes" else f"{row.memory_words:,} words"
     return f"{' - '.join(row.between)}\n{held}, bound\n{row.bound_words:,} words"
 

@@ -44,7 +44,7 @@ def plot_traffic(result: SolveResult, axes: Any = None) -> Any:
     """
     boundaries = result.machine.boundaries
     axes = _axes(len(boundaries)) if axes is None else axes
-    rates = [Fraction(str(level.bandwidth)) for level in result.machine.levels]
+    rates = result.machine.rates(result.workload.word_bits)
     tensors = list(dict.fromkeys(row.tensor for row in result.boundaries))
     ends = [Fraction(0)] * len(boundaries)
     for index, tensor in enumerate(tensors):
@@ -55,7 +55,7 @@ def plot_traffic(result: SolveResult, axes: Any = None) -> Any:
         lefts, widths = [float(end) for end in ends], [float(part) for part in parts]
         axes.barh(range(len(boundaries)), widths, 0.6, left=lefts, label=tensor, color=PALETTE[index % 5])
         ends = [end + part for end, part in zip(ends, parts, strict=True)]
-    unit = "words" if len(rates) == 1 and rates[0] == 1 else "cycles"
+    unit = result.machine.cost_unit
     _mark_bounds(axes, result, rates)
     slowest = max(ends)
     for place, end in enumerate(ends):
@@ -74,7 +74,7 @@ def plot_traffic(result: SolveResult, axes: Any = None) -> Any:
     return axes
 
 
-def _mark_bounds(axes: Any, result: SolveResult, rates: list[Fraction]) -> None:
+def _mark_bounds(axes: Any, result: SolveResult, rates: tuple[Fraction, ...]) -> None:
     """A thick mark per boundary that has a certificate, across its bar."""
     label = "proved bound"
     loads = " (loads)" if result.objective == "loads" else ""
@@ -90,7 +90,7 @@ def _row_names(result: SolveResult, unit: str) -> list[str]:
     shares = shared_by(result.machine, result.mapping)
     names = []
     for level, between in zip(result.machine.levels, result.machine.boundaries, strict=True):
-        rate = "" if unit == "words" else f"\n{level.bandwidth:g} words/cycle"
+        rate = "" if unit == "words" else f"\n{level.bandwidth.amount:g} {level.bandwidth.unit}/cycle"
         names.append(" - ".join(between) + one_of(level.name, shares) + rate)
     return names
 

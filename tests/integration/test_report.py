@@ -174,13 +174,15 @@ def test_plot_shows_time_per_boundary_beside_the_bound() -> None:
 
     made = with_bound(result())
     axes = plot_traffic(made)
-    rates = {between: level.bandwidth for level, between in zip(MACHINE.levels, MACHINE.boundaries, strict=True)}
+    rates = dict(zip(MACHINE.boundaries, MACHINE.rates(WORKLOAD.word_bits), strict=True))
     widths = sorted(bar.get_width() for bar in axes.patches)
-    assert widths == pytest.approx(sorted(row.words / rates[row.between] for row in made.boundaries))
+    assert widths == pytest.approx(sorted(float(row.words / rates[row.between]) for row in made.boundaries))
     ends = [max(bar.get_x() + bar.get_width() for bar in axes.patches if round(bar.get_y() + 0.3) == n) for n in (0, 1)]
-    assert ends == pytest.approx([float(cycles) for cycles in boundary_cycles(MACHINE, made.boundaries)])
+    assert ends == pytest.approx(
+        [float(cycles) for cycles in boundary_cycles(MACHINE, made.boundaries, WORKLOAD.word_bits)]
+    )
     marks = [line.get_xdata()[0] for line in axes.get_lines()]
-    assert marks == pytest.approx([proof.words / rates[proof.between] for proof in made.certificates])
+    assert marks == pytest.approx([float(proof.words / rates[proof.between]) for proof in made.certificates])
     assert all(mark <= end * (1 + 1e-12) for mark, end in zip(marks, ends, strict=True))
     assert (axes.get_xscale(), axes.get_xlim()[0]) == ("linear", 0)
     assert axes.get_xlabel() == "time: loads + stores over bandwidth (cycles)"
