@@ -90,7 +90,7 @@ def _row_names(result: SolveResult, unit: str) -> list[str]:
     shares = shared_by(result.machine, result.mapping)
     names = []
     for level, between in zip(result.machine.levels, result.machine.boundaries, strict=True):
-        rate = "" if unit == "words" else f"\n{level.bandwidth.amount:g} {level.bandwidth.unit}/cycle"
+        rate = "" if unit == "words" else f"\n{level.bandwidth}"
         names.append(" - ".join(between) + one_of(level.name, shares) + rate)
     return names
 
