@@ -14,6 +14,7 @@ def exact(value: Any, where: str) -> Fraction:
     shaped = type(value) in (int, float) or re.fullmatch(r"[0-9]{1,99}/[1-9][0-9]{0,98}", str(value)) is not None
     need(shaped, f"{where} is {value!r}; a number or p/q is needed")
     found = Fraction(str(value))
+    need(type(value) is int or found.denominator > 1, f"{where} is {value!r}; a whole number is written as one")
     need(found > 0, f"{where} is {value!r}; it must be positive")
     return found
 
