@@ -50,7 +50,11 @@ def sweep_page(
     """
     figures: list[tuple[str, Any]] = [("Traffic and bound against capacity", _curves(panels, real or {}))]
     gaps = _gaps(panels)
-    figures += [] if gaps is None else [("Gap of the objective: exact / bound - 1", gaps)]
+    figures += (
+        []
+        if gaps is None
+        else [("Gap of the objective: exact / bound - 1; empty where there is no mapping or no bound", gaps)]
+    )
     figures += [("Machines and capacities", _pareto(totals, *metrics))] if totals else []
     figures += [(f"{view.network.name} on {view.total.place}", _network(view)) for view in views if _drawn(view)]
     parts = [f"<h1>{escape(title)}</h1>"]
