@@ -14,6 +14,10 @@ COARSE_GRID = 4_000
 """Candidate tiles of one level looked at in one move, to begin with and once the goal is reached."""
 GRID = 20_000
 """The same when the coarse grid stops short of the goal."""
+PRICES = 4_000_000
+"""Tiles times loop orders looked at in one move."""
+LEAST_GRID = 100
+"""Tiles looked at in one move however many loop orders there are."""
 ROUNDS = 12
 """Rounds over all levels at most."""
 ENOUGH = 0.99
@@ -120,6 +124,8 @@ class Descent:
             levels.sort(key=lambda i: -costs[i])
         for level in levels:
             for tied in (True, False) if self.costs.depth > 1 else (False,):
+                if time.monotonic() > self.deadline:
+                    return best
                 current = chain if best is None else np.array(best.chain)
                 found = self._move(current, level, spatial, tied=tied)
                 if found is not None and (best is None or found.key < best.key):
@@ -143,7 +149,7 @@ class Descent:
         lists = [self._values(chain, level, d, int(outer[d])) for d in range(len(costs.dims))]
         if not all(lists):
             return None
-        lists = thin(lists, chain[level], self.grid)
+        lists = thin(lists, chain[level], max(LEAST_GRID, min(self.grid, PRICES // len(costs.orders(level)))))
         shape = tuple(len(values) for values in lists)
         tiles = grid_of(lists)
         near = costs.fits(tiles, level).any(axis=1)

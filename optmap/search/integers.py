@@ -25,6 +25,8 @@ EQUAL = 1e-9
 """Relative distance below which a cost counts as having reached a bound."""
 OTHER_STARTS = 3
 """Further relaxed points that the search starts from if the first leaves a gap."""
+MANY_ORDERS = 200
+"""Loop orders beyond which large tables of tiles are not priced under all of them."""
 CORE_SPLITS = 6
 """Ways to split the cores that are searched in full."""
 
@@ -118,8 +120,13 @@ def integer_search(
         tell(text)
         if state.reached or state.exhaustive or time.monotonic() > deadline:
             break
+    if state.best is None and one_core and not divisors:
+        state.offer(costs.best(state.descent.floor[None]))
     if state.best is None:
         raise InfeasibleError(_no_chain(setting))
+    if not setting.complete:
+        # Bounds over some of the loop orders are none over all.
+        state.exhaustive, state.bound = False, relaxation.bound
     late = time.monotonic() > deadline and not (state.reached or state.exhaustive)
     bound = state.value if state.exhaustive else min(state.bound, state.value)
     return IntegerResult(
@@ -145,6 +152,8 @@ def _steps(state: _State) -> Iterator[str]:
     if not divisors:
         state.offer(descent.run(start, None, goal=state.goal, fine=True))
         yield "descent with more candidates"
+        if len(setting.orders) > MANY_ORDERS:
+            return
         _sharpen(state, start)
         yield "each level's own integer optimum"
     found, complete = divisor_optimum(setting, costs, inf if state.best is None else state.value * (1 + EQUAL))

@@ -88,6 +88,8 @@ class SumDescent:
             before = value
             for level in range(self.costs.depth - 1, -1, -1):
                 for tied in (True, False):
+                    if time.monotonic() > self.deadline:
+                        return None if value == inf else (value, chain)
                     found = self._move(chain, level, tied=tied)
                     if found is not None and found[0] < value:
                         value, chain = found

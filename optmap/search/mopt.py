@@ -24,6 +24,12 @@ FORMULATION = (
     "epigraph over all levels and loop orders, tile sizes real, filter-like extents integer; "
     "one geometric program per loop orders and filter extents"
 )
+ORDERS_PER_SECOND = 250
+"""Loop orders per second of the time limit and level that a search can do with."""
+LEAST_ORDERS = 64
+"""Loop orders that are looked at however short the time is."""
+MOST_ORDERS = 20_000
+"""Loop orders that are looked at however long it is."""
 CROSS_CHECK_TOLERANCE = 1e-5
 """Relative distance at which two solvers contradict each other."""
 
@@ -92,7 +98,13 @@ def setting_of(request: Request) -> Setting:
         InfeasibleError: if not even the smallest tile fits.
     """
     machine = request.machine
-    setting = Setting(workload=request.workload, machine=machine, rule=request.rule, cores=request.cores)
+    setting = Setting(
+        workload=request.workload,
+        machine=machine,
+        rule=request.rule,
+        cores=request.cores,
+        most=max(LEAST_ORDERS, min(MOST_ORDERS, int(ORDERS_PER_SECOND * request.time_limit / len(machine.levels)))),
+    )
     if request.cores > 1 and setting.split_level is None:
         raise InputError(f"machine {machine.name} has no shared level to split among {request.cores} cores; use 1")
     if request.cores > max(1, machine.cores):
@@ -114,7 +126,7 @@ def relaxation_report(setting: Setting, result: RelaxationResult) -> Relaxation:
     Raises:
         CheckError: if Ipopt finds a value below the proved bound.
     """
-    checked = cross_check(setting, result.best.node)
+    checked = cross_check(setting, result.best.node) if result.best.node and result.proved else None
     if checked is not None and checked < result.bound * (1 - CROSS_CHECK_TOLERANCE):
         raise CheckError(
             f"Ipopt reaches {checked:.9g}, below the bound {result.bound:.9g}: one of the two is wrong; "

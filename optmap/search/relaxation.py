@@ -23,7 +23,7 @@ from math import inf, log
 
 import numpy as np
 
-from optmap.errors import InfeasibleError, LimitError
+from optmap.errors import InfeasibleError
 from optmap.programs.geometric import Box, TileSpace
 from optmap.search.nodes import Array, Bounder, Node, Unit
 from optmap.search.setting import Setting
@@ -32,8 +32,10 @@ TOLERANCE = 1e-6
 """Relative distance between bound and value at which an optimum counts as proved."""
 NEGLIGIBLE = 0.5
 """Share of the largest level bound below which a level's own optimum need not be known exactly."""
-GRACE = 10.0
+GRACE = 0.5
 """Seconds beyond the deadline in which a first point is still looked for."""
+CHUNK = 64
+"""Programs of a level alone between two looks at the clock."""
 BATCH = 24
 """Programs solved at once when the tree is searched."""
 BOXES = 48
@@ -118,6 +120,7 @@ class _Search:
         self.own: list[dict[Unit, float]] = [{} for _ in range(self.depth)]
         self.rank: list[dict[Unit, float]] = [{} for _ in range(self.depth)]
         self.enough = 0.0  # cost of a level that cannot matter
+        self.cut = False  # whether the time ran out before every level was bounded under every loop order
 
     def run(self) -> RelaxationResult:
         self._bound_levels()
@@ -132,15 +135,20 @@ class _Search:
         bound = self._branch()
         self.points.sort(key=lambda p: p.value)
         if not self.points and time.monotonic() > self.deadline:
-            raise LimitError("the time limit passed before any tile sizes were found; give more time")
+            self.points.append(self._smallest())
         if not self.points:
             raise InfeasibleError("no chain of tiles fits the capacities of all levels")
         best = self.points[0]
         bound = min(bound, self.floor, best.value)
+        if self.cut or not self.setting.complete:
+            # Loop orders that were not looked at could move less, but never less than every word once.
+            lows = [min(low, least) for low, least in zip(lows, self._least(), strict=True)]
+            self.own = [{u: min(b, low) for u, b in units.items()} for units, low in zip(self.own, lows, strict=True)]
+            bound = min(bound, max(lows))
         return RelaxationResult(
             bound=bound,
             best=best,
-            proved=bound >= best.value * (1 - TOLERANCE),
+            proved=not self.cut and self.setting.complete and bound >= best.value * (1 - TOLERANCE),
             level_bounds=tuple(lows),
             box_bounds=tuple(_per_box(units) for units in self.own),
             programs=self.programs,
@@ -163,13 +171,43 @@ class _Search:
             while True:
                 best = min(self.own[level], key=lambda u: self.own[level][u])
                 parts = self.space.split(best.box) if self.own[level][best] < inf else ()
-                if not parts:
+                if not parts or time.monotonic() > self.deadline:
                     break
                 del self.own[level][best]
                 self._evaluate_units(level, [Unit(best.order, part) for part in parts])
             self.enough = max(self.enough, NEGLIGIBLE * min(self.own[level].values()))
 
+    def _smallest(self) -> RelaxedPoint:
+        """The smallest tiles everywhere: a point to start from when there was no time for a better one."""
+        ones = dict.fromkeys(self.setting.workload.dims, 1.0)
+        tiles = []
+        for level in range(self.depth):
+            imposed = self.setting.fixed.get(level)
+            ones = ones if imposed is None else {d: float(n) for d, n in imposed[0].items()}
+            tiles.append(ones)
+        orders = (
+            self.setting.fixed[i][1] if i in self.setting.fixed else self.setting.orders[0] for i in range(self.depth)
+        )
+        return RelaxedPoint(value=inf, tiles=tuple(tiles), permutations=tuple(o.permutation for o in orders), node=())
+
+    def _least(self) -> list[float]:
+        """What every level costs at least, whatever the loop orders."""
+        setting, words = self.setting, self.setting.least_words
+        split = setting.split_level
+        return [
+            words / rate / (setting.cores if split is not None and level < split else 1)
+            for level, rate in enumerate(setting.bandwidths)
+        ]
+
     def _evaluate_units(self, level: int, units: Sequence[Unit]) -> None:
+        """Bound a level alone, as long as there is time; the first few always."""
+        for start in range(0, len(units), CHUNK):
+            if start and time.monotonic() > self.deadline:
+                self.cut = True
+                return
+            self._evaluate_some(level, units[start : start + CHUNK])
+
+    def _evaluate_some(self, level: int, units: Sequence[Unit]) -> None:
         nodes: list[Node] = [tuple(u if i == level else None for i in range(self.depth)) for u in units]
         solution = self.bounder.solve(nodes, enough=self.enough)
         self.programs += len(nodes)

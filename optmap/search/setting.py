@@ -9,9 +9,9 @@ from optmap.errors import InfeasibleError
 from optmap.problem.dataflow import Residence, Resident, Reuse, dataflow, safe_working_set
 from optmap.problem.machine import CapacityRule, Machine
 from optmap.problem.microkernel import microkernel_permutation, microkernel_tile
-from optmap.problem.workload import Workload
+from optmap.problem.workload import Semantics, Workload
 from optmap.programs.geometric import TileSpace
-from optmap.symbolic.classes import dataflow_classes
+from optmap.symbolic.classes import Classes, dataflow_classes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,6 +38,8 @@ class Setting:
     rule: CapacityRule
     cores: int = 1
     """Cores in use; more than 1 splits the tile of the innermost shared level."""
+    most: int | None = None
+    """Loop orders to look at, about; of more, a sample."""
 
     @cached_property
     def space(self) -> TileSpace:
@@ -47,8 +49,27 @@ class Setting:
     @cached_property
     def orders(self) -> tuple[Order, ...]:
         """One representative of every dataflow class that may be optimal."""
-        classes = dataflow_classes(self.workload, concrete=self.rule is CapacityRule.TILE, rule=self.rule).classes
-        return tuple(self.order(c.representative) for c in classes)
+        return tuple(self.order(c.representative) for c in self._classes.classes)
+
+    @property
+    def complete(self) -> bool:
+        """Whether `orders` has every loop order that may be optimal, so that bounds over them are bounds."""
+        return self._classes.complete
+
+    @cached_property
+    def _classes(self) -> Classes:
+        concrete = self.rule is CapacityRule.TILE
+        return dataflow_classes(self.workload, concrete=concrete, rule=self.rule, most=self.most)
+
+    @property
+    def least_words(self) -> int:
+        """Words that cross every boundary under every mapping: each of every tensor once, per memory."""
+        memories: dict[str, int] = {}
+        for tensor in self.workload.tensors:
+            words = self.workload.weight(tensor) * tensor.footprint(self.workload.extents)
+            memories[tensor.name] = max(words, memories.get(tensor.name, 0))
+        created = self.workload.semantics is Semantics.ASSIGN
+        return sum(memories.values()) + (0 if created else memories[self.workload.output.name])
 
     def order(self, permutation: tuple[str, ...]) -> Order:
         """A loop order with its reuse and working set."""

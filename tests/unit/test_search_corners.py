@@ -8,8 +8,10 @@ import pytest
 
 from optmap import api
 from optmap.errors import InfeasibleError
+from optmap.evaluate import evaluate_cost
 from optmap.search.methods import METHODS
 from optmap.search.result import SolveResult
+from optmap.solvers.status import Stop
 
 MATMUL = "C[i,j] += A[i,k]*B[k,j]"
 
@@ -77,6 +79,24 @@ def test_divisor_tiles_are_split_evenly(cores: int) -> None:
                 assert inside % outer.spatial.get(dim, 1) == 0
                 inside //= outer.spatial.get(dim, 1)
             assert number == 0 or inside % size == 0  # the microkernel's tile is given
+
+
+@pytest.mark.parametrize("machine", ["i9-10980xe", "balanced"])
+@pytest.mark.parametrize("limit", [0.01, 0.3])
+def test_more_loop_orders_than_time(machine: str, limit: float) -> None:
+    """Nine dims in a chain have 4,464 classes: a sample gives a mapping that fits, and proves little."""
+    dims = "abcdefghi"
+    factors = "*".join(f"M{a}[{a},{b}]" for a, b in pairwise(dims))
+    sizes = {d: 8 + n for n, d in enumerate(dims)}
+    result = api.solve(f"O[a,i] += {factors}", extents=sizes, machine=machine, time_limit=limit)
+    assert not result.relaxation.proved
+    assert result.stop is (Stop.OPTIMAL if result.proved else Stop.TIME_LIMIT)
+    assert 0 < result.integer_bound <= result.cost
+    report = evaluate_cost(result.workload, result.machine, result.mapping, result.capacity_rule)
+    assert report.fits
+    assert report.value == pytest.approx(result.cost)
+    words = sum(a * b for a, b in pairwise(sizes.values())) + 2 * sizes["a"] * sizes["i"]
+    assert result.integer_bound <= words / min(level.bandwidth for level in result.levels) * (1 + 1e-9)
 
 
 @pytest.mark.parametrize("cores", [3, 5])
