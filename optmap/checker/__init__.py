@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from .bound import check_bound
+from .form import SWEEP_BOUND, check_form
 from .report import Report, statement_lines
 from .solution import check_solution
 from .statement import Work
@@ -80,18 +81,17 @@ def check_document(document: Any) -> Report:
 
 def _check_levels(document: dict[str, Any]) -> Report:
     """The bounds of a sweep's row: a certificate per level, all of the workload that the row names."""
+    check_form(document, SWEEP_BOUND)
     work, entries = Work(document["workload"]), document["bounds"]
-    need(type(entries) is list and len(entries) > 0, "the row holds no bounds")
     verified: list[str] = []
     for entry in entries:
         proof = entry["certificate"]
-        need(type(proof) is dict and proof["schema"] == "optmap.certificate/1", "a bound has no certificate")
         other = Work(proof["workload"])
         same = (other.accesses, other.extents, other.weights, other.assign)
         need(same == (work.accesses, work.extents, work.weights, work.assign), "a certificate of another workload")
         claims = {**check_bound(proof), "memory_words": proof["memory_words"]}
         for key in ("memory_words", "loads_words", "stores_words", "total_words"):
-            need(type(entry[key]) is int and entry[key] == claims[key], f"{key} is not what its certificate proves")
+            need(entry[key] == claims[key], f"{key} is not what its certificate proves")
         verified += [line for line in check_document(proof).verified if line not in verified]
     called = ", ".join(str(entry["level"]) for entry in entries)
     unread = f"that these are the memories up to levels {called}, the machine, names, methods and expressions"

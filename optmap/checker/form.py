@@ -241,19 +241,21 @@ RELAXATION = record(
     classes=many(many(name)),
     tiles=many(table(number)),
 )
+SAID = record(
+    name=text,
+    expression=name,
+    extents=EXTENTS,
+    bytes=either(dict, BYTES, rate),
+    semantics=SEMANTICS,
+    padding=word("stored", "implicit"),
+    count=positive,
+)
+MACHINE = record(name=text, memory=name, cores=positive, clock_hz=maybe(positive), levels=many(LEVEL, 1))
 SOLUTION = record(
     schema=word("optmap.solution/2"),
-    workload=record(
-        name=text,
-        expression=name,
-        extents=EXTENTS,
-        bytes=either(dict, BYTES, rate),
-        semantics=SEMANTICS,
-        padding=word("stored", "implicit"),
-        count=positive,
-    ),
+    workload=SAID,
     word_bits=positive,
-    machine=record(name=text, memory=name, cores=positive, clock_hz=maybe(positive), levels=many(LEVEL, 1)),
+    machine=MACHINE,
     method=text,
     objective=word("bottleneck", "sum", "traffic", "loads"),
     tiles=word("any", "divisors"),
@@ -277,4 +279,16 @@ SOLUTION = record(
     gap=maybe(number),
     certificates=many(record(between=BETWEEN, instances=positive, words=count, certificate=anything)),
     digest=text,
+)
+PROVED = record(
+    **dict.fromkeys(["method", "expression"], text),
+    **dict.fromkeys(["loads_words", "stores_words", "total_words"], count),
+    level=name,
+    memory_words=positive,
+    exponents=table(text),
+    assumptions=many(text),
+    certificate=CERTIFICATE,
+)
+SWEEP_BOUND = record(
+    schema=word("optmap.sweep-bound/1"), workload=SAID, machine=MACHINE, level=name, bounds=many(PROVED, 1)
 )

@@ -93,8 +93,8 @@ def hearsay(doc: Any, nest: Any) -> list[str]:
     lines = [
         f"called {doc['workload']['name']!r} on {doc['machine']['name']!r} in the file",
         f"method {doc['method']!r}, stop {status['stop']!r}, point {status['point']!r}, "
-        f"proved {status['proved']!r}, tiles {doc['tiles']!r}: "
-        "how the search went and whether it could have found less",
+        f"proved {status['proved']!r}, within {status['within']!r} of the best of {status['space']!r}, "
+        f"tiles {doc['tiles']!r}: how the search went and whether it could have found less",
         f"relaxation {_number(relaxation['value'])} and integer bound {_number(least['value'])} {least['unit']}"
         + (
             f", of which the integer gap of {100 * doc['integer_gap']:,.4g} % is made"

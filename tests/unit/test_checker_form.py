@@ -20,6 +20,7 @@ from optmap.checker.tools import digest, plain
 from optmap.errors import InputError
 from optmap.problem import Capacity, Level, Machine, Partition
 from optmap.problem.parser import parse_workload
+from optmap.report.documents import machine_document, workload_document
 from optmap.report.solution import solution_document
 
 Document = dict[str, Any]
@@ -332,3 +333,32 @@ def _theirs(text: str) -> list[Any] | None:
             extents[lacking[1]] = 3
     accesses = [(t.name, [(axis.terms, axis.offset) for axis in t.axes]) for t in made.tensors]
     return [made.semantics.value == "assign", accesses] if made.expression == text else None
+
+
+def test_the_row_of_a_sweep_is_held_to_its_form_and_its_certificates() -> None:
+    workload = parse_workload("C[i,j] += A[i,k]*B[k,j]", {"i": 6, "j": 5, "k": 4})
+    bound = best(workload, 12)
+    entry = {
+        "level": "L1",
+        "memory_words": 12,
+        "method": "best",
+        "loads_words": bound.loads_words,
+        "stores_words": bound.stores_words,
+        "total_words": bound.total_words,
+        "exponents": {},
+        "expression": "",
+        "assumptions": [],
+        "certificate": bound.certificate,
+    }
+    made = {
+        "schema": "optmap.sweep-bound/1",
+        "workload": workload_document(workload),
+        "machine": machine_document(MACHINES[0][0]),
+        "level": "L1",
+        "bounds": [entry],
+    }
+    made = json.loads(json.dumps(made))
+    assert f"at least {bound.loads_words:,} words" in "\n".join(check_document(made).verified)
+    for change in ({"loads_words": bound.loads_words + 1}, {"memory_words": 13}, {"more": 1}, {"certificate": None}):
+        assert refusal({**made, "bounds": [{**made["bounds"][0], **change}]})
+    assert "1 entries" in refusal({**made, "bounds": []})

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,7 @@ import pytest
 from onnx import TensorProto, helper
 from typer.testing import CliRunner
 
+from optmap.cli import main
 from optmap.cli.app import app
 
 MATMUL = ("C[i,j] += A[i,k]*B[k,j]", "--extents", "i=8,j=8,k=8")
@@ -234,3 +237,14 @@ def test_a_model_without_workloads(tmp_path: Path) -> None:
     assert code == 2
     assert "nothing is imported" in message
     assert not out.exists()
+
+
+def test_the_name_of_a_file_may_be_no_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A terminal that takes UTF-8 gets UTF-8 of a name that holds a byte of no character."""
+    raw = io.BytesIO(), io.BytesIO()
+    for name, stream in zip(("stdout", "stderr"), raw, strict=True):
+        monkeypatch.setattr(sys, name, io.TextIOWrapper(stream, encoding="utf-8", errors="strict", write_through=True))
+    monkeypatch.setattr(sys, "argv", ["optmap", "check", str(tmp_path / "no\udcff.json"), "--json"])
+    assert main() == 2
+    assert json.loads(raw[0].getvalue())["error"]["exit"] == 2
+    assert rb"\udcff" in raw[1].getvalue()
