@@ -358,3 +358,15 @@ def test_forged_ranges_are_refused(forge: Callable[[dict[str, Any]], None]):
     assert json.dumps(forged) != json.dumps(honest)
     with pytest.raises(RefusedError):
         check_document(_signed(forged))
+
+
+@pytest.mark.parametrize("order", ["IJK", "KJI", "JKI"])
+def test_bounds_with_ranges_do_not_depend_on_the_order_of_inputs(order):
+    inputs = {"I": "I[c,x+r in 1..9]", "J": "J[x+q in 0..7]", "K": "K[c,r,q]"}
+    text = f"O[x] += {' * '.join(inputs[name] for name in order)}"
+    extents = {"x": 10, "r": 3, "q": 2, "c": 4}
+    sizes = {d: extents[d] for d in (reversed(extents) if order == "KJI" else extents)}
+    assert [best(parse_workload(text, sizes), memory).loads_words for memory in (8, 20, 60)] == [
+        best(parse_workload(f"O[x] += {' * '.join(inputs.values())}", extents), memory).loads_words
+        for memory in (8, 20, 60)
+    ]
