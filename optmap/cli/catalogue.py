@@ -84,6 +84,8 @@ def show(
 
     if as_yaml + nest + as_json > 1:
         raise InputError("--yaml, --nest and --json exclude each other; keep one")
+    if nest and not Path(name).is_file():
+        raise InputError(f"{name}: --nest needs a solution file, such as solve writes with -o")
     if name.endswith(".json") or nest:
         _show_file(Path(name), as_yaml, nest, as_json)
         return
