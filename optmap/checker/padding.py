@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable
 from math import prod
+from operator import add
 from typing import Any
 
 from .tools import SPAN, count, need
@@ -64,6 +65,13 @@ class Done:
         """The values that some subscripts take together."""
         dims = sorted(self.scope(axes))
         need(prod(self.extents[d] for d in dims) <= ENUMERATED, "too many points to enumerate")
+        seen = {tuple(int(axis["offset"]) for axis in axes)}
+        if not any(group & set(dims) for group in self.tied):
+            for d in dims:  # dim by dim, since most points agree in what they touch
+                step = [dict(axis["terms"]).get(d, 0) for axis in axes]
+                shifts = [[x * s for s in step] for x in range(self.extents[d])]
+                seen = {tuple(map(add, at, shift)) for at in seen for shift in shifts}
+            return seen
         seen = set()
         for values in itertools.product(*(range(self.extents[d]) for d in dims)):
             at = dict(zip(dims, values, strict=True))
