@@ -153,7 +153,7 @@ def test_pareto_front() -> None:
     )
     axes = plot_pareto(found)
     assert {part.get_label() for part in axes.collections} == {"big, Fast", "bad, Fast"}
-    assert [tuple(point) for point in lines(axes)["Pareto front"].get_xydata()] == [(4 * c, t) for c, t, _ in CURVE]
+    assert [tuple(point) for point in lines(axes)["Pareto front"].get_xydata()] == [(4 * c, 4 * t) for c, t, _ in CURVE]
     with pytest.raises(UnknownNameError, match="unknown metric 'speed'"):
         plot_pareto(found, "speed")
 
@@ -213,8 +213,9 @@ def test_the_page_loads_nothing_and_holds_the_numbers(shown: Album, tmp_path: Pa
     assert drawn is not None
     traces = json.loads(drawn[1])
     assert [trace["name"] for trace in traces[:3]] == ["proved bound", "found (mopt)", "compulsory"]
-    assert len(traces) == 3 * 12
-    assert sum(trace["visible"] for trace in traces) == 3
+    # Bound, mapping, floor, and the two ends of the shaded gap.
+    assert len(traces) == 5 * 12
+    assert sum(trace["visible"] for trace in traces) == 5
     assert "<td>resnet18</td>" in page
 
 
