@@ -23,14 +23,14 @@ from optmap.problem.mapping import LevelMapping, Mapping
 from optmap.problem.partitions import CapacityGroup, capacity_groups
 from optmap.problem.workload import Workload
 from optmap.search.chains import divisors_of, even_cuts
-from optmap.search.iooub import too_small
+from optmap.search.iooub import Counted, compulsory, too_small
 from optmap.search.iooub_flows import Flow, Hold
 from optmap.search.iooub_grid import TileGrid
 from optmap.search.iooub_units import Unit, units_of
 from optmap.search.mopt import Request
-from optmap.search.result import LevelReport, Relaxation, SolveResult
+from optmap.search.result import LevelReport, Relaxation, SolveResult, conclusion
 from optmap.search.versions import versions
-from optmap.solvers.status import Point, Stop
+from optmap.solvers.status import Point
 
 MOST_POINTS = 20_000_000
 """Combinations of candidates up to which all are looked at."""
@@ -193,6 +193,20 @@ def solve(request: Request) -> SolveResult:
     rate = level.bandwidth.words(workload.word_bits)
     cost = float(tiling.words / rate)
     unit = machine.cost_unit
+    # The search compares input words; the output's are the same for every tile if no two dims share a subscript.
+    best = all(len(axis.terms) <= 1 for axis in workload.output.axes)
+    floor = cost if best else float(compulsory(workload, Counted.TRAFFIC) / rate)
+    tiles_of_inputs = "all output-stationary tiles of whole numbers, inputs reloaded for every tile"
+    relaxation = Relaxation(
+        value=floor,
+        proved=True,
+        formulation=tiles_of_inputs if best else "compulsory traffic: every word of every tensor once",
+        tolerance=0.0,
+        method="exact tables over every number of tiles per dim" if best else "counting",
+        classes=(tiling.permutation,),
+        tiles=({d: float(n) for d, n in tiling.tile.items()},),
+        cross_check=None,
+    )
     return SolveResult(
         workload=workload,
         machine=machine,
@@ -200,8 +214,8 @@ def solve(request: Request) -> SolveResult:
         objective=request.objective,
         capacity_rule=CapacityRule.TILE,
         tiles="divisors" if request.divisors else "any",
-        stop=Stop.OPTIMAL,
-        point=Point.GLOBAL_OPTIMUM,
+        stop=conclusion(cost, floor, late=False),
+        point=Point.GLOBAL_OPTIMUM if cost == floor else Point.FEASIBLE,
         mapping=mapping,
         levels=(
             LevelReport(
@@ -219,18 +233,9 @@ def solve(request: Request) -> SolveResult:
         exact=cost,
         exact_unit=unit,
         bottleneck=level.name,
-        relaxation=Relaxation(
-            value=cost,
-            proved=True,
-            formulation="all output-stationary tiles of whole numbers, inputs reloaded for every tile",
-            tolerance=0.0,
-            method="exact tables over every number of tiles per dim",
-            classes=(tiling.permutation,),
-            tiles=({d: float(n) for d, n in tiling.tile.items()},),
-            cross_check=None,
-        ),
-        integer_bound=cost,
-        integer_gap=0.0,
+        relaxation=relaxation,
+        integer_bound=floor,
+        integer_gap=relaxation.gap(cost),
         seconds=time.monotonic() - begun,
         seed=request.seed,
         versions=versions(),

@@ -14,6 +14,7 @@ from optmap.evaluate import evaluate_cost, exact_traffic, walk_held
 from optmap.problem import Capacity, Level, LevelMapping, Machine, Mapping, Partition, library
 from optmap.problem.builders import conv2d, matmul
 from optmap.problem.machine_io import machine_from
+from optmap.problem.parser import parse_workload
 from optmap.problem.partitions import capacity_groups
 from optmap.problem.yaml_io import Fields
 from optmap.report.documents import machine_document, read_machine
@@ -21,6 +22,7 @@ from optmap.report.tables import machine_table
 from optmap.search.gemmini import best_stationary, fits, greedy_stationary, stationary
 from optmap.search.iooub import solve_level
 from optmap.search.mopt import Request
+from optmap.solvers.status import Point
 
 GEMMINI = library.machine("gemmini")
 BYTES = {"Out": 4, "In": 1, "Ker": 1}
@@ -131,6 +133,18 @@ def test_every_tile_brings_in_its_inputs_although_the_nest_could_keep_some():
     assert nest < result.exact == sum(row.words for row in result.boundaries)
     walk = walk_held(small, machine, result.mapping, result.held)
     assert sum(row.loads_words + row.stores_words for row in walk.moved) == result.exact
+
+
+def test_a_best_tile_is_claimed_only_where_the_output_moves_alike_for_all():
+    overlapping = parse_workload("O[x+y] += A[x]*B[y]", {"x": 7, "y": 6})
+    result = solve(overlapping, memory="12w", method="gemmini")
+    boxes = [{"x": x, "y": y} for x in range(1, 8) for y in range(1, 7)]
+    least = min(
+        stationary(overlapping, t).words for t in boxes if sum(a.footprint(t) for a in overlapping.tensors) <= 12
+    )
+    assert result.integer_bound <= least <= result.cost
+    assert result.point is Point.FEASIBLE
+    assert solve(matmul(i=7, j=6, k=5), memory="12w", method="gemmini").point is Point.GLOBAL_OPTIMUM
 
 
 def test_divisors_divide_and_move_no_less():
