@@ -109,7 +109,7 @@ def held_document(workload: Workload, mapping: Mapping, held: Held, words: int |
             "objective": "loads",
             "tiles": "any",
             "capacity_rule": "tile",
-            "status": {"stop": "optimal", "point": "feasible"},
+            "status": {"stop": "search_ended", "point": "feasible", "proved": False, "within": None, "space": ""},
             "mapping": mapping_document(mapping),
             "boundaries": [
                 {
