@@ -16,6 +16,11 @@ if TYPE_CHECKING:
     from optmap.api import check as check
     from optmap.api import compare as compare
     from optmap.api import solve as solve
+    from optmap.catalogue import list_names as list  # noqa: F401
+    from optmap.catalogue import load as load
+    from optmap.catalogue import machine as machine
+    from optmap.catalogue import show as show
+    from optmap.catalogue import workload as workload
     from optmap.sweeps.reading import read_sweep as read_sweep
     from optmap.sweeps.reading import sweep_document as sweep_document
     from optmap.sweeps.run import sweep as sweep
@@ -25,14 +30,9 @@ if TYPE_CHECKING:
     from optmap.verbs import doctor as doctor
     from optmap.verbs import export as export
     from optmap.verbs import import_onnx as import_onnx
-    from optmap.verbs import list_names as list  # noqa: F401
-    from optmap.verbs import load as load
-    from optmap.verbs import machine as machine
     from optmap.verbs import network as network
     from optmap.verbs import plan as plan
     from optmap.verbs import plot as plot
-    from optmap.verbs import show as show
-    from optmap.verbs import workload as workload
 
 __version__ = "0.1.0"
 
@@ -40,10 +40,9 @@ _VERBS = {
     **dict.fromkeys(("solve", "bound", "check", "compare"), "optmap.api"),
     "sweep": "optmap.sweeps.run",
     **dict.fromkeys(("read_sweep", "sweep_document"), "optmap.sweeps.reading"),
-    **dict.fromkeys(
-        ("algorithms", "classes", "derive", "doctor", "export", "import_onnx", "load", "machine"), "optmap.verbs"
-    ),
-    **dict.fromkeys(("network", "plan", "plot", "show", "workload", "list"), "optmap.verbs"),
+    **dict.fromkeys(("list", "load", "machine", "show", "workload"), "optmap.catalogue"),
+    **dict.fromkeys(("algorithms", "classes", "derive", "doctor", "export", "import_onnx"), "optmap.verbs"),
+    **dict.fromkeys(("network", "plan", "plot"), "optmap.verbs"),
     "evaluate": "optmap.evaluate",
 }
 """Module that each verb lives in."""

@@ -44,7 +44,7 @@ class Shown:
         return dict(named(self.shown_as.document)(self))
 
     def save(self, path: str | Path) -> Path:
-        """Write the answer to a file, as `-o` does; `optmap.load` reads back what has a mapping or a proof.
+        """Write the answer to a file, as `-o` does; `optmap.load` says what it reads back.
 
         Returns:
             The path.

@@ -1,4 +1,4 @@
-"""The verbs beyond `api`: what `optmap.load`, `optmap.network`, `optmap.show` and the others do.
+"""The verbs beyond `api` and `catalogue`: what `optmap.evaluate`, `optmap.network`, `optmap.plot` and the others do.
 
 `optmap` offers them under its own name; the command line calls the same functions.
 """
@@ -7,32 +7,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from optmap.errors import InputError
-from optmap.lazy import named
 from optmap.names import choose
-from optmap.problem import CapacityRule, Machine, Semantics, Workload, library
+from optmap.problem import CapacityRule, Semantics, Workload
 from optmap.problem.inputs import (
     ExtentsInput,
     MachineInput,
     MemoryInput,
     WorkloadInput,
-    is_file,
-    is_statement,
     machine_of,
     text_of,
     workload_of,
 )
-from optmap.problem.network import list_networks
-from optmap.problem.workload import Padding
 
 if TYPE_CHECKING:
     from optmap.onnx_import import ImportedModel
     from optmap.problem.network import Network
     from optmap.report.algorithms import AlgorithmComparison
     from optmap.report.derivation import Classes, Derivation
-    from optmap.report.entries import Entry, Listing
     from optmap.report.evaluation import Evaluation
     from optmap.report.solution import Solution
     from optmap.report.solvers import Doctor
@@ -40,39 +34,6 @@ if TYPE_CHECKING:
     from optmap.sweeps.networks import NetworkSums
     from optmap.sweeps.pictures import Pictures
     from optmap.sweeps.plan import Plan
-
-KINDS = ("workloads", "machines", "methods", "networks", "sweeps", "bounds", "objectives")
-"""What `list_names` lists."""
-
-
-def workload(
-    name: WorkloadInput,
-    extents: ExtentsInput | None = None,
-    *,
-    semantics: Semantics | str | None = None,
-    padding: Padding | str | None = None,
-) -> Workload:
-    """A workload: a library name, a YAML file, or a statement with `extents`.
-
-    Args:
-        name: what stands for it.
-        extents: extent per dim, as a mapping or as `i=64,j=64`; replaces those of a name or a file.
-        semantics: `accumulate` or `assign`; None keeps its own.
-        padding: `stored` or `implicit`; None keeps its own.
-
-    Raises:
-        InputError: if it cannot be understood.
-    """
-    return workload_of(name, extents, semantics, padding)
-
-
-def machine(name: MachineInput | None = None, *, memory: MemoryInput | None = None) -> Machine:
-    """A machine: a library name, a YAML file, or a two-level one with `memory` such as `32KiB`.
-
-    Raises:
-        InputError: if it cannot be understood.
-    """
-    return machine_of(name, memory)
 
 
 def evaluate(
@@ -255,76 +216,6 @@ def doctor() -> Doctor:
     from optmap.solvers.doctor import doctor as examine
 
     return Doctor(reports=examine())
-
-
-def list_names(kind: str | None = None) -> Listing:
-    """The names there are.
-
-    Args:
-        kind: one of `KINDS`; None lists everything.
-
-    Raises:
-        UnknownNameError: for a kind that is none.
-    """
-    from optmap.report.entries import Listing
-
-    places: dict[str, Callable[[], Any]] = {
-        "workloads": library.list_workloads,
-        "machines": library.list_machines,
-        "methods": lambda: _described(named("search.methods:METHODS")),
-        "networks": list_networks,
-        "sweeps": library.list_sweeps,
-        "bounds": lambda: _described(named("bounds.methods:METHODS")),
-        "objectives": lambda: dict(named("search.methods:OBJECTIVES")),
-    }
-    wanted = KINDS if kind is None else (choose("kind", kind, KINDS),)
-    return Listing(kinds={each: places[each]() for each in wanted})
-
-
-def _described(methods: Mapping[str, Any]) -> dict[str, str]:
-    return {name: method.description for name, method in methods.items()}
-
-
-def show(
-    name: WorkloadInput | MachineInput, *, extents: ExtentsInput | None = None, padding: Padding | str | None = None
-) -> Entry:
-    """A workload, machine, network or sweep in full; `.yaml` is a file to edit that loads back equal.
-
-    Args:
-        name: a library name, a YAML file or a statement.
-        extents: extent per dim, for a statement.
-        padding: of a workload, `stored` or `implicit`; None keeps its own.
-
-    Raises:
-        UnknownNameError: for a name that the library does not have.
-        InputError: for anything else that cannot be accepted.
-    """
-    from optmap.report.showing import shown
-
-    return shown(name, extents, padding)
-
-
-def load(path: str | Path) -> Any:
-    """Read back what was saved: a solution, a certificate, a workload or a machine.
-
-    Args:
-        path: a JSON file that `.save` or the command line wrote, or a YAML file.
-
-    Returns:
-        A `Solution` (printable, with `.mapping` and `.loop_nest()`), a `Certificate`, a `Workload`,
-        a `Machine` or a `Comparison`, as the file says.
-
-    Raises:
-        InputError: if the file is none of these, or cannot be read.
-    """
-    from optmap.report.loading import load_file
-
-    text = text_of(path, "path", "a file")
-    if is_file(text) and not is_statement(text):
-        found = show(text).value
-        if found is not None:
-            return found
-    return load_file(Path(text))
 
 
 def network(

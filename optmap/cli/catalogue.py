@@ -60,10 +60,10 @@ def list_names(
     as_json: JsonOption = False,
 ) -> None:
     """Print names."""
-    from optmap import verbs
+    from optmap import catalogue
     from optmap.report.jsonio import to_json
 
-    found = verbs.list_names(None if kind is None else kind.value)
+    found = catalogue.list_names(None if kind is None else kind.value)
     say(to_json(found.to_dict()) if as_json else str(found))
 
 
@@ -79,7 +79,7 @@ def show(
     as_json: JsonOption = False,
 ) -> None:
     """Print one entry."""
-    from optmap import verbs
+    from optmap import catalogue
     from optmap.report.jsonio import to_json
 
     if as_yaml + nest + as_json > 1:
@@ -89,7 +89,7 @@ def show(
     if name.endswith(".json") or nest:
         _show_file(Path(name), as_yaml, nest, as_json)
         return
-    entry = verbs.show(name, extents=extents, padding=padding)
+    entry = catalogue.show(name, extents=extents, padding=padding)
     say(entry.yaml if as_yaml else to_json(entry.to_dict()) if as_json else str(entry))
 
 
@@ -99,10 +99,10 @@ def _show_file(path: Path, as_yaml: bool, nest: bool, as_json: bool) -> None:
     Raises:
         InputError: if the file holds no mapping and a loop nest is asked for, or YAML is.
     """
-    from optmap import verbs
+    from optmap import catalogue
     from optmap.report.jsonio import to_json
 
-    found = verbs.load(path)
+    found = catalogue.load(path)
     if as_yaml:
         raise InputError(f"{path}: --yaml is for workloads, machines, networks and sweeps")
     if nest and not hasattr(found, "loop_nest"):

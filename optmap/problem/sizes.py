@@ -85,7 +85,7 @@ def parse_bandwidth(text: str, clock_hz: int | None = None) -> Bandwidth:
 
     Args:
         text: a positive number and a unit: `64B` bytes per cycle, `16w` words per cycle of whatever
-            the workload's word is, or `40GB/s` (powers of 1000).
+            the workload's word is, or `40GB/s` (powers of 1000). Fractions such as `100/9B` are fine.
         clock_hz: cycles per second; only a bandwidth per second needs it.
 
     Raises:
@@ -128,7 +128,9 @@ def parse_clock(text: str) -> int:
 
 
 def _number_and_unit(text: str, what: str, example: str, units: str) -> tuple[Fraction, str]:
-    parts = re.fullmatch(r"\s*([+-]?[0-9]{1,40}(?:\.[0-9]{1,40})?)\s*([A-Za-z/]*)\s*", text)
+    parts = re.fullmatch(
+        r"\s*([+-]?[0-9]{1,40}(?:\.[0-9]{1,40})?|[0-9]{1,99}/[1-9][0-9]{0,98})\s*([A-Za-z/]*)\s*", text
+    )
     if parts is None:
         raise InputError(f"{what} {text!r} is not a number with a unit; write for example {example}; units are {units}")
     return Fraction(parts[1]), parts[2]

@@ -161,9 +161,9 @@ class Fields:
         """A text field with one of a few values."""
         value = self._value(key, default)
         options = list(known)
-        if value not in options:
+        if not isinstance(value, str):
             raise InputError(f"{self.at(key)} is {describe(value)}; use {' or '.join(options)}")
-        return str(value)
+        return choose(key, value, options, where=self.where)
 
     def fields(self, key: str) -> Fields:
         """A field that is a mapping itself."""

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import groupby
 from typing import ClassVar
 
 from optmap.bounds.methods import bounds
+from optmap.errors import InputError
 from optmap.problem import Machine, Workload
-from optmap.report.documents import machine_document, workload_document
+from optmap.problem.yaml_io import Fields
+from optmap.report.documents import machine_document, read_machine, read_workload, texts, workload_document
 from optmap.report.gaps import certified_bound
 from optmap.report.tables import grid, number, pairs, workload_lines
 from optmap.search.result import SolveResult
@@ -121,6 +124,7 @@ def comparison_document(comparison: Comparison) -> dict[str, object]:
         "schema": SCHEMA,
         "workload": workload_document(comparison.workload),
         "machine": None if comparison.machine is None else machine_document(comparison.machine),
+        "capacity_unit": comparison.unit,
         "methods": list(comparison.methods),
         "rows": [entry for row in comparison.rows for entry in _row_documents(row)],
         "left_out": dict(comparison.left_out),
@@ -148,6 +152,49 @@ def _row_documents(row: ComparisonRow) -> list[dict[str, object]]:
         }
         for name, found in row.found.items()
     ] or [{**shared, "method": None}]
+
+
+def read_comparison(fields: Fields) -> Comparison:
+    """The comparison of a document, as it was written: nothing is bounded or counted again.
+
+    Raises:
+        InputError: naming file and field.
+    """
+    machine = None if fields.get("machine") is None else read_machine(fields.fields("machine"))
+    entries = groupby(fields.items("rows"), key=lambda row: (texts(row, "between"), row.integer("memory_words")))
+    left_out = fields.fields("left_out")
+    return Comparison(
+        workload=read_workload(fields.fields("workload")),
+        machine=machine,
+        methods=texts(fields, "methods"),
+        rows=tuple(_read_row(list(group)) for _, group in entries),
+        left_out={name: left_out.text(name) for name in left_out.values},
+        unit=fields.choice("capacity_unit", ("words", "bytes"), "words"),
+    )
+
+
+def _read_row(entries: list[Fields]) -> ComparisonRow:
+    """One row from its entries, one per method."""
+    first = entries[0]
+    between = texts(first, "between")
+    if len(between) != 2:
+        raise InputError(f"{first.at('between')} has {len(between)} names; the inner and the outer memory are needed")
+    return ComparisonRow(
+        between=(between[0], between[1]),
+        memory_words=first.integer("memory_words"),
+        bound_loads_words=first.integer("bound_loads_words", least=0),
+        bound_stores_words=first.integer("bound_stores_words", least=0),
+        compulsory_words=first.integer("compulsory_words", least=0),
+        found={
+            entry.text("method"): Found(
+                loads_words=entry.integer("loads_words", least=0),
+                stores_words=entry.integer("stores_words", least=0),
+                seconds=entry.number("time_s"),
+            )
+            for entry in entries
+            if entry.get("method") is not None
+        },
+    )
 
 
 def comparison_table(comparison: Comparison) -> str:

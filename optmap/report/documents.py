@@ -50,11 +50,12 @@ def machine_document(machine: Machine) -> dict[str, object]:
         "memory": machine.memory,
         "cores": machine.cores,
         "clock_hz": machine.clock_hz,
-        "levels": [_level_document(level) for level in machine.levels],
+        "levels": [level_document(level) for level in machine.levels],
     }
 
 
-def _level_document(level: Level) -> dict[str, object]:
+def level_document(level: Level) -> dict[str, object]:
+    """A level of a machine as JSON, complete."""
     kernel = level.microkernel
     return {
         "name": level.name,

@@ -1,4 +1,4 @@
-"""Saved answers, read back: solutions, certificates, workloads, machines."""
+"""Saved answers, read back: solutions, certificates, comparisons, workloads, machines."""
 
 from __future__ import annotations
 
@@ -8,12 +8,11 @@ from typing import Any, ClassVar
 
 from optmap.errors import InputError
 from optmap.problem.yaml_io import Fields
+from optmap.report.compare import read_comparison
 from optmap.report.documents import read_machine, read_workload
 from optmap.report.jsonio import read_json
 from optmap.report.solution import solution_from
 from optmap.shown import Form, Shown
-
-KINDS = ("solution", "bound-certificate", "certificate", "workload", "machine")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,6 +60,8 @@ def load_file(path: Path) -> Any:
     kind = schema.removeprefix("optmap.").partition("/")[0]
     if kind == "solution":
         return solution_from(fields)
+    if kind == "comparison":
+        return read_comparison(fields)
     if kind in ("workload", "machine"):
         values = {key: value for key, value in fields.values.items() if key not in ("schema", "note")}
         inside = Fields.of(values, str(path))
@@ -68,7 +69,7 @@ def load_file(path: Path) -> Any:
     if "certificate" in kind:
         return Certificate(document=dict(fields.values))
     raise InputError(
-        f"{path}: schema is {schema!r}; solutions, certificates, workloads and machines can be loaded"
+        f"{path}: schema is {schema!r}; solutions, certificates, comparisons, workloads and machines can be loaded"
         if schema
         else f"{path}: no document of optmap: schema is missing"
     )

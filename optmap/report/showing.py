@@ -9,10 +9,11 @@ import yaml
 
 from optmap.errors import UnknownNameError
 from optmap.onnx_import.model import workload_fields
-from optmap.problem import Machine, Workload, library
+from optmap.problem import Bandwidth, Capacity, Level, Machine, Workload, library
 from optmap.problem.inputs import ExtentsInput, is_file, is_statement, workload_of
 from optmap.problem.network import list_networks, network, network_path
 from optmap.problem.yaml_io import load_yaml
+from optmap.report.documents import level_document
 from optmap.report.entries import Entry
 
 KINDS = ("machines", "networks", "sweeps")
@@ -32,7 +33,7 @@ def shown(name: Any, extents: ExtentsInput | None = None, padding: str | None = 
         if entry is not None:
             return entry
     if isinstance(name, Machine):
-        return Entry(kind="machine", value=name, note="", yaml="")
+        return Entry(kind="machine", value=name, note="", yaml=machine_yaml(name))
     try:
         found = workload_of(name, extents, padding=padding)
     except UnknownNameError as error:
@@ -50,6 +51,34 @@ def workload_yaml(workload: Workload, note: str = "") -> str:
         del fields["name"]
     described = {"description": note} if note else {}
     return yaml.safe_dump({**described, **fields}, sort_keys=False, allow_unicode=True, width=110)
+
+
+def machine_yaml(machine: Machine) -> str:
+    """A machine as a file that loads back equal."""
+    fields: dict[str, object] = {"name": machine.name, "memory": machine.memory}
+    if machine.clock_hz is not None:
+        fields["clock"] = f"{machine.clock_hz}Hz"
+    fields["levels"] = [_level_fields(level) for level in machine.levels]
+    return yaml.safe_dump(fields, sort_keys=False, allow_unicode=True, width=110)
+
+
+def _level_fields(level: Level) -> dict[str, object]:
+    """A level as machine files write it; what is as by default is left out."""
+    document = level_document(level)
+    plain = level_document(Level(name=level.name, capacity=level.capacity, bandwidth=level.bandwidth))
+    fields = {key: value for key, value in document.items() if value != plain[key]}
+    if level.partitions:
+        fields["partitions"] = [
+            {"name": part.name, "tensors": list(part.tensors), "capacity": size_field(part.capacity)}
+            for part in level.partitions
+        ]
+    rate = size_field(level.bandwidth)
+    return {"name": level.name, "capacity": size_field(level.capacity), "bandwidth": rate, **fields}
+
+
+def size_field(size: Capacity | Bandwidth) -> str:
+    """A capacity, or a bandwidth per cycle, as files write it without loss: `32768B`, `16w`, `100/9B`."""
+    return f"{size.amount}{'w' if size.unit == 'words' else 'B'}"
 
 
 def _others() -> dict[str, tuple[str, ...]]:

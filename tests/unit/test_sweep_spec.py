@@ -96,7 +96,7 @@ def test_schema_and_reader_know_the_same_keys(schema: dict[str, Any]) -> None:
         ({"capacities": {"from": "512w", "to": "256w"}}, "from is larger than to"),
         ({"capacities": {"from": "512", "to": "1024w"}}, "has no unit"),
         ({"capacities": {"from": "512w"}}, "to is missing"),
-        ({"capacities": {"from": "5w", "to": "6w", "scale": "lin"}}, "use log or linear"),
+        ({"capacities": {"from": "5w", "to": "6w", "scale": "lin"}}, "unknown scale 'lin'; did you mean linear"),
         ({"capacities": {"values": ["5w"], "points": 3}}, "exclude each other"),
         ({"capacities": {"from": "5w", "to": "9w", "points": 0}}, "1 or more"),
         ({"capacities": None}, "give machines, or capacities"),
@@ -118,7 +118,7 @@ def test_schema_and_reader_know_the_same_keys(schema: dict[str, Any]) -> None:
         ({"options": {"tiles": "some"}}, "unknown tiles 'some'"),
         ({"options": {"time_limit": 0}}, "positive"),
         ({"options": {"cores": 0}}, "1 or more"),
-        ({"refine": {"metric": "cost"}}, "use gap or traffic or bound"),
+        ({"refine": {"metric": "cost"}}, "unknown metric 'cost'; known are gap, traffic, bound"),
         ({"refine": {"tolerance": "1"}}, "percentage"),
         ({"refine": {"tolerance": "0%"}}, "more than 0"),
         ({"refine": {"metric": "gap"}, "methods": ["bound"]}, "needs a mapping method"),
@@ -193,7 +193,7 @@ def test_capacities_of_one_level_of_a_machine() -> None:
     )
     made = [point for _, _, point in points(spec, first_grid(spec))]
     assert [point.capacity_words for point in made] == [4096, 8192]
-    assert [level.capacity.amount for level in made[0].machine.levels] == [1024, 4096, 65536]
+    assert [level.capacity.words(32) for level in made[0].machine.levels] == [1024, 4096, 65536]
     assert curves(spec)[0].level == "L2"
 
 

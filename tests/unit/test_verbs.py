@@ -6,13 +6,14 @@ import json
 import subprocess
 import sys
 from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
 
 import optmap
 from optmap.errors import CheckError, InputError, UnknownNameError
-from optmap.problem import matmul
+from optmap.problem import Bandwidth, Capacity, Level, LevelKind, Machine, Partition, matmul
 from optmap.report.loopnest import loop_nest
 from optmap.sweeps.spec_io import read_spec
 
@@ -107,10 +108,23 @@ def test_a_bound_is_saved_as_its_certificate(answers, tmp_path):
         optmap.bound(PRODUCT, memory="40w", methods="compulsory").save(tmp_path / "none.json")
 
 
-@pytest.mark.parametrize("kind", ["workload", "machine"])
-def test_problems_are_saved_and_loaded(answers, kind, tmp_path):
+@pytest.mark.parametrize("kind", ["workload", "machine", "compare"])
+def test_problems_and_comparisons_are_saved_and_loaded(answers, kind, tmp_path):
     value = answers[kind]
     assert optmap.load(value.save(tmp_path / f"{kind}.json")) == value
+
+
+def test_comparisons_of_a_machine_and_without_a_mapping_are_loaded(tmp_path):
+    on_machine = optmap.compare(PRODUCT, machine="balanced", methods="mopt")
+    unsolved = optmap.compare(PRODUCT, memory=["2w", "40w"], methods="mopt")
+    assert [row.best for row in unsolved.rows] == [None, "mopt"]
+    in_bytes = optmap.compare(PRODUCT, memory="256B", methods="mopt")
+    for comparison in (on_machine, unsolved, in_bytes):
+        path = comparison.save(tmp_path / "comparison.json")
+        assert optmap.load(path) == comparison
+    path.write_text(path.read_text().replace('"bound_loads_words": ', '"bound_loads_words": -'))
+    with pytest.raises(InputError, match=r"rows\[0\]\.bound_loads_words"):
+        optmap.load(path)
 
 
 def test_what_cannot_be_loaded(tmp_path):
@@ -148,6 +162,29 @@ def test_every_library_entry_is_a_file_that_loads_back_equal(tmp_path):
     odd = optmap.workload("O[x] = I[2*x+r]*K[r]", "x=7,r=5")
     path.write_text(optmap.show(odd).yaml)
     assert optmap.workload(path) == replace(odd, name=optmap.workload(path).name)
+
+
+def test_a_machine_made_in_python_is_a_file_that_loads_back_equal(tmp_path):
+    path = tmp_path / "machine.yaml"
+    inner = Level(
+        name="1",  # a text that YAML would read as a number
+        capacity=Capacity(amount=96, unit="words"),
+        bandwidth=Bandwidth(amount=Fraction(100, 9)),
+        kind=LevelKind.CACHE,
+        energy_pj=0.25,
+        partitions=(
+            Partition(name="in", tensors=("inputs",), capacity=Capacity(amount=64, unit="words")),
+            Partition(name="out", tensors=("output",), capacity=Capacity(amount=32, unit="words")),
+        ),
+        buffering=2,
+        inclusive=False,
+    )
+    outer = Level(name="L2", capacity=Capacity(amount=4096), bandwidth=Bandwidth(amount=0.5), shared=True, fanout=4)
+    made = Machine(name="mine", memory="Far", clock_hz=3_600_000_001, levels=(inner, outer))
+    library = [optmap.machine(name) for name in optmap.list()["machines"]]
+    for machine in (made, optmap.machine(memory="40w"), *library):
+        path.write_text(optmap.show(machine).yaml)
+        assert optmap.machine(path) == machine
 
 
 def test_list_knows_every_kind(answers):

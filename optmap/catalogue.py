@@ -1,0 +1,132 @@
+"""The verbs of what there is: names, workloads, machines, and files that were saved.
+
+`optmap` offers them under its own name; the command line calls the same functions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from optmap.lazy import named
+from optmap.names import choose
+from optmap.problem import Machine, Padding, Semantics, Workload, library
+from optmap.problem.inputs import (
+    ExtentsInput,
+    MachineInput,
+    MemoryInput,
+    WorkloadInput,
+    is_file,
+    is_statement,
+    machine_of,
+    text_of,
+    workload_of,
+)
+from optmap.problem.network import list_networks
+
+if TYPE_CHECKING:
+    from optmap.report.entries import Entry, Listing
+
+KINDS = ("workloads", "machines", "methods", "networks", "sweeps", "bounds", "objectives")
+"""What `list_names` lists."""
+
+
+def workload(
+    name: WorkloadInput,
+    extents: ExtentsInput | None = None,
+    *,
+    semantics: Semantics | str | None = None,
+    padding: Padding | str | None = None,
+) -> Workload:
+    """A workload: a library name, a YAML file, or a statement with `extents`.
+
+    Args:
+        name: what stands for it.
+        extents: extent per dim, as a mapping or as `i=64,j=64`; replaces those of a name or a file.
+        semantics: `accumulate` or `assign`; None keeps its own.
+        padding: `stored` or `implicit`; None keeps its own.
+
+    Raises:
+        InputError: if it cannot be understood.
+    """
+    return workload_of(name, extents, semantics, padding)
+
+
+def machine(name: MachineInput | None = None, *, memory: MemoryInput | None = None) -> Machine:
+    """A machine: a library name, a YAML file, or a two-level one with `memory` such as `32KiB`.
+
+    Raises:
+        InputError: if it cannot be understood.
+    """
+    return machine_of(name, memory)
+
+
+def list_names(kind: str | None = None) -> Listing:
+    """The names there are.
+
+    Args:
+        kind: one of `KINDS`; None lists everything.
+
+    Raises:
+        UnknownNameError: for a kind that is none.
+    """
+    from optmap.report.entries import Listing
+
+    places: dict[str, Callable[[], Any]] = {
+        "workloads": library.list_workloads,
+        "machines": library.list_machines,
+        "methods": lambda: _described(named("search.methods:METHODS")),
+        "networks": list_networks,
+        "sweeps": library.list_sweeps,
+        "bounds": lambda: _described(named("bounds.methods:METHODS")),
+        "objectives": lambda: dict(named("search.methods:OBJECTIVES")),
+    }
+    wanted = KINDS if kind is None else (choose("kind", kind, KINDS),)
+    return Listing(kinds={each: places[each]() for each in wanted})
+
+
+def _described(methods: Mapping[str, Any]) -> dict[str, str]:
+    return {name: method.description for name, method in methods.items()}
+
+
+def show(
+    name: WorkloadInput | MachineInput, *, extents: ExtentsInput | None = None, padding: Padding | str | None = None
+) -> Entry:
+    """A workload, machine, network or sweep in full; `.yaml` is a file to edit that loads back equal.
+
+    Args:
+        name: a library name, a YAML file or a statement.
+        extents: extent per dim, for a statement.
+        padding: of a workload, `stored` or `implicit`; None keeps its own.
+
+    Raises:
+        UnknownNameError: for a name that the library does not have.
+        InputError: for anything else that cannot be accepted.
+    """
+    from optmap.report.showing import shown
+
+    return shown(name, extents, padding)
+
+
+def load(path: str | Path) -> Any:
+    """Read back what was saved: a solution, a certificate, a comparison, a workload or a machine.
+
+    Args:
+        path: a JSON file that `.save` or the command line wrote, or a YAML file.
+
+    Returns:
+        A `Solution` (printable, with `.mapping` and `.loop_nest()`), a `Certificate`, a `Comparison`,
+        a `Workload` or a `Machine`, as the file says; `evaluate` and `check` count it again.
+
+    Raises:
+        InputError: if the file is none of these, or cannot be read.
+    """
+    from optmap.report.loading import load_file
+
+    text = text_of(path, "path", "a file")
+    if is_file(text) and not is_statement(text):
+        found = show(text).value
+        if found is not None:
+            return found
+    return load_file(Path(text))
