@@ -3,6 +3,10 @@
 Dims are told apart by what they do (extents, subscripts, tensors), refined until nothing changes; what is
 still alike is either interchangeable, so that any choice gives the same form, or tried in every way, and the
 least form wins. Tensors, inputs and subscripts follow from the order of the dims.
+
+Subscripts are ordered access by access. So a form is a workload to derive the maps of single accesses and
+subscripts from, which do not depend on it; which elements two accesses of a tensor share does (`A[i,j]` and
+`A[j,i]` become one), and is counted on the workload as it is given.
 """
 
 from __future__ import annotations

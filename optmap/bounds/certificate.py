@@ -7,7 +7,7 @@ marked "check"; a document that fails one test proves nothing.
     schema        "optmap.certificate/1"
     kind          "bound"
     method        name of the method that made it (not checked)
-    workload      name, expression, extents {dim: int}, bytes {tensor: int},
+    workload      name, expression, extents {dim: int}, bytes {tensor: int, or a multiple of 1/8},
                   semantics "accumulate" | "assign"
     accesses      [{tensor, axes: [{terms: [[dim, coefficient], ...], offset}]}], the output first;
                   an axis with implicit padding has real: [first, last] besides
@@ -36,9 +36,9 @@ marked "check"; a document that fails one test proves nothing.
 as its terms in order joined by `+` (`d` for coefficient 1, else `c*d`), then the offset if it is
 not 0 or there are no terms, then ` in first..last` if it has a range; `output += input * input` under
 accumulate, `=` instead of `+=` under assign. Check: coefficients and extents are >= 1, offsets >= 0,
-0 <= first <= last, no dim twice in one axis, all accesses of one tensor have the same number of axes,
-`extents` and `bytes` cover exactly the dims and tensors that occur, M >= 1.
-Words per element: weight_t = bytes_t / gcd(all bytes).
+0 <= first <= last, no dim twice in one axis, the output is not read, all accesses of one tensor have the
+same number of axes, `extents` and `bytes` cover exactly the dims and tensors that occur, M >= 1.
+Words per element: weight_t = bits_t / gcd(all bits), where bits_t = 8 * bytes_t is a whole number.
 
 **Padding.** Index values outside the range of an axis are implicit padding: zero, never stored, never
 moved. D, the points that are *done*, are those of the box of all extents at which every axis with a range
@@ -128,9 +128,9 @@ those of the output access alone; both at least, so that they may be understated
 
 **Claims.** = output_words = weight_out * output.elements; output_words_at_most = weight_out * product of
 count(axis) over the axes of access 0. = compulsory_loads_words = sum of weight_t * elements_t over
-all t under accumulate; under assign over t other than the output tensor, plus
-max(0, weight_out * elements_out - output_words_at_most). = loads_words = max(compulsory_loads_words,
-segment.loads_words if there is a segment); stores_words = output_words; total_words = their sum.
+all t under accumulate; under assign over t other than the output tensor. = loads_words =
+max(compulsory_loads_words, segment.loads_words if there is a segment); stores_words = output_words;
+total_words = their sum.
 """
 
 from __future__ import annotations

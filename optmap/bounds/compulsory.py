@@ -84,14 +84,13 @@ def output_words_at_most(workload: Workload) -> int:
 def compulsory_loads(workload: Workload) -> int:
     """Words that must be loaded once: all inputs, and the output where it accumulates.
 
-    Under `assign` the first touch of an output element may create it in fast memory, so the
-    words of the output count only as far as other accesses of the same tensor exceed them.
+    Under `assign` the first touch of an output element may create it in fast memory, and no other
+    access is of that tensor, so the output does not count.
     """
     words = tensor_words(workload)
-    if workload.semantics is Semantics.ACCUMULATE:
-        return sum(words.values())
-    own = words.pop(workload.output.name)
-    return sum(words.values()) + max(0, own - output_words_at_most(workload))
+    if workload.semantics is Semantics.ASSIGN:
+        del words[workload.output.name]
+    return sum(words.values())
 
 
 def compulsory(workload: Workload, memory_words: int) -> LowerBound:

@@ -59,10 +59,10 @@ def instance_words(bound: LowerBound, instances: int, *, loads_only: bool = Fals
     in one part. One cold memory of M words can run the parts in turn, dropping everything between
     two of them: each part loads and stores there exactly what it did in its own memory, because it
     begins with an empty memory and with all its words in slow memory. Words of another part's
-    results are never needed (operations of a part read inputs and its own outputs; an input that is
-    the output tensor is what was there before). An output element is in one part, so under `assign` it
-    is created once, by its part, and under `accumulate` its first touch loads it there: the run is
-    one that the bound speaks of. So the loads of all parts together are at least `loads_words`, and
+    results are never needed: the output is not read, so operations of a part touch inputs and its own
+    outputs. An output element is in one part, so under `assign` it is created once, by its part, and
+    under `accumulate` its first touch loads it there: the run is one that the bound speaks of (some
+    parts may be empty). So the loads of all parts together are at least `loads_words`, and
     loads and stores together at least `total_words`; the busiest memory moves at least the P-th
     part of it. Where a reduction is split this fails: each part would create partial sums of its own.
     A word multicast to several memories counts for each.

@@ -135,7 +135,7 @@ def check_bound(doc: dict[str, Any]) -> dict[str, int]:
     at_most = weights[output] * prod(count(axis, extents) for axis in space.axes[0])
     forced = sum(counts.values())
     if work["semantics"] == "assign":
-        forced += max(0, counts[output] - at_most) - counts[output]
+        forced -= counts[output]
     claims = {"compulsory_loads_words": forced, "output_words": written, "output_words_at_most": at_most}
     claims["loads_words"] = max(forced, check_segment(doc, maps, weights, at_most, done.points()))
     claims["stores_words"] = written
