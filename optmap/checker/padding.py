@@ -30,6 +30,7 @@ class Done:
         for axis in self.ranged:
             joined = {d for d, _ in axis["terms"]}.union(*(g for g in self.tied if g & {d for d, _ in axis["terms"]}))
             self.tied = [g for g in self.tied if not g & joined] + [joined]
+        self.nothing = self.points() == 0
 
     def scope(self, axes: Iterable[Any]) -> set[str]:
         """The dims of some subscripts and all that are tied to them."""
@@ -65,6 +66,8 @@ class Done:
         """The values that some subscripts take together."""
         dims = sorted(self.scope(axes))
         need(prod(self.extents[d] for d in dims) <= ENUMERATED, "too many points to enumerate")
+        if self.nothing:
+            return set()
         seen = {tuple(int(axis["offset"]) for axis in axes)}
         if not any(group & set(dims) for group in self.tied):
             for d in dims:  # dim by dim, since most points agree in what they touch
@@ -86,7 +89,7 @@ class Done:
 
     def together(self, axes: list[Any]) -> int:
         """How many different tuples of values some subscripts take."""
-        total, left = 1, [axis for axis in axes if axis["terms"]]
+        total, left = int(not self.nothing), [axis for axis in axes if axis["terms"]]
         while left:
             block = [left.pop()]
             while more := [a for a in left if self.scope([a]) & self.scope(block)]:

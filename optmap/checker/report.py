@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from .tools import plain
+from .tools import plain, spelled
 from .units import rate_of, words_of
 
 
@@ -40,8 +40,8 @@ def statement_lines(work: Any, doc: Any) -> list[str]:
     padding = ", index values outside the ranges are padding: zero, never stored or moved" if work.padded else ""
     first = "an output word is created" if work.assign else "an output word is loaded at its first touch"
     return [
-        plain(f"for {doc['expression']} ({doc['semantics']}: {first}),"),
-        plain(
+        spelled(f"for {doc['expression']} ({doc['semantics']}: {first}),"),
+        spelled(
             f"extents {listed(work.extents.items())}, {elements}, words of {work.word_bits / 8:,.10g} bytes{padding}:"
         ),
     ]
@@ -65,25 +65,25 @@ def machine_lines(machine: Any, work: Any, rule: str) -> list[str]:
             text += f" ({float(rate_of(level, work.word_bits)):,.10g} words)"
         text += f", feeds {level['fanout']}" if level["fanout"] > 1 else ""
         text += "" if level["inclusive"] else ", not inclusive"
-        lines.append(plain(text))
+        lines.append(spelled(text))
     held = "all that consecutive tiles with reuse touch in a cache" if rule == "safe" else "one tile of every tensor"
-    return [*lines, plain(f"below {machine['memory']}, each level holding {held} (rule {rule}):")]
+    return [*lines, spelled(f"below {machine['memory']}, each level holding {held} (rule {rule}):")]
 
 
-def fit_line(levels: Any, objective: str, tiles: str) -> str:
+def fit_line(levels: Any, objective: str, divided: list[str]) -> str:
     """Tiles nest and fit."""
     used = [f"{row['level']} holds {row['occupancy_words']:,} of {row['capacity_words']:,} words" for row in levels]
-    cut = ", divide what they are cut from" if tiles == "divisors" else ""
-    return plain(f"tiles nest, cover the problem{cut} and fit: {', '.join(used)}; the objective is {objective}")
+    cut = f"; those of {', '.join(divided)} divide what they are cut from" if divided else ""
+    return spelled(f"tiles nest, cover the problem and fit: {', '.join(used)}{cut}; the objective is {objective}")
 
 
 def bound_line(doc: Any, value: Fraction, gap: float | None) -> str:
     """The bound with the words that each certificate proves."""
     found = [f"{e['words']:,} words at {' - '.join(e['between'])} by {e['instances']}" for e in doc["certificates"]]
     ratio = "no gap" if gap is None else f"gap {100 * gap:,.4g} %"
-    return plain(
+    return spelled(
         f"bound {float(value):,.10g} {doc['bound']['unit']} and {ratio} follow from re-proved certificates: "
-        f"each of the instances of a level moves at least {', '.join(found)}"
+        f"the busiest of the instances of a level moves at least {', '.join(found)}"
     )
 
 
@@ -121,9 +121,9 @@ def kernel_lines(nest: Any, levels: Any, *, outer: bool) -> list[str]:
             f"the tile of {level['name']} is the microkernel's {kernel['vector']} x {kernel['broadcast']} outer product"
         )
         if outer and found:
-            lines.append(plain(f"{text}, cut at the extents, over {' and '.join(found)}"))
+            lines.append(spelled(f"{text}, cut at the extents, over {' and '.join(found)}"))
         elif not outer and not found:
-            lines.append(plain(f"that {text}: it is another tile"))
+            lines.append(spelled(f"that {text}: it is another tile"))
     return lines
 
 

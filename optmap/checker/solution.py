@@ -48,11 +48,11 @@ def check_solution(doc: dict[str, Any]) -> Report:
     for key, value in (("cost", cost), ("exact", found)):
         need(equal(doc[key]["value"], value) and doc[key]["unit"] == unit, f"{key} must be {float(value)} {unit}")
     check_search(doc, cost)
-    check_divisors(doc, nest)
+    divided = check_divisors(doc, nest)
     verified = [
         *statement_lines(work, doc["workload"]),
         *machine_lines(machine, work, doc["capacity_rule"]),
-        fit_line(doc["levels"], objective, doc["tiles"]),
+        fit_line(doc["levels"], objective, divided),
         *kernel_lines(nest, levels, outer=True),
         f"cost {float(cost):,.10g} and exact {float(found):,.10g} {unit}, counted again like every row of boundaries",
         check_gap(doc, nest, rates, exact, found),
@@ -192,14 +192,22 @@ def check_search(doc: Any, cost: Fraction) -> None:
     need((status["stop"] == "optimal") == reached, "status.stop is optimal where the cost reaches the integer bound")
 
 
-def check_divisors(doc: Any, nest: Nest) -> None:
-    """Where only divisors are allowed, tiles divide what they are cut from; a microkernel's tile is fixed."""
-    for q, level in enumerate(doc["machine"]["levels"]):
-        if doc["tiles"] == "divisors" and level["microkernel"] is None:
-            whole = nest.work.extents if q + 1 == nest.depth else nest.tiles[q + 1]
-            parts = {d: n if q + 1 == nest.depth else nest.share(d, n, q + 1) for d, n in whole.items()}
-            divides = all(parts[d] % n == 0 for d, n in nest.tiles[q].items())
-            need(divides, f"tiles is divisors, but the tile of {level['name']} does not divide what it is cut from")
+def check_divisors(doc: Any, nest: Nest) -> list[str]:
+    """Where only divisors are allowed, tiles divide what they are cut from; returns the levels where they do.
+
+    A microkernel's tile is fixed, and what it leaves over may be cut into further levels unevenly.
+    """
+    divided = []
+    for q, level in enumerate(doc["machine"]["levels"]) if doc["tiles"] == "divisors" else ():
+        tile, even = nest.tiles[q], q + 1 == nest.depth
+        even = even or all(n % nest.ways[q + 1][d] == 0 for d in tile for n in nest.tiles_of(d, q + 1))
+        if even and all(n % size == 0 for d, size in tile.items() for n in nest.shares_of(d, q + 1)):
+            divided.append(level["name"])
+        whole = nest.work.extents if q + 1 == nest.depth else nest.tiles[q + 1]
+        parts = {d: n if q + 1 == nest.depth else nest.share(d, n, q + 1) for d, n in whole.items()}
+        divides = level["microkernel"] is not None or all(parts[d] % n == 0 for d, n in tile.items())
+        need(divides, f"tiles is divisors, but the tile of {level['name']} does not divide what it is cut from")
+    return divided
 
 
 def fast_words(levels: Any, q: int, work: Work) -> int:

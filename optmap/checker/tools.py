@@ -40,6 +40,11 @@ TURNING = ("R", "AL", "AN")
 """Classes of characters that are written from right to left; the marks that do the same are not printable."""
 
 
+def spelled(text: str) -> str:
+    """The text in ASCII: names in what is verified can neither look alike nor be invisible."""
+    return "".join(c if c.isascii() else _code(c) for c in plain(text))
+
+
 def _code(character: str) -> str:
     point = ord(character)
     return f"\\x{point:02x}" if point < 256 else f"\\u{point:04x}" if point < 65536 else f"\\U{point:08x}"

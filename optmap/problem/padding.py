@@ -47,8 +47,14 @@ def real_projection(workload: Workload, tensor: TensorAccess) -> tuple[tuple[int
 
     Returns:
         Positions of subscripts (all of them unless their dims are too many to enumerate) and the
-        number of different values they have together: a projection, so never too large.
+        number of different values they have together: a projection, so never too large; 0 if the
+        ranges of other subscripts leave nothing to do.
+
+    Raises:
+        LimitError: as `real_operations`.
     """
+    if not real_operations(workload):
+        return tuple(range(len(tensor.axes))), 0
     kept: list[int] = []
     total = 1
     for block in _blocks(workload, tensor.axes):
@@ -67,7 +73,13 @@ def real_values(workload: Workload, axis: Axis) -> int | None:
 
 
 def real_elements(workload: Workload, tensor: TensorAccess) -> set[Element] | None:
-    """Index tuples of an access over what is done, offsets included; None for too many points."""
+    """Index tuples of an access over what is done, offsets included; None for too many points.
+
+    Raises:
+        LimitError: as `real_operations`.
+    """
+    if not real_operations(workload):
+        return set()
     dims = sorted(_scope(workload, tensor.axes))
     if prod(workload.extents[d] for d in dims) > LARGEST_BOX:
         return None

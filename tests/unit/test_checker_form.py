@@ -16,7 +16,7 @@ from optmap import api
 from optmap.bounds.best import best
 from optmap.checker import RefusedError, Report, check_document
 from optmap.checker.statement import Work, read_statement
-from optmap.checker.tools import digest, plain
+from optmap.checker.tools import digest, plain, spelled
 from optmap.errors import InputError
 from optmap.problem import Capacity, Level, Machine, Partition
 from optmap.problem.parser import parse_workload
@@ -105,6 +105,31 @@ def test_only_divisors_may_be_called_divisors() -> None:
     assert "divides" not in str(check_document(made))
     made["tiles"] = "divisors"
     assert "does not divide" in refusal(signed(made))
+
+
+def test_only_what_divides_is_said_to_divide() -> None:
+    """A microkernel excuses its level from divisors; what is verified must not say that its tile divides."""
+    made = api.solve("C[i,j] += A[i,k]*B[k,j]", extents={"i": 7, "j": 5, "k": 9}, machine=MACHINES[0][0])
+    document = json.loads(json.dumps(solution_document(made)))
+    document["tiles"] = "divisors"
+    for level in document["machine"]["levels"]:
+        level["microkernel"] = {"vector": 8, "broadcast": 6}
+    assert "divide" not in "\n".join(check_document(signed(document)).verified)
+    even = api.solve(
+        "C[i,j] += A[i,k]*B[k,j]", extents={"i": 8, "j": 6, "k": 9}, machine=MACHINES[0][0], tiles="divisors"
+    )
+    text = "\n".join(check_document(json.loads(json.dumps(solution_document(even)))).verified)
+    assert "those of L1, L2 divide what they are cut from" in text
+
+
+def test_a_bound_is_of_the_busiest_instance() -> None:
+    """Two rows for two cores and three columns: an instance may do less than its share."""
+    shared = Level(name="L2", capacity=Capacity(amount=40, unit="words"), fanout=2, shared=True)
+    machine = Machine(name="two", levels=(Level(name="L1", capacity=Capacity(amount=8, unit="words")), shared))
+    made = api.solve("C[i,j] += A[i,k]*B[k,j]", extents={"i": 3, "j": 3, "k": 3}, machine=machine, cores=2)
+    text = "\n".join(check_document(json.loads(json.dumps(solution_document(made)))).verified)
+    assert "the busiest of the instances of a level moves at least" in text
+    assert "each of the instances" not in text
 
 
 def test_a_microkernel_is_verified_where_its_tile_is_used() -> None:
@@ -226,6 +251,16 @@ def harmless(line: str) -> bool:
 def test_printable_text_stays_as_it_is() -> None:
     assert plain("größe 3x3, «ё» 層 \\d") == "größe 3x3, «ё» 層 \\d"
     assert plain("a\nb\u202e\ud800\U000e0041") == "a\\x0ab\\u202e\\ud800\\U000e0041"
+
+
+@pytest.mark.parametrize("odd", ["\u0458", "j\u3164", "\u2160"], ids=["cyrillic j", "filler", "roman one"])
+def test_names_of_a_statement_cannot_look_alike(odd: str) -> None:
+    made = parse_workload(f"C[i,j] += A[i,k]*B[k,{odd}]", {"i": 4, "j": 4, "k": 4, odd: 1})
+    proof = json.loads(json.dumps(best(made, 9).certificate))
+    text = "\n".join(check_document(proof).verified)
+    assert text.isascii()
+    assert f"B[k,{spelled(odd)}]" in text
+    assert "\\u" in spelled(odd)
 
 
 @pytest.mark.parametrize(

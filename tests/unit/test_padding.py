@@ -109,6 +109,30 @@ def test_too_many_tied_points_are_an_error():
         real_operations(made)
 
 
+@pytest.mark.parametrize(
+    ("text", "extents"),
+    [
+        ("O[i] += A[i]*B[2*k in 1..1]", {"i": 5, "k": 2}),
+        ("O[i] += A[i]*B[k+j in 0..0]*D[2*k+j in 3..3]", {"i": 5, "k": 2, "j": 2}),
+        ("O[i in 0..0] += A[i in 2..2]*B[k]", {"i": 3, "k": 4}),
+    ],
+)
+def test_where_nothing_is_done_nothing_is_proved(text, extents):
+    """Each range alone meets its subscript; together they leave no operation, and no word has to move."""
+    made = parse_workload(text, extents)
+    assert real_operations(made) == 0
+    assert {count.elements for count in tensor_counts(made).values()} == {0}
+    for method in METHODS.values():
+        if method.applies(made) is None:
+            assert method.run(made, 4).total_words == 0
+    proof = json.loads(json.dumps(best(made, 4).certificate))
+    assert "moves 0 words in all" in "\n".join(check_document(proof).verified)
+    for part in proof["compulsory"].values():
+        part["elements"] = 1
+    with pytest.raises(RefusedError, match="elements"):
+        check_document(_signed(proof))
+
+
 def test_mobilenet_m9_moves_its_image_once():
     layer = workload("mobilenet/M9")
     assert best(layer, 2**18).total_words == 192_512
