@@ -12,10 +12,10 @@ from optmap.evaluate.results import BoundaryTraffic as BoundaryTraffic
 from optmap.evaluate.results import CostReport as CostReport
 from optmap.evaluate.results import LevelCost as LevelCost
 from optmap.evaluate.results import boundary_cycles as boundary_cycles
-from optmap.evaluate.simulate import Moved as Moved
 from optmap.evaluate.simulate import simulate as simulate
 from optmap.evaluate.simulate import walk_levels as walk_levels
 from optmap.evaluate.simulate import walk_nest as walk_nest
+from optmap.evaluate.tally import Moved as Moved
 from optmap.evaluate.walk_held import HeldWalk as HeldWalk
 from optmap.evaluate.walk_held import walk_held as walk_held
 from optmap.lazy import named

@@ -10,17 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from optmap.errors import CheckError
-from optmap.evaluate.simulate import (
-    Box,
-    Budget,
-    Element,
-    Moved,
-    Tally,
-    elements_of,
-    point_order,
-    tallies_of,
-    tiles_in_order,
-)
+from optmap.evaluate.simulate import point_order, tiles_in_order
+from optmap.evaluate.tally import Box, Budget, Element, Moved, Tally, elements_of, tallies_of
 from optmap.problem.held import Held
 from optmap.problem.machine import CapacityRule, Machine
 from optmap.problem.mapping import Mapping

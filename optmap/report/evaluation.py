@@ -11,7 +11,8 @@ from optmap.evaluate.cost import evaluate_cost
 from optmap.evaluate.held import held_occupancy, held_traffic
 from optmap.evaluate.nest import exact_traffic
 from optmap.evaluate.results import BoundaryTraffic, CostReport, LevelCost, boundary_cycles
-from optmap.evaluate.simulate import Moved, Policy, simulate, walk_nest
+from optmap.evaluate.simulate import Policy, simulate, walk_nest
+from optmap.evaluate.tally import Moved
 from optmap.evaluate.walk_held import walk_held
 from optmap.problem.held import Held
 from optmap.problem.partitions import capacity_groups
