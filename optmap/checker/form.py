@@ -250,7 +250,7 @@ SAID = record(
     padding=word("stored", "implicit"),
     count=positive,
 )
-MACHINE = record(name=text, memory=name, cores=positive, clock_hz=maybe(positive), levels=many(LEVEL, 1))
+MACHINE = record(name=name, memory=name, cores=positive, clock_hz=maybe(positive), levels=many(LEVEL, 1))
 SOLUTION = record(
     schema=word("optmap.solution/2"),
     workload=SAID,

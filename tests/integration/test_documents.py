@@ -86,7 +86,7 @@ def test_unusual_machine_survives() -> None:
 
 def test_mapping_survives_without_trivial_splits() -> None:
     problem = parse_workload("C[i,j] += A[i,k]*B[k,j]", {"i": 9, "j": 8, "k": 7})
-    box = Machine(name="box", levels=(Level(name="L1", capacity=Capacity(amount=99, unit="words")),))
+    box = Machine(name="box", levels=(Level(name="L1", capacity=Capacity(amount=99, unit="words"), fanout=3),))
     made = Mapping(
         levels=(
             LevelMapping(

@@ -267,6 +267,7 @@ def test_names_of_a_statement_cannot_look_alike(odd: str) -> None:
     ("change", "why"),
     [
         (lambda d: d["machine"]["levels"][0].update(name=""), "name is needed"),
+        (lambda d: d["machine"].update(name=""), "name is needed"),
         (lambda d: d["machine"].update(memory=d["machine"]["levels"][0]["name"]), "repeat"),
         (lambda d: d.update(held={}), "held"),
         (lambda d: d["machine"]["levels"][0].update(energy_pj=-5), "energy_pj"),

@@ -61,7 +61,7 @@ def random_mapping(rng, workload, levels, *, split):
 
 def scratchpads(levels):
     capacity = Capacity(amount=10**6, unit="words")
-    return Machine(name="test", levels=tuple(Level(name=f"L{i}", capacity=capacity) for i in range(levels)))
+    return Machine(name="test", levels=tuple(Level(name=f"L{i}", capacity=capacity, fanout=81) for i in range(levels)))
 
 
 def case(seed):

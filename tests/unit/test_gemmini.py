@@ -249,7 +249,7 @@ def test_what_does_not_fit_or_apply_is_refused():
         best_stationary(workload.with_extents(), split(9, 1, buffering=2))
     with pytest.raises(InfeasibleError, match="in is short by 1 words"):
         greedy_stationary(workload, split(1, 9))
-    with pytest.raises(InputError, match="has several"):
+    with pytest.raises(InputError, match="one level only"):
         solve(workload, machine="balanced", method="gemmini")
     with pytest.raises(InputError, match="--integers floor"):
         solve(workload, machine="gemmini", method="gemmini", integers="floor")
