@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
+from html import escape
 from typing import Any
 
 from .tools import plain, spelled
@@ -24,6 +25,18 @@ class Report:
         parts = ["Verified", *(f"  {line}" for line in self.verified)]
         parts += ["Not verified", *(f"  {line}" for line in self.not_verified)]
         return "\n".join(parts)
+
+    def _repr_html_(self) -> str:
+        """The two lists in a notebook."""
+        return f"<pre>{escape(str(self))}</pre>"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The two lists as the document that `check --json` prints, which adds the file and a refusal."""
+        return {
+            "schema": "optmap.check/1",
+            "verified": list(self.verified),
+            "not_verified": list(self.not_verified),
+        }
 
 
 def listed(entries: Iterable[tuple[str, Any]]) -> str:

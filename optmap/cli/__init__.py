@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import sys
+from typing import Any
 
 
 def main() -> int:
@@ -13,21 +14,22 @@ def main() -> int:
         0 for an answer; 2 for bad input; 3 for an infeasible problem; 4 for a limit that was
         reached (the incumbent is still printed); 5 for a failed check; 130 if interrupted.
     """
+    import typer
+
     from optmap.cli.app import app
 
+    # Typer has its exceptions from Click, or carries a copy of Click, depending on its version.
+    usage_error: Any = typer.BadParameter.__mro__[1]
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # names of files may be no text
     try:
-        app(prog_name="optmap")
-    except SystemExit as stop:
-        if stop.code == 2 and "--json" in sys.argv[1:]:
+        return int(app(prog_name="optmap", standalone_mode=False) or 0)
+    except usage_error as error:
+        if "--json" in sys.argv[1:]:
             from optmap.cli.console import say_error
             from optmap.errors import InputError
 
-            say_error(InputError("the command line cannot be understood; stderr says why"))
-        if isinstance(stop.code, str):
-            sys.stderr.write(stop.code + "\n")
-            return 1
-        return stop.code or 0
-    return 0
+            say_error(InputError(error.format_message()))
+        error.show()
+        return int(error.exit_code)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -35,18 +34,6 @@ Examples:
 """
 
 
-class Kind(StrEnum):
-    """What `list` can list."""
-
-    WORKLOADS = "workloads"
-    MACHINES = "machines"
-    METHODS = "methods"
-    NETWORKS = "networks"
-    SWEEPS = "sweeps"
-    BOUNDS = "bounds"
-    OBJECTIVES = "objectives"
-
-
 def register(app: typer.Typer) -> None:
     """Add the commands of this module."""
     app.command("list", help=LIST_HELP)(guarded(list_names))
@@ -55,7 +42,8 @@ def register(app: typer.Typer) -> None:
 
 def list_names(
     kind: Annotated[
-        Kind | None, typer.Argument(help="What to list; everything if left out.", show_default=False)
+        str | None,
+        typer.Argument(metavar="KIND", help="What to list; everything if left out.", show_default=False),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -63,7 +51,7 @@ def list_names(
     from optmap import catalogue
     from optmap.report.jsonio import to_json
 
-    found = catalogue.list_names(None if kind is None else kind.value)
+    found = catalogue.list_names(kind)
     say(to_json(found.to_dict()) if as_json else str(found))
 
 

@@ -53,14 +53,8 @@ def check(
         except CheckError as error:
             report, refused = Report(verified=(), not_verified=()), error
     if as_json:
-        document = {
-            "schema": "optmap.check/1",
-            "file": str(file),
-            "verified": list(report.verified),
-            "not_verified": list(report.not_verified),
-            "refused": None if refused is None else str(refused),
-        }
-        say(to_json(document))
+        reason = None if refused is None else str(refused)
+        say(to_json({**report.to_dict(), "file": str(file), "refused": reason}))
     if refused is not None:
         raise refused
     if not as_json:

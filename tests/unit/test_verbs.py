@@ -85,7 +85,10 @@ def test_a_solution_is_saved_loaded_checked_and_evaluated(result, tmp_path):
     assert loaded.loop_nest() == result.loop_nest()
     assert optmap.evaluate(path).exact == optmap.evaluate(loaded).exact == optmap.evaluate(result).exact
     assert optmap.evaluate(path).disagreements == []
-    assert "Verified" in str(optmap.check(path))
+    report = optmap.check(path)
+    assert report.to_dict()["verified"] == list(report.verified)
+    assert "Verified" in str(report)
+    assert "Not verified" in report._repr_html_()
 
 
 def test_a_loop_nest_walks_every_point(result):
