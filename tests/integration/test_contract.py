@@ -216,7 +216,12 @@ def edited(document: dict[str, Any], path: str, value: object) -> dict[str, Any]
         ("machine.levels.0.bandwidth.amount", 0, 2, ["bandwidth"]),
         ("machine.levels.0.bandwidth.amount", "1/0", 2, ["bandwidth"]),
         ("machine.levels.0.bandwidth.unit", "bits", 2, ["bandwidth", "words"]),
-        ("machine.levels.3.bandwidth", {"amount": 64, "unit": "words"}, 5, ["checker refuses", "L3 moves 64 words per cycle"]),
+        (
+            "machine.levels.3.bandwidth",
+            {"amount": 64, "unit": "words"},
+            5,
+            ["checker refuses", "L3 moves 64 words per cycle"],
+        ),
         ("machine.levels.0.kind", "drum", 2, ["kind", "drum"]),
         ("machine.cores", 3, 2, ["cores"]),
         ("workload.extents.k", 0, 2, ["workload", "k"]),
