@@ -20,7 +20,7 @@ from optmap.problem.inputs import (
     names_of,
     workload_of,
 )
-from optmap.problem.values import whole_number
+from optmap.problem.values import file_path, quoted, seconds, whole_number
 from optmap.search.methods import METHODS, OBJECTIVES
 
 if TYPE_CHECKING:
@@ -87,8 +87,9 @@ def solve(
     if objective is not None:
         choose("objective", objective, OBJECTIVES)
     cores, seed = whole_number(cores, "cores"), whole_number(seed, "seed", least=0)
-    if not time_limit > 0:
-        raise InputError(f"time limit is {time_limit}; give a positive number of seconds")
+    time_limit = seconds(time_limit, "time limit")
+    if not (progress is None or callable(progress)):
+        raise InputError(f"progress is {quoted(progress)}; give a function of a text and a share, or None")
     from optmap.report.gaps import with_bound
     from optmap.search.mopt import Request
 
@@ -148,13 +149,14 @@ def check(path: str | Path) -> Report:
         What was verified and what was not, one sentence each.
 
     Raises:
-        InputError: if the file is not a JSON document.
+        InputError: if that is no file, or the file is not a JSON document.
         CheckError: with the reason why a claim does not hold.
     """
     from optmap.checker import RefusedError, check_file
 
+    file = file_path(path)
     try:
-        return check_file(path)
+        return check_file(file)
     except RefusedError as error:
         raise CheckError(f"{path}: refused: {error}") from error
     except (OSError, ValueError) as error:
@@ -195,6 +197,7 @@ def compare(
     from optmap.bounds.hierarchy import fast_side_words
     from optmap.report.compare import Comparison, comparison_row
 
+    time_limit = seconds(time_limit, "time limit")
     problem = workload_of(workload, extents, semantics, padding)
     chosen = names_of(methods, "methods") or tuple(METHODS)
     for name in chosen:

@@ -52,11 +52,12 @@ class Shown:
         Raises:
             InputError: if it cannot be written, or there is nothing to write.
         """
+        file: Path = named("problem.values:file_path")(path)
         jsonio = "report.jsonio"
         make = self.shown_as.file
         text = named(make)(self) if make else named(f"{jsonio}:to_json")(self.to_dict()) + "\n"
-        named(f"{jsonio}:write_text")(Path(path), text)
-        return Path(path)
+        named(f"{jsonio}:write_text")(file, text)
+        return file
 
     def plot(self, path: str | Path | None = None) -> Any:
         """Draw the answer.
@@ -77,5 +78,6 @@ class Shown:
         axes = named(self.shown_as.plot)(self, None)
         if path is None:
             return axes
-        named("report.compare_plot:save_figure")(axes, Path(path))
-        return Path(path)
+        file: Path = named("problem.values:file_path")(path)
+        named("report.compare_plot:save_figure")(axes, file)
+        return file

@@ -21,6 +21,7 @@ from optmap.problem.inputs import (
     text_of,
     workload_of,
 )
+from optmap.problem.values import quoted
 
 if TYPE_CHECKING:
     from optmap.onnx_import import ImportedModel
@@ -121,7 +122,10 @@ def order_of(permutation: str | Sequence[str] | None, workload: Workload) -> tup
     """
     if permutation is None:
         return workload.dims
-    order = tuple(part.strip() for part in (permutation.split(",") if isinstance(permutation, str) else permutation))
+    parts = permutation.split(",") if isinstance(permutation, str) else permutation
+    if not (isinstance(parts, Sequence) and all(isinstance(part, str) for part in parts)):
+        raise InputError(f"permutation is {quoted(permutation)}; write {','.join(workload.dims)} in another order")
+    order = tuple(part.strip() for part in parts)
     if sorted(order) != sorted(workload.dims):
         raise InputError(
             f"permutation {','.join(order)!r} must name each of {','.join(workload.dims)} exactly once, outermost first"

@@ -140,6 +140,8 @@ def extents_of(extents: ExtentsInput) -> dict[str, int]:
         raise InputError(f"extents is {extents!r}; give a mapping such as {{'i': 64}} or a text such as i=64,j=64")
     found = {}
     for dim, size in extents.items():
+        if not isinstance(dim, str):
+            raise InputError(f"extents: {dim!r} is no name of a dim; write for example {{'i': 64}}")
         try:
             found[dim] = operator.index(size)
         except TypeError:
@@ -177,7 +179,7 @@ def text_of(value: object, what: str, needed: str) -> str:
     """
     if isinstance(value, str | os.PathLike):
         text = os.fspath(value)
-        if isinstance(text, str):
+        if isinstance(text, str) and "\0" not in text:
             return text
     raise InputError(f"{what} is {value!r}; {needed} is needed")
 

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 from optmap.errors import InputError
 from optmap.problem.machine import Bandwidth, Capacity
-from optmap.problem.values import quoted
+from optmap.problem.values import quoted, whole_number
 from optmap.problem.workload import ELEMENT_SIZE, LARGEST_EXTENT
 
 BYTES_PER_UNIT = {"b": 1, "kib": 2**10, "mib": 2**20, "gib": 2**30}
@@ -72,7 +72,7 @@ def capacities(text: Capacity | str, points: int) -> tuple[Capacity, ...]:
     high = parse_capacity(last)
     if low.unit != high.unit or low.amount >= high.amount:
         raise InputError(f"range {text!r}: give the smaller capacity first, both in words or both in bytes")
-    if points < 2:
+    if whole_number(points, "points", least=0) < 2:
         raise InputError(f"a range needs 2 points or more, not {points}")
     ratio = high.amount / low.amount
     inner = (round(low.amount * ratio ** (i / (points - 1))) for i in range(1, points - 1))

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import operator
+import os
+from math import inf
+from numbers import Real
+from pathlib import Path
 
 from optmap.errors import InputError
 
@@ -29,6 +33,42 @@ def whole_number(value: object, what: str, *, least: int = 1) -> int:
     if number is None or not least <= number <= LARGEST:
         raise InputError(f"{what} is {quoted(value)}; a whole number from {least} to 2^63-1 is needed")
     return number
+
+
+def seconds(value: object, what: str) -> float:
+    """A limit of time: a positive number of seconds, infinity for none.
+
+    Args:
+        value: anything; `True` is no number.
+        what: what it is, for the message.
+
+    Raises:
+        InputError: for anything else.
+    """
+    number = isinstance(value, Real) and not isinstance(value, bool)
+    try:
+        limit = float(value) if number else 0.0  # type: ignore[arg-type]
+    except OverflowError:
+        limit = inf if value > 0 else 0.0  # type: ignore[operator]
+    if not limit > 0:
+        raise InputError(f"{what} is {quoted(value)}; give a positive number of seconds")
+    return limit
+
+
+def file_path(value: object, what: str = "path") -> Path:
+    """The path that a value names.
+
+    Args:
+        value: a text or a `pathlib.Path`.
+        what: what it is, for the message.
+
+    Raises:
+        InputError: for anything else, or what no file can be called.
+    """
+    text = os.fspath(value) if isinstance(value, str | os.PathLike) else None
+    if not isinstance(text, str) or not text or "\0" in text:
+        raise InputError(f"{what} is {quoted(value)}; the name of a file is needed")
+    return Path(text)
 
 
 def one_line(text: object, what: str, *, empty: bool = False) -> None:

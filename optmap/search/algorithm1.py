@@ -63,12 +63,12 @@ def _hunt(setting: Setting, state: Hunt) -> Candidate:
 
 
 def fix_levels(setting: Setting, orders: Sequence[Order], state: Hunt) -> Candidate | None:
-    """The loop of Algorithm 1, lines 4 to 18, for given loop orders; None without a solution.
+    """The loop of Algorithm 1, lines 4 to 18, for given loop orders; None without a solution, or out of time.
 
     Args:
         setting: what is searched.
         orders: loop order per level, inner first.
-        state: counts the programs.
+        state: counts the programs and has the clock.
     """
     depth = len(orders)
     unfixed = set(range(depth))
@@ -79,6 +79,8 @@ def fix_levels(setting: Setting, orders: Sequence[Order], state: Hunt) -> Candid
     while unfixed:
         best: tuple[float, int, tuple[dict[str, float], ...]] | None = None
         for level in sorted(unfixed):
+            if state.expired():
+                return None
             state.programs += 1
             found = _largest(setting, orders, level, known, unfixed)
             if found is not None and (best is None or found[0] < best[0]):

@@ -119,7 +119,7 @@ def _hunt(setting: Setting, state: Hunt) -> Candidate:
 
 
 def _fix_levels(model: ArtifactModel, orders: tuple[Order, ...], state: Hunt) -> Candidate | None:
-    """Fix the levels one by one, the most constraining first; None without a solution."""
+    """Fix the levels one by one, the most constraining first; None without a solution, or out of time."""
     sizes = model.start()
     unfixed = set(range(len(orders)))
     costs: list[float] = []
@@ -127,6 +127,8 @@ def _fix_levels(model: ArtifactModel, orders: tuple[Order, ...], state: Hunt) ->
     while unfixed:
         best: tuple[float, int, dict[tuple[int, str], float]] | None = None
         for level in sorted(unfixed):
+            if state.expired():
+                return None
             state.programs += 1
             found = _largest(model, orders, level, sizes, unfixed)
             if found is not None and (best is None or found[0] < best[0]):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
-from itertools import pairwise, product
+from itertools import combinations_with_replacement
 from math import inf, prod
 
 import numpy as np
@@ -227,7 +227,7 @@ def all_chains(extents: Sequence[int], depth: int) -> IntArray:
     """Every chain of nested integer tiles, (B, depth, D): for exhaustive search on small problems."""
     per_dim = [
         np.array(
-            [c for c in product(range(1, extent + 1), repeat=depth) if all(a <= b for a, b in pairwise(c))],
+            list(combinations_with_replacement(range(1, extent + 1), depth)),
             dtype=np.int64,
         )
         for extent in extents

@@ -103,7 +103,7 @@ def setting_of(request: Request) -> Setting:
         machine=machine,
         rule=request.rule,
         cores=request.cores,
-        most=max(LEAST_ORDERS, min(MOST_ORDERS, int(ORDERS_PER_SECOND * request.time_limit / len(machine.levels)))),
+        most=max(LEAST_ORDERS, int(min(MOST_ORDERS, ORDERS_PER_SECOND * request.time_limit / len(machine.levels)))),
     )
     if request.cores > 1 and setting.split_level is None:
         raise InputError(f"machine {machine.name} has no shared level to split among {request.cores} cores; use 1")

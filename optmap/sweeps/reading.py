@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from optmap.errors import InputError
+from optmap.problem.values import file_path
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -36,7 +37,7 @@ def read_sweep(directory: str | Path, *, tiles: bool = False) -> pd.DataFrame:
     from optmap.sweeps.store import read_rows, require
 
     require("pandas", "pyarrow")
-    table = read_rows(Path(directory))
+    table = read_rows(file_path(directory, "directory"))
     frame: pd.DataFrame = table.to_pandas()
     whole = [field.name for field in table.schema if str(field.type) == "int64"]
     frame = frame.astype(dict.fromkeys(whole, "Int64"))
@@ -81,8 +82,12 @@ def document_path(directory: str | Path, row: Mapping[Any, Any] | str) -> Path:
     """
     from optmap.sweeps.store import solution_path
 
+    if not isinstance(row, str) and "input_hash" not in row:
+        raise InputError(
+            f"{directory}: that is no row of a sweep (it has no input_hash); give frame.iloc[0] for example"
+        )
     name = row if isinstance(row, str) else str(row["input_hash"])
-    path = solution_path(Path(directory), name)
+    path = solution_path(file_path(directory, "directory"), name)
     if not path.exists():
         reason = "" if isinstance(row, str) else str(row.get("error", ""))
         raise InputError(f"{directory}: row {name[:12]} has no document{': ' if reason else ''}{reason}")

@@ -108,3 +108,46 @@ def test_what_names_nothing_is_refused_with_a_type_of_our_own(wrong):
             machine_of(wrong, None)
     assert workload_of(matmul(i=2, j=2, k=2)).extents == {"i": 2, "j": 2, "k": 2}
     assert not isinstance(wrong, os.PathLike)
+
+
+SOLVE = {"workload": STATEMENT, "extents": EXTENTS, "memory": "20w"}
+MALFORMED = {
+    "a time as text": (lambda _: optmap.solve(**SOLVE, time_limit="10"), "time limit is '10'"),
+    "no time": (lambda _: optmap.solve(**SOLVE, time_limit=None), "time limit is None"),
+    "a time that is none": (lambda _: optmap.compare(**SOLVE, time_limit=float("nan")), "time limit is nan"),
+    "progress that cannot be called": (lambda _: optmap.solve(**SOLVE, progress=3), "progress is 3"),
+    "a dim that is a number": (lambda _: optmap.solve(STATEMENT, extents={1: 2}, memory="20w"), "no name of a dim"),
+    "a name with a null byte": (lambda _: optmap.solve("a\0b.yaml", memory="20w"), "workload is"),
+    "a machine with a null byte": (lambda _: optmap.solve("resnet18/R9", machine="a\0.yaml"), "machine is"),
+    "points as text": (
+        lambda _: optmap.compare(STATEMENT, extents=EXTENTS, memory="8w:20w", points="x"),
+        "points is 'x'",
+    ),
+    "half a point": (lambda _: optmap.compare(STATEMENT, extents=EXTENTS, memory="8w:20w", points=2.5), "points is"),
+    "no file to check": (lambda _: optmap.check(None), "path is None"),
+    "a number to check": (lambda _: optmap.check(999), "path is 999"),
+    "a result to check": (optmap.check, "path is SolveResult"),
+    "nowhere to save": (lambda result: result.save(None), "path is None"),
+    "a file with a null byte": (lambda result: result.save("a\0b.json"), "path is"),
+    "a picture with a null byte": (lambda result: result.plot("a\0b.png"), "path is"),
+    "a loop order that is a number": (lambda _: optmap.derive("resnet18/R9", permutation=3), "permutation is 3"),
+    "no sweep": (lambda _: optmap.read_sweep(None), "directory is None"),
+    "no row": (lambda _: optmap.sweep_document("folder", {}), "no row of a sweep"),
+}
+
+
+@pytest.fixture(scope="module")
+def result():
+    return optmap.solve(**SOLVE)
+
+
+@pytest.mark.parametrize("name", MALFORMED)
+def test_malformed_values_in_python_are_refused_by_name(name, result):
+    call, message = MALFORMED[name]
+    with pytest.raises(InputError, match=message):
+        call(result)
+
+
+def test_no_limit_of_time_is_one():
+    assert optmap.solve(**SOLVE, time_limit=float("inf")).proved
+    assert optmap.solve(**SOLVE, time_limit=np.float32(60)).proved

@@ -7,9 +7,14 @@ from itertools import pairwise
 import pytest
 
 from optmap import api
-from optmap.errors import InfeasibleError
+from optmap.errors import InfeasibleError, LimitError
 from optmap.evaluate import evaluate_cost
+from optmap.problem import library
+from optmap.search.algorithm1 import fix_levels
+from optmap.search.chains import all_chains, chain_count
 from optmap.search.methods import METHODS
+from optmap.search.mopt import Request, setting_of
+from optmap.search.paper import Hunt
 from optmap.search.result import SolveResult
 from optmap.solvers.status import Stop
 
@@ -104,3 +109,22 @@ def test_cores_that_divide_nothing_are_refused(cores: int) -> None:
     """14, 14, 256 and 1 have no factor 3 or 5."""
     with pytest.raises(InfeasibleError, match="use fewer cores or --tiles any"):
         api.solve("resnet18/R9", machine="i7-9700k", cores=cores, tiles="divisors")
+
+
+def test_every_chain_nests_and_there_are_as_many_as_counted() -> None:
+    """Twelve positions on six levels are 12,376 chains, not the three million choices they are among."""
+    made = all_chains([12, 1], 6)
+    assert len(made) == chain_count([12, 1], 6) == 12_376
+    assert (made[:, 1:] >= made[:, :-1]).all()
+    assert len({chain.tobytes() for chain in made}) == len(made)
+
+
+def test_algorithm1_looks_at_the_clock_before_every_program() -> None:
+    """A machine of many levels has many programs per loop order."""
+    machine = library.machine("balanced")
+    setting = setting_of(Request(workload=library.workload("resnet18/R9"), machine=machine))
+    state = Hunt(deadline=float("-inf"))
+    assert fix_levels(setting, [setting.orders[0]] * len(machine.levels), state) is None
+    assert state.programs == 0
+    with pytest.raises(LimitError, match="raise it"):
+        state.winner("mopt-algorithm1")
