@@ -317,7 +317,7 @@ def test_yaml_says_which_padding(tmp_path: Path):
     found = read_workloads(path)
     assert [found[key].padding for key in "abc"] == ["implicit", "stored", "implicit"]
     path.write_text("conv2d: {k: 2, c: 2, h: 8, w: 8, r: 3, s: 3}\npadding: zero\n", encoding="utf-8")
-    with pytest.raises(InputError, match="padding is 'zero'"):
+    with pytest.raises(InputError, match="unknown padding 'zero'"):
         read_workloads(path)
 
 
