@@ -177,7 +177,7 @@ def test_every_certificate_with_ranges_is_accepted(seed):
     for _ in range(15):
         make = random_workload if rng.random() < 0.5 else template_workload
         made = with_ranges(make(rng), rng)
-        if made is not None and made.output.name not in {t.name for t in made.inputs}:  # what a statement can say
+        if made is not None:
             check_document(json.loads(json.dumps(best(made, rng.randint(2, 20)).certificate)))
 
 
