@@ -66,11 +66,12 @@ def plot_traffic(result: SolveResult, axes: Any = None) -> Any:
         )
     axes.set_yticks(range(len(boundaries)), _row_names(result, unit))
     axes.set_ylim(len(boundaries) - 0.5, -0.5)
-    axes.set_xlim(0, 1.32 * float(slowest))
+    axes.set_xlim(0, 1.5 * float(slowest))  # room for what stands behind the longest bar
     axes.set_xlabel("loads + stores (words)" if unit == "words" else "time: loads + stores over bandwidth (cycles)")
     axes.set_title(f"{result.workload.name or result.workload.expression} on {result.machine.name}", loc="left")
     _tidy(axes)
-    axes.legend(frameon=False, fontsize=9, loc="upper left", bbox_to_anchor=(1.0, 1.0))
+    below = -0.6 / (0.6 + 0.75 * len(boundaries))  # under the axis label, whatever the number of bars
+    axes.legend(frameon=False, fontsize=9, loc="upper left", bbox_to_anchor=(0.0, below), ncols=5)
     return axes
 
 
