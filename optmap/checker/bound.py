@@ -44,6 +44,7 @@ def check_segment(doc: dict[str, Any], maps: Maps, weights: dict[str, int], at_m
     need(bool(sums), "no tensor has an exponent")
     check_power(part["U_full"], K, sums, units, sizes)
     check_power(part["U_last"], memory + t, sums, units, sizes)
+    need(n == 0 or part["U_full"] > 0, "no operation fits into a segment, so that their number proves nothing")
     need(t <= T and n * part["U_full"] + part["U_last"] < part["operations"], "the segments may hold all operations")
     cost = memory + n * T + t + 1
     need(part["cost_units"] == cost, f"cost_units must be {cost}")

@@ -244,6 +244,18 @@ def test_one_more_segment_is_refused() -> None:
     assert "all operations" in reason(signed(made))
 
 
+def test_segments_without_an_operation_prove_nothing() -> None:
+    """In two words no product is formed: as many segments as one likes hold all none of them."""
+    made = certificate("matmul")
+    segment = made["segment"]
+    made["memory_words"] = segment["memory_units"] = segment["T"] = 1
+    segment.update(K=2, t=0, U_full=0, U_last=0, n=10**50)
+    cost = 1 + 10**50 + 1
+    segment["cost_units"] = segment["loads_words"] = made["claims"]["loads_words"] = cost
+    made["claims"]["total_words"] = cost + made["claims"]["stores_words"]
+    assert "no operation fits into a segment" in reason(signed(made))
+
+
 @pytest.mark.parametrize(
     ("change", "why"),
     [

@@ -398,3 +398,13 @@ def test_the_row_of_a_sweep_is_held_to_its_form_and_its_certificates() -> None:
     for change in ({"loads_words": bound.loads_words + 1}, {"memory_words": 13}, {"more": 1}, {"certificate": None}):
         assert refusal({**made, "bounds": [{**made["bounds"][0], **change}]})
     assert "1 entries" in refusal({**made, "bounds": []})
+    larger = [best(workload, words) for words in (400, 500)]
+    more = [
+        entry
+        | {"memory_words": words, "certificate": b.certificate}
+        | {key: getattr(b, key) for key in ("loads_words", "stores_words", "total_words")}
+        for words, b in zip((400, 500), larger, strict=True)
+    ]
+    lines = check_document(json.loads(json.dumps({**made, "bounds": [entry, *more]}))).verified
+    said = [lines[i + 1] for i, line in enumerate(lines) if "words of fast memory" in line]
+    assert [line.startswith("loads at least") for line in said] == [True] * 3
