@@ -43,7 +43,8 @@ def plot_traffic(result: SolveResult, axes: Any = None) -> Any:
         InputError: if matplotlib is not installed.
     """
     boundaries = result.machine.boundaries
-    axes = _axes(len(boundaries)) if axes is None else axes
+    own = axes is None
+    axes = _axes(len(boundaries)) if own else axes
     rates = result.machine.rates(result.workload.word_bits)
     tensors = list(dict.fromkeys(row.tensor for row in result.boundaries))
     ends = [Fraction(0)] * len(boundaries)
@@ -70,8 +71,10 @@ def plot_traffic(result: SolveResult, axes: Any = None) -> Any:
     axes.set_xlabel("loads + stores (words)" if unit == "words" else "time: loads + stores over bandwidth (cycles)")
     axes.set_title(f"{result.workload.name or result.workload.expression} on {result.machine.name}", loc="left")
     _tidy(axes)
-    below = -0.6 / (0.6 + 0.75 * len(boundaries))  # under the axis label, whatever the number of bars
-    axes.legend(frameon=False, fontsize=9, loc="upper left", bbox_to_anchor=(0.0, below), ncols=5)
+    if own:  # clear of the bars' labels
+        axes.figure.legend(frameon=False, fontsize=9, loc="outside lower center", ncols=5)
+    else:
+        axes.legend(frameon=False, fontsize=9)
     return axes
 
 

@@ -188,7 +188,7 @@ def test_plot_shows_time_per_boundary_beside_the_bound() -> None:
     assert axes.get_xlabel() == "time: loads + stores over bandwidth (cycles)"
     names = [label.get_text() for label in axes.get_yticklabels()]
     assert names == ["L1 - L2\n4 w/cycle", "L2 - Memory\n1.5 w/cycle"]
-    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["proved bound", "C", "A", "B"]
+    assert [text.get_text() for text in axes.figure.legends[0].get_texts()] == ["proved bound", "C", "A", "B"]
     notes = [text.get_text() for text in axes.texts]
     assert [note.endswith("bottleneck") for note in notes] == [end == max(ends) for end in ends]
     axes.figure.canvas.draw()
