@@ -105,7 +105,8 @@ reads or writes t, and sigma = sum S_t (check: > 0),
 that is, with q a common denominator of all S_t and size exponents, the largest integer u such that u^q is
 at most the rational number obtained by raising the product to the power q. It bounds the operations
 that can be done while touching K units. = K = memory_units + T, U_full = U(K),
-U_last = U(memory_units + t). Check: n >= 0, 0 <= t <= T, n*U_full + U_last < operations. Then every
+U_last = U(memory_units + t). Check: n >= 0, 0 <= t <= T, n*U_full + U_last < operations, and U_full > 0 if
+n > 0 (in a memory that no operation fits into any n would do, and prove nothing). Then every
 schedule costs at least cost_units = memory_units + n*T + t + 1 units, where a loaded word costs b units
 and an output word created without a load a units (memory starts empty: cut after the first
 memory_units + T units and then after every T). = loads_words: cost_units under accumulate;

@@ -11,6 +11,7 @@ from pathlib import Path
 from optmap.errors import InputError
 
 LARGEST = 2**63 - 1
+"""Largest whole number that is taken from outside."""
 LONGEST = 80
 """Characters of a value that a message quotes."""
 

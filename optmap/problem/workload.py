@@ -12,10 +12,11 @@ from typing import ClassVar
 
 from optmap.errors import InputError
 from optmap.problem.footprint import distinct_values
-from optmap.problem.values import one_line
+from optmap.problem.values import LARGEST, one_line
 from optmap.shown import Form, Shown
 
-LARGEST_EXTENT = 2**63 - 1
+LARGEST_EXTENT = LARGEST
+"""Largest extent, coefficient, offset and element size."""
 ELEMENT_SIZE = "it must be a whole number of bits from 1 to 2^63-1"
 """What messages ask of an element size."""
 
