@@ -71,8 +71,11 @@ def best_stationary(workload: Workload, level: Level, *, divisors: bool = False)
     """
     groups = capacity_groups(workload, level)
     units = units_of(workload, divisors=divisors)
-    if not units:
-        return stationary(workload, dict.fromkeys(workload.dims, 1))
+    if not units:  # one point
+        point = dict.fromkeys(workload.dims, 1)
+        if not fits(workload, groups, point):
+            raise InfeasibleError(too_small(workload, groups))
+        return stationary(workload, point)
     grid = TileGrid(workload, units, [(g.words, g.tensors) for g in groups], [0.0, *[1.0] * len(workload.inputs)])
     if not all(unit.complete for unit in units) or grid.points() > MOST_POINTS:
         raise InputError(

@@ -255,3 +255,9 @@ def test_what_does_not_fit_or_apply_is_refused():
         solve(workload, machine="gemmini", method="gemmini", integers="floor")
     with pytest.raises(InputError, match="to prove a best tile"):
         best_stationary(matmul(i=2**40, j=2, k=2), split(9, 9))
+
+
+def test_a_single_point_that_does_not_fit_is_infeasible():
+    point = parse_workload("O[b,c] += A[d,b]*B[d]*C[c]", {"b": 1, "c": 1, "d": 1}, bytes={"O": 3 / 8, "A": 1 / 8})
+    with pytest.raises(InfeasibleError, match="in is short by"):
+        solve(point, machine=Machine(name="split", levels=(split(4, 52),)), method="gemmini")
