@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from itertools import groupby
 from typing import ClassVar
 
@@ -60,9 +61,11 @@ class ComparisonRow:
         """The mapping method that moves the fewest words."""
         return min(self.found, key=lambda name: self.found[name].total_words, default=None)
 
-    def gap(self, method: str) -> float:
-        """Traffic found over the bound, minus one (loads plus stores)."""
-        return self.found[method].total_words / self.bound_words - 1
+    def gap(self, method: str) -> float | None:
+        """Traffic found over the bound, minus one (loads plus stores); None where nothing has to move."""
+        if not self.bound_words:
+            return None
+        return float(Fraction(self.found[method].total_words, self.bound_words) - 1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -203,6 +206,7 @@ def comparison_table(comparison: Comparison) -> str:
     rows = []
     for row in comparison.rows:
         best = row.best
+        gap = None if best is None else row.gap(best)
         rows.append(
             (
                 " - ".join(row.between),
@@ -210,7 +214,7 @@ def comparison_table(comparison: Comparison) -> str:
                 number(row.compulsory_words),
                 number(row.bound_words),
                 *(number(row.found[name].total_words) if name in row.found else "-" for name in methods),
-                "-" if best is None else f"{100 * row.gap(best):.1f} %",
+                "-" if gap is None else f"{100 * gap:.1f} %",
                 best or "-",
             )
         )

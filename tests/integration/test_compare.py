@@ -130,6 +130,14 @@ def test_capacities() -> None:
             capacities(text, 3)
 
 
+def test_where_nothing_has_to_move_there_is_no_gap() -> None:
+    """Ranges that leave no operation: the bound is 0, and a mapping that fetches tiles has no ratio to it."""
+    found = api.compare("O[i] += A[i]*B[2*k in 1..1]", extents={"i": 5, "k": 2}, memory="9w", methods=["mopt"])
+    assert found.rows[0].bound_words == 0
+    assert found.rows[0].gap("mopt") is None
+    assert "mopt" in str(found)
+
+
 def test_bad_input(optmap) -> None:
     assert "smaller" in optmap("compare", *SMALL, "--memory", "9w:3w", code=2).err
     assert "unknown method" in optmap("compare", *SMALL, "--memory", "64w", "--methods", "none", code=2).err
