@@ -40,6 +40,15 @@ def capacity_axis(axes: Any, label: str, *, in_bytes: bool = True, sizes: Sequen
     axes.set_xlabel(label)
 
 
+def words_label(word_bits: int) -> str:
+    """What an axis of traffic is called: a word is the workload's, so its size is said.
+
+    Args:
+        word_bits: size of one word.
+    """
+    return f"loads + stores (words of {word_bits / 8:g} {'byte' if word_bits == 8 else 'bytes'})"
+
+
 def count_axis(axis: Any, *, seconds: bool = False) -> None:
     """1, 2, 5 in every decade of a logarithmic axis, with k, M, G; seconds as plain numbers."""
     from matplotlib.ticker import EngFormatter, FuncFormatter, LogLocator, NullFormatter

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from optmap.errors import InputError
-from optmap.report.axes import capacity_axis, count_axis
+from optmap.report.axes import capacity_axis, count_axis, words_label
 from optmap.report.compare import Comparison, ComparisonRow
 from optmap.report.plots import BOUND_COLOR, PALETTE
 from optmap.report.sweep_curves import size_text
@@ -77,7 +77,7 @@ def _curves(comparison: Comparison, axes: Any) -> Any:
         axes, "fast memory" + ("" if comparison.unit == "bytes" else " (words)"), in_bytes=comparison.unit == "bytes"
     )
     count_axis(axes.yaxis)
-    axes.set_ylabel("loads + stores (words)")
+    axes.set_ylabel(words_label(comparison.workload.word_bits))
     axes.set_title(comparison.workload.title, loc="left")
     axes.grid(visible=True, which="major", color="#dddddd", lw=0.6)
     axes.legend(frameon=True, framealpha=0.9, edgecolor="none")

@@ -10,6 +10,7 @@ from html import escape
 from typing import Any
 
 from optmap.errors import InputError
+from optmap.report.axes import words_label
 from optmap.report.compare_plot import nested
 from optmap.report.network import NetworkView, network_table
 from optmap.report.plots import BOUND_COLOR, PALETTE
@@ -102,7 +103,10 @@ def _curves(panels: Sequence[Panel], real: Mapping[tuple[str, str], int]) -> Any
             "method": "update",
             "args": [
                 {"visible": [owner == number for owner in owners]},
-                {"xaxis.title.text": capacity_label(panel)},
+                {
+                    "xaxis.title.text": capacity_label(panel),
+                    "yaxis.title.text": words_label(panel.word_bits),
+                },
             ],
         }
         for number, panel in enumerate(panels)
@@ -110,7 +114,7 @@ def _curves(panels: Sequence[Panel], real: Mapping[tuple[str, str], int]) -> Any
     menu = {"buttons": buttons, "x": 0, "xanchor": "left", "y": 1.14, "yanchor": "top"}
     figure.update_layout(updatemenus=[menu], **_layout())
     _capacities(figure, [size for panel in panels for size in _sizes(panel)], capacity_label(panels[0]))
-    figure.update_yaxes(type="log", title="loads + stores (words)", exponentformat="SI")
+    figure.update_yaxes(type="log", title=words_label(panels[0].word_bits), exponentformat="SI")
     return figure
 
 
@@ -271,7 +275,7 @@ def _network(view: NetworkView) -> Any:
     floor = [view.total.compulsory_words] * len(sizes)
     figure.add_scatter(x=sizes, y=floor, name="compulsory (sum)", line={"color": "#000", "dash": "dot"})
     figure.update_layout(**_layout(), legend={"traceorder": "reversed"})
-    figure.update_yaxes(title="loads + stores (words)", exponentformat="SI", rangemode="tozero")
+    figure.update_yaxes(title=words_label(view.total.word_bits), exponentformat="SI", rangemode="tozero")
     _capacities(figure, sizes, capacity_label(view.total))
     return figure
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from optmap.errors import InputError
 from optmap.names import choose
-from optmap.report.axes import capacity_axis, count_axis
+from optmap.report.axes import capacity_axis, count_axis, words_label
 from optmap.report.compare_plot import nested
 from optmap.report.network import NetworkView
 from optmap.report.plots import BOUND_COLOR, PALETTE
@@ -102,7 +102,7 @@ def plot_curve(panel: Panel, *, real_bytes: int | None = None, title: str = "", 
         held = sorted({size for size, _ in panel.bounds} | {s.capacity_bytes for x in panel.series for s in x.samples})
         capacity_axis(axes, capacity_label(panel), sizes=held)
         count_axis(axes.yaxis)
-        axes.set_ylabel("loads + stores (words)")
+        axes.set_ylabel(words_label(panel.word_bits))
         axes.set_title(title or f"{panel.workload} on {panel.place}")
         _mark_real(axes, real_bytes, panel)
         axes.legend(frameon=True, framealpha=0.9, edgecolor="none", loc="upper right")
@@ -309,7 +309,7 @@ def plot_network(view: NetworkView, *, real_bytes: int | None = None, axes: Any 
         axes.set_ylim(bottom=0)
         capacity_axis(axes, capacity_label(view.total))
         _engineering(axes.yaxis)
-        axes.set_ylabel("loads + stores (words)")
+        axes.set_ylabel(words_label(view.total.word_bits))
         lost = len(view.missing)
         partly = f", {lost} {'layer' if lost == 1 else 'layers'} missing" if lost else ""
         axes.set_title(f"{view.network.name} on {view.total.place}{partly}", loc="left")

@@ -47,7 +47,7 @@ def test_curve_shows_mapping_bound_floor_and_machine() -> None:
     assert [tuple(point) for point in drawn["found (mopt)"].get_xydata()] == [(4 * c, t) for c, t, _ in CURVE]
     assert [tuple(point) for point in drawn["proved bound"].get_xydata()] == [(4 * c, b) for c, _, b in CURVE]
     assert (axes.get_xscale(), axes.get_yscale()) == ("log", "log")
-    assert axes.get_ylabel() == "loads + stores (words)"
+    assert axes.get_ylabel() == "loads + stores (words of 4 bytes)"
     assert axes.get_xlabel() == "capacity of L2"
     assert axes.get_title() == "w on m, L2"
     (shade,) = [part for part in axes.collections if part.get_label() == "gap: best mapping to bound"]
@@ -217,6 +217,8 @@ def test_the_page_loads_nothing_and_holds_the_numbers(shown: Album, tmp_path: Pa
     assert len(traces) == 5 * 12
     assert sum(trace["visible"] for trace in traces) == 5
     assert "<td>resnet18</td>" in page
+    assert "loads + stores (words of 4 bytes)" in page
+    assert "loads + stores (words)" not in page
 
 
 def test_the_real_machine_is_marked_only_where_it_was_swept() -> None:
