@@ -46,10 +46,12 @@ def price_and_split(setting: Setting, chain: IntArray, orders: tuple[Order, ...]
         orders: loop order per level.
 
     Raises:
-        InfeasibleError: if the tiles cannot be split among the cores.
+        InfeasibleError: if the tiles do not fit, or cannot be split among the cores.
     """
     costs = ChainCosts(setting)
     if setting.split_level is None:
+        if not _fits(costs, chain, orders):  # gaps between values: a smaller tile may touch more words
+            raise InfeasibleError("the rounded tiles do not fit; use --integers exact")
         return _priced(costs, chain, None, orders)
     reduction = set(setting.workload.reduction_dims)
     limits = [1 if d in reduction else n for d, n in setting.workload.sizes]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
+import numpy as np
 import pytest
 
 from optmap import api
@@ -12,6 +13,7 @@ from optmap.evaluate import evaluate_cost
 from optmap.problem import library
 from optmap.search.algorithm1 import fix_levels
 from optmap.search.chains import all_chains, chain_count
+from optmap.search.floor import price_and_split
 from optmap.search.methods import METHODS
 from optmap.search.mopt import Request, setting_of
 from optmap.search.paper import Hunt
@@ -128,3 +130,11 @@ def test_algorithm1_looks_at_the_clock_before_every_program() -> None:
     assert state.programs == 0
     with pytest.raises(LimitError, match="raise it"):
         state.winner("mopt-algorithm1")
+
+
+def test_rounded_tiles_that_do_not_fit_are_refused() -> None:
+    """Never a disagreement of search and recount."""
+    setting = setting_of(Request(workload=library.workload("resnet18/R9"), machine=library.machine("balanced")))
+    chain = np.tile([n for _, n in setting.workload.sizes], (len(setting.capacities), 1))
+    with pytest.raises(InfeasibleError, match="integers exact"):
+        price_and_split(setting, chain, (setting.orders[0],) * len(chain))
