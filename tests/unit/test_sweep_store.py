@@ -115,8 +115,8 @@ def test_a_row_leads_to_its_mapping(tmp_path: Path) -> None:
     [
         ("total_words", 10**6, "total_words is not what"),
         ("memory_words", 10**6, "memory_words is not what"),
-        ("loads_words", True, "loads_words is not what"),
-        ("certificate", None, "no certificate"),
+        ("loads_words", True, "a whole number"),
+        ("certificate", None, "must be an object"),
     ],
 )
 def test_a_forged_bound_of_a_row_is_refused(tmp_path: Path, key: str, value: object, reason: str) -> None:
