@@ -43,7 +43,7 @@ WORKLOADS: dict[str, tuple[str | bytes, str]] = {
     "no bytes": (WORKLOAD + "bytes: 0\n", "bytes"),
     "bytes of no tensor": (WORKLOAD + "bytes: {C: 4, D: 4}\n", "'D'"),
     "a list of bytes": (WORKLOAD + "bytes: []\n", "bytes"),
-    "unknown semantics": (WORKLOAD + "semantics: maybe\n", "accumulate or assign"),
+    "unknown semantics": (WORKLOAD + "semantics: maybe\n", "known are accumulate, assign"),
     "no count": (WORKLOAD + "count: 0\n", "count is 0"),
     "a name of two lines": (WORKLOAD.replace("toy", '"a\\nb"'), "name of a workload"),
     "a name that steers": (WORKLOAD.replace("toy", '"a\\e[2J"'), r"\x1b"),
