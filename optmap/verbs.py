@@ -291,7 +291,7 @@ def plot(
     format: str = "png",
     network: str | Path | None = None,
     targets: Sequence[float] | None = None,
-    pareto: Sequence[str] = ("capacity_bytes", "traffic_words"),
+    pareto: Sequence[str] = ("capacity_bytes", "traffic_bytes"),
     progress: Callable[[str, float], None] | None = None,
 ) -> Pictures:
     """Draw the curves of a sweep and name the cheapest capacities.
@@ -314,7 +314,7 @@ def plot(
     from optmap.sweeps.pictures import draw
 
     if len(pareto) != 2:
-        raise InputError(f"pareto {','.join(pareto)!r}: two metrics are needed, such as capacity_bytes,traffic_words")
+        raise InputError(f"pareto {','.join(pareto)!r}: two metrics are needed, such as capacity_bytes,traffic_bytes")
     place = Path(text_of(directory, "directory", "the folder of a sweep"))
     return draw(
         place,

@@ -85,7 +85,7 @@ def _curves(comparison: Comparison, axes: Any) -> Any:
 
 
 def _bars(comparison: Comparison, axes: Any) -> Any:
-    rows = comparison.rows
+    rows = [row for row in comparison.rows if row.bound_words]  # a nest that does nothing has no multiples
     methods = [name for name in comparison.methods if any(name in row.found for row in rows)]
     step = 0.8 / max(1, len(methods))
     for index, name in enumerate(methods):
