@@ -239,7 +239,7 @@ def _steady(tensor: TensorAccess, units: tuple[Unit, ...]) -> frozenset[int]:
     good = set()
     for u, unit in enumerate(units):
         axes = [axis for axis in tensor.axes if unit.dims[0] in axis.dims]
-        if unit.plain or len(axes) != 1 or len(axes[0].terms) != 2:
+        if unit.plain or len(axes) != 1 or len(axes[0].terms) > 2:
             continue
         mine = dict(axes[0].terms)[unit.dims[0]]
         if all(mine % c == 0 for _, c in axes[0].terms):

@@ -162,7 +162,9 @@ class _Search:
             pool, promising = ranked[: PROMISING if complete else THINNED], True
         found = {(v.holds, v.streams): v for flow in pool for v in streaming(flow, self.workload, self.units)}
         again = ([] if complete else pool) + list(found.values())
-        return again, not promising and len(self.units) <= MOST_INNER
+        # A tile of one iteration of a window's other dims can be streamed along more loops than are looked at.
+        every = len(self.units) <= MOST_INNER and all(unit.plain for unit in self.units)
+        return again, not promising and every
 
     def _lists(self, flows: int) -> tuple[list[IntArray], bool]:
         """Candidates that keep the whole search within its budget, and whether they are all."""

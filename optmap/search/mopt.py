@@ -74,6 +74,8 @@ def solve(request: Request) -> SolveResult:
         if request.progress is not None:
             request.progress(text, min(1.0, (time.monotonic() - begun) / request.time_limit))
 
+    if request.floor and request.divisors:
+        raise InputError("--integers floor rounds tiles down and cannot keep to divisors; use --tiles any")
     setting = setting_of(request)
     tell("relaxation over all loop orders")
     relaxation = relax(setting, deadline=deadline)

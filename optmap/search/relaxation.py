@@ -127,7 +127,8 @@ class _Search:
         lows = [min(units.values()) for units in self.own]
         if any(low == inf for low in lows):
             raise InfeasibleError("no tile fits the capacities; give the innermost levels more words")
-        self.lows = lows
+        # A level solved only until it cannot matter may be left far below what every mapping moves.
+        self.lows = lows = [max(low, least) for low, least in zip(lows, self._least(), strict=True)]
         # The level that decides comes first, then the outer ones it depends on, then the inner.
         first = int(np.argmax(lows))
         self.sequence = [*range(first, self.depth), *range(first - 1, -1, -1)]

@@ -8,7 +8,9 @@ import pytest
 
 import optmap
 from optmap.errors import InputError
-from optmap.problem import Level, Machine, library
+from optmap.evaluate import walk_held
+from optmap.problem import Level, LevelMapping, Machine, Mapping, library, parse_workload
+from optmap.problem.held import Held
 from optmap.problem.sizes import parse_capacity
 from optmap.report.evaluation import evaluate_solution
 from optmap.report.solution import read_solution, write_solution
@@ -108,3 +110,34 @@ def test_a_search_that_ended_without_proof_says_how_close_it_is() -> None:
     assert not worse.proved
     assert worse.within == pytest.approx(0.2)
     assert "search ended, proved within 20 % of the best" in solve_table(worse)
+
+
+def test_no_optimum_is_claimed_over_streams_that_were_not_looked_at() -> None:
+    """A dim that shares a subscript of one tensor stands alone in another, which can be streamed along it."""
+    text, extents = "O[b] = A[b,c,a]*B[c,a]*C[3*a+b,a,a]", {"a": 6, "b": 5, "c": 5}
+    made = parse_workload(text, extents, bytes={"O": 4, "A": 1, "B": 8, "C": 0.5})
+    result = optmap.solve(made, memory="48w", method="iooub")
+    mapping = LevelMapping(level="Fast", tile={"a": 1, "b": 3, "c": 1}, permutation=("b", "a", "c"), spatial={})
+    held = Held(positions={"O": 2, "A": 0, "B": 0, "C": 1}, streams={"A": ("a", "b")}, inner=("a", "b", "c"))
+    walk = walk_held(made, result.machine, Mapping(levels=(mapping,)), held)
+    assert walk.peak_words <= 48
+    assert result.integer_bound <= sum(row.loads_words for row in walk.moved) == 1290
+
+
+def test_a_level_that_cannot_matter_is_bounded_by_what_must_move() -> None:
+    """Not by whatever its program had proved when it was left alone: the sum adds all levels up."""
+    extents = {"a": 12, "b": 64, "c": 2, "d": 5, "e": 13, "f": 13}
+    made = parse_workload("O[b,a,f,d,c,e] += A[b,e+d,f]*A[3*c+a,b,f]", extents)
+    levels = (
+        Level(name="L0", capacity=parse_capacity("20w")),
+        Level(name="L1", capacity=parse_capacity("40w"), bandwidth=0.3, inclusive=False),
+    )
+    result = optmap.solve(made, machine=Machine(name="m", levels=levels), objective="sum", time_limit=2)
+    words = 2 * made.output.footprint(made.extents)
+    assert result.relaxation.value >= words + words / 0.3
+
+
+def test_divisors_are_not_rounded_down() -> None:
+    """Tiles rounded down do not divide, and the answer would say that they do."""
+    with pytest.raises(InputError, match="cannot keep to divisors"):
+        optmap.solve(STATEMENT, extents=EXTENTS, memory="24w", tiles="divisors", integers="floor")
