@@ -68,7 +68,9 @@ def _read(workload: WorkloadInput, extents: ExtentsInput | None, semantics: Sema
         text = text_of(workload, "workload", "a library name, a YAML file, a statement or a Workload")
         if is_statement(text):
             if sizes is None:
-                raise InputError(f"{text!r} needs the extents of its dims, such as i=64,j=64; add them as extents")
+                raise InputError(
+                    f"{text!r} needs the extents of its dims, such as i=64,j=64; add them as extents (--extents)"
+                )
             return parse_workload(text, sizes, semantics=wanted)
         found = library.workload(text)
     if sizes:
@@ -87,7 +89,9 @@ def machine_of(machine: MachineInput | None, memory: MemoryInput | None) -> Mach
         InputError: unless exactly one of the two is given, and can be understood.
     """
     if (machine is None) == (memory is None):
-        raise InputError("give either a machine or a memory (such as 8192w or 32KiB), and not both")
+        raise InputError(
+            "give either a machine (--machine) or a memory (--memory, such as 8192w or 32KiB), and not both"
+        )
     if memory is not None:
         return two_level(capacity_of(memory))
     if isinstance(machine, Machine):
