@@ -8,9 +8,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
-from optmap.evaluate.results import BoundaryTraffic
 from optmap.problem.machine import Machine
+
+if TYPE_CHECKING:  # listing what can be minimised counts nothing
+    from optmap.evaluate.results import BoundaryTraffic
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
