@@ -9,7 +9,8 @@ nothing. Loops of one trip are not skipped here; `nest` counts the concatenated 
 Tiles need not divide. A dim of extent N is cut into tiles of T^{L-1} and a remainder, each of
 these (whatever its actual size) into tiles of T^{L-2} and a remainder, and so on: level l has at
 most L-l+1 actual sizes per dim, each with a multiplicity. A spatial split hands ceil(size/ways)
-to the busiest child, which is the one that is counted. The tile of a tensor is the product of
+to the first child, which is the one that is counted: the busiest one where split dims share no
+subscript; where they do, another may move a few words more. The tile of a tensor is the product of
 the value sets of its axes, so sums over all tiles factorise over the groups of `axes`.
 """
 
@@ -121,7 +122,7 @@ class LevelModel:
             spatial: (B, L, D) ways in which each level's tile is split among its children.
 
         Returns:
-            (B,) words; with spatial splits those of the busiest instance.
+            (B,) words; with spatial splits those of the first instance.
         """
         result: Array = self.traffic_all(chain, level, (reuse,), spatial)[:, 0]
         return result

@@ -49,7 +49,7 @@ def exact_traffic(workload: Workload, machine: Machine, mapping: Mapping) -> tup
     """Words that cross every boundary when the concatenated nest runs, exactly.
 
     Under `accumulate` every output element is loaded when it enters and stored when it leaves;
-    under `assign` its first touch is not loaded. With spatial splits the first (busiest) child
+    under `assign` its first touch is not loaded. With spatial splits the first child
     of every split is followed.
 
     Args:

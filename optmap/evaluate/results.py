@@ -38,7 +38,7 @@ class LevelCost:
     capacity_words: int
     """Words that the level holds."""
     traffic_words: int
-    """Loads and stores across the boundary to the next outer memory (busiest instance)."""
+    """Loads and stores across the boundary to the next outer memory (first instance of a split)."""
     cycles_exact: Fraction
     """Traffic over bandwidth, in cycles."""
     overfull: tuple[str, ...] = ()
