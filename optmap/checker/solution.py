@@ -183,7 +183,7 @@ def check_search(doc: Any, cost: Fraction) -> None:
     need(least is None or least <= float(cost), "the integer bound is above the cost")
     proved = doc["relaxation"]["proved"] and value
     need(not proved or value <= float(cost) * (1 + 1e-9), "the relaxation is above the cost")
-    gap = float(cost) / value - 1 if proved else None
+    gap = max(0.0, float(cost) / value - 1) if proved else None
     need(doc["integer_gap"] == gap, f"integer_gap must be {gap}: cost over relaxation, minus one, if that is proved")
     status, within = doc["status"], float(cost) / least - 1 if least else None
     need(status["within"] == within, f"status.within must be {within}: cost over integer bound, minus one")

@@ -72,8 +72,11 @@ class Relaxation:
     """Value that Ipopt finds for the same loop orders; None if it was not asked."""
 
     def gap(self, cost: float) -> float | None:
-        """How far a cost is above the proved value, cost / value - 1; None if nothing above 0 is proved."""
-        return cost / self.value - 1 if self.proved and self.value else None
+        """How far a cost is above the proved value, cost / value - 1; None if nothing above 0 is proved.
+
+        Never below 0: a cost that attains the value may come out below it in the last digits.
+        """
+        return max(0.0, cost / self.value - 1) if self.proved and self.value else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -89,7 +89,7 @@ def test_the_lists_name_the_sizes_and_what_nothing_proves(documents: dict[str, D
     assert "of 90 words" in "\n".join(found.verified)
     assert "loads" in "\n".join(found.verified)
     others = "\n".join(found.not_verified)
-    for part in ("iooub", "optimal", "'any'", "relaxation", "integer bound", "seconds", "seed", "versions", "notes"):
+    for part in ("iooub", "stop", "'any'", "relaxation", "integer bound", "seconds", "seed", "versions", "notes"):
         assert part in others
 
 
