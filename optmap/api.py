@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from optmap.bounds.methods import METHODS as BOUND_METHODS
+from optmap.clock import Clock
 from optmap.errors import CheckError, ContradictionError, InfeasibleError, InputError, LimitError
 from optmap.names import choose
 from optmap.problem import CapacityRule, Padding, Semantics
@@ -30,6 +32,9 @@ if TYPE_CHECKING:
     from optmap.search.result import SolveResult
 
 __all__ = ["BOUND_METHODS", "METHODS", "OBJECTIVES", "bound", "check", "compare", "solve"]
+
+BOUND_SECONDS = 1.0
+"""Time for the lower bounds of an answer however late the search ended."""
 
 
 def solve(
@@ -105,7 +110,9 @@ def solve(
         seed=seed,
         progress=progress,
     )
-    return with_bound(METHODS[method].run(request))
+    deadline = time.monotonic() + time_limit
+    result = METHODS[method].run(request)
+    return with_bound(result, Clock(max(deadline, time.monotonic() + BOUND_SECONDS)))
 
 
 def bound(

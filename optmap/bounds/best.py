@@ -14,27 +14,30 @@ from optmap.bounds.maps import map_system
 from optmap.bounds.proof import Proof, operations_bound, ranked_proofs
 from optmap.bounds.result import Document, LowerBound
 from optmap.checker import RefusedError, check_document
+from optmap.clock import NO_LIMIT, Clock
 from optmap.errors import CheckError
 from optmap.problem.workload import Padding, Semantics, Workload
 
 log = logging.getLogger(__name__)
 
 
-def best(workload: Workload, memory_words: int) -> LowerBound:
+def best(workload: Workload, memory_words: int, clock: Clock = NO_LIMIT) -> LowerBound:
     """The strongest bound whose certificate the independent checker accepts.
 
     Args:
         workload: the computation.
         memory_words: fast memory, in words.
+        clock: when to give up.
 
     Raises:
+        LimitError: if the time is over before the strongest is known.
         CheckError: if the checker refuses every candidate, compulsory traffic included.
 
     Source: Dinh, chapters 3 and 4 (Brascamp-Lieb inequalities for loop nests), with size maps,
     tensor weights and the segment argument in integers.
     """
     system = map_system(workload)
-    for proof in (*ranked_proofs(workload, memory_words), None):
+    for proof in (*ranked_proofs(workload, memory_words, clock=clock), None):
         document = bound_certificate(workload, memory_words, system, proof)
         if not _accepted(workload, document):
             continue

@@ -17,6 +17,7 @@ from itertools import islice, permutations, product
 
 from optmap.bounds.lattice import Row, Subspace, canonical, closure, complete_flag, image_rank, kernel
 from optmap.bounds.maps import MapSystem
+from optmap.clock import NO_LIMIT, Clock
 
 Constraint = tuple[tuple[int, ...], int]
 """(integer coefficient per map, right-hand side): sum coefficient * exponent >= right-hand side."""
@@ -59,15 +60,19 @@ def restrict(matrix: Sequence[Row], columns: Sequence[int]) -> tuple[Row, ...]:
     return tuple(row for row in rows if any(row))
 
 
-def polytopes(system: MapSystem) -> tuple[Polytope, ...]:
-    """All descriptions worth trying: one if every family's lattice closes, else several."""
+def polytopes(system: MapSystem, clock: Clock = NO_LIMIT) -> tuple[Polytope, ...]:
+    """All descriptions worth trying: one if every family's lattice closes, else several.
+
+    Raises:
+        LimitError: if the time is over.
+    """
     matrices = tuple(m.matrix for m in system.maps)
-    return _polytopes(matrices, len(system.tensors), system.families)
+    return _polytopes(matrices, len(system.tensors), system.families, clock)
 
 
 @lru_cache(maxsize=256)
 def _polytopes(
-    matrices: tuple[tuple[Row, ...], ...], tensors: int, families: tuple[tuple[int, ...], ...]
+    matrices: tuple[tuple[Row, ...], ...], tensors: int, families: tuple[tuple[int, ...], ...], clock: Clock
 ) -> tuple[Polytope, ...]:
     everything = frozenset(range(len(matrices)))
     choices = []
@@ -77,9 +82,10 @@ def _polytopes(
         if closed is not None:
             choices.append([FamilyRows(columns=columns, allowed=everything, lattice=closed)])
         else:
-            choices.append(list(_fallbacks(local, tensors, columns)))
+            choices.append(list(_fallbacks(local, tensors, columns, clock)))
     found: dict[tuple[object, ...], Polytope] = {}
     for families_rows in islice(product(*choices), OPTIONS):
+        clock.check()
         polytope = _assemble(matrices, families_rows)
         found.setdefault((polytope.allowed, polytope.rows), polytope)
     return tuple(found.values())
@@ -89,13 +95,15 @@ def _lattice(local: list[tuple[Row, ...]], allowed: frozenset[int], width: int) 
     return closure(frozenset(kernel(local[i], width) for i in allowed), width)
 
 
-def _fallbacks(local: list[tuple[Row, ...]], tensors: int, columns: tuple[int, ...]) -> Iterator[FamilyRows]:
+def _fallbacks(
+    local: list[tuple[Row, ...]], tensors: int, columns: tuple[int, ...], clock: Clock
+) -> Iterator[FamilyRows]:
     """Alternate closed lattices of fewer maps and flags of all maps, so that a cut list has both."""
     width = len(columns)
     everything = frozenset(range(len(local)))
     lattices = [
         FamilyRows(columns=columns, allowed=allowed, lattice=closed)
-        for allowed, closed in _closed_subsets(local, tensors, width)
+        for allowed, closed in _closed_subsets(local, tensors, width, clock)
     ]
     flags = [
         FamilyRows(columns=columns, allowed=everything, flag=flag)
@@ -107,7 +115,7 @@ def _fallbacks(local: list[tuple[Row, ...]], tensors: int, columns: tuple[int, .
 
 
 def _closed_subsets(
-    local: list[tuple[Row, ...]], tensors: int, width: int
+    local: list[tuple[Row, ...]], tensors: int, width: int, clock: Clock
 ) -> Iterator[tuple[frozenset[int], tuple[Subspace, ...]]]:
     """Grow sets of maps whose lattice closes, greedily, from several orders."""
     idle = frozenset(i for i, matrix in enumerate(local) if not matrix)
@@ -122,6 +130,7 @@ def _closed_subsets(
         chosen: frozenset[int] = idle
         best = _lattice(local, chosen, width)
         for i in order:
+            clock.check()
             grown = _lattice(local, chosen | {i}, width)
             if grown is not None:
                 chosen, best = chosen | {i}, grown

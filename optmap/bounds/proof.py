@@ -18,6 +18,7 @@ from optmap.bounds.convex import Array, SegmentProgram
 from optmap.bounds.maps import MapSystem, map_system
 from optmap.bounds.polytope import Polytope, polytopes
 from optmap.bounds.segments import LARGEST_BITS, SegmentBound, Segments, best_segments, ranked_lengths
+from optmap.clock import NO_LIMIT, Clock
 from optmap.problem.padding import real_operations
 from optmap.problem.workload import Semantics, Workload
 
@@ -105,16 +106,22 @@ def accounting(workload: Workload, memory_words: int, mu: Fraction = Fraction(1)
     )
 
 
-def ranked_proofs(workload: Workload, memory_words: int, *, beat: int | None = None) -> list[Proof]:
+def ranked_proofs(
+    workload: Workload, memory_words: int, *, beat: int | None = None, clock: Clock = NO_LIMIT
+) -> list[Proof]:
     """The proofs found, over polytopes and (under `assign`) prices of created words, the strongest first.
 
     Args:
         workload: the computation.
         memory_words: fast memory, in words.
         beat: loads that a proof must exceed; compulsory loads if None.
+        clock: when to give up.
 
     Returns:
         Proofs of more than `beat` loads; none if the memory holds everything.
+
+    Raises:
+        LimitError: if the time is over.
     """
     system = map_system(workload)
     least = compulsory_loads(workload) if beat is None else beat
@@ -124,13 +131,15 @@ def ranked_proofs(workload: Workload, memory_words: int, *, beat: int | None = N
         if units.memory >= units.ceiling or not system.dims or not 0 < units.operations.bit_length() <= LARGEST_BITS:
             continue
         created = units.mu.numerator * output_words_at_most(workload) if workload.semantics is Semantics.ASSIGN else 0
-        found += proofs(workload, system, units, units.mu.denominator * least + created)
+        found += proofs(workload, system, units, units.mu.denominator * least + created, clock)
     return sorted((p for p in found if p.loads_words > least), key=lambda p: -p.loads_words)
 
 
-def proofs(workload: Workload, system: MapSystem, units: Units, needed: int) -> Iterator[Proof]:
+def proofs(
+    workload: Workload, system: MapSystem, units: Units, needed: int, clock: Clock = NO_LIMIT
+) -> Iterator[Proof]:
     """Proofs from the most promising polytopes, of those whose estimate reaches `needed` units."""
-    found = [(p, segment_program(system, p, units.weights)) for p in polytopes(system)]
+    found = [(p, segment_program(system, p, units.weights)) for p in polytopes(system, clock)]
     pairs = [(p, s) for p, s in found if s is not None]
     if len(pairs) > RANKED:
         pairs.sort(key=lambda pair: -_promise(pair[1], units))
@@ -138,13 +147,14 @@ def proofs(workload: Workload, system: MapSystem, units: Units, needed: int) -> 
     ranked: list[tuple[float, int, Polytope, dict[int, Fraction]]] = []
     for polytope, program in pairs:
         columns = usable(system, polytope, units.weights)
-        for candidate in _candidates(program, units):
+        for candidate in _candidates(program, units, clock):
             exponents = exact_exponents(program, columns, candidate)
             if exponents is not None and tensor_sums(system, exponents):
                 lengths = ranked_lengths(operations_bound(system, units, exponents), units.memory, units.operations)
                 if lengths and lengths[0][0] > needed:
                     ranked.append((-lengths[0][0], len(ranked), polytope, exponents))
     for _, _, polytope, exponents in sorted(ranked, key=lambda entry: entry[:2])[:EXACTED]:
+        clock.check()
         proof = prove_exponents(workload, system, polytope, units, exponents)
         if proof is not None:
             yield proof
@@ -184,7 +194,7 @@ def _promise(program: SegmentProgram, units: Units) -> float:
     return best
 
 
-def _candidates(program: SegmentProgram, units: Units) -> list[_Candidate]:
+def _candidates(program: SegmentProgram, units: Units, clock: Clock) -> list[_Candidate]:
     """Stationary segment sizes from several starts, then the integer counts around the best."""
     total = log(units.operations)
     found: list[_Candidate] = []
@@ -192,6 +202,7 @@ def _candidates(program: SegmentProgram, units: Units) -> list[_Candidate]:
     for start in (3.0, 1.3, 12.0):
         K = min(start * units.memory, float(units.ceiling))
         for _ in range(8):
+            clock.check()
             if any(abs(log(K / other)) < 0.02 for other in settled):
                 break
             used, mixture = program.solve(K)

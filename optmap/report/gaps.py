@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache
@@ -11,6 +10,7 @@ from math import prod
 from optmap.bounds.best import best
 from optmap.bounds.hierarchy import fast_side_words, instance_words, separating_dims
 from optmap.bounds.result import LowerBound
+from optmap.clock import NO_LIMIT, Clock
 from optmap.errors import ContradictionError, OptmapError
 from optmap.problem.workload import Workload
 from optmap.search.objectives import TABLE
@@ -18,12 +18,16 @@ from optmap.search.result import BoundaryCertificate, ProvedBound, SolveResult
 
 
 @lru_cache(maxsize=1024)
-def certified_bound(workload: Workload, memory_words: int) -> LowerBound:
-    """Method `best`, computed once per workload and capacity."""
-    return best(workload, memory_words)
+def certified_bound(workload: Workload, memory_words: int, clock: Clock = NO_LIMIT) -> LowerBound:
+    """Method `best`, computed once per workload and capacity.
+
+    Raises:
+        LimitError: if the time is over before it is known.
+    """
+    return best(workload, memory_words, clock)
 
 
-def with_bound(result: SolveResult, *, budget_s: float = 5.0) -> SolveResult:
+def with_bound(result: SolveResult, clock: Clock = NO_LIMIT) -> SolveResult:
     """The result with the strongest certified bound on `exact` and the gap between the two.
 
     The bound of every boundary is that of a two-level memory with the capacity of its fast side; the
@@ -31,21 +35,18 @@ def with_bound(result: SolveResult, *, budget_s: float = 5.0) -> SolveResult:
 
     Args:
         result: a mapping.
-        budget_s: seconds after which boundaries that look less important are left out, with a note.
+        clock: when boundaries that look less important are left out, with a note.
 
     Raises:
         ContradictionError: if the mapping moves fewer words than a bound allows.
     """
-    begun = time.monotonic()
     found: dict[int, BoundaryCertificate] = {}
     notes: list[str] = []
     for level in _by_weight(result):
         where = " - ".join(result.machine.boundaries[level])
-        if found and time.monotonic() - begun > budget_s:
-            notes.append(f"no bound at {where}: {budget_s:g} s were over")
-            continue
         try:
-            found[level] = _certificate(result, level)
+            clock.check()
+            found[level] = _certificate(result, level, clock)
         except ContradictionError:
             raise
         except OptmapError as error:
@@ -75,7 +76,7 @@ def plain(value: Fraction) -> float:
     return value.numerator if value.denominator == 1 else float(value)
 
 
-def _certificate(result: SolveResult, level: int) -> BoundaryCertificate:
+def _certificate(result: SolveResult, level: int, clock: Clock) -> BoundaryCertificate:
     """The bound at the boundary outside a level, compared with what the mapping moves there."""
     workload, machine = result.workload, result.machine
     outside = [at.spatial for at in result.mapping.levels[level + 1 :]]
@@ -83,7 +84,7 @@ def _certificate(result: SolveResult, level: int) -> BoundaryCertificate:
     if split - separating_dims(workload):
         raise OptmapError("instances share output elements, and partial sums are outside the bound's model")
     instances = prod(ways for spatial in outside for ways in spatial.values())
-    bound = certified_bound(workload, fast_side_words(machine, level, workload.word_bits))
+    bound = certified_bound(workload, fast_side_words(machine, level, workload.word_bits), clock)
     words = instance_words(bound, instances, loads_only=not TABLE[result.objective].stores)
     moved = _moved(result, level)
     inner, outer = machine.boundaries[level]

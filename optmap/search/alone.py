@@ -9,23 +9,25 @@ only the largest size that fits, since larger tiles never move more.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import inf, prod
 
 import numpy as np
 
+from optmap.clock import Clock
 from optmap.problem.dataflow import window
 from optmap.programs.geometric import Box
 from optmap.search.chains import BATCH, FEW_CUTS, ChainCosts, IntArray, even_cuts, grid_of
 from optmap.search.setting import Setting
 
 LARGEST_GRID = 400_000
-"""Tiles beyond which a level is not enumerated."""
+"""Tiles beyond which a level is not enumerated, and outer tiles that an imposed one is priced in, at most."""
 LARGEST_BRANCH = 64
 """Extent of a filter-like dim beyond which its sizes are not enumerated."""
 
 
 def level_optimum(
-    setting: Setting, costs: ChainCosts, level: int, box_bounds: dict[Box, float], ceiling: float
+    setting: Setting, costs: ChainCosts, level: int, box_bounds: dict[Box, float], ceiling: float, *, clock: Clock
 ) -> tuple[float, IntArray | None]:
     """Exact integer optimum of one level alone.
 
@@ -35,10 +37,14 @@ def level_optimum(
         level: the level; it must not have an imposed tile.
         box_bounds: lower bound of every box of the boxed dims, to skip hopeless ones.
         ceiling: a known bottleneck; tiles that cannot undercut it are skipped.
+        clock: when to give up.
 
     Returns:
         the least cost below the ceiling and its tile (D,); (ceiling, None) if there is none. The
         relaxed bound and None if the enumeration is too large.
+
+    Raises:
+        LimitError: if the time is over before every tile was looked at.
     """
     relaxed = min(box_bounds.values())
     lists = _candidates(setting)
@@ -62,29 +68,37 @@ def level_optimum(
                     inside &= (tiles[:, column] >= low) & (tiles[:, column] <= high)
             kept |= inside
         tiles = tiles[kept]
-    tiles = _grow(costs, level, tiles, last, np.array(lists[last], dtype=np.int64))
-    return _cheapest(costs, level, tiles, ceiling)
+    tiles = _grow(costs, level, tiles, last, np.array(lists[last], dtype=np.int64), clock=clock)
+    cost, row = _cheapest(
+        costs, level, costs.extents[None].repeat(costs.depth, axis=0), level, tiles, ceiling=ceiling, clock=clock
+    )
+    return cost, None if row is None else tiles[row]
 
 
-def imposed_optimum(setting: Setting, costs: ChainCosts, level: int) -> tuple[float, IntArray | None]:
+def imposed_optimum(setting: Setting, costs: ChainCosts, level: int, *, clock: Clock) -> tuple[float, IntArray | None]:
     """Exact lower bound on the cost of a level with an imposed tile, over all outer tiles that fit.
 
     Only dims at or inside a reuse position profit from a larger outer tile; they are enumerated.
-    The others need room for the imposed tile only, and make the fewest pieces in the whole extent.
+    The others need room for the imposed tile only, and make the fewest pieces in the whole extent;
+    so do the longest of the enumerated ones where there would be too many outer tiles.
 
     Args:
         setting: what is searched.
         costs: its exact costs.
         level: a level with an imposed tile.
+        clock: when to give up.
 
     Returns:
         the bound, and the smallest next outer tile (D,) that could attain it.
+
+    Raises:
+        LimitError: if the time is over before every outer tile was looked at.
     """
     tile, order = setting.fixed[level]
-    whole = np.repeat(costs.extents[None, None], 1, axis=0).repeat(costs.depth, axis=1)
-    whole[:, level] = [tile[d] for d in costs.dims]
+    whole = costs.extents[None].repeat(costs.depth, axis=0)
+    whole[level] = [tile[d] for d in costs.dims]
     if level + 1 == costs.depth:
-        return float(costs.evaluate(whole, levels=[level])[0][0, level]), None
+        return float(costs.evaluate(whole[None], levels=[level])[0][0, level]), None
     reusing = frozenset(
         d
         for tensor, flow in zip(setting.workload.tensors, order.flow, strict=True)
@@ -100,16 +114,22 @@ def imposed_optimum(setting: Setting, costs: ChainCosts, level: int) -> tuple[fl
             lists.append(list(range(tile[dim], extent + 1)))
         else:
             lists.append([extent])  # as if it fitted whole: lower still, and always valid below
+    lists = _shortened(lists, costs.extents.tolist())
     sizes = grid_of([v if len(v) > 1 else [tile[d]] for v, d in zip(lists, costs.dims, strict=True)])
     sizes = sizes[costs.fits(sizes, level + 1).any(axis=1)]
     columns = np.array([len(v) > 1 for v in lists])
-    chains = np.repeat(whole, len(sizes), axis=0)
-    chains[:, level + 1] = np.where(columns, sizes, costs.extents)
-    if not len(sizes):
-        return inf, None
-    cost = costs.evaluate(chains, levels=[level])[0][:, level]
-    row = int(cost.argmin())
-    return float(cost[row]), sizes[row]
+    outer = np.where(columns, sizes, costs.extents)
+    cost, row = _cheapest(costs, level, whole, level + 1, outer, ceiling=inf, clock=clock)
+    return cost, None if row is None else sizes[row]
+
+
+def _shortened(lists: Sequence[list[int]], extents: Sequence[int]) -> list[list[int]]:
+    """Sizes per dim whose grid is not too large: dims left out, the longest first, count as if they fitted whole."""
+    kept = list(lists)
+    while prod(len(values) for values in kept) > LARGEST_GRID:
+        longest = max(range(len(kept)), key=lambda d: len(kept[d]))
+        kept[longest] = [extents[longest]]
+    return kept
 
 
 def _candidates(setting: Setting) -> list[list[int]] | None:
@@ -127,7 +147,7 @@ def _candidates(setting: Setting) -> list[list[int]] | None:
     return lists
 
 
-def _grow(costs: ChainCosts, level: int, tiles: IntArray, last: int, values: IntArray) -> IntArray:
+def _grow(costs: ChainCosts, level: int, tiles: IntArray, last: int, values: IntArray, *, clock: Clock) -> IntArray:
     """The largest candidate of one dim that fits, by bisection for all tiles at once."""
     tiles = tiles.copy()
     low = np.zeros(len(tiles), dtype=np.int64)
@@ -136,6 +156,7 @@ def _grow(costs: ChainCosts, level: int, tiles: IntArray, last: int, values: Int
     alive = costs.fits(tiles, level).any(axis=1)
     tiles, low, high = tiles[alive], low[alive], high[alive]
     while len(tiles) and (high - low > 1).any():
+        clock.check()
         middle = (low + high) // 2
         tiles[:, last] = values[middle]
         good = costs.fits(tiles, level).any(axis=1)
@@ -144,14 +165,18 @@ def _grow(costs: ChainCosts, level: int, tiles: IntArray, last: int, values: Int
     return tiles
 
 
-def _cheapest(costs: ChainCosts, level: int, tiles: IntArray, ceiling: float) -> tuple[float, IntArray | None]:
+def _cheapest(
+    costs: ChainCosts, level: int, chain: IntArray, at: int, tiles: IntArray, *, ceiling: float, clock: Clock
+) -> tuple[float, int | None]:
+    """Least cost of a level below a ceiling, and the row of the tile that, put into a chain at `at`, attains it."""
     best, found = ceiling, None
     for start in range(0, len(tiles), BATCH):
+        clock.check()
         part = tiles[start : start + BATCH]
-        chains = np.repeat(costs.extents[None, None], len(part), axis=0).repeat(costs.depth, axis=1)
-        chains[:, level] = part
+        chains = np.repeat(chain[None], len(part), axis=0)
+        chains[:, at] = part
         cost = costs.evaluate(chains, levels=[level])[0][:, level]
         row = int(cost.argmin())
-        if cost[row] < min(best, inf):
-            best, found = float(cost[row]), part[row]
+        if cost[row] < best:
+            best, found = float(cost[row]), start + row
     return best, found

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from math import inf
 
 import numpy as np
 
-from optmap.errors import InfeasibleError
+from optmap.clock import Clock
+from optmap.errors import InfeasibleError, LimitError
 from optmap.search.alone import imposed_optimum, level_optimum
 from optmap.search.chains import ChainCosts, IntArray, IntegerPoint, all_chains, chain_count, factorizations
 from optmap.search.descent import Descent
@@ -53,6 +53,7 @@ class _State:
     relaxation: RelaxationResult
     costs: ChainCosts
     descent: Descent
+    clock: Clock
     bound: float
     around: dict[int, IntArray] = field(default_factory=dict)
     """Per level with an imposed tile: the smallest next outer tile with which it costs least."""
@@ -106,19 +107,21 @@ def integer_search(
     costs = ChainCosts(setting)
     tell = progress or (lambda _: None)
     one_core = setting.split_level is None
-    imposed = {level: imposed_optimum(setting, costs, level) for level in setting.fixed} if one_core else {}
+    clock = Clock(deadline)
+    imposed = _imposed(setting, costs, clock) if one_core else {}
     state = _State(
         setting=setting,
         relaxation=relaxation,
         costs=costs,
         descent=Descent(costs, divisors=divisors, deadline=deadline),
+        clock=clock,
         bound=max([relaxation.bound, *(value for value, _ in imposed.values())]),
         around={level: tile for level, (_, tile) in imposed.items() if tile is not None},
     )
     steps = _split_steps if setting.split_level is not None else _steps
     for text in steps(state):
         tell(text)
-        if state.reached or state.exhaustive or time.monotonic() > deadline:
+        if state.reached or state.exhaustive or clock.late:
             break
     if state.best is None and one_core and not divisors:
         state.offer(costs.best(state.descent.floor[None]))
@@ -127,7 +130,7 @@ def integer_search(
     if not setting.complete:
         # Bounds over some of the loop orders are none over all.
         state.exhaustive, state.bound = False, relaxation.bound
-    late = time.monotonic() > deadline and not (state.reached or state.exhaustive)
+    late = clock.late and not (state.reached or state.exhaustive)
     bound = state.value if state.exhaustive else min(state.bound, state.value)
     return IntegerResult(
         point=state.best, bound=bound, stop=conclusion(state.value, bound, late=late), exhaustive=state.exhaustive
@@ -156,7 +159,8 @@ def _steps(state: _State) -> Iterator[str]:
             return
         _sharpen(state, start)
         yield "each level's own integer optimum"
-    found, complete = divisor_optimum(setting, costs, inf if state.best is None else state.value * (1 + EQUAL))
+    ceiling = inf if state.best is None else state.value * (1 + EQUAL)
+    found, complete = divisor_optimum(setting, costs, ceiling, clock=state.clock)
     if found is not None:
         state.offer(descent.run(found, None, goal=state.goal))
     if divisors and complete:
@@ -165,7 +169,7 @@ def _steps(state: _State) -> Iterator[str]:
     if divisors:
         return
     centre = start if state.best is None else np.array(state.best.chain)
-    chains = beam(setting, costs, centre, state.value * (1 - EQUAL), state.bound)
+    chains = beam(setting, costs, centre, state.value * (1 - EQUAL), state.bound, clock=state.clock)
     if len(chains):
         promising = costs.best(chains)
         if promising is not None:
@@ -179,13 +183,25 @@ def _steps(state: _State) -> Iterator[str]:
             yield "descent from further relaxed tiles"
 
 
+def _imposed(setting: Setting, costs: ChainCosts, clock: Clock) -> dict[int, tuple[float, IntArray | None]]:
+    """What the levels with imposed tiles cost at least; none once the time is over."""
+    try:
+        return {level: imposed_optimum(setting, costs, level, clock=clock) for level in setting.fixed}
+    except LimitError:
+        return {}
+
+
 def _sharpen(state: _State, start: IntArray) -> None:
     """Raise the bound to the levels' own integer optima, and start from the one that decides."""
     setting, relaxation, costs, descent = state.setting, state.relaxation, state.costs, state.descent
     for level in sorted(range(costs.depth), key=lambda i: -relaxation.level_bounds[i]):
         if level in setting.fixed or relaxation.level_bounds[level] < 0.5 * state.bound:
             continue
-        value, tile = level_optimum(setting, costs, level, relaxation.box_bounds[level], state.value * (1 + EQUAL))
+        ceiling = state.value * (1 + EQUAL)
+        try:
+            value, tile = level_optimum(setting, costs, level, relaxation.box_bounds[level], ceiling, clock=state.clock)
+        except LimitError:
+            return
         if costs.depth == 1:
             if tile is not None:
                 state.offer(costs.best(tile[None, None, :]))

@@ -17,6 +17,8 @@ from math import inf, prod
 import numpy as np
 from numpy.typing import NDArray
 
+from optmap.clock import Clock
+from optmap.errors import LimitError
 from optmap.problem.workload import Semantics
 from optmap.programs.geometric import Box, whole_count
 from optmap.search.chains import ChainCosts, FloatArray, IntArray, divisors_of, even_cuts, grid_of, thin
@@ -50,13 +52,16 @@ class _Stage:
     """(n,): which tile of the next outer stage that chain goes through."""
 
 
-def divisor_optimum(setting: Setting, costs: ChainCosts, ceiling: float) -> tuple[IntArray | None, bool]:
+def divisor_optimum(
+    setting: Setting, costs: ChainCosts, ceiling: float, *, clock: Clock
+) -> tuple[IntArray | None, bool]:
     """The chain of divisor tiles with the least bottleneck below a ceiling.
 
     Args:
         setting: what is searched.
         costs: its exact costs.
         ceiling: bottleneck that must be undercut.
+        clock: when to give up.
 
     Returns:
         (L, D) chain or None, and whether the search was exhaustive: None and True means that no
@@ -68,11 +73,16 @@ def divisor_optimum(setting: Setting, costs: ChainCosts, ceiling: float) -> tupl
     if _boxes(setting, lists) > LARGEST_BOXES:
         return None, False
     tiles = grid_of(lists)
-    chains = _Pairing(setting, costs, even=True).run([tiles] * costs.depth, ceiling, floor=0.0, keep=1)
+    try:
+        chains = _Pairing(setting, costs, even=True, clock=clock).run([tiles] * costs.depth, ceiling, floor=0.0, keep=1)
+    except LimitError:
+        return None, False
     return (chains[0] if len(chains) else None), True
 
 
-def beam(setting: Setting, costs: ChainCosts, centre: IntArray, ceiling: float, floor: float) -> IntArray:
+def beam(
+    setting: Setting, costs: ChainCosts, centre: IntArray, ceiling: float, floor: float, *, clock: Clock
+) -> IntArray:
     """Promising chains of evenly cut tiles: a heuristic, to be re-evaluated exactly.
 
     Args:
@@ -81,15 +91,20 @@ def beam(setting: Setting, costs: ChainCosts, centre: IntArray, ceiling: float, 
         centre: (L, D) tiles around which candidates are kept if there are too many.
         ceiling: estimated bottleneck that must be undercut.
         floor: bottlenecks below it count as equal.
+        clock: when to give up.
 
     Returns:
-        (n, L, D) chains, best estimate first.
+        (n, L, D) chains, best estimate first; none if the time is over.
     """
     lists = [thin([list(even_cuts(int(n))) for n in costs.extents], row, BEAM_GRID) for row in centre]
+    nothing = np.zeros((0, *centre.shape), dtype=np.int64)
     if max(_boxes(setting, level) for level in lists) > LARGEST_BOXES:
-        return np.zeros((0, *centre.shape), dtype=np.int64)
+        return nothing
     tiles = [grid_of(level) for level in lists]
-    return _Pairing(setting, costs, even=False).run(tiles, ceiling, floor=floor, keep=BEAM_CHAINS)
+    try:
+        return _Pairing(setting, costs, even=False, clock=clock).run(tiles, ceiling, floor=floor, keep=BEAM_CHAINS)
+    except LimitError:
+        return nothing
 
 
 def _boxes(setting: Setting, lists: Sequence[Sequence[int]]) -> int:
@@ -99,9 +114,10 @@ def _boxes(setting: Setting, lists: Sequence[Sequence[int]]) -> int:
 
 
 class _Pairing:
-    """Stages of tiles from the outermost level inwards."""
+    """Stages of tiles from the outermost level inwards; raises `LimitError` where the clock says so."""
 
-    def __init__(self, setting: Setting, costs: ChainCosts, *, even: bool) -> None:
+    def __init__(self, setting: Setting, costs: ChainCosts, *, even: bool, clock: Clock) -> None:
+        self.clock = clock
         self.setting = setting
         self.space = setting.space
         self.costs = costs
@@ -153,6 +169,7 @@ class _Pairing:
             return np.lexsort((volume, np.maximum(stage.reach, floor)))[:BEAM_OUTER]
         kept: list[int] = []
         for i in np.lexsort((volume, stage.reach)):
+            self.clock.check()
             # A multiple that reaches as cheaply serves every level inside at least as well.
             if not kept or not (stage.tiles[kept] % stage.tiles[i] == 0).all(axis=1).any():
                 kept.append(int(i))
@@ -210,6 +227,7 @@ class _Pairing:
                     continue
                 block = np.full((len(rows), len(columns)), inf)
                 for k, order in enumerate(self.costs.orders(level)):
+                    self.clock.check()
                     words = self._words(order, box, own[rows], beyond, outer[columns])
                     block = np.minimum(block, np.where(fits[rows, k][:, None], words, inf))
                 result[np.ix_(rows, columns)] = block

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from fractions import Fraction
+from math import inf
 from pathlib import Path
 
 import pytest
@@ -21,11 +23,12 @@ from optmap.bounds.hierarchy import (
 )
 from optmap.bounds.methods import METHODS
 from optmap.checker import check_document
-from optmap.errors import ContradictionError, UnknownNameError
+from optmap.clock import NO_LIMIT, Clock
+from optmap.errors import ContradictionError, LimitError, UnknownNameError
 from optmap.problem import Capacity, Level, Machine, parse_workload
 from optmap.problem.library import machine, workload
 from optmap.report.bounds import bound_document, bound_table
-from optmap.report.gaps import with_bound
+from optmap.report.gaps import certified_bound, with_bound
 
 MATMUL = ("C[i,j] += A[i,k]*B[k,j]", "--extents", "i=2000,j=1500,k=1500", "--memory", "1024w")
 
@@ -152,19 +155,25 @@ def test_a_mapping_below_the_bound_is_a_contradiction() -> None:
         type(row)(between=row.between, tensor=row.tensor, loads_words=row.loads_words // 3, stores_words=0)
         for row in result.boundaries
     )
-    import dataclasses
-
     with pytest.raises(ContradictionError, match="one of the two is wrong"):
         with_bound(dataclasses.replace(result, boundaries=fewer))
 
 
 def test_out_of_time_is_a_note() -> None:
-    result = api.solve("resnet18/R9", machine="balanced")
-    again = with_bound(result, budget_s=0.0)
-    assert len(again.certificates) == 1
-    assert sum("were over" in note for note in again.notes) == 2
-    assert again.bound is not None
-    assert again.bound.value <= (result.bound.value if result.bound else 0)
+    result = api.solve("C[i,j] += A[i,k]*B[k,j]", extents={"i": 40, "j": 30, "k": 20}, machine="balanced")
+    assert len(result.certificates) == 3
+    again = with_bound(dataclasses.replace(result, bound=None, gap=None, certificates=()), Clock(-inf))
+    assert not again.certificates
+    assert sum("the time was over" in note for note in again.notes) == 3
+    assert again.bound is None
+
+
+def test_a_bound_stops_at_the_clock_and_what_it_found_holds_under_every_clock() -> None:
+    problem = parse_workload("C[i,j] += A[i,k]*B[k,j]", {"i": 41, "j": 31, "k": 21})
+    with pytest.raises(LimitError, match="time limit"):
+        certified_bound(problem, 64, Clock(-inf))
+    found = certified_bound(problem, 64, NO_LIMIT)
+    assert certified_bound(problem, 64, Clock(-inf)) is found
 
 
 def test_verbs_are_in_the_package() -> None:

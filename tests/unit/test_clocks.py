@@ -1,0 +1,118 @@
+"""One deadline for an answer: whoever looks for something stops at it, and says so."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import pairwise
+from math import inf
+
+import numpy as np
+import pytest
+
+from optmap.bounds.best import best
+from optmap.clock import NO_LIMIT, Clock
+from optmap.errors import LimitError
+from optmap.problem import CapacityRule, Workload, parse_workload
+from optmap.problem.library import machine
+from optmap.search import alone
+from optmap.search.alone import imposed_optimum, level_optimum
+from optmap.search.chains import ChainCosts, IntArray
+from optmap.search.integers import integer_search
+from optmap.search.pairs import beam, divisor_optimum
+from optmap.search.relaxation import relax
+from optmap.search.setting import Setting
+from optmap.solvers.status import Stop
+
+OVER = Clock(-inf)
+
+
+def chain(dims: str) -> Workload:
+    """A product of matrices over dims of 24, 32, 40, … ."""
+    factors = "*".join(f"M{a}[{a},{b}]" for a, b in pairwise(dims))
+    return parse_workload(f"O[{dims[0]},{dims[-1]}] += {factors}", {d: 24 + 8 * n for n, d in enumerate(dims)})
+
+
+def setting(workload: Workload, name: str = "balanced", most: int | None = None) -> Setting:
+    return Setting(workload=workload, machine=machine(name), rule=CapacityRule.TILE, most=most)
+
+
+@pytest.fixture
+def rows(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many chains of tiles were priced, call by call."""
+    counts: list[int] = []
+    usual: Callable[..., tuple[object, object]] = ChainCosts.evaluate
+
+    def counted(self: ChainCosts, chains: IntArray, *args: object, **named: object) -> tuple[object, object]:
+        counts.append(len(chains))
+        return usual(self, chains, *args, **named)
+
+    monkeypatch.setattr(ChainCosts, "evaluate", counted)
+    return counts
+
+
+def test_clocks_are_equal_and_stop() -> None:
+    assert OVER == NO_LIMIT
+    assert hash(OVER) == hash(NO_LIMIT)
+    assert OVER.late
+    assert not NO_LIMIT.late
+    NO_LIMIT.check()
+    with pytest.raises(LimitError, match="raise the time limit"):
+        OVER.check()
+
+
+def test_nothing_is_priced_once_the_time_is_over(rows: list[int]) -> None:
+    posed = setting(chain("abcd"))
+    costs = ChainCosts(posed)
+    whole = {posed.space.whole(): 0.0}
+    with pytest.raises(LimitError):
+        level_optimum(posed, costs, 0, whole, inf, clock=OVER)
+    assert divisor_optimum(posed, costs, inf, clock=OVER) == (None, False)
+    centre = np.repeat(costs.extents[None], costs.depth, axis=0)
+    assert beam(posed, costs, centre, inf, 0.0, clock=OVER).shape == (0, costs.depth, 4)
+    with_kernel = setting(chain("abcd"), "i7-9700k")
+    assert with_kernel.fixed
+    with pytest.raises(LimitError):
+        imposed_optimum(with_kernel, ChainCosts(with_kernel), 0, clock=OVER)
+    assert not rows
+    assert level_optimum(posed, costs, 0, whole, inf, clock=NO_LIMIT)[1] is not None
+    assert rows
+
+
+@pytest.mark.parametrize("name", ["balanced", "i7-9700k"])
+def test_a_search_that_is_late_keeps_its_incumbent_and_says_so(name: str) -> None:
+    posed = setting(chain("abcd"), name)
+    relaxation = relax(posed)
+    late = integer_search(posed, relaxation, deadline=-inf)
+    assert late.stop is Stop.TIME_LIMIT
+    assert late.bound == relaxation.bound <= late.point.value
+    assert not late.exhaustive
+
+
+def test_a_microkernel_in_many_dims_is_priced_in_few_outer_tiles(rows: list[int]) -> None:
+    """Millions of outer tiles took minutes and gigabytes, whatever the time limit."""
+    posed = setting(chain("abcdefgh"), "i7-9700k", most=64)
+    bound, _ = imposed_optimum(posed, ChainCosts(posed), 0, clock=NO_LIMIT)
+    assert 0 < sum(rows) <= alone.LARGEST_GRID
+    assert 0 < bound < inf
+
+
+def test_fewer_outer_tiles_leave_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    posed = setting(chain("abcd"), "i7-9700k")
+    costs = ChainCosts(posed)
+    full, _ = imposed_optimum(posed, costs, 0, clock=NO_LIMIT)
+    found = [full]
+    for most in (200, 20, 1):
+        monkeypatch.setattr(alone, "LARGEST_GRID", most)
+        found.append(imposed_optimum(posed, costs, 0, clock=NO_LIMIT)[0])
+    assert found == sorted(found, reverse=True)
+    assert found[-1] > 0
+
+
+def test_a_bound_is_found_in_time_or_not_at_all() -> None:
+    """A lattice that does not close is given up between two of its parts."""
+    tangled = parse_workload("O[x] += I[x+r]*J[x+q]*K[r,q]", {"x": 43, "r": 7, "q": 9})
+    for workload in (chain("abcd"), tangled, replace(tangled, name="other")):
+        with pytest.raises(LimitError):
+            best(workload, 40, OVER)
+        assert best(workload, 40).certificate is not None
