@@ -53,7 +53,7 @@ class Shown:
             InputError: if it cannot be written, or there is nothing to write.
         """
         file: Path = named("problem.values:file_path")(path)
-        jsonio = "report.jsonio"
+        jsonio = "problem.io.files"
         make = self.shown_as.file
         text = named(make)(self) if make else named(f"{jsonio}:to_json")(self.to_dict()) + "\n"
         named(f"{jsonio}:write_text")(file, text)

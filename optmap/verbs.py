@@ -56,7 +56,7 @@ def evaluate(
     """
     from dataclasses import replace
 
-    from optmap.problem.yaml_io import Fields
+    from optmap.problem.io.fields import Fields
     from optmap.report.evaluation import evaluate_solution, run_simulations
     from optmap.report.solution import Solution, read_solution, solution_from
     from optmap.search.result import SolveResult
@@ -163,7 +163,7 @@ def export(
         InputError: for anything that cannot be accepted.
         InfeasibleError: if not even the smallest tiles fit.
     """
-    from optmap.report.jsonio import write_text
+    from optmap.problem.io.files import write_text
     from optmap.report.programs import Format, default_program
 
     problem, target = workload_of(workload, extents, semantics), machine_of(machine, memory)

@@ -9,7 +9,9 @@ from optmap.bounds.certificate import digest
 from optmap.evaluate.held import held_occupancy, held_traffic
 from optmap.problem import Capacity, LevelMapping, Machine, Mapping, Workload, parse_workload, two_level
 from optmap.problem.held import Held, access_names
-from optmap.report.documents import machine_document, mapping_document, workload_document
+from optmap.problem.io.machines import machine_document
+from optmap.problem.io.mappings import mapping_document
+from optmap.problem.io.workloads import workload_document
 
 TEMPLATES = (
     "C[i,j] += A[i,k]*B[k,j]",

@@ -44,7 +44,7 @@ def algorithms(
 ) -> None:
     """Print what convolution algorithms move."""
     from optmap import verbs
-    from optmap.report.jsonio import check_target, to_json
+    from optmap.problem.io.files import check_target, to_json
 
     problem = resolve_workload(workload, extents, None)
     check_target(plot)

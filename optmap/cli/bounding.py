@@ -64,7 +64,7 @@ def bound(
     as_json: JsonOption = False,
 ) -> None:
     """Print the lower bounds of a workload."""
-    from optmap.report.jsonio import check_target, to_json, write_text
+    from optmap.problem.io.files import check_target, to_json, write_text
 
     problem = resolve_workload(workload, extents, semantics, padding)
     target = resolve_machine(machine, memory)

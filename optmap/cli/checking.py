@@ -45,7 +45,7 @@ def check(
     """Print what was verified, or the reason for the refusal."""
     from optmap import api
     from optmap.checker import Report, plain
-    from optmap.report.jsonio import to_json
+    from optmap.problem.io.files import to_json
 
     with Progress("checking"):
         try:
@@ -64,7 +64,7 @@ def check(
 def _compared(report: Report, file: Path) -> Report:
     """The report, with a warning if the library knows another workload by the name in the file."""
     from optmap.problem import library
-    from optmap.report.jsonio import read_json
+    from optmap.problem.io.files import read_json
 
     said = read_json(file).fields("workload")
     name = said.text("name")

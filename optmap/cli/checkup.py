@@ -27,7 +27,7 @@ def register(app: typer.Typer) -> None:
 def doctor(as_json: JsonOption = False) -> int:
     """Print the state of every solver."""
     from optmap import verbs
-    from optmap.report.jsonio import to_json
+    from optmap.problem.io.files import to_json
 
     with Progress("solving samples"):
         found = verbs.doctor()

@@ -64,7 +64,7 @@ def compare(
     as_json: JsonOption = False,
 ) -> None:
     """Print bound and mappings of a workload."""
-    from optmap.report.jsonio import check_target, to_json
+    from optmap.problem.io.files import check_target, to_json
 
     problem = resolve_workload(workload, extents, semantics, padding)
     check_target(plot)

@@ -49,7 +49,7 @@ def say_error(error: OptmapError) -> None:
     """Write an error as the one JSON document on stdout; nothing if a document is there already."""
     if _SAID.get():
         return
-    from optmap.report.jsonio import to_json
+    from optmap.problem.io.files import to_json
 
     kind = type(error).__name__
     say(to_json({"schema": "optmap.error/1", "error": {"kind": kind, "message": str(error), "exit": error.exit_code}}))

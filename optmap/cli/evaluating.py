@@ -40,7 +40,7 @@ def evaluate(
 ) -> int:
     """Print what the mapping of a solution file really costs."""
     from optmap import verbs
-    from optmap.report.jsonio import to_json
+    from optmap.problem.io.files import to_json
 
     too_large: LimitError | None = None
     with Progress("evaluating"):

@@ -70,7 +70,7 @@ def export(
     problem = resolve_workload(workload, extents, semantics)
     target = resolve_machine(machine, memory)
     orders = [verbs.order_of(text, problem) for text in permutation or ()]
-    from optmap.report.jsonio import check_target, to_json, write_text
+    from optmap.problem.io.files import check_target, to_json, write_text
     from optmap.report.programs import Format, default_program
 
     check_target(output)

@@ -51,7 +51,7 @@ def import_command(
 ) -> None:
     """Print the workloads of a model and write them to a file."""
     from optmap.onnx_import import import_model, workloads_yaml
-    from optmap.report.jsonio import check_target, to_json, write_text
+    from optmap.problem.io.files import check_target, to_json, write_text
 
     check_target(output)
     with Progress("reading the model"):

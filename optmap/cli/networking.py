@@ -61,7 +61,7 @@ def network(
 ) -> int:
     """Print the layers of a network, or what they move on a machine."""
     from optmap import verbs
-    from optmap.report.jsonio import to_json
+    from optmap.problem.io.files import to_json
 
     if name is None:
         say(_listing(as_json))
@@ -85,9 +85,9 @@ def network(
 
 
 def _listing(as_json: bool) -> str:
+    from optmap.problem.io.files import to_json
     from optmap.problem.network import list_networks
     from optmap.problem.network import network as load_network
-    from optmap.report.jsonio import to_json
     from optmap.report.tables import grid
 
     found = [load_network(name) for name in list_networks()]

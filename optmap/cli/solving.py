@@ -98,7 +98,7 @@ def solve(
     as_json: JsonOption = False,
 ) -> int:
     """Solve a workload on a machine and print the answer."""
-    from optmap.report.jsonio import check_target, to_json
+    from optmap.problem.io.files import check_target, to_json
 
     problem = resolve_workload(workload, extents, semantics, padding)
     target = resolve_machine(machine, memory)

@@ -72,7 +72,7 @@ def sweep(
 ) -> int:
     """Run a sweep and print what was done."""
     from optmap.errors import InputError
-    from optmap.report.jsonio import to_json
+    from optmap.problem.io.files import to_json
     from optmap.sweeps import run
     from optmap.sweeps.spec_io import read_spec
 

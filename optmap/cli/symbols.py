@@ -46,7 +46,7 @@ def derive(
 ) -> None:
     """Print symbolic expressions of a workload."""
     from optmap import verbs
-    from optmap.report.jsonio import to_json
+    from optmap.problem.io.files import to_json
 
     problem = resolve_workload(workload, extents, semantics)
     if classes:

@@ -10,10 +10,12 @@ from pathlib import Path
 
 from optmap.errors import InputError, UnknownNameError
 from optmap.names import choose, suggestion
+from optmap.problem.io.fields import Fields
+from optmap.problem.io.files import load_yaml
+from optmap.problem.io.machines import machine_from
+from optmap.problem.io.workloads import read_workloads
 from optmap.problem.machine import Machine
-from optmap.problem.machine_io import read_machine
 from optmap.problem.workload import Workload
-from optmap.problem.yaml_io import Fields, load_yaml, read_workloads
 
 SUFFIXES = (".yaml", ".yml")
 
@@ -110,9 +112,10 @@ def machine(name_or_path: str | Path) -> Machine:
     """
     text = str(name_or_path)
     if text.endswith(SUFFIXES):
-        return read_machine(Path(text))
-    name = choose("machine", text, list_machines(), any_case=True)
-    return read_machine(models_path() / "machines" / f"{name}.yaml")
+        path = Path(text)
+    else:
+        path = models_path() / "machines" / f"{choose('machine', text, list_machines(), any_case=True)}.yaml"
+    return machine_from(Fields.of(load_yaml(path), str(path)), path.stem)
 
 
 def workload_note(name: str) -> str:

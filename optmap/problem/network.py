@@ -11,9 +11,11 @@ from typing import ClassVar
 
 from optmap.errors import InputError
 from optmap.names import choose
+from optmap.problem.io.fields import Fields
+from optmap.problem.io.files import load_yaml
+from optmap.problem.io.workloads import read_workloads
 from optmap.problem.library import SUFFIXES, models_path
 from optmap.problem.workload import Workload
-from optmap.problem.yaml_io import Fields, load_yaml, read_workloads
 from optmap.shown import Form, Shown
 
 

@@ -10,9 +10,9 @@ from typing import Any, ClassVar
 from optmap.bounds.algorithms import AlgorithmRow, compare_algorithms
 from optmap.errors import InputError
 from optmap.problem.inputs import capacities_of
+from optmap.problem.io.workloads import workload_document
 from optmap.problem.workload import Workload
 from optmap.report.compare_plot import figure_axes, save_figure
-from optmap.report.documents import workload_document
 from optmap.report.plots import PALETTE
 from optmap.report.tables import grid, pairs, workload_lines
 from optmap.shown import Form, Shown

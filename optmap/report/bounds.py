@@ -13,8 +13,9 @@ from optmap.bounds.methods import METHODS, bounds
 from optmap.bounds.result import Document, LowerBound
 from optmap.errors import InputError
 from optmap.problem import Machine, Workload
-from optmap.report.documents import machine_document, workload_document
-from optmap.report.jsonio import to_json
+from optmap.problem.io.files import to_json
+from optmap.problem.io.machines import machine_document
+from optmap.problem.io.workloads import workload_document
 from optmap.report.tables import grid, machine_line, number, pairs, workload_lines
 from optmap.shown import Form, Shown
 

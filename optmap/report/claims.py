@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from optmap.bounds.certificate import digest
 from optmap.checker import RefusedError, check_document
-from optmap.problem.yaml_io import Fields
+from optmap.problem.io.fields import Fields
 
 if TYPE_CHECKING:
     from optmap.report.evaluation import Evaluation

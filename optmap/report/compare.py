@@ -11,8 +11,9 @@ from typing import ClassVar
 from optmap.bounds.methods import bounds
 from optmap.errors import InputError
 from optmap.problem import Machine, Workload
-from optmap.problem.yaml_io import Fields
-from optmap.report.documents import machine_document, read_machine, read_workload, texts, workload_document
+from optmap.problem.io.fields import Fields
+from optmap.problem.io.machines import machine_document, machine_from
+from optmap.problem.io.workloads import read_workload, workload_document
 from optmap.report.gaps import certified_bound
 from optmap.report.tables import grid, number, pairs, workload_lines
 from optmap.search.result import SolveResult
@@ -163,13 +164,13 @@ def read_comparison(fields: Fields) -> Comparison:
     Raises:
         InputError: naming file and field.
     """
-    machine = None if fields.get("machine") is None else read_machine(fields.fields("machine"))
-    entries = groupby(fields.items("rows"), key=lambda row: (texts(row, "between"), row.integer("memory_words")))
+    machine = None if fields.get("machine") is None else machine_from(fields.fields("machine"))
+    entries = groupby(fields.items("rows"), key=lambda row: (row.texts("between"), row.integer("memory_words")))
     left_out = fields.fields("left_out")
     return Comparison(
         workload=read_workload(fields.fields("workload")),
         machine=machine,
-        methods=texts(fields, "methods"),
+        methods=fields.texts("methods"),
         rows=tuple(_read_row(list(group)) for _, group in entries),
         left_out={name: left_out.text(name) for name in left_out.values},
         unit=fields.choice("capacity_unit", ("words", "bytes"), "words"),
@@ -179,7 +180,7 @@ def read_comparison(fields: Fields) -> Comparison:
 def _read_row(entries: list[Fields]) -> ComparisonRow:
     """One row from its entries, one per method."""
     first = entries[0]
-    between = texts(first, "between")
+    between = first.texts("between")
     if len(between) != 2:
         raise InputError(f"{first.at('between')} has {len(between)} names; the inner and the outer memory are needed")
     return ComparisonRow(

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from optmap.errors import InputError
 from optmap.problem import Workload
-from optmap.report.documents import workload_document
+from optmap.problem.io.workloads import workload_document
 from optmap.report.tables import classes_table
 from optmap.shown import Form, Shown
 

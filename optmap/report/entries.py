@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from optmap.problem import Machine, Workload
+from optmap.problem.io.machines import machine_document
+from optmap.problem.io.workloads import workload_document
 from optmap.problem.network import Network
-from optmap.report.documents import machine_document, workload_document
 from optmap.report.tables import (
     boundary_table,
     grid,

@@ -15,9 +15,11 @@ from optmap.evaluate.simulate import Policy, simulate, walk_nest
 from optmap.evaluate.tally import Moved
 from optmap.evaluate.walk_held import walk_held
 from optmap.problem.held import Held
+from optmap.problem.io.machines import machine_document
+from optmap.problem.io.mappings import mapping_document
+from optmap.problem.io.workloads import workload_document
 from optmap.problem.partitions import capacity_groups
 from optmap.report.claims import TOLERANCE, claim_disagreements
-from optmap.report.documents import machine_document, mapping_document, workload_document
 from optmap.report.solution import Amount, Solution
 from optmap.report.tables import (
     boundary_table,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from optmap.onnx_import.model import ImportedModel
-from optmap.report.documents import workload_document
+from optmap.problem.io.workloads import workload_document
 from optmap.report.tables import grid, sizes
 
 

@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from optmap.errors import InputError
-from optmap.problem.yaml_io import Fields
+from optmap.problem.io.fields import Fields
+from optmap.problem.io.files import read_json
+from optmap.problem.io.machines import machine_from
+from optmap.problem.io.workloads import read_workload
 from optmap.report.compare import read_comparison
-from optmap.report.documents import read_machine, read_workload
-from optmap.report.jsonio import read_json
 from optmap.report.solution import solution_from
 from optmap.shown import Form, Shown
 
@@ -65,7 +66,7 @@ def load_file(path: Path) -> Any:
     if kind in ("workload", "machine"):
         values = {key: value for key, value in fields.values.items() if key not in ("schema", "note")}
         inside = Fields.of(values, str(path))
-        return read_workload(inside) if kind == "workload" else read_machine(inside)
+        return read_workload(inside) if kind == "workload" else machine_from(inside)
     if "certificate" in kind:
         return Certificate(document=dict(fields.values))
     raise InputError(

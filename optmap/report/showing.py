@@ -11,9 +11,9 @@ from optmap.errors import UnknownNameError
 from optmap.onnx_import.model import workload_fields
 from optmap.problem import Bandwidth, Capacity, Level, Machine, Workload, library
 from optmap.problem.inputs import ExtentsInput, is_file, is_statement, workload_of
+from optmap.problem.io.files import load_yaml
+from optmap.problem.io.machines import level_document
 from optmap.problem.network import list_networks, network, network_path
-from optmap.problem.yaml_io import load_yaml
-from optmap.report.documents import level_document
 from optmap.report.entries import Entry
 
 KINDS = ("machines", "networks", "sweeps")

@@ -11,18 +11,11 @@ from optmap.bounds.certificate import digest
 from optmap.errors import InputError
 from optmap.problem import CapacityRule, Machine, Mapping, Workload
 from optmap.problem.held import Held
-from optmap.problem.yaml_io import Fields
-from optmap.report.documents import (
-    located,
-    machine_document,
-    mapping_document,
-    read_machine,
-    read_mapping,
-    read_workload,
-    texts,
-    workload_document,
-)
-from optmap.report.jsonio import read_json, to_json, write_text
+from optmap.problem.io.fields import Fields, located
+from optmap.problem.io.files import read_json, to_json, write_text
+from optmap.problem.io.machines import machine_document, machine_from
+from optmap.problem.io.mappings import mapping_document, read_mapping
+from optmap.problem.io.workloads import read_workload, workload_document
 from optmap.search.objectives import TABLE
 from optmap.shown import Form, Shown
 
@@ -248,7 +241,7 @@ def solution_from(fields: Fields) -> Solution:
     fields.allow(*REQUIRED, *OPTIONAL)
     _check_schema(fields)
     workload = read_workload(fields.fields("workload"))
-    machine = read_machine(fields.fields("machine"))
+    machine = machine_from(fields.fields("machine"))
     rules = [rule.value for rule in CapacityRule]
     rule = CapacityRule(fields.choice("capacity_rule", rules, CapacityRule.TILE.value))
     mapping = read_mapping(fields.fields("mapping"), workload, machine)
@@ -286,13 +279,13 @@ def _held(fields: Fields, workload: Workload, machine: Machine, mapping: Mapping
     positions, streams = inside.fields("positions"), inside.fields("streams")
     held = Held(
         positions={name: positions.integer(name, least=0) for name in positions.values},
-        streams={name: texts(streams, name) for name in streams.values},
-        inner=texts(inside, "inner"),
+        streams={name: streams.texts(name) for name in streams.values},
+        inner=inside.texts("inner"),
     )
     try:
         held.check(workload, machine, mapping, rule)
     except InputError as error:
-        raise located(error, fields) from error
+        raise located(error, fields.where) from error
     return held
 
 
@@ -310,7 +303,7 @@ def _claims(fields: Fields) -> tuple[BoundaryClaim, ...] | None:
     claims = []
     for item in fields.items("boundaries"):
         item.allow("between", "tensor", "loads_words", "stores_words")
-        between = texts(item, "between")
+        between = item.texts("between")
         if len(between) != 2:
             raise InputError(f"{item.at('between')} is {list(between)}; two memory names, inner and outer, are needed")
         claims.append(

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from optmap.errors import InputError
 from optmap.names import choose
-from optmap.report.jsonio import write_text
+from optmap.problem.io.files import write_text
 from optmap.report.network import NetworkView, network_views
 from optmap.report.sizing import TARGETS, Sizing, sizing
 from optmap.report.sweep_curves import Panel, panels, summed

@@ -9,8 +9,9 @@ from functools import lru_cache
 
 from optmap.errors import InputError
 from optmap.problem import Capacity, Machine, Workload
-from optmap.problem.yaml_io import Fields
-from optmap.report.documents import machine_document, read_machine, read_workload, workload_document
+from optmap.problem.io.fields import Fields
+from optmap.problem.io.machines import machine_document, machine_from
+from optmap.problem.io.workloads import read_workload, workload_document
 from optmap.sweeps.rows import Row
 from optmap.sweeps.spec import BOUND, Options
 
@@ -114,7 +115,7 @@ def read_task(text: str) -> Point:
     options = fields.fields("options")
     return make_point(
         _read_workload(json.dumps(fields.get("workload"))),
-        read_machine(fields.fields("machine")),
+        machine_from(fields.fields("machine")),
         level=fields.text("level"),
         method=fields.text("method"),
         options=Options(**options.values),  # type: ignore[arg-type]

@@ -104,6 +104,6 @@ def sweep_document(directory: str | Path, row: Mapping[Any, Any] | str) -> dict[
     Raises:
         InputError: if the row has none, or it cannot be read.
     """
-    from optmap.report.jsonio import read_json
+    from optmap.problem.io.files import read_json
 
     return dict(read_json(document_path(directory, row)).values)

@@ -11,11 +11,13 @@ from optmap.errors import InputError, UnknownNameError
 from optmap.names import choose
 from optmap.problem import Capacity, Machine, Workload, library
 from optmap.problem.inputs import is_statement
-from optmap.problem.machine_io import machine_from
+from optmap.problem.io.fields import Fields
+from optmap.problem.io.files import load_yaml
+from optmap.problem.io.machines import machine_from
+from optmap.problem.io.workloads import read_workloads, workload_from
 from optmap.problem.parser import parse_workload
 from optmap.problem.sizes import parse_capacity
 from optmap.problem.workload import Semantics
-from optmap.problem.yaml_io import Fields, load_yaml, read_workloads, workload_from
 from optmap.sweeps.spec import METRICS, MOST_POINTS, SCALES, Axis, Options, Refine, SweepSpec
 
 KEYS = (

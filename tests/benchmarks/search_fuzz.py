@@ -26,9 +26,9 @@ from optmap import api
 from optmap.checker import RefusedError
 from optmap.errors import CheckError, ContradictionError, OptmapError
 from optmap.problem import Capacity, CapacityRule, Level, LevelKind, Machine, Partition, Workload, parse_workload
+from optmap.problem.io.files import to_json
 from optmap.problem.sizes import parse_bandwidth
 from optmap.report.evaluation import disagreements, evaluate_solution
-from optmap.report.jsonio import to_json
 from optmap.report.solution import read_solution, solution_document
 from optmap.search.methods import METHODS
 from optmap.search.result import SolveResult

@@ -9,17 +9,12 @@ import pytest
 
 from optmap.errors import InputError
 from optmap.problem import Capacity, Level, LevelKind, LevelMapping, Machine, Mapping, Microkernel, Semantics
+from optmap.problem.io.fields import Fields
+from optmap.problem.io.machines import machine_document, machine_from
+from optmap.problem.io.mappings import mapping_document, read_mapping
+from optmap.problem.io.workloads import read_workload, workload_document
 from optmap.problem.library import list_machines, list_workloads, machine, workload
 from optmap.problem.parser import parse_workload
-from optmap.problem.yaml_io import Fields
-from optmap.report.documents import (
-    machine_document,
-    mapping_document,
-    read_machine,
-    read_mapping,
-    read_workload,
-    workload_document,
-)
 from optmap.report.solvers import doctor_document, doctor_table
 from optmap.report.tables import bands_text, grid, machine_table, mapping_table, number, workload_table
 from optmap.solvers.doctor import SolverReport
@@ -39,7 +34,7 @@ def test_every_library_workload_survives() -> None:
 def test_every_library_machine_survives() -> None:
     for name in list_machines():
         made = machine(name)
-        assert read_machine(through_json(machine_document(made))) == made
+        assert machine_from(through_json(machine_document(made))) == made
 
 
 def test_unusual_workload_survives() -> None:
@@ -78,7 +73,7 @@ def test_unusual_machine_survives() -> None:
             ),
         ),
     )
-    assert read_machine(through_json(machine_document(made))) == made
+    assert machine_from(through_json(machine_document(made))) == made
     text = machine_table(made)
     assert "4 x 2" in text
     assert "1,000,000,000,000,000 bytes" in text

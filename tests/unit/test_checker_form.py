@@ -19,8 +19,9 @@ from optmap.checker.statement import Work, read_statement
 from optmap.checker.tools import digest, plain, spelled
 from optmap.errors import InputError
 from optmap.problem import Capacity, Level, Machine, Partition
+from optmap.problem.io.machines import machine_document
+from optmap.problem.io.workloads import workload_document
 from optmap.problem.parser import parse_workload
-from optmap.report.documents import machine_document, workload_document
 from optmap.report.solution import solution_document
 
 Document = dict[str, Any]

@@ -13,11 +13,10 @@ from optmap.errors import InfeasibleError, InputError
 from optmap.evaluate import evaluate_cost, exact_traffic, walk_held
 from optmap.problem import Capacity, Level, LevelMapping, Machine, Mapping, Partition, library
 from optmap.problem.builders import conv2d, matmul
-from optmap.problem.machine_io import machine_from
+from optmap.problem.io.fields import Fields
+from optmap.problem.io.machines import machine_document, machine_from
 from optmap.problem.parser import parse_workload
 from optmap.problem.partitions import capacity_groups
-from optmap.problem.yaml_io import Fields
-from optmap.report.documents import machine_document, read_machine
 from optmap.report.tables import machine_table
 from optmap.search.gemmini import best_stationary, fits, greedy_stationary, stationary
 from optmap.search.iooub import solve_level
@@ -187,7 +186,7 @@ def test_other_methods_refuse_partitions_but_know_buffering():
 
 def test_documents_tables_and_files_keep_partitions():
     document = machine_document(GEMMINI)
-    assert read_machine(Fields.of(json.loads(json.dumps(document)), "file.json")) == GEMMINI
+    assert machine_from(Fields.of(json.loads(json.dumps(document)), "file.json")) == GEMMINI
     assert GEMMINI.levels[0].capacity == Capacity(amount=320 * 1024)
     assert "scratchpad 262,144 for inputs; accumulator 65,536 for output; 2 buffers" in machine_table(GEMMINI)
 

@@ -25,9 +25,9 @@ from optmap.problem import (
     solvers_config_path,
     workload_note,
 )
+from optmap.problem.io.files import load_yaml
 from optmap.problem.machine import ONE_WORD
 from optmap.problem.network import list_networks, network
-from optmap.problem.yaml_io import load_yaml
 
 REFERENCE = json.loads((Path(__file__).parents[1] / "data" / "library_reference.json").read_text())
 

@@ -16,9 +16,9 @@ import yaml
 import optmap
 from optmap.errors import InputError
 from optmap.problem.builders import BUILDERS
+from optmap.problem.io.machines import LEVEL_FIELDS
+from optmap.problem.io.workloads import WORKLOAD_FIELDS, read_workloads
 from optmap.problem.library import models_path
-from optmap.problem.machine_io import LEVEL_FIELDS
-from optmap.problem.yaml_io import WORKLOAD_FIELDS, read_workloads
 
 KINDS = ("workloads", "networks", "machines")
 FILES = [(kind, path) for kind in KINDS for path in sorted((models_path() / kind).glob("*.yaml"))]

@@ -20,8 +20,8 @@ from optmap.onnx_import import ImportedModel, import_model, workloads_yaml
 from optmap.onnx_import.graph import _element_bits
 from optmap.onnx_import.skipped import CONTROL, ELEMENTWISE, QUANTISED, UNKNOWN
 from optmap.problem import Workload
+from optmap.problem.io.workloads import read_workloads
 from optmap.problem.padding import real_operations
-from optmap.problem.yaml_io import read_workloads
 
 Shape = Sequence[int | str | None]
 FLOAT = TensorProto.FLOAT

@@ -37,10 +37,10 @@ from optmap.problem import (
     parse_workload,
     two_level,
 )
+from optmap.problem.io.fields import Fields
+from optmap.problem.io.workloads import read_workload, read_workloads, workload_document
 from optmap.problem.library import list_workloads, workload
 from optmap.problem.padding import real_operations, real_values
-from optmap.problem.yaml_io import Fields, read_workloads
-from optmap.report.documents import read_workload, workload_document
 
 SIZES = st.integers(1, 6)
 

@@ -18,13 +18,13 @@ from optmap.checker import RefusedError, check_document
 from optmap.errors import InputError
 from optmap.evaluate import evaluate_cost, exact_traffic
 from optmap.problem import Bandwidth, Capacity, Level, LevelMapping, Machine, Mapping, library, matmul, parse_workload
+from optmap.problem.io.fields import Fields
+from optmap.problem.io.files import to_json
+from optmap.problem.io.machines import machine_document, machine_from
+from optmap.problem.io.workloads import read_workload, workload_document, workload_from
 from optmap.problem.machine import two_level
-from optmap.problem.machine_io import machine_from
 from optmap.problem.network import Network
 from optmap.problem.sizes import element_bits, parse_bandwidth, parse_clock
-from optmap.problem.yaml_io import Fields, workload_from
-from optmap.report.documents import machine_document, read_machine, read_workload, workload_document
-from optmap.report.jsonio import to_json
 from optmap.report.network import layer_shares, network_document, network_table, network_views
 from optmap.report.solution import solution_document
 from optmap.report.sweep_curves import panels, summed
@@ -183,7 +183,7 @@ def test_bandwidths_in_machine_files():
     assert machine_file(bandwidth="64B").rates(8) == (64,)
     clocked = machine_file(bandwidth="40GB/s", clock="3.6GHz")
     assert (clocked.clock_hz, clocked.rates(32)) == (3_600_000_000, (Fraction(25, 9),))
-    assert read_machine(Fields.of(json.loads(to_json(machine_document(clocked))), "m")) == clocked
+    assert machine_from(Fields.of(json.loads(to_json(machine_document(clocked))), "m")) == clocked
     assert "B/cycle" in machine_table(clocked)
     for wrong in (True, None, [64], "64"):
         with pytest.raises(InputError, match=r"box.yaml: levels\[0\].bandwidth.*64B"):
@@ -201,7 +201,7 @@ bandwidths = st.builds(
 def test_machines_survive_json_exactly(amount, clock):
     level = Level(name="L1", capacity=Capacity(amount=99), bandwidth=amount)
     made = Machine(name="m", levels=(level,), clock_hz=clock)
-    assert read_machine(Fields.of(json.loads(to_json(machine_document(made))), "m")) == made
+    assert machine_from(Fields.of(json.loads(to_json(machine_document(made))), "m")) == made
 
 
 bits = st.sampled_from([1, 4, 6, 8, 12, 16, 32, 64])

@@ -1,41 +1,82 @@
-"""Machine files: YAML, read strictly."""
+"""Machines in files: YAML that a person writes, and the documents that answers carry."""
 
 from __future__ import annotations
 
 import math
+import re
+from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
+from fractions import Fraction
 
 from optmap.errors import InputError
+from optmap.problem.io.fields import Fields, describe, located
 from optmap.problem.machine import ONE_WORD, Bandwidth, Capacity, Level, LevelKind, Machine, Microkernel, Partition
 from optmap.problem.sizes import parse_bandwidth, parse_capacity, parse_clock
-from optmap.problem.yaml_io import Fields, describe, load_yaml, located
 
 MEMORY = "Memory"
 """Name of the unbounded memory unless a file says otherwise."""
 
 
-def read_machine(path: Path) -> Machine:
-    """The machine of a file.
+def machine_document(machine: Machine) -> dict[str, object]:
+    """A machine as JSON, complete: reading it back needs no library."""
+    return {
+        "name": machine.name,
+        "memory": machine.memory,
+        "cores": machine.cores,
+        "clock_hz": machine.clock_hz,
+        "levels": [level_document(level) for level in machine.levels],
+    }
 
-    Raises:
-        InputError: naming file and field of the first thing that is wrong.
-    """
-    return machine_from(Fields.of(load_yaml(path), str(path)), default_name=path.stem)
+
+def level_document(level: Level) -> dict[str, object]:
+    """A level of a machine as JSON, complete."""
+    kernel = level.microkernel
+    return {
+        "name": level.name,
+        "capacity": {"amount": level.capacity.amount, "unit": level.capacity.unit},
+        "bandwidth": {"amount": _plain(level.bandwidth.exact), "unit": level.bandwidth.unit},
+        "kind": level.kind.value,
+        "shared": level.shared,
+        "fanout": level.fanout,
+        "inclusive": level.inclusive,
+        "energy_pj": level.energy_pj,
+        "microkernel": None if kernel is None else {"vector": kernel.vector, "broadcast": kernel.broadcast},
+        "partitions": [
+            {
+                "name": part.name,
+                "tensors": list(part.tensors),
+                "capacity": {"amount": part.capacity.amount, "unit": part.capacity.unit},
+            }
+            for part in level.partitions
+        ],
+        "buffering": level.buffering,
+    }
 
 
-def machine_from(fields: Fields, default_name: str) -> Machine:
+def _plain(amount: Fraction) -> int | float | str:
+    """A fraction as JSON without loss: a whole number, a decimal number, or the text p/q."""
+    if amount.denominator == 1:
+        return int(amount)
+    return float(amount) if Fraction(str(float(amount))) == amount else str(amount)
+
+
+def machine_from(fields: Fields, default_name: str | None = None) -> Machine:
     """A machine from `levels` (inner to outer), `cores` and the name of the `memory`.
 
     `cores` is the product of the fanouts: without explicit ones it becomes the fanout of the
-    innermost shared level.
+    innermost shared level. Sizes and speeds are texts with a unit (`32KiB`, `64B`, `3.6GHz`) or, as
+    documents have them, numbers beside the name of their unit.
+
+    Args:
+        fields: of a file or a document.
+        default_name: where the machine need not give one.
 
     Raises:
         InputError: naming file and field of the first thing that is wrong.
     """
-    fields.allow("name", "cores", "levels", "memory", "clock", "description", "source")
+    fields.allow("name", "cores", "levels", "memory", "clock", "clock_hz", "description", "source")
     items = fields.items("levels")
-    clock = _clock(fields) if fields.has("clock") else None
+    clock = _clock(fields)
     try:
         levels = tuple(_level(item, clock) for item in items)
         if fields.has("cores"):
@@ -62,7 +103,11 @@ LEVEL_FIELDS = (
 )
 
 
-def _clock(fields: Fields) -> int:
+def _clock(fields: Fields) -> int | None:
+    if not fields.has("clock"):
+        return fields.integer("clock_hz") if fields.given("clock_hz") else None
+    if fields.given("clock_hz"):
+        raise InputError(f"{fields.where}: clock and clock_hz exclude each other; keep one")
     value = fields.get("clock")
     try:
         return parse_clock(value if isinstance(value, str) else str(value))
@@ -73,6 +118,8 @@ def _clock(fields: Fields) -> int:
 def _bandwidth(fields: Fields, clock_hz: int | None) -> Bandwidth:
     """`64B` per cycle, `16w`, or `40GB/s`; a plain number counts words per cycle."""
     value = fields.get("bandwidth")
+    if isinstance(value, Mapping):
+        return _rate(fields.fields("bandwidth"))
     try:
         if isinstance(value, str):
             return parse_bandwidth(value, clock_hz)
@@ -86,16 +133,25 @@ def _bandwidth(fields: Fields, clock_hz: int | None) -> Bandwidth:
     )
 
 
+def _rate(link: Fields) -> Bandwidth:
+    """`{amount: 7/3, unit: bytes}`; a fraction that no decimal number writes is a text."""
+    link.allow("amount", "unit")
+    value, unit = link.get("amount"), link.choice("unit", ("bytes", "words"), "bytes")
+    if isinstance(value, str) and re.fullmatch(r"[0-9]{1,99}/[1-9][0-9]{0,98}", value):
+        return Bandwidth(amount=Fraction(value), unit=unit)
+    return Bandwidth(amount=link.integer("amount") if isinstance(value, int) else link.positive("amount"), unit=unit)
+
+
 def _level(fields: Fields, clock_hz: int | None) -> Level:
     fields.allow(*LEVEL_FIELDS)
-    partitions = tuple(_partition(item) for item in fields.items("partitions")) if fields.has("partitions") else ()
+    partitions = tuple(_partition(item) for item in fields.items("partitions", least=0))
     microkernel = None
-    if fields.has("microkernel"):
+    if fields.given("microkernel"):
         shape = fields.fields("microkernel")
         shape.allow("vector", "broadcast")
         microkernel = Microkernel(vector=shape.integer("vector"), broadcast=shape.integer("broadcast"))
     energy = None
-    if fields.has("energy_pj"):
+    if fields.given("energy_pj"):
         energy = fields.number("energy_pj")
         if not 0 <= energy < math.inf:
             raise InputError(f"{fields.at('energy_pj')} is {energy}; a finite number, 0 or more, is needed")
@@ -131,6 +187,10 @@ def _together(partitions: tuple[Partition, ...]) -> Capacity:
 
 def _capacity(fields: Fields) -> Capacity:
     value = fields.get("capacity")
+    if isinstance(value, Mapping):
+        inside = fields.fields("capacity")
+        inside.allow("amount", "unit")
+        return Capacity(amount=inside.integer("amount"), unit=inside.choice("unit", ("bytes", "words"), "bytes"))
     if isinstance(value, int | float) and not isinstance(value, bool):
         value = str(value)  # a bare number: the message about missing units is the right one
     if not isinstance(value, str):

@@ -1,13 +1,69 @@
-"""JSON files, read as strictly as the YAML files of the library."""
+"""YAML and JSON files: what is read has one meaning (no key twice, no NaN), what is written can be."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from optmap.errors import InputError
-from optmap.problem.yaml_io import Fields
+from optmap.problem.io.fields import Fields
+
+if TYPE_CHECKING:
+    import yaml
+
+
+def load_yaml(path: Path) -> object:
+    """The document in a YAML file, made of plain dicts, lists, texts and numbers.
+
+    Raises:
+        InputError: if the file cannot be read or is not one YAML document, or if a mapping has a
+            key twice; names line and column.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise InputError(f"{path}: no such file") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: cannot be read: {error}") from error
+    import yaml
+
+    try:
+        loader = yaml.SafeLoader(text)
+        try:
+            node = loader.get_single_node()
+            _refuse_duplicates(node, path, set())
+            return None if node is None else loader.construct_document(node)
+        finally:
+            loader.dispose()
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        where = f":{mark.line + 1}:{mark.column + 1}" if mark else ""
+        raise InputError(f"{path}{where}: not valid YAML: {error.problem or error.context}") from error
+    except (yaml.YAMLError, ValueError, RecursionError) as error:  # ValueError: dates such as 2024-99-99
+        raise InputError(f"{path}: not valid YAML: {' '.join(str(error).split())}") from error
+
+
+def _refuse_duplicates(node: yaml.Node | None, path: Path, seen: set[int]) -> None:
+    """Raise if a mapping below `node` has two equal keys; PyYAML would keep the last."""
+    import yaml
+
+    if node is None or id(node) in seen:
+        return
+    seen.add(id(node))
+    if isinstance(node, yaml.MappingNode):
+        keys: set[str] = set()
+        for key, value in node.value:
+            if isinstance(key, yaml.ScalarNode):
+                if key.value in keys:
+                    mark = key.start_mark
+                    raise InputError(f"{path}:{mark.line + 1}:{mark.column + 1}: key {key.value!r} occurs twice")
+                keys.add(key.value)
+            _refuse_duplicates(value, path, seen)
+    elif isinstance(node, yaml.SequenceNode):
+        for item in node.value:
+            _refuse_duplicates(item, path, seen)
 
 
 def to_json(document: Mapping[str, object]) -> str:

@@ -1,0 +1,158 @@
+"""Workloads in files: YAML that a person writes, and the documents that answers carry."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from optmap.errors import InputError
+from optmap.problem.builders import BUILDERS
+from optmap.problem.io.fields import Fields, located
+from optmap.problem.io.files import load_yaml
+from optmap.problem.parser import parse_workload
+from optmap.problem.sizes import element_bits
+from optmap.problem.workload import Padding, Semantics, Workload, bytes_of
+
+
+def workload_document(workload: Workload) -> dict[str, object]:
+    """A workload as JSON: its statement, extents (canonical order) and element sizes in bytes.
+
+    The ranges of implicit padding are part of the statement.
+    """
+    sizes = {tensor.name: tensor.bytes for tensor in workload.tensors}
+    same = len(set(sizes.values())) == 1
+    return {
+        "name": workload.name,
+        "expression": workload.expression,
+        "extents": workload.extents,
+        "bytes": workload.output.bytes if same else sizes,
+        "semantics": workload.semantics.value,
+        "padding": workload.padding.value,
+        "count": workload.count,
+    }
+
+
+def read_workloads(path: Path) -> dict[str, Workload]:
+    """Every workload of a file by its key; a file with a single workload has the key ``""``.
+
+    Raises:
+        InputError: naming file and field of the first thing that is wrong.
+    """
+    top = Fields.of(load_yaml(path), str(path))
+    if not top.has("workloads"):
+        return {"": workload_from(top, default_name=path.stem)}
+    top.allow("workloads", "description", "source")
+    table = top.fields("workloads")
+    return {
+        key: workload_from(Fields.of(value, table.at(key)), default_name=f"{path.stem}/{key}")
+        for key, value in table.values.items()
+    }
+
+
+WORKLOAD_FIELDS = (
+    "name",
+    "expression",
+    "extents",
+    "bytes",
+    "bits",
+    "semantics",
+    "padding",
+    "count",
+    "description",
+    "source",
+)
+
+
+def workload_from(fields: Fields, default_name: str) -> Workload:
+    """A workload from `expression` and `extents`, or from a builder's name and arguments.
+
+    Raises:
+        InputError: naming file and field of the first thing that is wrong.
+    """
+    fields.allow(*WORKLOAD_FIELDS, *BUILDERS)
+    forms = [key for key in ("expression", *BUILDERS) if fields.has(key)]
+    if len(forms) != 1:
+        found = f"{' and '.join(forms)} exclude each other" if forms else "no workload here"
+        raise InputError(f"{fields.where}: {found}; give expression and extents, or one of {', '.join(BUILDERS)}")
+    name = fields.text("name", default_name)
+    size = _element_size(fields)
+    semantics = None
+    if fields.has("semantics"):
+        semantics = Semantics(fields.choice("semantics", [s.value for s in Semantics], ""))
+    count = fields.integer("count", 1)
+    try:
+        if forms == ["expression"]:
+            extents = fields.integers("extents")
+            workload = parse_workload(fields.text("expression"), extents, name=name, bytes=size, semantics=semantics)
+        else:
+            if fields.has("extents"):
+                raise InputError(f"extents go with expression; sizes are arguments of {forms[0]}")
+            arguments = _arguments(fields.fields(forms[0]), forms[0])
+            workload = BUILDERS[forms[0]](
+                **arguments, name=name, bytes=size, semantics=semantics or Semantics.ACCUMULATE
+            )
+        if fields.has("padding"):
+            workload = workload.with_padding(fields.choice("padding", list(Padding), ""))
+    except InputError as error:
+        raise located(error, fields.where) from error
+    return replace(workload, count=count)
+
+
+def _element_size(fields: Fields) -> float | dict[str, float]:
+    if fields.has("bits") and fields.has("bytes"):
+        raise InputError(f"{fields.where}: bits and bytes exclude each other; keep one")
+    return _element_sizes(fields, "bits" if fields.has("bits") else "bytes")
+
+
+def _element_sizes(fields: Fields, key: str = "bytes") -> float | dict[str, float]:
+    """Element sizes in bytes, of all tensors or per tensor; 4 if the field is not there.
+
+    Args:
+        fields: where the field may be.
+        key: `bytes` (whole, or a multiple of 1/8) or `bits`.
+
+    Raises:
+        InputError: naming file and field.
+    """
+    if isinstance(fields.values.get(key), Mapping):
+        inside = fields.fields(key)
+        return {tensor: _element(inside, tensor, key) for tensor in inside.values}
+    return _element(fields, key, key) if fields.has(key) else 4
+
+
+def _element(fields: Fields, name: str, unit: str) -> float:
+    return bytes_of(element_bits(fields.get(name), fields.at(name), unit=unit))
+
+
+def _arguments(fields: Fields, builder: str) -> dict[str, object]:
+    parameters = {
+        key: parameter
+        for key, parameter in inspect.signature(BUILDERS[builder]).parameters.items()
+        if key not in ("name", "bytes", "semantics")
+    }
+    fields.allow(*parameters)
+    for key, parameter in parameters.items():
+        if parameter.default is inspect.Parameter.empty:
+            fields.get(key)
+    for key, value in fields.values.items():
+        parts = value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else ()
+        if any(isinstance(part, Mapping | list) for part in parts):
+            raise InputError(f"{fields.at(key)} is nested; numbers, texts and lists of them are needed")
+    return dict(fields.values)
+
+
+def read_workload(fields: Fields) -> Workload:
+    """The workload of a document, which gives its name and element sizes.
+
+    Raises:
+        InputError: naming file and field.
+    """
+    for key in ("name", "bytes"):
+        fields.get(key)
+    written = {key: value for key, value in fields.values.items() if key != "padding"}
+    workload = workload_from(replace(fields, values=written), default_name="")
+    if fields.choice("padding", list(Padding), workload.padding) != workload.padding:
+        raise InputError(f"{fields.at('padding')} is {fields.get('padding')}, but by its expression {workload.padding}")
+    return workload
