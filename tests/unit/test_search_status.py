@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from brute_force import best_nest
 
 import optmap
 from optmap.errors import InputError
 from optmap.evaluate import walk_held
-from optmap.problem import Level, LevelMapping, Machine, Mapping, library, parse_workload
+from optmap.problem import CapacityRule, Level, LevelMapping, Machine, Mapping, library, parse_workload
 from optmap.problem.held import Held
 from optmap.problem.sizes import parse_capacity
 from optmap.report.evaluation import evaluate_solution
@@ -141,3 +142,23 @@ def test_divisors_are_not_rounded_down() -> None:
     """Tiles rounded down do not divide, and the answer would say that they do."""
     with pytest.raises(InputError, match="cannot keep to divisors"):
         optmap.solve(STATEMENT, extents=EXTENTS, memory="24w", tiles="divisors", integers="floor")
+
+
+@pytest.mark.parametrize("objective", ["bottleneck", "sum"])
+@pytest.mark.parametrize("text", ["O[a] += A[a,a,a]", "O[a] += A[a+b,a]*B[b,b]", "O[a] += A[2*a+b,a+b]"])
+def test_a_diagonal_moves_less_than_the_box_around_it(text: str, objective: str) -> None:
+    """Of a dim in two subscripts small tiles move little: what every mapping moves is not the whole box."""
+    workload = parse_workload(text, {d: 4 for d in "ab" if d in text})
+    machine = Machine(
+        name="m",
+        levels=(
+            Level(name="L0", capacity=parse_capacity("7w"), bandwidth=7),
+            Level(name="L1", capacity=parse_capacity("22w"), bandwidth=4),
+        ),
+        memory="M",
+    )
+    result = optmap.solve(workload, machine=machine, objective=objective)
+    best = best_nest(workload, machine, objective, CapacityRule.TILE, divisors=False, cores=1)
+    assert result.integer_bound <= best * (1 + 1e-9)
+    assert result.relaxation.value <= best * (1 + 1e-9)
+    assert result.cost == pytest.approx(best)
