@@ -4,16 +4,26 @@ from __future__ import annotations
 
 import io
 import sys
+from collections.abc import Sequence
+from contextvars import copy_context
 from typing import Any
 
 
-def main() -> int:
-    """Run the command line on `sys.argv`.
+def main(args: Sequence[str] | None = None) -> int:
+    """Run the command line.
+
+    Args:
+        args: What is typed after `optmap`; `sys.argv[1:]` if left out.
 
     Returns:
         0 for an answer; 2 for bad input; 3 for an infeasible problem; 4 for a limit that was
         reached (the incumbent is still printed); 5 for a failed check; 130 if interrupted.
     """
+    # A context of its own: a command leaves nothing behind for the next one of this process.
+    return copy_context().run(_run, list(sys.argv[1:] if args is None else args))
+
+
+def _run(args: list[str]) -> int:
     import typer
 
     from optmap.cli.app import app
@@ -24,9 +34,9 @@ def main() -> int:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # names of files may be no text
     try:
-        return int(app(prog_name="optmap", standalone_mode=False) or 0)
+        return int(app(args, prog_name="optmap", standalone_mode=False) or 0)
     except usage_error as error:
-        if "--json" in sys.argv[1:]:
+        if "--json" in args:
             from optmap.cli.console import say_error
             from optmap.errors import InputError
 

@@ -66,6 +66,32 @@ def test_closed_pipe_is_quiet() -> None:
     assert done.stderr == ""
 
 
+def test_a_command_does_not_silence_the_error_document_of_the_next_one(optmap) -> None:
+    assert optmap("list", "objectives", "--json").document()
+    for _ in range(2):
+        assert optmap("list", "--nosuch", "--json", code=2).document()["error"]["exit"] == 2
+
+
+@pytest.mark.parametrize(
+    ("args", "code"),
+    [
+        (("list", "objectives"), 0),
+        (("show", "nosuch"), 2),
+        (("solve", "C[i,j] += A[i,k]*B[k,j]", "--extents", "i=8,j=8,k=8", "--memory", "2w"), 3),
+        (("solve", "yolo9000/Y23", "--machine", "balanced", "--time-limit", "0.001"), 4),
+        (("check", "forged.json"), 5),
+        (("frobnicate",), 2),
+    ],
+)
+def test_a_process_ends_with_the_code_and_text_of_the_command(
+    optmap, optmap_process, tmp_path: Path, args: tuple[str, ...], code: int
+) -> None:
+    (tmp_path / "forged.json").write_text('{"schema": "optmap.certificate/1"}')
+    here, there = (run(*args, cwd=tmp_path, code=code) for run in (optmap, optmap_process))
+    if code != 4:  # that one prints how long it took
+        assert here == there
+
+
 class Terminal(io.StringIO):
     """A stderr that says it is a terminal."""
 

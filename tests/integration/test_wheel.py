@@ -41,14 +41,14 @@ def test_contents(wheel: Path) -> None:
     assert not [name for name in names if name.startswith("tests/") or "__pycache__" in name]
 
 
-def test_lists_are_those_of_the_checkout(optmap, installed: Path, tmp_path: Path) -> None:
+def test_lists_are_those_of_the_checkout(optmap, optmap_process, installed: Path, tmp_path: Path) -> None:
     for kind in ("workloads", "machines"):
         here = optmap("list", kind)
-        there = optmap("list", kind, cwd=tmp_path, path=installed)
+        there = optmap_process("list", kind, cwd=tmp_path, path=installed)
         assert here.out == there.out
 
 
-def test_the_installed_package_is_the_one_that_runs(optmap, installed: Path, tmp_path: Path) -> None:
+def test_the_installed_package_is_the_one_that_runs(installed: Path, tmp_path: Path) -> None:
     script = (
         "import optmap, optmap.problem.library as l; print(optmap.__file__, l.models_path(), l.solvers_config_path())"
     )
@@ -64,7 +64,7 @@ def test_the_installed_package_is_the_one_that_runs(optmap, installed: Path, tmp
     assert all(place.startswith(str(installed)) for place in done.stdout.split())
 
 
-def test_solves_from_the_wheel(optmap, installed: Path, tmp_path: Path) -> None:
+def test_solves_from_the_wheel(optmap_process, installed: Path, tmp_path: Path) -> None:
     args = ("solve", "C[i,j] += A[i,k]*B[k,j]", "--extents", "i=8,j=8,k=8", "--memory", "64w", "--json")
-    document = optmap(*args, cwd=tmp_path, path=installed).document()
+    document = optmap_process(*args, cwd=tmp_path, path=installed).document()
     assert document["status"]["stop"] == "optimal"
