@@ -27,8 +27,8 @@ from optmap.search.methods import METHODS, OBJECTIVES
 
 if TYPE_CHECKING:
     from optmap.checker import Report
-    from optmap.report.bounds import BoundReport
-    from optmap.report.compare import Comparison
+    from optmap.gap.boundaries import BoundReport
+    from optmap.gap.comparison import Comparison
     from optmap.search.result import SolveResult
 
 __all__ = ["BOUND_METHODS", "METHODS", "OBJECTIVES", "bound", "check", "compare", "solve"]
@@ -95,7 +95,7 @@ def solve(
     time_limit = seconds(time_limit, "time limit")
     if not (progress is None or callable(progress)):
         raise InputError(f"progress is {quoted(progress)}; give a function of a text and a share, or None")
-    from optmap.report.gaps import with_bound
+    from optmap.gap.beside import with_bound
     from optmap.search.mopt import Request
 
     request = Request(
@@ -142,7 +142,7 @@ def bound(
     Raises:
         InputError: for anything that cannot be accepted, a method that does not apply included.
     """
-    from optmap.report.bounds import bound_report
+    from optmap.gap.boundaries import bound_report
 
     return bound_report(
         workload_of(workload, extents, semantics, padding), machine_of(machine, memory), names_of(methods, "methods")
@@ -202,7 +202,7 @@ def compare(
         ContradictionError: if a mapping moves fewer words than the bound allows.
     """
     from optmap.bounds.hierarchy import fast_side_words
-    from optmap.report.compare import Comparison, comparison_row
+    from optmap.gap.comparison import Comparison, comparison_row
 
     time_limit = seconds(time_limit, "time limit")
     problem = workload_of(workload, extents, semantics, padding)

@@ -24,12 +24,12 @@ from optmap.problem.inputs import (
 from optmap.problem.values import quoted
 
 if TYPE_CHECKING:
+    from optmap.gap.recount import Evaluation
+    from optmap.gap.solution import Solution
     from optmap.onnx_import import ImportedModel
     from optmap.problem.network import Network
     from optmap.report.algorithms import AlgorithmComparison
     from optmap.report.derivation import Classes, Derivation
-    from optmap.report.evaluation import Evaluation
-    from optmap.report.solution import Solution
     from optmap.report.solvers import Doctor
     from optmap.search.result import SolveResult
     from optmap.sweeps.networks import NetworkSums
@@ -56,9 +56,9 @@ def evaluate(
     """
     from dataclasses import replace
 
+    from optmap.gap.recount import evaluate_solution, run_simulations
+    from optmap.gap.solution import Solution, read_solution, solution_from
     from optmap.problem.io.fields import Fields
-    from optmap.report.evaluation import evaluate_solution, run_simulations
-    from optmap.report.solution import Solution, read_solution, solution_from
     from optmap.search.result import SolveResult
 
     if isinstance(solution, SolveResult):

@@ -106,7 +106,7 @@ def solve(
         raise InputError(f"--time-limit is {time_limit}; give a positive number of seconds")
     check_target(output)
     from optmap import api
-    from optmap.report.solution import solution_document, write_solution
+    from optmap.gap.solution import solution_document, write_solution
     from optmap.report.tables import solve_table
 
     with Progress("solving") as progress:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from fnmatch import fnmatchcase
 from functools import lru_cache
 from importlib.resources import files
@@ -16,6 +15,7 @@ from optmap.problem.io.machines import machine_from
 from optmap.problem.io.workloads import read_workloads
 from optmap.problem.machine import Machine
 from optmap.problem.workload import Workload
+from optmap.texts import natural
 
 SUFFIXES = (".yaml", ".yml")
 
@@ -147,7 +147,7 @@ def _data(name: str) -> Path:
 
 
 def _files(kind: str) -> list[Path]:
-    return sorted((models_path() / kind).glob("*.yaml"), key=lambda path: _natural(path.stem))
+    return sorted((models_path() / kind).glob("*.yaml"), key=lambda path: natural(path.stem))
 
 
 def _workloads(path: Path) -> dict[str, Workload]:
@@ -163,10 +163,6 @@ def _read_cached(path: Path, _modified: int) -> dict[str, Workload]:
 def _note(path: Path) -> str:
     fields = Fields.of(load_yaml(path), str(path))
     return " ".join(fields.text(key, "").strip() for key in ("description", "source")).strip()
-
-
-def _natural(name: str) -> list[tuple[int, str]]:
-    return [(int(part), "") if part.isdigit() else (-1, part.casefold()) for part in re.split(r"([0-9]+)", name)]
 
 
 def _split_path(text: str) -> tuple[Path | None, str]:

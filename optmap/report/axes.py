@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
-from optmap.report.sweep_curves import size_text
+from optmap.texts import size_text
 
 TICKS: tuple[tuple[float, tuple[float, ...]], ...] = (
     (1.5, (1.0, 1.1, 1.2, 1.3, 1.4, 1.6, 1.8, 2.0, 2.2, 2.5, 3.0, 3.5, 4.0, 4.5, 5.0, 6.0, 7.0, 8.0, 9.0)),

@@ -2,114 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar
 
 from optmap.bounds.explain import Explanation
-from optmap.bounds.hierarchy import boundary_assumptions, boundary_instances, fast_side_words, instance_words
-from optmap.bounds.methods import METHODS, bounds
-from optmap.bounds.result import Document, LowerBound
+from optmap.bounds.result import LowerBound
 from optmap.errors import InputError
-from optmap.problem import Machine, Workload
+from optmap.gap.boundaries import BoundaryBounds, BoundReport
 from optmap.problem.io.files import to_json
 from optmap.problem.io.machines import machine_document
 from optmap.problem.io.workloads import workload_document
-from optmap.report.tables import grid, machine_line, number, pairs, workload_lines
-from optmap.shown import Form, Shown
+from optmap.report.tables import grid, machine_line, pairs, workload_lines
+from optmap.texts import number
 
 SCHEMA = "optmap.bound/1"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BoundaryBounds:
-    """The bounds of one boundary, method by method."""
-
-    between: tuple[str, str]
-    """Names of the inner and the outer memory."""
-    memory_words: int
-    """Words on the fast side of one instance."""
-    instances: int
-    """Fast memories side by side, all with the same capacity."""
-    assumptions: tuple[str, ...]
-    """What all bounds take for granted about the hierarchy, one sentence each."""
-    bounds: tuple[LowerBound, ...]
-    """In the order of the registry, or as asked."""
-
-    @property
-    def busiest_words(self) -> int:
-        """Words that the busiest instance moves, at least, by the strongest bound."""
-        return instance_words(self.best, self.instances)
-
-    @property
-    def best(self) -> LowerBound:
-        """The strongest; one with a certificate on a tie."""
-        return max(self.bounds, key=lambda bound: (bound.total_words, bound.certificate is not None))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BoundReport(Shown):
-    """The bounds of a workload on a machine."""
-
-    shown_as: ClassVar[Form] = Form(
-        table="report.bounds:bound_table",
-        document="report.bounds:bound_document",
-        file="report.bounds:certificate_text",
-    )
-
-    workload: Workload
-    machine: Machine
-    boundaries: tuple[BoundaryBounds, ...]
-    """Inner boundary first."""
-    left_out: dict[str, str]
-    """Methods that do not apply to the workload, each with the reason."""
-
-    @property
-    def outermost(self) -> BoundaryBounds:
-        """The boundary to the unbounded memory."""
-        return self.boundaries[-1]
-
-    @property
-    def certificate(self) -> Document | None:
-        """The document of the best certified bound at the outermost boundary."""
-        certified = [bound for bound in self.outermost.bounds if bound.certificate is not None]
-        return max(certified, key=lambda bound: bound.total_words).certificate if certified else None
-
-
-def bound_report(workload: Workload, machine: Machine, methods: Sequence[str] | None = None) -> BoundReport:
-    """Bounds by several methods at every boundary.
-
-    Args:
-        workload: the computation.
-        machine: gives the capacities.
-        methods: names of bound methods; None takes all that apply.
-
-    Raises:
-        UnknownNameError: for an unknown method.
-        InputError: for a method that does not apply, or a level of less than one word.
-    """
-    rows = []
-    for level, between in enumerate(machine.boundaries):
-        memory = fast_side_words(machine, level, workload.word_bits)
-        if memory < 1:
-            raise InputError(f"level {machine.levels[level].name} holds less than one word of {workload.title}")
-        found = bounds(workload, memory, methods)
-        row = BoundaryBounds(
-            between=between,
-            memory_words=memory,
-            instances=boundary_instances(machine, level),
-            assumptions=boundary_assumptions(machine, level),
-            bounds=found,
-        )
-        rows.append(row)
-    reasons = {name: method.applies(workload) for name, method in METHODS.items()} if methods is None else {}
-    return BoundReport(
-        workload=workload,
-        machine=machine,
-        boundaries=tuple(rows),
-        left_out={name: reason for name, reason in reasons.items() if reason is not None},
-    )
 
 
 def bound_document(report: BoundReport, explanation: Explanation | None = None) -> dict[str, object]:

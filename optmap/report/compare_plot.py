@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from optmap.errors import InputError
+from optmap.gap.comparison import Comparison, ComparisonRow
 from optmap.report.axes import capacity_axis, count_axis, words_label
-from optmap.report.compare import Comparison, ComparisonRow
 from optmap.report.plots import BOUND_COLOR, PALETTE
-from optmap.report.sweep_curves import size_text
+from optmap.texts import size_text
 
 COLORS = tuple(color for color in PALETTE if color != BOUND_COLOR)
 MARKERS = "osD^vPX*"

@@ -16,16 +16,16 @@ from optmap.report.tables import (
     grid,
     machine_line,
     mapping_table,
-    number,
     pairs,
     shared_by,
     sizes,
     workload_lines,
 )
 from optmap.shown import Form, Shown
+from optmap.texts import number
 
 if TYPE_CHECKING:
-    from optmap.report.solution import Solution
+    from optmap.gap.solution import Solution
 
 Names = tuple[str, ...] | Mapping[str, str]
 """Names, or names with a line of description each."""

@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from optmap.errors import InputError
+from optmap.gap.solution import solution_from
 from optmap.problem.io.fields import Fields
 from optmap.problem.io.files import read_json
 from optmap.problem.io.machines import machine_from
 from optmap.problem.io.workloads import read_workload
 from optmap.report.compare import read_comparison
-from optmap.report.solution import solution_from
 from optmap.shown import Form, Shown
 
 

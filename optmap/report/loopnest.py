@@ -11,7 +11,7 @@ from optmap.problem import Machine, Mapping, Semantics, Workload
 from optmap.problem.workload import TensorAccess
 
 if TYPE_CHECKING:
-    from optmap.report.solution import Solution
+    from optmap.gap.solution import Solution
     from optmap.search.result import SolveResult
 
 INDENT = "  "

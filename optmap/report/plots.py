@@ -6,7 +6,8 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from optmap.errors import InputError
-from optmap.report.tables import number, one_of, shared_by
+from optmap.report.tables import one_of, shared_by
+from optmap.texts import number
 
 if TYPE_CHECKING:
     from optmap.search.result import SolveResult

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from optmap.report.tables import grid, number
+from optmap.report.tables import grid
 from optmap.shown import Form, Shown
 from optmap.solvers.doctor import SolverReport
+from optmap.texts import number
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

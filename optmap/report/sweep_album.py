@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from optmap.errors import InputError
+from optmap.gap.curves import Panel, panels, summed
+from optmap.gap.networks import NetworkView, network_views
+from optmap.gap.sizing import TARGETS, Sizing, sizing
 from optmap.names import choose
 from optmap.problem.io.files import write_text
-from optmap.report.network import NetworkView, network_views
-from optmap.report.sizing import TARGETS, Sizing, sizing
-from optmap.report.sweep_curves import Panel, panels, summed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -133,7 +133,7 @@ def write_album(
         UnknownNameError: for a form or a metric that is none.
         InputError: if matplotlib or plotly is not installed, or a file cannot be written.
     """
-    from optmap.report.sweep_plots import METRICS
+    from optmap.gap.designs import METRICS
 
     choose("format", form, FORMATS)
     for name in metrics:

@@ -10,13 +10,16 @@ from html import escape
 from typing import Any
 
 from optmap.errors import InputError
+from optmap.gap.curves import Panel, best_and_bound
+from optmap.gap.designs import METRICS, pareto_designs, pareto_front
+from optmap.gap.networks import NetworkView
+from optmap.gap.sizing import Sizing
 from optmap.report.axes import words_label
 from optmap.report.compare_plot import nested
-from optmap.report.network import NetworkView, network_table
+from optmap.report.network import network_table
 from optmap.report.plots import BOUND_COLOR, PALETTE
-from optmap.report.sizing import Sizing
-from optmap.report.sweep_curves import Panel, best_and_bound, size_text
-from optmap.report.sweep_plots import METRICS, capacity_label, network_bands, pareto_designs, pareto_front
+from optmap.report.sweep_plots import capacity_label, network_bands
+from optmap.texts import size_text
 
 STYLE = (
     "body{font-family:sans-serif;max-width:1000px;margin:2em auto;padding:0 1em;color:#222}"

@@ -7,19 +7,19 @@ Okabe and Ito's and the map goes from white to blue, so nothing relies on tellin
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
 from optmap.errors import InputError
-from optmap.names import choose
+from optmap.gap.curves import Panel, Sample, Series, best_and_bound
+from optmap.gap.designs import METRICS, pareto_designs, pareto_front
+from optmap.gap.networks import NetworkView
 from optmap.report.axes import capacity_axis, count_axis, words_label
 from optmap.report.compare_plot import nested
-from optmap.report.network import NetworkView
 from optmap.report.plots import BOUND_COLOR, PALETTE
-from optmap.report.sweep_curves import Panel, Sample, Series, best_and_bound, size_text
+from optmap.texts import size_text
 
 STYLE = {
     "font.size": 11,
@@ -39,33 +39,6 @@ SIZE = (5.4, 3.7)
 MARKERS = "osD^vP"
 LAYERS_SHOWN = 7
 """Layers of a network with a colour of their own; the rest are one band."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Metric:
-    """A number of a design: of a machine with one capacity, for all workloads together."""
-
-    label: str
-    """For an axis, with its unit."""
-    value: Callable[[Panel, Sample], float]
-
-
-def _percent(gap: float | None) -> float:
-    return math.nan if gap is None else 100 * max(gap, 0.0)
-
-
-METRICS = {
-    "capacity_bytes": Metric(label="capacity", value=lambda _, sample: sample.capacity_bytes),
-    "traffic_bytes": Metric(
-        label="traffic (bytes)", value=lambda panel, sample: sample.traffic_words * panel.word_bits / 8
-    ),
-    "traffic_words": Metric(label="traffic (words)", value=lambda _, sample: sample.traffic_words),
-    "exact": Metric(label="traffic / bandwidth (cycles)", value=lambda _, sample: sample.exact),
-    "gap": Metric(label="gap of the objective (%)", value=lambda _, sample: _percent(sample.gap)),
-    "traffic_gap": Metric(label="gap of the traffic (%)", value=lambda _, sample: _percent(sample.traffic_gap)),
-    "seconds": Metric(label="time to solve (s)", value=lambda _, sample: sample.seconds),
-}
-"""Metrics of a Pareto front; smaller is better for all of them."""
 
 
 def plot_curve(panel: Panel, *, real_bytes: int | None = None, title: str = "", axes: Any = None) -> Any:
@@ -243,41 +216,6 @@ def plot_pareto(totals: Sequence[Panel], x: str = "capacity_bytes", y: str = "tr
         axes.set_title(totals[0].workload)
         axes.legend(frameon=True, framealpha=0.9, edgecolor="none", loc="best")
     return axes
-
-
-def pareto_designs(totals: Sequence[Panel], x: str, y: str) -> list[tuple[str, float, float]]:
-    """(what it is, x, y) of every design that has both numbers.
-
-    Raises:
-        UnknownNameError: for a metric that is none.
-        InputError: if there is none.
-    """
-    for name in (x, y):
-        choose("metric", name, METRICS)
-    several = len({series.label for panel in totals for series in panel.series}) > 1
-    found = [
-        (
-            f"{panel.place}{f' ({series.label})' if several else ''}",
-            float(METRICS[x].value(panel, sample)),
-            float(METRICS[y].value(panel, sample)),
-        )
-        for panel in totals
-        for series in panel.series
-        for sample in series.samples
-    ]
-    found = [design for design in found if math.isfinite(design[1]) and math.isfinite(design[2])]
-    if not found:
-        raise InputError(f"no machine of the sweep has mappings of all workloads with {x} and {y}")
-    return found
-
-
-def pareto_front(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
-    """The points that no other point beats in one number without losing in the other, by x."""
-    front: list[tuple[float, float]] = []
-    for point in sorted(set(points)):
-        if not front or point[1] < front[-1][1]:
-            front.append(point)
-    return front
 
 
 def plot_network(view: NetworkView, *, real_bytes: int | None = None, axes: Any = None) -> Any:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from optmap.problem import CapacityRule, Level, Machine, Mapping, Workload
 from optmap.problem.padding import padding_text
+from optmap.texts import number, percent
 
 if TYPE_CHECKING:
     from optmap.search.result import SolveResult
@@ -63,22 +64,6 @@ class LevelRow(Protocol):
     @property
     def cycles(self) -> float:
         """Traffic over bandwidth."""
-
-
-def number(value: float) -> str:
-    """A number with thousands separators; whole numbers without decimals."""
-    if isinstance(value, int) or (abs(value) < 2**63 and value == int(value)):
-        return f"{int(value):,}"
-    if abs(value) >= 1000:
-        return f"{value:,.1f}"
-    return f"{value:.4g}"
-
-
-def percent(part: float, whole: float) -> str:
-    """A share in percent with one decimal; a dash of nothing (a capacity below one word)."""
-    if not whole:
-        return "-"
-    return f"{100 * part / whole:.1f} %"
 
 
 def grid(header: Sequence[str], align: str, rows: Iterable[Sequence[str]]) -> str:

@@ -110,7 +110,7 @@ class SolveResult(Shown):
 
     shown_as: ClassVar[Form] = Form(
         table="report.tables:solve_table",
-        document="report.solution:solution_document",
+        document="gap.solution:solution_document",
         plot="report.plots:plot_traffic",
     )
 

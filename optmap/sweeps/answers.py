@@ -14,11 +14,11 @@ from optmap.api import solve
 from optmap.bounds.compulsory import compulsory
 from optmap.bounds.hierarchy import fast_side_words
 from optmap.errors import CheckError, ContradictionError, InfeasibleError, LimitError, OptmapError
+from optmap.gap.beside import certified_bound
+from optmap.gap.solution import solution_document
 from optmap.problem import Level, Machine, Workload
 from optmap.problem.io.machines import machine_document
 from optmap.problem.io.workloads import workload_document
-from optmap.report.gaps import certified_bound
-from optmap.report.solution import solution_document
 from optmap.sweeps.points import Point, blank_row, certificate_name, read_task
 from optmap.sweeps.rows import Row, as_dict
 from optmap.sweeps.spec import BOUND

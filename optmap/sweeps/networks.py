@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import ClassVar
 
 from optmap.errors import InfeasibleError, LimitError
+from optmap.gap.curves import Series, panels
+from optmap.gap.networks import NetworkView, network_views
 from optmap.problem import Machine
 from optmap.problem.network import Network
-from optmap.report.network import NetworkView, network_document, network_table, network_views
-from optmap.report.sweep_curves import Series, panels
+from optmap.report.network import network_document, network_table
 from optmap.shown import Form, Shown
 from optmap.sweeps.reading import read_sweep
 from optmap.sweeps.run import sweep

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
+from optmap.gap.sizing import TARGETS, Sizing
 from optmap.problem import Machine, library
 from optmap.problem.network import network as load_network
 from optmap.report.network import network_document, network_table
-from optmap.report.sizing import TARGETS, Sizing, sizing_table
+from optmap.report.sizing import sizing_table
 from optmap.report.sweep_album import Album, album, write_album
 from optmap.shown import Form, Shown
 from optmap.sweeps.reading import read_sweep

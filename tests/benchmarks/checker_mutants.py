@@ -31,13 +31,13 @@ from optmap.checker import RefusedError, check_document, form, solution
 from optmap.errors import OptmapError
 from optmap.evaluate.simulate import simulate, walk_nest
 from optmap.evaluate.walk_held import walk_held
+from optmap.gap.recount import WALK, Simulated, disagreements, evaluate_solution
+from optmap.gap.solution import Solution, read_solution, solution_document
 from optmap.problem import Capacity, Level, LevelMapping, Machine, Mapping, Partition, Workload, two_level
 from optmap.problem.io.fields import Fields
 from optmap.problem.io.workloads import read_workload
 from optmap.problem.machine import LevelKind
 from optmap.problem.parser import parse_workload
-from optmap.report.evaluation import WALK, Simulated, disagreements, evaluate_solution
-from optmap.report.solution import Solution, read_solution, solution_document
 
 Document = dict[str, Any]
 LIMIT = 100_000

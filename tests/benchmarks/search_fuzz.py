@@ -25,11 +25,11 @@ from written_files import shuffled
 from optmap import api
 from optmap.checker import RefusedError
 from optmap.errors import CheckError, ContradictionError, OptmapError
+from optmap.gap.recount import disagreements, evaluate_solution
+from optmap.gap.solution import read_solution, solution_document
 from optmap.problem import Capacity, CapacityRule, Level, LevelKind, Machine, Partition, Workload, parse_workload
 from optmap.problem.io.files import to_json
 from optmap.problem.sizes import parse_bandwidth
-from optmap.report.evaluation import disagreements, evaluate_solution
-from optmap.report.solution import read_solution, solution_document
 from optmap.search.methods import METHODS
 from optmap.search.result import SolveResult
 from optmap.solvers.status import Stop

@@ -25,10 +25,10 @@ from optmap.bounds.methods import METHODS
 from optmap.checker import check_document
 from optmap.clock import NO_LIMIT, Clock
 from optmap.errors import ContradictionError, LimitError, UnknownNameError
+from optmap.gap.beside import certified_bound, with_bound
 from optmap.problem import Capacity, Level, Machine, parse_workload
 from optmap.problem.library import machine, workload
 from optmap.report.bounds import bound_document, bound_table
-from optmap.report.gaps import certified_bound, with_bound
 
 MATMUL = ("C[i,j] += A[i,k]*B[k,j]", "--extents", "i=2000,j=1500,k=1500", "--memory", "1024w")
 

@@ -16,8 +16,9 @@ from optmap.problem.io.workloads import read_workload, workload_document
 from optmap.problem.library import list_machines, list_workloads, machine, workload
 from optmap.problem.parser import parse_workload
 from optmap.report.solvers import doctor_document, doctor_table
-from optmap.report.tables import bands_text, grid, machine_table, mapping_table, number, workload_table
+from optmap.report.tables import bands_text, grid, machine_table, mapping_table, workload_table
 from optmap.solvers.doctor import SolverReport
+from optmap.texts import number
 
 
 def through_json(document: dict[str, object]) -> Fields:

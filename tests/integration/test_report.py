@@ -14,12 +14,13 @@ from optmap.errors import InputError
 from optmap.evaluate.cost import evaluate_cost
 from optmap.evaluate.nest import exact_traffic
 from optmap.evaluate.results import boundary_cycles
+from optmap.gap.beside import with_bound
+from optmap.gap.recount import disagreements, evaluate_solution, run_simulations
+from optmap.gap.solution import read_solution, solution_document, write_solution
 from optmap.problem import Capacity, CapacityRule, Level, LevelMapping, Machine, Mapping
 from optmap.problem.parser import parse_workload
-from optmap.report.evaluation import disagreements, evaluate_solution, evaluation_table, run_simulations
-from optmap.report.gaps import with_bound
+from optmap.report.evaluation import evaluation_table
 from optmap.report.plots import plot_traffic
-from optmap.report.solution import read_solution, solution_document, write_solution
 from optmap.report.tables import solve_table
 from optmap.search.result import LevelReport, Relaxation, SolveResult
 from optmap.solvers.status import Point, Stop

@@ -31,13 +31,13 @@ from optmap.checker.statement import Work
 from optmap.checker.tools import count, digest, echelon, kernel
 from optmap.errors import CheckError, InputError
 from optmap.evaluate import evaluate_cost, exact_traffic
+from optmap.gap.solution import solution_document
 from optmap.problem import Capacity, Level, LevelKind, Machine, Semantics
 from optmap.problem.footprint import distinct_values
 from optmap.problem.io.machines import machine_document
 from optmap.problem.io.mappings import mapping_document
 from optmap.problem.io.workloads import workload_document
 from optmap.problem.parser import parse_workload
-from optmap.report.solution import solution_document
 
 FOLDER = Path(optmap.checker.__file__).parent
 Path_ = tuple[str | int, ...]

@@ -17,10 +17,10 @@ from optmap.checker import RefusedError, check_document
 from optmap.errors import InputError
 from optmap.evaluate import simulate, walk_held
 from optmap.evaluate.walk_held import run_held
+from optmap.gap.recount import disagreements, evaluate_solution, run_simulations
+from optmap.gap.solution import read_solution
 from optmap.problem import CapacityRule, LevelMapping, Mapping, Workload, parse_workload
 from optmap.problem.held import Held
-from optmap.report.evaluation import disagreements, evaluate_solution, run_simulations
-from optmap.report.solution import read_solution
 
 
 def one_level(tile: dict[str, int], order: str) -> Mapping:

@@ -8,10 +8,11 @@ import pytest
 from sweep_frames import frame_of, rows_of
 
 from optmap.errors import InputError, UnknownNameError
+from optmap.gap.curves import panels
+from optmap.gap.networks import dominant, layer_shares, network_views
 from optmap.problem import library, list_workloads
 from optmap.problem.network import Network, list_networks, network
-from optmap.report.network import dominant, layer_shares, network_document, network_table, network_views
-from optmap.report.sweep_curves import panels
+from optmap.report.network import network_document, network_table
 
 
 def weights(found: Network) -> int:

@@ -10,11 +10,11 @@ from brute_force import best_nest
 import optmap
 from optmap.errors import InputError
 from optmap.evaluate import walk_held
+from optmap.gap.recount import evaluate_solution
+from optmap.gap.solution import read_solution, write_solution
 from optmap.problem import CapacityRule, Level, LevelMapping, Machine, Mapping, library, parse_workload
 from optmap.problem.held import Held
 from optmap.problem.sizes import parse_capacity
-from optmap.report.evaluation import evaluate_solution
-from optmap.report.solution import read_solution, write_solution
 from optmap.report.tables import solve_table
 from optmap.search.methods import METHODS, OBJECTIVES
 from optmap.search.objectives import TABLE

@@ -16,12 +16,13 @@ import pytest
 from sweep_frames import frame_of, rows_of
 
 from optmap.errors import InputError, UnknownNameError
+from optmap.gap.curves import panels
+from optmap.gap.designs import pareto_front
+from optmap.gap.networks import network_views
 from optmap.problem import library
 from optmap.problem.network import network
-from optmap.report.network import network_views
 from optmap.report.sweep_album import Album, album, write_album
-from optmap.report.sweep_curves import panels
-from optmap.report.sweep_plots import pareto_front, plot_curve, plot_gaps, plot_network, plot_pareto
+from optmap.report.sweep_plots import plot_curve, plot_gaps, plot_network, plot_pareto
 
 CURVE = [(256, 4000, 2500), (512, 2300, 1500), (1024, 1090, 1040), (2048, 1000, 1000)]
 

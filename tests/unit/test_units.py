@@ -17,6 +17,10 @@ from optmap.bounds.certificate import digest
 from optmap.checker import RefusedError, check_document
 from optmap.errors import InputError
 from optmap.evaluate import evaluate_cost, exact_traffic
+from optmap.gap.curves import panels, summed
+from optmap.gap.designs import pareto_designs
+from optmap.gap.networks import layer_shares, network_views
+from optmap.gap.solution import solution_document
 from optmap.problem import Bandwidth, Capacity, Level, LevelMapping, Machine, Mapping, library, matmul, parse_workload
 from optmap.problem.io.fields import Fields
 from optmap.problem.io.files import to_json
@@ -25,10 +29,7 @@ from optmap.problem.io.workloads import read_workload, workload_document, worklo
 from optmap.problem.machine import two_level
 from optmap.problem.network import Network
 from optmap.problem.sizes import element_bits, parse_bandwidth, parse_clock
-from optmap.report.network import layer_shares, network_document, network_table, network_views
-from optmap.report.solution import solution_document
-from optmap.report.sweep_curves import panels, summed
-from optmap.report.sweep_plots import pareto_designs
+from optmap.report.network import network_document, network_table
 from optmap.report.tables import machine_table, workload_table
 
 MIXED = {"C": 4, "A": 1, "B": 1}

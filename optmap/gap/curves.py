@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import gcd
 from typing import TYPE_CHECKING, Any
 
 from optmap.errors import InputError
+from optmap.texts import natural
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -148,12 +148,6 @@ def panels(frame: pd.DataFrame) -> tuple[Panel, ...]:
     named = _named([record for record in records if record["traffic_words"] is not None])
     made = [_panel(group, named) for group in groups.values()]
     return tuple(sorted(made, key=lambda panel: (panel.machine, panel.level, natural(panel.workload), panel.semantics)))
-
-
-def natural(text: str) -> list[tuple[int, str]]:
-    """Sort key that puts R2 before R10."""
-    parts = re.split(r"([0-9]+)", text)
-    return [(int(part), "") if part.isdecimal() else (-1, part.casefold()) for part in parts]
 
 
 def _plain(record: Mapping[Any, Any]) -> Record:
@@ -315,13 +309,3 @@ def best_and_bound(panel: Panel) -> tuple[list[int], list[int], list[int]]:
         for size in known
     ]
     return known, [panel.bound_at(size) for size in known], least
-
-
-def size_text(capacity_bytes: float) -> str:
-    """`1.3 MiB`: three significant digits at most."""
-    value, unit = float(capacity_bytes), "B"
-    for larger in ("KiB", "MiB", "GiB", "TiB"):
-        if value < 1000:
-            break
-        value, unit = value / 1024, larger
-    return f"{value:.0f} {unit}" if value >= 100 or value == int(value) else f"{value:.3g} {unit}"

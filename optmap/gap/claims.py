@@ -10,7 +10,7 @@ from optmap.checker import RefusedError, check_document
 from optmap.problem.io.fields import Fields
 
 if TYPE_CHECKING:
-    from optmap.report.evaluation import Evaluation
+    from optmap.gap.recount import Evaluation
 
 CLAIMS = ("boundaries", "levels", "bottleneck", "cost", "exact", "relaxation", "integer_gap", "bound", "gap")
 """What `solve` writes; a document with all of it, and with its certificates, is shown to the independent checker."""

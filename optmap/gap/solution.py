@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from optmap.bounds.certificate import digest
 from optmap.errors import InputError
+from optmap.lazy import named
 from optmap.problem import CapacityRule, Machine, Mapping, Workload
 from optmap.problem.held import Held
 from optmap.problem.io.fields import Fields, located
@@ -100,9 +101,7 @@ class Solution(Shown):
 
     def loop_nest(self) -> str:
         """The mapping as the tiled loop nest it stands for, as C-like text."""
-        from optmap.report.loopnest import nest_of
-
-        return nest_of(self)
+        return str(named("report.loopnest:nest_of")(self))
 
 
 def finite(value: float | None) -> float | None:

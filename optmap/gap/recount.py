@@ -1,0 +1,224 @@
+"""Recounting a solution from its mapping alone, and what its document got wrong."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from math import isclose
+from typing import ClassVar
+
+from optmap.evaluate.cost import evaluate_cost
+from optmap.evaluate.held import held_occupancy, held_traffic
+from optmap.evaluate.nest import exact_traffic
+from optmap.evaluate.results import BoundaryTraffic, CostReport, LevelCost, boundary_cycles
+from optmap.evaluate.simulate import Policy, simulate, walk_nest
+from optmap.evaluate.tally import Moved
+from optmap.evaluate.walk_held import walk_held
+from optmap.gap.claims import TOLERANCE, claim_disagreements
+from optmap.gap.solution import Amount, Solution
+from optmap.problem.held import Held
+from optmap.problem.partitions import capacity_groups
+from optmap.search.objectives import TABLE
+from optmap.shown import Form, Shown
+from optmap.texts import number
+
+WALK = "tile"
+"""Name of the policy that keeps one tile of every tensor, or what is held: the literal walk of the nest."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LevelLine:
+    """One row of the table of levels."""
+
+    level: str
+    occupancy_words: int
+    capacity_words: int
+    traffic_words: int
+    bandwidth: float
+    """Words per cycle."""
+    cycles: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Simulated:
+    """What one replacement policy moved, per boundary and tensor."""
+
+    policy: str
+    """`tile`, `lru` or `belady`."""
+    moved: tuple[Moved, ...]
+
+    @property
+    def words(self) -> int:
+        """Loads and stores over all boundaries and tensors."""
+        return sum(entry.loads_words + entry.stores_words for entry in self.moved)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evaluation(Shown):
+    """A mapping, counted again."""
+
+    shown_as: ClassVar[Form] = Form(
+        table="report.evaluation:evaluation_table", document="report.evaluation:evaluation_document"
+    )
+
+    solution: Solution
+    report: CostReport
+    """Per-level form."""
+    boundaries: tuple[BoundaryTraffic, ...]
+    """Exact traffic of the concatenated nest."""
+    exact: Amount
+    simulations: tuple[Simulated, ...] = ()
+
+    @property
+    def cost(self) -> Amount:
+        """The per-level objective, recounted."""
+        return Amount(value=objective_value(self.solution, self.report.boundaries), unit=self.exact.unit)
+
+    @property
+    def _rates(self) -> tuple[Fraction, ...]:
+        return self.solution.machine.rates(self.solution.workload.word_bits)
+
+    @property
+    def levels(self) -> tuple[LevelLine, ...]:
+        """Levels with their bandwidths, inner first."""
+        return tuple(
+            LevelLine(
+                level=cost.level,
+                occupancy_words=cost.occupancy_words,
+                capacity_words=cost.capacity_words,
+                traffic_words=cost.traffic_words,
+                bandwidth=float(rate),
+                cycles=cost.cycles,
+            )
+            for cost, rate in zip(self.report.levels, self._rates, strict=True)
+        )
+
+    @property
+    def disagreements(self) -> list[str]:
+        """Everything that makes the file untrue, one sentence each; empty if it holds."""
+        return disagreements(self)
+
+
+def evaluate_solution(solution: Solution) -> Evaluation:
+    """Count cost and traffic of a solution's mapping again, in exact integers.
+
+    Raises:
+        InputError: if the mapping cannot be counted.
+    """
+    workload, machine, mapping = solution.workload, solution.machine, solution.mapping
+    if solution.held is None:
+        boundaries = exact_traffic(workload, machine, mapping)
+        report = evaluate_cost(workload, machine, mapping, solution.capacity_rule)
+    else:
+        report = _held_cost(solution, solution.held)
+        boundaries = report.boundaries
+    exact = Amount(value=objective_value(solution, boundaries), unit=machine.cost_unit)
+    return Evaluation(solution=solution, report=report, boundaries=boundaries, exact=exact)
+
+
+def _held_cost(solution: Solution, held: Held) -> CostReport:
+    """The cost of a one-level mapping that holds every tensor at a reuse position of its own."""
+    workload, machine, mapping = solution.workload, solution.machine, solution.mapping
+    held.check(workload, machine, mapping, solution.capacity_rule)
+    (level,) = machine.levels
+    rows = held_traffic(workload, mapping, held, machine.boundaries[0])
+    groups = capacity_groups(workload, level)
+    needs = {group.name: held_occupancy(workload, mapping, held, group.tensors) for group in groups}
+    words = sum(row.words for row in rows)
+    cost = LevelCost(
+        level=level.name,
+        occupancy_words=sum(needs.values()),
+        capacity_words=sum(group.words for group in groups),
+        traffic_words=words,
+        cycles_exact=words / level.bandwidth.words(workload.word_bits),
+        overfull=tuple(group.name for group in groups if needs[group.name] > group.words),
+    )
+    return CostReport(levels=(cost,), boundaries=rows, rule=solution.capacity_rule)
+
+
+def objective_value(solution: Solution, boundaries: tuple[BoundaryTraffic, ...]) -> float:
+    """The objective of a solution for given traffic, in cycles (words at one word per cycle)."""
+    objective = TABLE[solution.objective]
+    counted = tuple(replace(row, loads_words=objective.words(row), stores_words=0) for row in boundaries)
+    cycles = boundary_cycles(solution.machine, counted, solution.workload.word_bits)
+    return float(objective.combine(dict(enumerate(cycles))))
+
+
+def run_simulations(solution: Solution, limit: int) -> tuple[Simulated, ...]:
+    """Walk the nest literally, and run its accesses through LRU and optimal replacement.
+
+    Args:
+        solution: whose mapping is run.
+        limit: largest number of accesses.
+
+    Raises:
+        LimitError: if the nest is larger than the limit.
+    """
+    workload, machine, mapping = solution.workload, solution.machine, solution.mapping
+    held = solution.held
+    inner = () if held is None else held.inner
+    if held is None:
+        walked = walk_nest(workload, machine, mapping, limit=limit)
+    else:
+        walked = walk_held(workload, machine, mapping, held, solution.capacity_rule, limit=limit).moved
+    # One cache does not know which tensors share which part of a level.
+    policies: tuple[Policy, ...] = () if any(level.partitions for level in machine.levels) else ("lru", "belady")
+    return (
+        Simulated(policy=WALK, moved=walked),
+        *(
+            Simulated(
+                policy=policy, moved=simulate(workload, machine, mapping, policy=policy, inner=inner, limit=limit)
+            )
+            for policy in policies
+        ),
+    )
+
+
+def disagreements(evaluation: Evaluation) -> list[str]:
+    """Everything that makes the document untrue: working sets too large, claims that differ.
+
+    Returns:
+        One sentence each; empty if the document holds.
+    """
+    solution = evaluation.solution
+    found = [
+        f"{level.level} is short by {level.occupancy_words - level.capacity_words:,} words: its tile needs "
+        f"{level.occupancy_words:,} of {level.capacity_words:,}"
+        for level in evaluation.report.levels
+        if not level.fits
+    ]
+    for name, claimed, counted in (
+        ("cost", solution.cost, evaluation.cost),
+        ("exact", solution.exact, evaluation.exact),
+    ):
+        if claimed and (claimed.unit != counted.unit or not isclose(claimed.value, counted.value, rel_tol=TOLERANCE)):
+            found.append(
+                f"{name} says {number(claimed.value)} {claimed.unit}, counted {number(counted.value)} {counted.unit}"
+            )
+    found += _boundary_disagreements(evaluation) + _walk_disagreements(evaluation)
+    return found + claim_disagreements(evaluation)
+
+
+def _boundary_disagreements(evaluation: Evaluation) -> list[str]:
+    claims = evaluation.solution.boundaries
+    if claims is None:
+        return []
+    if len(claims) != len(evaluation.boundaries):
+        return [f"boundaries has {len(claims)} rows, counted {len(evaluation.boundaries)}"]
+    return [
+        f"boundaries says {claim.loads_words:,} loads and {claim.stores_words:,} stores of {claim.tensor} between "
+        f"{' and '.join(claim.between)}, counted {row.loads_words:,} loads and {row.stores_words:,} stores of "
+        f"{row.tensor} between {' and '.join(row.between)}"
+        for claim, row in zip(claims, evaluation.boundaries, strict=True)
+        if (claim.between, claim.tensor, claim.loads_words, claim.stores_words)
+        != (row.between, row.tensor, row.loads_words, row.stores_words)
+    ]
+
+
+def _walk_disagreements(evaluation: Evaluation) -> list[str]:
+    counted = sum(row.loads_words + row.stores_words for row in evaluation.boundaries)
+    return [
+        f"the literal walk moves {simulated.words:,} words, the closed form counts {counted:,}"
+        for simulated in evaluation.simulations
+        if simulated.policy == WALK and simulated.words != counted
+    ]

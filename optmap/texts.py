@@ -1,0 +1,43 @@
+"""Numbers, sizes and names as text, the same wherever they are read."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    pass
+if TYPE_CHECKING:
+    pass
+
+
+def number(value: float) -> str:
+    """A number with thousands separators; whole numbers without decimals."""
+    if isinstance(value, int) or (abs(value) < 2**63 and value == int(value)):
+        return f"{int(value):,}"
+    if abs(value) >= 1000:
+        return f"{value:,.1f}"
+    return f"{value:.4g}"
+
+
+def percent(part: float, whole: float) -> str:
+    """A share in percent with one decimal; a dash of nothing (a capacity below one word)."""
+    if not whole:
+        return "-"
+    return f"{100 * part / whole:.1f} %"
+
+
+def natural(text: str) -> list[tuple[int, str]]:
+    """Sort key that puts R2 before R10."""
+    parts = re.split(r"([0-9]+)", text)
+    return [(int(part), "") if part.isdecimal() else (-1, part.casefold()) for part in parts]
+
+
+def size_text(capacity_bytes: float) -> str:
+    """`1.3 MiB`: three significant digits at most."""
+    value, unit = float(capacity_bytes), "B"
+    for larger in ("KiB", "MiB", "GiB", "TiB"):
+        if value < 1000:
+            break
+        value, unit = value / 1024, larger
+    return f"{value:.0f} {unit}" if value >= 100 or value == int(value) else f"{value:.3g} {unit}"
