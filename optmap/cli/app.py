@@ -2,36 +2,77 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from optmap import __version__
-from optmap.cli import (
-    algorithms,
-    bounding,
-    catalogue,
-    checking,
-    checkup,
-    comparing,
-    evaluating,
-    exporting,
-    importing,
-    networking,
-    plotting,
-    solving,
-    sweeping,
-    symbols,
-)
 from optmap.cli.console import say
+from optmap.cli.values import spare
+from optmap.lazy import named
+
+COMMANDS = {
+    "list": "catalogue",
+    "show": "catalogue",
+    "derive": "symbols",
+    "solve": "solving",
+    "bound": "bounding",
+    "compare": "comparing",
+    "algorithms": "algorithms",
+    "check": "checking",
+    "evaluate": "evaluating",
+    "export": "exporting",
+    "doctor": "checkup",
+    "sweep": "sweeping",
+    "plot": "plotting",
+    "network": "networking",
+    "import": "importing",
+}
+"""Every command and the module in `optmap.cli` that has it, in the order of the help."""
+PLAIN: dict[str, Any] = {
+    "add_completion": False,
+    # Plain text: help and errors read the same on a terminal, in a pipe and in a log.
+    "rich_markup_mode": None,
+    "pretty_exceptions_enable": False,
+}
+
+
+class Commands(TyperGroup):
+    """The commands, each imported and built when it is asked for."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Names of all commands, in the order of the help."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """The command of this name, or None; a name that is none is compared with all commands."""
+        for name in (cmd_name,) if cmd_name in COMMANDS else COMMANDS:
+            if name not in self.commands:
+                self.commands.update(_built(COMMANDS[name], ctx))
+        return self.commands.get(cmd_name)
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """What follows the options of the program itself."""
+        spare(self.get_params(ctx))
+        return super().parse_args(ctx, args)
+
+
+def _built(module: str, context: Any) -> Any:
+    """The commands of one module by their name."""
+    part = typer.Typer(**PLAIN, callback=lambda: None)  # with a callback, one command is a group too
+    named(f"cli.{module}:register")(part)
+    group: Any = typer.main.get_command(part)
+    for command in group.commands.values():
+        spare(command.get_params(context))
+    return group.commands
+
 
 app = typer.Typer(
+    **PLAIN,
     name="optmap",
-    add_completion=False,
+    cls=Commands,
     no_args_is_help=True,
-    # Plain text: help and errors read the same on a terminal, in a pipe and in a log.
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     help="Mappings of tensor computations onto memory hierarchies, and how good they can be.",
     epilog="Example: optmap solve resnet18/R9 --machine i7-9700k",
@@ -51,23 +92,3 @@ def top(
     ] = False,
 ) -> None:
     """Mappings of tensor computations onto memory hierarchies, and how good they can be."""
-
-
-COMMANDS = (
-    catalogue,
-    symbols,
-    solving,
-    bounding,
-    comparing,
-    algorithms,
-    checking,
-    evaluating,
-    exporting,
-    checkup,
-    sweeping,
-    plotting,
-    networking,
-    importing,
-)
-for module in COMMANDS:
-    module.register(app)

@@ -68,7 +68,7 @@ def _compared(report: Report, file: Path) -> Report:
 
     said = read_json(file).fields("workload")
     name = said.text("name")
-    if name not in library.list_workloads():
+    if not library.is_workload(name):
         return report
     known = library.workload(name)
     same = known.expression == said.text("expression") and known.extents == said.fields("extents").values

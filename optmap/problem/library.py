@@ -12,7 +12,7 @@ from optmap.names import choose, suggestion
 from optmap.problem.io.fields import Fields
 from optmap.problem.io.files import load_yaml
 from optmap.problem.io.machines import machine_from
-from optmap.problem.io.workloads import read_workloads
+from optmap.problem.io.workloads import entry_workload, read_workloads, workload_entries
 from optmap.problem.machine import Machine
 from optmap.problem.workload import Workload
 from optmap.texts import natural
@@ -43,7 +43,7 @@ def list_workloads() -> tuple[str, ...]:
 
     The files keep the order of the papers' tables, so Y2 is before Y12 and IX after VIII.
     """
-    return tuple(f"{path.stem}/{key}" for path in _files("workloads") for key in _workloads(path))
+    return tuple(f"{path.stem}/{key}" for path in _files("workloads") for key in _entries(path))
 
 
 def list_machines() -> tuple[str, ...]:
@@ -71,23 +71,36 @@ def workload(name_or_path: str | Path) -> Workload:
     path, key = _split_path(text)
     if path is not None:
         return _from_file(path, key)
-    found, entry = _library_entry(text)
-    return _workloads(found)[entry]
+    found, key = _library_entry(text)
+    return _workload_cached(found, key, found.stat().st_mtime_ns)
 
 
 def list_layers() -> tuple[str, ...]:
     """Names of the layers that only the library networks have, `network/key`, in the order of the files."""
     mine = set(list_workloads())
-    names = (f"{path.stem}/{key}" for path in _files("networks") for key in _workloads(path))
+    names = (f"{path.stem}/{key}" for path in _files("networks") for key in _entries(path))
     return tuple(name for name in names if name not in mine)
 
 
 def _library_entry(name: str) -> tuple[Path, str]:
     """File and key of a library workload or of a layer of a library network."""
+    if is_workload(name):
+        return _place(name)
     layers = list_layers()
     found = choose("workload", name, (*list_workloads(), *layers), any_case=True)
-    stem, _, entry = found.partition("/")
-    return models_path() / ("networks" if found in layers else "workloads") / f"{stem}.yaml", entry
+    return _place(found, "networks" if found in layers else "workloads")
+
+
+def is_workload(name: str) -> bool:
+    """Whether `list_workloads` has this name, in this case; reads its file alone."""
+    path, key = _place(name)
+    return path in _files("workloads") and key in _entries(path)
+
+
+def _place(name: str, kind: str = "workloads") -> tuple[Path, str]:
+    """File and key of a library name."""
+    stem, _, key = name.partition("/")
+    return models_path() / kind / f"{stem}.yaml", key
 
 
 def match_workloads(pattern: str) -> tuple[str, ...]:
@@ -150,14 +163,20 @@ def _files(kind: str) -> list[Path]:
     return sorted((models_path() / kind).glob("*.yaml"), key=lambda path: natural(path.stem))
 
 
-def _workloads(path: Path) -> dict[str, Workload]:
+def _entries(path: Path) -> dict[str, Fields]:
     return _read_cached(path, path.stat().st_mtime_ns)
 
 
 @lru_cache(maxsize=64)
-def _read_cached(path: Path, _modified: int) -> dict[str, Workload]:
-    """The workloads of a library file; read again only when the file has changed."""
-    return read_workloads(path)
+def _read_cached(path: Path, _modified: int) -> dict[str, Fields]:
+    """The entries of a library file; read again only when the file has changed."""
+    return workload_entries(path)
+
+
+@lru_cache(maxsize=1024)
+def _workload_cached(path: Path, key: str, _modified: int) -> Workload:
+    """A workload of a library file; one object as long as the file has not changed."""
+    return entry_workload(path, key, _entries(path)[key])
 
 
 def _note(path: Path) -> str:

@@ -40,15 +40,30 @@ def read_workloads(path: Path) -> dict[str, Workload]:
     Raises:
         InputError: naming file and field of the first thing that is wrong.
     """
+    return {key: entry_workload(path, key, fields) for key, fields in workload_entries(path).items()}
+
+
+def workload_entries(path: Path) -> dict[str, Fields]:
+    """Every workload of a file by its key, as it is written.
+
+    Raises:
+        InputError: if the file cannot be read, or does not hold workloads.
+    """
     top = Fields.of(load_yaml(path), str(path))
     if not top.has("workloads"):
-        return {"": workload_from(top, default_name=path.stem)}
+        return {"": top}
     top.allow("workloads", "description", "source")
     table = top.fields("workloads")
-    return {
-        key: workload_from(Fields.of(value, table.at(key)), default_name=f"{path.stem}/{key}")
-        for key, value in table.values.items()
-    }
+    return {key: Fields.of(value, table.at(key)) for key, value in table.values.items()}
+
+
+def entry_workload(path: Path, key: str, fields: Fields) -> Workload:
+    """The workload of one entry; without a name of its own it has that of its file and key.
+
+    Raises:
+        InputError: naming file and field of the first thing that is wrong.
+    """
+    return workload_from(fields, default_name=f"{path.stem}/{key}" if key else path.stem)
 
 
 WORKLOAD_FIELDS = (
