@@ -48,6 +48,9 @@ class Capacity:
         if self.unit not in ("bytes", "words"):
             raise InputError(f"capacity is in {self.unit!r}; use bytes or words")
 
+    def __str__(self) -> str:
+        return f"{self.amount:,} {self.unit}"
+
     def words(self, word_bits: int) -> int:
         """Whole words that fit.
 

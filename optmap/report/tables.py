@@ -142,7 +142,7 @@ def workload_table(workload: Workload) -> str:
 
 
 def _capacity_text(level: Level) -> str:
-    total = f"{level.capacity.amount:,} {level.capacity.unit}"
+    total = str(level.capacity)
     parts = [f"{p.name} {p.capacity.amount:,} for {', '.join(p.tensors)}" for p in level.partitions]
     detail = "; ".join([*parts, *([f"{level.buffering} buffers"] if level.buffering > 1 else [])])
     return f"{total} ({detail})" if detail else total

@@ -61,7 +61,7 @@ def test_methods_that_cannot_are_left_out_with_the_reason() -> None:
     assert set(found.rows[1].found) == {"mopt", "gemmini"}
     assert set(found.left_out) == {"mopt", "gemmini"}
     table = comparison_table(found)
-    assert "left out: mopt" in table
+    assert "left out: mopt: 2 words: " in table
     document = comparison_document(found)
     assert isinstance(document["rows"], list)
     assert document["rows"][0]["method"] is None
