@@ -4,7 +4,8 @@ With the whole problem as the next outer tile, a level's cost is as low as any c
 cutting an extent once makes no more pieces than cutting it in stages. Its optimum over all integer
 tiles is found by enumeration: sizes that cut an extent into the same number of pieces differ in
 footprint only, so the smallest of each number suffices where footprints are linear, and of one dim
-only the largest size that fits, since larger tiles never move more.
+only the largest size that fits, since larger tiles never move more. (They do where a dim stands in
+two subscripts of a tensor: the tile is the box around a diagonal. Such levels are not enumerated.)
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import numpy as np
 
 from optmap.clock import Clock
 from optmap.problem.dataflow import window
+from optmap.problem.workload import TensorAccess
 from optmap.programs.geometric import Box
 from optmap.search.chains import BATCH, FEW_CUTS, ChainCosts, IntArray, even_cuts, grid_of
 from optmap.search.setting import Setting
@@ -48,7 +50,7 @@ def level_optimum(
     """
     relaxed = min(box_bounds.values())
     lists = _candidates(setting)
-    if lists is None or setting.safe(level):
+    if lists is None or setting.safe(level) or any(map(_is_diagonal, setting.workload.tensors)):
         return relaxed, None
     dims = setting.workload.dims
     boxed = [dims.index(d) for d in setting.space.boxed]
@@ -130,6 +132,12 @@ def _shortened(lists: Sequence[list[int]], extents: Sequence[int]) -> list[list[
         longest = max(range(len(kept)), key=lambda d: len(kept[d]))
         kept[longest] = [extents[longest]]
     return kept
+
+
+def _is_diagonal(tensor: TensorAccess) -> bool:
+    """Whether a dim stands in two subscripts."""
+    dims = [dim for axis in tensor.axes for dim in axis.dims]
+    return len(set(dims)) < len(dims)
 
 
 def _candidates(setting: Setting) -> list[list[int]] | None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
-from itertools import combinations_with_replacement
 from math import inf, prod
 
 import numpy as np
@@ -218,19 +217,31 @@ def factorizations(number: int, limits: Sequence[int]) -> list[tuple[int, ...]]:
     ]
 
 
-def chain_count(extents: Sequence[int], depth: int) -> float:
-    """Number of chains of nested integer tiles."""
+def chain_count(extents: Sequence[int], depth: int, *, divisors: bool = False) -> float:
+    """Number of chains of nested integer tiles; with `divisors`, of those that divide each other and the extents.
+
+    Divisors of extents beyond `FEW_CUTS` are not counted: infinitely many.
+    """
+    if divisors:
+        return inf if max(extents) > FEW_CUTS else prod(float(_divisor_chains(n, depth)) for n in extents)
     return prod(prod((extent + i) / (i + 1) for i in range(depth)) for extent in extents)
 
 
-def all_chains(extents: Sequence[int], depth: int) -> IntArray:
-    """Every chain of nested integer tiles, (B, depth, D): for exhaustive search on small problems."""
-    per_dim = [
-        np.array(
-            list(combinations_with_replacement(range(1, extent + 1), depth)),
-            dtype=np.int64,
-        )
-        for extent in extents
-    ]
+@lru_cache(maxsize=4096)
+def _divisor_chains(extent: int, depth: int) -> int:
+    return sum(_divisor_chains(size, depth - 1) for size in divisors_of(extent)) if depth else 1
+
+
+def all_chains(extents: Sequence[int], depth: int, *, divisors: bool = False) -> IntArray:
+    """Every chain that `chain_count` counts, (B, depth, D): for exhaustive search on small problems."""
+    per_dim = [np.array(_nested(extent, depth, divisors=divisors), dtype=np.int64) for extent in extents]
     index = grid_of([range(len(chains)) for chains in per_dim])
     return np.stack([per_dim[d][index[:, d]] for d in range(len(per_dim))], axis=-1)
+
+
+def _nested(extent: int, depth: int, *, divisors: bool) -> list[tuple[int, ...]]:
+    """The tiles of one dim, inner level first."""
+    if not depth:
+        return [()]
+    sizes = divisors_of(extent) if divisors else range(1, extent + 1)
+    return [(*inner, size) for size in sizes for inner in _nested(size, depth - 1, divisors=divisors)]

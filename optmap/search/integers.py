@@ -141,8 +141,9 @@ def _steps(state: _State) -> Iterator[str]:
     """The search for one core, one idea after the other; yields after each."""
     setting, relaxation, costs, descent = state.setting, state.relaxation, state.costs, state.descent
     divisors = descent.divisors
-    if not divisors and not setting.fixed and chain_count(costs.extents.tolist(), costs.depth) <= EXHAUSTIVE:
-        state.offer(costs.best(all_chains(costs.extents.tolist(), costs.depth)))
+    extents = costs.extents.tolist()
+    if not setting.fixed and chain_count(extents, costs.depth, divisors=divisors) <= EXHAUSTIVE:
+        state.offer(costs.best(all_chains(extents, costs.depth, divisors=divisors)))
         state.exhaustive = True
         yield "every chain of tiles evaluated"
         return
@@ -160,11 +161,12 @@ def _steps(state: _State) -> Iterator[str]:
         _sharpen(state, start)
         yield "each level's own integer optimum"
     ceiling = inf if state.best is None else state.value * (1 + EQUAL)
-    found, complete = divisor_optimum(setting, costs, ceiling, clock=state.clock)
+    found, least = divisor_optimum(setting, costs, ceiling, clock=state.clock)
     if found is not None:
         state.offer(descent.run(found, None, goal=state.goal))
-    if divisors and complete:
-        state.exhaustive = True
+    if divisors:
+        state.bound = max(state.bound, min(least, state.value))
+        state.exhaustive = state.value <= least * (1 + EQUAL)
     yield "program over divisor tiles"
     if divisors:
         return

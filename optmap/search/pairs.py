@@ -54,8 +54,11 @@ class _Stage:
 
 def divisor_optimum(
     setting: Setting, costs: ChainCosts, ceiling: float, *, clock: Clock
-) -> tuple[IntArray | None, bool]:
+) -> tuple[IntArray | None, float]:
     """The chain of divisor tiles with the least bottleneck below a ceiling.
+
+    Costs are those of the posynomial rows: exact, or lower where a dim stands in two subscripts of a tensor
+    or a window has gaps. So the least of them is a bound, and an optimum where the chain attains it.
 
     Args:
         setting: what is searched.
@@ -64,20 +67,21 @@ def divisor_optimum(
         clock: when to give up.
 
     Returns:
-        (L, D) chain or None, and whether the search was exhaustive: None and True means that no
-        chain of divisor tiles is below the ceiling.
+        (L, D) chain or None if none is below the ceiling; and a bottleneck that no chain of divisor tiles
+        is below, 0 if not all of them were looked at.
     """
     lists = [divisors_of(int(n)) for n in costs.extents]
     if np.prod([float(len(v)) for v in lists]) > LARGEST_TILES:
-        return None, False
+        return None, 0.0
     if _boxes(setting, lists) > LARGEST_BOXES:
-        return None, False
+        return None, 0.0
     tiles = grid_of(lists)
     try:
-        chains = _Pairing(setting, costs, even=True, clock=clock).run([tiles] * costs.depth, ceiling, floor=0.0, keep=1)
+        pairing = _Pairing(setting, costs, even=True, clock=clock)
+        chains, reach = pairing.run([tiles] * costs.depth, ceiling, floor=0.0, keep=1)
     except LimitError:
-        return None, False
-    return (chains[0] if len(chains) else None), True
+        return None, 0.0
+    return (chains[0], float(reach[0])) if len(chains) else (None, ceiling)
 
 
 def beam(
@@ -102,7 +106,7 @@ def beam(
         return nothing
     tiles = [grid_of(level) for level in lists]
     try:
-        return _Pairing(setting, costs, even=False, clock=clock).run(tiles, ceiling, floor=floor, keep=BEAM_CHAINS)
+        return _Pairing(setting, costs, even=False, clock=clock).run(tiles, ceiling, floor=floor, keep=BEAM_CHAINS)[0]
     except LimitError:
         return nothing
 
@@ -128,9 +132,9 @@ class _Pairing:
         self.free = [self.dims.index(d) for d in self.space.free]
         self.boxed = [self.dims.index(d) for d in self.space.boxed]
 
-    def run(self, tiles: Sequence[IntArray], ceiling: float, *, floor: float, keep: int) -> IntArray:
-        """Chains below the ceiling, (n, L, D), best first."""
-        nothing = np.zeros((0, self.costs.depth, len(self.dims)), dtype=np.int64)
+    def run(self, tiles: Sequence[IntArray], ceiling: float, *, floor: float, keep: int) -> tuple[IntArray, FloatArray]:
+        """Chains below the ceiling, (n, L, D), best first, with their bottlenecks."""
+        nothing = np.zeros((0, self.costs.depth, len(self.dims)), dtype=np.int64), np.zeros(0)
         stages = [_Stage(tiles=self.costs.extents[None, :], reach=np.zeros(1), via=np.zeros(1, dtype=np.intp))]
         for level in range(self.costs.depth - 1, -1, -1):
             outer = self._useful_outer(stages[-1], floor)
@@ -145,10 +149,11 @@ class _Pairing:
             stages.append(_Stage(tiles=stage.tiles[kept], reach=stage.reach[kept], via=stage.via[kept]))
         index = np.argsort(stages[-1].reach, kind="stable")[:keep]
         chains = np.zeros((len(index), self.costs.depth, len(self.dims)), dtype=np.int64)
+        reach = stages[-1].reach[index]
         for level, stage in enumerate(reversed(stages[1:])):
             chains[:, level] = stage.tiles[index]
             index = stage.via[index]
-        return chains
+        return chains, reach
 
     def _useful_own(self, tiles: IntArray, level: int, ceiling: float, floor: float) -> IntArray:
         """Tiles that fit and could stay below the ceiling inside the largest outer tile."""

@@ -67,7 +67,7 @@ def test_nothing_is_priced_once_the_time_is_over(rows: list[int]) -> None:
     whole = {posed.space.whole(): 0.0}
     with pytest.raises(LimitError):
         level_optimum(posed, costs, 0, whole, inf, clock=OVER)
-    assert divisor_optimum(posed, costs, inf, clock=OVER) == (None, False)
+    assert divisor_optimum(posed, costs, inf, clock=OVER) == (None, 0.0)
     centre = np.repeat(costs.extents[None], costs.depth, axis=0)
     assert beam(posed, costs, centre, inf, 0.0, clock=OVER).shape == (0, costs.depth, 4)
     with_kernel = setting(chain("abcd"), "i7-9700k")

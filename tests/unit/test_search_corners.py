@@ -144,3 +144,13 @@ def test_rounded_tiles_that_do_not_fit_are_refused() -> None:
     chain = np.tile([n for _, n in setting.workload.sizes], (len(setting.capacities), 1))
     with pytest.raises(InfeasibleError, match="integers exact"):
         price_and_split(setting, chain, (setting.orders[0],) * len(chain))
+
+
+def test_every_chain_of_divisors_is_enumerated_once() -> None:
+    """Against the chains of all sizes, those that do not divide left out."""
+    every = all_chains([12, 8], 2)
+    outer = np.concatenate([every[:, 1:], np.broadcast_to(np.array([12, 8]), (len(every), 1, 2))], axis=1)
+    wanted = {chain.tobytes() for chain in every[(outer % every == 0).all(axis=(1, 2))]}
+    made = all_chains([12, 8], 2, divisors=True)
+    assert {chain.tobytes() for chain in made} == wanted
+    assert len(made) == len(wanted) == chain_count([12, 8], 2, divisors=True)

@@ -16,6 +16,7 @@ from optmap.problem import CapacityRule, Level, LevelMapping, Machine, Mapping, 
 from optmap.problem.held import Held
 from optmap.problem.sizes import parse_capacity
 from optmap.report.tables import solve_table
+from optmap.search import integers
 from optmap.search.methods import METHODS, OBJECTIVES
 from optmap.search.objectives import TABLE
 from optmap.search.result import SolveResult, conclusion
@@ -162,3 +163,20 @@ def test_a_diagonal_moves_less_than_the_box_around_it(text: str, objective: str)
     assert result.integer_bound <= best * (1 + 1e-9)
     assert result.relaxation.value <= best * (1 + 1e-9)
     assert result.cost == pytest.approx(best)
+
+
+@pytest.mark.parametrize("tiles", ["any", "divisors"])
+@pytest.mark.parametrize("enumerated", [True, False])
+def test_the_best_tile_around_a_diagonal_is_small(
+    tiles: str, enumerated: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Larger tiles move more where a dim stands in two subscripts: the largest that fits is no optimum."""
+    if not enumerated:
+        monkeypatch.setattr(integers, "EXHAUSTIVE", 0)
+    workload = parse_workload("O[a,c] += A[4*c,3*a] * A[c+a,a+c+2]", {"a": 4, "c": 4})
+    machine = Machine(name="m", levels=(Level(name="L0", capacity=parse_capacity("16w"), bandwidth=1),), memory="M")
+    best = best_nest(workload, machine, "traffic", CapacityRule.TILE, divisors=tiles == "divisors", cores=1)
+    result = optmap.solve(workload, machine=machine, tiles=tiles)
+    assert result.integer_bound <= best * (1 + 1e-9)
+    assert result.cost == pytest.approx(best) or result.stop is not Stop.OPTIMAL
+    assert result.cost == pytest.approx(best) or not enumerated
