@@ -22,8 +22,9 @@ from optmap.problem.inputs import (
     names_of,
     workload_of,
 )
+from optmap.problem.objective import OBJECTIVES
 from optmap.problem.values import file_path, quoted, seconds, whole_number
-from optmap.search.methods import METHODS, OBJECTIVES
+from optmap.search.methods import METHODS
 
 if TYPE_CHECKING:
     from optmap.checker import Report

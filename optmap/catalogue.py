@@ -24,6 +24,7 @@ from optmap.problem.inputs import (
     workload_of,
 )
 from optmap.problem.network import list_networks
+from optmap.problem.objective import OBJECTIVES
 
 if TYPE_CHECKING:
     from optmap.report.entries import Entry, Listing
@@ -80,7 +81,7 @@ def list_names(kind: str | None = None) -> Listing:
         "networks": list_networks,
         "sweeps": library.list_sweeps,
         "bounds": lambda: _described(named("bounds.methods:METHODS")),
-        "objectives": lambda: dict(named("search.methods:OBJECTIVES")),
+        "objectives": lambda: _described(OBJECTIVES),
     }
     wanted = KINDS if kind is None else (choose("kind", kind, KINDS),)
     return Listing(kinds={each: places[each]() for each in wanted})

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, MutableMapping
+from typing import TypeVar
 
 from optmap.errors import InputError, UnknownNameError
 
@@ -12,6 +13,27 @@ MOST_LISTED = 16
 MOST_SUGGESTED = 3
 AS_NEAR = 0.1
 """Names this much less alike than the nearest are suggested as well."""
+
+Kept = TypeVar("Kept")
+
+
+def enter(kind: str, name: object, value: Kept, registry: MutableMapping[str, Kept]) -> None:
+    """Put a value into a registry under a name of its own.
+
+    Args:
+        kind: what it is, for the message: `method`, `objective`.
+        name: letters, digits, `-` and `_`, so that a shell and a file can write it.
+        value: what the name will mean.
+        registry: changed.
+
+    Raises:
+        InputError: for a name that is none, or is taken.
+    """
+    if not isinstance(name, str) or not name.replace("-", "a").replace("_", "a").isalnum():
+        raise InputError(f"{kind} {name!r} cannot be a name; use letters, digits, - and _")
+    if name in registry:
+        raise InputError(f"{kind} {name!r} exists; choose another name")
+    registry[name] = value
 
 
 def choose(kind: str, text: object, known: Iterable[str], *, where: str = "", any_case: bool = False) -> str:

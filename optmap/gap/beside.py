@@ -12,8 +12,8 @@ from optmap.bounds.hierarchy import fast_side_words, instance_words, separating_
 from optmap.bounds.result import LowerBound
 from optmap.clock import NO_LIMIT, Clock
 from optmap.errors import ContradictionError, OptmapError
+from optmap.problem.objective import OBJECTIVES
 from optmap.problem.workload import Workload
-from optmap.search.objectives import TABLE
 from optmap.search.result import BoundaryCertificate, ProvedBound, SolveResult
 
 
@@ -51,7 +51,7 @@ def with_bound(result: SolveResult, clock: Clock = NO_LIMIT) -> SolveResult:
             raise
         except OptmapError as error:
             notes.append(f"no bound at {where}: {error}")
-    exact = _objective(result, {level: _moved(result, level) for level in range(len(result.machine.levels))})
+    exact = _objective(result, _moved(result))
     cost = _objective(result, {level: report.traffic_words for level, report in enumerate(result.levels)})
     # Only the same values without their rounding: a method may count its objective in a way of its own.
     result = replace(
@@ -85,8 +85,8 @@ def _certificate(result: SolveResult, level: int, clock: Clock) -> BoundaryCerti
         raise OptmapError("instances share output elements, and partial sums are outside the bound's model")
     instances = prod(ways for spatial in outside for ways in spatial.values())
     bound = certified_bound(workload, fast_side_words(machine, level, workload.word_bits), clock)
-    words = instance_words(bound, instances, loads_only=not TABLE[result.objective].stores)
-    moved = _moved(result, level)
+    words = instance_words(bound, instances, loads_only=not OBJECTIVES[result.objective].stores)
+    moved = _moved(result)[level]
     inner, outer = machine.boundaries[level]
     if words > moved:
         raise ContradictionError(
@@ -98,19 +98,17 @@ def _certificate(result: SolveResult, level: int, clock: Clock) -> BoundaryCerti
     )
 
 
-def _moved(result: SolveResult, level: int) -> int:
-    """Words of the objective that cross the boundary outside a level."""
-    rows = [row for row in result.boundaries if row.between == result.machine.boundaries[level]]
-    return sum(TABLE[result.objective].words(row) for row in rows)
+def _moved(result: SolveResult) -> dict[int, int]:
+    """Words of the objective that cross every boundary, by level."""
+    return OBJECTIVES[result.objective].words(result.boundaries, result.machine)
 
 
 def _objective(result: SolveResult, words: dict[int, int]) -> Fraction:
-    """The objective of words per boundary, in cycles (words at one word per cycle)."""
-    rates = result.machine.rates(result.workload.word_bits)
-    return TABLE[result.objective].combine({level: n / rates[level] for level, n in words.items()})
+    """The objective of words per boundary, in its unit."""
+    return OBJECTIVES[result.objective].value(words, result.machine, result.workload.word_bits)
 
 
 def _by_weight(result: SolveResult) -> list[int]:
-    """Levels, the one that takes longest first."""
-    rates = result.machine.rates(result.workload.word_bits)
-    return sorted(range(len(rates)), key=lambda level: -_moved(result, level) / rates[level])
+    """Levels, the one that costs most first."""
+    weight = OBJECTIVES[result.objective].alone(_moved(result), result.machine, result.workload.word_bits)
+    return sorted(weight, key=lambda level: -weight[level])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from math import isclose
 from typing import ClassVar
@@ -10,15 +10,15 @@ from typing import ClassVar
 from optmap.evaluate.cost import evaluate_cost
 from optmap.evaluate.held import held_occupancy, held_traffic
 from optmap.evaluate.nest import exact_traffic
-from optmap.evaluate.results import BoundaryTraffic, CostReport, LevelCost, boundary_cycles
+from optmap.evaluate.results import BoundaryTraffic, CostReport, LevelCost
 from optmap.evaluate.simulate import Policy, simulate, walk_nest
 from optmap.evaluate.tally import Moved
 from optmap.evaluate.walk_held import walk_held
 from optmap.gap.claims import TOLERANCE, claim_disagreements
 from optmap.gap.solution import Amount, Solution
 from optmap.problem.held import Held
+from optmap.problem.objective import OBJECTIVES
 from optmap.problem.partitions import capacity_groups
-from optmap.search.objectives import TABLE
 from optmap.shown import Form, Shown
 from optmap.texts import number
 
@@ -112,7 +112,8 @@ def evaluate_solution(solution: Solution) -> Evaluation:
     else:
         report = _held_cost(solution, solution.held)
         boundaries = report.boundaries
-    exact = Amount(value=objective_value(solution, boundaries), unit=machine.cost_unit)
+    unit = OBJECTIVES[solution.objective].unit(machine)
+    exact = Amount(value=objective_value(solution, boundaries), unit=unit)
     return Evaluation(solution=solution, report=report, boundaries=boundaries, exact=exact)
 
 
@@ -137,11 +138,9 @@ def _held_cost(solution: Solution, held: Held) -> CostReport:
 
 
 def objective_value(solution: Solution, boundaries: tuple[BoundaryTraffic, ...]) -> float:
-    """The objective of a solution for given traffic, in cycles (words at one word per cycle)."""
-    objective = TABLE[solution.objective]
-    counted = tuple(replace(row, loads_words=objective.words(row), stores_words=0) for row in boundaries)
-    cycles = boundary_cycles(solution.machine, counted, solution.workload.word_bits)
-    return float(objective.combine(dict(enumerate(cycles))))
+    """The objective of a solution for given traffic, in its unit."""
+    objective, machine = OBJECTIVES[solution.objective], solution.machine
+    return float(objective.of(boundaries, machine, solution.workload.word_bits))
 
 
 def run_simulations(solution: Solution, limit: int) -> tuple[Simulated, ...]:

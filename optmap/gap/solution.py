@@ -17,7 +17,7 @@ from optmap.problem.io.files import read_json, to_json, write_text
 from optmap.problem.io.machines import machine_document, machine_from
 from optmap.problem.io.mappings import mapping_document, read_mapping
 from optmap.problem.io.workloads import read_workload, workload_document
-from optmap.search.objectives import TABLE
+from optmap.problem.objective import OBJECTIVES
 from optmap.shown import Form, Shown
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ class Solution(Shown):
     document: dict[str, object]
     """The whole document as read."""
     objective: str = "bottleneck"
-    """What `cost` and `exact` are: `bottleneck`, `sum`, `traffic` or `loads`."""
+    """What `cost` and `exact` are: a key of `OBJECTIVES`."""
     held: Held | None = None
     """Reuse position per access of a one-level mapping; None where the loop order alone decides."""
 
@@ -254,7 +254,7 @@ def solution_from(fields: Fields) -> Solution:
         exact=_amount(fields, "exact"),
         boundaries=_claims(fields),
         document=dict(fields.values),
-        objective=fields.choice("objective", tuple(TABLE), "bottleneck"),
+        objective=fields.choice("objective", tuple(OBJECTIVES), "bottleneck"),
         held=_held(fields, workload, machine, mapping, rule),
     )
 

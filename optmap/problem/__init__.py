@@ -30,6 +30,12 @@ from optmap.problem.machine import Partition as Partition
 from optmap.problem.machine import two_level as two_level
 from optmap.problem.mapping import LevelMapping as LevelMapping
 from optmap.problem.mapping import Mapping as Mapping
+from optmap.problem.objective import OBJECTIVES as OBJECTIVES
+from optmap.problem.objective import Combination as Combination
+from optmap.problem.objective import Objective as Objective
+from optmap.problem.objective import Quantity as Quantity
+from optmap.problem.objective import Term as Term
+from optmap.problem.objective import register_objective as register_objective
 from optmap.problem.parser import parse_extents as parse_extents
 from optmap.problem.parser import parse_workload as parse_workload
 from optmap.problem.sizes import parse_bandwidth as parse_bandwidth

@@ -6,6 +6,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from optmap.errors import InputError
+from optmap.problem.objective import OBJECTIVES
 from optmap.report.tables import one_of, shared_by
 from optmap.texts import number
 
@@ -82,7 +83,7 @@ def plot_traffic(result: SolveResult, axes: Any = None) -> Any:
 def _mark_bounds(axes: Any, result: SolveResult, rates: tuple[Fraction, ...]) -> None:
     """A thick mark per boundary that has a certificate, across its bar."""
     label = "proved bound"
-    loads = " (loads)" if result.objective == "loads" else ""
+    loads = "" if OBJECTIVES[result.objective].stores else " (loads)"
     for proof in result.certificates:
         place = result.machine.boundaries.index(proof.between)
         least = float(proof.words / rates[place])

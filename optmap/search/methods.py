@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from optmap.errors import InputError
 from optmap.problem.machine import Machine
-from optmap.search.objectives import TABLE, alike
+from optmap.problem.objective import alike
 
 if TYPE_CHECKING:
     from optmap.search.mopt import Request
@@ -62,10 +62,6 @@ class Method:
             asked = f"does not minimise {name} on" if name else "has no objective for"
             raise InputError(f"method {self.name} {asked} {levels}: {offer}{use}")
         return str(name)
-
-
-OBJECTIVES: dict[str, str] = {name: objective.description for name, objective in TABLE.items()}
-"""Objectives and what they minimise."""
 
 
 METHODS: dict[str, Method] = {

@@ -14,11 +14,11 @@ from optmap.gap.recount import evaluate_solution
 from optmap.gap.solution import read_solution, write_solution
 from optmap.problem import CapacityRule, Level, LevelMapping, Machine, Mapping, library, parse_workload
 from optmap.problem.held import Held
+from optmap.problem.objective import OBJECTIVES
 from optmap.problem.sizes import parse_capacity
 from optmap.report.tables import solve_table
 from optmap.search import integers
-from optmap.search.methods import METHODS, OBJECTIVES
-from optmap.search.objectives import TABLE
+from optmap.search.methods import METHODS
 from optmap.search.result import SolveResult, conclusion
 from optmap.solvers.status import Stop
 
@@ -65,7 +65,7 @@ def test_of_one_memory_three_objectives_are_one() -> None:
     """Loads and stores over bandwidth, under three names; loads are another quantity."""
     costs = {
         name: optmap.solve(STATEMENT, extents=EXTENTS, memory="30w", method="iooub", objective=name).cost
-        for name in TABLE
+        for name in OBJECTIVES
     }
     assert costs["bottleneck"] == costs["sum"] == costs["traffic"] > costs["loads"]
 
