@@ -62,7 +62,9 @@ def _mps(program: Program) -> str:
 
 def _text(program: Program) -> str:
     model = program.pyomo()
-    shape = "convex in these variables" if program.convex else "not known to be convex"
+    shape = "not known to be convex"
+    if program.convex or program.geometric:
+        shape = "convex in these variables" if program.convex else "convex in the logarithms of these variables"
     lines = [f"# {program.name}", f"# form {program.form}, {shape}"]
     lines += [f"# note: {note}" for note in program.notes]
     lines += ["", "variables"]

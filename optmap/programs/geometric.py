@@ -54,6 +54,8 @@ class Rows:
     """(m, F): exponents of this level's tile sizes."""
     next: Array
     """(m, F): exponents of the next outer level's tile sizes."""
+    parts: tuple[int, ...] = ()
+    """Rows of each tensor, output first, where the rows of several are joined."""
 
 
 class TileSpace:
@@ -321,6 +323,7 @@ def _join(parts: Sequence[Rows]) -> Rows:
         logs=np.concatenate([p.logs for p in parts]),
         own=np.concatenate([p.own for p in parts]),
         next=np.concatenate([p.next for p in parts]),
+        parts=tuple(len(p.logs) for p in parts),
     )
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import e, inf
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,6 +18,9 @@ from numpy.typing import ArrayLike, NDArray
 from optmap.errors import InputError
 
 Array = NDArray[np.float64]
+
+ROOM = 1e-6
+"""Relative excess at which a limit still counts as kept."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -216,13 +220,28 @@ class EpigraphRow:
     """Factor of z, at least 0 (words per cycle for a traffic row); 0 makes the row an upper limit."""
     constant: float = 0.0
     """Constant on the right, at least 0 (words)."""
+    name: str = ""
+    """Of the row in a model, such as `bottleneck[L1]`; numbered if left out."""
+    parts: tuple[tuple[str, int], ...] = ()
+    """Names of consecutive terms with their number, such as (`traffic[L1,Out]`, 3); all of them or none."""
+
+    def needed(self, t: ArrayLike) -> Array:
+        """The z that the row needs at logarithms of points; without z, 0 where the row holds.
+
+        Args:
+            t: (n,) or (points, n).
+        """
+        level = np.exp(self.posynomial.log_value(t))
+        if self.alpha > 0:
+            return np.asarray((level - self.constant) / self.alpha)
+        return np.where(level <= self.constant * (1 + ROOM), 0.0, np.inf)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class GeometricProgram:
     """Minimise z > 0 over logarithms t: epigraph rows, capacities, chains and a box.
 
-    In (t, z): log p_l(t) <= log(alpha_l z + constant_l) for every level, log q_j(t) <= 0 for every
+    In (t, z): log p_l(t) <= log(alpha_l z + constant_l) for every row, log q_j(t) <= 0 for every
     capacity, t_i <= t_j for every chain pair, lower <= t <= upper. Jointly convex, because the
     logarithm of an affine function is concave.
 
@@ -237,8 +256,8 @@ class GeometricProgram:
     upper: Array
     """(n,): upper ends of the box of t."""
     levels: tuple[EpigraphRow, ...]
-    """Rows that z must cover."""
-    capacities: tuple[Posynomial, ...]
+    """Rows that z must cover, and upper limits with a name."""
+    capacities: tuple[Posynomial, ...] = ()
     """Posynomials that must not exceed 1."""
     chain: tuple[tuple[int, int], ...] = ()
     """Pairs (i, j) of variable indices with t_i <= t_j."""
@@ -260,3 +279,30 @@ class GeometricProgram:
             raise InputError("geometric program: every posynomial must use the program's variables in order")
         if any(not (0 <= i < n and 0 <= j < n) for i, j in self.chain):
             raise InputError(f"geometric program: chain indices must lie in 0..{n - 1}")
+
+    @property
+    def in_log_z(self) -> bool:
+        """Whether the program is convex in (t, log z): no row has both z and a constant."""
+        return all(row.alpha == 0 or row.constant == 0 for row in self.levels)
+
+    def value(self, t: ArrayLike) -> float:
+        """The least z that a point (n,) of the box allows; infinite where a limit is exceeded."""
+        held = all(float(q.log_value(t)) <= ROOM for q in self.capacities)
+        return max(float(row.needed(t)) for row in self.levels) if held else inf
+
+    def z_range(self) -> tuple[float, float]:
+        """Bounds of z from interval arithmetic over the box, with room on both sides."""
+        low, high = -inf, -inf
+        for row in self.levels:
+            if row.alpha == 0:
+                continue
+            p = row.posynomial
+            rising = np.where(p.exponents > 0, self.upper, self.lower)
+            falling = np.where(p.exponents > 0, self.lower, self.upper)
+            top = np.exp((p.exponents * rising).sum(axis=1)) @ p.coefficients
+            bottom = np.exp((p.exponents * falling).sum(axis=1)) @ p.coefficients
+            low = max(low, (bottom - row.constant) / row.alpha)
+            high = max(high, (top - row.constant) / row.alpha)
+        high = max(high, 1e-6)
+        low = max(low, min(1e-9, high) * 1e-3)
+        return float(low / e), float(high * e)

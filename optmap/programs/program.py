@@ -60,8 +60,11 @@ class Program:
     form: Form
     convex: bool
     """Whether every local optimum is proved global: linear, or convex in the program's variables."""
+    geometric: bool = False
+    """Whether it is convex once every variable is replaced by its logarithm (or already is)."""
     sense: Sense
     variables: tuple[Variable, ...]
+    """In the order of the model."""
     build: Callable[[], Any]
     """Makes the Pyomo `ConcreteModel`; its only active objective is the program's."""
     objective_unit: str = ""

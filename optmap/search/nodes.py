@@ -114,7 +114,11 @@ class Bounder:
         layout = self.layout(nodes[0])
         priced = [i for i, u in enumerate(nodes[0]) if u is not None and u.order is not None]
         epigraphs = [[self._traffic(node, level, layout) for node in nodes] for level in priced]
-        limits = [[self._capacity(node, level, layout) for node in nodes] for level in layout.levels]
+        full = [log(self.setting.capacities[level] * (1 + SLACK)) for level in layout.levels]
+        limits = [
+            [(rows, logs - most) for rows, logs in (self._occupancy(node, level, layout) for node in nodes)]
+            for level, most in zip(layout.levels, full, strict=True)
+        ]
         exponents, logs, starts = _stack(epigraphs + limits, layout.width)
         linear, limit = self._chains(layout)
         lower, upper = self._box(nodes, layout)
@@ -179,14 +183,14 @@ class Bounder:
             return 0.0
         return float(self.space.log_extents[self._split_free].sum())
 
-    def _capacity(self, node: Node, level: int, layout: Layout) -> tuple[Array, Array]:
+    def _occupancy(self, node: Node, level: int, layout: Layout) -> tuple[Array, Array]:
         unit = node[level]
         if unit is None:
             raise ValueError("only levels with a unit have a capacity row")
         rows: Rows = self.space.capacity(unit.box, self.setting.working(unit.order, level))
         exponents = np.zeros((len(rows.logs), layout.width))
         exponents[:, layout.tile[level]] = rows.own
-        return exponents, rows.logs - log(self.setting.capacities[level] * (1 + SLACK))
+        return exponents, rows.logs
 
     def _chains(self, layout: Layout) -> tuple[Array, Array]:
         """Rows that make tiles nest, chunks included, and the number of cores a limit."""

@@ -25,7 +25,8 @@ import numpy as np
 
 from optmap.errors import InfeasibleError
 from optmap.programs.geometric import Box, TileSpace
-from optmap.search.nodes import Array, Bounder, Node, Unit
+from optmap.search.level_programs import bounder_of
+from optmap.search.nodes import Array, Node, Unit
 from optmap.search.setting import Setting
 
 TOLERANCE = 1e-6
@@ -106,7 +107,7 @@ class _Search:
     def __init__(self, setting: Setting, deadline: float) -> None:
         self.setting = setting
         self.space = setting.space
-        self.bounder = Bounder(setting)
+        self.bounder = bounder_of(setting)
         self.deadline = deadline
         # Without any point the search goes on a little: an answer late is better than none.
         self.last_call = deadline + GRACE

@@ -40,6 +40,8 @@ class Setting:
     """Cores in use; more than 1 splits the tile of the innermost shared level."""
     most: int | None = None
     """Loop orders to look at, about; of more, a sample."""
+    solver: str = "batch"
+    """What solves the convex programs of the relaxation: a solver of `FORMS["relaxation"]`."""
 
     @cached_property
     def space(self) -> TileSpace:

@@ -140,10 +140,10 @@ def from_geometric(program: GeometricProgram) -> Nlp:
     functions += [_epigraph_function(row, n) for row in program.levels]
     functions += [_log_function(n + 1, [(1.0, _log_terms(q))]) for q in program.capacities]
     functions += [_linear_function(n + 1, {i: 1.0, j: -1.0}) for i, j in program.chain]
-    rows = [f"level[{i}]" for i in range(len(program.levels))]
+    rows = [row.name or f"level[{i}]" for i, row in enumerate(program.levels)]
     rows += [f"capacity[{i}]" for i in range(len(program.capacities))]
     rows += [f"chain[{i},{j}]" for i, j in program.chain]
-    low, high = _z_range(program)
+    low, high = np.log(program.z_range())
     stack, generic, place = assemble(functions, n + 1)
     return Nlp(
         names=(*program.names, "log_z"),
@@ -170,24 +170,6 @@ def _epigraph_function(row: EpigraphRow, n: int) -> TermFunction:
     rates[0, n] = 1.0
     right = Terms(coefficients=np.array([row.alpha, row.constant]), rates=rates, powers=np.zeros((2, n + 1)))
     return _log_function(n + 1, [left, (-1.0, right)])
-
-
-def _z_range(program: GeometricProgram) -> tuple[float, float]:
-    """Bounds of log z from interval arithmetic over the box, with room on both sides."""
-    low, high = -inf, -inf
-    for row in program.levels:
-        if row.alpha == 0:
-            continue
-        p = row.posynomial
-        rising = np.where(p.exponents > 0, program.upper, program.lower)
-        falling = np.where(p.exponents > 0, program.lower, program.upper)
-        top = np.exp((p.exponents * rising).sum(axis=1)) @ p.coefficients
-        bottom = np.exp((p.exponents * falling).sum(axis=1)) @ p.coefficients
-        low = max(low, (bottom - row.constant) / row.alpha)
-        high = max(high, (top - row.constant) / row.alpha)
-    high = max(high, 1e-6)
-    low = max(low, min(1e-9, high) * 1e-3)
-    return float(np.log(low)) - 1.0, float(np.log(high)) + 1.0
 
 
 def refuse_unbounded(program: Nlp) -> None:

@@ -28,6 +28,12 @@ class Terms:
     powers: Array
     """(M, n): P; columns of variables that may be 0 or negative are zero."""
 
+    @property
+    def is_affine(self) -> bool:
+        """Whether every term is a constant or a multiple of one variable."""
+        units = ((self.powers == 1.0).sum(axis=1) <= 1) & ((self.powers == 0.0) | (self.powers == 1.0)).all(axis=1)
+        return not self.rates.any() and bool(units.all())
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class TermFunction:
@@ -48,10 +54,15 @@ class TermFunction:
 
     @property
     def is_convex(self) -> bool:
-        """Whether the structure proves convexity: positive terms and weights, no powers."""
-        parts = [self.plain, *(terms for _, terms in self.logs)]
-        positive = bool((self.plain.coefficients > 0).all()) and all(w > 0 for w, _ in self.logs)
-        return positive and not any(part.powers.any() for part in parts)
+        """Whether the structure proves convexity.
+
+        Positive terms without powers are convex, their logarithms as well; the logarithm of an
+        affine function is concave, so that its negative is convex, too.
+        """
+        plain = bool((self.plain.coefficients > 0).all()) and not self.plain.powers.any()
+        return plain and all(
+            not terms.powers.any() if w > 0 else terms.is_affine for w, terms in self.logs
+        )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
