@@ -53,6 +53,7 @@ def solve(
     integers: str = "exact",
     cores: int = 1,
     innermost: str | None = None,
+    solver: str | None = None,
     time_limit: float = 60.0,
     seed: int = 0,
     progress: Callable[[str, float], None] | None = None,
@@ -74,6 +75,8 @@ def solve(
         integers: `exact` search, or `floor` with balancing as MOpt does.
         cores: cores that share the innermost shared level.
         innermost: leave out the levels inside this one.
+        solver: of the relaxation, `batch` (optmap's own) or `ipopt` (every program through Pyomo and
+            Ipopt: the same value, much slower); None takes the one of `solvers.cfg`.
         time_limit: seconds after which the best answer so far is returned.
         seed: of methods that draw random numbers (none of the present ones does); part of the answer.
         progress: called with a text and the share of the time limit used.
@@ -98,6 +101,7 @@ def solve(
         raise InputError(f"progress is {quoted(progress)}; give a function of a text and a share, or None")
     from optmap.gap.beside import with_bound
     from optmap.search.mopt import Request
+    from optmap.solvers.config import relaxation_solver
 
     request = Request(
         workload=workload_of(workload, extents, semantics, padding),
@@ -107,6 +111,7 @@ def solve(
         divisors=choose("tiles", tiles, ("any", "divisors")) == "divisors",
         floor=choose("integers", integers, ("exact", "floor")) == "floor",
         cores=cores,
+        solver=None if solver is None else relaxation_solver(solver),
         time_limit=time_limit,
         seed=seed,
         progress=progress,

@@ -41,6 +41,7 @@ Examples:
   optmap solve yolo9000/Y4 --memory 64KiB --tiles divisors -o y4.json
   optmap solve 'C[i,j] += A[i,k]*B[k,j]' --extents i=2000,j=1500,k=1500 --memory 1024w
   optmap solve resnet18/R9 --machine balanced --json
+  optmap solve resnet18/R9 --memory 8192w --solver ipopt
 
 Exit codes: 0 solved, 2 bad input, 3 infeasible, 4 limit reached (incumbent printed).
 """
@@ -87,6 +88,14 @@ def solve(
         str | None,
         typer.Option("--innermost", metavar="LEVEL", help="Leave out the levels inside this one.", show_default=False),
     ] = None,
+    solver: Annotated[
+        str | None,
+        typer.Option(
+            "--solver",
+            help="Of the relaxation: batch (optmap's own) or ipopt (through Pyomo, slower); solvers.cfg if left out.",
+            show_default=False,
+        ),
+    ] = None,
     semantics: SemanticsOption = None,
     padding: PaddingOption = None,
     extents: ExtentsOption = None,
@@ -120,6 +129,7 @@ def solve(
             integers=integers.value,
             cores=cores,
             innermost=innermost,
+            solver=solver,
             time_limit=time_limit,
             seed=seed,
             progress=progress,

@@ -16,7 +16,7 @@ from typing import Any
 import pyomo.environ as pyo
 
 from optmap.errors import InputError
-from optmap.programs.posynomial import EpigraphRow, GeometricProgram
+from optmap.programs.posynomial import EpigraphRow, GeometricProgram, tidy
 from optmap.programs.program import Form, Program, Sense, Variable
 from optmap.programs.tile_plan import Scale
 
@@ -85,9 +85,7 @@ def geometric_program(
         ends = (log(low), log(high)) if logarithmic else (tidy(low), tidy(high))
         label = "t" + quantity.removeprefix("T") if logarithmic else quantity
         variables.append(
-            Variable(
-                name=label, quantity=quantity, lower=ends[0], upper=ends[1], log=logarithmic, unit="iterations"
-            )
+            Variable(name=label, quantity=quantity, lower=ends[0], upper=ends[1], log=logarithmic, unit="iterations")
         )
     in_log = logarithmic and program.in_log_z
     low, high = program.z_range()
@@ -114,12 +112,6 @@ def geometric_program(
         fixed=tuple((fixed or {}).items()),
         notes=notes,
     )
-
-
-def tidy(value: float) -> float:
-    """A number that came through a logarithm, without the last digits that it lost there."""
-    short = float(f"{value:.12g}")
-    return float(round(short)) if abs(short - round(short)) <= 1e-11 * abs(short) else short
 
 
 def _objective(model: Any, program: GeometricProgram, scale: Scale) -> Any:

@@ -210,6 +210,12 @@ def monomial(names: Sequence[str], coefficient: float, powers: Mapping[str, floa
     return Posynomial(names=tuple(names), coefficients=np.array([coefficient], dtype=float), exponents=row)
 
 
+def tidy(value: float) -> float:
+    """A number that came through a logarithm, without the last digits that it lost there."""
+    short = float(f"{value:.12g}")
+    return float(round(short)) if abs(short - round(short)) <= 1e-11 * abs(short) else short
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class EpigraphRow:
     """One row `posynomial(x) <= alpha * z + constant` of a min-max program."""

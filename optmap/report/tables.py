@@ -311,7 +311,7 @@ def _summary(result: SolveResult) -> list[tuple[str, str]]:
         ("time", f"{result.seconds:.3f} s"),
     ]
     if relaxation.cross_check is not None:
-        checked = f"{number(relaxation.cross_check)} {result.cost_unit} (Ipopt, same loop orders)"
+        checked = f"{number(relaxation.cross_check)} {result.cost_unit} ({relaxation.checked_by}, same loop orders)"
         rows.insert(5, ("  cross-check", checked))
     return rows
 

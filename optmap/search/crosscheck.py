@@ -10,6 +10,16 @@ from optmap.search.nodes import Bounder, Node
 from optmap.search.setting import Setting
 
 
+def solver_title(setting: Setting) -> str:
+    """What solves the programs of a setting's relaxation, in words."""
+    return "Ipopt through Pyomo" if setting.solver == "ipopt" else "batched interior point"
+
+
+def other_solver(setting: Setting) -> str:
+    """What solves the best program once more, in words."""
+    return "batched interior point" if setting.solver == "ipopt" else "Ipopt"
+
+
 def cross_check(setting: Setting, node: Node) -> float | None:
     """The optimum of a node's program by Ipopt, or by the batched interior point if Ipopt found it.
 

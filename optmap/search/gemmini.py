@@ -269,6 +269,8 @@ def _refuse(request: Request) -> None:
         raise InputError("method gemmini is for scratchpads: use --capacity tile")
     if request.cores > 1 or request.floor:
         raise InputError("method gemmini searches whole tiles of one core; leave out --cores and --integers floor")
+    if request.solver is not None:
+        raise InputError("method gemmini searches whole tiles and solves no relaxation; leave out --solver")
 
 
 def _flow(workload: Workload, units: tuple[Unit, ...]) -> Flow:

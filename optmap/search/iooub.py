@@ -71,6 +71,8 @@ def refuse(request: Request, method: str) -> None:
         raise InputError(f"{what} counts for scratchpads: use --capacity tile{other}")
     if request.cores > 1:
         raise InputError(f"{what} is for one core; use --cores 1{other}")
+    if request.solver is not None and not several:
+        raise InputError(f"{what} solves no relaxation of several programs; leave out --solver{other}")
     if request.floor:
         raise InputError(f"{what} searches whole tiles; leave out --integers floor{other}")
     for level in request.machine.levels:

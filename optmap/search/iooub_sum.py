@@ -17,6 +17,7 @@ import numpy as np
 from optmap.errors import CheckError, InfeasibleError
 from optmap.evaluate import boundary_cycles, evaluate_cost, exact_traffic
 from optmap.search.chains import BATCH, ChainCosts, IntArray, IntegerPoint, divisors_of, even_cuts, grid_of, thin
+from optmap.search.crosscheck import solver_title
 from optmap.search.descent import Descent
 from optmap.search.integers import integer_search
 from optmap.search.iooub import refuse
@@ -213,7 +214,7 @@ def _assemble(
         proved=relaxation.proved,
         formulation="sum over the levels of each level's own optimum with the whole problem as next outer tile",
         tolerance=TOLERANCE,
-        method=f"batched interior point over {relaxation.programs} convex programs",
+        method=f"{solver_title(setting)} over {relaxation.programs} convex programs",
         classes=relaxation.best.permutations,
         tiles=relaxation.best.tiles,
         cross_check=None,

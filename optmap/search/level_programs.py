@@ -12,8 +12,7 @@ from math import exp, inf
 
 import numpy as np
 
-from optmap.programs.geometric_model import geometric_model, tidy
-from optmap.programs.posynomial import EpigraphRow, GeometricProgram, Posynomial
+from optmap.programs.posynomial import EpigraphRow, GeometricProgram, Posynomial, tidy
 from optmap.programs.tile_plan import tensor_labels
 from optmap.search.nodes import SLACK, Array, Bounder, Layout, Node
 from optmap.search.setting import Setting
@@ -89,9 +88,7 @@ class NamedPrograms(Bounder):
             parts=self._parts("traffic", level, sizes),
         )
 
-    def _capacity(
-        self, node: Node, level: int, layout: Layout, names: tuple[str, ...], slack: float
-    ) -> EpigraphRow:
+    def _capacity(self, node: Node, level: int, layout: Layout, names: tuple[str, ...], slack: float) -> EpigraphRow:
         unit = node[level]
         if unit is None:
             raise ValueError("only levels with a unit have a capacity row")
@@ -169,6 +166,7 @@ def solve_described(program: GeometricProgram) -> Solution:
     Raises:
         SolverUnavailableError: if Ipopt is not installed, with the install command.
     """
+    from optmap.programs.geometric_model import geometric_model  # here: the batch needs no Pyomo
     from optmap.solvers.config import load_config
     from optmap.solvers.ipopt import solve_model, with_objective
 

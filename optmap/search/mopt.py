@@ -12,12 +12,13 @@ from optmap.problem.machine import CapacityRule, Machine
 from optmap.problem.mapping import LevelMapping, Mapping
 from optmap.problem.workload import Workload
 from optmap.search.chains import IntegerPoint
-from optmap.search.crosscheck import cross_check
+from optmap.search.crosscheck import cross_check, other_solver, solver_title
 from optmap.search.integers import integer_search
 from optmap.search.relaxation import TOLERANCE, RelaxationResult, relax
 from optmap.search.result import LevelReport, Relaxation, SolveResult, conclusion
 from optmap.search.setting import Setting
 from optmap.search.versions import versions
+from optmap.solvers.config import relaxation_solver
 from optmap.solvers.status import Point, Stop
 
 FORMULATION = (
@@ -48,6 +49,8 @@ class Request:
     floor: bool = False
     """Round the relaxed tiles down and balance them, as MOpt does, instead of searching."""
     cores: int = 1
+    solver: str | None = None
+    """Of the relaxation, `batch` or `ipopt`; None takes the one of `solvers.cfg`."""
     time_limit: float = 60.0
     """Seconds."""
     seed: int = 0
@@ -105,6 +108,7 @@ def setting_of(request: Request) -> Setting:
         machine=machine,
         rule=request.rule,
         cores=request.cores,
+        solver=relaxation_solver(request.solver),
         most=max(LEAST_ORDERS, int(min(MOST_ORDERS, ORDERS_PER_SECOND * request.time_limit / len(machine.levels)))),
     )
     if request.cores > 1 and setting.split_level is None:
@@ -123,26 +127,27 @@ def setting_of(request: Request) -> Setting:
 
 
 def relaxation_report(setting: Setting, result: RelaxationResult) -> Relaxation:
-    """The relaxation as the answer shows it, re-checked by Ipopt.
+    """The relaxation as the answer shows it, its best program solved again by the other solver.
 
     Raises:
-        CheckError: if Ipopt finds a value below the proved bound.
+        CheckError: if that finds a value below the proved bound.
     """
     checked = cross_check(setting, result.best.node) if result.best.node and result.proved else None
     if checked is not None and checked < result.bound * (1 - CROSS_CHECK_TOLERANCE):
         raise CheckError(
-            f"Ipopt reaches {checked:.9g}, below the bound {result.bound:.9g}: one of the two is wrong; "
-            "please report the workload and the machine"
+            f"{other_solver(setting)} reaches {checked:.9g}, below the bound {result.bound:.9g}: one of the two is "
+            "wrong; please report the workload and the machine"
         )
     return Relaxation(
         value=result.bound,
         proved=result.proved,
         formulation=FORMULATION,
         tolerance=TOLERANCE,
-        method=f"batched interior point, best first over {result.programs} convex programs",
+        method=f"{solver_title(setting)}, best first over {result.programs} convex programs",
         classes=result.best.permutations,
         tiles=result.best.tiles,
         cross_check=checked,
+        checked_by=other_solver(setting),
     )
 
 

@@ -69,7 +69,9 @@ class Relaxation:
     tiles: tuple[dict[str, float], ...]
     """Per level, inner first: real tile of the point."""
     cross_check: float | None
-    """Value that Ipopt finds for the same loop orders; None if it was not asked."""
+    """Value that another solver finds for the same loop orders; None if it was not asked."""
+    checked_by: str = "Ipopt"
+    """That solver."""
 
     def gap(self, cost: float) -> float | None:
         """How far a cost is above the proved value, cost / value - 1; None if nothing above 0 is proved.

@@ -19,10 +19,15 @@ is the global optimum also with constants. The bound is always taken in (t, z).
 
 from __future__ import annotations
 
+import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+
+from optmap.programs.posynomial import GeometricProgram
+from optmap.solvers.status import Point, Solution, Stop
 
 Array = NDArray[np.float64]
 
@@ -126,6 +131,67 @@ def solve_batch(
     broken = live[~(np.isfinite(value[live]) & np.isfinite(bound[live]))]
     point[broken], value[broken], bound[broken] = np.nan, np.inf, -np.inf
     return BatchSolution(point=point, value=value, bound=bound, iterations=steps)
+
+
+def batch_of(program: GeometricProgram) -> Batch:
+    """A geometric program as a batch of one: the same rows as arrays.
+
+    Args:
+        program: with a box that is nowhere a single point.
+    """
+    n = len(program.names)
+    limits = [row for row in program.levels if row.alpha == 0]
+    priced = [row for row in program.levels if row.alpha > 0]
+    held = [row.posynomial.scale(1.0 / row.constant) for row in limits] + list(program.capacities)
+    rows = [row.posynomial for row in priced] + held
+    sizes = [p.terms for p in rows]
+    linear = np.zeros((len(program.chain), n))
+    for k, (i, j) in enumerate(program.chain):
+        linear[k, i], linear[k, j] = 1.0, -1.0
+    return Batch(
+        exponents=np.concatenate([p.exponents for p in rows])[None],
+        logs=np.log(np.concatenate([p.coefficients for p in rows]))[None],
+        starts=tuple(sum(sizes[:k]) for k in range(len(sizes))),
+        alpha=np.array([[row.alpha for row in priced]]),
+        constant=np.array([[row.constant for row in priced]]),
+        linear=linear[None],
+        limit=np.zeros((1, len(program.chain))),
+        lower=program.lower[None],
+        upper=program.upper[None],
+    )
+
+
+def solve_posynomial(program: GeometricProgram, *, start: Mapping[str, float] | None = None) -> Solution:
+    """Solve one geometric program with the batched interior point.
+
+    Args:
+        program: min z over logarithms t (see `GeometricProgram`).
+        start: value of t per variable, strictly inside every limit and chain; near the lower
+            corner of the box by default.
+
+    Returns:
+        Objective z and its proved bound; values are the t's. Without a start inside, no point.
+    """
+    began = time.perf_counter()
+    t = 0.999 * program.lower + 0.001 * program.upper
+    if start is not None:
+        t = np.array([start[name] for name in program.names])
+    batch = batch_of(program)
+    state = _State(batch, t[None])
+    inside = state._constraints()[:, state.epigraphs :] < 0
+    found = solve_batch(batch, start=np.where(inside.all(), t, np.nan)[None])
+    solved = bool(np.isfinite(found.value[0]) and np.isfinite(found.bound[0]))
+    return Solution(
+        stop=Stop.OPTIMAL if solved else Stop.ERROR,
+        point=Point.GLOBAL_OPTIMUM if solved else Point.NONE,
+        objective=float(found.value[0]) if solved else None,
+        bound=float(found.bound[0]) if solved else None,
+        values=dict(zip(program.names, found.point[0].tolist(), strict=True)) if solved else {},
+        seconds=time.perf_counter() - began,
+        iterations=found.iterations,
+        solver="batch",
+        message="converged" if solved else "no bound was found from this start",
+    )
 
 
 class _State:

@@ -21,8 +21,9 @@ FORMS: dict[str, tuple[str, ...]] = {
     "milp": ("highs",),
     "nlp": ("ipopt", "scipy_slsqp"),
     "geometric": ("ipopt", "scipy_slsqp"),
+    "relaxation": ("batch", "ipopt"),
 }
-"""Solvers that can handle each form."""
+"""Solvers that can handle each form; `relaxation` is the whole tree of geometric programs of one solve."""
 
 _YES_NO = ("yes", "no")
 OPTIONS: dict[str, dict[str, type | tuple[str, ...]]] = {
@@ -85,7 +86,7 @@ class SolverConfig:
     """Everything that `solvers.cfg` says."""
 
     forms: Mapping[str, FormConfig]
-    """Per form: `lp`, `milp`, `nlp`, `geometric`."""
+    """Per form: `lp`, `milp`, `nlp`, `geometric`, `relaxation`."""
     options: Mapping[str, Mapping[str, object]]
     """Per solver: option to value, of the right type."""
 
@@ -111,6 +112,20 @@ def load_config(path: str | Path | None = None) -> SolverConfig:
     )
 
 
+def relaxation_solver(name: str | None = None) -> str:
+    """The solver of a relaxation: the one asked for, else the configured one.
+
+    Args:
+        name: `batch` or `ipopt`.
+
+    Raises:
+        UnknownNameError: for another name, with the nearest.
+    """
+    if name is None:
+        return load_config().forms["relaxation"].solver
+    return choose("solver", name, FORMS["relaxation"])
+
+
 def _read(path: Path) -> SolverConfig:
     parser = configparser.ConfigParser(interpolation=None)
     parser.optionxform = str  # type: ignore[assignment, method-assign] # keys keep their case
@@ -133,8 +148,9 @@ def _read(path: Path) -> SolverConfig:
 
 
 def _form(entries: Mapping[str, str], form: str, path: Path) -> FormConfig:
+    keys = ("solver",) if form == "relaxation" else ("solver", "time_limit")
     for key in entries:
-        choose("key", key, ("solver", "time_limit"), where=f"{path}: [{form}]")
+        choose("key", key, keys, where=f"{path}: [{form}]")
     if "solver" not in entries:
         raise InputError(f"{path}: [{form}] has no solver; choose one of {', '.join(FORMS[form])}")
     solver = entries["solver"]

@@ -112,6 +112,8 @@ def _solve_linear() -> Solution:
 def _version(name: str) -> str:
     if name == "highs":
         return f"HiGHS {_package('highspy')} (highspy)"
+    if name == "batch":
+        return f"optmap {_package('optmap')}, NumPy {_package('numpy')}"
     if name == "ipopt":
         cyipopt = importlib.import_module("cyipopt")
         number = ".".join(str(part) for part in cyipopt.IPOPT_VERSION)

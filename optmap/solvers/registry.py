@@ -21,7 +21,7 @@ class SolverEntry:
     name: str
     title: str
     module: str
-    """Module of optmap that calls it; it has `solve_model`."""
+    """Module of optmap that calls it; it has `solve_model`, or `solve_posynomial` for geometric programs."""
     requires: str
     """Python module that must be importable."""
     forms: frozenset[str]
@@ -57,9 +57,18 @@ SOLVERS: dict[str, SolverEntry] = {
             title="Ipopt through cyipopt",
             module="optmap.solvers.ipopt",
             requires="cyipopt",
-            forms=frozenset({"nlp", "geometric"}),
+            forms=frozenset({"nlp", "geometric", "relaxation"}),
             proves_bound=True,
             install="pip install cyipopt-wheels==1.7.0.dev0 (Linux x86-64), else pip install cyipopt",
+        ),
+        SolverEntry(
+            name="batch",
+            title="batched interior point of optmap",
+            module="optmap.solvers.batch",
+            requires="numpy",
+            forms=frozenset({"relaxation"}),
+            proves_bound=True,
+            install="pip install optmap",
         ),
         SolverEntry(
             name="scipy_slsqp",

@@ -60,9 +60,7 @@ class TermFunction:
         affine function is concave, so that its negative is convex, too.
         """
         plain = bool((self.plain.coefficients > 0).all()) and not self.plain.powers.any()
-        return plain and all(
-            not terms.powers.any() if w > 0 else terms.is_affine for w, terms in self.logs
-        )
+        return plain and all(not terms.powers.any() if w > 0 else terms.is_affine for w, terms in self.logs)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -198,6 +198,7 @@ def _answer_mapping(point: Point) -> Answer:
         integers=options.integers,
         cores=options.cores,
         innermost=options.innermost,
+        solver=options.solver,
         time_limit=options.time_limit,
         seed=point.seed,
     )

@@ -140,7 +140,8 @@ def _nameless_machine(machine: Machine) -> dict[str, object]:
 
 
 def _options_document(options: Options) -> dict[str, object]:
-    return {name: getattr(options, name) for name in Options.__dataclass_fields__}
+    given = {name: getattr(options, name) for name in Options.__dataclass_fields__}
+    return {name: value for name, value in given.items() if not (name == "solver" and value is None)}
 
 
 def blank_row(point: Point, *, stop: str, error: str = "", seconds: float = 0.0) -> Row:

@@ -11,6 +11,7 @@ from optmap.api import OBJECTIVES
 from optmap.errors import InputError
 from optmap.names import choose
 from optmap.problem import Capacity, CapacityRule, Machine, Workload
+from optmap.solvers.config import FORMS
 
 BOUND = "bound"
 """The method that proves a lower bound instead of finding a mapping."""
@@ -94,6 +95,8 @@ class Options:
     integers: str = "exact"
     cores: int = 1
     innermost: str | None = None
+    solver: str | None = None
+    """Of the relaxation; None takes the one of `solvers.cfg`."""
     time_limit: float = 60.0
     """Seconds after which a solve returns the best it has."""
 
@@ -103,10 +106,11 @@ class Options:
             "tiles": ("any", "divisors"),
             "capacity": tuple(rule.value for rule in CapacityRule),
             "integers": ("exact", "floor"),
+            "solver": FORMS["relaxation"],
         }
         for name, known in choices.items():
             value = getattr(self, name)
-            if not (name == "objective" and value is None):
+            if not (name in ("objective", "solver") and value is None):
                 choose(name, value, known, where="options")
         if self.cores < 1:
             raise InputError(f"options: cores is {self.cores}; use 1 or more")

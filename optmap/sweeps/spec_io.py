@@ -35,7 +35,7 @@ KEYS = (
     "seed",
 )
 AXIS_KEYS = ("level", "from", "to", "points", "scale", "values")
-OPTION_KEYS = ("objective", "tiles", "capacity", "integers", "cores", "innermost", "time_limit")
+OPTION_KEYS = ("objective", "tiles", "capacity", "integers", "cores", "innermost", "solver", "time_limit")
 REFINE_KEYS = ("metric", "tolerance", "most_points")
 
 

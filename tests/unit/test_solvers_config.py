@@ -30,6 +30,7 @@ def test_the_shipped_configuration_is_valid_and_strict_about_capacities() -> Non
         "milp": "highs",
         "nlp": "ipopt",
         "geometric": "ipopt",
+        "relaxation": "batch",
     }
     assert config.options["ipopt"] == {
         "bound_relax_factor": 0.0,
@@ -57,6 +58,8 @@ def test_a_users_file_overrides_key_by_key(tmp_path: Path) -> None:
     ("text", "message"),
     [
         ("[ipop]\ntol = 1\n", r"unknown section 'ipop'; did you mean ipopt\?"),
+        ("[relaxation]\nsolver = bach\n", r"unknown solver 'bach'; did you mean batch\?"),
+        ("[relaxation]\nsolver = batch\ntime_limit = 5\n", r"\[relaxation\]: unknown key 'time_limit'"),
         ("[ipopt]\ntoll = 1\n", r"\[ipopt\]: unknown option 'toll'; did you mean tol\?"),
         ("[highs]\nmip_relgap = 1\n", r"did you mean mip_rel_gap\?"),
         ("[lp]\nsolver = hihgs\n", r"\[lp\]: unknown solver 'hihgs'; did you mean highs\?"),

@@ -1,0 +1,193 @@
+"""The relaxation by the batched interior point and by Pyomo with Ipopt: the same rows, the same numbers."""
+
+from dataclasses import replace
+from math import inf
+
+import numpy as np
+import pytest
+
+import optmap
+from optmap.errors import InputError, UnknownNameError
+from optmap.problem import Capacity, CapacityRule, Level, Machine, Semantics, library
+from optmap.problem.builders import conv2d, matmul
+from optmap.programs.geometric_model import geometric_model
+from optmap.programs.posynomial import EpigraphRow, GeometricProgram, monomial, tidy
+from optmap.search import level_programs
+from optmap.search.level_programs import program_of, solve_described
+from optmap.search.mopt import relaxation_report
+from optmap.search.nodes import Bounder
+from optmap.search.relaxation import relax
+from optmap.search.setting import Setting
+from optmap.solvers.batch import solve_posynomial
+from optmap.solvers.from_model import from_pyomo
+
+TWO_LEVELS = Machine(
+    name="two",
+    levels=(
+        Level(name="L1", capacity=Capacity(amount=96, unit="words"), bandwidth=8),
+        Level(name="L2", capacity=Capacity(amount=700, unit="words"), bandwidth=2),
+    ),
+)
+ONE_LEVEL = Machine(name="one", levels=(Level(name="Fast", capacity=Capacity(amount=250, unit="words")),))
+PRODUCT = matmul(i=40, j=24, k=60)
+WINDOWS = conv2d(c=6, k=4, h=10, w=12, r=2, s=1, stride=1)
+
+
+def setting(workload, machine, semantics=Semantics.ACCUMULATE, rule=CapacityRule.TILE, **more):
+    return Setting(workload=replace(workload, semantics=semantics), machine=machine, rule=rule, **more)
+
+
+@pytest.mark.parametrize("rule", list(CapacityRule))
+@pytest.mark.parametrize("semantics", list(Semantics))
+@pytest.mark.parametrize(
+    ("workload", "machine"),
+    [(PRODUCT, ONE_LEVEL), (PRODUCT, TWO_LEVELS), (WINDOWS, ONE_LEVEL)],
+    ids=["product", "product-two-levels", "windows"],
+)
+def test_both_roads_prove_the_same_value(workload, machine, semantics, rule) -> None:
+    ours = relax(setting(workload, machine, semantics, rule))
+    theirs = relax(setting(workload, machine, semantics, rule, solver="ipopt"))
+    assert ours.proved
+    assert theirs.proved
+    assert theirs.best.value == pytest.approx(ours.best.value, rel=1e-5)
+    assert theirs.bound == pytest.approx(ours.bound, rel=1e-5)
+    assert theirs.bound <= ours.best.value * (1 + 1e-6)
+
+
+def test_a_layer_split_among_cores_takes_both_roads() -> None:
+    machine = Machine(
+        name="cores",
+        levels=(
+            Level(name="L1", capacity=Capacity(amount=96, unit="words"), bandwidth=8),
+            Level(name="L2", capacity=Capacity(amount=700, unit="words"), bandwidth=2, shared=True, fanout=2),
+        ),
+    )
+    ours = relax(setting(PRODUCT, machine, cores=2))
+    theirs = relax(setting(PRODUCT, machine, cores=2, solver="ipopt"))
+    assert theirs.best.value == pytest.approx(ours.best.value, rel=1e-5)
+    assert ours.proved
+    assert theirs.proved
+    names = program_of(setting(PRODUCT, machine, cores=2), ours.best.node).names
+    assert "T[core,i]" in names
+    assert "T[core,k]" not in names
+
+
+@pytest.mark.parametrize("semantics", list(Semantics))
+def test_the_named_program_has_the_rows_that_the_batch_has(semantics) -> None:
+    of = setting(WINDOWS, TWO_LEVELS, semantics)
+    node = relax(of).best.node
+    program, batch = program_of(of, node), Bounder(of).assemble([node])
+    ends = (*batch.starts[1:], batch.logs.shape[1])
+    rng = np.random.default_rng(7)
+    for t in rng.uniform(program.lower, program.upper, (20, len(program.names))):
+        arrays = [
+            np.log(np.exp(batch.exponents[0, a:b] @ t + batch.logs[0, a:b]).sum())
+            for a, b in zip(batch.starts, ends, strict=True)
+        ]
+        for row, value in zip(program.levels, arrays, strict=True):
+            mine = float(row.posynomial.log_value(t)) - (0.0 if row.alpha else np.log(row.constant))
+            assert mine == pytest.approx(value, abs=2e-7), row.name  # the batch has that much room in capacities
+    assert [row.alpha for row in program.levels if row.alpha] == batch.alpha[0].tolist()
+    assert {row.constant for row in program.levels if row.alpha} == set(batch.constant[0].tolist())
+    assert [row.constant for row in program.levels if not row.alpha] == [96.0, 700.0]
+
+
+@pytest.mark.parametrize("semantics", list(Semantics))
+def test_the_model_is_convex_and_named(semantics) -> None:
+    of = setting(WINDOWS, TWO_LEVELS, semantics)
+    program = program_of(of, relax(of).best.node)
+    model = geometric_model(program)
+    read = from_pyomo(model)
+    assert read.convex
+    assert {"bottleneck[L1]", "bottleneck[L2]", "capacity[L1]", "capacity[L2]", "nest[L1,k]"} <= set(read.rows)
+    assert {"t[L1,k]", "t[L2,h]"} <= set(read.names)
+    assert ("L1", "In") in model.traffic
+    assert ("L2", "Out") in model.occupancy
+
+
+@pytest.mark.parametrize("semantics", list(Semantics))
+def test_the_dual_bound_holds_for_any_multipliers(semantics) -> None:
+    of = setting(PRODUCT, TWO_LEVELS, semantics)
+    program = program_of(of, relax(of).best.node)
+    read = from_pyomo(geometric_model(program))
+    best = solve_described(program).objective
+    assert best is not None
+    least = np.log(best) if program.in_log_z else best
+    rng = np.random.default_rng(11)
+    bounds = []
+    for _ in range(200):
+        x = rng.uniform(read.lower, read.upper)
+        bound = read.dual_bound(x, rng.exponential(size=len(read.rows)) * (1.0 if program.in_log_z else best))
+        assert bound is not None
+        assert bound <= least + 1e-9 * abs(least)
+        bounds.append(bound)
+    assert max(bounds) > -inf
+
+
+def test_a_value_without_dual_bound_proves_nothing(monkeypatch) -> None:
+    honest = level_programs.solve_described
+    monkeypatch.setattr(level_programs, "solve_described", lambda p: replace(honest(p), bound=None))
+    found = relax(setting(PRODUCT, ONE_LEVEL, solver="ipopt"), deadline=0.0)
+    assert not found.proved
+    assert found.bound <= found.best.value
+
+
+def test_the_road_not_taken_checks_the_winner() -> None:
+    for solver, title, other in (
+        ("batch", "batched interior point", "Ipopt"),
+        ("ipopt", "Ipopt through Pyomo", "batched interior point"),
+    ):
+        of = setting(PRODUCT, ONE_LEVEL, solver=solver)
+        report = relaxation_report(of, relax(of))
+        assert report.method.startswith(title)
+        assert report.checked_by == other
+        assert report.cross_check == pytest.approx(report.value, rel=1e-6)
+
+
+def test_one_program_alone_by_the_batched_interior_point() -> None:
+    of = setting(PRODUCT, TWO_LEVELS)
+    program = program_of(of, relax(of).best.node)
+    spread = np.linspace(0.02, 0.1, len(program.names))
+    start = dict(zip(program.names, program.lower + spread * (program.upper - program.lower), strict=True))
+    found = solve_posynomial(program, start=start)
+    assert found.objective == pytest.approx(solve_described(program).objective, rel=1e-6)
+    assert found.bound is not None
+    assert found.bound <= found.objective * (1 + 1e-12)
+    x = monomial(("x",), 1.0, {"x": 1})
+    crossed = GeometricProgram(
+        names=("x",),
+        lower=np.zeros(1),
+        upper=np.ones(1),
+        levels=(EpigraphRow(posynomial=x, alpha=1.0), EpigraphRow(posynomial=x, alpha=0.0, constant=0.5)),
+    )
+    assert solve_posynomial(crossed).objective is None
+    assert crossed.value([0.0]) == inf
+
+
+def test_numbers_lose_the_digits_of_their_logarithm() -> None:
+    assert tidy(float(np.exp(np.log(48.0)))) == 48.0
+    assert tidy(float(np.exp(np.log(147456.0)))) == 147456.0
+    assert tidy(1 / 3) == pytest.approx(1 / 3, rel=1e-12)
+
+
+def test_solve_takes_the_solver_by_name() -> None:
+    ours = optmap.solve(PRODUCT, memory="250w")
+    theirs = optmap.solve(PRODUCT, memory="250w", solver="ipopt")
+    assert theirs.cost == ours.cost
+    assert theirs.relaxation.value == pytest.approx(ours.relaxation.value, rel=1e-5)
+    assert theirs.relaxation.proved
+    assert "Ipopt through Pyomo" in theirs.relaxation.method
+    assert "(batched interior point, same loop orders)" in str(theirs)
+    with pytest.raises(UnknownNameError, match="unknown solver 'iopt'; did you mean ipopt"):
+        optmap.solve(PRODUCT, memory="250w", solver="iopt")
+    for method in ("gemmini", "iooub"):
+        with pytest.raises(InputError, match="leave out --solver"):
+            optmap.solve(PRODUCT, memory="250w", method=method, solver="ipopt")
+
+
+def test_a_layer_of_the_library_takes_both_roads() -> None:
+    layer = library.workload("resnet18/R3")
+    ours, theirs = (optmap.solve(layer, memory="8192w", solver=s).relaxation for s in ("batch", "ipopt"))
+    assert theirs.value == pytest.approx(ours.value, rel=1e-5)
+    assert ours.proved
+    assert theirs.proved
