@@ -120,7 +120,10 @@ def closure(kernels: frozenset[Subspace], width: int, cap: int = LATTICE_CAP) ->
         for old in members:
             if set(new) <= set(old) or set(old) <= set(new):
                 continue
-            for found in (space_sum(new, old), intersection(new, old, width)):
+            both = space_sum(new, old)
+            if both in (new, old):
+                continue  # one holds the other
+            for found in (both, intersection(new, old, width)):
                 if found not in known:
                     known.add(found)
                     queue.append(found)
