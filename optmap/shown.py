@@ -75,9 +75,9 @@ class Shown:
         """
         if not self.shown_as.plot:
             raise InputError(f"there is no picture of a {type(self).__name__}; print it, or use its numbers")
-        axes = named(self.shown_as.plot)(self, None)
         if path is None:
-            return axes
+            return named(self.shown_as.plot)(self, None)
         file: Path = named("problem.values:file_path")(path)
-        named("report.compare_plot:save_figure")(axes, file)
+        named("problem.io.files:check_picture")(file)
+        named("report.compare_plot:save_figure")(named(self.shown_as.plot)(self, None), file)
         return file

@@ -9,7 +9,7 @@ import typer
 
 from optmap.cli.console import Progress, guarded, say
 from optmap.cli.inputs import resolve_workload
-from optmap.cli.options import ExtentsOption, JsonOption, WorkloadArgument
+from optmap.cli.options import ExtentsOption, JsonOption, WorkloadArgument, path_of
 
 ALGORITHMS_HELP = """Compare convolution algorithms with the lower bound.
 
@@ -38,16 +38,17 @@ def algorithms(
     points: Annotated[int, typer.Option("--points", min=2, help="Capacities of a range.")] = 9,
     extents: ExtentsOption = None,
     plot: Annotated[
-        Path | None, typer.Option("--plot", metavar="FILE", help="Draw the comparison.", show_default=False)
+        Path | None,
+        typer.Option("--plot", metavar="FILE", parser=path_of, help="Draw the comparison.", show_default=False),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Print what convolution algorithms move."""
     from optmap import verbs
-    from optmap.problem.io.files import check_target, to_json
+    from optmap.problem.io.files import check_picture, to_json
 
     problem = resolve_workload(workload, extents, None)
-    check_target(plot)
+    check_picture(plot)
     with Progress("comparing"):
         found = verbs.algorithms(problem, memory=memory, points=points)
         if plot is not None:

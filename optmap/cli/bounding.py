@@ -17,6 +17,7 @@ from optmap.cli.options import (
     PaddingOption,
     SemanticsOption,
     WorkloadArgument,
+    path_of,
 )
 from optmap.errors import InputError
 from optmap.problem.inputs import names_of
@@ -59,7 +60,9 @@ def bound(
     extents: ExtentsOption = None,
     output: Annotated[
         Path | None,
-        typer.Option("-o", "--output", metavar="FILE", help="Write the best certificate.", show_default=False),
+        typer.Option(
+            "-o", "--output", metavar="FILE", parser=path_of, help="Write the best certificate.", show_default=False
+        ),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:

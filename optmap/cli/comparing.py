@@ -16,6 +16,7 @@ from optmap.cli.options import (
     PaddingOption,
     SemanticsOption,
     WorkloadArgument,
+    path_of,
 )
 from optmap.errors import InputError
 from optmap.problem.inputs import names_of
@@ -59,15 +60,16 @@ def compare(
     extents: ExtentsOption = None,
     time_limit: Annotated[float, typer.Option("--time-limit", metavar="SECONDS", help="Per solve.")] = 60.0,
     plot: Annotated[
-        Path | None, typer.Option("--plot", metavar="FILE", help="Draw the comparison.", show_default=False)
+        Path | None,
+        typer.Option("--plot", metavar="FILE", parser=path_of, help="Draw the comparison.", show_default=False),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Print bound and mappings of a workload."""
-    from optmap.problem.io.files import check_target, to_json
+    from optmap.problem.io.files import check_picture, to_json
 
     problem = resolve_workload(workload, extents, semantics, padding)
-    check_target(plot)
+    check_picture(plot)
     if not time_limit > 0:
         raise InputError(f"--time-limit is {time_limit}; give a positive number of seconds")
     from optmap import api

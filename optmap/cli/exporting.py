@@ -18,6 +18,7 @@ from optmap.cli.options import (
     ProgramFormat,
     SemanticsOption,
     WorkloadArgument,
+    path_of,
 )
 from optmap.problem import CapacityRule
 
@@ -60,7 +61,9 @@ def export(
     semantics: SemanticsOption = None,
     output: Annotated[
         Path | None,
-        typer.Option("-o", "--output", metavar="FILE", help="Write the text to a file.", show_default=False),
+        typer.Option(
+            "-o", "--output", metavar="FILE", parser=path_of, help="Write the text to a file.", show_default=False
+        ),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from optmap.cli.console import Progress, guarded, say
-from optmap.cli.options import JsonOption
+from optmap.cli.options import JsonOption, path_of
 from optmap.errors import InputError
 from optmap.problem.parser import parse_extents
 
@@ -36,7 +36,9 @@ def import_command(
     model: Annotated[Path, typer.Argument(metavar="MODEL.onnx", help="An ONNX file.", show_default=False)],
     output: Annotated[
         Path | None,
-        typer.Option("-o", "--output", metavar="FILE", help="Write a workload file (YAML).", show_default=False),
+        typer.Option(
+            "-o", "--output", metavar="FILE", parser=path_of, help="Write a workload file (YAML).", show_default=False
+        ),
     ] = None,
     dims: Annotated[
         list[str] | None,

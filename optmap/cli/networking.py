@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from optmap.cli.console import Progress, complain, guarded, say
-from optmap.cli.options import JsonOption, MachineOption, MemoryOption
+from optmap.cli.options import JsonOption, MachineOption, MemoryOption, path_of
 
 LIMIT_REACHED = 4
 
@@ -54,7 +54,12 @@ def network(
     output: Annotated[
         Path | None,
         typer.Option(
-            "-o", "--output", metavar="DIR", help="Keep rows, mappings and certificates here.", show_default=False
+            "-o",
+            "--output",
+            metavar="DIR",
+            parser=path_of,
+            help="Keep rows, mappings and certificates here.",
+            show_default=False,
         ),
     ] = None,
     as_json: JsonOption = False,

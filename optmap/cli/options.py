@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -18,6 +19,13 @@ class ProgramFormat(StrEnum):
     NL = "nl"
     TEXT = "text"
     LATEX = "latex"
+
+
+def path_of(text: str) -> Path:
+    """The path of an option; `pathlib` takes an empty text for the current folder."""
+    if not text:
+        raise typer.BadParameter("is empty; give the name of a file or a folder")
+    return Path(text)
 
 
 WorkloadArgument = Annotated[

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from optmap.cli.console import Progress, guarded, say
-from optmap.cli.options import JsonOption
+from optmap.cli.options import JsonOption, path_of
 from optmap.errors import InputError
 
 PLOT_HELP = """Draw the curves of a sweep and name the cheapest capacities.
@@ -59,7 +59,9 @@ def plot(
     directory: Annotated[Path, typer.Argument(metavar="DIR", help="What optmap sweep -o wrote.", show_default=False)],
     output: Annotated[
         Path | None,
-        typer.Option("-o", "--output", metavar="DIR", help="Folder; DIR/plots if left out.", show_default=False),
+        typer.Option(
+            "-o", "--output", metavar="DIR", parser=path_of, help="Folder; DIR/plots if left out.", show_default=False
+        ),
     ] = None,
     form: Annotated[PictureFormat, typer.Option("--format", help="Form of the pictures.")] = PictureFormat.PNG,
     network: NetworkOption = None,

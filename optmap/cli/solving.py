@@ -19,6 +19,7 @@ from optmap.cli.options import (
     PaddingOption,
     SemanticsOption,
     WorkloadArgument,
+    path_of,
 )
 from optmap.errors import InputError
 from optmap.problem import CapacityRule
@@ -102,7 +103,10 @@ def solve(
     time_limit: Annotated[float, typer.Option("--time-limit", metavar="SECONDS", help="Stop after this time.")] = 60.0,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of the search; same seed, same answer.")] = 0,
     output: Annotated[
-        Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write the JSON document.", show_default=False)
+        Path | None,
+        typer.Option(
+            "-o", "--output", metavar="FILE", parser=path_of, help="Write the JSON document.", show_default=False
+        ),
     ] = None,
     as_json: JsonOption = False,
 ) -> int:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from optmap.cli.console import complain, guarded, say
-from optmap.cli.options import JsonOption
+from optmap.cli.options import JsonOption, path_of
 
 if TYPE_CHECKING:
     from optmap.sweeps.plan import Plan
@@ -53,7 +53,14 @@ def sweep(
     spec: Annotated[str, typer.Argument(metavar="SPEC", help="A sweep file, or the name of one in models/sweeps.")],
     output: Annotated[
         Path | None,
-        typer.Option("-o", "--output", metavar="DIR", help="Directory; SPEC.sweep if left out.", show_default=False),
+        typer.Option(
+            "-o",
+            "--output",
+            metavar="DIR",
+            parser=path_of,
+            help="Directory; SPEC.sweep if left out.",
+            show_default=False,
+        ),
     ] = None,
     plan: Annotated[bool, typer.Option("--plan", help="Print what would be done, and do nothing.")] = False,
     resume: Annotated[

@@ -34,11 +34,11 @@ def _sparing(parameter: Any, kind: type, process: Callable[[Any, Any], Any]) -> 
 
 
 def _ready(value: Any, kind: type, required: bool) -> bool:
-    """Whether a value of the command line, or a default, is valid and of its kind."""
+    """Whether a value of the command line, or a default, is valid and of its kind; an empty path is not."""
     if value is None:
         return not required
     if isinstance(value, str) and not value.isascii():  # may be no valid text
         return False
     if kind is Path and isinstance(value, str):
-        return os.access(value, os.R_OK) or not os.path.lexists(value)
+        return value != "" and (os.access(value, os.R_OK) or not os.path.lexists(value))
     return isinstance(value, kind)

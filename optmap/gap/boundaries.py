@@ -79,8 +79,10 @@ def bound_report(workload: Workload, machine: Machine, methods: Sequence[str] | 
 
     Raises:
         UnknownNameError: for an unknown method.
-        InputError: for a method that does not apply, or a level of less than one word.
+        InputError: for a method that does not apply, or a level of less than one word, or an inclusive one
+            that holds fewer words than one inside it.
     """
+    machine.check_inclusion(workload.word_bits)
     rows = []
     for level, between in enumerate(machine.boundaries):
         memory = fast_side_words(machine, level, workload.word_bits)

@@ -53,9 +53,14 @@ class LayerShare:
     """Part of the network's traffic."""
 
     @property
-    def traffic_gap(self) -> float:
-        """How far the traffic is above its bound: traffic_words / bound_words - 1."""
-        return self.traffic_words / self.bound_words - 1
+    def traffic_gap(self) -> float | None:
+        """How far the traffic is above its bound, see `traffic_gap`."""
+        return traffic_gap(self.traffic_words, self.bound_words)
+
+
+def traffic_gap(traffic_words: int, bound_words: int) -> float | None:
+    """traffic_words / bound_words - 1; None where nothing has to move."""
+    return traffic_words / bound_words - 1 if bound_words else None
 
 
 def network_views(panels: Sequence[Panel], network: Network) -> tuple[NetworkView, ...]:
@@ -131,7 +136,7 @@ def _share(panel: Panel, count: int, sample: Sample, total: int, capacity_bytes:
         compulsory_words=panel.compulsory_words * count,
         traffic_words=sample.traffic_words * count,
         bound_words=panel.bound_at(capacity_bytes) * count,
-        share=sample.traffic_words * count / total,
+        share=sample.traffic_words * count / total if total else 0.0,
     )
 
 

@@ -259,15 +259,29 @@ class Machine(Shown):
         if len(set(names)) != len(names):
             raise InputError(f"machine {self.name}: level names repeat in {names}")
         for inner, outer in pairwise(self.levels):
-            self._check_inclusion(inner, outer)
+            if inner.capacity.unit == outer.capacity.unit:
+                self._check_inclusion(inner, outer, inner.capacity.amount, outer.capacity.amount)
 
-    def _check_inclusion(self, inner: Level, outer: Level) -> None:
+    def check_inclusion(self, word_bits: int) -> None:
+        """Compare levels whose capacities are in different units, once the size of a word is known.
+
+        Args:
+            word_bits: size of one word (`Workload.word_bits`).
+
+        Raises:
+            InputError: for an inclusive level that is smaller than one inside it.
+        """
+        for inner, outer in pairwise(self.levels):
+            if inner.capacity.unit != outer.capacity.unit:
+                self._check_inclusion(inner, outer, inner.words(word_bits), outer.words(word_bits))
+
+    def _check_inclusion(self, inner: Level, outer: Level, least: int, amount: int) -> None:
         """An inclusive level holds a copy of what one of its children holds, be that child full."""
-        one, all_ = inner.capacity, outer.capacity
-        if outer.inclusive and one.unit == all_.unit and all_.amount < one.amount:
+        if outer.inclusive and amount < least:
+            unit = outer.capacity.unit if outer.capacity.unit == inner.capacity.unit else "words"
             raise InputError(
                 f"machine {self.name}: {outer.name} is inclusive, it holds a copy of what {inner.name} holds, but its "
-                f"{all_.amount:,} {all_.unit} are fewer than {one.amount:,}; make {outer.name} larger, or write "
+                f"{amount:,} {unit} are fewer than {least:,}; make {outer.name} larger, or write "
                 "inclusive: false there"
             )
 

@@ -12,6 +12,7 @@ from optmap.errors import InputError
 from optmap.problem.inputs import capacities_of
 from optmap.problem.io.workloads import workload_document
 from optmap.problem.workload import Workload
+from optmap.report.axes import capacity_axis
 from optmap.report.compare_plot import figure_axes, save_figure
 from optmap.report.plots import PALETTE
 from optmap.report.tables import grid, pairs, workload_lines
@@ -36,6 +37,8 @@ class AlgorithmComparison(Shown):
     )
     workload: Workload
     rows: tuple[AlgorithmRow, ...]
+    unit: str = "words"
+    """Unit that the memories were given in, `words` or `bytes`: that of a picture's axis."""
 
 
 def algorithm_comparison(workload: Workload, memory: object, points: int) -> AlgorithmComparison:
@@ -44,8 +47,10 @@ def algorithm_comparison(workload: Workload, memory: object, points: int) -> Alg
     Raises:
         InputError: if the workload is no convolution, or a capacity cannot be read.
     """
-    words = [capacity.words(workload.word_bits) for capacity in capacities_of(memory, points)]
-    return AlgorithmComparison(workload=workload, rows=tuple(compare_algorithms(workload, words)))
+    sizes = capacities_of(memory, points)
+    words = [capacity.words(workload.word_bits) for capacity in sizes]
+    unit = sizes[0].unit if sizes else "words"
+    return AlgorithmComparison(workload=workload, rows=tuple(compare_algorithms(workload, words)), unit=unit)
 
 
 def comparison_document(found: AlgorithmComparison) -> dict[str, object]:
@@ -60,7 +65,7 @@ def comparison_table(found: AlgorithmComparison) -> str:
 
 def comparison_plot(found: AlgorithmComparison, axes: Any = None) -> Any:
     """The comparison as a picture."""
-    return plot_algorithms(found.workload, found.rows, axes)
+    return plot_algorithms(found.workload, found.rows, axes, unit=found.unit)
 
 
 def algorithms_document(workload: Workload, rows: Sequence[AlgorithmRow]) -> dict[str, object]:
@@ -97,29 +102,34 @@ def algorithms_table(workload: Workload, rows: Sequence[AlgorithmRow]) -> str:
     )
 
 
-def plot_algorithms(workload: Workload, rows: Sequence[AlgorithmRow], axes: Any = None) -> Any:
+def plot_algorithms(workload: Workload, rows: Sequence[AlgorithmRow], axes: Any = None, *, unit: str = "words") -> Any:
     """Traffic over the bound against the memory, both logarithmic.
 
     Args:
         workload: what was compared.
         rows: rows of one or more memories.
         axes: matplotlib axes to draw into; new ones are made if absent.
+        unit: of the axis of memories, `words` or `bytes`.
 
     Raises:
         InputError: if matplotlib is not installed.
     """
     axes = figure_axes() if axes is None else axes
     names = list(dict.fromkeys(row.algorithm for row in rows if row.algorithm != "bound"))
+    in_bytes = unit == "bytes"
+    per_word = workload.word_bits / 8 if in_bytes else 1
     for index, name in enumerate(names):
-        points = [(row.memory_words, row.ratio) for row in rows if row.algorithm == name]
+        points = [(row.memory_words * per_word, row.ratio) for row in rows if row.algorithm == name]
         colour, marker = PALETTE[index % len(PALETTE)], MARKERS[index % len(MARKERS)]
         axes.plot(*zip(*points, strict=True), color=colour, marker=marker, ms=6, lw=2, label=name)
     axes.axhline(1.0, color="#000000", lw=2.5, label="lower bound")
     axes.set_xscale("log", base=2)
     axes.set_yscale("log")
-    axes.set_xlabel("fast memory (words)", fontsize=14)
     axes.set_ylabel("loads + stores over the bound", fontsize=14)
     axes.set_title(workload.title, fontsize=14)
+    sizes = sorted({row.memory_words * per_word for row in rows})
+    capacity_axis(axes, "fast memory" if in_bytes else "fast memory (words)", in_bytes=in_bytes, sizes=sizes)
+    axes.xaxis.label.set_fontsize(14)
     axes.tick_params(labelsize=12)
     axes.grid(visible=True, which="major", color="#dddddd", lw=0.8)
     axes.legend(frameon=False, fontsize=12, loc="upper left", bbox_to_anchor=(1.0, 1.0))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from optmap.gap.curves import Series
-from optmap.gap.networks import NetworkView, dominant, layer_shares
+from optmap.gap.networks import NetworkView, dominant, layer_shares, traffic_gap
 from optmap.gap.sizing import saturation
 from optmap.problem.workload import bytes_of
 from optmap.report.tables import grid, word_text
@@ -36,14 +36,14 @@ def network_table(view: NetworkView, series: Series, capacity_bytes: int) -> str
             f"{share.operations:,.0f}",
             f"{share.traffic_words:,}",
             f"{share.bound_words:,}",
-            f"{100 * share.traffic_gap:.2f} %",
+            _gap_text(share.traffic_gap),
             f"{100 * share.share:.1f} %",
         )
         for share in shares
     ]
     counts = sum(share.count for share in shares)
     total = (view.network.name, f"{counts}", f"{view.total.operations:,.0f}", f"{traffic:,}", f"{bound:,}")
-    rows.append((*total, f"{100 * (traffic / bound - 1):.2f} %", "100.0 %"))
+    rows.append((*total, _gap_text(traffic_gap(traffic, bound)), "100.0 %"))
     header = ("layer", "count", "operations", "traffic (words)", "bound (words)", "traffic gap", "share")
     head = f"{view.network.name} on {view.total.place} of {size_text(capacity_bytes)}, mappings by {series.label}\n"
     saved = percent(traffic - view.total.compulsory_words, traffic)
@@ -85,7 +85,7 @@ def network_document(view: NetworkView, series: Series, capacity_bytes: int) -> 
         "compulsory_bytes": bytes_of(view.total.compulsory_words * view.total.word_bits),
         "traffic_bytes": bytes_of(traffic * view.total.word_bits),
         "bound_bytes": bytes_of(bound * view.total.word_bits),
-        "traffic_gap": traffic / bound - 1,
+        "traffic_gap": traffic_gap(traffic, bound),
         "dominant": list(dominant(shares)),
         "stops_paying_bytes": None if stop is None or stop.at_end else stop.capacity_bytes,
         "layers": [
@@ -102,3 +102,7 @@ def network_document(view: NetworkView, series: Series, capacity_bytes: int) -> 
             for share in shares
         ],
     }
+
+
+def _gap_text(gap: float | None) -> str:
+    return "-" if gap is None else f"{100 * gap:.2f} %"

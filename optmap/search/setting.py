@@ -117,8 +117,10 @@ class Setting:
         """Refuse machines on which not even the smallest tile fits.
 
         Raises:
+            InputError: for an inclusive level that holds fewer words than one inside it.
             InfeasibleError: naming the level, what is missing and what would fit.
         """
+        self.machine.check_inclusion(self.workload.word_bits)
         inner = dict.fromkeys(self.workload.dims, 1)
         for number, (level, capacity) in enumerate(zip(self.machine.levels, self.capacities, strict=True)):
             if number in self.fixed:

@@ -105,7 +105,11 @@ def level_bounds(workload: Workload, machine: Machine, cores: int = 1) -> tuple[
         workload: the computation.
         machine: its levels, inner to outer.
         cores: cores in use.
+
+    Raises:
+        InputError: for an inclusive level that holds fewer words than one inside it.
     """
+    machine.check_inclusion(workload.word_bits)
     shared = next((n for n, level in enumerate(machine.levels) if level.shared), len(machine.levels))
     made = []
     for number, level in enumerate(machine.levels):

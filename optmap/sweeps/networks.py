@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from optmap.errors import InfeasibleError, LimitError
+from optmap.errors import CheckError, InfeasibleError, InputError, LimitError, OptmapError
 from optmap.gap.curves import Series, panels
 from optmap.gap.networks import NetworkView, network_views
 from optmap.problem import Machine
@@ -18,6 +18,9 @@ from optmap.shown import Form, Shown
 from optmap.sweeps.reading import read_sweep
 from optmap.sweeps.run import sweep
 from optmap.sweeps.spec import BOUND, Options, SweepSpec
+
+REASONS: dict[str, type[OptmapError]] = {"infeasible": InfeasibleError, "check": CheckError, "error": InputError}
+"""What ends the sums of a network, the most telling first; else a layer had no mapping in time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,7 +88,8 @@ def solve_network(
     view = network_views(panels(mine), layers)[0]
     if not view.total.series or not view.total.series[0].samples:
         problems = dict.fromkeys(str(text) for text in mine["error"] if text)
-        kind = InfeasibleError if (mine["stop"] == "infeasible").any() else LimitError
+        stops = set(mine["stop"])
+        kind = next((kind for stop, kind in REASONS.items() if stop in stops), LimitError)
         raise kind(f"{layers.name}: no mapping of all its layers: {'; '.join(problems)[:400]}")
     series = view.total.series[0]
     return NetworkSums(

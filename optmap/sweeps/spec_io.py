@@ -7,11 +7,11 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from optmap.errors import InputError, UnknownNameError
+from optmap.errors import InputError
 from optmap.names import choose
 from optmap.problem import Capacity, Machine, Workload, library
 from optmap.problem.inputs import is_statement
-from optmap.problem.io.fields import Fields
+from optmap.problem.io.fields import Fields, located
 from optmap.problem.io.files import load_yaml
 from optmap.problem.io.machines import machine_from
 from optmap.problem.io.workloads import read_workloads, workload_from
@@ -99,15 +99,7 @@ def spec_from(document: object, *, where: str = "sweep", folder: Path | None = N
             name=top.text("name", name),
         )
     except InputError as error:
-        raise _located(error, where) from error
-
-
-def _located(error: InputError, where: str) -> InputError:
-    """The error with the file in front, unless it has it already."""
-    if str(error).startswith(where):
-        return error
-    kind = UnknownNameError if isinstance(error, UnknownNameError) else InputError
-    return kind(f"{where}: {error}")
+        raise located(error, where) from error
 
 
 def _axis(fields: Fields) -> Axis:
@@ -147,7 +139,7 @@ def _made(
     try:
         return Axis(first=first, last=last, points=points, scale=scale, level=level, values=values)
     except InputError as error:
-        raise _located(error, fields.where.partition(": ")[0]) from error
+        raise located(error, fields.where.partition(": ")[0]) from error
 
 
 def _size(value: object, where: str) -> Capacity:
@@ -172,7 +164,7 @@ def _options(fields: Fields) -> Options:
     try:
         return Options(**given)  # type: ignore[arg-type]
     except InputError as error:
-        raise _located(error, fields.where.partition(": ")[0]) from error
+        raise located(error, fields.where.partition(": ")[0]) from error
 
 
 def _refine(fields: Fields) -> Refine:
@@ -235,7 +227,7 @@ def _workloads(top: Fields, folder: Path | None) -> tuple[Workload, ...]:
             try:
                 found = [parse_workload(item, mine)]
             except InputError as error:
-                raise _located(error, where) from error
+                raise located(error, where) from error
         else:
             found = _named(item, folder)
         made += found

@@ -9,7 +9,7 @@ import math
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
 
-from optmap.errors import InputError
+from optmap.errors import InputError, UnknownNameError
 from optmap.names import choose
 
 
@@ -150,7 +150,8 @@ def describe(value: object) -> str:
 
 
 def located(error: InputError, where: str) -> InputError:
-    """The error with file and field in front, unless it has the file already."""
-    text = str(error)
-    file = where.partition(": ")[0]
-    return error if text.startswith(file) else InputError(f"{where}: {text}")
+    """The error with file and field in front, unless it has the file already; an unknown name stays one."""
+    if str(error).startswith(where.partition(": ")[0]):
+        return error
+    kind = UnknownNameError if isinstance(error, UnknownNameError) else InputError
+    return kind(f"{where}: {error}")

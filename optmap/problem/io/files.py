@@ -66,6 +66,10 @@ def _refuse_duplicates(node: yaml.Node | None, path: Path, seen: set[int]) -> No
             _refuse_duplicates(item, path, seen)
 
 
+PICTURES = (".png", ".svg", ".pdf", ".jpg", ".jpeg", ".webp", ".tif", ".tiff", ".eps", ".ps", ".svgz")
+"""How the name of a picture ends; the first three are those of `plot`."""
+
+
 def to_json(document: Mapping[str, object]) -> str:
     """A document as indented JSON text, in the order of its keys, without a final newline."""
     return json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False)
@@ -100,6 +104,20 @@ def check_target(path: Path | None) -> None:
     if path is not None and (path.is_dir() or not path.parent.is_dir()):
         reason = "it is a folder" if path.is_dir() else f"there is no folder {path.parent}"
         raise InputError(f"{path}: cannot be written: {reason}; choose another file")
+
+
+def check_picture(path: Path | None) -> None:
+    """Refuse a picture that cannot be written before any work is done for it; None is fine.
+
+    Raises:
+        InputError: as `check_target`, and for a name that ends in no form of pictures.
+    """
+    check_target(path)
+    if path is not None and path.suffix.lower() not in PICTURES:
+        raise InputError(
+            f"{path}: no form of pictures is called {path.suffix or 'so'}; "
+            f"end the name in {', '.join(PICTURES[:2])} or {PICTURES[2]}"
+        )
 
 
 def write_text(path: Path, text: str) -> None:
