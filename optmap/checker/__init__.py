@@ -27,6 +27,7 @@ ELSEWHERE = {
     "optmap.comparison/": "write a solution with solve -o FILE and check that",
 }
 """Documents beside certificates and solutions, and where their proofs are."""
+KNOWN = ("optmap.certificate/", "optmap.solution/", "optmap.sweep-bound/")
 
 
 def check_file(path: str | Path) -> Report:
@@ -58,6 +59,8 @@ def check_document(document: Any) -> Report:
     if type(schema) is str:
         for start, advice in ELSEWHERE.items():
             need(not schema.startswith(start), f"a document {schema!r} proves nothing by itself: {advice}")
+        known = schema.startswith(KNOWN)
+        need(known, f"the schema is {schema!r}; {', '.join(start + '*' for start in KNOWN)} are checked")
     try:
         if str(schema).startswith("optmap.solution/"):
             return check_solution(document)

@@ -128,7 +128,7 @@ def records(*forms: dict[str, Shape]) -> Shape:
         if fields is None:
             lacks, more = sorted(set(forms[0]) - set(value)), sorted(set(value) - set(forms[0]))
             wrong = [f"{', '.join(lacks)} missing"] * bool(lacks) + [f"{', '.join(more)} unknown"] * bool(more)
-            need(False, f"{where}: the keys are wrong: {'; '.join(wrong)}")
+            need(False, f"{where or 'the document'}: the keys are wrong: {'; '.join(wrong)}")
         for key, inner in (fields or {}).items():
             inner(value[key], f"{where}.{key}" if where else key)
 

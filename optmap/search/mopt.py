@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from optmap.errors import CheckError, InputError
 from optmap.evaluate import boundary_cycles, evaluate_cost, exact_traffic
+from optmap.evaluate.touched import check_output
 from optmap.problem.machine import CapacityRule, Machine
 from optmap.problem.mapping import LevelMapping, Mapping
 from optmap.problem.workload import Workload
@@ -99,10 +100,12 @@ def setting_of(request: Request) -> Setting:
     """The setting of a request, refused if it cannot be searched.
 
     Raises:
-        InputError: for more cores than one without a shared level, or more than the machine has.
+        InputError: for more cores than one without a shared level, or more than the machine has; for `=` with
+            a dim in two subscripts of the output.
         InfeasibleError: if not even the smallest tile fits.
     """
     machine = request.machine
+    check_output(request.workload)
     setting = Setting(
         workload=request.workload,
         machine=machine,

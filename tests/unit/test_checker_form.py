@@ -409,3 +409,11 @@ def test_the_row_of_a_sweep_is_held_to_its_form_and_its_certificates() -> None:
     lines = check_document(json.loads(json.dumps({**made, "bounds": [entry, *more]}))).verified
     said = [lines[i + 1] for i, line in enumerate(lines) if "words of fast memory" in line]
     assert [line.startswith("loads at least") for line in said] == [True] * 3
+
+
+def test_a_document_of_another_kind_is_called_by_its_schema() -> None:
+    """Not by the keys of a certificate that it lacks; without any schema by the document."""
+    with pytest.raises(RefusedError, match=r"the schema is 'my\.thing/1'; optmap\.certificate/\*"):
+        check_document({"schema": "my.thing/1"})
+    with pytest.raises(RefusedError, match="the document: the keys are wrong"):
+        check_document({})

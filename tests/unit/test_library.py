@@ -427,8 +427,8 @@ def test_machine_files_that_are_refused(tmp_path, old, new, words):
 
 
 def test_machines_without_levels(tmp_path):
-    for levels in ("[]", "3", "{}"):
-        with pytest.raises(InputError, match=r"my\.yaml: levels is .*a list with at least one entry"):
+    for levels, called in (("[]", "an empty list"), ("3", "3"), ("{}", "a mapping")):
+        with pytest.raises(InputError, match=rf"my\.yaml: levels is {called}; a list with at least one entry"):
             library.machine(_file(tmp_path, f"levels: {levels}"))
     with pytest.raises(InputError, match=r"my\.yaml: levels is missing"):
         library.machine(_file(tmp_path, "name: x"))

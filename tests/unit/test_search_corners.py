@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from optmap import api
-from optmap.errors import InfeasibleError, LimitError
+from optmap.errors import InfeasibleError, InputError, LimitError
 from optmap.evaluate import evaluate_cost
 from optmap.problem import library
 from optmap.search.algorithm1 import fix_levels
@@ -154,3 +154,10 @@ def test_every_chain_of_divisors_is_enumerated_once() -> None:
     made = all_chains([12, 8], 2, divisors=True)
     assert {chain.tobytes() for chain in made} == wanted
     assert len(made) == len(wanted) == chain_count([12, 8], 2, divisors=True)
+
+
+@pytest.mark.parametrize("objective", ["bottleneck", "sum"])
+def test_first_touches_of_a_diagonal_are_refused_before_the_search(objective: str) -> None:
+    """Under `=` the box around it has more first touches than words that move."""
+    with pytest.raises(InputError, match=r"a dim stands in two subscripts of O\[a,a\]"):
+        api.solve("O[a,a] = B[a,a]", extents={"a": 22}, machine="balanced", objective=objective)

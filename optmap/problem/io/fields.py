@@ -145,6 +145,8 @@ class Fields:
 
 def describe(value: object) -> str:
     """A value from a file, for messages."""
+    if value == []:
+        return "an empty list"
     names: tuple[tuple[type, str], ...] = ((Mapping, "a mapping"), (list, "a list"), (type(None), "empty"))
     return next((name for kind, name in names if isinstance(value, kind)), repr(value))
 
