@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, ClassVar
 
-from optmap.bounds.algorithms import AlgorithmRow, compare_algorithms
-from optmap.errors import InputError
+from optmap.baselines.algorithms import AlgorithmRow, compare_algorithms
 from optmap.problem.inputs import capacities_of
 from optmap.problem.io.workloads import workload_document
 from optmap.problem.workload import Workload
 from optmap.report.axes import capacity_axis
-from optmap.report.compare_plot import figure_axes, save_figure
+from optmap.report.compare_plot import figure_axes
 from optmap.report.plots import PALETTE
 from optmap.report.tables import grid, pairs, workload_lines
 from optmap.shown import Form, Shown
@@ -134,14 +132,3 @@ def plot_algorithms(workload: Workload, rows: Sequence[AlgorithmRow], axes: Any 
     axes.grid(visible=True, which="major", color="#dddddd", lw=0.8)
     axes.legend(frameon=False, fontsize=12, loc="upper left", bbox_to_anchor=(1.0, 1.0))
     return axes
-
-
-def save_algorithms(workload: Workload, rows: Sequence[AlgorithmRow], path: Path) -> None:
-    """Write the plot to a file whose name ends in .png, .svg or .pdf.
-
-    Raises:
-        InputError: if matplotlib is not installed, there are no rows, or the file cannot be written.
-    """
-    if not rows:
-        raise InputError("no rows to plot; give at least one memory")
-    save_figure(plot_algorithms(workload, rows), path)

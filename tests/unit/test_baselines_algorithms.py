@@ -6,7 +6,7 @@ from math import sqrt
 
 import pytest
 
-from optmap.bounds.algorithms import (
+from optmap.baselines.algorithms import (
     ALGORITHMS,
     blocked,
     compare_algorithms,
