@@ -136,8 +136,6 @@ total_words = their sum.
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Mapping
 from fractions import Fraction
 
@@ -156,6 +154,7 @@ from optmap.bounds.polytope import FamilyRows, restrict
 from optmap.bounds.proof import Proof
 from optmap.bounds.result import Document
 from optmap.errors import CheckError
+from optmap.problem.io.files import fingerprint
 from optmap.problem.workload import Axis, Workload
 
 OF = {2: "axis", 3: "leaf"}
@@ -213,9 +212,7 @@ def bound_certificate(
 
 def digest(document: Mapping[str, object]) -> str:
     """Hash of a document without its `digest` key."""
-    body = {key: value for key, value in document.items() if key != "digest"}
-    text = json.dumps(body, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
-    return "sha256:" + hashlib.sha256(text.encode("ascii")).hexdigest()
+    return "sha256:" + fingerprint({key: value for key, value in document.items() if key != "digest"})
 
 
 def _product_inequality(system: MapSystem, proof: Proof | None) -> Document:

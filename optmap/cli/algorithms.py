@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 
 from optmap.cli.console import Progress, guarded, say
-from optmap.cli.inputs import resolve_workload
 from optmap.cli.options import ExtentsOption, JsonOption, WorkloadArgument, path_of
+from optmap.problem.inputs import workload_of
 
 ALGORITHMS_HELP = """Compare convolution algorithms with the lower bound.
 
@@ -47,7 +47,7 @@ def algorithms(
     from optmap import verbs
     from optmap.problem.io.files import check_picture, to_json
 
-    problem = resolve_workload(workload, extents, None)
+    problem = workload_of(workload, extents, None)
     check_picture(plot)
     with Progress("comparing"):
         found = verbs.algorithms(problem, memory=memory, points=points)

@@ -8,7 +8,6 @@ from typing import Annotated
 import typer
 
 from optmap.cli.console import Progress, guarded, say
-from optmap.cli.inputs import resolve_machine, resolve_workload
 from optmap.cli.options import (
     ExtentsOption,
     JsonOption,
@@ -20,7 +19,7 @@ from optmap.cli.options import (
     path_of,
 )
 from optmap.errors import InputError
-from optmap.problem.inputs import names_of
+from optmap.problem.inputs import machine_of, names_of, workload_of
 
 BOUND_HELP = """Prove how few words any schedule can move.
 
@@ -69,8 +68,8 @@ def bound(
     """Print the lower bounds of a workload."""
     from optmap.problem.io.files import check_target, to_json, write_text
 
-    problem = resolve_workload(workload, extents, semantics, padding)
-    target = resolve_machine(machine, memory)
+    problem = workload_of(workload, extents, semantics, padding)
+    target = machine_of(machine, memory)
     check_target(output)
     from optmap import api
     from optmap.report.bounds import bound_document, bound_table

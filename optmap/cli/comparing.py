@@ -8,7 +8,6 @@ from typing import Annotated
 import typer
 
 from optmap.cli.console import Progress, guarded, say
-from optmap.cli.inputs import resolve_workload
 from optmap.cli.options import (
     ExtentsOption,
     JsonOption,
@@ -19,7 +18,7 @@ from optmap.cli.options import (
     path_of,
 )
 from optmap.errors import InputError
-from optmap.problem.inputs import names_of
+from optmap.problem.inputs import names_of, workload_of
 
 COMPARE_HELP = """Compare the lower bound with the mappings found.
 
@@ -68,7 +67,7 @@ def compare(
     """Print bound and mappings of a workload."""
     from optmap.problem.io.files import check_picture, to_json
 
-    problem = resolve_workload(workload, extents, semantics, padding)
+    problem = workload_of(workload, extents, semantics, padding)
     check_picture(plot)
     if not time_limit > 0:
         raise InputError(f"--time-limit is {time_limit}; give a positive number of seconds")

@@ -8,7 +8,6 @@ from typing import Annotated
 import typer
 
 from optmap.cli.console import Progress, guarded, say
-from optmap.cli.inputs import resolve_machine, resolve_workload
 from optmap.cli.options import (
     CapacityOption,
     ExtentsOption,
@@ -21,6 +20,7 @@ from optmap.cli.options import (
     path_of,
 )
 from optmap.problem import CapacityRule
+from optmap.problem.inputs import machine_of, workload_of
 
 EXPORT_HELP = """Write the mathematical program of a workload.
 
@@ -70,8 +70,8 @@ def export(
     """Print or write a program."""
     from optmap import verbs
 
-    problem = resolve_workload(workload, extents, semantics)
-    target = resolve_machine(machine, memory)
+    problem = workload_of(workload, extents, semantics)
+    target = machine_of(machine, memory)
     orders = [verbs.order_of(text, problem) for text in permutation or ()]
     from optmap.problem.io.files import check_target, to_json, write_text
     from optmap.report.programs import Format, default_program

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from optmap.cli.console import Progress, complain, guarded, say
-from optmap.cli.inputs import resolve_machine, resolve_workload
 from optmap.cli.options import (
     CapacityOption,
     ExtentsOption,
@@ -23,6 +22,7 @@ from optmap.cli.options import (
 )
 from optmap.errors import InputError
 from optmap.problem import CapacityRule
+from optmap.problem.inputs import machine_of, workload_of
 
 if TYPE_CHECKING:
     from optmap.search.result import SolveResult
@@ -113,8 +113,8 @@ def solve(
     """Solve a workload on a machine and print the answer."""
     from optmap.problem.io.files import check_target, to_json
 
-    problem = resolve_workload(workload, extents, semantics, padding)
-    target = resolve_machine(machine, memory)
+    problem = workload_of(workload, extents, semantics, padding)
+    target = machine_of(machine, memory)
     if not time_limit > 0:
         raise InputError(f"--time-limit is {time_limit}; give a positive number of seconds")
     check_target(output)

@@ -7,9 +7,9 @@ from typing import Annotated
 import typer
 
 from optmap.cli.console import Progress, guarded, say
-from optmap.cli.inputs import resolve_workload
 from optmap.cli.options import ExtentsOption, JsonOption, SemanticsOption, WorkloadArgument
 from optmap.errors import InputError
+from optmap.problem.inputs import workload_of
 
 DERIVE_HELP = """Derive footprint and traffic, or all dataflow classes.
 
@@ -48,7 +48,7 @@ def derive(
     from optmap import verbs
     from optmap.problem.io.files import to_json
 
-    problem = resolve_workload(workload, extents, semantics)
+    problem = workload_of(workload, extents, semantics)
     if classes:
         if permutation is not None or latex or levels != 1:
             raise InputError(

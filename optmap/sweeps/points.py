@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from dataclasses import dataclass
 from functools import lru_cache
@@ -10,6 +9,7 @@ from functools import lru_cache
 from optmap.errors import InputError
 from optmap.problem import Capacity, Machine, Workload
 from optmap.problem.io.fields import Fields
+from optmap.problem.io.files import fingerprint
 from optmap.problem.io.machines import machine_document, machine_from
 from optmap.problem.io.workloads import read_workload, workload_document
 from optmap.sweeps.rows import Row
@@ -70,19 +70,13 @@ def make_point(workload: Workload, machine: Machine, *, level: str, method: str,
         method=method,
         options=options,
         seed=seed,
-        input_hash=digest(depends),
+        input_hash=fingerprint(depends),
     )
-
-
-def digest(value: object) -> str:
-    """SHA-256 (hex) of a JSON-able value, independent of the order of keys."""
-    text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
-    return hashlib.sha256(text.encode("ascii")).hexdigest()
 
 
 def certificate_name(workload: Workload, memory_words: int) -> str:
     """Name of the certificate of the bound of a workload for one fast memory."""
-    return digest(
+    return fingerprint(
         {"answers": ANSWER_VERSIONS[BOUND], "workload": _nameless_workload(workload), "memory_words": memory_words}
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Mapping
 from pathlib import Path
@@ -73,6 +74,12 @@ PICTURES = (".png", ".svg", ".pdf", ".jpg", ".jpeg", ".webp", ".tif", ".tiff", "
 def to_json(document: Mapping[str, object]) -> str:
     """A document as indented JSON text, in the order of its keys, without a final newline."""
     return json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False)
+
+
+def fingerprint(value: object) -> str:
+    """SHA-256 (hex) of a JSON-able value, independent of the order of keys."""
+    text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+    return hashlib.sha256(text.encode("ascii")).hexdigest()
 
 
 def read_json(path: Path) -> Fields:
