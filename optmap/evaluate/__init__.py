@@ -5,9 +5,8 @@ from types import ModuleType
 from typing import Any
 
 from optmap.evaluate.cost import evaluate_cost as evaluate_cost
-from optmap.evaluate.levels import LevelModel as LevelModel
-from optmap.evaluate.levels import level_model as level_model
-from optmap.evaluate.nest import exact_traffic as exact_traffic
+from optmap.evaluate.per_level import LevelModel as LevelModel
+from optmap.evaluate.per_level import level_model as level_model
 from optmap.evaluate.results import BoundaryTraffic as BoundaryTraffic
 from optmap.evaluate.results import CostReport as CostReport
 from optmap.evaluate.results import LevelCost as LevelCost
@@ -18,6 +17,7 @@ from optmap.evaluate.simulate import walk_nest as walk_nest
 from optmap.evaluate.tally import Moved as Moved
 from optmap.evaluate.walk_held import HeldWalk as HeldWalk
 from optmap.evaluate.walk_held import walk_held as walk_held
+from optmap.evaluate.whole_nest import exact_traffic as exact_traffic
 from optmap.lazy import named
 
 

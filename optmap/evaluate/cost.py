@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from optmap.evaluate.axes import Array
-from optmap.evaluate.levels import LevelModel, level_model
+from optmap.evaluate.halo import Array
+from optmap.evaluate.per_level import LevelModel, level_model
 from optmap.evaluate.results import BoundaryTraffic, CostReport, LevelCost, boundary_cycles
-from optmap.problem.dataflow import dataflow, safe_working_set
 from optmap.problem.held import access_names
 from optmap.problem.machine import CapacityRule, Level, Machine
 from optmap.problem.mapping import LevelMapping, Mapping
 from optmap.problem.partitions import capacity_groups
+from optmap.problem.reuse import dataflow, safe_working_set
 from optmap.problem.workload import Workload
 
 

@@ -34,9 +34,10 @@ from math import prod
 
 import numpy as np
 
-from optmap.evaluate.axes import Array, axis_counts, axis_groups, group_dims
+from optmap.evaluate.first_touches import check_output
+from optmap.evaluate.halo import Array, axis_counts
 from optmap.evaluate.results import BoundaryTraffic
-from optmap.evaluate.touched import check_output
+from optmap.problem.axes import axis_groups, group_dims
 from optmap.problem.held import Held, access_names
 from optmap.problem.mapping import Mapping
 from optmap.problem.workload import Axis, Semantics, TensorAccess, Workload

@@ -16,9 +16,9 @@ from typing import Literal
 
 from optmap.errors import InputError, LimitError
 from optmap.evaluate.tally import Box, Budget, Element, Moved, Tally, tallies_of
-from optmap.problem.dataflow import reuse
 from optmap.problem.machine import Machine
 from optmap.problem.mapping import Mapping
+from optmap.problem.reuse import reuse
 from optmap.problem.workload import TensorAccess, Workload
 
 Policy = Literal["lru", "belady"]

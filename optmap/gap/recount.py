@@ -9,11 +9,11 @@ from typing import ClassVar
 
 from optmap.evaluate.cost import evaluate_cost
 from optmap.evaluate.held import held_occupancy, held_traffic
-from optmap.evaluate.nest import exact_traffic
 from optmap.evaluate.results import BoundaryTraffic, CostReport, LevelCost
 from optmap.evaluate.simulate import Policy, simulate, walk_nest
 from optmap.evaluate.tally import Moved
 from optmap.evaluate.walk_held import walk_held
+from optmap.evaluate.whole_nest import exact_traffic
 from optmap.gap.claims import TOLERANCE, claim_disagreements
 from optmap.gap.solution import Amount, Solution
 from optmap.problem.held import Held

@@ -9,9 +9,6 @@ from optmap.problem.builders import mttkrp as mttkrp
 from optmap.problem.builders import sddmm as sddmm
 from optmap.problem.builders import tcl as tcl
 from optmap.problem.builders import ttmc as ttmc
-from optmap.problem.dataflow import Reuse as Reuse
-from optmap.problem.dataflow import dataflow as dataflow
-from optmap.problem.dataflow import reuse as reuse
 from optmap.problem.library import list_machines as list_machines
 from optmap.problem.library import list_workloads as list_workloads
 from optmap.problem.library import machine_note as machine_note
@@ -38,6 +35,9 @@ from optmap.problem.objective import Term as Term
 from optmap.problem.objective import register_objective as register_objective
 from optmap.problem.parser import parse_extents as parse_extents
 from optmap.problem.parser import parse_workload as parse_workload
+from optmap.problem.reuse import Reuse as Reuse
+from optmap.problem.reuse import dataflow as dataflow
+from optmap.problem.reuse import reuse as reuse
 from optmap.problem.sizes import parse_bandwidth as parse_bandwidth
 from optmap.problem.sizes import parse_capacity as parse_capacity
 from optmap.problem.workload import Axis as Axis

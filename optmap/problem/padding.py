@@ -13,7 +13,7 @@ from itertools import product
 from math import prod
 
 from optmap.errors import LimitError
-from optmap.problem.footprint import LARGEST_SPAN, value_mask
+from optmap.problem.halo import LARGEST_SPAN, value_mask
 from optmap.problem.workload import LARGEST_EXTENT, Axis, Padding, TensorAccess, Workload
 
 LARGEST_BOX = 2**16

@@ -11,7 +11,7 @@ from math import gcd, prod
 from typing import ClassVar
 
 from optmap.errors import InputError
-from optmap.problem.footprint import distinct_values
+from optmap.problem.halo import distinct_values
 from optmap.problem.values import LARGEST, one_line
 from optmap.shown import Form, Shown
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import gcd
 
-from optmap.problem.footprint import distinct_values
+from optmap.problem.halo import distinct_values
 from optmap.problem.workload import TensorAccess
 
 

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Mapping
 from math import gcd, prod
 from typing import Any, TypeAlias
 
-from optmap.problem.dataflow import Residence, Resident, Reuse
-from optmap.problem.footprint import distinct_values
+from optmap.problem.halo import distinct_values
+from optmap.problem.reuse import Residence, Resident, Reuse
 from optmap.problem.workload import Axis, Semantics, TensorAccess, Workload
 
 Size: TypeAlias = Any

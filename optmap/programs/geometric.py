@@ -23,7 +23,7 @@ from math import log, prod
 import numpy as np
 from numpy.typing import NDArray
 
-from optmap.problem.dataflow import Residence, Resident, Reuse
+from optmap.problem.reuse import Residence, Resident, Reuse
 from optmap.problem.workload import Workload
 from optmap.programs.axis_lines import (
     LineAxis,

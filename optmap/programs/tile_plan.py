@@ -10,8 +10,8 @@ from math import isfinite, log
 from typing import Any
 
 from optmap.errors import InfeasibleError, InputError
-from optmap.problem.dataflow import Residence, Resident, dataflow, safe_working_set
 from optmap.problem.machine import CapacityRule
+from optmap.problem.reuse import Residence, Resident, dataflow, safe_working_set
 from optmap.problem.workload import TensorAccess, Workload
 from optmap.programs.expressions import (
     Size,

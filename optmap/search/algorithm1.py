@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from optmap.errors import InfeasibleError
-from optmap.problem.dataflow import window
+from optmap.problem.axes import window
 from optmap.programs.tile import TileLevel, minmax_level_program, tiles
 from optmap.search.chains import IntegerPoint
 from optmap.search.floor import floor_and_balance

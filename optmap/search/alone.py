@@ -16,7 +16,7 @@ from math import inf, prod
 import numpy as np
 
 from optmap.clock import Clock
-from optmap.problem.dataflow import window
+from optmap.problem.axes import window
 from optmap.problem.workload import TensorAccess
 from optmap.programs.geometric import Box
 from optmap.search.chains import BATCH, FEW_CUTS, ChainCosts, IntArray, even_cuts, grid_of

@@ -8,7 +8,7 @@ from math import log
 
 import numpy as np
 
-from optmap.problem.dataflow import Reuse
+from optmap.problem.reuse import Reuse
 from optmap.problem.workload import TensorAccess, Workload
 from optmap.programs.posynomial import Posynomial
 from optmap.solvers.largest import largest_program

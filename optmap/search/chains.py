@@ -10,7 +10,7 @@ from math import inf, prod
 import numpy as np
 from numpy.typing import NDArray
 
-from optmap.evaluate.levels import level_model
+from optmap.evaluate.per_level import level_model
 from optmap.search.setting import Order, Setting
 from optmap.symbolic.numbers import large_divisors
 

@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from enum import StrEnum
 
 from optmap.errors import CheckError, InfeasibleError, InputError
-from optmap.evaluate.axes import touched_at_least
 from optmap.evaluate.held import held_occupancy, held_traffic
+from optmap.problem.axes import touched_at_least
 from optmap.problem.held import Held, access_names
 from optmap.problem.machine import CapacityRule, Machine
 from optmap.problem.mapping import LevelMapping, Mapping

@@ -16,7 +16,7 @@ from itertools import permutations, product
 import numpy as np
 from numpy.typing import NDArray
 
-from optmap.problem.dataflow import overlaps
+from optmap.problem.axes import overlaps
 from optmap.problem.workload import TensorAccess, Workload
 from optmap.search.iooub_units import Unit
 

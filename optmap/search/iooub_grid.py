@@ -14,8 +14,9 @@ from math import inf, prod
 
 import numpy as np
 
-from optmap.evaluate.axes import Array, axis_counts, axis_groups, group_dims
+from optmap.evaluate.halo import Array, axis_counts
 from optmap.evaluate.held import group_entering
+from optmap.problem.axes import axis_groups, group_dims
 from optmap.problem.workload import Axis, TensorAccess, Workload
 from optmap.search.chains import FloatArray, IntArray
 from optmap.search.iooub_flows import Flow, Hold

@@ -9,7 +9,7 @@ from math import ceil, inf, prod
 
 import numpy as np
 
-from optmap.evaluate.axes import touched_at_least
+from optmap.problem.axes import touched_at_least
 from optmap.problem.workload import Workload
 from optmap.search.chains import IntArray
 from optmap.search.iooub_flows import MOST_INNER, MOST_PERMUTED, Flow, flows_of, streaming

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from optmap.errors import InfeasibleError
-from optmap.problem.dataflow import Residence, Resident, Reuse, dataflow, safe_working_set
 from optmap.problem.machine import CapacityRule, Machine
 from optmap.problem.microkernel import microkernel_permutation, microkernel_tile
+from optmap.problem.reuse import Residence, Resident, Reuse, dataflow, safe_working_set
 from optmap.problem.workload import Semantics, TensorAccess, Workload
 from optmap.programs.geometric import TileSpace
 from optmap.symbolic.classes import Classes, dataflow_classes

@@ -15,8 +15,8 @@ from math import factorial
 
 import numpy as np
 
-from optmap.problem.dataflow import Reuse
 from optmap.problem.machine import CapacityRule
+from optmap.problem.reuse import Reuse
 from optmap.problem.workload import Workload
 from optmap.symbolic.dominance import Proof, prove
 from optmap.symbolic.signatures import Signature, Walk, dominates, undominated

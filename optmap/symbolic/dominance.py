@@ -24,7 +24,7 @@ from functools import lru_cache
 from typing import Protocol
 
 from optmap.errors import CheckError
-from optmap.problem.dataflow import Reuse
+from optmap.problem.reuse import Reuse
 from optmap.symbolic.polynomials import (
     Monomial,
     Polynomial,

@@ -7,7 +7,7 @@ from typing import Any
 
 from sympy import Add, Expr, Function, Integer, Max, Min, Mul
 
-from optmap.problem.footprint import distinct_values
+from optmap.problem.halo import distinct_values
 from optmap.problem.workload import Axis, TensorAccess
 from optmap.symbolic.structure import reduced
 

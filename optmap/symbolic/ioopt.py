@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from sympy import Expr, Integer, Mul, Symbol, sqrt
 
 from optmap.errors import InputError
-from optmap.problem.dataflow import overlaps
+from optmap.problem.axes import overlaps
 from optmap.problem.workload import TensorAccess, Workload
 from optmap.symbolic.footprint import footprint
 from optmap.symbolic.symbols import tiles

@@ -6,8 +6,8 @@ from typing import Any
 
 from sympy import Expr
 
-from optmap.problem.dataflow import Residence, safe_working_set
 from optmap.problem.machine import CapacityRule
+from optmap.problem.reuse import Residence, safe_working_set
 from optmap.problem.workload import Semantics, TensorAccess, Workload
 from optmap.symbolic.classes import Classes, dataflow_classes
 from optmap.symbolic.footprint import axis_values

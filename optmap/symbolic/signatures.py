@@ -24,7 +24,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from optmap.problem.dataflow import Residence, Reuse, residents_at
+from optmap.problem.reuse import Residence, Reuse, residents_at
 from optmap.symbolic.structure import Structure
 
 Signature = tuple[tuple[int, int], ...]

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from sympy import Expr, Integer, Mul
 
 from optmap.errors import InputError
-from optmap.problem.dataflow import Residence, overlaps, reuse, safe_working_set
+from optmap.problem.axes import overlaps
+from optmap.problem.reuse import Residence, reuse, safe_working_set
 from optmap.problem.workload import Semantics, TensorAccess, Workload
 from optmap.symbolic.footprint import Tile, axis_overlap, axis_run, axis_values, footprint
 from optmap.symbolic.symbols import tiles

@@ -12,8 +12,8 @@ import pytest
 from optmap.api import check, solve
 from optmap.errors import InputError
 from optmap.evaluate.cost import evaluate_cost
-from optmap.evaluate.nest import exact_traffic
 from optmap.evaluate.results import boundary_cycles
+from optmap.evaluate.whole_nest import exact_traffic
 from optmap.gap.beside import with_bound
 from optmap.gap.recount import disagreements, evaluate_solution, run_simulations
 from optmap.gap.solution import read_solution, solution_document, write_solution

@@ -33,7 +33,7 @@ from optmap.errors import CheckError, InputError
 from optmap.evaluate import evaluate_cost, exact_traffic
 from optmap.gap.solution import solution_document
 from optmap.problem import Capacity, Level, LevelKind, Machine, Semantics
-from optmap.problem.footprint import distinct_values
+from optmap.problem.halo import distinct_values
 from optmap.problem.io.machines import machine_document
 from optmap.problem.io.mappings import mapping_document
 from optmap.problem.io.workloads import workload_document

@@ -10,8 +10,7 @@ import pytest
 
 from optmap.errors import InputError
 from optmap.evaluate import LevelModel, boundary_cycles, evaluate_cost, exact_traffic, level_model
-from optmap.evaluate.axes import axis_counts, axis_groups
-from optmap.evaluate.overlap import shared_values
+from optmap.evaluate.halo import axis_counts
 from optmap.problem import (
     Axis,
     Capacity,
@@ -26,8 +25,9 @@ from optmap.problem import (
     dataflow,
     two_level,
 )
-from optmap.problem.dataflow import safe_working_set
-from optmap.problem.footprint import distinct_values
+from optmap.problem.axes import axis_groups
+from optmap.problem.halo import distinct_values, shared_values
+from optmap.problem.reuse import safe_working_set
 
 
 def access(name, *subscripts, size=4):

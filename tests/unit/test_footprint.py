@@ -10,7 +10,7 @@ from strategies import tiles, workloads
 
 from optmap.errors import LimitError
 from optmap.problem import Axis, conv2d
-from optmap.problem.footprint import distinct_values, pair_values, value_mask
+from optmap.problem.halo import distinct_values, pair_values, value_mask
 
 
 def _values(coefficients, extents):

@@ -9,7 +9,7 @@ from strategies import affine_workloads, convolutions_1d, convolutions_2d, loop_
 
 from optmap.evaluate import LevelModel
 from optmap.problem import Semantics, dataflow
-from optmap.problem.dataflow import Residence, Resident, safe_working_set
+from optmap.problem.reuse import Residence, Resident, safe_working_set
 from optmap.programs.geometric import TileSpace, whole_count
 
 FAMILIES = (matmuls, convolutions_1d, convolutions_2d)

@@ -22,7 +22,7 @@ from optmap.problem import (
     dataflow,
     parse_workload,
 )
-from optmap.problem.dataflow import safe_working_set
+from optmap.problem.reuse import safe_working_set
 from optmap.search import integers
 from optmap.search.integers import integer_search
 from optmap.search.relaxation import relax

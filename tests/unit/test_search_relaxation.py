@@ -21,7 +21,7 @@ from optmap.problem import (
     parse_workload,
 )
 from optmap.problem.builders import conv2d
-from optmap.problem.dataflow import safe_working_set
+from optmap.problem.reuse import safe_working_set
 from optmap.programs.tile import TileLevel, minmax_program
 from optmap.search import integers
 from optmap.search.crosscheck import cross_check

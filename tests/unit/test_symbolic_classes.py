@@ -13,10 +13,11 @@ from hypothesis import strategies as st
 from strategies import workloads
 
 from optmap.errors import CheckError
+from optmap.problem.axes import overlaps
 from optmap.problem.builders import conv2d, matmul, mttkrp
-from optmap.problem.dataflow import dataflow, overlaps, residents_at, safe_working_set
 from optmap.problem.machine import CapacityRule
 from optmap.problem.parser import parse_workload
+from optmap.problem.reuse import dataflow, residents_at, safe_working_set
 from optmap.symbolic.classes import dataflow_classes, equivalence_classes
 from optmap.symbolic.dominance import prove
 from optmap.symbolic.footprint import axis_values

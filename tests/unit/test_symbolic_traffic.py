@@ -12,9 +12,10 @@ from strategies import loop_orders, workloads
 
 from optmap.errors import InputError
 from optmap.problem import Axis, Semantics, TensorAccess
+from optmap.problem.axes import overlaps
 from optmap.problem.builders import conv2d, matmul
-from optmap.problem.dataflow import overlaps, safe_working_set
 from optmap.problem.parser import parse_workload
+from optmap.problem.reuse import safe_working_set
 from optmap.symbolic.footprint import axis_run, axis_values, distinct, footprint
 from optmap.symbolic.symbols import extent, tile, tiles
 from optmap.symbolic.traffic import occupancy, safe_occupancy, tensor_traffic, traffic

@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from optmap.evaluate.axes import Array
+from optmap.evaluate.halo import Array
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
+from optmap.problem.axes import overlaps
 from optmap.problem.workload import TensorAccess, Workload
 
 
@@ -44,14 +45,6 @@ def dataflow(workload: Workload, permutation: tuple[str, ...]) -> tuple[Reuse, .
     return tuple(reuse(tensor, permutation) for tensor in workload.tensors)
 
 
-def window(tensor: TensorAccess, dim: str) -> bool:
-    """Whether moving along `dim` makes neighbouring tiles of the tensor overlap partly.
-
-    True if `dim` shares a subscript with another dim, or stands in two subscripts.
-    """
-    return any(len(axis.terms) > 1 for axis in tensor.axes if dim in axis.dims)
-
-
 class Residence(StrEnum):
     """How much of a tensor lives in a memory while data is being reused across two tiles."""
 
@@ -79,15 +72,6 @@ class Resident:
         if self.dim is None:
             return 2 * tensor.footprint(tile)
         return tensor.footprint({**tile, self.dim: 2 * tile[self.dim]})
-
-
-def overlaps(tensor: TensorAccess, dim: str) -> bool:
-    """Whether two tiles that are neighbours along `dim` can share elements of the tensor.
-
-    Stricter than `window`: in `A[x+y, x]` the second subscript keeps the tiles along x apart.
-    """
-    axes = [axis for axis in tensor.axes if dim in axis.dims]
-    return bool(axes) and all(len(axis.terms) > 1 for axis in axes)
 
 
 def safe_working_set(workload: Workload, permutation: tuple[str, ...]) -> tuple[Resident, ...]:

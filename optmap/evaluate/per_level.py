@@ -24,10 +24,11 @@ from math import prod
 
 import numpy as np
 
-from optmap.evaluate.axes import Array, axis_counts, axis_groups, group_dims
-from optmap.evaluate.partition import Cut, cuts
-from optmap.evaluate.touched import check_output, touched_elements
-from optmap.problem.dataflow import Residence, Resident, Reuse, overlaps
+from optmap.evaluate.descent import Cut, cuts
+from optmap.evaluate.first_touches import check_output, touched_elements
+from optmap.evaluate.halo import Array, axis_counts
+from optmap.problem.axes import axis_groups, group_dims, overlaps
+from optmap.problem.reuse import Residence, Resident, Reuse
 from optmap.problem.workload import Axis, Semantics, Workload
 
 WIDEST_INT64 = 2**60
@@ -92,7 +93,7 @@ class LevelModel:
 
         Args:
             tiles: (B, D) tile sizes in iterations.
-            working_set: one entry per tensor, output first (`problem.dataflow.safe_working_set`).
+            working_set: one entry per tensor, output first (`problem.reuse.safe_working_set`).
 
         Returns:
             (B,) words.
@@ -118,7 +119,7 @@ class LevelModel:
         Args:
             chain: (B, L, D) tile sizes, inner level first.
             level: index of the level inside the boundary.
-            reuse: reuse of every tensor, output first (`problem.dataflow.dataflow`).
+            reuse: reuse of every tensor, output first (`problem.reuse.dataflow`).
             spatial: (B, L, D) ways in which each level's tile is split among its children.
 
         Returns:

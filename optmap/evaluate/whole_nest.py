@@ -28,10 +28,10 @@ from functools import lru_cache
 from itertools import product
 from math import prod
 
-from optmap.evaluate.axes import axis_groups, group_dims
-from optmap.evaluate.overlap import shared_values
+from optmap.evaluate.first_touches import first_touches
 from optmap.evaluate.results import BoundaryTraffic
-from optmap.evaluate.touched import first_touches
+from optmap.problem.axes import axis_groups, group_dims
+from optmap.problem.halo import shared_values
 from optmap.problem.held import access_names
 from optmap.problem.machine import Machine
 from optmap.problem.mapping import Mapping

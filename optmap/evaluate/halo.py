@@ -1,53 +1,21 @@
-"""Axis groups of a tensor, and exact counts of index values for whole arrays of tiles.
+"""Footprint and halo over arrays: index values of whole batches of tiles, exactly.
 
-The tile of a tensor is the product of the value sets of its axes. Axes that share a dim move
-together, so traffic factorises over groups of axes connected by shared dims: one dim or a window
-pair such as (h, r) in nearly every workload.
+The one place where tiles are counted for arrays of sizes; `problem.halo` counts for whole numbers.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from math import gcd, prod
+from math import gcd
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from optmap.problem.footprint import distinct_values
-from optmap.problem.workload import Axis, TensorAccess
+from optmap.problem.halo import distinct_values
+from optmap.problem.workload import Axis
 
 Array = npt.NDArray[Any]
-
-
-def axis_groups(tensor: TensorAccess) -> tuple[tuple[Axis, ...], ...]:
-    """The axes of a tensor in groups that share no dim; constant subscripts are left out.
-
-    Args:
-        tensor: any access.
-    """
-    groups: list[list[Axis]] = []
-    for axis in tensor.axes:
-        if not axis.terms:
-            continue
-        joined = [g for g in groups if any(set(axis.dims) & set(other.dims) for other in g)]
-        groups = [g for g in groups if all(g is not j for j in joined)]
-        groups.append([*(a for g in joined for a in g), axis])
-    return tuple(tuple(g) for g in groups)
-
-
-def group_dims(group: tuple[Axis, ...]) -> tuple[str, ...]:
-    """The dims of a group of axes, each once, in the order written."""
-    return tuple(dict.fromkeys(d for axis in group for d in axis.dims))
-
-
-def touched_at_least(tensor: TensorAccess, tile: Mapping[str, int]) -> int:
-    """Elements of a tensor that a box of iterations certainly touches.
-
-    Equal to the footprint unless a dim stands in two subscripts (`A[i,i]`), where the product of
-    their values counts elements that no iteration touches: there, those of the larger subscript.
-    """
-    return prod(max(axis.count(tile) for axis in group) for group in axis_groups(tensor))
 
 
 def axis_counts(axis: Axis, sizes: Mapping[str, Array]) -> Array:
