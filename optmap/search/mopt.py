@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from optmap.errors import CheckError, InputError
 from optmap.evaluate import boundary_cycles, evaluate_cost, exact_traffic
-from optmap.evaluate.touched import check_output
+from optmap.evaluate.first_touches import check_output
 from optmap.problem.machine import CapacityRule, Machine
 from optmap.problem.mapping import LevelMapping, Mapping
 from optmap.problem.workload import Workload
