@@ -37,6 +37,7 @@ def test_no_stored_outputs(path: Path) -> None:
         assert cell.get("execution_count") is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_notebook_runs(path: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PYTHONPATH", str(ROOT))

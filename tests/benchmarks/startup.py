@@ -1,4 +1,4 @@
-"""Seconds that commands take from the shell, start-up included: `python tests/benchmarks/startup.py [RUNS]`."""
+"""Seconds that commands take from the shell: `python tests/benchmarks/startup.py [RUNS [COMMAND …]]`."""
 
 from __future__ import annotations
 
@@ -36,8 +36,9 @@ def processor() -> float:
 
 
 def main() -> None:
-    """Print the median over several runs of every command."""
+    """Print the median over several runs of every command, or of those named."""
     runs = int(sys.argv[1]) if len(sys.argv) > 1 else 5
+    named = sys.argv[2:] or list(COMMANDS)
     root = str(Path(__file__).resolve().parents[2])
     os.environ["PYTHONPATH"] = root
     with tempfile.TemporaryDirectory() as folder:
@@ -46,9 +47,9 @@ def main() -> None:
         os.environ["PYTHONPYCACHEPREFIX"] = f"{folder}/compiled"
         seconds([*COMMANDS["bound yolo9000/Y4"], "-o", "certificate.json"], folder)
         seconds([*COMMANDS["solve resnet18/R9"], "-o", "solution.json"], folder)
-        for name, args in COMMANDS.items():
-            seconds(args, folder)
-            walls, processors = zip(*(seconds(args, folder) for _ in range(runs)), strict=True)
+        for name in named:
+            seconds(COMMANDS[name], folder)
+            walls, processors = zip(*(seconds(COMMANDS[name], folder) for _ in range(runs)), strict=True)
             line = (
                 f"{name:20} median {median(walls):.2f} s, fastest {min(walls):.2f} s, processor {min(processors):.2f} s"
             )

@@ -1,4 +1,4 @@
-"""Kill a sweep at random moments, resume it, compare: `python tests/benchmarks/sweep_kill.py [ROUNDS] [SEED]`.
+"""Kill a sweep at random moments, resume it, compare: `python tests/benchmarks/sweep_kill.py [ROUNDS [SEED [LAYERS]]]`.
 
 Every round starts the sweep in a process of its own and ends that with SIGKILL after a random
 time; when a run gets through, its rows are compared with those of an undisturbed run (times aside)
@@ -19,7 +19,7 @@ from pathlib import Path
 import optmap
 
 SPEC = """
-workloads: ["C[i,j] += A[i,k]*B[k,j]", "yolo9000/*"]
+workloads: ["C[i,j] += A[i,k]*B[k,j]", "LAYERS"]
 extents: {i: 96, j: 64, k: 80}
 capacities: {from: 4KiB, to: 1MiB, points: 5}
 methods: [bound, mopt]
@@ -39,10 +39,11 @@ def main() -> None:
     """Rounds of killing, and what came of them."""
     rounds = int(sys.argv[1]) if len(sys.argv) > 1 else 20
     moments = random.Random(int(sys.argv[2]) if len(sys.argv) > 2 else 1)
+    layers = sys.argv[3] if len(sys.argv) > 3 else "yolo9000/*"
     kills = finished = 0
     with tempfile.TemporaryDirectory() as name:
         spec, straight, folder = Path(name, "spec.yaml"), Path(name, "straight"), Path(name, "killed")
-        spec.write_text(SPEC, encoding="utf-8")
+        spec.write_text(SPEC.replace("LAYERS", layers), encoding="utf-8")
         if start(spec, straight).wait():
             raise SystemExit("the undisturbed run failed")
         expected = optmap.read_sweep(straight).drop(columns=["seconds"])

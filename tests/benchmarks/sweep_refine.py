@@ -1,4 +1,4 @@
-"""Points that refinement saves: `python tests/benchmarks/sweep_refine.py [WORKLOAD ...]`.
+"""Points that refinement saves: `python tests/benchmarks/sweep_refine.py --help`.
 
 The error of a set of capacities is the largest distance, over a fine grid, between the gap and the
 line through the points (both axes logarithmic). The uniform grid is the smallest of 2^k+1 points
@@ -7,6 +7,7 @@ that stays below the error of the refined one.
 
 from __future__ import annotations
 
+import argparse
 import sys
 import tempfile
 from pathlib import Path
@@ -18,7 +19,6 @@ from optmap.sweeps import run
 from optmap.sweeps.reading import read_sweep
 from optmap.sweeps.spec_io import spec_from
 
-FINE = 257
 RANGE = {"from": "16384B", "to": "4194304B"}
 
 
@@ -36,15 +36,15 @@ def error(points: pd.DataFrame, fine: pd.DataFrame) -> float:
     return float(np.abs(np.exp(lines[0] - lines[1]) - 1 - fine["gap"]).max())
 
 
-def compare(workload: str) -> None:
+def compare(workload: str, fine_points: int, tolerances: list[float]) -> None:
     """One line for one workload."""
     with tempfile.TemporaryDirectory() as name:
-        fine = rows(workload, Path(name, "fine"), capacities={**RANGE, "points": FINE})
-        for tolerance in (0.05, 0.02):
+        fine = rows(workload, Path(name, "fine"), capacities={**RANGE, "points": fine_points})
+        for tolerance in tolerances:
             refined = rows(workload, Path(name, f"t{tolerance}"), refine={"metric": "gap", "tolerance": tolerance})
             reached = error(refined, fine)
             size = 2
-            while size < FINE - 1 and error(fine.iloc[:: (FINE - 1) // size], fine) > reached:
+            while size < fine_points - 1 and error(fine.iloc[:: (fine_points - 1) // size], fine) > reached:
                 size *= 2
             sys.stdout.write(
                 f"{workload} to {100 * tolerance:g} %: refined {len(refined)} points, largest error "
@@ -54,8 +54,13 @@ def compare(workload: str) -> None:
 
 def main() -> None:
     """The workloads named, or three layers."""
-    for workload in sys.argv[1:] or ["yolo9000/Y4", "yolo9000/Y12", "yolo9000/Y23"]:
-        compare(workload)
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("workloads", nargs="*", default=["yolo9000/Y4", "yolo9000/Y12", "yolo9000/Y23"])
+    parser.add_argument("--fine", type=int, default=257, help="points of the fine grid, a power of two and one")
+    parser.add_argument("--tolerances", type=float, nargs="*", default=[0.05, 0.02], help="largest errors aimed at")
+    chosen = parser.parse_args()
+    for workload in chosen.workloads:
+        compare(workload, chosen.fine, chosen.tolerances)
 
 
 if __name__ == "__main__":

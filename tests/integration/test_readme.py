@@ -40,6 +40,7 @@ def save_model(path: Path) -> None:
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)]), path)
 
 
+@pytest.mark.slow
 def test_examples_run(optmap, tmp_path: Path) -> None:
     save_model(tmp_path / "model.onnx")
     lines = [line for block in blocks("sh") for line in block.splitlines() if line.startswith("optmap ")]

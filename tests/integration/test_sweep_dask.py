@@ -38,7 +38,7 @@ SPEC = spec_from(
     }
 )
 # Importing Dask's command line warns about pieces of its own.
-pytestmark = pytest.mark.filterwarnings("ignore")
+pytestmark = [pytest.mark.filterwarnings("ignore"), pytest.mark.slow]
 
 
 def _dask(*args: str, folder: Path) -> subprocess.Popen[bytes]:

@@ -99,6 +99,7 @@ def test_filter_sizes_end_at_the_filter_when_free() -> None:
     assert found.point is Point.LOCAL_OPTIMUM
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [1, 3])
 def test_ipopt_reaches_one_value_from_500_random_starts(count: int) -> None:
     if count == 1:

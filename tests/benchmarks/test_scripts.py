@@ -1,0 +1,53 @@
+"""Every script of this folder runs as it is called from the shell, on as little as it takes."""
+
+from __future__ import annotations
+
+import os
+import runpy
+import sys
+from pathlib import Path
+from unittest.mock import patch
+
+import pytest
+
+from optmap.checker import form, solution
+
+HERE = Path(__file__).resolve().parent
+SMALLEST = {
+    "bounds_soundness": ["20", "1"],
+    "checker_mutants": ["20", "1"],
+    "held_attack": ["20", "1"],
+    "search_fuzz": ["--trials", "3"],
+    "startup": ["1", "list"],
+    "sweep_cheap": ["4"],
+    "sweep_kill": ["1", "1", "tccg/ab-ac-cb"],
+    "sweep_refine": ["resnet18/R12", "--fine", "5", "--tolerances", "0.5"],
+    "table1": ["--machines", "balanced", "--tiles", "any", "--layers", "tccg/ab-ac-cb"],
+    "written_files": ["tccg/ab-ac-cb"],
+}
+SLOW = {"checker_mutants", "sweep_kill", "sweep_refine", "startup"}
+
+
+def test_every_script_is_tried() -> None:
+    assert sorted(SMALLEST) == sorted(path.stem for path in HERE.glob("*.py") if not path.stem.startswith("test_"))
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.slow] if name in SLOW else []) for name in SMALLEST]
+)
+def test_script_runs(name: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
+    script = HERE / f"{name}.py"
+    monkeypatch.setattr(sys, "argv", [str(script), *SMALLEST[name]])
+    # What scripts change for themselves is as it was afterwards.
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    monkeypatch.setattr(form, "digest", form.digest)
+    monkeypatch.setattr(solution, "check_bound", solution.check_bound)
+    code: object = None
+    try:
+        with patch.dict(os.environ, PYTHONPATH=str(HERE.parents[1])):
+            runpy.run_path(str(script), run_name="__main__")
+    except SystemExit as end:
+        code = end.code
+    assert not code
+    said = capfd.readouterr().out
+    assert any(digit in said for digit in "0123456789")
