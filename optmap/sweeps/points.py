@@ -12,10 +12,11 @@ from optmap.problem.io.fields import Fields
 from optmap.problem.io.files import fingerprint
 from optmap.problem.io.machines import machine_document, machine_from
 from optmap.problem.io.workloads import read_workload, workload_document
+from optmap.search.methods import METHODS
 from optmap.sweeps.rows import Row
 from optmap.sweeps.spec import BOUND, Options
 
-ANSWER_VERSIONS = {BOUND: 1}
+ANSWER_VERSIONS = dict.fromkeys((BOUND, *METHODS), 2)
 """Raised by one whenever a method's answers change: older ones are then solved again."""
 
 
