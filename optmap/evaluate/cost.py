@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from optmap.evaluate.halo import Array
+from optmap.evaluate.descent import Array
 from optmap.evaluate.per_level import LevelModel, level_model
 from optmap.evaluate.results import BoundaryTraffic, CostReport, LevelCost, boundary_cycles
 from optmap.problem.held import access_names

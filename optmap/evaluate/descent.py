@@ -1,14 +1,21 @@
-"""Nested ragged partitions of every dim, as actual sizes with multiplicities, for a batch."""
+"""Tile descent over arrays: nested ragged tiles of every dim as actual sizes with multiplicities, for a batch.
+
+The cutting is that of `problem.descent`. Level l has at most L-l+1 actual sizes per dim.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from optmap.evaluate.halo import Array
+Array = npt.NDArray[Any]
+Visit = tuple[Array | None, Array, Array]
+"""Size of the tile before (None: there is none, or it does not matter), size of the tile, how often."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,29 +73,62 @@ class Cut:
             count += times
         return count
 
-    def children(self, dim: int) -> Iterator[tuple[Array, Array]]:
-        """(size, multiplicity) of the children along one dim; (B,) each, sizes at least 1."""
-        for size, times in self.classes:
-            yield np.maximum(size[dim], 1), times[dim]
+    def along(self, dim: int) -> Along:
+        """The cut of one dim."""
+        return Along(cut=self, dim=dim)
 
-    def steps(self, dim: int) -> Iterator[tuple[Array, Array, Array]]:
-        """(previous size, size, multiplicity) of every tile along one dim of a parent.
 
-        The previous size is 0 for the first tile of a parent; arrays of shape (B,).
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Along:
+    """One dim of a cut; arrays of shape (B,)."""
+
+    cut: Cut
+    dim: int
+    """Row of the dim."""
+
+    @property
+    def total(self) -> Array:
+        """Sum of the sizes of all parents; (1,) or (B,)."""
+        row: Array = self.cut.total[self.dim]
+        return row
+
+    @property
+    def parents(self) -> Array:
+        """Number of parents."""
+        row: Array = self.cut.parent_count[self.dim]
+        return row
+
+    @property
+    def children(self) -> Array:
+        """Number of children."""
+        row: Array = self.cut.child_count[self.dim]
+        return row
+
+    def visits(self, *, sliding: bool) -> Iterator[Visit]:
+        """The children with how often each occurs; sizes at least 1.
+
+        Args:
+            sliding: whether each comes with the size of the one before it in the same parent.
         """
-        tile = self.tiles[dim]
-        none = np.zeros_like(tile)
-        first, inner = none, none
-        rest: list[tuple[Array, Array, Array]] = []
-        for (_, times), (quotient, remainder) in zip(self.parents, self.pieces, strict=True):
-            m, q, r = np.broadcast_arrays(times[dim], quotient[dim], remainder[dim])
+        if sliding:
+            yield from self._steps()
+        else:
+            for size, times in self.cut.classes:
+                yield None, np.maximum(size[self.dim], 1), times[self.dim]
+
+    def _steps(self) -> Iterator[Visit]:
+        tile = self.cut.tiles[self.dim]
+        first, inner = np.zeros_like(tile), np.zeros_like(tile)
+        rest: list[Visit] = []
+        for (_, times), (quotient, remainder) in zip(self.cut.parents, self.cut.pieces, strict=True):
+            m, q, r = np.broadcast_arrays(times[self.dim], quotient[self.dim], remainder[self.dim])
             some = q > 0
             first = first + m * some
             inner = inner + m * np.where(some, q - 1, 0)
             last = np.maximum(r, 1)
-            rest.append((none, last, m * (~some & (r > 0))))
+            rest.append((None, last, m * (~some & (r > 0))))
             rest.append((tile, last, m * (some & (r > 0))))
-        yield none, tile, first
+        yield None, tile, first
         yield tile, tile, inner
         yield from rest
 
@@ -118,3 +158,9 @@ def cuts(extents: Array, chain: Array, level: int, spatial: Array | None) -> Cut
             if spatial is not None:
                 parents = tuple((-(-size // spatial[at]), times) for size, times in parents)
     return cut
+
+
+def cut_once(extent: int, tile: Array) -> Along:
+    """The cut of a whole extent into one level of tiles; arrays of the shape of `tile`."""
+    tiles = np.atleast_1d(tile)[None]
+    return cuts(np.array([extent], dtype=tiles.dtype), tiles[None], 0, None).along(0)

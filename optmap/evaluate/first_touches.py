@@ -6,9 +6,10 @@ from functools import lru_cache
 from math import prod
 
 from optmap.errors import InputError, LimitError
-from optmap.problem.halo import LARGEST_SPAN
+from optmap.problem.descent import Descent
+from optmap.problem.halo import LARGEST_SPAN, repeated
 from optmap.problem.mapping import Mapping
-from optmap.problem.workload import Semantics, TensorAccess, Workload
+from optmap.problem.workload import Semantics, Workload
 
 
 def check_output(workload: Workload) -> None:
@@ -38,82 +39,45 @@ def first_touches(workload: Workload, mapping: Mapping, level: int) -> int:
 
     Raises:
         InputError: as `check_output`.
-        LimitError: as `touched_elements`.
+        LimitError: as `touched_values`.
     """
     check_output(workload)
     if workload.semantics is Semantics.ACCUMULATE:
         return 0
-    outside = mapping.levels[level + 1 :]
-    if not any(ways > 1 for at in outside for ways in at.spatial.values()):
+    if not any(ways > 1 for at in mapping.levels[level + 1 :] for ways in at.spatial.values()):
         return workload.output.footprint(workload.extents)
-    tiles = [[at.tile[d] for d in workload.dims] for at in outside]
-    ways = [[at.spatial.get(d, 1) for d in workload.dims] for at in outside]
-    return touched_elements(workload, workload.output, tiles, ways)
+    return prod(
+        touched_values(
+            tuple(c for _, c in axis.terms),
+            tuple(Descent.of(workload, mapping, d, level, placed=len(axis.terms) > 1) for d in axis.dims),
+        )
+        for axis in workload.output.axes
+    )
 
 
-def touched_elements(workload: Workload, tensor: TensorAccess, tiles: list[list[int]], spatial: list[list[int]]) -> int:
-    """Distinct elements of a tensor that the first child of every split touches in all.
+@lru_cache(maxsize=4096)
+def touched_values(coefficients: tuple[int, ...], descents: tuple[Descent, ...]) -> int:
+    """Distinct values of one subscript over what the first child of every split executes.
 
     Args:
-        workload: gives dims and extents.
-        tensor: no dim in two of its subscripts.
-        tiles: (levels, D) tile sizes of the levels that split, inner first.
-        spatial: (levels, D) ways of splitting.
+        coefficients: factor of each dim.
+        descents: of each dim; placed if there are several.
 
     Raises:
         LimitError: for a subscript of two or more dims with too wide an index range.
     """
-    index = {d: i for i, d in enumerate(workload.dims)}
-    factors: list[int] = []
-    for axis in tensor.axes:
-        steps = [
-            (c, workload.extents[d], tuple((t[index[d]], s[index[d]]) for t, s in zip(tiles, spatial, strict=True)))
-            for d, c in axis.terms
-        ]
-        if len(steps) == 1:
-            factors.append(_count(steps[0][1], steps[0][2]))
-        elif steps:
-            factors.append(_values(steps).bit_count())
-    return prod(factors)
-
-
-def _count(extent: int, levels: tuple[tuple[int, int], ...]) -> int:
-    """Iterations of one dim that the first child executes."""
-    if not levels:
-        return extent
-    tile, ways = levels[-1]
-    quotient, rest = divmod(extent, tile)
-    count = quotient * _count(-(-tile // ways), levels[:-1])
-    return count + (_count(-(-rest // ways), levels[:-1]) if rest else 0)
-
-
-@lru_cache(maxsize=4096)
-def _positions(extent: int, levels: tuple[tuple[int, int], ...]) -> int:
-    """The iterations of one dim that the first child executes, as set bits."""
-    if not levels:
-        return (1 << extent) - 1
-    tile, ways = levels[-1]
-    mask = 0
-    for start in range(0, extent, tile):
-        size = min(tile, extent - start)
-        mask |= _positions(-(-size // ways), levels[:-1]) << start
-    return mask
-
-
-def _values(steps: list[tuple[int, int, tuple[tuple[int, int], ...]]]) -> int:
-    """Values of an affine index over the executed iterations, as set bits."""
-    span = sum(c * (extent - 1) for c, extent, _ in steps) + 1
+    if len(descents) < 2:
+        return prod(descent.executed for descent in descents)
+    span = sum(c * (d.extent - 1) for c, d in zip(coefficients, descents, strict=True)) + 1
     if span > LARGEST_SPAN:
         raise LimitError(
             f"index range of {span:,} values is too wide to enumerate (limit {LARGEST_SPAN:,}); "
             "use smaller extents or do not split this dim"
         )
     values = 1
-    for c, extent, levels in steps:
-        positions = _positions(extent, levels)
+    for c, descent in zip(coefficients, descents, strict=True):
         moved = 0
-        for i in range(positions.bit_length()):
-            if positions >> i & 1:
-                moved |= values << (c * i)
+        for start, size in descent.shares(descent.base + 1):
+            moved |= repeated(values, c, size) << (c * start)
         values = moved
-    return values
+    return values.bit_count()

@@ -1,21 +1,27 @@
-"""Footprint and halo over arrays: index values of whole batches of tiles, exactly.
+"""Footprint and halo over arrays: what whole batches of tiles hold, share and bring in, exactly.
 
 The one place where tiles are counted for arrays of sizes; `problem.halo` counts for whole numbers.
+The tile of a tensor is the product of the value sets of its axes, so counts are products over groups of
+axes that share no dim (`problem.axes`), and sums over all tiles factorise over them. Two neighbours along
+one dim differ in that dim alone, so that subscript by subscript |new and old| = |new| + |old| - |both
+together|, both together being one tile of both sizes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from math import gcd
-from typing import Any
+from itertools import product
+from math import gcd, prod
 
 import numpy as np
-import numpy.typing as npt
 
+from optmap.evaluate.descent import Along, Array
+from optmap.problem.axes import group_dims
 from optmap.problem.halo import distinct_values
 from optmap.problem.workload import Axis
 
-Array = npt.NDArray[Any]
+Group = tuple[Axis, ...]
+"""Subscripts that share dims."""
 
 
 def axis_counts(axis: Axis, sizes: Mapping[str, Array]) -> Array:
@@ -35,15 +41,15 @@ def axis_counts(axis: Axis, sizes: Mapping[str, Array]) -> Array:
     columns = [sizes[d] for d in axis.dims]
     if len(columns) == 1:
         return columns[0]
-    if len(columns) == 2:
-        (_, m), (_, n) = axis.terms
-        divisor = gcd(m, n)
-        return _pair_counts(m // divisor, n // divisor, columns[0], columns[1])
     divisor = gcd(*(c for _, c in axis.terms))
-    return _many_counts(tuple(c // divisor for _, c in axis.terms), columns)
+    coefficients = tuple(c // divisor for _, c in axis.terms)
+    if len(columns) == 2:
+        return _pair_counts(coefficients, columns[0], columns[1])
+    return _many_counts(coefficients, columns)
 
 
-def _pair_counts(m: int, n: int, a: Array, b: Array) -> Array:
+def _pair_counts(coefficients: tuple[int, ...], a: Array, b: Array) -> Array:
+    m, n = coefficients
     dense = m * (a - 1) + n * (b - 1) - ((m - 1) * (n - 1) - 1)
     return np.where((a > n) & (b > m), dense, a * b)
 
@@ -65,3 +71,81 @@ def _many_counts(coefficients: tuple[int, ...], columns: list[Array]) -> Array:
     result: Array = span.copy()
     result[gaps] = np.array([counts[row] for row in rows], dtype=span.dtype)
     return result
+
+
+def group_counts(group: Group, sizes: Mapping[str, Array]) -> Array:
+    """Elements that a tile of a group of subscripts holds; arguments as `axis_counts`."""
+    return np.asarray(prod((axis_counts(axis, sizes) for axis in group), start=1))
+
+
+def shared_counts(group: Group, sizes: Mapping[str, Array], at: str, before: Array) -> Array:
+    """Elements that a tile of a group shares with its predecessor along one dim.
+
+    Args:
+        group: the subscripts.
+        sizes: dim -> tile sizes, at least 1.
+        at: the dim along which they are neighbours.
+        before: size of the predecessor along it, at least 1.
+    """
+    shared: Array | int = 1
+    for axis in group:
+        count = axis_counts(axis, sizes)
+        if at in axis.dims:
+            together = axis_counts(axis, {**sizes, at: before + sizes[at]})
+            count = axis_counts(axis, {**sizes, at: before}) + count - together
+        shared = shared * count
+    return np.asarray(shared)
+
+
+def entering(group: Group, along: Mapping[str, Along], at: str | None) -> Array:
+    """Elements of a group of subscripts that enter, summed over all its tiles.
+
+    Args:
+        group: the subscripts (`problem.axes.axis_groups`).
+        along: how each of their dims is cut.
+        at: the dim along which a tile enters without what its predecessor had; None, or a dim of
+            another group, if tiles enter whole.
+    """
+    if len(group) == 1:
+        terms = group[0].terms
+        if len(terms) == 1:
+            return along[terms[0][0]].total
+        if len(terms) == 2:
+            (x, m), (y, n) = terms
+            if m % n == 0:
+                return _pair_entering(along, x, y, m // n, at)
+            if n % m == 0:
+                return _pair_entering(along, y, x, n // m, at)
+    return _tiles_entering(group, along, at)
+
+
+def _pair_entering(along: Mapping[str, Along], x: str, y: str, m: int, at: str | None) -> Array:
+    """Index m*x + y: a tile of (a, b) has (a-1)*min(m, b) + b values, linear in a (exact for every b)."""
+    a, b = along[x], along[y]
+    if at == y:  # the union with the next tile along y has (a-1)*min(m, b+b') + b + b' values
+        grown: Array | int = 0
+        for before, size, times in b.visits(sliding=True):
+            held = 0 if before is None else before
+            grown = grown + times * (np.minimum(m, held + size) - np.minimum(m, held))
+        return np.asarray((a.total - a.children) * grown + a.children * b.total)
+    narrow: Array | int = 0
+    for _, size, times in b.visits(sliding=False):
+        narrow = narrow + times * np.minimum(m, size)
+    return np.asarray(a.total * narrow + (a.parents if at == x else a.children) * (b.total - narrow))
+
+
+def _tiles_entering(group: Group, along: Mapping[str, Along], at: str | None) -> Array:
+    """Any group: sum over all combinations of actual sizes."""
+    dims = group_dims(group)
+    total: Array | int = 0
+    for choice in product(*(list(along[d].visits(sliding=d == at)) for d in dims)):
+        times = np.asarray(prod((t for _, _, t in choice), start=1))
+        if not times.any():
+            continue
+        sizes = {d: size for d, (_, size, _) in zip(dims, choice, strict=True)}
+        elements = group_counts(group, sizes)
+        before = choice[dims.index(at)][0] if at in dims else None
+        if at is not None and before is not None:
+            elements = elements - shared_counts(group, sizes, at, before)
+        total = total + times * elements
+    return np.asarray(total)

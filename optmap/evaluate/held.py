@@ -29,18 +29,18 @@ from __future__ import annotations
 from collections.abc import Mapping as MappingABC
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import product
 from math import prod
 
 import numpy as np
 
+from optmap.evaluate.descent import cut_once
 from optmap.evaluate.first_touches import check_output
-from optmap.evaluate.halo import Array, axis_counts
+from optmap.evaluate.halo import entering
 from optmap.evaluate.results import BoundaryTraffic
-from optmap.problem.axes import axis_groups, group_dims
+from optmap.problem.axes import axis_groups
 from optmap.problem.held import Held, access_names
 from optmap.problem.mapping import Mapping
-from optmap.problem.workload import Axis, Semantics, TensorAccess, Workload
+from optmap.problem.workload import Semantics, TensorAccess, Workload
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -171,65 +171,17 @@ def loaded_words(workload: Workload, tensor: TensorAccess, tile: MappingABC[str,
         tile: extent per dim.
         held: its way of being held.
     """
-    entering = entering_words(workload, tensor, tile, held)
+    words = entering_words(workload, tensor, tile, held)
     if tensor is workload.output and workload.semantics is Semantics.ASSIGN:
-        return entering - workload.weight(tensor) * tensor.footprint(workload.extents)
-    return entering
+        return words - workload.weight(tensor) * tensor.footprint(workload.extents)
+    return words
 
 
 def entering_words(workload: Workload, tensor: TensorAccess, tile: MappingABC[str, int], held: HeldTensor) -> int:
     """Words of the tensor that the fast memory takes in or creates: loads, or stores of an output."""
     extents = workload.extents
     visits = prod(-(-extents[d] // tile[d]) for d in extents if d not in tensor.dims and d not in held.free)
-    whole = {d: np.array([extents[d] if d in held.full else tile[d]], dtype=object) for d in tensor.dims}
-    factors = (int(group_entering(g, whole, extents, held.at)[0]) for g in axis_groups(tensor))
+    tiles = {d: np.array([extents[d] if d in held.full else tile[d]], dtype=object) for d in tensor.dims}
+    along = {d: cut_once(extents[d], size) for d, size in tiles.items()}
+    factors = (int(entering(group, along, held.at)[0]) for group in axis_groups(tensor))
     return workload.weight(tensor) * visits * prod(factors)
-
-
-def group_entering(
-    group: tuple[Axis, ...], sizes: MappingABC[str, Array], extents: MappingABC[str, int], at: str | None
-) -> Array:
-    """Elements of a group of subscripts that enter, summed over all positions of its tiles.
-
-    Args:
-        group: subscripts that share dims (`axis_groups`).
-        sizes: tile size per dim, integer arrays that broadcast to one shape.
-        extents: extent per dim.
-        at: the dim along which a tile enters without what its predecessor had, or None.
-
-    Returns:
-        Array of the common shape.
-    """
-    dims = group_dims(group)
-    contexts = [_steps(sizes[d], extents[d], sliding=d == at) for d in dims]
-    total: Array | int = 0
-    for choice in product(*contexts):
-        now = {d: size for d, (_, size, _) in zip(dims, choice, strict=True)}
-        entering: Array | int = prod((axis_counts(axis, now) for axis in group), start=1)
-        if at in dims:
-            before = choice[dims.index(at)][0]
-            if before is not None:
-                entering = entering - _shared(group, now, at, before)
-        total = total + entering * prod((times for _, _, times in choice), start=1)
-    return np.asarray(total)
-
-
-def _steps(tile: Array, extent: int, *, sliding: bool) -> list[tuple[Array | None, Array, Array]]:
-    """(tile before or None, tile, how often): the tiles of one dim, sizes at least 1."""
-    whole, rest = extent // tile, extent % tile
-    last, once = np.where(rest > 0, rest, 1), np.where(rest > 0, 1, 0)
-    if not sliding:
-        return [(None, tile, whole), (None, last, once)]
-    return [(None, tile, np.ones_like(tile)), (tile, tile, whole - 1), (tile, last, once)]
-
-
-def _shared(group: tuple[Axis, ...], now: MappingABC[str, Array], at: str, before: Array) -> Array:
-    """Elements that a tile of a group shares with its predecessor along one dim."""
-    shared: Array | int = 1
-    for axis in group:
-        count = axis_counts(axis, now)
-        if at in axis.dims:
-            joined = axis_counts(axis, {**now, at: before + now[at]})
-            count = axis_counts(axis, {**now, at: before}) + count - joined
-        shared = shared * count
-    return np.asarray(shared)

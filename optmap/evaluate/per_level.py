@@ -19,15 +19,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import product
 from math import prod
 
 import numpy as np
 
-from optmap.evaluate.descent import Cut, cuts
-from optmap.evaluate.first_touches import check_output, touched_elements
-from optmap.evaluate.halo import Array, axis_counts
+from optmap.evaluate.descent import Array, Cut, cuts
+from optmap.evaluate.first_touches import check_output, touched_values
+from optmap.evaluate.halo import axis_counts, entering
 from optmap.problem.axes import axis_groups, group_dims, overlaps
+from optmap.problem.descent import Descent
 from optmap.problem.reuse import Residence, Resident, Reuse
 from optmap.problem.workload import Axis, Semantics, Workload
 
@@ -142,8 +142,9 @@ class LevelModel:
         Returns:
             (B, n) words.
         """
-        visits = _Visits(self._index, self._cut(chain, level, spatial))
-        first = self._first_touches(chain, level, spatial)
+        cut = self._cut(chain, level, spatial)
+        visits = _Visits(self._index, cut)
+        first = self._first_touches(cut, chain, level, spatial)
         result: Array = np.zeros((len(dataflows), len(chain)), dtype=self.dtype)
         for n, reuses in enumerate(dataflows):
             for tensor, reuse in zip(self._tensors, reuses, strict=True):
@@ -166,13 +167,14 @@ class LevelModel:
             loads and stores, both (B, tensors) words. Under `accumulate` the output is loaded
             and stored on every visit; under `assign` first touches are not loaded.
         """
-        visits = _Visits(self._index, self._cut(chain, level, spatial))
+        cut = self._cut(chain, level, spatial)
+        visits = _Visits(self._index, cut)
         loads: Array = np.zeros((len(self._tensors), len(chain)), dtype=self.dtype)
         stores: Array = np.zeros_like(loads)
         for tensor, one in zip(self._tensors, reuse, strict=True):
             loads[tensor.number] = tensor.weight * visits.tensor(tensor, one)
         stores[0] = loads[0]
-        loads[0] = loads[0] - self._tensors[0].weight * self._first_touches(chain, level, spatial)
+        loads[0] = loads[0] - self._tensors[0].weight * self._first_touches(cut, chain, level, spatial)
         return loads.T, stores.T
 
     def _columns(self, rows: Array) -> dict[str, Array]:
@@ -183,29 +185,45 @@ class LevelModel:
         ways: Array | None = None if spatial is None else np.asarray(spatial, dtype=self.dtype).transpose(1, 2, 0)
         return cuts(self._extents, tiles, level, ways)
 
-    def _first_touches(self, chain: Array, level: int, spatial: Array | None) -> Array | int:
+    def _first_touches(self, cut: Cut, chain: Array, level: int, spatial: Array | None) -> Array | int:
         """Output elements that are created rather than loaded: none under `accumulate`."""
         if self.workload.semantics is Semantics.ACCUMULATE:
             return 0
-        whole = self.workload.output.footprint(self.workload.extents)
-        outside = None if spatial is None else np.asarray(spatial)[:, level + 1 :, :]
-        if outside is None or not outside.size or (outside == 1).all():
-            return whole
-        rows = [
-            touched_elements(self.workload, self.workload.output, c, s)
-            for c, s in zip(np.asarray(chain)[:, level + 1 :, :].tolist(), outside.tolist(), strict=True)
-        ]
-        return np.array(rows, dtype=self.dtype)
+        if spatial is None or (np.asarray(spatial)[:, level + 1 :, :] == 1).all():
+            return self.workload.output.footprint(self.workload.extents)
+        touched: Array | int = 1
+        for axis in self.workload.output.axes:
+            if len(axis.terms) == 1:
+                touched = touched * cut.total[self._index[axis.dims[0]]]
+            elif axis.terms:
+                rows = [self._touched_values(axis, level, c, s) for c, s in zip(chain, spatial, strict=True)]
+                touched = touched * np.array(rows, dtype=self.dtype)
+        return touched
+
+    def _touched_values(self, axis: Axis, level: int, tiles: Array, ways: Array) -> int:
+        """Values of a subscript of the output that the first child touches, for one candidate."""
+        descents = tuple(
+            Descent(
+                extent=self.workload.extents[d],
+                base=level,
+                tiles=tuple(np.asarray(tiles)[:, self._index[d]].tolist()),
+                ways=tuple(np.asarray(ways)[:, self._index[d]].tolist()),
+                placed=True,
+            )
+            for d in axis.dims
+        )
+        return touched_values(tuple(c for _, c in axis.terms), descents)
 
 
 class _Visits:
     """Elements that enter over one boundary, with every factor computed once."""
 
-    __slots__ = ("_cut", "_index", "_memo")
+    __slots__ = ("_along", "_cut", "_index", "_memo")
 
     def __init__(self, index: dict[str, int], cut: Cut) -> None:
         self._index = index
         self._cut = cut
+        self._along = {d: cut.along(i) for d, i in index.items()}
         self._memo: dict[object, Array] = {}
 
     def tensor(self, tensor: _Tensor, reuse: Reuse) -> Array:
@@ -225,74 +243,9 @@ class _Visits:
             here = at if at in group_dims(group) else None
             key = (tensor.number, number, here, None)
             if key not in self._memo:
-                self._memo[key] = self._group(group, here)
+                self._memo[key] = entering(group, self._along, here)
             total = total * self._memo[key]
         return total
-
-    def _group(self, group: tuple[Axis, ...], at: str | None) -> Array:
-        if len(group) == 1:
-            terms = group[0].terms
-            if len(terms) == 1:
-                plain: Array = self._cut.total[self._index[terms[0][0]]]
-                return plain
-            if len(terms) == 2:
-                (x, m), (y, n) = terms
-                if m % n == 0:
-                    return self._pair(x, y, m // n, at)
-                if n % m == 0:
-                    return self._pair(y, x, n // m, at)
-        return self._general(group, at)
-
-    def _pair(self, x: str, y: str, m: int, at: str | None) -> Array:
-        """Index m*x + y: a tile of (a, b) has (a-1)*min(m, b) + b values (exact for every b)."""
-        cut, a, b = self._cut, self._index[x], self._index[y]
-        total: Array
-        if at == y:  # the union with the next tile along y has (a-1)*min(m, b+b') + b + b' values
-            grown: Array = np.zeros_like(cut.tiles[b])
-            for before, size, times in cut.steps(b):
-                grown = grown + times * (np.minimum(m, before + size) - np.minimum(m, before))
-            total = (cut.total[a] - cut.child_count[a]) * grown + cut.child_count[a] * cut.total[b]
-            return total
-        narrow: Array = np.zeros_like(cut.tiles[b])
-        for size, times in cut.children(b):
-            narrow = narrow + times * np.minimum(m, size)
-        wholes = cut.parent_count[a] if at == x else cut.child_count[a]
-        total = cut.total[a] * narrow + wholes * (cut.total[b] - narrow)
-        return total
-
-    def _general(self, group: tuple[Axis, ...], at: str | None) -> Array:
-        """Any group: sum over all combinations of actual sizes."""
-        dims = group_dims(group)
-        none = np.zeros(self._cut.batch, dtype=self._cut.tiles.dtype)
-        contexts = [
-            list(self._cut.steps(self._index[d]))
-            if d == at
-            else [(none, size, times) for size, times in self._cut.children(self._index[d])]
-            for d in dims
-        ]
-        total: Array = none
-        for choice in product(*contexts):
-            times = prod((t for _, _, t in choice), start=np.ones_like(none))
-            if not times.any():
-                continue
-            sizes = {d: size for d, (_, size, _) in zip(dims, choice, strict=True)}
-            entering = prod((axis_counts(axis, sizes) for axis in group), start=np.ones_like(none))
-            if at is not None:
-                entering = entering - _kept(group, sizes, at, choice[dims.index(at)][0])
-            total = total + times * entering
-        return total
-
-
-def _kept(group: tuple[Axis, ...], sizes: dict[str, Array], at: str, before: Array) -> Array:
-    """Elements of a tile of a group that its previous tile along `at` (size 0: none) also held."""
-    kept: Array = np.where(before > 0, 1, 0)
-    for axis in group:
-        count = axis_counts(axis, sizes)
-        if at in axis.dims:
-            previous = axis_counts(axis, {**sizes, at: np.maximum(before, 1)})
-            count = previous + count - axis_counts(axis, {**sizes, at: before + sizes[at]})
-        kept = kept * count
-    return kept
 
 
 def _describe(workload: Workload, number: int) -> _Tensor:

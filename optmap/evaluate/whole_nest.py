@@ -22,8 +22,7 @@ is no longer the busiest (the others have less padding); there the subscript cou
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from itertools import product
 from math import prod
@@ -31,6 +30,7 @@ from math import prod
 from optmap.evaluate.first_touches import first_touches
 from optmap.evaluate.results import BoundaryTraffic
 from optmap.problem.axes import axis_groups, group_dims
+from optmap.problem.descent import Descent
 from optmap.problem.halo import shared_values
 from optmap.problem.held import access_names
 from optmap.problem.machine import Machine
@@ -70,7 +70,7 @@ def exact_traffic(workload: Workload, machine: Machine, mapping: Mapping) -> tup
     for level, between in enumerate(machine.boundaries):
         limited = _limited(workload, mapping, level)
         placed = {d for axis in limited for d in axis.dims}
-        paths = {dim: _Path.of(workload, mapping, dim, level, placed=dim in placed) for dim in workload.dims}
+        paths = {dim: Descent.of(workload, mapping, dim, level, placed=dim in placed) for dim in workload.dims}
         steps = _steps(mapping, level, paths)
         created = _first_touches(workload, mapping, level, limited)
         for tensor, name in zip(workload.tensors, access_names(workload), strict=True):
@@ -120,99 +120,35 @@ def _common(axis: Axis, new: _Sizes, old: _Sizes, shifts: _Sizes, starts: _Sizes
     return shared_values(coefficients, new, old, shifts, (axis.real[0] - origin, axis.real[1] - origin))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Path:
-    """One dim's tiles of the levels from l outwards, seen by the first child of every split."""
-
-    extent: int
-    """Extent of the dim."""
-    base: int
-    """The level l whose tiles are moved."""
-    tiles: tuple[int, ...]
-    """Tile size per level of the mapping, inner first."""
-    ways: tuple[int, ...]
-    """Ways of splitting per level, inner first."""
-    placed: bool
-    """Whether moves carry the start of the new tile."""
-
-    @classmethod
-    def of(cls, workload: Workload, mapping: Mapping, dim: str, base: int, *, placed: bool) -> _Path:
-        """The path of one dim in a mapping."""
-        return cls(
-            extent=workload.extents[dim],
-            base=base,
-            tiles=tuple(level.tile[dim] for level in mapping.levels),
-            ways=tuple(level.spatial.get(dim, 1) for level in mapping.levels),
-            placed=placed,
-        )
-
-    def share(self, size: int, level: int) -> int:
-        """What the first child gets of a tile; a tile of the base level stays whole."""
-        return size if level == self.base else -(-size // self.ways[level])
-
-    def cut(self, start: int, size: int, tile: int) -> Iterator[tuple[int, int, int]]:
-        """(start, size, how often) of the pieces of a share; their starts are 0 unless they matter."""
-        whole, rest = divmod(size, tile)
-        if self.placed:
-            yield from ((start + i * tile, tile, 1) for i in range(whole))
-        elif whole:
-            yield 0, tile, whole
-        if rest:
-            yield start + whole * tile if self.placed else 0, rest, 1
-
-    def shares(self, level: int) -> Counter[tuple[int, int]]:
-        """Starts and sizes of the shares of all tiles of a level; of the whole dim beyond the last level."""
-        if level == len(self.tiles):
-            return Counter({(0, self.extent): 1})
-        found: Counter[tuple[int, int]] = Counter()
-        for (start, size), times in self.shares(level + 1).items():
-            for at, piece, many in self.cut(start, size, self.tiles[level]):
-                found[at, self.share(piece, level)] += times * many
-        return found
-
-    def first(self, size: int, level: int) -> int:
-        """Size of the first l-tile in a share of a tile of a level (the last level + 1: all)."""
-        for inner in range(level - 1, self.base - 1, -1):
-            size = self.share(min(size, self.tiles[inner]), inner)
-        return size
-
-    def last(self, size: int, level: int) -> tuple[int, int]:
-        """Start (relative to the share) and size of the last l-tile in a share."""
-        start = 0
-        for inner in range(level - 1, self.base - 1, -1):
-            skipped = (size - 1) // self.tiles[inner] * self.tiles[inner]
-            start += skipped
-            size = self.share(size - skipped, inner)
-        return start, size
-
-    def wraps(self, level: int) -> Moves:
-        """Back from the last to the first l-tile, in every tile of a level."""
-        moves: Counter[Move] = Counter()
-        for (here, size), times in self.shares(level).items():
-            start, old = self.last(size, level)
-            moves[old, self.first(size, level), -start, here] += times
-        return tuple(sorted(moves.items()))
-
-    def advances(self, level: int) -> Moves:
-        """On to the next tile of a level, everywhere it has a next one in its parent."""
-        tile = self.tiles[level]
-        start, old = self.last(self.share(tile, level), level)
-        moves: Counter[Move] = Counter()
-        for (here, size), times in self.shares(level + 1).items():
-            if size > tile:
-                for at, piece, many in self.cut(here + tile, size - tile, tile):
-                    moves[old, self.first(self.share(piece, level), level), tile - start, at] += times * many
-        return tuple(sorted(moves.items()))
+def _wraps(path: Descent, level: int) -> Moves:
+    """Back from the last to the first l-tile, in every tile of a level."""
+    moves: Counter[Move] = Counter()
+    for (here, size), times in path.shares(level).items():
+        start, old = path.last(size, level)
+        moves[old, path.first(size, level), -start, here] += times
+    return tuple(sorted(moves.items()))
 
 
-def _steps(mapping: Mapping, base: int, paths: dict[str, _Path]) -> list[dict[str, Moves]]:
+def _advances(path: Descent, level: int) -> Moves:
+    """On to the next tile of a level, everywhere it has a next one in its parent."""
+    tile = path.tiles[level]
+    start, old = path.last(path.share(tile, level), level)
+    moves: Counter[Move] = Counter()
+    for (here, size), times in path.shares(level + 1).items():
+        if size > tile:
+            for at, piece, many in path.cut(here + tile, size - tile, tile):
+                moves[old, path.first(path.share(piece, level), level), tile - start, at] += times * many
+    return tuple(sorted(moves.items()))
+
+
+def _steps(mapping: Mapping, base: int, paths: dict[str, Descent]) -> list[dict[str, Moves]]:
     """For every loop that ever advances: the moves of all dims at its steps."""
-    wraps = {(d, q): path.wraps(q) for d, path in paths.items() for q in range(base, len(mapping.levels) + 1)}
+    wraps = {(d, q): _wraps(path, q) for d, path in paths.items() for q in range(base, len(mapping.levels) + 1)}
     steps: list[dict[str, Moves]] = []
     for level in range(base, len(mapping.levels)):
         order = mapping.levels[level].permutation
         for position, dim in enumerate(order):
-            advances = paths[dim].advances(level)
+            advances = _advances(paths[dim], level)
             if advances:
                 outside = {e: wraps[e, level] for e in order[:position]}
                 inside = {e: wraps[e, level + 1] for e in order[position + 1 :]}
@@ -220,7 +156,9 @@ def _steps(mapping: Mapping, base: int, paths: dict[str, _Path]) -> list[dict[st
     return steps
 
 
-def _entering(workload: Workload, tensor: TensorAccess, paths: dict[str, _Path], steps: list[dict[str, Moves]]) -> int:
+def _entering(
+    workload: Workload, tensor: TensorAccess, paths: dict[str, Descent], steps: list[dict[str, Moves]]
+) -> int:
     """Elements of a tensor that enter, over the whole run, the first tile included."""
     depth = max(len(path.tiles) for path in paths.values())
     total = prod(_real_count(a, {d: paths[d].first(paths[d].extent, depth) for d in a.dims}) for a in tensor.axes)

@@ -8,7 +8,6 @@ pair such as (h, r) in nearly every workload.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from math import prod
 
 from optmap.problem.workload import Axis, TensorAccess
 
@@ -37,10 +36,16 @@ def group_dims(group: tuple[Axis, ...]) -> tuple[str, ...]:
 def touched_at_least(tensor: TensorAccess, tile: Mapping[str, int]) -> int:
     """Elements of a tensor that a box of iterations certainly touches.
 
-    Equal to the footprint unless a dim stands in two subscripts (`A[i,i]`), where the product of
-    their values counts elements that no iteration touches: there, those of the larger subscript.
+    Values of subscripts without a common dim combine freely. Equal to the footprint unless a dim stands
+    in two subscripts: of `A[i,i]` the footprint counts elements that no iteration touches, while smaller
+    tiles leave out what is off the diagonal.
     """
-    return prod(max(axis.count(tile) for axis in group) for group in axis_groups(tensor))
+    counted, used = 1, set[str]()
+    for count, axis in sorted(((axis.count(tile), axis) for axis in tensor.axes), key=lambda pair: -pair[0]):
+        if used.isdisjoint(axis.dims):
+            counted *= count
+            used.update(axis.dims)
+    return counted
 
 
 def window(tensor: TensorAccess, dim: str) -> bool:

@@ -8,12 +8,15 @@ the reference simulator count on their own, on purpose.
 from __future__ import annotations
 
 from functools import lru_cache
+from itertools import product
 from math import gcd, prod
 
 from optmap.errors import LimitError
 
 LARGEST_SPAN = 2**26
 """Bits of the widest index range that is counted by enumeration (three or more dims)."""
+MOST_DIGITS = 4096
+"""Low digits that are looped over in the sparse case of two dims; more are enumerated as bits."""
 
 
 def pair_values(m: int, n: int, a: int, b: int) -> int:
@@ -40,11 +43,17 @@ def value_mask(coefficients: tuple[int, ...], extents: tuple[int, ...]) -> int:
         )
     mask = 1
     for c, e in zip(coefficients, extents, strict=True):
-        covered = 1  # mask holds `covered` copies shifted by multiples of c
-        while covered < e:
-            step = min(covered, e - covered)
-            mask |= mask << (c * step)
-            covered += step
+        mask = repeated(mask, c, e)
+    return mask
+
+
+def repeated(mask: int, step: int, times: int) -> int:
+    """The set bits of a mask together with its copies moved by `step`, `2*step`, … (`times` in all)."""
+    covered = 1
+    while covered < times:
+        more = min(covered, times - covered)
+        mask |= mask << (step * more)
+        covered += more
     return mask
 
 
@@ -86,8 +95,50 @@ def distinct_values(coefficients: tuple[int, ...], extents: tuple[int, ...]) -> 
     return value_mask(tuple(c for c, _ in live), tuple(e for _, e in live)).bit_count()
 
 
-MOST_DIGITS = 4096
-"""Low digits that are looped over in the sparse case of two dims; more are enumerated as bits."""
+def run_values(coefficients: tuple[int, ...], box: tuple[int, ...], along: int, extent: int) -> int:
+    """Values that enter while a box moves along one dim, each box without what the one before it had.
+
+    Args:
+        coefficients: positive integers.
+        box: extents of the first box.
+        along: position of the dim.
+        extent: of that dim; it is cut into tiles of the box's size and a remainder.
+    """
+    tile = box[along]
+
+    def values(size: int) -> int:
+        return distinct_values(coefficients, (*box[:along], size, *box[along + 1 :]))
+
+    if tile >= extent:
+        return values(extent)
+    first = values(tile)
+    trips, rest = divmod(extent, tile)
+    entering = first + (trips - 1) * (values(2 * tile) - first)
+    return entering + (values(tile + rest) - first if rest else 0)
+
+
+def grid_values(coefficients: tuple[int, ...], extents: tuple[int, ...], tile: tuple[int, ...]) -> int:
+    """Values of an affine index added up over all tiles of a box, what tiles share counted in each.
+
+    Args:
+        coefficients: positive integers.
+        extents: of the box.
+        tile: extents of a tile; ragged ones are counted as they are.
+    """
+    if len(extents) == 1:
+        return extents[0]
+    return sum(
+        prod(times for _, times in chosen) * distinct_values(coefficients, tuple(size for size, _ in chosen))
+        for chosen in product(*(pieces(n, t) for n, t in zip(extents, tile, strict=True)))
+    )
+
+
+def pieces(size: int, tile: int) -> tuple[tuple[int, int], ...]:
+    """(size, how often) of the tiles that a size is cut into: whole ones, then the remainder."""
+    whole, rest = divmod(size, tile)
+    if not rest:
+        return ((tile, whole),)
+    return ((tile, whole), (rest, 1)) if whole else ((rest, 1),)
 
 
 @lru_cache(maxsize=65536)

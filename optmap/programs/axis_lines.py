@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import gcd
 
-from optmap.problem.halo import distinct_values
+from optmap.problem.halo import distinct_values, run_values
 from optmap.problem.workload import TensorAccess
 
 
@@ -28,6 +28,11 @@ class LineAxis:
     def count(self, values: dict[str, int]) -> int:
         """Distinct index values for an extent per dim."""
         return distinct_values(self.coefficients, tuple(values[d] for d in self.dims))
+
+    def run(self, values: dict[str, int], at: str, extent: int) -> int:
+        """Values that enter while the tile moves along a dim of some extent (`problem.halo.run_values`)."""
+        box = tuple(values[d] for d in self.dims)
+        return run_values(self.coefficients, box, self.dims.index(at), extent)
 
 
 def distinct_axes(tensor: TensorAccess, live: tuple[str, ...]) -> list[tuple[tuple[str, int], ...]]:
@@ -93,16 +98,3 @@ def chord(low: int, at_low: int, high: int, at_high: int) -> tuple[float, float]
         return at_low / low, 0.0
     slope = (at_high - at_low) / (high - low)
     return slope, max(0.0, at_low - slope * low)
-
-
-def neighbour_count(axis: LineAxis, values: dict[str, int], at: str, total: int) -> int:
-    """First tile plus, for each next one along `at`, what its predecessor does not hold."""
-    tile = values[at]
-    if tile >= total:
-        return axis.count({**values, at: total})
-    first = axis.count(values)
-    trips, rest = divmod(total, tile)
-    count = first + (trips - 1) * (axis.count({**values, at: 2 * tile}) - first)
-    if rest:
-        count += axis.count({**values, at: tile + rest}) - first
-    return count

@@ -32,7 +32,6 @@ from optmap.programs.axis_lines import (
     chord,
     distinct_axes,
     line_axis,
-    neighbour_count,
 )
 
 Array = NDArray[np.float64]
@@ -270,9 +269,7 @@ class TileSpace:
         ends = (1, self.extents[axis.main])
         if ends[0] == ends[1]:
             return union
-        walked = [
-            [neighbour_count(axis, {**value, axis.main: a}, at, n) for a in ends] for n in range(1, beyond[at] + 1)
-        ]
+        walked = [[axis.run({**value, axis.main: a}, at, n) for a in ends] for n in range(1, beyond[at] + 1)]
         whole = walked[-1]
         ragged_ok = all(w[i] * beyond[at] >= n * whole[i] for n, w in enumerate(walked, 1) for i in (0, 1))
         return chord(ends[0], whole[0], ends[1], whole[1]) if ragged_ok else union

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping as Values
 from functools import lru_cache
-from itertools import product
 from math import floor, prod
 
 from optmap.errors import InfeasibleError, InputError
+from optmap.problem.halo import grid_values
 from optmap.problem.mapping import LevelMapping, Mapping
-from optmap.problem.workload import Axis, TensorAccess, Workload
+from optmap.problem.workload import TensorAccess, Workload
 
 SHRINK = 0.9
 """Factor by which a dim of a tile that is too large shrinks at least."""
@@ -143,22 +143,14 @@ def _grid_words(workload: Workload, tensor: TensorAccess, tile: Values[str, int]
     if len(tensor.dims) < sum(len(axis.terms) for axis in tensor.axes):
         elements = tensor.footprint(tile) * prod(trips[d] for d in tensor.dims)
     else:
-        elements = prod(_axis_elements(axis, workload.extents, tile) for axis in tensor.axes)
+        extents = workload.extents
+        elements = prod(
+            grid_values(
+                tuple(c for _, c in axis.terms), tuple(extents[d] for d in axis.dims), tuple(tile[d] for d in axis.dims)
+            )
+            for axis in tensor.axes
+        )
     return workload.weight(tensor) * elements
-
-
-def _axis_elements(axis: Axis, extents: Values[str, int], tile: Values[str, int]) -> int:
-    """Index values of one subscript, added up over all its tiles, ragged ones included."""
-    if len(axis.terms) == 1:
-        return extents[axis.dims[0]]
-    kinds = []
-    for dim in axis.dims:
-        whole, rest = divmod(extents[dim], tile[dim])
-        kinds.append([(dim, tile[dim], whole)] * (whole > 0) + [(dim, rest, 1)] * (rest > 0))
-    return sum(
-        prod(count for _, _, count in chosen) * axis.count({d: size for d, size, _ in chosen})
-        for chosen in product(*kinds)
-    )
 
 
 def _shrunk(workload: Workload, tile: dict[str, int], capacity_words: int) -> dict[str, int]:

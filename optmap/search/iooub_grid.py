@@ -14,8 +14,8 @@ from math import inf, prod
 
 import numpy as np
 
-from optmap.evaluate.halo import Array, axis_counts
-from optmap.evaluate.held import group_entering
+from optmap.evaluate import halo
+from optmap.evaluate.descent import Array, cut_once
 from optmap.problem.axes import axis_groups, group_dims
 from optmap.problem.workload import Axis, TensorAccess, Workload
 from optmap.search.chains import FloatArray, IntArray
@@ -193,9 +193,10 @@ class TileGrid:
             sizes[unit.dims[0]] = values.reshape([-1 if i == axis else 1 for i in range(len(live))])
         shape = tuple(len(self.units[u].boxes) for u in live)
         if entering:
-            table = group_entering(group, sizes, extents, self.units[at].dims[0] if at >= 0 else None)
+            along = {d: cut_once(extents[d], size) for d, size in sizes.items()}
+            table = halo.entering(group, along, self.units[at].dims[0] if at >= 0 else None)
         else:
-            table = np.asarray(prod((axis_counts(axis, sizes) for axis in group), start=1))
+            table = halo.group_counts(group, sizes)
         return np.broadcast_to(table.astype(np.float64), shape)
 
 

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from optmap.errors import InfeasibleError
+from optmap.problem.axes import touched_at_least
 from optmap.problem.machine import CapacityRule, Machine
 from optmap.problem.microkernel import microkernel_permutation, microkernel_tile
 from optmap.problem.reuse import Residence, Resident, Reuse, dataflow, safe_working_set
-from optmap.problem.workload import Semantics, TensorAccess, Workload
+from optmap.problem.workload import Semantics, Workload
 from optmap.programs.geometric import TileSpace
 from optmap.symbolic.classes import Classes, dataflow_classes
 
@@ -68,7 +69,7 @@ class Setting:
         """Words that cross every boundary under every mapping: each of every tensor once, per memory."""
         memories: dict[str, int] = {}
         for tensor in self.workload.tensors:
-            words = self.workload.weight(tensor) * _least_elements(tensor, self.workload.extents)
+            words = self.workload.weight(tensor) * touched_at_least(tensor, self.workload.extents)
             memories[tensor.name] = max(words, memories.get(tensor.name, 0))
         created = self.workload.semantics is Semantics.ASSIGN
         return sum(memories.values()) + (0 if created else memories[self.workload.output.name])
@@ -152,17 +153,3 @@ class Setting:
             self.workload.weight(tensor) * item.elements(tensor, tile)
             for tensor, item in zip(self.workload.tensors, self.working(order, level), strict=True)
         )
-
-
-def _least_elements(tensor: TensorAccess, extents: dict[str, int]) -> int:
-    """Elements that all iterations touch, at least: values of subscripts without a common dim combine freely.
-
-    The footprint would be too many: of `A[i,i]` it is that of one tile, while smaller tiles leave out
-    what is off the diagonal.
-    """
-    counted, used = 1, set[str]()
-    for count, axis in sorted(((axis.count(extents), axis) for axis in tensor.axes), key=lambda pair: -pair[0]):
-        if used.isdisjoint(axis.dims):
-            counted *= count
-            used.update(axis.dims)
-    return counted
