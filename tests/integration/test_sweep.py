@@ -113,6 +113,7 @@ def test_in_this_process_and_what_the_files_are_good_for(
     optmap("check", tmp_path / "certificates" / row.certificate[:2] / f"{row.certificate}.json")
 
 
+@pytest.mark.slow
 def test_killed_at_random_moments_and_resumed(
     optmap: Command, spec: Path, tmp_path: Path, undisturbed: pd.DataFrame
 ) -> None:
@@ -132,6 +133,7 @@ def test_killed_at_random_moments_and_resumed(
     pd.testing.assert_frame_equal(_rows(tmp_path), undisturbed)
 
 
+@pytest.mark.slow
 def test_an_interrupt_ends_cleanly(optmap: Command, spec: Path, tmp_path: Path, undisturbed: pd.DataFrame) -> None:
     process = _start(spec, "-o", tmp_path, "--json")
     _wait_for_solutions(tmp_path, 6, process)
@@ -150,6 +152,7 @@ def test_an_interrupt_ends_cleanly(optmap: Command, spec: Path, tmp_path: Path, 
     pd.testing.assert_frame_equal(_rows(tmp_path), undisturbed)
 
 
+@pytest.mark.slow
 def test_two_sweeps_at_once_in_one_directory(spec: Path, tmp_path: Path, undisturbed: pd.DataFrame) -> None:
     both = [_start(spec, "-o", tmp_path, "--jobs", "1") for _ in range(2)]
     for process in both:
@@ -159,6 +162,7 @@ def test_two_sweeps_at_once_in_one_directory(spec: Path, tmp_path: Path, undistu
     assert len(list((tmp_path / "rows").iterdir())) == 1
 
 
+@pytest.mark.slow
 def test_no_room_left(optmap: Command, spec: Path, tmp_path: Path, undisturbed: pd.DataFrame) -> None:
     # The largest file allowed is smaller than some solutions: the system refuses the write itself.
     process = _start(spec, "-o", tmp_path, shell="ulimit -f 10")
@@ -181,6 +185,7 @@ def test_a_truncated_part_is_made_again(optmap: Command, spec: Path, tmp_path: P
     pd.testing.assert_frame_equal(_rows(tmp_path), undisturbed)
 
 
+@pytest.mark.slow
 def test_a_stuck_solve_is_ended_and_tried_again_on_demand(optmap: Command, tmp_path: Path) -> None:
     # A limit that no process can keep stands for a solve that never ends.
     file = tmp_path / "stuck.yaml"
@@ -212,6 +217,7 @@ def test_equal_layers_are_solved_once(optmap: Command, tmp_path: Path) -> None:
     assert rows["input_hash"].nunique() == 4
 
 
+@pytest.mark.slow
 def test_refined_capacities(optmap: Command, tmp_path: Path) -> None:
     file = tmp_path / "refined.yaml"
     text = SPEC.replace("points: 6", "points: 4").replace(", resnet18/R12", "")

@@ -216,6 +216,7 @@ def test_a_tensor_read_twice_has_a_position_per_access():
     assert sum(row.loads_words for row in walk.moved) == result.cost
 
 
+@pytest.mark.slow
 def test_several_levels_minimise_the_weighted_sum():
     workload = conv2d(k=16, c=8, h=14, w=14, r=3, s=3)
     bottleneck = solve(workload, machine="balanced")
