@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,6 +25,7 @@ from optmap.problem.inputs import (
 from optmap.problem.values import quoted
 
 if TYPE_CHECKING:
+    from optmap.baselines.randomized import RandomizedComparison
     from optmap.gap.recount import Evaluation
     from optmap.gap.solution import Solution
     from optmap.onnx_import import ImportedModel
@@ -197,6 +199,34 @@ def algorithms(
     from optmap.report.algorithms import algorithm_comparison
 
     return algorithm_comparison(workload_of(workload, extents), memory, points)
+
+
+def randomized(
+    extents: ExtentsInput,
+    *,
+    memory: MemoryInput,
+    cost: Fraction | float | str,
+    semantics: Semantics | str | None = None,
+) -> RandomizedComparison:
+    """What a product with a random matrix costs if the matrix is generated: bound, tiling, gap.
+
+    `R[d,n] = S[d,m] * A[m,n]`, where an element of S comes into fast memory for a cost instead of a load.
+
+    Args:
+        extents: of d, m and n, as a mapping or as `d=1000,m=1000,n=500`.
+        memory: capacity of the fast memory.
+        cost: cost of generating an element of S, in loads: a number above 0, or `1/10`.
+        semantics: `assign` (also if left out): results are created in fast memory; `accumulate`: they are loaded.
+
+    Raises:
+        InputError: for anything that cannot be accepted.
+        InfeasibleError: for a memory below three words.
+
+    Source: Dinh, chapter 5 (Theorem 22, Algorithm 10).
+    """
+    from optmap.baselines.randomized import EXPRESSION, compare_randomized
+
+    return compare_randomized(workload_of(EXPRESSION, extents, semantics), memory, cost)
 
 
 def import_onnx(path: str | Path, dims: Mapping[str, int] | None = None) -> ImportedModel:

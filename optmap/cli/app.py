@@ -20,6 +20,7 @@ COMMANDS = {
     "bound": "bounding",
     "compare": "comparing",
     "algorithms": "algorithms",
+    "randomized": "randomized",
     "check": "checking",
     "evaluate": "evaluating",
     "export": "exporting",

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import operator
 import os
+import re
+from fractions import Fraction
 from math import inf
 from numbers import Real
 from pathlib import Path
@@ -54,6 +56,26 @@ def seconds(value: object, what: str) -> float:
     if not limit > 0:
         raise InputError(f"{what} is {quoted(value)}; give a positive number of seconds")
     return limit
+
+
+def positive_fraction(value: object, what: str) -> Fraction:
+    """The exact number above 0 that a value is: `1/10`, `0.1`, a whole number, a `Fraction` or a float as it prints.
+
+    Args:
+        value: anything; `True` is no number.
+        what: what it is, for the message.
+
+    Raises:
+        InputError: for anything else, or a numerator or denominator above 2^63-1.
+    """
+    text = str(value).strip() if isinstance(value, str | Real) and not isinstance(value, bool) else ""
+    found = Fraction(0)
+    if len(text) <= LONGEST and re.fullmatch(r"[0-9]+(/0*[1-9][0-9]*|\.[0-9]+)?([eE][+-]?[0-9]{1,2})?", text, re.ASCII):
+        number, _, power = text.lower().partition("e")
+        found = Fraction(number) * Fraction(10) ** int(power or 0)
+    if not 0 < found.numerator <= LARGEST or found.denominator > LARGEST:
+        raise InputError(f"{what} is {quoted(value)}; give a number above 0, such as 1/10 or 0.1")
+    return found
 
 
 def file_path(value: object, what: str = "path") -> Path:

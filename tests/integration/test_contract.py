@@ -23,6 +23,7 @@ COMMANDS = (
     "compare",
     "check",
     "algorithms",
+    "randomized",
     "sweep",
     "plot",
     "network",

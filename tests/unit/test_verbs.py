@@ -21,7 +21,7 @@ PRODUCT = matmul(i=12, j=10, k=8)
 IN_PYTHON = {"import": "import_onnx"}
 SHELL = (
     *("list", "show", "derive", "solve", "bound", "compare", "algorithms", "check", "evaluate", "export"),
-    *("doctor", "sweep", "plot", "network", "import"),
+    *("randomized", "doctor", "sweep", "plot", "network", "import"),
 )
 
 
@@ -40,6 +40,7 @@ def answers(result):
         "derive": optmap.derive(PRODUCT, permutation="i,k,j"),
         "classes": optmap.classes(PRODUCT),
         "algorithms": optmap.algorithms("resnet50/conv2", memory="4KiB"),
+        "randomized": optmap.randomized("d=9,m=8,n=7", memory="64w", cost="1/4"),
         "list": optmap.list(),
         "show": optmap.show("resnet18/R9"),
         "workload": optmap.workload("resnet18/R9"),
