@@ -211,22 +211,58 @@ def common_elements(axes: list[Axis], moves: dict[str, Moves], ranges: Sequence[
         groups = [g for g in groups if g not in joined] + [[(axis, real), *itertools.chain(*joined)]]
     for group in groups:
         dims = sorted({d for (terms, _), _ in group for d, _ in terms})
+        alike = {d: by_shape(moves[d]) for d in dims}
         amount = 0
-        for choice in itertools.product(*(moves[d].items() for d in dims)):
-            at = {d: move for d, (move, _) in zip(dims, choice, strict=True)}
-            shared = [
-                common_values(tuple(sorted((c, at[d][:3]) for d, c in terms)), from_start(terms, offset, real, at))
-                for (terms, offset), real in group
-            ]
-            amount += prod(n for _, n in choice) * prod(shared)
+        for choice in itertools.product(*(alike[d] for d in dims)):
+            shapes = dict(zip(dims, choice, strict=True))
+            for origins, times in first_values(group, {d: alike[d][shapes[d]] for d in dims}).items():
+                amount += times * prod(
+                    common_values(
+                        tuple(sorted((c, shapes[d]) for d, c in terms)),
+                        None if real is None else (real[0] - origin, real[1] - origin),
+                    )
+                    for ((terms, _), real), origin in zip(group, origins, strict=True)
+                )
         total *= amount
     return total
 
 
-def from_start(terms: Any, offset: int, real: Range, at: dict[str, tuple[int, int, int, int]]) -> Range:
-    """A range counted from the first value of a subscript on the new tile."""
-    origin = offset + sum(c * at[d][3] for d, c in terms)
-    return None if real is None else (real[0] - origin, real[1] - origin)
+def by_shape(moves: Moves) -> dict[tuple[int, int, int], Counter[int]]:
+    """Moves that differ in the start of the new tile only, together: how often it starts where."""
+    found: dict[tuple[int, int, int], Counter[int]] = {}
+    for (old, new, far, start), times in moves.items():
+        found.setdefault((old, new, far), Counter())[start] += times
+    return found
+
+
+def first_values(group: list[tuple[Axis, Range]], starts: dict[str, Counter[int]]) -> dict[tuple[int, ...], int]:
+    """How often new tiles have which first values; of subscripts without a range, which do not matter, 0.
+
+    The values of several subscripts are the digits of one number. Numbers of the dims add up, so how often
+    each sum occurs is a product of polynomials, which is one of integers with room for every coefficient.
+    """
+    spans = [1 + sum(c * max(starts[d]) for d, c in terms) if real else 1 for (terms, _), real in group]
+    bases = [prod(spans[:k]) for k in range(len(spans))]
+    width = prod(places.total() for places in starts.values()).bit_length() // 8 + 1
+    need(prod(spans) * width <= SPAN, "too many positions of a subscript to recount")
+    product = 1
+    for d, places in starts.items():
+        step = sum(b * dict(terms).get(d, 0) for ((terms, _), real), b in zip(group, bases, strict=True) if real)
+        summed: Counter[int] = Counter()
+        for start, n in places.items():
+            summed[step * start] += n
+        factor = bytearray(width * (max(summed) + 1))
+        for at, n in summed.items():
+            factor[at * width : (at + 1) * width] = n.to_bytes(width, "little")
+        product *= int.from_bytes(factor, "little")
+    digits = product.to_bytes(width * prod(spans), "little")
+    counts = (int.from_bytes(digits[i : i + width], "little") for i in range(0, len(digits), width))
+    offsets = [offset if real else 0 for (_, offset), real in group]
+    return {
+        tuple(o + at // b % n for o, b, n in zip(offsets, bases, spans, strict=True)): times
+        for at, times in enumerate(counts)
+        if times
+    }
 
 
 @lru_cache(maxsize=65536)

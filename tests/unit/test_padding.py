@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import random
+from collections import Counter
 from collections.abc import Callable
 from itertools import product
 from math import prod
@@ -22,6 +23,7 @@ from optmap.bounds.compulsory import compulsory_loads, tensor_counts
 from optmap.bounds.methods import METHODS
 from optmap.bounds.proof import ranked_proofs
 from optmap.checker import RefusedError, check_document
+from optmap.checker.nest import first_values
 from optmap.checker.tools import digest
 from optmap.errors import InputError, OptmapError, ParseError
 from optmap.evaluate import evaluate_cost, exact_traffic, simulate, walk_nest
@@ -394,3 +396,23 @@ def test_bounds_with_ranges_do_not_depend_on_the_order_of_inputs(order):
         best(parse_workload(f"O[x] += {' * '.join(inputs.values())}", extents), memory).loads_words
         for memory in (8, 20, 60)
     ]
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from("xyz"), st.integers(0, 30), st.integers(1, 9)), min_size=1, max_size=12),
+    st.lists(
+        st.tuples(st.integers(1, 4), st.integers(1, 4), st.integers(-3, 3), st.booleans()), min_size=1, max_size=2
+    ),
+)
+def test_the_checker_counts_first_values_as_an_enumeration_does(moves, subscripts):
+    starts: dict[str, Counter[int]] = {}
+    for dim, start, times in moves:
+        starts.setdefault(dim, Counter())[start] += times
+    first, last = min(starts), max(starts)
+    group = [((tuple({first: a, last: b}.items()), o), (0, 9) if real else None) for a, b, o, real in subscripts]
+    expected: Counter[tuple[int, ...]] = Counter()
+    for choice in product(*(places.items() for places in starts.values())):
+        at = dict(zip(starts, (start for start, _ in choice), strict=True))
+        values = tuple(o + sum(c * at[d] for d, c in terms) if real else 0 for (terms, o), real in group)
+        expected[values] += prod(times for _, times in choice)
+    assert first_values(group, starts) == expected
