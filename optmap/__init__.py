@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from optmap.verbs import network as network
     from optmap.verbs import plan as plan
     from optmap.verbs import plot as plot
+    from optmap.verbs import program as program
     from optmap.verbs import randomized as randomized
 
 __version__ = "0.1.0"
@@ -43,7 +44,7 @@ _VERBS = {
     **dict.fromkeys(("read_sweep", "sweep_document"), "optmap.sweeps.reading"),
     **dict.fromkeys(("list", "load", "machine", "show", "workload"), "optmap.catalogue"),
     **dict.fromkeys(("algorithms", "classes", "derive", "doctor", "export", "import_onnx"), "optmap.verbs"),
-    **dict.fromkeys(("network", "plan", "plot", "randomized"), "optmap.verbs"),
+    **dict.fromkeys(("network", "plan", "plot", "program", "randomized"), "optmap.verbs"),
     "evaluate": "optmap.evaluate",
 }
 """Module that each verb lives in."""

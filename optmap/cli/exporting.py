@@ -19,19 +19,24 @@ from optmap.cli.options import (
     WorkloadArgument,
     path_of,
 )
+from optmap.names import choose
 from optmap.problem import CapacityRule
-from optmap.problem.inputs import machine_of, workload_of
 
 EXPORT_HELP = """Write the mathematical program of a workload.
 
-text, latex and nl hold the nonlinear program over tile sizes: least traffic for one fast memory,
-least maximum of traffic over bandwidth for several levels; nl has the logarithms of the sizes as
-variables. lp and mps hold the log-space linear program of one fast memory.
+text, latex and nl hold the program over tile sizes that `solve` proves its relaxation with: least
+traffic for one fast memory, least maximum of traffic over bandwidth for several levels, under the
+best loop orders and filter extents (or those of --permutation). It is convex in the logarithms of
+the sizes, which nl has as variables. lp and mps hold the log-space linear program of one memory.
+
+--program classes writes the best program of every class of loop orders, each used at all levels;
+--program paper the one that MOpt prints, with every size free: not convex, and not solved here.
 
 \b
 Examples:
   optmap export resnet18/R9 --machine balanced --format text
   optmap export resnet18/R9 --memory 8192w --permutation k,c,r,s,n,h,w --format nl -o r9.nl
+  optmap export resnet18/R9 --memory 8192w --program classes --format text
   optmap export 'C[i,j] += A[i,k]*B[k,j]' --extents i=64,j=64,k=64 --memory 1024w --format lp
 """
 
@@ -56,9 +61,15 @@ def export(
             show_default=False,
         ),
     ] = None,
+    program: Annotated[
+        str, typer.Option("--program", help="best, classes or paper: which programs (text, latex and nl).")
+    ] = "best",
     capacity: CapacityOption = CapacityRule.TILE,
     extents: ExtentsOption = None,
     semantics: SemanticsOption = None,
+    time_limit: Annotated[
+        float, typer.Option("--time-limit", metavar="SECONDS", help="Stop the relaxation after this time.")
+    ] = 60.0,
     output: Annotated[
         Path | None,
         typer.Option(
@@ -70,28 +81,27 @@ def export(
     """Print or write a program."""
     from optmap import verbs
 
-    problem = workload_of(workload, extents, semantics)
-    target = machine_of(machine, memory)
-    orders = [verbs.order_of(text, problem) for text in permutation or ()]
+    which = choose("program", program, ("best", "classes", "paper"))
+    request = verbs.program_request(
+        workload,
+        machine=machine,
+        memory=memory,
+        capacity=capacity,
+        extents=extents,
+        semantics=semantics,
+        time_limit=time_limit,
+    )
+    orders = [verbs.order_of(text, request.workload) for text in permutation or ()]
     from optmap.problem.io.files import check_target, to_json, write_text
-    from optmap.report.programs import Format, default_program
+    from optmap.report.programs import Format, Which, exported, programs_document
 
     check_target(output)
     with Progress("building the program"):
-        program = default_program(problem, target, Format(form.value), orders, capacity)
-        content = program.export(form.value)
+        found = exported(request, Format(form.value), Which(which), orders)
+        content = "\n".join(each.content for each in found)
     if output is not None:
         write_text(output, content)
     if as_json:
-        document = {
-            "schema": "optmap.program/1",
-            "name": program.name,
-            "form": program.form.value,
-            "convex": program.convex,
-            "format": form.value,
-            "notes": list(program.notes),
-            "content": content,
-        }
-        say(to_json(document))
+        say(to_json(programs_document(found, Format(form.value))))
     elif output is None:
         say(content)

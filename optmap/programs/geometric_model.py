@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
-from math import exp, log
+from math import exp, isfinite, log, prod
 from typing import Any
 
 import pyomo.environ as pyo
@@ -19,6 +19,9 @@ from optmap.errors import InputError
 from optmap.programs.posynomial import EpigraphRow, GeometricProgram, tidy
 from optmap.programs.program import Form, Program, Sense, Variable
 from optmap.programs.tile_plan import Scale
+
+ROUNDED = 1e-9
+"""Relative excess of an added row that is put down to rounding."""
 
 
 def geometric_model(program: GeometricProgram, *, scale: Scale = Scale.LOG, name: str = "geometric program") -> Any:
@@ -155,14 +158,10 @@ def _monomial(coefficient: float, exponents: Any, columns: list[Any], scale: Sca
     if scale is Scale.LOG:
         power = sum(v if e == 1 else -v if e == -1 else e * v for e, v in used)
         return coefficient * pyo.exp(power)
-    term: Any = coefficient
-    for e, v in used:
-        if e > 0:
-            term = term * (v if e == 1 else v**e)
-    for e, v in used:
-        if e < 0:
-            term = term / (v if e == -1 else v**-e)
-    return term
+    above = [v if e == 1 else v**e for e, v in used if e > 0]
+    below = [v if e == -1 else v**-e for e, v in used if e < 0]
+    numerator = prod(above, start=coefficient) if coefficient != 1 or not above else prod(above[1:], start=above[0])
+    return numerator / prod(below[1:], start=below[0]) if below else numerator
 
 
 def _total(model: Any, labels: tuple[str, ...]) -> Any:
@@ -227,3 +226,65 @@ def model_values(model: Any) -> dict[str, float]:
             raise InputError(f"model {model.name}: variable {variable.name} has no value; solve the model first")
         values[variable.name] = float(variable.value)
     return values
+
+
+def sizes_of(program: GeometricProgram, point: Any) -> dict[str, float]:
+    """Sizes by quantity at a point of the program.
+
+    Args:
+        program: whose variables are meant.
+        point: a solved model, a `Solution`, or values by the names of variables (`t[L1,k]`) or quantities (`T[L1,k]`).
+
+    Raises:
+        InputError: if a value is missing or no finite number.
+    """
+    values = getattr(point, "values", None)
+    values = point if isinstance(point, Mapping) else values if isinstance(values, Mapping) else model_values(point)
+    found = {}
+    for quantity in program.names:
+        label = "t" + quantity.removeprefix("T")
+        given = values.get(label, values.get(quantity))
+        if not isinstance(given, int | float) or not isfinite(given):
+            raise InputError(f"the point has no value for {label} (or {quantity}), or it is no finite number")
+        found[quantity] = exp(given) if label in values else float(given)
+    return found
+
+
+def broken_rows(model: Any, program: GeometricProgram, sizes: Mapping[str, float]) -> dict[str, float]:
+    """What was added to a model of the program and does not hold at some sizes, with its excess.
+
+    Rows of the program itself are not looked at; bounds and fixed values of its variables are. The
+    model keeps its values.
+
+    Args:
+        model: `geometric_model` of the program in logarithms, changed as one likes.
+        program: what it was made of.
+        sizes: value per quantity.
+    """
+    own = {_key(row.name)[0] for row in program.levels} | {"nest"}
+    variables = {f"t{q.removeprefix('T')}": log(size) for q, size in sizes.items()}
+    value = program.value([log(sizes[q]) for q in program.names])
+    kept = [(v, v.value) for v in model.component_data_objects(pyo.Var)]
+    found: dict[str, float] = {}
+    for v, old in kept:
+        new = variables.get(v.name)
+        if v.name in ("z", "log_z") and isfinite(value):
+            new = value if v.name == "z" else log(value)
+        if new is None:
+            continue
+        if v.name in variables:
+            low, high = (old, old) if v.fixed else (v.lb, v.ub)
+            over = max(0.0 if low is None else low - new, 0.0 if high is None else new - high)
+            if over > ROUNDED:
+                found[f"the bounds of {v.name}"] = over
+        v.set_value(new, skip_validation=True)
+    try:
+        for row in model.component_data_objects(pyo.Constraint, active=True):
+            if row.parent_component().local_name not in own:
+                over = max(-float(row.lslack()), -float(row.uslack()))
+                if over > ROUNDED * (1 + abs(pyo.value(row.body))):
+                    found[row.name] = over
+    finally:
+        for v, old in kept:
+            v.set_value(old, skip_validation=True)
+    return found

@@ -311,4 +311,4 @@ class GeometricProgram:
             high = max(high, (top - row.constant) / row.alpha)
         high = max(high, 1e-6)
         low = max(low, min(1e-9, high) * 1e-3)
-        return float(low / e), float(high * e)
+        return float(f"{low / e:.3g}"), float(f"{high * e:.3g}")

@@ -168,7 +168,7 @@ class _Search:
         for level in reversed(range(self.depth)):
             if level in fixed:
                 continue
-            units = [Unit(order, box) for order in setting.orders for box in first_boxes(self.space)]
+            units = [Unit(order, box) for order in setting.orders_at(level) for box in first_boxes(self.space)]
             self._evaluate_units(level, units)
             while True:
                 best = min(self.own[level], key=lambda u: self.own[level][u])
@@ -188,7 +188,8 @@ class _Search:
             ones = ones if imposed is None else {d: float(n) for d, n in imposed[0].items()}
             tiles.append(ones)
         orders = (
-            self.setting.fixed[i][1] if i in self.setting.fixed else self.setting.orders[0] for i in range(self.depth)
+            self.setting.fixed[i][1] if i in self.setting.fixed else self.setting.orders_at(i)[0]
+            for i in range(self.depth)
         )
         return RelaxedPoint(value=inf, tiles=tuple(tiles), permutations=tuple(o.permutation for o in orders), node=())
 

@@ -43,6 +43,8 @@ class Setting:
     """Loop orders to look at, about; of more, a sample."""
     solver: str = "batch"
     """What solves the convex programs of the relaxation: a solver of `FORMS["relaxation"]`."""
+    loops: tuple[tuple[str, ...], ...] = ()
+    """Loop orders to keep to, one per level, outermost loop first; empty for a free choice."""
 
     @cached_property
     def space(self) -> TileSpace:
@@ -54,10 +56,14 @@ class Setting:
         """One representative of every dataflow class that may be optimal."""
         return tuple(self.order(c.representative) for c in self._classes.classes)
 
+    def orders_at(self, level: int) -> tuple[Order, ...]:
+        """Loop orders to choose from at a level that no microkernel imposes."""
+        return (self.order(self.loops[level]),) if self.loops else self.orders
+
     @property
     def complete(self) -> bool:
-        """Whether `orders` has every loop order that may be optimal, so that bounds over them are bounds."""
-        return self._classes.complete
+        """Whether every loop order that is allowed and may be optimal is looked at, so that bounds are bounds."""
+        return bool(self.loops) or self._classes.complete
 
     @cached_property
     def _classes(self) -> Classes:
@@ -128,7 +134,7 @@ class Setting:
                 inner = self.fixed[number][0]
                 orders: tuple[Order, ...] = (self.fixed[number][1],)
             else:
-                orders = self.orders
+                orders = self.orders_at(number)
             needed = min(self.occupancy(inner, order, number) for order in orders)
             if needed > capacity:
                 tile = ", ".join(f"{d}={n}" for d, n in inner.items())

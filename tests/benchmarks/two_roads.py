@@ -1,4 +1,4 @@
-"""The relaxation by the batched interior point and by Pyomo with Ipopt: `python tests/benchmarks/two_roads.py --help`."""
+"""The relaxation by the batched interior point and through Pyomo and Ipopt: `python tests/benchmarks/two_roads.py`."""
 
 from __future__ import annotations
 
@@ -33,7 +33,9 @@ def main() -> int:
     chosen = parser.parse_args()
     machine = machine_of(chosen.machine, None if chosen.machine else chosen.memory)
     names = chosen.layers.split(",") if chosen.layers else layers()
-    header = f"{'layer':14}{'semantics':12}{'rule':6}{'programs':>9}{'batch':>16}{'ipopt':>16}{'differ':>10}{'bounds':>10}"
+    header = (
+        f"{'layer':14}{'semantics':12}{'rule':6}{'programs':>9}{'batch':>16}{'ipopt':>16}{'differ':>10}{'bounds':>10}"
+    )
     sys.stdout.write(f"{machine.name}\n{header}{'proved':>8}{'s':>7}{'s':>8}\n")
     failures, worst, count = 0, 0.0, 0
     for name in names:
@@ -42,7 +44,9 @@ def main() -> int:
                 apart, proved = row(name, machine, Semantics(semantics), CapacityRule(rule))
                 failures += apart > AGREED or not proved
                 worst, count = max(worst, apart), count + 1
-    sys.stdout.write(f"{count} relaxations, largest difference {worst:.1e}, {failures} beyond {AGREED:.0e} or unproved\n")
+    sys.stdout.write(
+        f"{count} relaxations, largest difference {worst:.1e}, {failures} beyond {AGREED:.0e} or unproved\n"
+    )
     return 1 if failures else 0
 
 

@@ -50,13 +50,16 @@ def test_examples_run(optmap, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("number", "said"), [(0, "above the relaxation by"), (1, "certificate"), (2, "permutation")], ids=str
+    ("number", "said"),
+    [(0, "above the relaxation by"), (1, "certificate"), (2, "permutation"), (3, "with narrow tiles")],
+    ids=str,
 )
 def test_python_examples_run_with_one_import(number: int, said: str, tmp_path: Path) -> None:
     examples = blocks("python")
-    assert len(examples) == 3
+    assert len(examples) == 4
     example = examples[number]
-    assert re.findall(r"^\s*(?:import|from) .*", example, flags=re.MULTILINE) == ["import optmap"]
+    pyomo = ["import pyomo.environ as pyo"] if "pyo." in example else []
+    assert re.findall(r"^\s*(?:import|from) .*", example, flags=re.MULTILINE) == ["import optmap", *pyomo]
     file = tmp_path / "example.py"
     file.write_text(example, encoding="utf-8")
     done = subprocess.run(
