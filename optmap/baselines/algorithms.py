@@ -16,11 +16,11 @@ from math import ceil, log, prod, sqrt
 from optmap.bounds.compulsory import output_words, tensor_words
 from optmap.bounds.convolution import convolution
 from optmap.errors import InputError
+from optmap.problem.forms import ConvolutionForm, Window, convolution_form
 from optmap.problem.workload import Padding, Semantics, Workload
 from optmap.programs.lifted import lifted_lp
 from optmap.programs.loglp_face import lifted_face, real_tile
 from optmap.programs.rounding import best_permutation, round_tile, tensor_loads, tile_loads
-from optmap.programs.windows import ConvolutionForm, Window, convolution_form
 
 WINOGRAD_OUTPUTS = 2
 """Outputs per axis of a Winograd tile: F(2x2, 3x3) is the usual choice."""

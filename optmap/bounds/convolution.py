@@ -14,9 +14,9 @@ from math import isqrt, prod, sqrt
 from optmap.bounds.closed import VolumeBound, strongest
 from optmap.bounds.compulsory import compulsory_loads
 from optmap.bounds.result import LowerBound
+from optmap.problem.forms import ConvolutionForm, convolution_form
 from optmap.problem.padding import real_operations
 from optmap.problem.workload import Semantics, Workload
-from optmap.programs.windows import ConvolutionForm, convolution_form
 
 METHOD = "convolution"
 HALF = Fraction(1, 2)

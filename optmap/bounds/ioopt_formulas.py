@@ -19,8 +19,8 @@ from optmap.bounds.compulsory import compulsory_loads
 from optmap.bounds.convolution import large_loops_volume
 from optmap.bounds.result import LowerBound
 from optmap.errors import InputError
+from optmap.problem.forms import convolution_form, why_no_convolution
 from optmap.problem.workload import Semantics, TensorAccess, Workload
-from optmap.programs.windows import convolution_form, why_no_convolution
 
 METHOD = "ioopt"
 HALF, ONE = Fraction(1, 2), Fraction(1)

@@ -51,7 +51,7 @@ METHODS: dict[str, BoundMethod] = {
     "convolution": BoundMethod(
         description="mixed precision, strides and small filters (Dinh, Theorem 15)",
         function="bounds.convolution:convolution",
-        scope="programs.windows:why_no_convolution",
+        scope="problem.forms:why_no_convolution",
     ),
     "ioopt": BoundMethod(
         description="small-dimension scenarios of contractions and convolutions (IOOpt, Figure 6)",

@@ -19,9 +19,9 @@ from math import log
 from typing import Any
 
 from optmap.errors import InputError
+from optmap.problem.forms import ConvolutionForm, convolution_form
 from optmap.problem.workload import Workload
 from optmap.programs.program import Form, Program, Sense, Variable
-from optmap.programs.windows import ConvolutionForm, convolution_form
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

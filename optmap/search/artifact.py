@@ -25,8 +25,9 @@ from math import exp, floor, inf
 import numpy as np
 
 from optmap.errors import InputError
+from optmap.problem.forms import convolution_form, why_no_convolution
 from optmap.problem.machine import CapacityRule
-from optmap.problem.workload import TensorAccess, Workload
+from optmap.problem.workload import Workload
 from optmap.search.artifact_model import ArtifactModel, Roles
 from optmap.search.chains import IntArray, IntegerPoint
 from optmap.search.floor import price_and_split
@@ -70,34 +71,17 @@ def roles_of(workload: Workload) -> Roles:
     Raises:
         InputError: if the workload is none.
     """
-    refusal = InputError(
-        f"{RECIPE.name} needs a dense two-dimensional convolution, Out[n,k,h,w] += In[n,c,h+r,w+s] * Ker[k,c,r,s], "
-        f"because its loop orders are listed for that; {workload.name or workload.expression} is none. "
-        "Use --method mopt or mopt-algorithm1"
-    )
-    images = [t for t in workload.inputs if sum(len(axis.terms) == 2 for axis in t.axes) == 2]
-    if len(workload.inputs) != 2 or len(images) != 1:
-        raise refusal
-    image = images[0]
-    kernel = next(t for t in workload.inputs if t is not image)
-    output = workload.output
-    windows = [axis.dims for axis in image.axes if len(axis.terms) == 2]
-    pairs = [sorted(pair, key=lambda d: d not in output.dims) for pair in windows]
-    plain = {d for axis in image.axes if len(axis.terms) == 1 for d in axis.dims}
-    (h, r), (w, s) = pairs
-    single = all(len(axis.terms) == 1 for t in (output, kernel) for axis in t.axes)
-    batch = plain & output.dims
-    channels = plain - output.dims
-    filters = output.dims - image.dims
-    shapes = output.dims == {h, w} | batch | filters and kernel.dims == {r, s} | channels | filters
-    apart = sum(len(axis.dims) for axis in image.axes) == len(image.dims)
-    if not (single and shapes and apart and len(channels) == 1 and len(filters) == 1):
-        raise refusal
-    return Roles(n=_in_order(image, batch), k=min(filters), c=min(channels), h=h, w=w, r=r, s=s)
-
-
-def _in_order(image: TensorAccess, dims: set[str] | frozenset[str]) -> tuple[str, ...]:
-    return tuple(d for axis in image.axes for d in axis.dims if d in dims)
+    reason = why_no_convolution(workload)
+    form = None if reason else convolution_form(workload)
+    if form is None or form.groups or [len(form.windows), len(form.channels), len(form.features)] != [2, 1, 1]:
+        raise InputError(
+            f"{RECIPE.name} needs a dense two-dimensional convolution, Out[n,k,h,w] += In[n,c,h+r,w+s] * Ker[k,c,r,s], "
+            f"because its loop orders are listed for that; {workload.name or workload.expression} is none. "
+            "Use --method mopt or mopt-algorithm1"
+        )
+    (h, r), (w, s) = ((window.position, window.tap) for window in form.windows)
+    batch = tuple(d for axis in form.image.axes for d in axis.dims if d in form.batch)
+    return Roles(n=batch, k=form.features[0], c=form.channels[0], h=h, w=w, r=r, s=s)
 
 
 def _hunt(setting: Setting, state: Hunt) -> Candidate:

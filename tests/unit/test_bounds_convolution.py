@@ -33,10 +33,10 @@ from optmap.problem import (
     parse_workload,
     two_level,
 )
+from optmap.problem.forms import convolution_form, why_no_convolution
 from optmap.programs.lifted import lifted_tiling_program, unlifted_tile
 from optmap.programs.loglp_face import lifted_face, real_tile
 from optmap.programs.rounding import rounded_mapping, tile_words
-from optmap.programs.windows import convolution_form, why_no_convolution
 from optmap.solvers.highs import solve_model
 
 DATA = json.loads((Path(__file__).parents[1] / "data" / "closed_form_bounds.json").read_text())
