@@ -7,10 +7,11 @@ from itertools import permutations, product
 from math import inf, prod
 
 from optmap.evaluate import evaluate_cost
-from optmap.evaluate.held import HeldTensor, entering_words, held_at, held_words, loaded_words
+from optmap.evaluate.held import entering_words, held_words, loaded_words
 from optmap.problem import CapacityRule, LevelMapping, Machine, Mapping, Workload
 from optmap.problem.held import stream_refusal
 from optmap.problem.partitions import capacity_groups
+from optmap.problem.reuse import Reuse, reuse_at
 from optmap.search.gemmini import fits, stationary
 
 Tile = dict[str, int]
@@ -109,9 +110,9 @@ def _ways(  # noqa: PLR0917
 ) -> set[tuple[int, int]]:
     """(words held, words moved) of every way to hold or stream one access."""
     tensor = workload.tensors[number]
-    nothing = held_at(tensor, order, 0)
-    ways: list[tuple[HeldTensor, frozenset[str]]] = [
-        (held_at(tensor, order, position), frozenset()) for position in range(len(order) + 2)
+    nothing = reuse_at(tensor, order, 0)
+    ways: list[tuple[Reuse, frozenset[str]]] = [
+        (reuse_at(tensor, order, position), frozenset()) for position in range(len(order) + 2)
     ]
     for length in range(1, len(inner) + 1):
         streamed = frozenset(inner[:length])

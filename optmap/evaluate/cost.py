@@ -81,8 +81,8 @@ def _overfull(workload: Workload, level: Level, mine: LevelMapping) -> tuple[str
 def _occupancy(workload: Workload, mine: LevelMapping, rule: CapacityRule) -> int:
     """Words of the working set of one level."""
     if rule is CapacityRule.SAFE:
-        residents = safe_working_set(workload, mine.permutation)
-        shares = [r.elements(t, mine.tile) for r, t in zip(residents, workload.tensors, strict=True)]
+        rooms = safe_working_set(workload, mine.permutation)
+        shares = [room.elements(t, mine.tile) for room, t in zip(rooms, workload.tensors, strict=True)]
     else:
         shares = [t.footprint(mine.tile) for t in workload.tensors]
     return sum(n * workload.weight(t) for n, t in zip(shares, workload.tensors, strict=True))

@@ -28,7 +28,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping as MappingABC
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import prod
 
 import numpy as np
@@ -40,56 +39,8 @@ from optmap.evaluate.results import BoundaryTraffic
 from optmap.problem.axes import axis_groups
 from optmap.problem.held import Held, access_names
 from optmap.problem.mapping import Mapping
+from optmap.problem.reuse import Reuse
 from optmap.problem.workload import Semantics, TensorAccess, Workload
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HeldTensor:
-    """How one tensor is held, by dims."""
-
-    free: frozenset[str]
-    """Absent dims inside the reuse position."""
-    full: frozenset[str]
-    """Own dims inside the reuse position."""
-    at: str | None
-    """The dim at the reuse position if neighbouring tiles overlap along it, else None."""
-
-
-def held_at(tensor: TensorAccess, permutation: tuple[str, ...], position: int) -> HeldTensor:
-    """What a reuse position means for a tensor.
-
-    Args:
-        tensor: the access.
-        permutation: dims, outermost first.
-        position: 1 for the innermost loop; the number of dims plus 1 to hold everything used; 0 to
-            keep nothing between tiles.
-    """
-    if position == 0:
-        return HeldTensor(free=frozenset(), full=frozenset(), at=None)
-    inner = tuple(reversed(permutation))
-    inside = frozenset(inner[: position - 1])
-    here = inner[position - 1] if position <= len(inner) else None
-    free = inside - tensor.dims
-    if here is not None and here not in tensor.dims:
-        free |= {here}
-        here = None
-    return HeldTensor(free=free, full=inside & tensor.dims, at=here)
-
-
-def held_tensors(
-    workload: Workload, permutation: tuple[str, ...], held: Held
-) -> tuple[tuple[HeldTensor, frozenset[str]], ...]:
-    """Per access, output first: how it is held and which dims it is streamed along.
-
-    Args:
-        workload: gives the accesses.
-        permutation: dims, outermost first.
-        held: reuse positions and streams.
-    """
-    return tuple(
-        (held_at(tensor, permutation, held.positions[name]), frozenset(held.streams.get(name, ())))
-        for tensor, name in zip(workload.tensors, access_names(workload), strict=True)
-    )
 
 
 def held_traffic(
@@ -114,7 +65,7 @@ def held_traffic(
     level = mapping.levels[0]
     rows = []
     for tensor, name, (how, _) in zip(
-        workload.tensors, access_names(workload), held_tensors(workload, level.permutation, held), strict=True
+        workload.tensors, access_names(workload), held.ways(workload, level.permutation), strict=True
     ):
         stores = entering_words(workload, tensor, level.tile, how) if tensor is workload.output else 0
         loads = loaded_words(workload, tensor, level.tile, how)
@@ -132,7 +83,7 @@ def held_occupancy(workload: Workload, mapping: Mapping, held: Held, accesses: S
         accesses: numbers of the accesses to count, output first; None for all.
     """
     level = mapping.levels[0]
-    ways = held_tensors(workload, level.permutation, held)
+    ways = held.ways(workload, level.permutation)
     return sum(
         held_words(workload, workload.tensors[i], level.tile, *ways[i])
         for i in (range(len(ways)) if accesses is None else accesses)
@@ -143,7 +94,7 @@ def held_words(
     workload: Workload,
     tensor: TensorAccess,
     tile: MappingABC[str, int],
-    held: HeldTensor,
+    how: Reuse,
     streamed: frozenset[str] = frozenset(),
 ) -> int:
     """Words that the tensor takes in the fast memory.
@@ -152,15 +103,15 @@ def held_words(
         workload: gives extents and word size.
         tensor: one of its tensors.
         tile: extent per dim.
-        held: its way of being held.
+        how: its reuse.
         streamed: dims of which one iteration at a time is held.
     """
     extents = workload.extents
-    part = {d: extents[d] if d in held.full else 1 if d in streamed else tile[d] for d in tile}
+    part = {d: extents[d] if d in how.full else 1 if d in streamed else tile[d] for d in tile}
     return workload.weight(tensor) * tensor.footprint(part)
 
 
-def loaded_words(workload: Workload, tensor: TensorAccess, tile: MappingABC[str, int], held: HeldTensor) -> int:
+def loaded_words(workload: Workload, tensor: TensorAccess, tile: MappingABC[str, int], how: Reuse) -> int:
     """Words of the tensor that enter the fast memory over the whole run.
 
     Under `assign` the first touch of an output element is not loaded.
@@ -169,19 +120,19 @@ def loaded_words(workload: Workload, tensor: TensorAccess, tile: MappingABC[str,
         workload: gives extents, word size and semantics.
         tensor: one of its tensors.
         tile: extent per dim.
-        held: its way of being held.
+        how: its reuse.
     """
-    words = entering_words(workload, tensor, tile, held)
+    words = entering_words(workload, tensor, tile, how)
     if tensor is workload.output and workload.semantics is Semantics.ASSIGN:
         return words - workload.weight(tensor) * tensor.footprint(workload.extents)
     return words
 
 
-def entering_words(workload: Workload, tensor: TensorAccess, tile: MappingABC[str, int], held: HeldTensor) -> int:
+def entering_words(workload: Workload, tensor: TensorAccess, tile: MappingABC[str, int], how: Reuse) -> int:
     """Words of the tensor that the fast memory takes in or creates: loads, or stores of an output."""
     extents = workload.extents
-    visits = prod(-(-extents[d] // tile[d]) for d in extents if d not in tensor.dims and d not in held.free)
-    tiles = {d: np.array([extents[d] if d in held.full else tile[d]], dtype=object) for d in tensor.dims}
+    visits = prod(-(-extents[d] // tile[d]) for d in extents if d not in tensor.dims and d not in how.free)
+    tiles = {d: np.array([extents[d] if d in how.full else tile[d]], dtype=object) for d in tensor.dims}
     along = {d: cut_once(extents[d], size) for d, size in tiles.items()}
-    factors = (int(entering(group, along, held.at)[0]) for group in axis_groups(tensor))
+    factors = (int(entering(group, along, how.at)[0]) for group in axis_groups(tensor))
     return workload.weight(tensor) * visits * prod(factors)

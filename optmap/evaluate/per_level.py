@@ -28,7 +28,7 @@ from optmap.evaluate.first_touches import check_output, touched_values
 from optmap.evaluate.halo import axis_counts, entering
 from optmap.problem.axes import axis_groups, group_dims, overlaps
 from optmap.problem.descent import Descent
-from optmap.problem.reuse import Residence, Resident, Reuse
+from optmap.problem.reuse import Reuse, Room
 from optmap.problem.workload import Axis, Semantics, Workload
 
 WIDEST_INT64 = 2**60
@@ -86,9 +86,9 @@ class LevelModel:
         Returns:
             (B,) words: the sum over tensors of element size times footprint.
         """
-        return self.safe_occupancy(tiles, (Resident(residence=Residence.SINGLE),) * len(self._tensors))
+        return self.safe_occupancy(tiles, (Room(),) * len(self._tensors))
 
-    def safe_occupancy(self, tiles: Array, working_set: Sequence[Resident]) -> Array:
+    def safe_occupancy(self, tiles: Array, working_set: Sequence[Room]) -> Array:
         """Words of a working set that may hold two neighbouring tiles of a tensor.
 
         Args:
@@ -101,11 +101,11 @@ class LevelModel:
         columns = self._columns(np.asarray(tiles, dtype=self.dtype).T)
         counts: dict[Axis, Array] = {}
         words: Array = np.zeros(len(tiles), dtype=self.dtype)
-        for tensor, resident in zip(self._tensors, working_set, strict=True):
-            share: Array | int = tensor.weight * (2 if resident.residence is Residence.DOUBLE else 1)
+        for tensor, room in zip(self._tensors, working_set, strict=True):
+            share: Array | int = tensor.weight * room.copies
             for axis in (axis for group in tensor.groups for axis in group):
-                if resident.dim is not None and resident.dim in axis.dims:
-                    count = axis_counts(axis, {**columns, resident.dim: 2 * columns[resident.dim]})
+                if room.along in axis.dims:
+                    count = axis_counts(axis, room.tile(columns))
                 else:
                     count = counts[axis] if axis in counts else axis_counts(axis, columns)
                     counts[axis] = count
@@ -229,9 +229,9 @@ class _Visits:
     def tensor(self, tensor: _Tensor, reuse: Reuse) -> Array:
         """Sum over all visits of the elements that enter, (B,)."""
         at = reuse.at if reuse.at in tensor.sliding else None
-        key = (tensor.number, reuse.inside, at)
+        key = (tensor.number, reuse.free, at)
         if key not in self._memo:
-            self._memo[key] = self._tensor(tensor, reuse.inside, at)
+            self._memo[key] = self._tensor(tensor, reuse.free, at)
         return self._memo[key]
 
     def _tensor(self, tensor: _Tensor, inside: frozenset[str], at: str | None) -> Array:

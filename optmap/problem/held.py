@@ -7,7 +7,7 @@ What a held mapping of one memory means (IOOpt, section 4, with streams in addit
 - **Area.** At every point an access has an area, a box of iterations: of a dim whose loop over tiles is
   inside its reuse position the whole extent, of a dim along which it is streamed the one iteration of
   the point, of every other dim the range of the tile.
-- **Resident** are the words of the access over its area (a product over its subscripts) and no others.
+- **Held** are the words of the access over its area (a product over its subscripts) and no others.
 - **Kept.** Where the area changes, words of both areas stay if no loop over tiles outside the reuse
   position has moved; otherwise nothing stays. With position 0 every loop over tiles is outside it.
   What does not stay leaves (an output is stored), then the rest of the new area enters.
@@ -24,6 +24,7 @@ from dataclasses import dataclass
 from optmap.errors import InputError
 from optmap.problem.machine import CapacityRule, Machine
 from optmap.problem.mapping import Mapping
+from optmap.problem.reuse import Reuse, reuse_at
 from optmap.problem.workload import TensorAccess, Workload
 
 
@@ -38,6 +39,18 @@ class Held:
     """Dims of which one iteration at a time is held inside a tile, for the accesses that have some."""
     inner: tuple[str, ...]
     """Dims whose loops run outermost inside a tile, outermost first; the order of the others is free."""
+
+    def ways(self, workload: Workload, permutation: tuple[str, ...]) -> tuple[tuple[Reuse, frozenset[str]], ...]:
+        """Per access, output first: its reuse and the dims that it is streamed along.
+
+        Args:
+            workload: gives the accesses.
+            permutation: dims, outermost first.
+        """
+        return tuple(
+            (reuse_at(tensor, permutation, self.positions[name]), frozenset(self.streams.get(name, ())))
+            for tensor, name in zip(workload.tensors, access_names(workload), strict=True)
+        )
 
     def document(self) -> dict[str, object]:
         """The same as a JSON-able object."""

@@ -1,10 +1,25 @@
-"""Reuse: what a loop order means for each tensor, without any size."""
+"""How a tensor is kept: the words for it, each in one place.
+
+- *Reuse position*: a place among the loops of a level, counted from the innermost one. The loops inside it
+  reload nothing of a tensor, the loop at it brings in what the next tile adds, every loop outside brings the
+  tile in again.
+- `Reuse`: what a reuse position means for one access, by dims and without sizes. `reuse` takes the innermost
+  loop that occurs in the access, as MOpt does in every level; `reuse_at` any position, as IOOpt does in one
+  memory. `dataflow` is the reuse of every access of a loop order.
+- `Room`: what a level must have room for so that this happens: one tile (a scratchpad), the union of two
+  neighbours or two tiles (enough for LRU, `safe_working_set`).
+- `Held` (`problem.held`): what a mapping of one memory says beyond its tile and loop order: a reuse position per
+  access and the dims it is streamed along. Its words are counted by `evaluate.held`.
+
+Where millions of them are compared, sets of dims become bit masks: `search.iooub_flows.Hold` is a `Reuse`
+of units, `symbolic.signatures` has one per access of a class.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from enum import StrEnum
+from typing import Any
 
 from optmap.problem.axes import overlaps
 from optmap.problem.workload import TensorAccess, Workload
@@ -12,32 +27,47 @@ from optmap.problem.workload import TensorAccess, Workload
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
 class Reuse:
-    """How a loop order treats one tensor.
+    """How the loops of a level treat one access."""
 
-    The loops inside the innermost loop that occurs in the tensor reuse its tile whole; that
-    innermost loop itself (at the reuse position) moves the tile, with partial overlap if its
-    subscript has other dims; every loop outside multiplies the traffic.
-    """
-
-    inside: frozenset[str]
-    """Dims inside the reuse position: absent from the tensor."""
+    free: frozenset[str]
+    """Dims that the access does not have, whose loops reload nothing: those inside the reuse position."""
+    full: frozenset[str] = frozenset()
+    """Dims of the access inside the reuse position: their whole extent is kept."""
     at: str | None
-    """The dim at the reuse position; None for a tensor without dims."""
+    """The dim of the access at the reuse position, if there is one: neighbours along it may overlap partly."""
 
 
 def reuse(tensor: TensorAccess, permutation: tuple[str, ...]) -> Reuse:
-    """The reuse of a tensor under a loop order (MOpt section 3, position R_A).
+    """The reuse of a tensor at the innermost loop that occurs in it (MOpt section 3, position R_A).
 
     Args:
         tensor: the access whose reuse is asked for.
         permutation: dims, outermost first.
     """
-    inside: list[str] = []
-    for dim in reversed(permutation):
-        if dim in tensor.dims:
-            return Reuse(inside=frozenset(inside), at=dim)
-        inside.append(dim)
-    return Reuse(inside=frozenset(inside), at=None)
+    inner = reversed(permutation)
+    lacking = next((i for i, dim in enumerate(inner) if dim in tensor.dims), len(permutation))
+    return reuse_at(tensor, permutation, lacking + 1)
+
+
+def reuse_at(tensor: TensorAccess, permutation: tuple[str, ...], position: int) -> Reuse:
+    """What a reuse position means for a tensor.
+
+    Args:
+        tensor: the access.
+        permutation: dims, outermost first.
+        position: 1 for the innermost loop; the number of dims plus 1 to hold everything used; 0 to
+            keep nothing between tiles.
+    """
+    if position == 0:
+        return Reuse(free=frozenset(), at=None)
+    inner = tuple(reversed(permutation))
+    inside = frozenset(inner[: position - 1])
+    here = inner[position - 1] if position <= len(inner) else None
+    free = inside - tensor.dims
+    if here is not None and here not in tensor.dims:
+        free |= {here}
+        here = None
+    return Reuse(free=free, full=inside & tensor.dims, at=here)
 
 
 def dataflow(workload: Workload, permutation: tuple[str, ...]) -> tuple[Reuse, ...]:
@@ -45,36 +75,29 @@ def dataflow(workload: Workload, permutation: tuple[str, ...]) -> tuple[Reuse, .
     return tuple(reuse(tensor, permutation) for tensor in workload.tensors)
 
 
-class Residence(StrEnum):
-    """How much of a tensor lives in a memory while data is being reused across two tiles."""
-
-    SINGLE = "single"
-    """One tile: both tiles touch the same data."""
-    ALONG = "along"
-    """The union of two tiles that are neighbours along one dim and overlap partly."""
-    DOUBLE = "double"
-    """Two whole tiles."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Resident:
-    """The share of one tensor in the safe working set."""
+class Room:
+    """What of one tensor must fit into a level: one tile unless said otherwise."""
 
-    residence: Residence
-    """Which of the three cases applies."""
-    dim: str | None = None
-    """The dim whose tile extent doubles (`along` only): the share is F(T_dim := 2*T_dim)."""
+    copies: int = 1
+    """Whole tiles: 2 if neither of two consecutive ones is part of the other."""
+    along: str | None = None
+    """The dim along which two neighbours overlap partly: their union is one tile of twice its size there."""
+
+    def tile(self, tile: Mapping[str, Any]) -> dict[str, Any]:
+        """The tile, or the union of two neighbours, whose words count `copies` times.
+
+        Args:
+            tile: size per dim: numbers, arrays or expressions.
+        """
+        return dict(tile) if self.along is None else {**tile, self.along: 2 * tile[self.along]}
 
     def elements(self, tensor: TensorAccess, tile: Mapping[str, int]) -> int:
         """Elements of `tensor` in the working set for a tile (extent per dim, in iterations)."""
-        if self.residence is Residence.SINGLE:
-            return tensor.footprint(tile)
-        if self.dim is None:
-            return 2 * tensor.footprint(tile)
-        return tensor.footprint({**tile, self.dim: 2 * tile[self.dim]})
+        return self.copies * tensor.footprint(self.tile(tile))
 
 
-def safe_working_set(workload: Workload, permutation: tuple[str, ...]) -> tuple[Resident, ...]:
+def safe_working_set(workload: Workload, permutation: tuple[str, ...]) -> tuple[Room, ...]:
     """What must fit into an LRU memory so that it moves no more than the model counts.
 
     Let loop K be the outermost one at which some tensor claims reuse: it is inside the tensor's
@@ -93,19 +116,18 @@ def safe_working_set(workload: Workload, permutation: tuple[str, ...]) -> tuple[
         One entry per tensor, output first.
     """
     flows = dataflow(workload, permutation)
-    positions = tuple(len(permutation) + 1 if flow.at is None else len(flow.inside) + 1 for flow in flows)
+    positions = tuple(len(permutation) + 1 if flow.at is None else len(flow.free) + 1 for flow in flows)
     pairs = zip(workload.tensors, flows, strict=True)
     partial = tuple(flow.at if flow.at is not None and overlaps(tensor, flow.at) else None for tensor, flow in pairs)
-    residents = residents_at(positions, partial)
+    rooms = rooms_at(positions, partial)
     # F(2T) along a dim in two subscripts is a box around both tiles, not their union.
     joined = tuple(
-        sum(r.dim in axis.dims for axis in t.axes) > 1 for t, r in zip(workload.tensors, residents, strict=True)
+        sum(room.along in axis.dims for axis in t.axes) > 1 for t, room in zip(workload.tensors, rooms, strict=True)
     )
-    double = Resident(residence=Residence.DOUBLE)
-    return tuple(double if many else r for many, r in zip(joined, residents, strict=True))
+    return tuple(Room(copies=2) if many else room for many, room in zip(joined, rooms, strict=True))
 
 
-def residents_at(positions: tuple[int, ...], partial: tuple[str | None, ...]) -> tuple[Resident, ...]:
+def rooms_at(positions: tuple[int, ...], partial: tuple[str | None, ...]) -> tuple[Room, ...]:
     """The safe working set from reuse positions alone (see `safe_working_set`).
 
     Args:
@@ -113,12 +135,12 @@ def residents_at(positions: tuple[int, ...], partial: tuple[str | None, ...]) ->
         partial: per tensor the dim there if neighbouring tiles overlap along it, else None.
     """
     last = max(p if dim is not None else p - 1 for p, dim in zip(positions, partial, strict=True))
-    residents: list[Resident] = []
+    rooms: list[Room] = []
     for position, dim in zip(positions, partial, strict=True):
         if position > last:
-            residents.append(Resident(residence=Residence.SINGLE))
+            rooms.append(Room())
         elif position == last and dim is not None:
-            residents.append(Resident(residence=Residence.ALONG, dim=dim))
+            rooms.append(Room(along=dim))
         else:
-            residents.append(Resident(residence=Residence.DOUBLE))
-    return tuple(residents)
+            rooms.append(Room(copies=2))
+    return tuple(rooms)

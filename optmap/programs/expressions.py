@@ -12,7 +12,7 @@ from math import gcd, prod
 from typing import Any, TypeAlias
 
 from optmap.problem.halo import distinct_values
-from optmap.problem.reuse import Residence, Resident, Reuse
+from optmap.problem.reuse import Reuse, Room
 from optmap.problem.workload import Axis, Semantics, TensorAccess, Workload
 
 Size: TypeAlias = Any
@@ -191,7 +191,7 @@ def visits(
     extents = workload.extents
     factors: list[Size] = []
     for dim in workload.dims:
-        steady = dim in reuse.inside or dim == reuse.at
+        steady = dim in reuse.free or dim == reuse.at
         factors.append(_ratio(extents[dim], outer[dim] if steady else tile[dim]))
     return _times(factors) * run_elements(tensor, reuse.at, tile, outer)
 
@@ -215,21 +215,16 @@ def first_touches(workload: Workload) -> int:
     return workload.weight(workload.output) * workload.output.footprint(workload.extents)
 
 
-def tensor_occupancy(workload: Workload, tensor: TensorAccess, tile: Mapping[str, Size], resident: Resident) -> Size:
+def tensor_occupancy(workload: Workload, tensor: TensorAccess, tile: Mapping[str, Size], room: Room) -> Size:
     """Words of one tensor that a level must hold.
 
     Args:
         workload: gives the words per element.
         tensor: the access.
         tile: sizes of the level's tile.
-        resident: one tile, two neighbours, or two tiles (`problem.safe_working_set`).
+        room: one tile, two neighbours, or two tiles (`problem.safe_working_set`).
     """
-    weight = workload.weight(tensor)
-    if resident.residence is Residence.ALONG and resident.dim is not None:
-        tile = {**tile, resident.dim: 2 * tile[resident.dim]}
-    elif resident.residence is Residence.DOUBLE:
-        weight *= 2
-    return weight * footprint(tensor, tile)
+    return workload.weight(tensor) * room.copies * footprint(tensor, room.tile(tile))
 
 
 def approximations(workload: Workload, fixed: Mapping[str, float]) -> tuple[str, ...]:

@@ -23,7 +23,7 @@ from math import log, prod
 import numpy as np
 from numpy.typing import NDArray
 
-from optmap.problem.reuse import Residence, Resident, Reuse
+from optmap.problem.reuse import Reuse, Room
 from optmap.problem.workload import Workload
 from optmap.programs.axis_lines import (
     LineAxis,
@@ -158,8 +158,8 @@ class TileSpace:
             self._traffic[key] = _join(parts)
         return self._traffic[key]
 
-    def capacity(self, box: Box, working: tuple[Resident, ...]) -> Rows:
-        """Words that must fit: one tile of each tensor, or the union its `Resident` names.
+    def capacity(self, box: Box, working: tuple[Room, ...]) -> Rows:
+        """Words that must fit: one tile of each tensor, or what its `Room` says.
 
         Neighbours along a dim of one trip, which has no rows, are left out: a lower estimate.
         """
@@ -183,7 +183,7 @@ class TileSpace:
         at = reuse.at if reuse.at in self.extents and self.extents[reuse.at] > 1 else None
         term = _Term(len(self.free), self._weight(index))
         for dim in self.free + self.branch:
-            outside = dim not in reuse.inside and dim != at
+            outside = dim not in reuse.free and dim != at
             size = value.get(dim, 1) if outside else beyond.get(dim, 1)
             term.scale(self.extents[dim] / size)
             if dim in self._index:
@@ -199,13 +199,13 @@ class TileSpace:
         self._terms[key] = _rows(terms)
         return self._terms[key]
 
-    def _occupancy_rows(self, index: int, low: dict[str, int], box: Box, item: Resident) -> Rows:
+    def _occupancy_rows(self, index: int, low: dict[str, int], box: Box, room: Room) -> Rows:
         tensor = self.workload.tensors[index]
-        weight = self.workload.weight(tensor) * (2.0 if item.residence is Residence.DOUBLE else 1.0)
+        weight = self.workload.weight(tensor) * float(room.copies)
         terms = [_Term(len(self.free), weight)]
         grown = False
         for axis in self._axes[index]:
-            along = item.dim if item.dim in axis.dims and not grown else None
+            along = room.along if room.along in axis.dims and not grown else None
             grown = grown or along is not None
             values = {**low, along: 2 * low[along]} if along in low else low
             slope, constant = self._line(axis, values, box)

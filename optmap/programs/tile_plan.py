@@ -11,7 +11,7 @@ from typing import Any
 
 from optmap.errors import InfeasibleError, InputError
 from optmap.problem.machine import CapacityRule
-from optmap.problem.reuse import Residence, Resident, dataflow, safe_working_set
+from optmap.problem.reuse import Room, dataflow, safe_working_set
 from optmap.problem.workload import TensorAccess, Workload
 from optmap.programs.expressions import (
     Size,
@@ -227,12 +227,12 @@ def occupancy_terms(plan: Plan, level: int, sizes: Sequence[Mapping[str, Size]])
     """Words per tensor that a level must hold."""
     workload = plan.workload
     if plan.levels[level].rule is CapacityRule.SAFE:
-        residents = safe_working_set(workload, plan.levels[level].permutation)
+        rooms = safe_working_set(workload, plan.levels[level].permutation)
     else:
-        residents = tuple(Resident(residence=Residence.SINGLE) for _ in workload.tensors)
+        rooms = tuple(Room() for _ in workload.tensors)
     return {
-        name: tensor_occupancy(workload, tensor, sizes[level], resident)
-        for (name, tensor), resident in zip(tensor_labels(workload), residents, strict=True)
+        name: tensor_occupancy(workload, tensor, sizes[level], room)
+        for (name, tensor), room in zip(tensor_labels(workload), rooms, strict=True)
     }
 
 

@@ -104,7 +104,7 @@ def _felt_outside(setting: Setting, order: Order) -> tuple[str, ...]:
     """
     felt: set[str] = set()
     for tensor, reuse in zip(setting.workload.tensors, order.flow, strict=True):
-        felt |= reuse.inside
+        felt |= reuse.free
         if reuse.at is not None and window(tensor, reuse.at):
             felt.add(reuse.at)
     return tuple(d for d in setting.workload.dims if d in felt)

@@ -104,7 +104,7 @@ def imposed_optimum(setting: Setting, costs: ChainCosts, level: int, *, clock: C
     reusing = frozenset(
         d
         for tensor, flow in zip(setting.workload.tensors, order.flow, strict=True)
-        for d in (flow.inside | {flow.at} if flow.at is not None and window(tensor, flow.at) else flow.inside)
+        for d in (flow.free | {flow.at} if flow.at is not None and window(tensor, flow.at) else flow.free)
     )
     lists = []
     for dim, extent in setting.workload.sizes:

@@ -154,7 +154,7 @@ class ArtifactModel:
         coefficient, powers = 1.0, dict[Key, float]()
         for dim, extent in self.workload.sizes:
             coefficient *= extent
-            spilled = dim not in reuse.inside and dim != grown
+            spilled = dim not in reuse.free and dim != grown
             if spilled or level + 1 < len(self.capacities):
                 powers[(level if spilled else level + 1, dim)] = -1.0
             else:

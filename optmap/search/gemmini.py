@@ -16,11 +16,12 @@ from math import inf
 import numpy as np
 
 from optmap.errors import CheckError, InfeasibleError, InputError
-from optmap.evaluate.held import entering_words, held_at, held_occupancy, held_traffic, loaded_words
+from optmap.evaluate.held import entering_words, held_occupancy, held_traffic, loaded_words
 from optmap.problem.held import Held, access_names
 from optmap.problem.machine import CapacityRule, Level
 from optmap.problem.mapping import LevelMapping, Mapping
 from optmap.problem.partitions import CapacityGroup, capacity_groups
+from optmap.problem.reuse import reuse_at
 from optmap.problem.workload import Workload
 from optmap.search.chains import divisors_of, even_cuts
 from optmap.search.iooub import Counted, compulsory, too_small
@@ -117,8 +118,8 @@ def stationary(workload: Workload, tile: dict[str, int]) -> StationaryTiling:
     """
     reductions = workload.reduction_dims
     permutation = (*(d for d in workload.dims if d not in reductions), *reductions)
-    inputs = sum(entering_words(workload, tensor, tile, held_at(tensor, permutation, 0)) for tensor in workload.inputs)
-    kept = held_at(workload.output, permutation, output_position(workload))
+    inputs = sum(entering_words(workload, tensor, tile, reuse_at(tensor, permutation, 0)) for tensor in workload.inputs)
+    kept = reuse_at(workload.output, permutation, output_position(workload))
     output = entering_words(workload, workload.output, tile, kept)
     return StationaryTiling(
         tile=tile,

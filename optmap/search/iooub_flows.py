@@ -30,7 +30,7 @@ MOST_FLOWS = 60_000
 
 @dataclass(frozen=True, slots=True, order=True)
 class Hold:
-    """How one tensor is held; sets of units are bit masks."""
+    """The `Reuse` of one tensor with units in place of dims; sets of units are bit masks."""
 
     free: int
     """Absent units inside the reuse position: their loops reload nothing."""

@@ -9,7 +9,7 @@ from optmap.errors import InfeasibleError
 from optmap.problem.axes import touched_at_least
 from optmap.problem.machine import CapacityRule, Machine
 from optmap.problem.microkernel import microkernel_permutation, microkernel_tile
-from optmap.problem.reuse import Residence, Resident, Reuse, dataflow, safe_working_set
+from optmap.problem.reuse import Reuse, Room, dataflow, safe_working_set
 from optmap.problem.workload import Semantics, Workload
 from optmap.programs.geometric import TileSpace
 from optmap.symbolic.classes import Classes, dataflow_classes
@@ -23,7 +23,7 @@ class Order:
     """Dims, outermost first."""
     flow: tuple[Reuse, ...]
     """Reuse of every tensor, output first."""
-    working: tuple[Resident, ...]
+    working: tuple[Room, ...]
     """What must fit of every tensor."""
 
 
@@ -87,9 +87,9 @@ class Setting:
         return Order(permutation=permutation, flow=dataflow(self.workload, permutation), working=working)
 
     @cached_property
-    def least_working(self) -> tuple[Resident, ...]:
+    def least_working(self) -> tuple[Room, ...]:
         """One tile of every tensor: what every loop order needs at least."""
-        return tuple(Resident(residence=Residence.SINGLE) for _ in self.workload.tensors)
+        return tuple(Room() for _ in self.workload.tensors)
 
     @cached_property
     def capacities(self) -> tuple[int, ...]:
@@ -149,7 +149,7 @@ class Setting:
         """Whether a level needs room for adjacent tiles."""
         return self.machine.levels[level].rule(self.rule) is CapacityRule.SAFE
 
-    def working(self, order: Order | None, level: int) -> tuple[Resident, ...]:
+    def working(self, order: Order | None, level: int) -> tuple[Room, ...]:
         """What must fit into a level of every tensor under a loop order (None: any)."""
         return self.least_working if order is None or not self.safe(level) else order.working
 

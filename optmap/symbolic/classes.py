@@ -165,14 +165,14 @@ def _bands(structure: Structure, signature: tuple[Reuse, ...]) -> tuple[tuple[tu
     other loops are in any order.
     """
     everything = frozenset(structure.dims)
-    prefixes = sorted({flow.inside for flow in signature} - {everything}, key=len)
+    prefixes = sorted({flow.free for flow in signature} - {everything}, key=len)
     groups = [prefixes[0] if prefixes else everything]
     size = factorial(len(groups[0]))
     for prefix, following in pairwise([*prefixes, everything]):
         group = following - prefix
         first = group
         for access, flow in zip(structure.accesses, signature, strict=True):
-            if flow.inside == prefix:
+            if flow.free == prefix:
                 first &= _possible(access, flow)
         size *= len(first) * factorial(len(group) - 1)
         if first == group:

@@ -113,8 +113,8 @@ def prove(structure: Structure, winner: _Member, loser: _Member) -> Proof:
 def _difference(dims: tuple[str, ...], index: int, access: Access, better: Reuse, worse: Reuse) -> Difference:
     """The difference for one tensor: few of them make up the proofs of very many classes."""
     moved = frozenset(d for d in (better.at, worse.at) if d is not None)
-    extra = better.inside - worse.inside
-    shared = tuple(d for d in dims if d not in better.inside and d not in moved)
+    extra = better.free - worse.free
+    shared = tuple(d for d in dims if d not in better.free and d not in moved)
     moving = sorted({j for d in moved for j in access.moving(d)})
     outer = [_ratio(d) for d in dims if d in extra]
     # Dims that only one of the two moves along are an ordinary ratio for the other one.

@@ -7,7 +7,7 @@ from typing import Any
 from sympy import Expr
 
 from optmap.problem.machine import CapacityRule
-from optmap.problem.reuse import Residence, safe_working_set
+from optmap.problem.reuse import safe_working_set
 from optmap.problem.workload import Semantics, TensorAccess, Workload
 from optmap.symbolic.classes import Classes, dataflow_classes
 from optmap.symbolic.footprint import axis_values
@@ -170,10 +170,8 @@ def _whole(tensor: TensorAccess, tile: dict[str, Expr], coefficient: int) -> Ter
 def _safe(workload: Workload, permutation: tuple[str, ...], tile: dict[str, Expr]) -> list[Term]:
     """The safe working set, tensor by tensor."""
     terms = []
-    for tensor, resident in zip(workload.tensors, safe_working_set(workload, permutation), strict=True):
-        grown = tile if resident.dim is None else {**tile, resident.dim: 2 * tile[resident.dim]}
-        copies = 2 if resident.residence is Residence.DOUBLE else 1
-        terms.append(_whole(tensor, grown, copies * workload.weight(tensor)))
+    for tensor, room in zip(workload.tensors, safe_working_set(workload, permutation), strict=True):
+        terms.append(_whole(tensor, room.tile(tile), room.copies * workload.weight(tensor)))
     return terms
 
 

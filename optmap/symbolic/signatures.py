@@ -24,7 +24,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from optmap.problem.reuse import Residence, Reuse, residents_at
+from optmap.problem.reuse import Reuse, Room, rooms_at
 from optmap.symbolic.structure import Structure
 
 Signature = tuple[tuple[int, int], ...]
@@ -32,7 +32,14 @@ Signature = tuple[tuple[int, int], ...]
 Compared = NDArray[np.int64]
 
 NO_DIM = -1
-_WEIGHT = {Residence.SINGLE: 0, Residence.ALONG: 1, Residence.DOUBLE: 2}
+_ONE_TILE, _TWO_NEIGHBOURS, _TWO_TILES = range(3)
+"""How much of a tensor must fit, in increasing order."""
+
+
+def _need(room: Room) -> int:
+    if room.copies > 1:
+        return _TWO_TILES
+    return _ONE_TILE if room.along is None else _TWO_NEIGHBOURS
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +131,7 @@ class Walk:
         names = self.structure.dims
         return tuple(
             Reuse(
-                inside=frozenset(d for i, d in enumerate(names) if mask >> i & 1),
+                free=frozenset(d for i, d in enumerate(names) if mask >> i & 1),
                 at=None if at == NO_DIM else names[at],
             )
             for mask, at in signature
@@ -133,7 +140,7 @@ class Walk:
     def masks(self, reuses: tuple[Reuse, ...]) -> Signature:
         """The way back from `reuses`."""
         return tuple(
-            (sum(1 << self.number[d] for d in flow.inside), NO_DIM if flow.at is None else self.number[flow.at])
+            (sum(1 << self.number[d] for d in flow.free), NO_DIM if flow.at is None else self.number[flow.at])
             for flow in reuses
         )
 
@@ -148,9 +155,9 @@ class Walk:
             mask.bit_count() + 1 if dims else count + 1 for mask, dims in zip(masks, self.dims, strict=True)
         )
         partial = tuple(None if at == NO_DIM else self.structure.dims[at] for at in overlaps)
-        residents = residents_at(positions, partial)
-        along = [NO_DIM if r.dim is None else self.number[r.dim] for r in residents]
-        return masks + overlaps + [_WEIGHT[r.residence] for r in residents] + along
+        rooms = rooms_at(positions, partial)
+        along = [NO_DIM if room.along is None else self.number[room.along] for room in rooms]
+        return masks + overlaps + [_need(room) for room in rooms] + along
 
     def _free(self, unmet: int) -> int:
         """Dims in no unmet tensor."""
@@ -215,7 +222,7 @@ def dominates(better: Compared, worse: Compared, tensors: int) -> NDArray[np.boo
         if better.shape[1] > 2 * tensors:
             left, right = better[:, None, 2 * tensors + t], worse[None, :, 2 * tensors + t]
             same = (left == right) & (better[:, None, 3 * tensors + t] == worse[None, :, 3 * tensors + t])
-            result &= same | (left == _WEIGHT[Residence.SINGLE]) | (right == _WEIGHT[Residence.DOUBLE])
+            result &= same | (left == _ONE_TILE) | (right == _TWO_TILES)
     return result
 
 

@@ -13,7 +13,7 @@ from sympy import Expr, Integer, Mul
 
 from optmap.errors import InputError
 from optmap.problem.axes import overlaps
-from optmap.problem.reuse import Residence, reuse, safe_working_set
+from optmap.problem.reuse import reuse, safe_working_set
 from optmap.problem.workload import Semantics, TensorAccess, Workload
 from optmap.symbolic.footprint import Tile, axis_overlap, axis_run, axis_values, footprint
 from optmap.symbolic.symbols import tiles
@@ -77,7 +77,7 @@ def visits(tensor: TensorAccess, permutation: tuple[str, ...], tile: Tile, outer
         outer: tile extents of the next outer level, or the problem.
     """
     flow = reuse(tensor, permutation)
-    outside = tuple(d for d in permutation if d not in flow.inside and d != flow.at)
+    outside = tuple(d for d in permutation if d not in flow.free and d != flow.at)
     whole = tuple(axis_values(axis, tile) for axis in tensor.axes)
     if flow.at is None:
         return Visits(ratios=(), factors=whole)
@@ -157,8 +157,6 @@ def safe_occupancy(workload: Workload, permutation: tuple[str, ...], level: int 
     check_permutation(workload, permutation)
     tile = tiles(workload.dims, level, levels)
     total: Expr = Integer(0)
-    for tensor, resident in zip(workload.tensors, safe_working_set(workload, permutation), strict=True):
-        grown = tile if resident.dim is None else {**tile, resident.dim: 2 * tile[resident.dim]}
-        copies = 2 if resident.residence is Residence.DOUBLE else 1
-        total += copies * workload.weight(tensor) * footprint(tensor, grown)
+    for tensor, room in zip(workload.tensors, safe_working_set(workload, permutation), strict=True):
+        total += room.copies * workload.weight(tensor) * footprint(tensor, room.tile(tile))
     return total

@@ -15,7 +15,7 @@ from strategies import workloads
 from optmap.api import solve
 from optmap.errors import InfeasibleError, InputError
 from optmap.evaluate import walk_held
-from optmap.evaluate.held import entering_words, held_at, held_occupancy, held_traffic, held_words
+from optmap.evaluate.held import entering_words, held_occupancy, held_traffic, held_words
 from optmap.problem import (
     Capacity,
     CapacityRule,
@@ -31,6 +31,7 @@ from optmap.problem import (
 from optmap.problem.builders import conv2d, matmul
 from optmap.problem.held import Held
 from optmap.problem.parser import parse_workload
+from optmap.problem.reuse import reuse_at
 from optmap.search.iooub import Counted, compulsory, solve_level
 from optmap.search.iooub_tiles import best_tiling
 from optmap.search.mopt import Request
@@ -66,7 +67,7 @@ def exhaustive(workload, capacity):
     count = len(workload.dims)
     boxes = [dict(zip(workload.dims, t, strict=True)) for t in product(*(range(1, n + 1) for _, n in workload.sizes))]
     for order in permutations(workload.dims):
-        ways = [{held_at(t, order, p) for p in range(1, count + 2)} for t in workload.tensors]
+        ways = [{reuse_at(t, order, p) for p in range(1, count + 2)} for t in workload.tensors]
         for tile in boxes:
             options = []
             for tensor, hows in zip(workload.tensors, ways, strict=True):
@@ -111,7 +112,7 @@ def exhaustive_with_streams(workload, capacity):
             for tensor in workload.tensors:
                 choice = set()
                 for position in range(len(workload.dims) + 2):
-                    how = held_at(tensor, order, position)
+                    how = reuse_at(tensor, order, position)
                     lead = list(takewhile(lambda d, own=tensor.dims: d in own, inner)) if position == 0 else []
                     held = held_words(workload, tensor, tile, how, frozenset(lead))
                     choice.add((held, entering_words(workload, tensor, tile, how)))

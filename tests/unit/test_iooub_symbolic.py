@@ -11,10 +11,11 @@ from strategies import loop_orders, workloads
 from sympy import Rational, simplify, symbols
 
 from optmap.errors import InputError
-from optmap.evaluate.held import entering_words, held_at, held_words
+from optmap.evaluate.held import entering_words, held_words
 from optmap.problem import library
 from optmap.problem.builders import conv1d, matmul
 from optmap.problem.parser import parse_workload
+from optmap.problem.reuse import reuse_at
 from optmap.symbolic.ioopt import (
     MEMORY,
     at_extents,
@@ -120,7 +121,7 @@ def test_symbols_count_what_the_integers_count_where_tiles_divide(case):
     workload, part, order, positions = case
     values = {tile(d): n for d, n in part.items()} | {extent(d): n for d, n in workload.extents.items()}
     for row, tensor in zip(held_traffic(workload, order, positions), workload.tensors, strict=True):
-        how = held_at(tensor, order, positions[tensor.name])
+        how = reuse_at(tensor, order, positions[tensor.name])
         assert row.held.subs(values) == held_words(workload, tensor, part, how)
         assert row.entering.subs(values) == entering_words(workload, tensor, part, how)
 

@@ -17,7 +17,7 @@ from optmap.problem.axes import overlaps
 from optmap.problem.builders import conv2d, matmul, mttkrp
 from optmap.problem.machine import CapacityRule
 from optmap.problem.parser import parse_workload
-from optmap.problem.reuse import dataflow, residents_at, safe_working_set
+from optmap.problem.reuse import dataflow, rooms_at, safe_working_set
 from optmap.symbolic.classes import dataflow_classes, equivalence_classes
 from optmap.symbolic.dominance import prove
 from optmap.symbolic.footprint import axis_values
@@ -85,7 +85,7 @@ def test_many_dims(work):
 def signature(work, order):
     """The definition of equivalence, written down once more."""
     return tuple(
-        (flow.inside, flow.at if flow.at is not None and overlaps(tensor, flow.at) else None)
+        (flow.free, flow.at if flow.at is not None and overlaps(tensor, flow.at) else None)
         for tensor, flow in zip(work.tensors, dataflow(work, order), strict=True)
     )
 
@@ -104,12 +104,13 @@ def test_classes_partition_the_loop_orders(work):
 def covers(work, better, worse, rule):
     """The definition of dominance, written down once more."""
     (flows, held), (others, theirs) = better, worse
-    if not all(y.inside <= x.inside and y.at in (None, x.at) for x, y in zip(flows, others, strict=True)):
+    if not all(y.free <= x.free and y.at in (None, x.at) for x, y in zip(flows, others, strict=True)):
         return False
-    weight = {"single": 0, "along": 1, "double": 2}
+    weight = {(1, False): 0, (1, True): 1, (2, False): 2}
+    needs = [[weight[room.copies, room.along is not None] for room in rooms] for rooms in (held, theirs)]
     return rule is CapacityRule.TILE or all(
-        a == b or (weight[a.residence] < weight[b.residence] and 0 in (weight[a.residence], 2 - weight[b.residence]))
-        for a, b in zip(held, theirs, strict=True)
+        a == b or (least < most and 0 in (least, 2 - most))
+        for a, b, least, most in zip(held, theirs, *needs, strict=True)
     )
 
 
@@ -124,8 +125,8 @@ def test_exactly_the_undominated_classes_are_generated(work, rule):
     whole = len(work.dims) + 1
     members = []
     for flow in flows:
-        positions = tuple(len(f.inside) + 1 if a.dims else whole for a, f in zip(structure.accesses, flow, strict=True))
-        members.append((flow, residents_at(positions, tuple(f.at for f in flow))))
+        positions = tuple(len(f.free) + 1 if a.dims else whole for a, f in zip(structure.accesses, flow, strict=True))
+        members.append((flow, rooms_at(positions, tuple(f.at for f in flow))))
     best = {
         worse[0]
         for worse in members

@@ -290,8 +290,8 @@ def test_the_safe_working_set_covers_every_pair_of_tiles_with_reuse(data):
         budget //= trips
         problem[d] = size[d] * trips
     safe = sum(
-        work.weight(t) * resident.elements(t, size)
-        for t, resident in zip(work.tensors, safe_working_set(work, order), strict=True)
+        work.weight(t) * room.elements(t, size)
+        for t, room in zip(work.tensors, safe_working_set(work, order), strict=True)
     )
     assert safe >= stack_union(work, order, problem, size)
     assert safe_occupancy(work, order).subs({tile(d): n for d, n in size.items()}) == safe
@@ -299,12 +299,12 @@ def test_the_safe_working_set_covers_every_pair_of_tiles_with_reuse(data):
 
 
 def test_the_safe_working_set_of_a_convolution():
-    names = [(r.residence, r.dim) for r in safe_working_set(CNN, tuple("nchrswk"))]
+    names = [(room.copies, room.along) for room in safe_working_set(CNN, tuple("nchrswk"))]
     # k is innermost and In keeps its overlap along w, the next loop: Out and Ker need two tiles.
-    assert names == [("double", None), ("along", "w"), ("double", None)]
+    assert names == [(2, None), (1, "w"), (2, None)]
     # Innermost w: Ker rests while n, h and w run, so the other two need two tiles.
-    names = [(r.residence, r.dim) for r in safe_working_set(CNN, tuple("kcrsnhw"))]
-    assert names == [("double", None), ("double", None), ("single", None)]
+    names = [(room.copies, room.along) for room in safe_working_set(CNN, tuple("kcrsnhw"))]
+    assert names == [(2, None), (2, None), (1, None)]
 
 
 def test_footprints_are_products_over_subscripts():
