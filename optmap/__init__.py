@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from optmap.catalogue import machine as machine
     from optmap.catalogue import show as show
     from optmap.catalogue import workload as workload
+    from optmap.modelling import export as export
+    from optmap.modelling import program as program
     from optmap.sweeps.reading import read_sweep as read_sweep
     from optmap.sweeps.reading import sweep_document as sweep_document
     from optmap.sweeps.run import sweep as sweep
@@ -28,12 +30,10 @@ if TYPE_CHECKING:
     from optmap.verbs import classes as classes
     from optmap.verbs import derive as derive
     from optmap.verbs import doctor as doctor
-    from optmap.verbs import export as export
     from optmap.verbs import import_onnx as import_onnx
     from optmap.verbs import network as network
     from optmap.verbs import plan as plan
     from optmap.verbs import plot as plot
-    from optmap.verbs import program as program
     from optmap.verbs import randomized as randomized
 
 __version__ = "0.1.0"
@@ -43,8 +43,9 @@ _VERBS = {
     "sweep": "optmap.sweeps.run",
     **dict.fromkeys(("read_sweep", "sweep_document"), "optmap.sweeps.reading"),
     **dict.fromkeys(("list", "load", "machine", "show", "workload"), "optmap.catalogue"),
-    **dict.fromkeys(("algorithms", "classes", "derive", "doctor", "export", "import_onnx"), "optmap.verbs"),
-    **dict.fromkeys(("network", "plan", "plot", "program", "randomized"), "optmap.verbs"),
+    **dict.fromkeys(("algorithms", "classes", "derive", "doctor", "import_onnx"), "optmap.verbs"),
+    **dict.fromkeys(("network", "plan", "plot", "randomized"), "optmap.verbs"),
+    **dict.fromkeys(("export", "program"), "optmap.modelling"),
     "evaluate": "optmap.evaluate",
 }
 """Module that each verb lives in."""

@@ -79,10 +79,11 @@ def export(
     as_json: JsonOption = False,
 ) -> None:
     """Print or write a program."""
-    from optmap import verbs
+    from optmap.modelling import program_request
+    from optmap.verbs import order_of
 
     which = choose("program", program, ("best", "classes", "paper"))
-    request = verbs.program_request(
+    request = program_request(
         workload,
         machine=machine,
         memory=memory,
@@ -91,7 +92,7 @@ def export(
         semantics=semantics,
         time_limit=time_limit,
     )
-    orders = [verbs.order_of(text, request.workload) for text in permutation or ()]
+    orders = [order_of(text, request.workload) for text in permutation or ()]
     from optmap.problem.io.files import check_target, to_json, write_text
     from optmap.report.programs import Format, Which, exported, programs_document
 

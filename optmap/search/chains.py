@@ -69,8 +69,7 @@ class ChainCosts:
 
     def orders(self, level: int) -> tuple[Order, ...]:
         """Loop orders to choose from at a level."""
-        imposed = self.setting.fixed.get(level)
-        return self.setting.orders_at(level) if imposed is None else (imposed[1],)
+        return self.setting.orders_at(level)
 
     def fits(self, tiles: IntArray, level: int) -> NDArray[np.bool_]:
         """(B, orders): whether each tile fits the level under each loop order."""

@@ -146,7 +146,8 @@ def relaxation_report(setting: Setting, result: RelaxationResult) -> Relaxation:
         proved=result.proved,
         formulation=FORMULATION,
         tolerance=TOLERANCE,
-        method=f"{solver_title(setting)}, best first over {result.programs} convex programs",
+        method=f"{solver_title(setting)}, best first over {result.programs} convex programs"
+        + (f", {result.unproved} of them without a dual bound" if result.unproved else ""),
         classes=result.best.permutations,
         tiles=result.best.tiles,
         cross_check=checked,

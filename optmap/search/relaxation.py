@@ -19,7 +19,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import count, pairwise, product
-from math import inf, log
+from math import inf, log, prod
 
 import numpy as np
 
@@ -28,6 +28,7 @@ from optmap.programs.geometric import Box, TileSpace
 from optmap.search.level_programs import bounder_of
 from optmap.search.nodes import Array, Node, Unit
 from optmap.search.setting import Setting
+from optmap.solvers.batch import BatchSolution
 
 TOLERANCE = 1e-6
 """Relative distance between bound and value at which an optimum counts as proved."""
@@ -73,6 +74,8 @@ class RelaxationResult:
     """Per level: proved lower bound on its own cost for every box looked at (the boxes cover all)."""
     programs: int
     """Convex programs solved."""
+    unproved: int = 0
+    """Of these, programs for which the solver gave no bound."""
     others: tuple[RelaxedPoint, ...] = ()
     """Further points found on the way, best first."""
 
@@ -113,6 +116,7 @@ class _Search:
         self.last_call = deadline + GRACE
         self.depth = len(setting.machine.levels)
         self.programs = 0
+        self.unproved = 0
         self.points: list[RelaxedPoint] = []
         self.incumbent = inf
         self.queue: list[_Open] = []
@@ -154,6 +158,7 @@ class _Search:
             level_bounds=tuple(lows),
             box_bounds=tuple(_per_box(units) for units in self.own),
             programs=self.programs,
+            unproved=self.unproved,
             others=tuple(self.points[1:8]),
         )
 
@@ -181,16 +186,12 @@ class _Search:
 
     def _smallest(self) -> RelaxedPoint:
         """The smallest tiles everywhere: a point to start from when there was no time for a better one."""
-        ones = dict.fromkeys(self.setting.workload.dims, 1.0)
-        tiles = []
+        tiles, ones = [], dict.fromkeys(self.setting.workload.dims, 1.0)
         for level in range(self.depth):
-            imposed = self.setting.fixed.get(level)
-            ones = ones if imposed is None else {d: float(n) for d, n in imposed[0].items()}
+            if level in self.setting.fixed:
+                ones = {d: float(n) for d, n in self.setting.fixed[level][0].items()}
             tiles.append(ones)
-        orders = (
-            self.setting.fixed[i][1] if i in self.setting.fixed else self.setting.orders_at(i)[0]
-            for i in range(self.depth)
-        )
+        orders = (self.setting.orders_at(level)[0] for level in range(self.depth))
         return RelaxedPoint(value=inf, tiles=tuple(tiles), permutations=tuple(o.permutation for o in orders), node=())
 
     def _least(self) -> list[float]:
@@ -212,8 +213,7 @@ class _Search:
 
     def _evaluate_some(self, level: int, units: Sequence[Unit]) -> None:
         nodes: list[Node] = [tuple(u if i == level else None for i in range(self.depth)) for u in units]
-        solution = self.bounder.solve(nodes, enough=self.enough)
-        self.programs += len(nodes)
+        solution = self._bound(nodes, enough=self.enough)
         self.own[level].update(zip(units, (float(b) for b in solution.bound), strict=True))
         self.rank[level].update(zip(units, (float(v) for v in solution.value), strict=True))
         if self.depth == 1:
@@ -224,14 +224,19 @@ class _Search:
         """A level with an imposed tile depends on the next outer tile alone."""
         if level + 1 == self.depth:
             node: Node = tuple(unit if i == level else None for i in range(self.depth))
-            return float(self.bounder.solve([node]).bound[0])
+            return float(self._bound([node]).bound[0])
         boxes = [b for b in first_boxes(self.space) if compatible(self.space, unit.box, b)]
         nodes = [
             tuple(unit if i == level else Unit(None, b) if i == level + 1 else None for i in range(self.depth))
             for b in boxes
         ]
+        return float(self._bound(nodes).bound.min())
+
+    def _bound(self, nodes: Sequence[Node], *, enough: float = 0.0) -> BatchSolution:
+        solution = self.bounder.solve(nodes, enough=enough)
         self.programs += len(nodes)
-        return float(self.bounder.solve(nodes).bound.min())
+        self.unproved += int(np.isneginf(solution.bound).sum())
+        return solution
 
     def _branch(self) -> float:
         """Best-first search; returns the proved bound."""
@@ -293,8 +298,7 @@ class _Search:
             (batch if same else aside).append(other)
         for other in aside:
             heapq.heappush(self.queue, other)
-        solution = self.bounder.solve([e.node for e in batch])
-        self.programs += len(batch)
+        solution = self._bound([e.node for e in batch])
         for i, item in enumerate(batch):
             bound = max(item.bound, float(solution.bound[i]))
             if all(u is not None for u in item.node):
@@ -364,10 +368,7 @@ def first_boxes(space: TileSpace) -> tuple[Box, ...]:
     fine = [_ranges(space, dim, coarse=False) for dim in space.boxed]
     coarse = [_ranges(space, dim, coarse=True) for dim in space.boxed]
     for choice in (fine, coarse):
-        size = 1
-        for ranges in choice:
-            size *= len(ranges)
-        if size <= BOXES:
+        if prod(map(len, choice)) <= BOXES:
             return tuple(product(*choice))
     return (space.whole(),)
 
@@ -391,8 +392,7 @@ def _ranges(space: TileSpace, dim: str, *, coarse: bool) -> tuple[tuple[int, int
 
 def compatible(space: TileSpace, inner: Box, outer: Box) -> bool:
     """Whether a tile of the inner box fits into some tile of the outer box."""
-    for dim, (low, high), (outer_low, outer_high) in zip(space.boxed, inner, outer, strict=True):
-        del high, outer_low
+    for dim, (low, _), (_, outer_high) in zip(space.boxed, inner, outer, strict=True):
         if low > outer_high or (dim in space.concave and low >= outer_high > 1):
             return False
     return True

@@ -57,7 +57,9 @@ class Setting:
         return tuple(self.order(c.representative) for c in self._classes.classes)
 
     def orders_at(self, level: int) -> tuple[Order, ...]:
-        """Loop orders to choose from at a level that no microkernel imposes."""
+        """Loop orders to choose from at a level: the imposed one, the one to keep to, or all."""
+        if level in self.fixed:
+            return (self.fixed[level][1],)
         return (self.order(self.loops[level]),) if self.loops else self.orders
 
     @property
@@ -132,10 +134,7 @@ class Setting:
         for number, (level, capacity) in enumerate(zip(self.machine.levels, self.capacities, strict=True)):
             if number in self.fixed:
                 inner = self.fixed[number][0]
-                orders: tuple[Order, ...] = (self.fixed[number][1],)
-            else:
-                orders = self.orders_at(number)
-            needed = min(self.occupancy(inner, order, number) for order in orders)
+            needed = min(self.occupancy(inner, order, number) for order in self.orders_at(number))
             if needed > capacity:
                 tile = ", ".join(f"{d}={n}" for d, n in inner.items())
                 raise InfeasibleError(

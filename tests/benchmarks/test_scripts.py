@@ -23,6 +23,7 @@ SMALLEST = {
     "sweep_kill": ["1", "1", "tccg/ab-ac-cb"],
     "sweep_refine": ["resnet18/R12", "--fine", "5", "--tolerances", "0.5"],
     "table1": ["--machines", "balanced", "--tiles", "any", "--layers", "tccg/ab-ac-cb"],
+    "two_roads": ["--layers", "resnet18/R3", "--semantics", "assign", "--capacity", "tile"],
     "written_files": ["tccg/ab-ac-cb"],
 }
 SLOW = {"checker_mutants", "sweep_kill", "sweep_refine", "startup"}

@@ -7,6 +7,7 @@ from itertools import pairwise
 import numpy as np
 import pyomo.environ as pyo
 import pytest
+import sympy
 
 from optmap.errors import InfeasibleError, InputError
 from optmap.problem import CapacityRule, Semantics
@@ -14,7 +15,6 @@ from optmap.problem.builders import conv2d, matmul
 from optmap.programs.expressions import axis_values, first_touches, run_elements
 from optmap.programs.program import Form
 from optmap.programs.tile import Scale, TileLevel, minmax_level_program, minmax_program, one_level_program, tiles
-from optmap.programs.translate import to_pyomo
 from optmap.solvers.from_model import from_pyomo
 from optmap.symbolic.symbols import tiles as symbols
 from optmap.symbolic.traffic import occupancy, safe_occupancy, traffic
@@ -27,6 +27,11 @@ def levels(workload, permutations, fixed=None, rule=CapacityRule.TILE):
         TileLevel(name=f"L{i + 1}", capacity=c, bandwidth=b, permutation=p, fixed=fixed or {}, rule=rule)
         for i, ((c, b), p) in enumerate(zip(((1024, 57), (8192, 28), (65536, 16)), permutations, strict=False))
     ]
+
+
+def number_of(expression, values):
+    """An expression of SymPy at values by name, in exact arithmetic."""
+    return float(expression.xreplace({s: sympy.Rational(values[s.name]) for s in expression.free_symbols}))
 
 
 def cases():
@@ -61,13 +66,13 @@ def test_expressions_equal_the_symbolic_ones(rule: CapacityRule) -> None:
                 values[symbol.name] = known.get(f"T[L{level},{dim}]", float(point[level][dim]))
         for level, permutation in enumerate(permutations, start=1):
             moved = sum(pyo.value(e) for k, e in model.traffic.items() if k[0] == f"L{level}")
-            expected = to_pyomo(traffic(workload, permutation, level, 2), values)
+            expected = number_of(traffic(workload, permutation, level, 2), values)
             assert moved - first_touches(workload) == pytest.approx(expected, rel=1e-12), (workload, permutation)
             held = sum(pyo.value(e) for k, e in model.occupancy.items() if k[0] == f"L{level}")
             of = occupancy(workload, level, 2)
             if rule is CapacityRule.SAFE:
                 of = safe_occupancy(workload, permutation, level, 2)
-            assert held == pytest.approx(to_pyomo(of, values), rel=1e-12), (workload, permutation)
+            assert held == pytest.approx(number_of(of, values), rel=1e-12), (workload, permutation)
             checked += 1
     assert checked > 20
 

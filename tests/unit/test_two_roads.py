@@ -127,9 +127,13 @@ def test_the_dual_bound_holds_for_any_multipliers(semantics) -> None:
 def test_a_value_without_dual_bound_proves_nothing(monkeypatch) -> None:
     honest = level_programs.solve_described
     monkeypatch.setattr(level_programs, "solve_described", lambda p: replace(honest(p), bound=None))
-    found = relax(setting(PRODUCT, ONE_LEVEL, solver="ipopt"), deadline=0.0)
+    of = setting(PRODUCT, ONE_LEVEL, solver="ipopt")
+    found = relax(of, deadline=0.0)
     assert not found.proved
     assert found.bound <= found.best.value
+    report = relaxation_report(of, found)
+    assert not report.proved
+    assert f"{found.programs} of them without a dual bound" in report.method
 
 
 def test_the_road_not_taken_checks_the_winner() -> None:

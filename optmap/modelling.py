@@ -1,0 +1,159 @@
+"""The verbs `export` and `program`: the mathematical program of a workload, as text and to work with."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from optmap.names import choose
+from optmap.problem import CapacityRule, Semantics
+from optmap.problem.inputs import (
+    ExtentsInput,
+    MachineInput,
+    MemoryInput,
+    WorkloadInput,
+    machine_of,
+    workload_of,
+)
+from optmap.problem.values import seconds
+from optmap.verbs import order_of
+
+if TYPE_CHECKING:
+    from optmap.gap.program import ProvedProgram
+    from optmap.search.mopt import Request
+
+
+def export(
+    workload: WorkloadInput,
+    *,
+    machine: MachineInput | None = None,
+    memory: MemoryInput | None = None,
+    format: str = "text",
+    program: str = "best",
+    permutations: Sequence[str | Sequence[str]] = (),
+    capacity: str = "tile",
+    extents: ExtentsInput | None = None,
+    semantics: Semantics | str | None = None,
+    time_limit: float = 60.0,
+    path: str | Path | None = None,
+) -> str:
+    """The mathematical program of a workload as text.
+
+    Args:
+        workload: as for `solve`.
+        machine: capacities and bandwidths.
+        memory: instead of `machine`, a two-level one.
+        format: `lp`, `mps`, `nl`, `text` or `latex`.
+        program: `best` (the one that attains the proved relaxation), `classes` (that of every class
+            of loop orders) or `paper` (as MOpt prints it, every size free, not solved).
+        permutations: one loop order for all levels or one per level, inner first; none for a free choice.
+        capacity: `tile` or `safe`.
+        extents: extent per dim, for a statement.
+        semantics: `accumulate` or `assign`; None keeps the workload's own.
+        time_limit: seconds for the relaxation.
+        path: written there as well.
+
+    Raises:
+        InputError: for anything that cannot be accepted.
+        InfeasibleError: if not even the smallest tiles fit.
+        LimitError: if the time is over before a program is solved.
+    """
+    from optmap.problem.io.files import write_text
+    from optmap.report.programs import Format, Which, exported
+
+    request = program_request(
+        workload,
+        machine=machine,
+        memory=memory,
+        capacity=capacity,
+        extents=extents,
+        semantics=semantics,
+        time_limit=time_limit,
+    )
+    orders = [order_of(each, request.workload) for each in permutations]
+    form = Format(choose("format", format, list(Format)))
+    which = Which(choose("program", program, list(Which)))
+    content = "\n".join(each.content for each in exported(request, form, which, orders))
+    if path is not None:
+        write_text(Path(path), content)
+    return content
+
+
+def program(
+    workload: WorkloadInput,
+    *,
+    machine: MachineInput | None = None,
+    memory: MemoryInput | None = None,
+    permutations: Sequence[str | Sequence[str]] = (),
+    capacity: str = "tile",
+    solver: str | None = None,
+    extents: ExtentsInput | None = None,
+    semantics: Semantics | str | None = None,
+    time_limit: float = 60.0,
+) -> ProvedProgram:
+    """The convex program that attains the proved relaxation, to be changed, solved and read back.
+
+    `.pyomo()` is a Pyomo model of it: variables `t[level,dim]` (logarithms of tile sizes),
+    expressions `T[level,dim]`. Add constraints, solve it with `.solve(model)` (Ipopt) or any solver
+    of Pyomo's, and `.read_back(model)` makes whole tiles of the point, checked and counted exactly.
+
+    Args:
+        workload: as for `solve`.
+        machine: capacities and bandwidths.
+        memory: instead of `machine`, a two-level one.
+        permutations: one loop order for all levels or one per level, inner first; none for a free choice.
+        capacity: `tile` or `safe`.
+        solver: of the relaxation, `batch` or `ipopt`; None takes the one of `solvers.cfg`.
+        extents: extent per dim, for a statement.
+        semantics: `accumulate` or `assign`; None keeps the workload's own.
+        time_limit: seconds for the relaxation.
+
+    Raises:
+        InputError: for anything that cannot be accepted.
+        InfeasibleError: if not even the smallest tiles fit.
+        LimitError: if the time is over before a program is solved.
+    """
+    from optmap.gap.program import proved_program
+    from optmap.report.programs import per_level
+
+    request = program_request(
+        workload,
+        machine=machine,
+        memory=memory,
+        capacity=capacity,
+        extents=extents,
+        semantics=semantics,
+        time_limit=time_limit,
+        solver=solver,
+    )
+    orders = [order_of(each, request.workload) for each in permutations]
+    return proved_program(request, per_level(orders, len(request.machine.levels)))
+
+
+def program_request(
+    workload: WorkloadInput,
+    *,
+    machine: MachineInput | None,
+    memory: MemoryInput | None,
+    capacity: str,
+    extents: ExtentsInput | None,
+    semantics: Semantics | str | None,
+    time_limit: float,
+    solver: str | None = None,
+) -> Request:
+    """What `export` and `program` ask of the relaxation; arguments as theirs.
+
+    Raises:
+        InputError: for anything that cannot be accepted.
+    """
+    from optmap.search.mopt import Request
+    from optmap.solvers.config import relaxation_solver
+
+    return Request(
+        workload=workload_of(workload, extents, semantics),
+        machine=machine_of(machine, memory),
+        rule=CapacityRule(choose("capacity", capacity, list(CapacityRule))),
+        solver=relaxation_solver(solver),
+        time_limit=seconds(time_limit, "time limit"),
+    )
