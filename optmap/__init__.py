@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from optmap.catalogue import workload as workload
     from optmap.modelling import export as export
     from optmap.modelling import program as program
+    from optmap.problem.objective import register_objective as register_objective
+    from optmap.search.methods import register_method as register_method
     from optmap.sweeps.reading import read_sweep as read_sweep
     from optmap.sweeps.reading import sweep_document as sweep_document
     from optmap.sweeps.run import sweep as sweep
@@ -46,6 +48,8 @@ _VERBS = {
     **dict.fromkeys(("algorithms", "classes", "derive", "doctor", "import_onnx"), "optmap.verbs"),
     **dict.fromkeys(("network", "plan", "plot", "randomized"), "optmap.verbs"),
     **dict.fromkeys(("export", "program"), "optmap.modelling"),
+    "register_method": "optmap.search.methods",
+    "register_objective": "optmap.problem.objective",
     "evaluate": "optmap.evaluate",
 }
 """Module that each verb lives in."""

@@ -100,13 +100,13 @@ def solve(
     if not (progress is None or callable(progress)):
         raise InputError(f"progress is {quoted(progress)}; give a function of a text and a share, or None")
     from optmap.gap.beside import with_bound
-    from optmap.search.mopt import Request
+    from optmap.search.request import Request
     from optmap.solvers.config import relaxation_solver
 
     request = Request(
         workload=workload_of(workload, extents, semantics, padding),
         machine=target,
-        objective=METHODS[method].objective(objective, target),
+        objective=OBJECTIVES[METHODS[method].objective(objective, target)],
         rule=CapacityRule(choose("capacity", capacity, list(CapacityRule))),
         divisors=choose("tiles", tiles, ("any", "divisors")) == "divisors",
         floor=choose("integers", integers, ("exact", "floor")) == "floor",
@@ -130,7 +130,6 @@ def bound(
     semantics: Semantics | str | None = None,
     padding: Padding | str | None = None,
     methods: str | Sequence[str] | None = None,
-    explain: bool = False,
 ) -> BoundReport:
     """Lower bounds on the words that any schedule moves, method by method.
 
@@ -142,8 +141,6 @@ def bound(
         semantics: `accumulate` or `assign`; None keeps the workload's own.
         padding: `stored` or `implicit`; None keeps the workload's own.
         methods: keys of `BOUND_METHODS`; None takes all that apply.
-        explain: whether `.explanation` says how the bound of the outermost boundary comes about, with
-            the bounds that the papers print.
 
     Returns:
         The bounds of every boundary; `.outermost.best` is the strongest, `.certificate` its proof.
@@ -154,10 +151,7 @@ def bound(
     from optmap.gap.boundaries import bound_report
 
     return bound_report(
-        workload_of(workload, extents, semantics, padding),
-        machine_of(machine, memory),
-        names_of(methods, "methods"),
-        explained=explain,
+        workload_of(workload, extents, semantics, padding), machine_of(machine, memory), names_of(methods, "methods")
     )
 
 

@@ -21,7 +21,7 @@ from optmap.verbs import order_of
 
 if TYPE_CHECKING:
     from optmap.gap.program import ProvedProgram
-    from optmap.search.mopt import Request
+    from optmap.search.request import Request
 
 
 def export(
@@ -147,7 +147,7 @@ def program_request(
     Raises:
         InputError: for anything that cannot be accepted.
     """
-    from optmap.search.mopt import Request
+    from optmap.search.request import Request
     from optmap.solvers.config import relaxation_solver
 
     return Request(

@@ -35,10 +35,12 @@ import numpy as np
 from optmap.evaluate.descent import cut_once
 from optmap.evaluate.first_touches import check_output
 from optmap.evaluate.halo import entering
-from optmap.evaluate.results import BoundaryTraffic
+from optmap.evaluate.results import BoundaryTraffic, CostReport, LevelCost
 from optmap.problem.axes import axis_groups
 from optmap.problem.held import Held, access_names
+from optmap.problem.machine import CapacityRule, Machine
 from optmap.problem.mapping import Mapping
+from optmap.problem.partitions import capacity_groups
 from optmap.problem.reuse import Reuse
 from optmap.problem.workload import Semantics, TensorAccess, Workload
 
@@ -88,6 +90,35 @@ def held_occupancy(workload: Workload, mapping: Mapping, held: Held, accesses: S
         held_words(workload, workload.tensors[i], level.tile, *ways[i])
         for i in (range(len(ways)) if accesses is None else accesses)
     )
+
+
+def held_cost(workload: Workload, machine: Machine, mapping: Mapping, held: Held, rule: CapacityRule) -> CostReport:
+    """The cost of a one-level mapping that holds every tensor at a reuse position of its own.
+
+    Args:
+        workload: what is computed.
+        machine: its one level, unified or with partitions.
+        mapping: tile and loop order.
+        held: what is held of every tensor; `Held.check` has accepted it.
+        rule: the capacity rule in force.
+
+    Raises:
+        InputError: under `assign`, if a dim stands in two subscripts of the output.
+    """
+    (level,) = machine.levels
+    rows = held_traffic(workload, mapping, held, machine.boundaries[0])
+    groups = capacity_groups(workload, level)
+    needs = {group.name: held_occupancy(workload, mapping, held, group.tensors) for group in groups}
+    words = sum(row.words for row in rows)
+    cost = LevelCost(
+        level=level.name,
+        occupancy_words=sum(needs.values()),
+        capacity_words=sum(group.words for group in groups),
+        traffic_words=words,
+        cycles_exact=words / level.bandwidth.words(workload.word_bits),
+        overfull=tuple(group.name for group in groups if needs[group.name] > group.words),
+    )
+    return CostReport(levels=(cost,), boundaries=rows, rule=rule)
 
 
 def held_words(

@@ -19,11 +19,13 @@ from optmap.gap.beside import with_bound
 from optmap.programs.posynomial import GeometricProgram
 from optmap.programs.program import Program
 from optmap.programs.tile_plan import Scale
+from optmap.search.answer import assemble
 from optmap.search.level_programs import program_of
-from optmap.search.mopt import Request, assemble, relaxation_report, setting_of
+from optmap.search.mopt import handed_in
 from optmap.search.relaxation import TOLERANCE, RelaxationResult, relax
+from optmap.search.request import Request
 from optmap.search.result import SolveResult
-from optmap.search.setting import Setting
+from optmap.search.setting import Setting, setting_of
 from optmap.search.whole_tiles import Tiles, whole_tiles
 from optmap.solvers.status import Solution
 
@@ -148,17 +150,11 @@ class ProvedProgram:
             return added({q: whole[q] for q in self.rows.names})
 
         orders = [self.setting.order(permutation) for permutation in self.permutations]
-        found = assemble(
-            self.request,
-            self.setting,
-            relaxation_report(self.setting, self.relaxation),
-            whole_tiles(self.setting, orders, real, broken),
-            bound=self.relaxation.bound,
-            late=not self.proved,
-            begun=begun,
-        )
+        rounded = whole_tiles(self.setting, orders, real, broken)
+        found = handed_in(self.request, self.setting, self.relaxation, rounded, bound=self.relaxation.bound)
         note = "tiles read back from a point of the program: roundings of it, not the best of all whole tiles"
-        return with_bound(replace(found, notes=(*found.notes, note), space=f"{found.space}{self._kept()}"))
+        noted = replace(found, notes=(*found.notes, note), space=f"{found.space}{self._kept()}")
+        return with_bound(assemble(self.request, "mopt", noted, seconds=time.monotonic() - begun))
 
     def _orders(self) -> str:
         names = [level.name for level in self.setting.machine.levels]

@@ -8,17 +8,15 @@ from math import isclose
 from typing import ClassVar
 
 from optmap.evaluate.cost import evaluate_cost
-from optmap.evaluate.held import held_occupancy, held_traffic
-from optmap.evaluate.results import BoundaryTraffic, CostReport, LevelCost
+from optmap.evaluate.held import held_cost
+from optmap.evaluate.results import BoundaryTraffic, CostReport
 from optmap.evaluate.simulate import Policy, simulate, walk_nest
 from optmap.evaluate.tally import Moved
 from optmap.evaluate.walk_held import walk_held
 from optmap.evaluate.whole_nest import exact_traffic
 from optmap.gap.claims import TOLERANCE, claim_disagreements
 from optmap.gap.solution import Amount, Solution
-from optmap.problem.held import Held
 from optmap.problem.objective import OBJECTIVES
-from optmap.problem.partitions import capacity_groups
 from optmap.shown import Form, Shown
 from optmap.texts import number
 
@@ -110,31 +108,12 @@ def evaluate_solution(solution: Solution) -> Evaluation:
         boundaries = exact_traffic(workload, machine, mapping)
         report = evaluate_cost(workload, machine, mapping, solution.capacity_rule)
     else:
-        report = _held_cost(solution, solution.held)
+        solution.held.check(workload, machine, mapping, solution.capacity_rule)
+        report = held_cost(workload, machine, mapping, solution.held, solution.capacity_rule)
         boundaries = report.boundaries
     unit = OBJECTIVES[solution.objective].unit(machine)
     exact = Amount(value=objective_value(solution, boundaries), unit=unit)
     return Evaluation(solution=solution, report=report, boundaries=boundaries, exact=exact)
-
-
-def _held_cost(solution: Solution, held: Held) -> CostReport:
-    """The cost of a one-level mapping that holds every tensor at a reuse position of its own."""
-    workload, machine, mapping = solution.workload, solution.machine, solution.mapping
-    held.check(workload, machine, mapping, solution.capacity_rule)
-    (level,) = machine.levels
-    rows = held_traffic(workload, mapping, held, machine.boundaries[0])
-    groups = capacity_groups(workload, level)
-    needs = {group.name: held_occupancy(workload, mapping, held, group.tensors) for group in groups}
-    words = sum(row.words for row in rows)
-    cost = LevelCost(
-        level=level.name,
-        occupancy_words=sum(needs.values()),
-        capacity_words=sum(group.words for group in groups),
-        traffic_words=words,
-        cycles_exact=words / level.bandwidth.words(workload.word_bits),
-        overfull=tuple(group.name for group in groups if needs[group.name] > group.words),
-    )
-    return CostReport(levels=(cost,), boundaries=rows, rule=solution.capacity_rule)
 
 
 def objective_value(solution: Solution, boundaries: tuple[BoundaryTraffic, ...]) -> float:

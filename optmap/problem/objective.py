@@ -69,7 +69,7 @@ class Term:
     quantity: Quantity
     combination: Combination
 
-    def value(self, words: Mapping[int, int], machine: Machine, word_bits: int) -> Fraction:
+    def value(self, words: Mapping[int, int | Fraction], machine: Machine, word_bits: int) -> Fraction:
         """The term of words per boundary (by number, inner first)."""
         prices = self.quantity.per_word(machine, word_bits)
         return self.combination.of(count * prices[level] for level, count in words.items())
@@ -112,7 +112,7 @@ class Objective:
                 counted[number[row.between]] += row.loads_words + (row.stores_words if self.stores else 0)
         return counted
 
-    def value(self, words: Mapping[int, int], machine: Machine, word_bits: int) -> Fraction:
+    def value(self, words: Mapping[int, int | Fraction], machine: Machine, word_bits: int) -> Fraction:
         """The objective of words that cross every boundary, or a lower bound on it of words that must.
 
         Args:

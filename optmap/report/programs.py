@@ -12,7 +12,7 @@ from optmap.problem import CapacityRule, Machine, Workload
 from optmap.problem.microkernel import microkernel_permutation, microkernel_tile
 from optmap.programs.program import Program
 from optmap.programs.tile import Scale, TileLevel, minmax_program, one_level_program
-from optmap.search.mopt import Request
+from optmap.search.request import Request
 from optmap.symbolic.classes import dataflow_classes
 
 

@@ -20,12 +20,12 @@ from collections.abc import Sequence
 from optmap.errors import InfeasibleError
 from optmap.problem.axes import window
 from optmap.programs.tile import TileLevel, minmax_level_program, tiles
+from optmap.search.answer import Found
 from optmap.search.chains import IntegerPoint
 from optmap.search.floor import floor_and_balance
-from optmap.search.mopt import Request
 from optmap.search.paper import Candidate, Hunt, Recipe, answer, shared_bandwidths
 from optmap.search.relaxation import RelaxedPoint
-from optmap.search.result import SolveResult
+from optmap.search.request import Request
 from optmap.search.setting import Order, Setting
 from optmap.solvers.registry import solve as solve_program
 from optmap.solvers.status import Point
@@ -42,11 +42,10 @@ ROOM = 1e-6
 """Relative room for tiles that a solver left at the edge of a capacity once they are parameters."""
 
 
-def solve(request: Request) -> SolveResult:
+def solve(request: Request) -> Found:
     """Solve a request by MOpt's Algorithm 1 (section 8).
 
     Raises:
-        InputError: for divisor tiles or cores that do not fit the machine.
         InfeasibleError: if nothing fits.
         LimitError: if the time runs out before the first class is solved.
     """

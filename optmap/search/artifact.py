@@ -26,14 +26,13 @@ import numpy as np
 
 from optmap.errors import InputError
 from optmap.problem.forms import convolution_form, why_no_convolution
-from optmap.problem.machine import CapacityRule
 from optmap.problem.workload import Workload
+from optmap.search.answer import Found
 from optmap.search.artifact_model import ArtifactModel, Roles
 from optmap.search.chains import IntArray, IntegerPoint
 from optmap.search.floor import price_and_split
-from optmap.search.mopt import Request
 from optmap.search.paper import Candidate, Hunt, Recipe, answer, shared_bandwidths, whole_tiles
-from optmap.search.result import SolveResult
+from optmap.search.request import Request
 from optmap.search.setting import Order, Setting
 from optmap.solvers.ipopt import solve_nlp
 from optmap.solvers.status import Stop
@@ -50,18 +49,14 @@ WHOLE = 1e-6
 """How far below a whole number a solver's size still counts as that number."""
 
 
-def solve(request: Request) -> SolveResult:
+def solve(request: Request) -> Found:
     """Solve a dense two-dimensional convolution as MOpt's published code does.
 
     Raises:
-        InputError: for another workload, the safe capacity rule, or divisor tiles.
         InfeasibleError: if its programs have no solution.
         LimitError: if the time runs out before the first combination is solved.
         SolverUnavailableError: without Ipopt.
     """
-    roles_of(request.workload)
-    if request.rule is not CapacityRule.TILE:
-        raise InputError(f"{RECIPE.name} fills every level with one tile; use --capacity tile")
     return answer(request, RECIPE, _hunt, _integers)
 
 

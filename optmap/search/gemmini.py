@@ -8,29 +8,29 @@ are whole numbers, footprints are exact, ragged tiles are counted as they are.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import inf
 
 import numpy as np
 
-from optmap.errors import CheckError, InfeasibleError, InputError
-from optmap.evaluate.held import entering_words, held_occupancy, held_traffic, loaded_words
+from optmap.errors import InfeasibleError, InputError
+from optmap.evaluate.held import entering_words, loaded_words
 from optmap.problem.held import Held, access_names
-from optmap.problem.machine import CapacityRule, Level
+from optmap.problem.machine import Level
 from optmap.problem.mapping import LevelMapping, Mapping
 from optmap.problem.partitions import CapacityGroup, capacity_groups
 from optmap.problem.reuse import reuse_at
 from optmap.problem.workload import Workload
+from optmap.search.answer import Found
 from optmap.search.chains import divisors_of, even_cuts
-from optmap.search.iooub import Counted, compulsory, too_small
+from optmap.search.compulsory import compulsory
+from optmap.search.iooub import too_small
 from optmap.search.iooub_flows import Flow, Hold
 from optmap.search.iooub_grid import TileGrid
 from optmap.search.iooub_units import Unit, units_of
-from optmap.search.mopt import Request
-from optmap.search.result import LevelReport, Relaxation, SolveResult, conclusion
-from optmap.search.versions import versions
+from optmap.search.request import Request
+from optmap.search.result import Relaxation
 from optmap.solvers.status import Point
 
 MOST_POINTS = 20_000_000
@@ -170,39 +170,23 @@ def fits(workload: Workload, groups: Sequence[CapacityGroup], tile: dict[str, in
     )
 
 
-def solve(request: Request) -> SolveResult:
-    """Solve a request on a machine of one level, unified or with partitions.
+def solve(request: Request) -> Found:
+    """The best output-stationary tile of a machine of one level, unified or with partitions.
 
     Raises:
-        InputError: for what the method does not know.
+        InputError: if the machine has no place for a tensor, or extents are too large to prove a best.
         InfeasibleError: if nothing fits.
-        CheckError: if a re-check of the answer fails.
     """
-    begun = time.monotonic()
-    workload, machine = request.workload, request.machine
-    _refuse(request)
-    level = machine.levels[0]
+    workload, machine, objective = request.workload, request.machine, request.objective
+    (level,) = machine.levels
     tiling = best_stationary(workload, level, divisors=request.divisors)
-    groups = capacity_groups(workload, level)
-    if not fits(workload, groups, tiling.tile):
-        raise CheckError(f"the tile found does not fit {level.name}: the search and the recount disagree")
-    own = LevelMapping(level=level.name, tile=tiling.tile, permutation=tiling.permutation, spatial={})
-    mapping = Mapping(levels=(own,))
-    mapping.check(workload, machine)
-    held = _held(workload)
-    held.check(workload, machine, mapping, request.rule)
-    boundaries = held_traffic(workload, mapping, held, machine.boundaries[0])
-    if sum(row.words for row in boundaries) != tiling.words:
-        raise CheckError(f"the search claims {tiling.words:,} words, the recount finds other ones")
-    rate = level.bandwidth.words(workload.word_bits)
-    cost = float(tiling.words / rate)
-    unit = machine.cost_unit
+    cost = float(objective.value({0: tiling.words}, machine, workload.word_bits))
     # The search compares input words; the output's are the same for every tile if no two dims share a subscript.
     best = all(len(axis.terms) <= 1 for axis in workload.output.axes)
-    floor = cost if best else float(compulsory(workload, Counted.TRAFFIC) / rate)
+    least = float(objective.value({0: compulsory(workload, objective)}, machine, workload.word_bits))
     tiles_of_inputs = "all output-stationary tiles of whole numbers, inputs reloaded for every tile"
     relaxation = Relaxation(
-        value=floor,
+        value=cost if best else least,
         proved=True,
         formulation=tiles_of_inputs if best else "compulsory traffic: every word of every tensor once",
         tolerance=0.0,
@@ -211,40 +195,14 @@ def solve(request: Request) -> SolveResult:
         tiles=({d: float(n) for d, n in tiling.tile.items()},),
         cross_check=None,
     )
-    return SolveResult(
-        workload=workload,
-        machine=machine,
-        method="gemmini",
-        objective=request.objective,
-        capacity_rule=CapacityRule.TILE,
-        tiles="divisors" if request.divisors else "any",
-        stop=conclusion(cost, floor, late=False),
-        point=Point.GLOBAL_OPTIMUM if cost == floor else Point.FEASIBLE,
-        mapping=mapping,
-        levels=(
-            LevelReport(
-                level=level.name,
-                occupancy_words=held_occupancy(workload, mapping, held),
-                capacity_words=sum(group.words for group in groups),
-                traffic_words=tiling.words,
-                bandwidth=float(rate),
-                cycles=cost,
-            ),
-        ),
-        boundaries=boundaries,
-        cost=cost,
-        cost_unit=unit,
-        exact=cost,
-        exact_unit=unit,
-        bottleneck=level.name,
+    own = LevelMapping(level=level.name, tile=tiling.tile, permutation=tiling.permutation, spatial={})
+    return Found(
+        mapping=Mapping(levels=(own,)),
+        held=_held(workload),
+        claimed=cost,
         relaxation=relaxation,
-        integer_bound=floor,
-        integer_gap=relaxation.gap(cost),
-        seconds=time.monotonic() - begun,
-        seed=request.seed,
-        versions=versions(),
-        notes=_notes(workload, groups, tiling),
-        held=held,
+        point=Point.GLOBAL_OPTIMUM if cost == relaxation.value else Point.FEASIBLE,
+        notes=_notes(workload, capacity_groups(workload, level), tiling),
         space=(
             "output-stationary tiles: partial sums stay until they are complete, every tile brings in its part of the "
             "inputs; " + ("tiles that divide the extents" if request.divisors else "whole tiles of any size")
@@ -261,17 +219,6 @@ def _held(workload: Workload) -> Held:
     """The output stays while the reductions run; nothing of the inputs is kept."""
     output, *inputs = access_names(workload)
     return Held(positions={output: output_position(workload), **dict.fromkeys(inputs, 0)}, streams={}, inner=())
-
-
-def _refuse(request: Request) -> None:
-    if len(request.machine.levels) != 1:
-        raise InputError(f"method gemmini is for one level; machine {request.machine.name} has several: use mopt")
-    if request.rule is not CapacityRule.TILE:
-        raise InputError("method gemmini is for scratchpads: use --capacity tile")
-    if request.cores > 1 or request.floor:
-        raise InputError("method gemmini searches whole tiles of one core; leave out --cores and --integers floor")
-    if request.solver is not None:
-        raise InputError("method gemmini searches whole tiles and solves no relaxation; leave out --solver")
 
 
 def _flow(workload: Workload, units: tuple[Unit, ...]) -> Flow:

@@ -10,118 +10,80 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from enum import StrEnum
+from fractions import Fraction
 
-from optmap.errors import CheckError, InfeasibleError, InputError
-from optmap.evaluate.held import held_occupancy, held_traffic
-from optmap.problem.axes import touched_at_least
+from optmap.errors import CheckError, InfeasibleError
+from optmap.evaluate.held import held_traffic
 from optmap.problem.held import Held, access_names
-from optmap.problem.machine import CapacityRule, Machine
+from optmap.problem.machine import Machine
 from optmap.problem.mapping import LevelMapping, Mapping
+from optmap.problem.objective import Objective
 from optmap.problem.partitions import CapacityGroup, capacity_groups
-from optmap.problem.workload import Semantics, Workload
+from optmap.problem.workload import Workload
+from optmap.search.answer import Found
+from optmap.search.compulsory import compulsory
 from optmap.search.iooub_flows import permutation_of, positions_of
 from optmap.search.iooub_tiles import Tiling, best_tiling
-from optmap.search.mopt import Request
-from optmap.search.result import LevelReport, Relaxation, SolveResult, conclusion
-from optmap.search.versions import versions
+from optmap.search.request import Request
+from optmap.search.result import Relaxation
 from optmap.solvers.status import Point
 
 
-class Counted(StrEnum):
-    """Which words of one level count."""
-
-    LOADS = "loads"
-    """Words that enter: IOOpt's convention, an output counts once."""
-    TRAFFIC = "traffic"
-    """Words that enter or leave."""
-
-
-def solve(request: Request) -> SolveResult:
-    """Solve a request: loads for one level, the weighted sum of traffic for several.
-
-    Raises:
-        InputError: for what the method does not know (LRU capacities, several cores, flooring).
-        InfeasibleError: if nothing fits.
-        CheckError: if a re-check of the answer fails.
-    """
-    if len(request.machine.levels) == 1:
-        return solve_level(request, Counted.LOADS if request.objective == "loads" else Counted.TRAFFIC)[0]
-    if request.objective != "sum":
-        raise InputError(f"method iooub minimises the sum of several levels, not {request.objective}")
-    from optmap.search.iooub_sum import solve_sum
-
-    return solve_sum(request, "iooub")
-
-
-def refuse(request: Request, method: str) -> None:
-    """Refuse what neither one level nor the sum over levels knows.
-
-    Args:
-        request: what is asked.
-        method: whom.
-
-    Raises:
-        InputError: naming the option.
-    """
-    several = len(request.machine.levels) > 1
-    what = f"method {method}, objective sum over levels," if several else f"method {method}"
-    other = ", or --method mopt and its bottleneck"
-    if any(level.rule(request.rule) is not CapacityRule.TILE for level in request.machine.levels):
-        raise InputError(f"{what} counts for scratchpads: use --capacity tile{other}")
-    if request.cores > 1:
-        raise InputError(f"{what} is for one core; use --cores 1{other}")
-    if request.solver is not None and not several:
-        raise InputError(f"{what} solves no relaxation of several programs; leave out --solver{other}")
-    if request.floor:
-        raise InputError(f"{what} searches whole tiles; leave out --integers floor{other}")
-    for level in request.machine.levels:
-        if level.microkernel is not None:
-            raise InputError(
-                f"{what} does not impose the microkernel of {level.name}; leave the register level out "
-                f"(--innermost with the next level){other}"
-            )
-
-
-def solve_level(
-    request: Request, counted: Counted = Counted.LOADS, *, streams: bool = True
-) -> tuple[SolveResult, Held]:
+def solve(request: Request, *, streams: bool = True) -> Found:
     """The best tiling of one memory.
 
     Args:
         request: a machine of one level.
-        counted: which words are minimised.
         streams: whether tensors may be streamed through a tile (not in IOOpt).
 
-    Returns:
-        The answer, and what it holds of every tensor.
-
     Raises:
-        InputError: for what the method does not know.
+        InputError: if the machine has no place for a tensor, or first touches are not defined.
         InfeasibleError: if nothing fits.
-        CheckError: if a re-check of the answer fails.
+        CheckError: if the search and the recount disagree.
     """
-    begun = time.monotonic()
-    refuse(request, "iooub")
+    deadline = time.monotonic() + request.time_limit
     workload, machine = request.workload, request.machine
-    if len(machine.levels) != 1:
-        raise InputError(f"machine {machine.name} has {len(machine.levels)} levels; one is needed here")
     groups = capacity_groups(workload, machine.levels[0])
-    weights = [2.0 if counted is Counted.TRAFFIC else 1.0, *[1.0] * len(workload.inputs)]
+    weights = [2.0 if request.objective.stores else 1.0, *[1.0] * len(workload.inputs)]
     tiling = best_tiling(
         workload,
         [(group.words, group.tensors) for group in groups],
         weights,
         streams=streams,
         divisors=request.divisors,
-        deadline=begun + request.time_limit,
+        deadline=deadline,
     )
     if tiling is None:
         raise InfeasibleError(too_small(workload, groups))
-    late = time.monotonic() > begun + request.time_limit
-    held = held_of(workload, tiling)
-    mapping = mapping_of(workload, machine, tiling)
-    return _assemble(request, counted, tiling, held, mapping, late=late, begun=begun), held
+    held, mapping = held_of(workload, tiling), mapping_of(workload, machine, tiling)
+    return _found(request, tiling, held, mapping, late=time.monotonic() > deadline)
+
+
+def _found(request: Request, tiling: Tiling, held: Held, mapping: Mapping, *, late: bool) -> Found:
+    """The tiling with its claims in the unit of the objective, and what is proved of it."""
+    workload, machine, objective = request.workload, request.machine, request.objective
+    held.check(workload, machine, mapping, request.rule)
+    rows = held_traffic(workload, mapping, held, machine.boundaries[0])
+    (moved,) = objective.words(rows, machine).values()
+    least = compulsory(workload, objective)
+    if moved < least:
+        raise CheckError(f"the tiling moves {moved:,} words, fewer than the {least:,} that must move")
+    created = rows[0].stores_words - rows[0].loads_words  # the search counts every visit of an output as a load
+
+    def value(words: int | Fraction) -> float:
+        return float(objective.value({0: words}, machine, workload.word_bits))
+
+    best = moved == least or (tiling.streams_complete and not late)
+    return Found(
+        mapping=mapping,
+        held=held,
+        claimed=value(Fraction(tiling.value) - created),
+        relaxation=_lower_estimate(mapping, value(moved if best else least), best=best),
+        point=Point.GLOBAL_OPTIMUM if best else Point.FEASIBLE,
+        late=late,
+        notes=_notes(objective, held, best=best),
+        space=_space(request),
+    )
 
 
 def mapping_of(workload: Workload, machine: Machine, tiling: Tiling) -> Mapping:
@@ -143,93 +105,6 @@ def held_of(workload: Workload, tiling: Tiling) -> Held:
         streams={name: dims for name, dims in streams.items() if dims},
         inner=tuple(d for u in flow.inner for d in units[u].dims),
     )
-
-
-def compulsory(workload: Workload, counted: Counted) -> int:
-    """Words that every schedule moves: every word once, created outputs not loaded."""
-    memories: dict[str, int] = {}
-    for tensor in workload.tensors:  # accesses of one memory may touch the same words
-        words = workload.weight(tensor) * touched_at_least(tensor, workload.extents)
-        memories[tensor.name] = max(words, memories.get(tensor.name, 0))
-    out = workload.weight(workload.output) * touched_at_least(workload.output, workload.extents)
-    loads = sum(memories.values()) - (out if workload.semantics is Semantics.ASSIGN else 0)
-    return loads + (out if counted is Counted.TRAFFIC else 0)
-
-
-def _assemble(
-    request: Request,
-    counted: Counted,
-    tiling: Tiling,
-    held: Held,
-    mapping: Mapping,
-    *,
-    late: bool,
-    begun: float,
-) -> SolveResult:
-    """The answer, recounted in exact integers."""
-    workload, machine = request.workload, request.machine
-    level = machine.levels[0]
-    mapping.check(workload, machine)
-    held.check(workload, machine, mapping, request.rule)
-    boundaries = held_traffic(workload, mapping, held, machine.boundaries[0])
-    for group in capacity_groups(workload, level):
-        needed = held_occupancy(workload, mapping, held, group.tensors)
-        if needed > group.words:
-            raise CheckError(f"the tiling found needs {needed:,} words, {group.name} has {group.words:,}")
-    loads, words = sum(b.loads_words for b in boundaries), sum(b.words for b in boundaries)
-    chosen = loads if counted is Counted.LOADS else words
-    created = boundaries[0].stores_words - boundaries[0].loads_words
-    if abs(tiling.value - chosen - created) > 1e-9 * tiling.value:
-        raise CheckError(f"the search claims {tiling.value:.9g} words, the recount finds {chosen + created:,}")
-    floor = compulsory(workload, counted)
-    if chosen < floor:
-        raise CheckError(f"the tiling moves {chosen:,} words, fewer than the {floor:,} that must move")
-    rate = level.bandwidth.words(workload.word_bits)
-    cost, bound = float(chosen / rate), float(floor / rate)
-    best = chosen == floor or (tiling.streams_complete and not late)
-    unit = machine.cost_unit
-    relaxation = _lower_estimate(mapping, cost if best else bound, best=best)
-    return SolveResult(
-        workload=workload,
-        machine=machine,
-        method="iooub",
-        objective="loads" if counted is Counted.LOADS else _all_words(request),
-        capacity_rule=request.rule,
-        tiles="divisors" if request.divisors else "any",
-        stop=conclusion(cost, cost if best else bound, late=late),
-        point=Point.GLOBAL_OPTIMUM if best else Point.FEASIBLE,
-        mapping=mapping,
-        levels=(
-            LevelReport(
-                level=level.name,
-                occupancy_words=held_occupancy(workload, mapping, held),
-                capacity_words=sum(group.words for group in capacity_groups(workload, level)),
-                traffic_words=words,
-                bandwidth=float(rate),
-                cycles=float(words / rate),
-            ),
-        ),
-        boundaries=boundaries,
-        cost=cost,
-        cost_unit=unit,
-        exact=cost,
-        exact_unit=unit,
-        bottleneck=level.name,
-        relaxation=relaxation,
-        integer_bound=cost if best else bound,
-        integer_gap=relaxation.gap(cost),
-        seconds=time.monotonic() - begun,
-        seed=request.seed,
-        versions=versions(),
-        notes=_notes(counted, held, best=best),
-        held=held,
-        space=_space(request),
-    )
-
-
-def _all_words(request: Request) -> str:
-    """What the objective is called that counts loads and stores of one memory."""
-    return "sum" if request.objective == "loads" else request.objective
 
 
 def _space(request: Request) -> str:
@@ -256,8 +131,8 @@ def _lower_estimate(mapping: Mapping, bound: float, *, best: bool) -> Relaxation
     )
 
 
-def _notes(counted: Counted, held: Held, *, best: bool) -> tuple[str, ...]:
-    what = "loads only, an output counts once per visit" if counted is Counted.LOADS else "loads and stores"
+def _notes(objective: Objective, held: Held, *, best: bool) -> tuple[str, ...]:
+    what = objective.counts if objective.stores else f"{objective.counts} only, an output counts once per visit"
     notes = [f"the cost counts {what}"]
     positions = ", ".join(f"{name} {position}" for name, position in held.positions.items())
     notes.append(f"reuse position per tensor (1 is the innermost loop, 0 keeps nothing between tiles): {positions}")

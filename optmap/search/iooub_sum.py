@@ -9,23 +9,21 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 from math import inf
 
 import numpy as np
 
 from optmap.errors import CheckError, InfeasibleError
-from optmap.evaluate import boundary_cycles, evaluate_cost, exact_traffic
+from optmap.search.answer import Found
 from optmap.search.chains import BATCH, ChainCosts, IntArray, IntegerPoint, divisors_of, even_cuts, grid_of, thin
 from optmap.search.crosscheck import solver_title
 from optmap.search.descent import Descent
 from optmap.search.integers import integer_search
-from optmap.search.iooub import refuse
-from optmap.search.mopt import Request, mapping_of, setting_of, space_of
 from optmap.search.relaxation import TOLERANCE, RelaxationResult, relax
-from optmap.search.result import LevelReport, Relaxation, SolveResult, conclusion
-from optmap.search.setting import Setting
-from optmap.search.versions import versions
+from optmap.search.request import Request
+from optmap.search.result import Relaxation
+from optmap.search.setting import Setting, setting_of
+from optmap.search.whole_nest import found_chain
 from optmap.solvers.status import Point
 
 GRID = 20_000
@@ -34,21 +32,15 @@ ROUNDS = 8
 """Rounds over all levels at most, per start."""
 
 
-def solve_sum(request: Request, method: str) -> SolveResult:
+def solve(request: Request) -> Found:
     """The mapping with the least sum of cycles over the levels that the descent finds.
 
-    Args:
-        request: a machine of any number of levels.
-        method: under which name.
-
     Raises:
-        InputError: for what the method does not know.
         InfeasibleError: if nothing fits.
-        CheckError: if a re-check of the answer fails.
+        CheckError: if the sum is below its bound.
     """
     begun = time.monotonic()
     deadline = begun + request.time_limit
-    refuse(request, method)
     setting = setting_of(request)
     relaxation = relax(setting, deadline=deadline)
     descent = SumDescent(setting, divisors=request.divisors, deadline=deadline)
@@ -63,14 +55,40 @@ def solve_sum(request: Request, method: str) -> SolveResult:
             break
     if best is None:
         raise InfeasibleError("no chain of integer tiles fits all levels together; give the levels more words")
-    return _assemble(
+    point = descent.point(best[1])
+    cost = sum(point.costs)
+    report = _relaxation(setting, relaxation, cost)
+    return found_chain(
         request,
         setting,
-        relaxation,
-        descent.point(best[1]),
-        method=method,
+        point,
+        report,
+        claimed=cost,
+        bound=report.value,
         late=time.monotonic() > deadline or not relaxation.proved,
-        begun=begun,
+        known=Point.FEASIBLE,
+        notes=("the cost is the sum over the levels of loads and stores over bandwidth",),
+    )
+
+
+def _relaxation(setting: Setting, relaxation: RelaxationResult, cost: float) -> Relaxation:
+    """The sum of what every level costs at least.
+
+    Raises:
+        CheckError: if a sum found is below it.
+    """
+    bound = sum(relaxation.level_bounds)
+    if cost < bound * (1 - TOLERANCE):
+        raise CheckError(f"the sum found is {cost:.9g} cycles, below its bound of {bound:.9g}")
+    return Relaxation(
+        value=min(bound, cost),
+        proved=relaxation.proved,
+        formulation="sum over the levels of each level's own optimum with the whole problem as next outer tile",
+        tolerance=TOLERANCE,
+        method=f"{solver_title(setting)} over {relaxation.programs} convex programs",
+        classes=relaxation.best.permutations,
+        tiles=relaxation.best.tiles,
+        cross_check=None,
     )
 
 
@@ -173,85 +191,3 @@ def _starts(setting: Setting, relaxation: RelaxationResult, descent: SumDescent)
     for point in (relaxation.best, *relaxation.others[:2]):
         yield rounding.start(point.tiles, None)
     yield np.ones((descent.costs.depth, len(descent.costs.dims)), dtype=np.int64)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Sums:
-    """The three numbers of the answer, in cycles."""
-
-    cost: float
-    exact: float
-    bound: float
-
-
-def _assemble(
-    request: Request,
-    setting: Setting,
-    relaxation: RelaxationResult,
-    point: IntegerPoint,
-    *,
-    method: str,
-    late: bool,
-    begun: float,
-) -> SolveResult:
-    workload, machine = request.workload, request.machine
-    mapping = mapping_of(setting, point)
-    mapping.check(workload, machine)
-    report = evaluate_cost(workload, machine, mapping, request.rule)
-    boundaries = exact_traffic(workload, machine, mapping)
-    if not report.fits:
-        raise CheckError("the mapping found does not fit its machine: the search and the evaluation disagree")
-    sums = _Sums(
-        cost=float(sum(level.cycles_exact for level in report.levels)),
-        exact=float(sum(boundary_cycles(machine, boundaries, workload.word_bits))),
-        bound=float(sum(relaxation.level_bounds)),
-    )
-    if abs(sums.cost - sum(point.costs)) > 1e-9 * sums.cost or sums.cost < sums.bound * (1 - 1e-6):
-        claims = f"the search claims {sum(point.costs):.9g} and a bound of {sums.bound:.9g}"
-        raise CheckError(f"the sum is {sums.cost:.9g} cycles, {claims}")
-    base = Relaxation(
-        value=min(sums.bound, sums.cost),
-        proved=relaxation.proved,
-        formulation="sum over the levels of each level's own optimum with the whole problem as next outer tile",
-        tolerance=TOLERANCE,
-        method=f"{solver_title(setting)} over {relaxation.programs} convex programs",
-        classes=relaxation.best.permutations,
-        tiles=relaxation.best.tiles,
-        cross_check=None,
-    )
-    return SolveResult(
-        workload=workload,
-        machine=machine,
-        method=method,
-        objective=request.objective,
-        capacity_rule=request.rule,
-        tiles="divisors" if request.divisors else "any",
-        stop=conclusion(sums.cost, base.value, late=late),
-        point=Point.FEASIBLE,
-        mapping=mapping,
-        levels=tuple(
-            LevelReport(
-                level=item.level,
-                occupancy_words=item.occupancy_words,
-                capacity_words=item.capacity_words,
-                traffic_words=item.traffic_words,
-                bandwidth=float(rate),
-                cycles=item.cycles,
-            )
-            for item, rate in zip(report.levels, machine.rates(workload.word_bits), strict=True)
-        ),
-        boundaries=boundaries,
-        cost=sums.cost,
-        cost_unit="cycles",
-        exact=sums.exact,
-        exact_unit="cycles",
-        bottleneck=report.bottleneck,
-        relaxation=base,
-        integer_bound=base.value,
-        integer_gap=base.gap(sums.cost),
-        seconds=time.monotonic() - begun,
-        seed=request.seed,
-        versions=versions(),
-        notes=("the cost is the sum over the levels of loads and stores over bandwidth",),
-        space=space_of(request),
-    )

@@ -1,18 +1,70 @@
-"""The mapping methods by name."""
+"""The mapping methods by name: what each can do, and who is refused.
+
+A method is a value: routes, each a solve function with what it can do. `refuse` reads that, so that no
+solve function asks again. A method of one's own is registered and is then a name like any other:
+
+    def first_point(request: Request) -> Found: ...
+    register_method(Method(name="mine", description="...", routes=(Route(objectives=("sum",), solve=first_point),)))
+"""
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from importlib import import_module
 from typing import TYPE_CHECKING
 
 from optmap.errors import InputError
-from optmap.problem.machine import Machine
+from optmap.lazy import Deferred
+from optmap.names import enter
+from optmap.problem.machine import CapacityRule, Machine
 from optmap.problem.objective import alike
+from optmap.problem.workload import Semantics, Workload
 
 if TYPE_CHECKING:
-    from optmap.search.mopt import Request
+    from optmap.search.answer import Found
+    from optmap.search.request import Request
     from optmap.search.result import SolveResult
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Route:
+    """One way of a method, with what it can do."""
+
+    solve: Callable[[Request], Found]
+    """From a request that it can do to a mapping; what it raises is the answer."""
+    objectives: tuple[str, ...]
+    """Keys of `OBJECTIVES` that it minimises, its default first."""
+    fewest_levels: int = 1
+    most_levels: int | None = None
+    """None for any number."""
+    rules: tuple[CapacityRule, ...] = tuple(CapacityRule)
+    """Capacity rules of caches that it knows; scratchpads need one tile."""
+    semantics: tuple[Semantics, ...] = tuple(Semantics)
+    divisors: bool = True
+    """Whether it can keep to tiles that divide the next outer one."""
+    floor: bool = False
+    """Whether it can round relaxed tiles down instead of searching, or does."""
+    cores: bool = False
+    """Whether it can split a tile among cores."""
+    microkernels: bool = False
+    """Whether it keeps to tiles that a machine imposes."""
+    solver: bool = False
+    """Whether it solves a relaxation by the solver that is asked for."""
+    partitions: bool = False
+    """Whether it knows levels whose tensors have parts of their own."""
+    fits: Callable[[Workload], object] | None = None
+    """Raises an `InputError` for a workload that it is not for; None if it is for all."""
+
+    def levels(self, machine: Machine) -> bool:
+        """Whether it is for as many levels as a machine has."""
+        return self.fewest_levels <= len(machine.levels) <= (self.most_levels or len(machine.levels))
+
+    def minimises(self, machine: Machine) -> tuple[str, ...]:
+        """The objectives that it minimises on a machine, its default first."""
+        if not self.levels(machine):
+            return ()
+        return tuple(dict.fromkeys(other for name in self.objectives for other in alike(name, machine)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,23 +75,26 @@ class Method:
     """Key in `METHODS`."""
     description: str
     """One line for lists."""
-    module: str
-    """Module whose `solve` it is; imported when it is used."""
-    objectives: tuple[str, ...] = ("bottleneck",)
-    """Keys of `OBJECTIVES` that it can minimise, its default first."""
+    routes: tuple[Route, ...]
+    """The first that minimises an objective on a machine is taken."""
 
     def run(self, request: Request) -> SolveResult:
-        """Find a mapping.
+        """Find a mapping, and count it again.
 
         Raises:
-            OptmapError: what the method raises.
+            InputError: for what the method cannot do.
+            OptmapError: what its solve function raises.
+            CheckError: if a re-check of the answer fails.
         """
-        found: SolveResult = import_module(self.module).solve(request)
-        return found
+        from optmap.search.answer import assemble
+
+        begun = time.monotonic()
+        found = refuse(request, self).solve(request)
+        return assemble(request, self.name, found, seconds=time.monotonic() - begun)
 
     def minimises(self, machine: Machine) -> tuple[str, ...]:
         """The objectives that it minimises on a machine, its default first."""
-        return tuple(dict.fromkeys(other for name in self.objectives for other in alike(name, machine)))
+        return tuple(dict.fromkeys(name for route in self.routes for name in route.minimises(machine)))
 
     def objective(self, name: str | None, machine: Machine) -> str:
         """The objective that is asked for, or the method's own.
@@ -56,41 +111,202 @@ class Method:
             return known[0]
         if name not in known:
             levels = "one level" if len(machine.levels) == 1 else f"{len(machine.levels)} levels"
-            offer = f"there it knows {', '.join(known)}" if known else "it is for one level only"
-            others = [other for other, m in METHODS.items() if name is None or name in m.minimises(machine)]
+            offer = f"there it knows {', '.join(known)}" if known else self._depths()
+            others = [m.name for m in METHODS.values() if (name or _first(m, machine)) in m.minimises(machine)]
             use = f"; use --method {' or '.join(others)}" if others else ""
             asked = f"does not minimise {name} on" if name else "has no objective for"
             raise InputError(f"method {self.name} {asked} {levels}: {offer}{use}")
         return str(name)
 
+    def _depths(self) -> str:
+        """For how many levels it is, if not for as many as there are."""
+        if all(route.most_levels == 1 for route in self.routes):
+            return "it is for one level only"
+        ranges = [(r.fewest_levels, r.most_levels) for r in self.routes]
+        return "it is for " + " or ".join(f"{a} or more" if b is None else f"{a} to {b}" for a, b in ranges) + " levels"
 
-METHODS: dict[str, Method] = {
-    "mopt": Method(
-        name="mopt",
-        description="all loop orders and levels at once, relaxation proved globally, integers searched exactly",
-        module="optmap.search.mopt",
-        objectives=("bottleneck", "sum"),
+
+def refuse(request: Request, method: Method) -> Route:
+    """Refuse what a method cannot do, before anything is computed.
+
+    Args:
+        request: what is asked.
+        method: of whom.
+
+    Returns:
+        The route that can.
+
+    Raises:
+        InputError: naming the option, and who can.
+    """
+    machine = request.machine
+    objective = method.objective(request.objective.name, machine)
+    route = next(each for each in method.routes if objective in each.minimises(machine))
+    if route.fits is not None:
+        route.fits(request.workload)
+    what = f"method {method.name}" + (f", objective {objective} over levels," if route is not method.routes[0] else "")
+    for reason, can in _demands(request):
+        if not can(route):
+            raise InputError(f"{what} {reason}{_who(machine, can)}")
+    if request.floor and request.divisors:
+        raise InputError("--integers floor rounds tiles down and cannot keep to divisors; use --tiles any")
+    if request.cores > 1:
+        _refuse_cores(request)
+    return route
+
+
+def _first(method: Method, machine: Machine) -> str:
+    """The objective that a method takes of itself on a machine; empty for none."""
+    return next(iter(method.minimises(machine)), "")
+
+
+Can = Callable[[Route], bool]
+"""Whether a route has what is demanded."""
+
+
+def _demands(request: Request) -> Iterator[tuple[str, Can]]:
+    """What a request demands: why a route without it refuses, and which routes have it."""
+    levels = request.machine.levels
+    if any(level.rule(request.rule) is not CapacityRule.TILE for level in levels):
+        yield "counts for scratchpads: use --capacity tile", lambda route: request.rule in route.rules
+    if request.workload.semantics is Semantics.ASSIGN:
+        yield "loads every output: use --semantics accumulate", lambda route: Semantics.ASSIGN in route.semantics
+    if request.cores > 1:
+        yield "is for one core; use --cores 1", lambda route: route.cores
+    if request.floor:
+        yield "searches whole tiles; leave out --integers floor", lambda route: route.floor
+    if request.solver is not None:
+        yield "solves no relaxation; leave out --solver", lambda route: route.solver
+    if request.divisors:
+        yield "rounds tiles down and cannot keep to divisors; use --tiles any", lambda route: route.divisors
+    for level in levels:
+        if level.microkernel is not None:
+            yield (
+                f"does not impose the microkernel of {level.name}; leave the register level out "
+                "(--innermost with the next level)",
+                lambda route: route.microkernels,
+            )
+        if level.partitions:
+            parts = ", ".join(part.name for part in level.partitions)
+            yield (
+                f"does not know the partitions of {level.name} ({parts}); use a machine without partitions",
+                lambda route: route.partitions,
+            )
+
+
+def _who(machine: Machine, can: Can) -> str:
+    """The first method that can, with its objective on the machine; empty for none."""
+    for method in METHODS.values():
+        for route in method.routes:
+            if can(route) and route.minimises(machine):
+                return f", or --method {method.name} and its {route.minimises(machine)[0]}"
+    return ""
+
+
+def _refuse_cores(request: Request) -> None:
+    """Refuse more cores than the machine can share a level among."""
+    machine, cores, level = request.machine, request.cores, request.split_level
+    if level is None:
+        raise InputError(f"machine {machine.name} has no shared level to split among {cores} cores; use 1")
+    if cores > machine.cores:
+        raise InputError(f"machine {machine.name} has {machine.cores} cores, {cores} were asked for")
+    shared = machine.levels[level]
+    if cores > shared.fanout:
+        raise InputError(
+            f"machine {machine.name}: {shared.name} feeds {shared.fanout} of the {machine.cores} cores, and one level "
+            f"alone splits the work; use --cores {shared.fanout} or fewer"
+        )
+
+
+def register_method(method: Method) -> None:
+    """Give a method of one's own a name: `solve`, `compare` and lists then know it.
+
+    It is known to the process that registers it; sweeps and networks solve in processes of their own.
+
+    Raises:
+        InputError: if the name is taken, or is none.
+    """
+    enter("method", method.name, method, METHODS)
+
+
+TILE_ONLY = (CapacityRule.TILE,)
+SUM_OVER_LEVELS = Route(
+    solve=Deferred("search.iooub_sum:solve"), objectives=("sum",), fewest_levels=2, rules=TILE_ONLY, solver=True
+)
+MOPT = Method(
+    name="mopt",
+    description="all loop orders and levels at once, relaxation proved globally, integers searched exactly",
+    routes=(
+        Route(
+            solve=Deferred("search.mopt:solve"),
+            objectives=("bottleneck",),
+            floor=True,
+            cores=True,
+            microkernels=True,
+            solver=True,
+        ),
+        SUM_OVER_LEVELS,
     ),
-    "iooub": Method(
-        name="iooub",
-        description="loop order, reuse level per tensor and whole tile with the least loads of one memory",
-        module="optmap.search.iooub",
-        objectives=("loads", "sum"),
+)
+IOOUB = Method(
+    name="iooub",
+    description="loop order, reuse level per tensor and whole tile with the least loads of one memory",
+    routes=(
+        Route(
+            solve=Deferred("search.iooub:solve"),
+            objectives=("loads", "sum"),
+            most_levels=1,
+            rules=TILE_ONLY,
+            partitions=True,
+        ),
+        SUM_OVER_LEVELS,
     ),
-    "gemmini": Method(
-        name="gemmini",
-        description="accelerator buffers: output-stationary tile with inputs reloaded, proved best in whole numbers",
-        module="optmap.search.gemmini",
-        objectives=("traffic",),
+)
+GEMMINI = Method(
+    name="gemmini",
+    description="accelerator buffers: output-stationary tile with inputs reloaded, proved best in whole numbers",
+    routes=(
+        Route(
+            solve=Deferred("search.gemmini:solve"),
+            objectives=("traffic",),
+            most_levels=1,
+            rules=TILE_ONLY,
+            partitions=True,
+        ),
     ),
-    "mopt-algorithm1": Method(
-        name="mopt-algorithm1",
-        description="MOpt's Algorithm 1: levels fixed one by one by local solves, tiles rounded down and balanced",
-        module="optmap.search.algorithm1",
+)
+ALGORITHM1 = Method(
+    name="mopt-algorithm1",
+    description="MOpt's Algorithm 1: levels fixed one by one by local solves, tiles rounded down and balanced",
+    routes=(
+        Route(
+            solve=Deferred("search.algorithm1:solve"),
+            objectives=("bottleneck",),
+            divisors=False,
+            floor=True,
+            cores=True,
+            microkernels=True,
+            solver=True,
+        ),
     ),
-    "mopt-artifact": Method(
-        name="mopt-artifact",
-        description="what MOpt's published code solves: three loop orders, one start, rounding down after every level",
-        module="optmap.search.artifact",
+)
+ARTIFACT = Method(
+    name="mopt-artifact",
+    description="what MOpt's published code solves: three loop orders, one start, rounding down after every level",
+    routes=(
+        Route(
+            solve=Deferred("search.artifact:solve"),
+            objectives=("bottleneck",),
+            rules=TILE_ONLY,
+            divisors=False,
+            floor=True,
+            cores=True,
+            microkernels=True,
+            solver=True,
+            fits=Deferred("search.artifact:roles_of"),
+        ),
     ),
-}
+)
+
+METHODS: dict[str, Method] = {each.name: each for each in (MOPT, IOOUB, GEMMINI, ALGORITHM1, ARTIFACT)}
+"""The methods by name; each is imported when it is used."""

@@ -8,17 +8,19 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import inf
 
 import numpy as np
 
-from optmap.errors import InfeasibleError, InputError, LimitError
+from optmap.errors import InfeasibleError, LimitError
+from optmap.search.answer import Found
 from optmap.search.chains import IntArray, IntegerPoint
-from optmap.search.mopt import Request, assemble, setting_of
 from optmap.search.relaxation import relax
-from optmap.search.result import Relaxation, SolveResult
-from optmap.search.setting import Setting
+from optmap.search.request import Request
+from optmap.search.result import Relaxation
+from optmap.search.setting import Setting, setting_of
+from optmap.search.whole_nest import found_chain, machine_notes
 from optmap.solvers.status import Point
 
 
@@ -86,7 +88,7 @@ def answer(
     recipe: Recipe,
     hunt: Callable[[Setting, Hunt], Candidate],
     integers: Callable[[Setting, Candidate], tuple[IntegerPoint, tuple[str, ...]]],
-) -> SolveResult:
+) -> Found:
     """Run a paper's method and report its mapping beside the certified bound.
 
     Args:
@@ -96,15 +98,11 @@ def answer(
         integers: makes whole tiles of them; also returns notes.
 
     Raises:
-        InputError: for divisor tiles, which rounding down does not give.
         InfeasibleError: if nothing fits.
         LimitError: if the time runs out before there is an answer.
     """
-    begun = time.monotonic()
-    if request.divisors:
-        raise InputError(f"{recipe.name} rounds tiles down and cannot keep to divisors; use --tiles any")
     setting = setting_of(request)
-    state = Hunt(deadline=begun + request.time_limit)
+    state = Hunt(deadline=time.monotonic() + request.time_limit)
     if request.progress is not None:
         request.progress(recipe.name, 0.0)
     found = hunt(setting, state)
@@ -120,20 +118,16 @@ def answer(
         tiles=found.tiles,
         cross_check=None,
     )
-    result = assemble(
+    return found_chain(
         request,
         setting,
-        relaxation,
         point,
+        relaxation,
+        claimed=point.value,
         bound=certified.bound,
         late=state.late,
-        begun=begun,
-        method=recipe.name,
-    )
-    return replace(
-        result,
-        point=Point.LOCAL_OPTIMUM,
-        notes=(*result.notes, *notes),
+        known=Point.LOCAL_OPTIMUM,
+        notes=(*machine_notes(setting), *notes),
     )
 
 

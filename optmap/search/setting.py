@@ -6,13 +6,24 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from optmap.errors import InfeasibleError
-from optmap.problem.axes import touched_at_least
+from optmap.evaluate.first_touches import check_output
 from optmap.problem.machine import CapacityRule, Machine
 from optmap.problem.microkernel import microkernel_permutation, microkernel_tile
+from optmap.problem.objective import SUM
 from optmap.problem.reuse import Reuse, Room, dataflow, safe_working_set
-from optmap.problem.workload import Semantics, Workload
+from optmap.problem.workload import Workload
 from optmap.programs.geometric import TileSpace
+from optmap.search.compulsory import compulsory
+from optmap.search.request import Request
+from optmap.solvers.config import relaxation_solver
 from optmap.symbolic.classes import Classes, dataflow_classes
+
+ORDERS_PER_SECOND = 250
+"""Loop orders per second of the time limit and level that a search can do with."""
+LEAST_ORDERS = 64
+"""Loop orders that are looked at however short the time is."""
+MOST_ORDERS = 20_000
+"""Loop orders that are looked at however long it is."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,12 +86,7 @@ class Setting:
     @property
     def least_words(self) -> int:
         """Words that cross every boundary under every mapping: each of every tensor once, per memory."""
-        memories: dict[str, int] = {}
-        for tensor in self.workload.tensors:
-            words = self.workload.weight(tensor) * touched_at_least(tensor, self.workload.extents)
-            memories[tensor.name] = max(words, memories.get(tensor.name, 0))
-        created = self.workload.semantics is Semantics.ASSIGN
-        return sum(memories.values()) + (0 if created else memories[self.workload.output.name])
+        return compulsory(self.workload, SUM)
 
     def order(self, permutation: tuple[str, ...]) -> Order:
         """A loop order with its reuse and working set."""
@@ -158,3 +164,24 @@ class Setting:
             self.workload.weight(tensor) * item.elements(tensor, tile)
             for tensor, item in zip(self.workload.tensors, self.working(order, level), strict=True)
         )
+
+
+def setting_of(request: Request) -> Setting:
+    """The setting of a request, refused if nothing fits.
+
+    Raises:
+        InputError: for `=` with a dim in two subscripts of the output.
+        InfeasibleError: if not even the smallest tile fits.
+    """
+    check_output(request.workload)
+    orders = ORDERS_PER_SECOND * request.time_limit / len(request.machine.levels)
+    setting = Setting(
+        workload=request.workload,
+        machine=request.machine,
+        rule=request.rule,
+        cores=request.cores,
+        solver=relaxation_solver(request.solver),
+        most=max(LEAST_ORDERS, int(min(MOST_ORDERS, orders))),
+    )
+    setting.check_capacities()
+    return setting

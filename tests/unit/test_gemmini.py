@@ -15,12 +15,12 @@ from optmap.problem import Capacity, Level, LevelMapping, Machine, Mapping, Part
 from optmap.problem.builders import conv2d, matmul
 from optmap.problem.io.fields import Fields
 from optmap.problem.io.machines import machine_document, machine_from
+from optmap.problem.objective import LOADS
 from optmap.problem.parser import parse_workload
 from optmap.problem.partitions import capacity_groups
 from optmap.report.tables import machine_table
+from optmap.search import METHODS, Request
 from optmap.search.gemmini import best_stationary, fits, greedy_stationary, stationary
-from optmap.search.iooub import solve_level
-from optmap.search.mopt import Request
 from optmap.solvers.status import Point
 
 GEMMINI = library.machine("gemmini")
@@ -156,7 +156,9 @@ def test_divisors_divide_and_move_no_less():
 def test_iooub_fills_partitions_and_moves_no_more_than_reloading():
     workload = matmul(i=64, j=48, k=40, bytes={"C": 4, "A": 1, "B": 1})
     machine = Machine(name="split", levels=(split(60, 400),))
-    result, held = solve_level(Request(workload=workload, machine=machine))
+    result = METHODS["iooub"].run(Request(workload=workload, machine=machine, objective=LOADS))
+    held = result.held
+    assert held is not None
     assert held.positions
     reloaded = best_stationary(workload, machine.levels[0])
     loads = {row.tensor: row.loads_words for row in result.boundaries}
@@ -176,7 +178,7 @@ def test_overfull_partitions_do_not_fit_although_the_sum_does():
 
 def test_other_methods_refuse_partitions_but_know_buffering():
     workload = matmul(i=16, j=16, k=16)
-    with pytest.raises(InputError, match=r"has partitions \(scratchpad, accumulator\)"):
+    with pytest.raises(InputError, match=r"does not know the partitions of Buffers \(scratchpad, accumulator\)"):
         solve(workload, machine="gemmini")
     double = Machine(name="double", levels=(Level(name="Fast", capacity=words(128), buffering=2),))
     one, two = solve(workload, machine=double), solve(workload, memory="64w")

@@ -12,9 +12,9 @@ from strategies import machines, mappings, workloads
 from optmap.errors import InputError
 from optmap.problem import Capacity, Level, LevelMapping, Machine, Mapping, Semantics, two_level
 from optmap.problem.builders import conv2d, matmul
+from optmap.problem.objective import LOADS
 from optmap.report.loopnest import loop_nest, statement
-from optmap.search.iooub import solve_level
-from optmap.search.mopt import Request
+from optmap.search import METHODS, Request
 
 LOOP = re.compile(r"(?:parallel )?for \((\w+) = (.+?); (\w+) < (.+?); (.+)\)$")
 TOKEN = re.compile(r"\w+|[()+,-]")
@@ -143,7 +143,9 @@ def test_comments_stand_where_tensors_are_brought_in():
 def test_the_answer_of_iooub_prints_and_runs():
     workload = conv2d(k=4, c=3, h=6, w=6, r=3, s=3)
     machine = two_level(Capacity(amount=60, unit="words"))
-    result, held = solve_level(Request(workload=workload, machine=machine))
+    result = METHODS["iooub"].run(Request(workload=workload, machine=machine, objective=LOADS))
+    held = result.held
+    assert held is not None
     text = loop_nest(workload, machine, result.mapping, positions=held.positions, inner=held.inner)
     assert len(points(text, workload.dims)) == workload.operations
     assert all(f"{name}:" in text for name in ("Out", "In", "Ker"))

@@ -13,7 +13,7 @@ from optmap.errors import InfeasibleError, InputError, LimitError, UnknownNameEr
 from optmap.problem import Capacity, Level, Machine
 from optmap.problem.builders import conv2d, matmul
 from optmap.report.programs import Format, Which, exported
-from optmap.search.mopt import Request
+from optmap.search.request import Request
 from optmap.solvers.from_model import from_pyomo
 
 PRODUCT = matmul(i=40, j=24, k=60)

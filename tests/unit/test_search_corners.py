@@ -16,9 +16,10 @@ from optmap.search.algorithm1 import fix_levels
 from optmap.search.chains import all_chains, chain_count
 from optmap.search.floor import price_and_split
 from optmap.search.methods import METHODS
-from optmap.search.mopt import Request, setting_of
 from optmap.search.paper import Hunt
+from optmap.search.request import Request
 from optmap.search.result import SolveResult
+from optmap.search.setting import setting_of
 from optmap.solvers.status import Stop
 
 MATMUL = "C[i,j] += A[i,k]*B[k,j]"

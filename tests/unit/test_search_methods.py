@@ -1,5 +1,6 @@
 """The methods as a user sees them: papers' own roads, microkernel, cores, capacities, limits."""
 
+from dataclasses import replace
 from math import prod
 
 import pytest
@@ -67,8 +68,9 @@ def test_artifact_refuses_what_it_cannot_do():
         api.solve(matmul(i=8, j=8, k=8), machine=SMALL, method="mopt-artifact")
     with pytest.raises(InputError, match="needs a dense two-dimensional convolution"):
         api.solve(conv2d(c=8, h=8, w=8, r=3, s=3, depthwise=True), machine=SMALL, method="mopt-artifact")
+    caches = replace(SMALL, levels=tuple(replace(level, kind=LevelKind.CACHE) for level in SMALL.levels))
     with pytest.raises(InputError, match="--capacity tile"):
-        api.solve(LAYER, machine=SMALL, method="mopt-artifact", capacity="safe")
+        api.solve(LAYER, machine=caches, method="mopt-artifact", capacity="safe")
     with pytest.raises(InputError, match="cannot keep to divisors"):
         api.solve(LAYER, machine=SMALL, method="mopt-algorithm1", tiles="divisors")
 

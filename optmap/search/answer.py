@@ -1,0 +1,195 @@
+"""From what a method found to the answer: every number is counted again, every promise looked at."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+
+from optmap.errors import CheckError
+from optmap.evaluate import BoundaryTraffic, CostReport, evaluate_cost, exact_traffic
+from optmap.evaluate.held import held_cost
+from optmap.problem.held import Held
+from optmap.problem.mapping import Mapping
+from optmap.search.compulsory import compulsory
+from optmap.search.request import Request
+from optmap.search.result import LevelReport, Relaxation, SolveResult, conclusion
+from optmap.search.versions import versions
+from optmap.solvers.status import Point
+
+SAME = 1e-9
+"""Relative distance within which a search's floating-point cost is the exact one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """What a method hands in: a mapping, and what it knows about it. Only the mapping is needed."""
+
+    mapping: Mapping
+    held: Held | None = None
+    """Of one level: how long every tensor is kept; None where the loop order alone decides."""
+    claimed: float | None = None
+    """Its cost as the search counted it, to be compared with the recount."""
+    relaxation: Relaxation | None = None
+    """What is proved, or at least solved, below it; None for what every mapping moves."""
+    bound: float | None = None
+    """Proved lower bound on the cost of every mapping in `space`; None for that of the relaxation."""
+    point: Point = Point.FEASIBLE
+    """What is known of the relaxed point behind it."""
+    late: bool = False
+    """Whether the time ran out."""
+    notes: tuple[str, ...] = ()
+    """What a reader should know."""
+    space: str = ""
+    """The mappings among which the method looks for the best, in words."""
+
+
+def price(
+    request: Request, mapping: Mapping, held: Held | None = None
+) -> tuple[CostReport, tuple[BoundaryTraffic, ...]]:
+    """Per-level form and exact traffic of a mapping, in exact integers.
+
+    Args:
+        request: what is asked.
+        mapping: its answer.
+        held: how long a one-level mapping keeps every tensor; None where the loop order alone decides.
+
+    Raises:
+        InputError: if the mapping does not belong to workload and machine.
+    """
+    workload, machine = request.workload, request.machine
+    if held is None:
+        report = evaluate_cost(workload, machine, mapping, request.rule)
+        return report, exact_traffic(workload, machine, mapping)
+    held.check(workload, machine, mapping, request.rule)
+    report = held_cost(workload, machine, mapping, held, request.rule)
+    return report, report.boundaries
+
+
+def cost_of(request: Request, mapping: Mapping) -> float | None:
+    """The objective of a mapping in per-level form, which methods compare; None if it does not fit.
+
+    Args:
+        request: what is asked.
+        mapping: a candidate.
+
+    Raises:
+        InputError: if the mapping does not belong to workload and machine.
+    """
+    report = evaluate_cost(request.workload, request.machine, mapping, request.rule)
+    return _objective(request, report.boundaries) if report.fits else None
+
+
+def assemble(request: Request, method: str, found: Found, *, seconds: float) -> SolveResult:
+    """The answer, with every number recounted from the mapping in exact integers.
+
+    Args:
+        request: what was asked.
+        method: name of the method.
+        found: what it found.
+        seconds: time it took.
+
+    Raises:
+        InputError: if the mapping does not belong to workload and machine.
+        CheckError: if the mapping does not fit, is not of the kind that was asked for, costs something
+            else than the search claimed, or less than a proved bound.
+    """
+    workload, machine, objective = request.workload, request.machine, request.objective
+    found.mapping.check(workload, machine)
+    report, boundaries = price(request, found.mapping, found.held)
+    cost, exact = _objective(request, report.boundaries), _objective(request, boundaries)
+    relaxation = found.relaxation or _compulsory_relaxation(request, found.mapping)
+    _check(request, found, relaxation, report, cost)
+    bound = min(cost, _proved(relaxation) if found.bound is None else found.bound)
+    unit = objective.unit(machine)
+    return SolveResult(
+        workload=workload,
+        machine=machine,
+        method=method,
+        objective=objective.name,
+        capacity_rule=request.rule,
+        tiles="divisors" if request.divisors else "any",
+        stop=conclusion(cost, bound, late=found.late),
+        point=found.point,
+        mapping=found.mapping,
+        levels=_levels(request, report),
+        boundaries=boundaries,
+        cost=cost,
+        cost_unit=unit,
+        exact=exact,
+        exact_unit=unit,
+        bottleneck=report.bottleneck,
+        relaxation=relaxation,
+        integer_bound=bound,
+        integer_gap=relaxation.gap(cost),
+        seconds=seconds,
+        seed=request.seed,
+        versions=versions(),
+        notes=found.notes,
+        held=found.held,
+        space=found.space,
+    )
+
+
+def _objective(request: Request, rows: tuple[BoundaryTraffic, ...]) -> float:
+    return float(request.objective.of(rows, request.machine, request.workload.word_bits))
+
+
+def _proved(relaxation: Relaxation) -> float:
+    return relaxation.value if relaxation.proved else 0.0
+
+
+def _levels(request: Request, report: CostReport) -> tuple[LevelReport, ...]:
+    rates = request.machine.rates(request.workload.word_bits)
+    return tuple(
+        LevelReport(
+            level=item.level,
+            occupancy_words=item.occupancy_words,
+            capacity_words=item.capacity_words,
+            traffic_words=item.traffic_words,
+            bandwidth=float(rate),
+            cycles=item.cycles,
+        )
+        for item, rate in zip(report.levels, rates, strict=True)
+    )
+
+
+def _check(request: Request, found: Found, relaxation: Relaxation, report: CostReport, cost: float) -> None:
+    """Hold the mapping against what was asked and what is claimed of it."""
+    if not report.fits:
+        raise CheckError("the mapping found does not fit its machine: the search and the evaluation disagree")
+    ways = prod(parts for level in found.mapping.levels for parts in level.spatial.values())
+    if ways > request.cores:
+        raise CheckError(f"the mapping found splits the work {ways} ways, but {request.cores} cores were asked for")
+    if found.claimed is not None and abs(cost - found.claimed) > SAME * cost:
+        raise CheckError(f"the search claims a cost of {found.claimed:.9g}, the evaluation finds {cost:.9g}")
+    if cost < _proved(relaxation) * (1 - SAME):
+        raise CheckError(f"the mapping costs {cost:.9g}, below the proved bound {relaxation.value:.9g}")
+    if request.divisors:
+        _check_divisors(request, found.mapping)
+
+
+def _check_divisors(request: Request, mapping: Mapping) -> None:
+    """Every tile divides what is outside it, unless the machine imposes it."""
+    outer = request.workload.extents
+    for level, own in zip(reversed(request.machine.levels), reversed(mapping.levels), strict=True):
+        for dim, size in own.tile.items():
+            if outer[dim] % size and level.microkernel is None:
+                raise CheckError(f"level {own.level}: {dim}={size} does not divide {outer[dim]}, as was asked for")
+        outer = {dim: -(-size // own.spatial.get(dim, 1)) for dim, size in own.tile.items()}
+
+
+def _compulsory_relaxation(request: Request, mapping: Mapping) -> Relaxation:
+    """What every mapping moves, at the boundaries outside of which nothing is split."""
+    words = compulsory(request.workload, request.objective)
+    split = [number for number, level in enumerate(mapping.levels) if prod(level.spatial.values()) > 1]
+    whole = dict.fromkeys(range(max(split, default=0), len(mapping.levels)), words)
+    return Relaxation(
+        value=float(request.objective.value(whole, request.machine, request.workload.word_bits)),
+        proved=True,
+        formulation="compulsory traffic: every word of every tensor once",
+        tolerance=0.0,
+        method="counting",
+        classes=tuple(level.permutation for level in mapping.levels),
+        tiles=tuple({d: float(n) for d, n in level.tile.items()} for level in mapping.levels),
+        cross_check=None,
+    )

@@ -1,0 +1,40 @@
+"""What is asked of a mapping method."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from optmap.problem.machine import CapacityRule, Machine
+from optmap.problem.objective import BOTTLENECK, Objective
+from optmap.problem.workload import Workload
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """What is asked of a mapping method."""
+
+    workload: Workload
+    machine: Machine
+    rule: CapacityRule = CapacityRule.TILE
+    objective: Objective = BOTTLENECK
+    """What is minimised."""
+    divisors: bool = False
+    """Allow only tiles that divide the next outer one."""
+    floor: bool = False
+    """Round the relaxed tiles down and balance them, as MOpt does, instead of searching."""
+    cores: int = 1
+    solver: str | None = None
+    """Of the relaxation, `batch` or `ipopt`; None takes the one of `solvers.cfg`."""
+    time_limit: float = 60.0
+    """Seconds."""
+    seed: int = 0
+    progress: Callable[[str, float], None] | None = None
+    """Called with what is being done and the share of the time limit used."""
+
+    @property
+    def split_level(self) -> int | None:
+        """Number of the level whose tile is split among the cores; None for one core, or without such a level."""
+        if self.cores == 1:
+            return None
+        return next((i for i, level in enumerate(self.machine.levels) if level.shared), None)

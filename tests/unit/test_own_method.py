@@ -1,0 +1,165 @@
+"""A method of one's own: registered, it is a name like any other, refused and recounted like any other."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import optmap
+from optmap.errors import CheckError, InputError, UnknownNameError
+from optmap.problem import (
+    OBJECTIVES,
+    CapacityRule,
+    Combination,
+    LevelMapping,
+    Mapping,
+    Objective,
+    Term,
+    register_objective,
+)
+from optmap.problem.objective import TIME
+from optmap.search import METHODS, Found, Method, Request, Route, cost_of, refuse, register_method
+
+README = (Path(__file__).resolve().parents[2] / "README.md").read_text(encoding="utf-8")
+STATEMENT = "C[i,j] += A[i,k]*B[k,j]"
+PROBLEM: dict[str, Any] = {"workload": STATEMENT, "extents": {"i": 12, "j": 10, "k": 8}}
+
+
+@pytest.fixture
+def registry() -> Iterator[dict[str, Method]]:
+    """The methods, left as they were found."""
+    before = dict(METHODS)
+    yield METHODS
+    METHODS.clear()
+    METHODS.update(before)
+
+
+def points(request: Request, **sizes: int) -> Mapping:
+    """Tiles of one point, but for some dims."""
+    dims = request.workload.dims
+    tile = {d: sizes.get(d, 1) for d in dims}
+    return Mapping(
+        levels=tuple(
+            LevelMapping(level=level.name, tile=dict(tile), permutation=dims, spatial={})
+            for level in request.machine.levels
+        )
+    )
+
+
+def own(solve: Callable[[Request], Found], **abilities: Any) -> Method:
+    abilities = {"objectives": ("bottleneck",), **abilities}
+    method = Method(name="own", description="points", routes=(Route(solve=solve, **abilities),))
+    register_method(method)
+    return method
+
+
+def test_the_example_of_the_readme_is_solved_compared_saved_and_checked(
+    registry: dict[str, Method], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Random search, as a reader would type it."""
+    example = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)[-1]
+    exec(compile(example, "README.md", "exec"), {})
+    said = capsys.readouterr().out
+    assert "method     random" in said
+    result = optmap.solve("resnet18/R12", memory="8192w", method="random")
+    assert result.bound is not None
+    assert result.bound.value <= result.exact <= result.cost
+    assert result.relaxation.proved
+    assert 0 < result.integer_bound <= result.cost
+    result.save(tmp_path / "random.json")
+    assert optmap.check(tmp_path / "random.json")
+    assert optmap.evaluate(optmap.load(tmp_path / "random.json")).disagreements == []
+    assert optmap.solve("resnet18/R12", machine="balanced", method="random", objective="sum").objective == "sum"
+    assert "the best of 200 random mappings" in str(optmap.list("methods"))
+    with pytest.raises(UnknownNameError, match=r"did you mean random\?"):
+        optmap.solve("resnet18/R12", memory="8192w", method="randm")
+    assert "random" in registry
+
+
+@pytest.mark.usefixtures("registry")
+@pytest.mark.parametrize(
+    ("abilities", "options", "said"),
+    [
+        ({}, {"cores": 2, "machine": "i7-9700k"}, "is for one core; use --cores 1, or --method mopt"),
+        ({}, {"integers": "floor", "memory": "60w"}, "leave out --integers floor"),
+        ({}, {"solver": "ipopt", "memory": "60w"}, "leave out --solver, or --method mopt"),
+        ({"divisors": False}, {"tiles": "divisors", "memory": "60w"}, "use --tiles any"),
+        ({"rules": (CapacityRule.TILE,)}, {"capacity": "safe", "memory": "60w"}, "use --capacity tile"),
+        ({"semantics": ()}, {"semantics": "assign", "memory": "60w"}, "use --semantics accumulate"),
+        ({}, {"machine": "i7-9700k"}, "does not impose the microkernel of Reg"),
+        ({}, {"machine": "gemmini"}, "does not know the partitions of Buffers .* --method iooub"),
+        ({"most_levels": 1}, {"machine": "balanced"}, "it is for one level only; use --method mopt"),
+        ({"fewest_levels": 2, "most_levels": 3}, {"memory": "60w"}, "it is for 2 to 3 levels"),
+        ({"fewest_levels": 4}, {"machine": "balanced"}, "it is for 4 or more levels"),
+        (
+            {},
+            {"objective": "sum", "machine": "balanced"},
+            "does not minimise sum on 3 levels: there it knows bottleneck",
+        ),
+        ({"cores": True}, {"cores": 2, "memory": "60w"}, "no shared level to split among 2 cores"),
+        ({"cores": True, "microkernels": True}, {"cores": 9, "machine": "i7-9700k"}, "8 cores, 9 were asked for"),
+        ({"divisors": True, "floor": True}, {"tiles": "divisors", "integers": "floor", "memory": "60w"}, "--tiles any"),
+    ],
+)
+def test_what_it_cannot_do_is_refused_for_it(abilities: dict[str, Any], options: dict[str, Any], said: str) -> None:
+    """Its function is not called."""
+    own(lambda _: pytest.fail("called"), **abilities)
+    with pytest.raises(InputError, match=said):
+        optmap.solve(**PROBLEM, method="own", **options)
+
+
+@pytest.mark.usefixtures("registry")
+@pytest.mark.parametrize(
+    ("found", "options", "said"),
+    [
+        (lambda r: Found(mapping=points(r, i=12, j=10)), {}, "does not fit its machine"),
+        (lambda r: Found(mapping=points(r), claimed=1.0), {}, "the search claims a cost of 1"),
+        (lambda r: Found(mapping=points(r, i=5)), {"tiles": "divisors"}, "i=5 does not divide 12"),
+    ],
+)
+def test_what_it_claims_is_counted_again(found: Callable[[Request], Found], options: dict[str, str], said: str) -> None:
+    own(found)
+    with pytest.raises(CheckError, match=said):
+        optmap.solve(**PROBLEM, memory="60w", method="own", **options)
+
+
+@pytest.mark.usefixtures("registry")
+def test_it_may_minimise_an_objective_of_ones_own() -> None:
+    """Counted, bounded by what must move, and refused by the methods that do not know it."""
+    squared = Objective(name="squared", description="", terms=(Term(quantity=TIME, combination=Combination.SUM),) * 2)
+    register_objective(squared)
+    try:
+        own(lambda request: Found(mapping=points(request, i=3)), objectives=("squared",))
+        result = optmap.solve(**PROBLEM, memory="60w", method="own")
+        assert result.objective == "squared"
+        assert result.exact == sum(row.words for row in result.boundaries) ** 2
+        assert result.cost_unit == "words*words"
+        least = 12 * 8 + 8 * 10 + 2 * 12 * 10
+        assert result.relaxation.value == result.integer_bound == least**2
+        assert result.bound is not None
+        assert least**2 <= result.bound.value <= result.exact
+        with pytest.raises(InputError, match=r"does not minimise squared .* use --method own"):
+            optmap.solve(**PROBLEM, memory="60w", method="mopt", objective="squared")
+    finally:
+        del OBJECTIVES["squared"]
+
+
+@pytest.mark.parametrize("name", list(METHODS))
+def test_every_method_says_what_it_can_do(name: str) -> None:
+    """A request is refused before anything is computed, or a route is named that minimises it."""
+    request = Request(workload=optmap.workload("resnet18/R12"), machine=optmap.machine(memory="9999w"))
+    route = refuse(request, METHODS[name])
+    assert "bottleneck" in route.minimises(request.machine)
+    assert cost_of(request, points(request)) is not None
+    assert cost_of(request, points(request, k=512, c=512)) is None
+
+
+@pytest.mark.usefixtures("registry")
+def test_a_name_is_given_once() -> None:
+    method = own(lambda request: Found(mapping=points(request)))
+    with pytest.raises(InputError, match="method 'own' exists"):
+        register_method(method)
