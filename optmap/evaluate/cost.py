@@ -7,12 +7,11 @@ import numpy as np
 from optmap.evaluate.descent import Array
 from optmap.evaluate.per_level import LevelModel, level_model
 from optmap.evaluate.results import BoundaryTraffic, CostReport, LevelCost, boundary_cycles
-from optmap.problem.held import access_names
 from optmap.problem.machine import CapacityRule, Level, Machine
 from optmap.problem.mapping import LevelMapping, Mapping
 from optmap.problem.partitions import capacity_groups
 from optmap.problem.reuse import dataflow, safe_working_set
-from optmap.problem.workload import Workload
+from optmap.problem.workload import Workload, access_names
 
 
 def evaluate_cost(

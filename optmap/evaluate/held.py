@@ -37,12 +37,12 @@ from optmap.evaluate.first_touches import check_output
 from optmap.evaluate.halo import entering
 from optmap.evaluate.results import BoundaryTraffic, CostReport, LevelCost
 from optmap.problem.axes import axis_groups
-from optmap.problem.held import Held, access_names
+from optmap.problem.held import Held
 from optmap.problem.machine import CapacityRule, Machine
 from optmap.problem.mapping import Mapping
 from optmap.problem.partitions import capacity_groups
 from optmap.problem.reuse import Reuse
-from optmap.problem.workload import Semantics, TensorAccess, Workload
+from optmap.problem.workload import Semantics, TensorAccess, Workload, access_names
 
 
 def held_traffic(

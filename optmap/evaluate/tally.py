@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from math import prod
 
 from optmap.errors import LimitError
-from optmap.problem.held import access_names
-from optmap.problem.workload import Semantics, TensorAccess, Workload
+from optmap.problem.workload import Semantics, TensorAccess, Workload, access_names
 
 Box = dict[str, range]
 """The iterations of every dim that a tile covers."""

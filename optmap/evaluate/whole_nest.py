@@ -32,10 +32,9 @@ from optmap.evaluate.results import BoundaryTraffic
 from optmap.problem.axes import axis_groups, group_dims
 from optmap.problem.descent import Descent
 from optmap.problem.halo import shared_values
-from optmap.problem.held import access_names
 from optmap.problem.machine import Machine
 from optmap.problem.mapping import Mapping
-from optmap.problem.workload import Axis, TensorAccess, Workload
+from optmap.problem.workload import Axis, TensorAccess, Workload, access_names
 
 Move = tuple[int, int, int, int]
 """Size of the old l-tile, size of the new one, start of the new one minus start of the old, start of the

@@ -25,7 +25,7 @@ from optmap.errors import InputError
 from optmap.problem.machine import CapacityRule, Machine
 from optmap.problem.mapping import Mapping
 from optmap.problem.reuse import Reuse, reuse_at
-from optmap.problem.workload import TensorAccess, Workload
+from optmap.problem.workload import TensorAccess, Workload, access_names
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,15 +110,6 @@ class Held:
         for name, listed in self.streams.items():
             if not listed:
                 raise InputError(f"held: {name} is streamed along no dim; leave it out of streams")
-
-
-def access_names(workload: Workload) -> tuple[str, ...]:
-    """A name per access: the tensor's, or `name#2`, `name#3` … where a tensor is read again."""
-    names: list[str] = []
-    for tensor in workload.tensors:
-        seen = sum(name.partition("#")[0] == tensor.name for name in names)
-        names.append(f"{tensor.name}#{seen + 1}" if seen else tensor.name)
-    return tuple(names)
 
 
 def stream_refusal(

@@ -268,6 +268,24 @@ class Workload(Shown):
         return replace(self, semantics=semantics)
 
 
+def access_names(workload: Workload, mark: str = "#") -> tuple[str, ...]:
+    """A name per access: the tensor's, or `name#2`, `name#3` … where a tensor is read again.
+
+    Args:
+        workload: gives the accesses, output first.
+        mark: stands before the number; `_` where a name must be an identifier, as in the files of programs.
+    """
+    taken = {tensor.name for tensor in workload.tensors}
+    names: list[str] = []
+    for tensor in workload.tensors:
+        name, number = tensor.name, 1
+        while name in names or (number > 1 and name in taken):
+            number += 1
+            name = f"{tensor.name}{mark}{number}"
+        names.append(name)
+    return tuple(names)
+
+
 def bytes_of(bits: int) -> int | float:
     """A number of bits in bytes: a whole number where it is one, else a multiple of 1/8."""
     return bits // 8 if bits % 8 == 0 else bits / 8

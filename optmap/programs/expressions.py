@@ -69,9 +69,15 @@ def _pair(m: int, a: Size, n: int, b: Size) -> Size:
     """Two sizes of which at least one is a parameter."""
     if is_number(a) and not is_number(b):
         m, a, n, b = n, b, m, a
-    if b <= m or (is_number(a) and a <= n):
+    if is_number(a) and a <= n:
         return a * b
-    return m * a + n * (b - m)
+    slope, constant = _pair_line(m, n, b)
+    return slope * a + constant if constant else slope * a
+
+
+def _pair_line(m: int, n: int, b: float) -> tuple[float, float]:
+    """Slope and constant of the values of m*x + n*y (coprime) in the size of x, y having a size b."""
+    return (b, 0.0) if b <= m else (m, n * (b - m))
 
 
 def geometric(workload: Workload, tile: Mapping[str, float], outer: Mapping[str, float]) -> bool:
@@ -159,7 +165,7 @@ def _line(axis: Axis, at: str, partner: str, size: float) -> tuple[float, float]
     coefficients = dict(axis.terms)
     divisor = gcd(coefficients[at], coefficients[partner]) if size != 1 else coefficients[partner]
     m, n = coefficients[partner] // divisor, coefficients[at] // divisor
-    return (size, 0.0) if size <= m else (float(m), n * (size - m))
+    return _pair_line(m, n, size)
 
 
 def _alone(axis: Axis, at: str, tile: Mapping[str, Size]) -> bool:

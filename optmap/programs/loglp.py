@@ -14,7 +14,7 @@ from typing import Any
 import pyomo.environ as pyo
 
 from optmap.errors import InputError
-from optmap.problem.workload import Workload
+from optmap.problem.workload import Workload, access_names
 from optmap.programs.program import Form, Program, Sense, Variable
 
 
@@ -60,10 +60,8 @@ def _build(workload: Workload, capacity: float) -> Any:
     model = pyo.ConcreteModel(name=f"log-space tiling LP of {workload.title}")
     dims = list(workload.dims)
     model.t = pyo.Var(dims, bounds={d: (0.0, log(n)) for d, n in workload.sizes}, initialize=0.0)
-    names = [t.name for t in workload.tensors]
-    labels = [n if names.count(n) == 1 else f"{n}_{i}" for i, n in enumerate(names)]
     rows = {}
-    for label, tensor in zip(labels, workload.tensors, strict=True):
+    for label, tensor in zip(access_names(workload, "_"), workload.tensors, strict=True):
         if tensor.dims:
             held = sum(model.t[d] for d in dims if d in tensor.dims)
             rows[label] = held <= log(capacity / workload.weight(tensor))

@@ -14,7 +14,7 @@ from fractions import Fraction
 from math import exp, prod
 
 from optmap.errors import InputError
-from optmap.problem.workload import Workload
+from optmap.problem.workload import Workload, access_names
 from optmap.programs.lifted import lifted_lp
 from optmap.programs.loglp_numbers import LogField, Vector, add, scale
 
@@ -116,12 +116,10 @@ def projective_face(workload: Workload, memory_words: int, *, limit: int = LARGE
         InputError: for a subscript of several dims, or a memory below one element of a tensor.
     """
     rows = []
-    names = [t.name for t in workload.tensors]
-    for index, tensor in enumerate(workload.tensors):
+    for label, tensor in zip(access_names(workload), workload.tensors, strict=True):
         for axis in tensor.axes:
             if len(axis.terms) > 1:
                 raise InputError(f"{workload.name}: subscript {axis} of {tensor.name} has several dims")
-        label = tensor.name if names.count(tensor.name) == 1 else f"{tensor.name}#{index}"
         room = Fraction(memory_words, workload.weight(tensor))
         rows.append((label, tuple(d for d in workload.dims if d in tensor.dims), room))
     limits = tuple(Fraction(n) for _, n in workload.sizes)

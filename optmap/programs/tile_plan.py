@@ -12,7 +12,7 @@ from typing import Any
 from optmap.errors import InfeasibleError, InputError
 from optmap.problem.machine import CapacityRule
 from optmap.problem.reuse import Room, dataflow, safe_working_set
-from optmap.problem.workload import TensorAccess, Workload
+from optmap.problem.workload import TensorAccess, Workload, access_names
 from optmap.programs.expressions import (
     Size,
     approximations,
@@ -242,6 +242,5 @@ def level_occupancy(plan: Plan, level: int, sizes: Sequence[Mapping[str, Size]])
 
 
 def tensor_labels(workload: Workload) -> tuple[tuple[str, TensorAccess], ...]:
-    """A unique label per tensor access (a tensor read twice gets a number)."""
-    names = [t.name for t in workload.tensors]
-    return tuple((t.name if names.count(t.name) == 1 else f"{t.name}_{i}", t) for i, t in enumerate(workload.tensors))
+    """Every access, output first, with its name in the files of programs."""
+    return tuple(zip(access_names(workload, "_"), workload.tensors, strict=True))

@@ -16,12 +16,12 @@ import numpy as np
 
 from optmap.errors import InfeasibleError, InputError
 from optmap.evaluate.held import entering_words, loaded_words
-from optmap.problem.held import Held, access_names
+from optmap.problem.held import Held
 from optmap.problem.machine import Level
 from optmap.problem.mapping import LevelMapping, Mapping
 from optmap.problem.partitions import CapacityGroup, capacity_groups
 from optmap.problem.reuse import reuse_at
-from optmap.problem.workload import Workload
+from optmap.problem.workload import Workload, access_names
 from optmap.search.answer import Found
 from optmap.search.chains import divisors_of, even_cuts
 from optmap.search.compulsory import compulsory

@@ -14,12 +14,12 @@ from fractions import Fraction
 
 from optmap.errors import CheckError, InfeasibleError
 from optmap.evaluate.held import held_traffic
-from optmap.problem.held import Held, access_names
+from optmap.problem.held import Held
 from optmap.problem.machine import Machine
 from optmap.problem.mapping import LevelMapping, Mapping
 from optmap.problem.objective import Objective
 from optmap.problem.partitions import CapacityGroup, capacity_groups
-from optmap.problem.workload import Workload
+from optmap.problem.workload import Workload, access_names
 from optmap.search.answer import Found
 from optmap.search.compulsory import compulsory
 from optmap.search.iooub_flows import permutation_of, positions_of

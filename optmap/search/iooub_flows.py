@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from optmap.problem.axes import overlaps
-from optmap.problem.workload import TensorAccess, Workload
+from optmap.problem.workload import TensorAccess, Workload, access_names
 from optmap.search.iooub_units import Unit
 
 MOST_PERMUTED = 7
@@ -91,13 +91,12 @@ def positions_of(flow: Flow, workload: Workload, units: tuple[Unit, ...]) -> dic
     """The reuse position of every tensor in the loop order by dims (1: the innermost loop).
 
     A tensor that is streamed keeps nothing between tiles and has position 0; one that is read twice
-    has one entry per access, the later ones as `name#2`.
+    has one entry per access (`access_names`).
     """
     positions: dict[str, int] = {}
-    for number, (tensor, hold) in enumerate(zip(workload.tensors, flow.holds, strict=True)):
+    accesses = zip(access_names(workload), workload.tensors, flow.holds, strict=True)
+    for number, (name, tensor, hold) in enumerate(accesses):
         own, sliding = _own(tensor, units), _sliding(tensor, units)
-        seen = sum(name.partition("#")[0] == tensor.name for name in positions)
-        name = f"{tensor.name}#{seen + 1}" if seen else tensor.name
         positions[name] = 0 if flow.stream(number) else _position(flow.order, hold, own, sliding, units)
     return positions
 

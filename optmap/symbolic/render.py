@@ -8,7 +8,7 @@ from sympy import Expr
 
 from optmap.problem.machine import CapacityRule
 from optmap.problem.reuse import safe_working_set
-from optmap.problem.workload import Semantics, TensorAccess, Workload
+from optmap.problem.workload import Semantics, TensorAccess, Workload, access_names
 from optmap.symbolic.classes import Classes, dataflow_classes
 from optmap.symbolic.footprint import axis_values
 from optmap.symbolic.notation import Latex, Notation, Term, Text
@@ -82,12 +82,12 @@ def tensor_text(workload: Workload, permutation: tuple[str, ...]) -> dict[str, s
     """
     check_permutation(workload, permutation)
     texts: dict[str, str] = {}
-    for index, tensor in enumerate(workload.tensors):
+    for name, tensor in zip(access_names(workload), workload.tensors, strict=True):
         both = 2 if tensor is workload.output else 1
         formula = Text().product(_term(workload, tensor, permutation, (1, 1), both))
         if tensor is workload.output and workload.semantics is Semantics.ASSIGN:
             formula += " - " + Text().product(_first_touches(workload, 1))
-        texts[tensor.name if tensor.name not in texts else f"{tensor.name}#{index}"] = formula
+        texts[name] = formula
     return texts
 
 

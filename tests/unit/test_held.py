@@ -21,6 +21,9 @@ from optmap.gap.recount import disagreements, evaluate_solution, run_simulations
 from optmap.gap.solution import read_solution
 from optmap.problem import CapacityRule, LevelMapping, Mapping, Workload, parse_workload
 from optmap.problem.held import Held
+from optmap.problem.workload import access_names
+from optmap.programs.tile_plan import tensor_labels
+from optmap.symbolic.render import tensor_text
 
 
 def one_level(tile: dict[str, int], order: str) -> Mapping:
@@ -215,3 +218,11 @@ def attack(rng: random.Random, most: int = 120, *, bounded: bool = True) -> str:
     if bounded:
         assert best(workload, walk.peak_words).loads_words <= document["cost"]["value"], document
     return "streamed" if held.streams else "held"
+
+
+def test_an_access_has_one_name_in_answers_and_one_in_files_of_programs():
+    square = parse_workload("C[i,j] += A[i,k]*A[k,j]*A_2[i]", {"i": 2, "j": 3, "k": 4})
+    assert access_names(square) == ("C", "A", "A#2", "A_2")
+    assert access_names(square, "_") == ("C", "A", "A_3", "A_2")
+    assert list(tensor_text(square, ("i", "j", "k"))) == list(access_names(square))
+    assert [label for label, _ in tensor_labels(square)] == list(access_names(square, "_"))
