@@ -12,6 +12,7 @@ from optmap.clock import Clock
 from optmap.errors import CheckError, ContradictionError, InfeasibleError, InputError, LimitError
 from optmap.names import choose
 from optmap.problem import CapacityRule, Padding, Semantics
+from optmap.problem.constraint_texts import ConstraintsInput, constraints_of
 from optmap.problem.inputs import (
     ExtentsInput,
     MachineInput,
@@ -53,6 +54,7 @@ def solve(
     integers: str = "exact",
     cores: int = 1,
     innermost: str | None = None,
+    constraints: ConstraintsInput | None = None,
     solver: str | None = None,
     time_limit: float = 60.0,
     seed: int = 0,
@@ -75,6 +77,10 @@ def solve(
         integers: `exact` search, or `floor` with balancing as MOpt does.
         cores: cores that share the innermost shared level.
         innermost: leave out the levels inside this one.
+        constraints: what tiles and loop orders must be, as texts such as `L1.k=16`, `L2.c<=64`, `L1.h>=2`, `L1.k%8=0`,
+            `L1.order=n,k,c` (outermost first) or `L1.order=...,k` (any loops, k innermost), or as a mapping
+            such as `{"L1.k": 16}`. The answer is the best among mappings that meet them, and so are its relaxation
+            and integer bound; the lower bound stays that of every schedule.
         solver: of the relaxation, `batch` (optmap's own) or `ipopt` (every program through Pyomo and
             Ipopt: the same value, much slower); None takes the one of `solvers.cfg`.
         time_limit: seconds after which the best answer so far is returned.
@@ -86,7 +92,7 @@ def solve(
 
     Raises:
         InputError: for anything that cannot be accepted.
-        InfeasibleError: if nothing fits.
+        InfeasibleError: if nothing fits, or no mapping meets the constraints: which, and what would do.
         ContradictionError: if the mapping moves fewer words than the bound allows.
     """
     target = machine_of(machine, memory)
@@ -103,14 +109,17 @@ def solve(
     from optmap.search.request import Request
     from optmap.solvers.config import relaxation_solver
 
+    problem, demanded = workload_of(workload, extents, semantics, padding), constraints_of(constraints)
+    demanded.check(problem, target)
     request = Request(
-        workload=workload_of(workload, extents, semantics, padding),
+        workload=problem,
         machine=target,
         objective=OBJECTIVES[METHODS[method].objective(objective, target)],
         rule=CapacityRule(choose("capacity", capacity, list(CapacityRule))),
         divisors=choose("tiles", tiles, ("any", "divisors")) == "divisors",
         floor=choose("integers", integers, ("exact", "floor")) == "floor",
         cores=cores,
+        constraints=demanded,
         solver=None if solver is None else relaxation_solver(solver),
         time_limit=time_limit,
         seed=seed,
@@ -186,6 +195,7 @@ def compare(
     semantics: Semantics | str | None = None,
     padding: Padding | str | None = None,
     methods: str | Sequence[str] | None = None,
+    constraints: ConstraintsInput | None = None,
     time_limit: float = 60.0,
     progress: Callable[[str, float], None] | None = None,
 ) -> Comparison:
@@ -200,6 +210,7 @@ def compare(
         semantics: `accumulate` or `assign`; None keeps the workload's own.
         padding: `stored` or `implicit`; None keeps the workload's own.
         methods: keys of `METHODS`; None takes all. A method that cannot is left out with the reason.
+        constraints: as for `solve`; methods that know none are left out.
         time_limit: seconds per solve.
         progress: called with a text and the share that is done.
 
@@ -211,7 +222,7 @@ def compare(
     from optmap.gap.comparison import Comparison, comparison_row
 
     time_limit = seconds(time_limit, "time limit")
-    problem = workload_of(workload, extents, semantics, padding)
+    problem, demanded = workload_of(workload, extents, semantics, padding), constraints_of(constraints)
     chosen = names_of(methods, "methods") or tuple(METHODS)
     for name in chosen:
         choose("method", name, METHODS)
@@ -228,7 +239,9 @@ def compare(
             if progress is not None:
                 progress(f"{name} at {target.levels[-1].capacity}", (place + number / len(chosen)) / len(targets))
             try:
-                results[name] = solve(problem, machine=target, method=name, time_limit=time_limit)
+                results[name] = solve(
+                    problem, machine=target, method=name, constraints=demanded, time_limit=time_limit
+                )
             except ContradictionError:
                 raise
             except (InputError, InfeasibleError, LimitError) as error:

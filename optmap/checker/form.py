@@ -251,7 +251,11 @@ SAID = record(
     count=positive,
 )
 MACHINE = record(name=name, memory=name, cores=positive, clock_hz=maybe(positive), levels=many(LEVEL, 1))
-SOLUTION = record(
+CONSTRAINT = records(
+    {"level": name, "dim": name, "relation": word("=", "<=", ">=", "%"), "value": positive},
+    {"level": name, "order": many(name, 1)},
+)
+SOLVED: dict[str, Shape] = dict(
     schema=word("optmap.solution/2"),
     workload=SAID,
     word_bits=positive,
@@ -280,6 +284,7 @@ SOLUTION = record(
     certificates=many(record(between=BETWEEN, instances=positive, words=count, certificate=anything)),
     digest=text,
 )
+SOLUTION = records(SOLVED, SOLVED | {"constraints": many(CONSTRAINT, 1)})
 PROVED = record(
     **dict.fromkeys(["method", "expression"], text),
     **dict.fromkeys(["loads_words", "stores_words", "total_words"], count),

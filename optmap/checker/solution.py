@@ -9,6 +9,7 @@ from math import prod
 from typing import Any
 
 from .bound import check_bound
+from .demands import check_demands
 from .form import SOLUTION, check_form
 from .held import Held
 from .nest import Nest, footprint
@@ -53,6 +54,7 @@ def check_solution(doc: dict[str, Any]) -> Report:
         *statement_lines(work, doc["workload"]),
         *machine_lines(machine, work, doc["capacity_rule"]),
         fit_line(doc["levels"], objective, divided),
+        *check_demands(doc, nest),
         *kernel_lines(nest, levels, outer=True),
         f"cost {float(cost):,.10g} and exact {float(found):,.10g} {unit}, counted again like every row of boundaries",
         check_gap(doc, nest, rates, exact, found),

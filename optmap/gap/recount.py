@@ -165,6 +165,10 @@ def disagreements(evaluation: Evaluation) -> list[str]:
         for level in evaluation.report.levels
         if not level.fits
     ]
+    found += [
+        f"the mapping does not meet the constraint {item.text}: {item.found(level)}"
+        for item, level in solution.constraints.broken(solution.mapping)
+    ]
     for name, claimed, counted in (
         ("cost", solution.cost, evaluation.cost),
         ("exact", solution.exact, evaluation.exact),

@@ -8,9 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from optmap.bounds.certificate import digest
-from optmap.errors import InputError
+from optmap.errors import InfeasibleError, InputError
 from optmap.lazy import named
 from optmap.problem import CapacityRule, Machine, Mapping, Workload
+from optmap.problem.constraint_texts import constraint_from
+from optmap.problem.constraints import Constraints
 from optmap.problem.held import Held
 from optmap.problem.io.fields import Fields, located
 from optmap.problem.io.files import read_json, to_json, write_text
@@ -45,6 +47,7 @@ OPTIONAL = (
     "versions",
     "notes",
     "held",
+    "constraints",
     "bound",
     "gap",
     "certificates",
@@ -98,6 +101,8 @@ class Solution(Shown):
     """What `cost` and `exact` are: a key of `OBJECTIVES`."""
     held: Held | None = None
     """Reuse position per access of a one-level mapping; None where the loop order alone decides."""
+    constraints: Constraints = Constraints()
+    """What was demanded of the mapping; `evaluate` says whether it meets them."""
 
     def loop_nest(self) -> str:
         """The mapping as the tiled loop nest it stands for, as C-like text."""
@@ -145,6 +150,7 @@ def solution_document(result: SolveResult) -> dict[str, object]:
         "versions": dict(result.versions),
         "notes": list(result.notes),
         "held": None if result.held is None else result.held.document(),
+        **({"constraints": result.constraints.document()} if result.constraints else {}),
         **_gap(result),
     }
     # The time it took is no claim: the same answer has the same digest.
@@ -256,6 +262,7 @@ def solution_from(fields: Fields) -> Solution:
         document=dict(fields.values),
         objective=fields.choice("objective", tuple(OBJECTIVES), "bottleneck"),
         held=_held(fields, workload, machine, mapping, rule),
+        constraints=_constraints(fields, workload, machine),
     )
 
 
@@ -286,6 +293,23 @@ def _held(fields: Fields, workload: Workload, machine: Machine, mapping: Mapping
     except InputError as error:
         raise located(error, fields.where) from error
     return held
+
+
+def _constraints(fields: Fields, workload: Workload, machine: Machine) -> Constraints:
+    """What a document says was demanded of its mapping.
+
+    Raises:
+        InputError: naming file and field of what is no constraint, or not about this mapping.
+    """
+    if not fields.has("constraints"):
+        return Constraints()
+    items = tuple(constraint_from(item.values, item.where) for item in fields.items("constraints"))
+    found = Constraints(items=items)
+    try:
+        found.check(workload, machine)
+    except (InputError, InfeasibleError) as error:
+        raise InputError(f"{fields.at('constraints')}: {error}") from error
+    return found
 
 
 def _amount(fields: Fields, key: str) -> Amount | None:

@@ -9,6 +9,11 @@ from optmap.problem.builders import mttkrp as mttkrp
 from optmap.problem.builders import sddmm as sddmm
 from optmap.problem.builders import tcl as tcl
 from optmap.problem.builders import ttmc as ttmc
+from optmap.problem.constraint_texts import constraints_of as constraints_of
+from optmap.problem.constraint_texts import parse_constraint as parse_constraint
+from optmap.problem.constraints import Constraints as Constraints
+from optmap.problem.constraints import OrderConstraint as OrderConstraint
+from optmap.problem.constraints import TileConstraint as TileConstraint
 from optmap.problem.library import list_machines as list_machines
 from optmap.problem.library import list_workloads as list_workloads
 from optmap.problem.library import machine_note as machine_note

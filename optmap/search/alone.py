@@ -49,8 +49,8 @@ def level_optimum(
         LimitError: if the time is over before every tile was looked at.
     """
     relaxed = min(box_bounds.values())
-    lists = _candidates(setting)
-    if lists is None or setting.safe(level) or any(map(_is_diagonal, setting.workload.tensors)):
+    lists = _candidates(setting, level)
+    if lists is None or not all(lists) or setting.safe(level) or any(map(_is_diagonal, setting.workload.tensors)):
         return relaxed, None
     dims = setting.workload.dims
     boxed = [dims.index(d) for d in setting.space.boxed]
@@ -59,7 +59,7 @@ def level_optimum(
     size = prod(len(v) for d, v in enumerate(lists) if d != last)
     if size > LARGEST_GRID:
         return relaxed, None
-    shortened = [values if d != last else [1] for d, values in enumerate(lists)]
+    shortened = [values if d != last else values[:1] for d, values in enumerate(lists)]
     tiles = grid_of(shortened)
     if boxed:
         kept = np.zeros(len(tiles), dtype=bool)
@@ -140,18 +140,22 @@ def _is_diagonal(tensor: TensorAccess) -> bool:
     return len(set(dims)) < len(dims)
 
 
-def _candidates(setting: Setting) -> list[list[int]] | None:
-    """Sizes per dim that suffice; None if a dim would need too many."""
-    lists = []
-    for dim, extent in setting.workload.sizes:
+def _candidates(setting: Setting, level: int) -> list[list[int]] | None:
+    """Sizes per dim that suffice; None if a dim would need too many.
+
+    Of the sizes that are allowed the least one at or above each even cut: any other one that makes
+    as few pieces is larger.
+    """
+    lists, allowed = list[list[int]](), setting.allowed
+    for d, (dim, extent) in enumerate(setting.workload.sizes):
         if extent > FEW_CUTS:
             return None
         if dim in setting.space.boxed:
             if extent > LARGEST_BRANCH:
                 return None
-            lists.append(list(range(1, extent + 1)))
+            lists.append(allowed.among(range(1, extent + 1), level, d))
         else:
-            lists.append(list(even_cuts(extent)))
+            lists.append(allowed.least_each(even_cuts(extent), level, d))
     return lists
 
 

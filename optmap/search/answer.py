@@ -126,8 +126,16 @@ def assemble(request: Request, method: str, found: Found, *, seconds: float) -> 
         versions=versions(),
         notes=found.notes,
         held=found.held,
-        space=found.space,
+        constraints=request.constraints,
+        space=_space(request, found),
     )
+
+
+def _space(request: Request, found: Found) -> str:
+    """The mappings among which the method looked for the best: only those that meet the constraints."""
+    if not request.constraints:
+        return found.space
+    return f"{found.space}; among mappings with the constraints {request.constraints.text}".removeprefix("; ")
 
 
 def _objective(request: Request, rows: tuple[BoundaryTraffic, ...]) -> float:
@@ -160,6 +168,8 @@ def _check(request: Request, found: Found, relaxation: Relaxation, report: CostR
     ways = prod(parts for level in found.mapping.levels for parts in level.spatial.values())
     if ways > request.cores:
         raise CheckError(f"the mapping found splits the work {ways} ways, but {request.cores} cores were asked for")
+    for item, level in request.constraints.broken(found.mapping):
+        raise CheckError(f"the mapping found does not meet the constraint {item.text}: {item.found(level)}")
     if found.claimed is not None and abs(cost - found.claimed) > SAME * cost:
         raise CheckError(f"the search claims a cost of {found.claimed:.9g}, the evaluation finds {cost:.9g}")
     if cost < _proved(relaxation) * (1 - SAME):

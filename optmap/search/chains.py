@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
+from itertools import islice, product
 from math import inf, prod
 
 import numpy as np
 from numpy.typing import NDArray
 
 from optmap.evaluate.per_level import level_model
+from optmap.problem.constraints import Sizes
+from optmap.search.allowed import Allowed
 from optmap.search.setting import Order, Setting
 from optmap.symbolic.numbers import large_divisors
 
@@ -216,11 +219,17 @@ def factorizations(number: int, limits: Sequence[int]) -> list[tuple[int, ...]]:
     ]
 
 
-def chain_count(extents: Sequence[int], depth: int, *, divisors: bool = False) -> float:
+def chain_count(
+    extents: Sequence[int], depth: int, *, divisors: bool = False, allowed: Allowed | None = None
+) -> float:
     """Number of chains of nested integer tiles; with `divisors`, of those that divide each other and the extents.
 
-    Divisors of extents beyond `FEW_CUTS` are not counted: infinitely many.
+    Divisors of extents beyond `FEW_CUTS` are not counted: infinitely many. Where sizes are constrained it is at
+    least the number of chains that are left.
     """
+    if allowed is not None and not allowed.free:
+        left = (prod(float(row[d].count) for row in allowed.sizes) for d in range(len(extents)))
+        return prod(map(min, left, (chain_count([n], depth, divisors=divisors) for n in extents)))
     if divisors:
         return inf if max(extents) > FEW_CUTS else prod(float(_divisor_chains(n, depth)) for n in extents)
     return prod(prod((extent + i) / (i + 1) for i in range(depth)) for extent in extents)
@@ -231,16 +240,51 @@ def _divisor_chains(extent: int, depth: int) -> int:
     return sum(_divisor_chains(size, depth - 1) for size in divisors_of(extent)) if depth else 1
 
 
-def all_chains(extents: Sequence[int], depth: int, *, divisors: bool = False) -> IntArray:
+def all_chains(
+    extents: Sequence[int], depth: int, *, divisors: bool = False, allowed: Allowed | None = None
+) -> IntArray:
     """Every chain that `chain_count` counts, (B, depth, D): for exhaustive search on small problems."""
-    per_dim = [np.array(_nested(extent, depth, divisors=divisors), dtype=np.int64) for extent in extents]
+    anything = [[Sizes(low=1, high=extent)] * depth for extent in extents]
+    left = anything if allowed is None else [[row[d] for row in allowed.sizes] for d in range(len(extents))]
+    per_dim = [
+        np.array(_nested(extent, sizes, divisors=divisors), dtype=np.int64).reshape(-1, depth)
+        for extent, sizes in zip(extents, left, strict=True)
+    ]
     index = grid_of([range(len(chains)) for chains in per_dim])
     return np.stack([per_dim[d][index[:, d]] for d in range(len(per_dim))], axis=-1)
 
 
-def _nested(extent: int, depth: int, *, divisors: bool) -> list[tuple[int, ...]]:
-    """The tiles of one dim, inner level first."""
-    if not depth:
+def _nested(extent: int, left: Sequence[Sizes], *, divisors: bool) -> list[tuple[int, ...]]:
+    """The tiles of one dim, inner level first, of the sizes that are left per level."""
+    if not left:
         return [()]
-    sizes = divisors_of(extent) if divisors else range(1, extent + 1)
-    return [(*inner, size) for size in sizes for inner in _nested(size, depth - 1, divisors=divisors)]
+    own = left[-1]
+    some = range(own.low, min(extent, own.high) + 1, own.step)
+    sizes = [n for n in divisors_of(extent) if own.admits(n)] if divisors else some
+    return [(*inner, size) for size in sizes for inner in _nested(size, left[:-1], divisors=divisors)]
+
+
+def least_chains(
+    setting: Setting, spatial: IntArray | None = None, *, divisors: bool = False, most: int = BATCH
+) -> tuple[IntArray, bool]:
+    """Chains such that some chain fits if one of these does: no other one has smaller tiles everywhere.
+
+    Args:
+        setting: extents and allowed sizes.
+        spatial: (D,) ways at the split level, or None.
+        divisors: whether tiles must divide the next outer part.
+        most: chains at most.
+
+    Returns:
+        (n, L, D) chains, and whether these are all of them.
+    """
+    depth, allowed = len(setting.machine.levels), setting.allowed
+    per_dim = []
+    for d, (_, extent) in enumerate(setting.workload.sizes):
+        ways = [1] * depth
+        if spatial is not None and setting.split_level is not None:
+            ways[setting.split_level] = int(spatial[d])
+        per_dim.append(allowed.chains(d, extent, ways, divisors=divisors, imposed=tuple(setting.fixed)))
+    count = prod(len(chains) for chains in per_dim)
+    chosen = [list(choice) for choice in islice(product(*per_dim), most)]
+    return np.array(chosen, dtype=np.int64).reshape(-1, len(per_dim), depth).transpose(0, 2, 1), count <= most

@@ -33,9 +33,8 @@ class Descent:
         self.divisors = divisors
         self.deadline = deadline
         self.grid = COARSE_GRID
-        self.floor = np.ones((costs.depth, len(costs.dims)), dtype=np.int64)
-        for level, (tile, _) in self.setting.fixed.items():
-            self.floor[level:] = [tile[d] for d in costs.dims]
+        self.allowed = self.setting.allowed
+        self.floor = self.allowed.low
 
     def start(self, tiles: Sequence[dict[str, float]], spatial: IntArray | None) -> IntArray:
         """Whole tiles at or below real ones: floors, or the largest divisors; (L, D)."""
@@ -46,14 +45,14 @@ class Descent:
             # A float near the extent may round beyond it: compare before converting.
             whole = real >= outer * (1 - 1e-9)
             limit = np.where(whole, outer, np.where(whole, 1.0, real + 1e-6).astype(np.int64))
-            limit = np.maximum(np.minimum(limit, outer), self.floor[level])
+            limit = self.allowed.down(np.minimum(limit, outer), level)
             if level in self.setting.fixed:
                 limit = self.floor[level]
             elif self.divisors:
                 ways = spatial if spatial is not None and level == self.setting.split_level else np.ones_like(outer)
                 limit = self._divisors_near(limit, outer, level, ways)
             elif spatial is not None and level == self.setting.split_level:
-                limit = np.minimum(np.maximum(limit, (self.floor[level] - 1) * spatial + 1), outer)
+                limit = self.allowed.up(np.maximum(limit, (self.floor[level] - 1) * spatial + 1), level)
             chain[level] = np.minimum(limit, outer)
             outer = self._inside(chain, level, spatial)
         return chain
@@ -64,7 +63,8 @@ class Descent:
         raised = chain.copy()
         least = np.maximum((self.floor[level] - 1) * spatial + 1, spatial)
         for outer in range(level, len(chain)):
-            raised[outer] = np.minimum(np.maximum(raised[outer], least), self.costs.extents)
+            raised[outer] = self.allowed.up(np.maximum(raised[outer], least), outer)
+            least = raised[outer]
             if self.divisors:
                 raised[outer] = self.costs.extents
         inside = self._inside(raised, level, spatial)
@@ -75,8 +75,9 @@ class Descent:
         """Divisors of the outer tile at or below a limit, else the least that serve, else the outer tile."""
         chosen = []
         columns = (limit, outer, self.floor[level], ways)
-        for value, whole, least, split in zip(*(column.tolist() for column in columns), strict=True):
-            serving = [v for v in divisors_of(whole) if v % split == 0 and v // split >= least]
+        for d, (value, whole, least, split) in enumerate(zip(*(column.tolist() for column in columns), strict=True)):
+            divisors = self.allowed.among(divisors_of(whole), level, d)
+            serving = [v for v in divisors if v % split == 0 and v // split >= least]
             below = [v for v in serving if v <= value]
             chosen.append(below[-1] if below else serving[0] if serving else whole)
         return np.array(chosen, dtype=np.int64)
@@ -180,6 +181,8 @@ class Descent:
             if tied:
                 chains[:, inner] = np.where(chain[inner] == chain[level], tiles, chains[:, inner])
             chains[:, inner] = (np.gcd if self.divisors else np.minimum)(chains[:, inner], beyond)
+            if not (self.divisors or self.allowed.free):
+                chains[:, inner] = self.allowed.down(chains[:, inner], inner)
         for outer in range(level + 1, len(chain)):
             needed = chains[:, outer - 1]
             if split == outer:
@@ -187,11 +190,13 @@ class Descent:
             if tied:
                 chains[:, outer] = np.where(chain[outer] == chain[level], tiles, chains[:, outer])
             chains[:, outer] = (np.lcm if self.divisors else np.maximum)(chains[:, outer], needed)
+            if not (self.divisors or self.allowed.free):
+                chains[:, outer] = self.allowed.up(chains[:, outer], outer)
         return chains, self.nests(chains, None if split is None else spatial)
 
     def nests(self, chains: IntArray, spatial: IntArray | None) -> NDArray[np.bool_]:
         """Which chains nest, stay within the extents and, if asked, divide."""
-        good = (chains >= self.floor).all(axis=(1, 2))
+        good = (chains >= self.floor).all(axis=(1, 2)) if self.allowed.free else self.allowed.hold(chains)
         outer = np.repeat(self.costs.extents[None], len(chains), axis=0)
         for level in range(self.costs.depth - 1, -1, -1):
             own = chains[:, level]
@@ -208,16 +213,15 @@ class Descent:
 
     def _values(self, chain: IntArray, level: int, d: int, outer: int) -> list[int]:
         """Candidate extents of one dim at one level, increasing."""
-        least = int(self.floor[level, d])
         if self.divisors:
-            return [v for v in divisors_of(outer) if v >= least]
+            return self.allowed.among(divisors_of(outer), level, d)
         now = int(chain[level, d])
         values = {*even_cuts(outer), now, now + 1, now - 1}
         inner = int(chain[level - 1, d]) if level else 1
         if inner > 1:
             pieces = max(1, -(-(outer // inner) // 24))
             values.update(range(inner, outer + 1, inner * pieces))
-        return sorted(v for v in values if least <= v <= outer)
+        return [v for v in self.allowed.near(values, level, d) if v <= outer]
 
 
 def _maximal(keep: NDArray[np.bool_]) -> NDArray[np.bool_]:

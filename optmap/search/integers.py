@@ -11,7 +11,15 @@ import numpy as np
 from optmap.clock import Clock
 from optmap.errors import InfeasibleError, LimitError
 from optmap.search.alone import imposed_optimum, level_optimum
-from optmap.search.chains import ChainCosts, IntArray, IntegerPoint, all_chains, chain_count, factorizations
+from optmap.search.chains import (
+    ChainCosts,
+    IntArray,
+    IntegerPoint,
+    all_chains,
+    chain_count,
+    factorizations,
+    least_chains,
+)
 from optmap.search.descent import Descent
 from optmap.search.pairs import beam, divisor_optimum
 from optmap.search.relaxation import RelaxationResult
@@ -123,8 +131,8 @@ def integer_search(
         tell(text)
         if state.reached or state.exhaustive or clock.late:
             break
-    if state.best is None and one_core and not divisors:
-        state.offer(costs.best(state.descent.floor[None]))
+    if state.best is None and one_core and not (divisors and setting.allowed.free):
+        state.offer(_smallest(state, None))
     if state.best is None:
         raise InfeasibleError(_no_chain(setting))
     if not setting.complete:
@@ -142,8 +150,9 @@ def _steps(state: _State) -> Iterator[str]:
     setting, relaxation, costs, descent = state.setting, state.relaxation, state.costs, state.descent
     divisors = descent.divisors
     extents = costs.extents.tolist()
-    if not setting.fixed and chain_count(extents, costs.depth, divisors=divisors) <= EXHAUSTIVE:
-        state.offer(costs.best(all_chains(extents, costs.depth, divisors=divisors)))
+    allowed = setting.allowed
+    if not setting.fixed and chain_count(extents, costs.depth, divisors=divisors, allowed=allowed) <= EXHAUSTIVE:
+        state.offer(costs.best(all_chains(extents, costs.depth, divisors=divisors, allowed=allowed)))
         state.exhaustive = True
         yield "every chain of tiles evaluated"
         return
@@ -156,7 +165,7 @@ def _steps(state: _State) -> Iterator[str]:
     if not divisors:
         state.offer(descent.run(start, None, goal=state.goal, fine=True))
         yield "descent with more candidates"
-        if len(setting.orders) > MANY_ORDERS:
+        if setting.most_orders > MANY_ORDERS:
             return
         _sharpen(state, start)
         yield "each level's own integer optimum"
@@ -215,6 +224,20 @@ def _sharpen(state: _State, start: IntArray) -> None:
                 state.offer(descent.run(_around(start, level, tile), None, goal=state.goal))
 
 
+def _smallest(state: _State, spatial: IntArray | None) -> IntegerPoint | None:
+    """The best of the smallest chains that are allowed; None if not even they fit.
+
+    Raises:
+        LimitError: if none of very many fits, but not all of them were looked at.
+    """
+    chains, complete = least_chains(state.setting, spatial, divisors=state.descent.divisors)
+    ways = None if spatial is None else np.repeat(spatial[None], len(chains), axis=0)
+    point = state.costs.best(chains, ways)
+    if point is None and not complete:
+        raise LimitError("no tiles that meet the constraints were found among very many; use --tiles any")
+    return point
+
+
 def _around(chain: IntArray, level: int, tile: IntArray) -> IntArray:
     """The chain with one level's tile replaced, inner ones clipped to it and outer ones raised."""
     changed = chain.copy()
@@ -235,6 +258,8 @@ def _split_steps(state: _State) -> Iterator[str]:
         chain = chain if nests else descent.raise_to(chain, spatial)
         point = costs.best(chain[None], spatial[None])
         ranked.append((not nests, inf if point is None else point.value, ways, chain))
+        if not setting.allowed.free:  # raising a tile need not find the sizes that are left
+            state.offer(_smallest(state, spatial))
     ranked.sort(key=lambda entry: entry[:3])
     for number, (_, _, ways, chain) in enumerate(ranked):
         if number >= CORE_SPLITS and state.best is not None:
@@ -260,18 +285,21 @@ def _splits(setting: Setting, descent: Descent) -> list[tuple[int, ...]]:
             -(-extent // split) >= least and not (descent.divisors and extent % split)
             for extent, split, least in zip(extents, ways, inside, strict=True)
         )
+        and (setting.allowed.free or len(least_chains(setting, np.array(ways), divisors=descent.divisors, most=1)[0]))
     ]
     if not found:
         names = ", ".join(d for d in setting.workload.dims if d not in reduction)
         divide = " that divide them" if descent.divisors else ""
         imposed = " and leave room for the microkernel" if setting.fixed else ""
+        met = "" if setting.allowed.free else f" and meet the constraints {setting.constraints.text}"
         raise InfeasibleError(
             f"{setting.cores} cores cannot be written as a product of factors within the extents of the dims that are "
-            f"not reduced ({names}){divide}{imposed}; use fewer cores" + (" or --tiles any" if divide else "")
+            f"not reduced ({names}){divide}{imposed}{met}; use fewer cores" + (" or --tiles any" if divide else "")
         )
     return found
 
 
 def _no_chain(setting: Setting) -> str:
     names = ", ".join(level.name for level in setting.machine.levels)
-    return f"no chain of integer tiles fits {names} together; give the levels more words or use --tiles any"
+    met = "" if setting.allowed.free else f" and meets the constraints {setting.constraints.text}"
+    return f"no chain of integer tiles fits {names} together{met}; give the levels more words or use --tiles any"

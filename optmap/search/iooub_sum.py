@@ -12,10 +12,22 @@ from collections.abc import Iterator
 from math import inf
 
 import numpy as np
+from numpy.typing import NDArray
 
 from optmap.errors import CheckError, InfeasibleError
 from optmap.search.answer import Found
-from optmap.search.chains import BATCH, ChainCosts, IntArray, IntegerPoint, divisors_of, even_cuts, grid_of, thin
+from optmap.search.chains import (
+    BATCH,
+    ChainCosts,
+    IntArray,
+    IntegerPoint,
+    divisors_of,
+    even_cuts,
+    grid_of,
+    least_chains,
+    thin,
+)
+from optmap.search.conflict import refuse_conflict
 from optmap.search.crosscheck import solver_title
 from optmap.search.descent import Descent
 from optmap.search.integers import integer_search
@@ -42,6 +54,7 @@ def solve(request: Request) -> Found:
     begun = time.monotonic()
     deadline = begun + request.time_limit
     setting = setting_of(request)
+    refuse_conflict(setting)
     relaxation = relax(setting, deadline=deadline)
     descent = SumDescent(setting, divisors=request.divisors, deadline=deadline)
     best: tuple[float, IntArray] | None = None
@@ -97,6 +110,7 @@ class SumDescent:
 
     def __init__(self, setting: Setting, *, divisors: bool, deadline: float) -> None:
         self.costs = ChainCosts(setting)
+        self.allowed = setting.allowed
         self.divisors = divisors
         self.deadline = deadline
 
@@ -138,8 +152,7 @@ class SumDescent:
             chains[:, level] = part
             self._follow(chain, chains, level, tied=tied)
             values = self.costs.evaluate(chains)[0].sum(axis=1)
-            if self.divisors:
-                values = np.where(self._divide(chains), values, inf)
+            values = np.where(self._allow(chains), values, inf)
             row = int(values.argmin())
             if values[row] < (inf if best is None else best[0]):
                 best = float(values[row]), chains[row]
@@ -152,28 +165,38 @@ class SumDescent:
                 chains[:, other] = np.where(chain[other] == chain[level], chains[:, level], chains[:, other])
             if other < level:
                 inside = chains[:, other], chains[:, other + 1]
-                chains[:, other] = np.gcd(*inside) if self.divisors else np.minimum(*inside)
+                chains[:, other] = np.gcd(*inside) if self.divisors else self._down(np.minimum(*inside), other)
             else:
                 outside = chains[:, other], chains[:, other - 1]
                 grown = np.lcm(*outside) if self.divisors else np.maximum(*outside)
-                chains[:, other] = np.minimum(grown, self.costs.extents)
+                chains[:, other] = np.minimum(grown, self.costs.extents) if self.divisors else self._up(grown, other)
+
+    def _down(self, tiles: IntArray, level: int) -> IntArray:
+        return tiles if self.allowed.free else self.allowed.down(tiles, level)
+
+    def _up(self, tiles: IntArray, level: int) -> IntArray:
+        return np.minimum(tiles, self.costs.extents) if self.allowed.free else self.allowed.up(tiles, level)
 
     def _values(self, chain: IntArray, level: int, d: int) -> list[int]:
         """Candidate extents of one dim at one level, increasing."""
         extent, now = int(self.costs.extents[d]), int(chain[level, d])
         if self.divisors:
-            return list(divisors_of(extent))
+            return self.allowed.among(divisors_of(extent), level, d)
         values = {*even_cuts(extent), now, now - 1, now + 1}
         if level:
             values.update(even_multiples(int(chain[level - 1, d]), extent))
         if level + 1 < len(chain):
             values.update(even_cuts(int(chain[level + 1, d])))
-        return sorted(v for v in values if 1 <= v <= extent)
+        return self.allowed.near(values, level, d)
 
-    def _divide(self, chains: IntArray) -> IntArray:
+    def _allow(self, chains: IntArray) -> NDArray[np.bool_]:
+        """(B,): which chains have allowed sizes, nest and, if asked, divide."""
         whole = np.repeat(self.costs.extents[None, None], len(chains), axis=0)
         outer = np.concatenate([chains[:, 1:], whole], axis=1)
-        return np.asarray((outer % chains == 0).all(axis=(1, 2)))
+        good = np.asarray((outer >= chains).all(axis=(1, 2)))
+        if not self.allowed.free:
+            good &= self.allowed.hold(chains)
+        return good & (outer % chains == 0).all(axis=(1, 2)) if self.divisors else good
 
 
 def even_multiples(tile: int, extent: int, most: int = 24) -> list[int]:
@@ -189,5 +212,7 @@ def _starts(setting: Setting, relaxation: RelaxationResult, descent: SumDescent)
     )
     rounding = Descent(descent.costs, divisors=descent.divisors, deadline=descent.deadline)
     for point in (relaxation.best, *relaxation.others[:2]):
-        yield rounding.start(point.tiles, None)
-    yield np.ones((descent.costs.depth, len(descent.costs.dims)), dtype=np.int64)
+        start = rounding.start(point.tiles, None)
+        if rounding.nests(start[None], None)[0]:  # of few sizes none may be near
+            yield start
+    yield from least_chains(setting, divisors=descent.divisors, most=1)[0]

@@ -51,6 +51,8 @@ class Route:
     """Whether it keeps to tiles that a machine imposes."""
     solver: bool = False
     """Whether it solves a relaxation by the solver that is asked for."""
+    constraints: bool = False
+    """Whether it keeps to what a user demands of tiles and loop orders."""
     partitions: bool = False
     """Whether it knows levels whose tensors have parts of their own."""
     fits: Callable[[Workload], object] | None = None
@@ -150,6 +152,8 @@ def refuse(request: Request, method: Method) -> Route:
             raise InputError(f"{what} {reason}{_who(machine, can)}")
     if request.floor and request.divisors:
         raise InputError("--integers floor rounds tiles down and cannot keep to divisors; use --tiles any")
+    if request.floor and request.constraints:
+        raise InputError("--integers floor rounds and evens out tiles as MOpt does; leave it out or --constraint")
     if request.cores > 1:
         _refuse_cores(request)
     return route
@@ -175,6 +179,11 @@ def _demands(request: Request) -> Iterator[tuple[str, Can]]:
         yield "is for one core; use --cores 1", lambda route: route.cores
     if request.floor:
         yield "searches whole tiles; leave out --integers floor", lambda route: route.floor
+    if request.constraints:
+        yield (
+            f"searches tiles and loop orders of its own; leave out --constraint ({request.constraints.text})",
+            lambda route: route.constraints,
+        )
     if request.solver is not None:
         yield "solves no relaxation; leave out --solver", lambda route: route.solver
     if request.divisors:
@@ -231,7 +240,12 @@ def register_method(method: Method) -> None:
 
 TILE_ONLY = (CapacityRule.TILE,)
 SUM_OVER_LEVELS = Route(
-    solve=Deferred("search.iooub_sum:solve"), objectives=("sum",), fewest_levels=2, rules=TILE_ONLY, solver=True
+    solve=Deferred("search.iooub_sum:solve"),
+    objectives=("sum",),
+    fewest_levels=2,
+    rules=TILE_ONLY,
+    constraints=True,
+    solver=True,
 )
 MOPT = Method(
     name="mopt",
@@ -243,6 +257,7 @@ MOPT = Method(
             floor=True,
             cores=True,
             microkernels=True,
+            constraints=True,
             solver=True,
         ),
         SUM_OVER_LEVELS,

@@ -7,6 +7,7 @@ import time
 from optmap.errors import CheckError
 from optmap.search.answer import Found
 from optmap.search.chains import IntegerPoint
+from optmap.search.conflict import refuse_conflict
 from optmap.search.crosscheck import cross_check, other_solver, solver_title
 from optmap.search.integers import integer_search
 from optmap.search.relaxation import TOLERANCE, RelaxationResult, relax
@@ -39,6 +40,7 @@ def solve(request: Request) -> Found:
             request.progress(text, min(1.0, (time.monotonic() - begun) / request.time_limit))
 
     setting = setting_of(request)
+    refuse_conflict(setting)
     tell("relaxation over all loop orders")
     relaxation = relax(setting, deadline=deadline)
     if request.floor:

@@ -24,6 +24,8 @@ SLACK = 1e-7
 relaxed program is still a bound."""
 SLIVER = 1e-8
 """Room given to a variable whose range is a single point."""
+SINGLE = 1e-6
+"""A smaller range is one of a single point."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +73,9 @@ class Bounder:
         reduction = set(setting.workload.reduction_dims)
         self._split_free = np.array([d not in reduction for d in self.space.free], dtype=bool)
         self._split_branch = any(d not in reduction for d in self.space.branch)
+        columns = [setting.workload.dims.index(d) for d in self.space.free]
+        allowed = setting.allowed
+        self._limits = np.log(allowed.low[:, columns]), np.log(allowed.high[:, columns])
 
     def solve(self, nodes: Sequence[Node], *, enough: float = 0.0) -> BatchSolution:
         """Solve the programs of nodes that all have units at the same levels.
@@ -82,7 +87,9 @@ class Bounder:
         batch = self.assemble(nodes)
         start = self._starts(batch, self.layout(nodes[0]))
         solution = solve_batch(batch, start=start, enough=enough)
-        broken = np.flatnonzero(np.isneginf(solution.bound))
+        # Programs with points, but none strictly inside that a float can tell apart: nothing is known of them.
+        solution.bound[~np.isfinite(start).all(axis=1) & _corner_fits(batch)] = -np.inf
+        broken = np.flatnonzero(np.isneginf(solution.bound) & np.isfinite(start).all(axis=1))
         if broken.size:
             # Once more from nearer the lower corner; what breaks down again stays without a bound.
             again = batch.lower[broken] + 0.3 * (start[broken] - batch.lower[broken])
@@ -227,13 +234,14 @@ class Bounder:
         for level, (tile, _) in self.setting.fixed.items():
             if layout.levels and level < layout.levels[0]:
                 floor = np.maximum(floor, np.log([float(tile[d]) for d in self.space.free]))
+        least, most = self._limits
         for b, node in enumerate(nodes):
             running = floor
             for level in layout.levels:
                 unit = node[level]
                 low, high = self.space.bounds(self.space.whole() if unit is None else unit.box)
-                running = np.maximum(running, low)
-                lower[b, layout.tile[level]], upper[b, layout.tile[level]] = running, high
+                running = np.maximum(np.maximum(running, low), least[level])
+                lower[b, layout.tile[level]], upper[b, layout.tile[level]] = running, np.minimum(high, most[level])
             for inner, outer in reversed(list(pairwise(layout.levels))):
                 a, c = layout.tile[inner], layout.tile[outer]
                 upper[b, a] = np.minimum(upper[b, a], upper[b, c])
@@ -295,7 +303,9 @@ class Bounder:
         starts = np.asarray(batch.starts)
         whole = layout.chunk is not None and self.share_constant(layout) > 0
         for fraction in START_FRACTIONS:
-            t = batch.lower + fraction * ramp * (batch.upper - batch.lower)
+            room = batch.upper - batch.lower
+            # A range of one point has no room to go along: its levels must stay apart from each other.
+            t = batch.lower + np.where(room < SINGLE, max(fraction, 1e-3), fraction) * ramp * room
             if whole and layout.chunk is not None:
                 own = layout.chunk[self._split_free]
                 t[:, own] = batch.upper[:, own] - 0.3 * log(2.0) / max(1, len(own))
@@ -308,6 +318,14 @@ class Bounder:
             if not open_.any():
                 break
         return found
+
+
+def _corner_fits(batch: Batch) -> NDArray[np.bool_]:
+    """(B,): whether the lower corner of the box keeps capacities and chains."""
+    terms = np.einsum("bmn,bn->bm", batch.exponents, batch.lower) + batch.logs
+    total = np.add.reduceat(np.exp(terms), np.asarray(batch.starts), axis=1)[:, batch.alpha.shape[1] :]
+    chain = np.einsum("brn,bn->br", batch.linear, batch.lower) <= batch.limit + 1e-12
+    return np.asarray((total <= 1.0).all(axis=1) & chain.all(axis=1))
 
 
 def _room(exponents: Array, logs: Array, starts: Sequence[int], lower: Array) -> Array:

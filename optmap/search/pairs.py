@@ -70,15 +70,19 @@ def divisor_optimum(
         (L, D) chain or None if none is below the ceiling; and a bottleneck that no chain of divisor tiles
         is below, 0 if not all of them were looked at.
     """
-    lists = [divisors_of(int(n)) for n in costs.extents]
-    if np.prod([float(len(v)) for v in lists]) > LARGEST_TILES:
+    allowed = setting.allowed
+    lists = [
+        [allowed.among(divisors_of(int(n)), level, d) for d, n in enumerate(costs.extents)]
+        for level in range(costs.depth)
+    ]
+    if max(prod(float(len(v)) for v in level) for level in lists) > LARGEST_TILES:
         return None, 0.0
-    if _boxes(setting, lists) > LARGEST_BOXES:
+    if max(_boxes(setting, level) for level in lists) > LARGEST_BOXES:
         return None, 0.0
-    tiles = grid_of(lists)
+    tiles = [grid_of(level) for level in lists]
     try:
         pairing = _Pairing(setting, costs, even=True, clock=clock)
-        chains, reach = pairing.run([tiles] * costs.depth, ceiling, floor=0.0, keep=1)
+        chains, reach = pairing.run(tiles, ceiling, floor=0.0, keep=1)
     except LimitError:
         return None, 0.0
     return (chains[0], float(reach[0])) if len(chains) else (None, ceiling)
@@ -100,7 +104,11 @@ def beam(
     Returns:
         (n, L, D) chains, best estimate first; none if the time is over.
     """
-    lists = [thin([list(even_cuts(int(n))) for n in costs.extents], row, BEAM_GRID) for row in centre]
+    allowed = setting.allowed
+    lists = [
+        thin([allowed.near(even_cuts(int(n)), level, d) for d, n in enumerate(costs.extents)], row, BEAM_GRID)
+        for level, row in enumerate(centre)
+    ]
     nothing = np.zeros((0, *centre.shape), dtype=np.int64)
     if max(_boxes(setting, level) for level in lists) > LARGEST_BOXES:
         return nothing
@@ -142,6 +150,8 @@ class _Pairing:
                 stage = self._fixed_stage(level, stages[-1], outer)
             else:
                 own = self._useful_own(tiles[level], level, ceiling, floor)
+                if len(own) == 0:
+                    return nothing
                 stage = self._stage(level, own, stages[-1], outer)
             kept = stage.reach < ceiling
             if not kept.any():

@@ -173,7 +173,7 @@ class _Search:
         for level in reversed(range(self.depth)):
             if level in fixed:
                 continue
-            units = [Unit(order, box) for order in setting.orders_at(level) for box in first_boxes(self.space)]
+            units = [Unit(order, box) for order in setting.orders_at(level) for box in self._boxes(level)]
             self._evaluate_units(level, units)
             while True:
                 best = min(self.own[level], key=lambda u: self.own[level][u])
@@ -186,13 +186,19 @@ class _Search:
 
     def _smallest(self) -> RelaxedPoint:
         """The smallest tiles everywhere: a point to start from when there was no time for a better one."""
-        tiles, ones = [], dict.fromkeys(self.setting.workload.dims, 1.0)
-        for level in range(self.depth):
-            if level in self.setting.fixed:
-                ones = {d: float(n) for d, n in self.setting.fixed[level][0].items()}
-            tiles.append(ones)
+        tiles = [{d: float(n) for d, n in self.setting.smallest(level).items()} for level in range(self.depth)]
         orders = (self.setting.orders_at(level)[0] for level in range(self.depth))
         return RelaxedPoint(value=inf, tiles=tuple(tiles), permutations=tuple(o.permutation for o in orders), node=())
+
+    def _boxes(self, level: int) -> list[Box]:
+        """Boxes to begin with at a level, cut to the sizes that are allowed there."""
+        dims, sizes = self.setting.workload.dims, self.setting.allowed.sizes[level]
+        limits = [sizes[dims.index(dim)] for dim in self.space.boxed]
+        cut = dict.fromkeys(
+            tuple((max(a, s.low), min(b, s.high)) for (a, b), s in zip(box, limits, strict=True))
+            for box in first_boxes(self.space)
+        )
+        return [box for box in cut if all(a <= b for a, b in box)]
 
     def _least(self) -> list[float]:
         """What every level costs at least, whatever the loop orders."""
@@ -225,7 +231,7 @@ class _Search:
         if level + 1 == self.depth:
             node: Node = tuple(unit if i == level else None for i in range(self.depth))
             return float(self._bound([node]).bound[0])
-        boxes = [b for b in first_boxes(self.space) if compatible(self.space, unit.box, b)]
+        boxes = [b for b in self._boxes(level + 1) if compatible(self.space, unit.box, b)]
         nodes = [
             tuple(unit if i == level else Unit(None, b) if i == level + 1 else None for i in range(self.depth))
             for b in boxes

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from optmap.problem.constraints import Constraints
 from optmap.problem.machine import CapacityRule, Machine
 from optmap.problem.objective import BOTTLENECK, Objective
 from optmap.problem.workload import Workload
@@ -19,6 +20,8 @@ class Request:
     rule: CapacityRule = CapacityRule.TILE
     objective: Objective = BOTTLENECK
     """What is minimised."""
+    constraints: Constraints = Constraints()
+    """What the user demands of tiles and loop orders."""
     divisors: bool = False
     """Allow only tiles that divide the next outer one."""
     floor: bool = False

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from optmap.errors import InfeasibleError
 from optmap.evaluate.first_touches import check_output
+from optmap.problem.constraints import Constraints, follows
 from optmap.problem.machine import CapacityRule, Machine
 from optmap.problem.microkernel import microkernel_permutation, microkernel_tile
 from optmap.problem.objective import SUM
 from optmap.problem.reuse import Reuse, Room, dataflow, safe_working_set
 from optmap.problem.workload import Workload
 from optmap.programs.geometric import TileSpace
+from optmap.search.allowed import Allowed, allowed_sizes
 from optmap.search.compulsory import compulsory
 from optmap.search.request import Request
 from optmap.solvers.config import relaxation_solver
 from optmap.symbolic.classes import Classes, dataflow_classes
+from optmap.symbolic.patterns import AllowedOrders, allowed_orders
 
 ORDERS_PER_SECOND = 250
 """Loop orders per second of the time limit and level that a search can do with."""
@@ -52,6 +55,8 @@ class Setting:
     """Cores in use; more than 1 splits the tile of the innermost shared level."""
     most: int | None = None
     """Loop orders to look at, about; of more, a sample."""
+    constraints: Constraints = Constraints()
+    """What the user demands of the mapping."""
     solver: str = "batch"
     """What solves the convex programs of the relaxation: a solver of `FORMS["relaxation"]`."""
     loops: tuple[tuple[str, ...], ...] = ()
@@ -68,15 +73,53 @@ class Setting:
         return tuple(self.order(c.representative) for c in self._classes.classes)
 
     def orders_at(self, level: int) -> tuple[Order, ...]:
-        """Loop orders to choose from at a level: the imposed one, the one to keep to, or all."""
-        if level in self.fixed:
-            return (self.fixed[level][1],)
-        return (self.order(self.loops[level]),) if self.loops else self.orders
+        """Loop orders to choose from at a level: the imposed one, the one to keep to, or those that may be optimal."""
+        return self._orders[level]
+
+    @cached_property
+    def most_orders(self) -> int:
+        """Loop orders of the level that has most."""
+        return max(len(orders) for orders in self._orders)
 
     @property
     def complete(self) -> bool:
         """Whether every loop order that is allowed and may be optimal is looked at, so that bounds are bounds."""
-        return bool(self.loops) or self._classes.complete
+        free = not self.loops and any(patterns is None for patterns in self._patterns)
+        return (not free or self._classes.complete) and all(found.complete for found in self._followed.values())
+
+    @cached_property
+    def allowed(self) -> Allowed:
+        """The tile sizes of every level that constraints and imposed tiles leave."""
+        imposed = {level: tile for level, (tile, _) in self.fixed.items()}
+        return allowed_sizes(self.workload, self.machine, self.constraints, imposed)
+
+    @cached_property
+    def _patterns(self) -> tuple[tuple[tuple[str, ...], ...] | None, ...]:
+        """Per level what its loop order must follow; None where it is free."""
+        return tuple(self.constraints.patterns(level.name) or None for level in self.machine.levels)
+
+    @cached_property
+    def _followed(self) -> dict[int, AllowedOrders]:
+        """The loop orders of every level that must follow something, unless they are imposed."""
+        return {
+            level: allowed_orders(self.workload, patterns, rule=self.rule, most=self.most)
+            for level, patterns in enumerate(self._patterns)
+            if patterns is not None and level not in self.fixed and not self.loops
+        }
+
+    @cached_property
+    def _orders(self) -> tuple[tuple[Order, ...], ...]:
+        found = []
+        for level, patterns in enumerate(self._patterns):
+            if level in self.fixed or self.loops:
+                order = self.fixed[level][1] if level in self.fixed else self.order(self.loops[level])
+                met = all(follows(order.permutation, pattern) for pattern in patterns or ())
+                found.append((order,) if met else ())
+            elif level in self._followed:
+                found.append(tuple(self.order(permutation) for permutation in self._followed[level].permutations))
+            else:
+                found.append(self.orders)
+        return tuple(found)
 
     @cached_property
     def _classes(self) -> Classes:
@@ -136,11 +179,8 @@ class Setting:
             InfeasibleError: naming the level, what is missing and what would fit.
         """
         self.machine.check_inclusion(self.workload.word_bits)
-        inner = dict.fromkeys(self.workload.dims, 1)
         for number, (level, capacity) in enumerate(zip(self.machine.levels, self.capacities, strict=True)):
-            if number in self.fixed:
-                inner = self.fixed[number][0]
-            needed = min(self.occupancy(inner, order, number) for order in self.orders_at(number))
+            inner, needed = self.smallest(number), self.least_occupancy(number)
             if needed > capacity:
                 tile = ", ".join(f"{d}={n}" for d, n in inner.items())
                 raise InfeasibleError(
@@ -149,6 +189,15 @@ class Setting:
                     + (" with room for two adjacent tiles; --capacity tile needs less" if self.safe(number) else "")
                     + f"; give {level.name} at least {needed:,} words"
                 )
+
+    def smallest(self, level: int) -> dict[str, int]:
+        """The smallest tile of a level: what is imposed inside it, and what the constraints leave."""
+        return dict(zip(self.workload.dims, self.allowed.low[level].tolist(), strict=True))
+
+    def least_occupancy(self, level: int) -> int:
+        """Words that the smallest tile of a level needs under its best loop order."""
+        tile = self.smallest(level)
+        return min(self.occupancy(tile, order, level) for order in self.orders_at(level))
 
     def safe(self, level: int) -> bool:
         """Whether a level needs room for adjacent tiles."""
@@ -167,7 +216,7 @@ class Setting:
 
 
 def setting_of(request: Request) -> Setting:
-    """The setting of a request, refused if nothing fits.
+    """The setting of a request, refused if nothing fits whatever the constraints.
 
     Raises:
         InputError: for `=` with a dim in two subscripts of the output.
@@ -180,8 +229,9 @@ def setting_of(request: Request) -> Setting:
         machine=request.machine,
         rule=request.rule,
         cores=request.cores,
+        constraints=request.constraints,
         solver=relaxation_solver(request.solver),
         most=max(LEAST_ORDERS, int(min(MOST_ORDERS, orders))),
     )
-    setting.check_capacities()
+    replace(setting, constraints=Constraints()).check_capacities()
     return setting
