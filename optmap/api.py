@@ -239,9 +239,7 @@ def compare(
             if progress is not None:
                 progress(f"{name} at {target.levels[-1].capacity}", (place + number / len(chosen)) / len(targets))
             try:
-                results[name] = solve(
-                    problem, machine=target, method=name, constraints=demanded, time_limit=time_limit
-                )
+                results[name] = solve(problem, machine=target, method=name, constraints=demanded, time_limit=time_limit)
             except ContradictionError:
                 raise
             except (InputError, InfeasibleError, LimitError) as error:

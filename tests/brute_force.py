@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import permutations, product
 from math import inf, prod
 
@@ -49,16 +49,27 @@ def count(workload: Workload, depth: int) -> int:
     return prod(n**depth for _, n in workload.sizes) * prod(range(1, len(workload.dims) + 1))
 
 
+Demand = Callable[[LevelMapping], bool]
+"""Whether the mapping of one level is as wanted."""
+
+
 def best_nest(
-    workload: Workload, machine: Machine, objective: str, rule: CapacityRule, *, divisors: bool, cores: int
+    workload: Workload,
+    machine: Machine,
+    objective: str,
+    rule: CapacityRule,
+    *,
+    divisors: bool,
+    cores: int,
+    demands: Sequence[Demand] = (),
 ) -> float:
-    """Least objective in per-level form over all tiles, loop orders and splits; infinite if nothing fits."""
+    """Least objective in per-level form over all tiles, loop orders and splits as wanted; infinite if nothing fits."""
     shared = next((i for i, level in enumerate(machine.levels) if level.shared), None)
     split = shared if cores > 1 else None
     best = inf
     for ways in splits(workload, cores):
         for chain in chains(workload, len(machine.levels), split, ways, divisors=divisors):
-            best = min(best, _orders(workload, machine, objective, rule, chain, split, ways))
+            best = min(best, _orders(workload, machine, objective, rule, chain, split, ways, demands))
     return best
 
 
@@ -70,6 +81,7 @@ def _orders(  # noqa: PLR0917
     chain: list[Tile],
     split: int | None,
     ways: Tile,
+    demands: Sequence[Demand],
 ) -> float:
     """The best loop orders of one chain: those of a level concern its own traffic and occupancy only."""
     least = [inf] * len(chain)
@@ -80,7 +92,7 @@ def _orders(  # noqa: PLR0917
         ]
         report = evaluate_cost(workload, machine, Mapping(levels=tuple(levels)), rule)
         for i, row in enumerate(report.levels):
-            if row.occupancy_words <= row.capacity_words:
+            if row.occupancy_words <= row.capacity_words and all(demand(levels[i]) for demand in demands):
                 words = row.traffic_words
                 if objective == "loads":
                     words = sum(b.loads_words for b in report.boundaries if b.between == machine.boundaries[i])

@@ -12,7 +12,7 @@ from optmap.errors import InfeasibleError, InputError
 from optmap.lazy import named
 from optmap.problem import CapacityRule, Machine, Mapping, Workload
 from optmap.problem.constraint_texts import constraint_from
-from optmap.problem.constraints import Constraints
+from optmap.problem.constraints import NO_CONSTRAINTS, Constraints
 from optmap.problem.held import Held
 from optmap.problem.io.fields import Fields, located
 from optmap.problem.io.files import read_json, to_json, write_text
@@ -101,7 +101,7 @@ class Solution(Shown):
     """What `cost` and `exact` are: a key of `OBJECTIVES`."""
     held: Held | None = None
     """Reuse position per access of a one-level mapping; None where the loop order alone decides."""
-    constraints: Constraints = Constraints()
+    constraints: Constraints = NO_CONSTRAINTS
     """What was demanded of the mapping; `evaluate` says whether it meets them."""
 
     def loop_nest(self) -> str:
@@ -302,7 +302,7 @@ def _constraints(fields: Fields, workload: Workload, machine: Machine) -> Constr
         InputError: naming file and field of what is no constraint, or not about this mapping.
     """
     if not fields.has("constraints"):
-        return Constraints()
+        return NO_CONSTRAINTS
     items = tuple(constraint_from(item.values, item.where) for item in fields.items("constraints"))
     found = Constraints(items=items)
     try:

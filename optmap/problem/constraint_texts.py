@@ -9,7 +9,16 @@ from collections.abc import Iterable, Mapping
 from typing import NoReturn
 
 from optmap.errors import InputError, ParseError
-from optmap.problem.constraints import GAP, ORDER, Constraint, Constraints, OrderConstraint, Relation, TileConstraint
+from optmap.problem.constraints import (
+    GAP,
+    NO_CONSTRAINTS,
+    ORDER,
+    Constraint,
+    Constraints,
+    OrderConstraint,
+    Relation,
+    TileConstraint,
+)
 from optmap.problem.values import quoted
 from optmap.problem.workload import LARGEST_EXTENT
 
@@ -40,7 +49,7 @@ def constraints_of(given: ConstraintsInput | None) -> Constraints:
         InputError: for something else than a text, or one constraint twice.
     """
     if given is None:
-        return Constraints()
+        return NO_CONSTRAINTS
     if isinstance(given, Constraints):
         return given
     if isinstance(given, str | TileConstraint | OrderConstraint):

@@ -160,11 +160,12 @@ def ends_at(pattern: tuple[str, ...], place: int) -> bool:
 
 def follows(permutation: Iterable[str], pattern: tuple[str, ...]) -> bool:
     """Whether loops, outermost first, come as a pattern says."""
-    place: int | None = 0
+    place = 0
     for dim in permutation:
-        place = step_along(pattern, place, dim)
-        if place is None:
+        following = step_along(pattern, place, dim)
+        if following is None:
             return False
+        place = following
     return ends_at(pattern, place)
 
 
@@ -239,3 +240,7 @@ class Constraints:
                 extent = workload.extents[item.dim]
                 if item.value > extent:
                     raise InfeasibleError(f"{where} cannot be met: {item.dim} has {extent} iterations; at most that")
+
+
+NO_CONSTRAINTS = Constraints()
+"""Nothing is demanded."""

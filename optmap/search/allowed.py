@@ -149,10 +149,10 @@ def allowed_sizes(
             row.append(sizes.within(imposed[number][dim], imposed[number][dim]) if number in imposed else sizes)
         rows.append(row)
     for d in range(len(workload.dims)):
-        for level in range(1, len(rows)):
-            rows[level][d] = rows[level][d].within(rows[level - 1][d].low, rows[level][d].high)
-        for level in range(len(rows) - 2, -1, -1):
-            rows[level][d] = rows[level][d].within(rows[level][d].low, rows[level + 1][d].high)
+        for outer in range(1, len(rows)):
+            rows[outer][d] = rows[outer][d].within(rows[outer - 1][d].low, rows[outer][d].high)
+        for inner in range(len(rows) - 2, -1, -1):
+            rows[inner][d] = rows[inner][d].within(rows[inner][d].low, rows[inner + 1][d].high)
     return Allowed(sizes=tuple(tuple(row) for row in rows), free=not constraints)
 
 

@@ -219,9 +219,7 @@ def factorizations(number: int, limits: Sequence[int]) -> list[tuple[int, ...]]:
     ]
 
 
-def chain_count(
-    extents: Sequence[int], depth: int, *, divisors: bool = False, allowed: Allowed | None = None
-) -> float:
+def chain_count(extents: Sequence[int], depth: int, *, divisors: bool = False, allowed: Allowed | None = None) -> float:
     """Number of chains of nested integer tiles; with `divisors`, of those that divide each other and the extents.
 
     Divisors of extents beyond `FEW_CUTS` are not counted: infinitely many. Where sizes are constrained it is at

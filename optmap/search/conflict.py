@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from optmap.errors import InfeasibleError
-from optmap.problem.constraints import Constraint, Relation, TileConstraint
+from optmap.problem.constraints import NO_CONSTRAINTS, Constraint, Relation, TileConstraint
 from optmap.search.setting import Setting
 
 
@@ -24,7 +24,7 @@ def refuse_conflict(setting: Setting) -> None:
             for each the nearest value with which all the others can be met.
     """
     reason = _reason(setting)
-    if reason is None or _reason(replace(setting, constraints=type(setting.constraints)())) is not None:
+    if reason is None or _reason(replace(setting, constraints=NO_CONSTRAINTS)) is not None:
         return
     guilty = setting
     for item in setting.constraints.items:
@@ -47,10 +47,10 @@ def _reason(setting: Setting) -> str | None:
     machine, dims = setting.machine, setting.workload.dims
     nothing = setting.allowed.empty
     if nothing is not None:
-        level, dim = machine.levels[nothing[0]].name, dims[nothing[1]]
+        where, dim = machine.levels[nothing[0]].name, dims[nothing[1]]
         imposed = [machine.levels[i].name for i in setting.fixed]
         around = f" (the machine imposes the tile of {', '.join(imposed)})" if imposed else ""
-        return f"no size of {dim} is left at {level}: tiles of inner levels fit into those of outer ones{around}"
+        return f"no size of {dim} is left at {where}: tiles of inner levels fit into those of outer ones{around}"
     for number, level in enumerate(machine.levels):
         if not setting.orders_of(number):
             imposed = [] if number not in setting.fixed else [" but the one that the machine imposes"]
@@ -59,8 +59,8 @@ def _reason(setting: Setting) -> str | None:
         if needed > capacity:
             tile = ", ".join(f"{d}={n}" for d, n in setting.smallest(number).items() if n > 1) or "one point"
             return (
-                f"{level.name} is short by {needed - capacity:,} words, its {capacity:,} words cannot hold the smallest "
-                f"tile that is left ({tile}), which needs {needed:,}"
+                f"{level.name} is short by {needed - capacity:,} words, its {capacity:,} words cannot hold the "
+                f"smallest tile that is left ({tile}), which needs {needed:,}"
             )
     return None
 

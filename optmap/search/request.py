@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from optmap.problem.constraints import Constraints
+from optmap.problem.constraints import NO_CONSTRAINTS, Constraints
 from optmap.problem.machine import CapacityRule, Machine
 from optmap.problem.objective import BOTTLENECK, Objective
 from optmap.problem.workload import Workload
@@ -20,7 +20,7 @@ class Request:
     rule: CapacityRule = CapacityRule.TILE
     objective: Objective = BOTTLENECK
     """What is minimised."""
-    constraints: Constraints = Constraints()
+    constraints: Constraints = NO_CONSTRAINTS
     """What the user demands of tiles and loop orders."""
     divisors: bool = False
     """Allow only tiles that divide the next outer one."""

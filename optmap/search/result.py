@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from optmap.evaluate.results import BoundaryTraffic
 from optmap.lazy import named
-from optmap.problem.constraints import Constraints
+from optmap.problem.constraints import NO_CONSTRAINTS, Constraints
 from optmap.problem.held import Held
 from optmap.problem.machine import CapacityRule, Machine
 from optmap.problem.mapping import Mapping
@@ -161,7 +161,7 @@ class SolveResult(Shown):
     """exact / bound - 1."""
     certificates: tuple[BoundaryCertificate, ...] = ()
     """Proofs behind `bound`, inner boundary first."""
-    constraints: Constraints = Constraints()
+    constraints: Constraints = NO_CONSTRAINTS
     """What the user demanded of the mapping; it meets them all."""
     space: str = ""
     """Of what mappings `integer_bound` is a lower bound: what the answer is the best of, if proved."""

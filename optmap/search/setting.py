@@ -7,7 +7,7 @@ from functools import cached_property
 
 from optmap.errors import InfeasibleError
 from optmap.evaluate.first_touches import check_output
-from optmap.problem.constraints import Constraints, follows
+from optmap.problem.constraints import NO_CONSTRAINTS, Constraints, follows
 from optmap.problem.machine import CapacityRule, Machine
 from optmap.problem.microkernel import microkernel_permutation, microkernel_tile
 from optmap.problem.objective import SUM
@@ -55,7 +55,7 @@ class Setting:
     """Cores in use; more than 1 splits the tile of the innermost shared level."""
     most: int | None = None
     """Loop orders to look at, about; of more, a sample."""
-    constraints: Constraints = Constraints()
+    constraints: Constraints = NO_CONSTRAINTS
     """What the user demands of the mapping."""
     solver: str = "batch"
     """What solves the convex programs of the relaxation: a solver of `FORMS["relaxation"]`."""
@@ -109,7 +109,7 @@ class Setting:
 
     @cached_property
     def _orders(self) -> tuple[tuple[Order, ...], ...]:
-        found = []
+        found: list[tuple[Order, ...]] = []
         for level, patterns in enumerate(self._patterns):
             if level in self.fixed or self.loops:
                 order = self.fixed[level][1] if level in self.fixed else self.order(self.loops[level])
@@ -233,5 +233,5 @@ def setting_of(request: Request) -> Setting:
         solver=relaxation_solver(request.solver),
         most=max(LEAST_ORDERS, int(min(MOST_ORDERS, orders))),
     )
-    replace(setting, constraints=Constraints()).check_capacities()
+    replace(setting, constraints=NO_CONSTRAINTS).check_capacities()
     return setting
