@@ -9,6 +9,7 @@ import typer
 
 from optmap.cli.console import Progress, guarded, say
 from optmap.cli.options import (
+    ConstraintOption,
     ExtentsOption,
     JsonOption,
     MachineOption,
@@ -57,6 +58,7 @@ def compare(
     semantics: SemanticsOption = None,
     padding: PaddingOption = None,
     extents: ExtentsOption = None,
+    constraint: ConstraintOption = None,
     time_limit: Annotated[float, typer.Option("--time-limit", metavar="SECONDS", help="Per solve.")] = 60.0,
     plot: Annotated[
         Path | None,
@@ -81,6 +83,7 @@ def compare(
             memory=memory,
             points=points,
             methods=names_of(methods, "--methods"),
+            constraints=constraint,
             time_limit=time_limit,
             progress=progress,
         )

@@ -65,6 +65,16 @@ MemoryOption = Annotated[
         show_default=False,
     ),
 ]
+ConstraintOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--constraint",
+        metavar="TEXT",
+        help="What a tile or a loop order must be: L1.k=16, 'L2.c<=64', 'L1.k%8=0', L1.order=...,k (k innermost). "
+        "Repeatable.",
+        show_default=False,
+    ),
+]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of text.")]
 CapacityOption = Annotated[
     CapacityRule, typer.Option("--capacity", help="What must fit: one tile, or enough for an LRU cache.")

@@ -11,6 +11,7 @@ import typer
 from optmap.cli.console import Progress, complain, guarded, say
 from optmap.cli.options import (
     CapacityOption,
+    ConstraintOption,
     ExtentsOption,
     JsonOption,
     MachineOption,
@@ -43,6 +44,11 @@ Examples:
   optmap solve 'C[i,j] += A[i,k]*B[k,j]' --extents i=2000,j=1500,k=1500 --memory 1024w
   optmap solve resnet18/R9 --machine balanced --json
   optmap solve resnet18/R9 --memory 8192w --solver ipopt
+  optmap solve resnet18/R9 --machine balanced --constraint L1.k=16 --constraint L2.order=...,c
+
+A constraint is about one level: LEVEL.DIM= or <= or >= a size, LEVEL.DIM%N=0 for multiples,
+LEVEL.order= the loops over its tiles, outermost first, with ... for any that are not named. The
+answer is the best among mappings that meet all of them; the bound stays that of every schedule.
 
 Exit codes: 0 solved, 2 bad input, 3 infeasible, 4 limit reached (incumbent printed).
 """
@@ -89,6 +95,7 @@ def solve(
         str | None,
         typer.Option("--innermost", metavar="LEVEL", help="Leave out the levels inside this one.", show_default=False),
     ] = None,
+    constraint: ConstraintOption = None,
     solver: Annotated[
         str | None,
         typer.Option(
@@ -133,6 +140,7 @@ def solve(
             integers=integers.value,
             cores=cores,
             innermost=innermost,
+            constraints=constraint,
             solver=solver,
             time_limit=time_limit,
             seed=seed,

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 BOUND = "bound"
-VARIANTS = ("method", "tiles", "capacity_rule", "objective", "cores")
+VARIANTS = ("method", "tiles", "capacity_rule", "objective", "cores", "constraints")
 """Columns that tell apart several mappings of one point; a label names the ones that differ."""
 NEEDED = (
     "workload",
@@ -212,6 +212,7 @@ def _variant(name: str, value: object) -> str:
         "tiles": lambda value: f"tiles {value}",
         "capacity_rule": lambda value: f"capacity {value}",
         "cores": lambda value: f"{value} cores",
+        "constraints": lambda value: f"with {value}" if value else "without constraints",
     }
     return texts.get(name, str)(value)
 

@@ -202,6 +202,7 @@ def _answer_mapping(point: Point) -> Answer:
         integers=options.integers,
         cores=options.cores,
         innermost=options.innermost,
+        constraints=options.constraints,
         solver=options.solver,
         time_limit=options.time_limit,
         seed=point.seed,

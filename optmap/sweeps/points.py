@@ -136,7 +136,8 @@ def _nameless_machine(machine: Machine) -> dict[str, object]:
 
 def _options_document(options: Options) -> dict[str, object]:
     given = {name: getattr(options, name) for name in Options.__dataclass_fields__}
-    return {name: value for name, value in given.items() if not (name == "solver" and value is None)}
+    absent = {"solver": None, "constraints": ()}  # options that came later leave the hashes of points without them
+    return {name: value for name, value in given.items() if not (name in absent and value == absent[name])}
 
 
 def blank_row(point: Point, *, stop: str, error: str = "", seconds: float = 0.0) -> Row:
@@ -162,6 +163,7 @@ def blank_row(point: Point, *, stop: str, error: str = "", seconds: float = 0.0)
         tiles=point.options.tiles if mapping else "",
         capacity_rule=point.options.capacity if mapping else "",
         cores=point.options.cores,
+        constraints="; ".join(point.options.constraints) if mapping else "",
         count=point.workload.count,
         operations=point.workload.operations,
         stop=stop,

@@ -53,6 +53,8 @@ class Row:
     """`tile` or `safe`; empty for `bound`."""
     cores: int
     """Cores in use."""
+    constraints: str = ""
+    """What tiles and loop orders had to be, `; ` between them; empty for `bound`, or for none."""
     count: int
     """How often the workload occurs in its network."""
     operations: int

@@ -8,9 +8,9 @@ from functools import cached_property
 
 from optmap.api import METHODS as MAPPING_METHODS
 from optmap.api import OBJECTIVES
-from optmap.errors import InputError
+from optmap.errors import InfeasibleError, InputError
 from optmap.names import choose
-from optmap.problem import Capacity, CapacityRule, Machine, Workload
+from optmap.problem import Capacity, CapacityRule, Machine, Workload, constraints_of, two_level
 from optmap.solvers.config import FORMS
 
 BOUND = "bound"
@@ -95,6 +95,8 @@ class Options:
     integers: str = "exact"
     cores: int = 1
     innermost: str | None = None
+    constraints: tuple[str, ...] = ()
+    """What tiles and loop orders must be, as `optmap.solve` reads them; kept as they are printed."""
     solver: str | None = None
     """Of the relaxation; None takes the one of `solvers.cfg`."""
     time_limit: float = 60.0
@@ -112,6 +114,10 @@ class Options:
             value = getattr(self, name)
             if not (name in ("objective", "solver") and value is None):
                 choose(name, value, known, where="options")
+        try:
+            object.__setattr__(self, "constraints", constraints_of(self.constraints).texts)
+        except InputError as error:
+            raise InputError(f"options: constraints: {error}") from error
         if self.cores < 1:
             raise InputError(f"options: cores is {self.cores}; use 1 or more")
         if not 0 < self.time_limit < math.inf:
@@ -154,6 +160,7 @@ class SweepSpec:
         self._check_methods()
         for machine in self.machines:
             self.swept_level(machine)
+        self._check_constraints()
         if self.points > MOST_POINTS:
             raise InputError(
                 f"{self.points:,} points are too many for one sweep, the limit is {MOST_POINTS:,}: "
@@ -167,6 +174,19 @@ class SweepSpec:
             choose("method", method, (BOUND, *MAPPING_METHODS), where="methods")
         if len(set(self.methods)) != len(self.methods):
             raise InputError(f"methods: {', '.join(self.methods)} names one twice")
+
+    def _check_constraints(self) -> None:
+        """Refuse constraints on levels or dims that are not there; a size beyond an extent is an answer of its point."""
+        demanded = constraints_of(self.options.constraints)
+        for machine in (self.machines or (two_level(Capacity(amount=1, unit="words")),)) if demanded else ():
+            inside = machine if self.options.innermost is None else machine.from_level(self.options.innermost)
+            for workload in self.workloads:
+                try:
+                    demanded.check(workload, inside)
+                except InfeasibleError:
+                    continue
+                except InputError as error:
+                    raise InputError(f"options: {workload.title} on {machine.name}: {error}") from error
 
     def swept_level(self, machine: Machine) -> str:
         """Level of a machine that the rows are about: the swept one, else the outermost.

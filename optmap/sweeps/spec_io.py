@@ -35,7 +35,17 @@ KEYS = (
     "seed",
 )
 AXIS_KEYS = ("level", "from", "to", "points", "scale", "values")
-OPTION_KEYS = ("objective", "tiles", "capacity", "integers", "cores", "innermost", "solver", "time_limit")
+OPTION_KEYS = (
+    "objective",
+    "tiles",
+    "capacity",
+    "integers",
+    "cores",
+    "innermost",
+    "constraints",
+    "solver",
+    "time_limit",
+)
 REFINE_KEYS = ("metric", "tolerance", "most_points")
 
 
@@ -159,6 +169,8 @@ def _options(fields: Fields) -> Options:
             given[key] = fields.integer(key)
         elif key == "time_limit":
             given[key] = fields.positive(key)
+        elif key == "constraints":
+            given[key] = fields.get(key)
         else:
             given[key] = fields.text(key)
     try:
