@@ -52,7 +52,7 @@ def _reason(setting: Setting) -> str | None:
         around = f" (the machine imposes the tile of {', '.join(imposed)})" if imposed else ""
         return f"no size of {dim} is left at {where}: tiles of inner levels fit into those of outer ones{around}"
     for number, level in enumerate(machine.levels):
-        if not setting.orders_of(number):
+        if not setting.orders_at(number):
             imposed = [] if number not in setting.fixed else [" but the one that the machine imposes"]
             return f"no loop order of {level.name} is left" + "".join(imposed)
         needed, capacity = setting.least_occupancy(number), setting.capacities[number]

@@ -176,7 +176,7 @@ class SweepSpec:
             raise InputError(f"methods: {', '.join(self.methods)} names one twice")
 
     def _check_constraints(self) -> None:
-        """Refuse constraints on levels or dims that are not there; a size beyond an extent is an answer of its point."""
+        """Refuse levels or dims that are not there; a size beyond an extent is an answer of its point."""
         demanded = constraints_of(self.options.constraints)
         for machine in (self.machines or (two_level(Capacity(amount=1, unit="words")),)) if demanded else ():
             inside = machine if self.options.innermost is None else machine.from_level(self.options.innermost)
