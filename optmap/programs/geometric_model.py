@@ -171,8 +171,7 @@ def _total(model: Any, labels: tuple[str, ...]) -> Any:
 
 def _relation(row: EpigraphRow, total: Any, z: Any, scale: Scale) -> Any:
     if scale is Scale.RAW:
-        right = row.alpha * z if row.alpha else 0.0
-        return total <= (right + row.constant if row.constant else right)
+        return (total - row.alpha * z if row.alpha else total) <= row.constant
     if row.alpha == 0:
         return pyo.log(total) <= log(row.constant)
     if z.name == "log_z":

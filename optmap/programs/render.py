@@ -115,15 +115,12 @@ def _tight(node: Any, binding: int, dialect: Dialect) -> str:
 
 
 def _product(node: Any, dialect: Dialect) -> tuple[str, int]:
-    factors: list[str] = []
-    for argument in node.args:
-        if isinstance(argument, int | float) and argument == -1:
-            factors.insert(0, "-1")
-            continue
-        factors.append(_tight(argument, PRODUCT, dialect))
-    if factors[0] == "-1":
-        return "-" + dialect.times.join(factors[1:]), SUM
-    return dialect.times.join(factors), PRODUCT
+    negative = isinstance(node.args[0], int | float) and node.args[0] < 0
+    factors = [-node.args[0] if negative else node.args[0], *node.args[1:]]
+    if negative and factors[0] == 1:
+        factors = factors[1:]
+    text = dialect.times.join(_tight(factor, PRODUCT, dialect) for factor in factors)
+    return ("-" + text, SUM) if negative else (text, PRODUCT)
 
 
 def _sum(node: Any, dialect: Dialect) -> str:

@@ -15,6 +15,7 @@ from optmap.problem.builders import conv2d, matmul
 from optmap.report.programs import Format, Which, exported
 from optmap.search.request import Request
 from optmap.solvers.from_model import from_pyomo
+from optmap.solvers.registry import solve
 
 PRODUCT = matmul(i=40, j=24, k=60)
 WINDOWS = conv2d(c=6, k=4, h=10, w=12, r=2, s=1)
@@ -129,6 +130,21 @@ def test_what_no_rounding_keeps_is_named() -> None:
         program.read_back({f"T[{name},j]": 4.0})
     with pytest.raises(InputError, match="a solved Pyomo model"):
         program.read_back(3)
+
+
+def test_rows_are_written_with_their_signs() -> None:
+    text = optmap.export(PRODUCT, machine=TWO_LEVELS, semantics="assign")
+    assert "bottleneck[L1]: traffic[L1,C] + traffic[L1,A] + traffic[L1,B] - 8 * z <= 960" in text
+    assert "capacity[L2]: occupancy[L2,C] + occupancy[L2,A] + occupancy[L2,B] <= 700" in text
+    assert "nest[L1,i]: T[L1,i] - T[L2,i] <= 0" in text
+
+
+def test_another_solver_finds_the_proved_value() -> None:
+    program = optmap.program(PRODUCT, machine=TWO_LEVELS)
+    found = solve(program.program(), solver="scipy_slsqp")
+    assert found.objective == pytest.approx(program.value, rel=1e-5)
+    ours, theirs = program.read_back(found), program.read_back(program.solve())
+    assert ours.cost == pytest.approx(theirs.cost, rel=0.1)
 
 
 def test_values_by_name_are_read_back_too() -> None:

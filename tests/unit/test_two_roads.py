@@ -20,6 +20,9 @@ from optmap.search.relaxation import relax
 from optmap.search.setting import Setting
 from optmap.solvers.batch import solve_posynomial
 from optmap.solvers.from_model import from_pyomo
+from optmap.sweeps.answers import answer_point
+from optmap.sweeps.points import make_point, read_task, task_text
+from optmap.sweeps.spec import Options
 
 TWO_LEVELS = Machine(
     name="two",
@@ -187,6 +190,30 @@ def test_solve_takes_the_solver_by_name() -> None:
     for method in ("gemmini", "iooub"):
         with pytest.raises(InputError, match="leave out --solver"):
             optmap.solve(PRODUCT, memory="250w", method=method, solver="ipopt")
+
+
+def test_the_sum_over_levels_takes_both_roads() -> None:
+    answers = [optmap.solve(PRODUCT, machine=TWO_LEVELS, objective="sum", solver=name) for name in ("batch", "ipopt")]
+    ours, theirs = (answer.relaxation for answer in answers)
+    assert theirs.value == pytest.approx(ours.value, rel=1e-5)
+    assert theirs.method.startswith("Ipopt through Pyomo over ")
+
+
+def test_a_sweep_takes_the_solver_as_an_option() -> None:
+    points = [
+        make_point(PRODUCT, ONE_LEVEL, level="Fast", method="mopt", options=Options(solver=name), seed=0)
+        for name in (None, "batch", "ipopt")
+    ]
+    assert len({point.input_hash for point in points}) == 3
+    for point in points:
+        assert read_task(task_text(point)).options == point.options
+    assert '"solver"' not in task_text(points[0])
+    found = answer_point(points[2])
+    assert found.row.error == ""
+    assert found.solution is not None
+    assert "Ipopt through Pyomo" in found.solution["relaxation"]["method"]
+    with pytest.raises(UnknownNameError, match="unknown solver 'ipop'; did you mean ipopt"):
+        Options(solver="ipop")
 
 
 def test_a_layer_of_the_library_takes_both_roads() -> None:
