@@ -139,6 +139,7 @@ def bound(
     semantics: Semantics | str | None = None,
     padding: Padding | str | None = None,
     methods: str | Sequence[str] | None = None,
+    explain: bool = False,
 ) -> BoundReport:
     """Lower bounds on the words that any schedule moves, method by method.
 
@@ -150,6 +151,8 @@ def bound(
         semantics: `accumulate` or `assign`; None keeps the workload's own.
         padding: `stored` or `implicit`; None keeps the workload's own.
         methods: keys of `BOUND_METHODS`; None takes all that apply.
+        explain: whether `.explanation` says how the bound of the outermost boundary comes about, with
+            the bounds that the papers print.
 
     Returns:
         The bounds of every boundary; `.outermost.best` is the strongest, `.certificate` its proof.
@@ -160,7 +163,10 @@ def bound(
     from optmap.gap.boundaries import bound_report
 
     return bound_report(
-        workload_of(workload, extents, semantics, padding), machine_of(machine, memory), names_of(methods, "methods")
+        workload_of(workload, extents, semantics, padding),
+        machine_of(machine, memory),
+        names_of(methods, "methods"),
+        explained=explain,
     )
 
 

@@ -12,14 +12,13 @@ from fractions import Fraction
 from math import isqrt
 from typing import ClassVar
 
+from optmap.bounds.roots import floor_sqrt
 from optmap.errors import InfeasibleError, InputError
 from optmap.problem.inputs import capacity_of
 from optmap.problem.values import positive_fraction
 from optmap.problem.workload import Semantics, Workload
 from optmap.shown import Form, Shown
 
-PRECISION = 10**6
-"""Square roots are rounded down to multiples of 1/PRECISION."""
 NEARBY = 4
 """Tiles along a side, more or fewer than with the ideal shape, that are tried."""
 EXPRESSION = "R[d,n] = S[d,m] * A[m,n]"
@@ -154,7 +153,7 @@ def randomized_bound(problem: RandomizedProduct) -> RandomizedBound:
     assign = problem.semantics is Semantics.ASSIGN
     created, less = (d * n, " - d*n") if assign else (0, "")
     g = problem.operations
-    root = _floor_sqrt(4 * min(h, Fraction(1)) * g * g / (problem.memory_words + 1))
+    root = floor_sqrt(4 * min(h, Fraction(1)) * g * g / (problem.memory_words + 1))
     dear = " + (h-1)*d*m" if h > 1 else ""
     terms = (
         (f"2*d*m*n*sqrt(min(h,1)/(M+1)) - 1{dear}{less}", root - 1 + max(h - 1, Fraction(0)) * d * m - created),
@@ -216,9 +215,3 @@ def _tiling(problem: RandomizedProduct, columns: int) -> RandomizedTiling:
         cost=loads + problem.cost * generated,
         occupancy_words=rows * columns + columns + 1,
     )
-
-
-def _floor_sqrt(value: Fraction) -> Fraction:
-    """A fraction at most the square root, within 1/PRECISION of it."""
-    scaled = value * PRECISION * PRECISION
-    return Fraction(isqrt(scaled.numerator // scaled.denominator), PRECISION)

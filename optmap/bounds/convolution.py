@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from math import isqrt, prod, sqrt
+from math import isqrt, prod
 
 from optmap.bounds.closed import VolumeBound, strongest
 from optmap.bounds.compulsory import compulsory_loads
 from optmap.bounds.result import LowerBound
+from optmap.bounds.roots import floor_sqrt
 from optmap.problem.forms import ConvolutionForm, convolution_form
 from optmap.problem.padding import real_operations
 from optmap.problem.workload import Semantics, Workload
@@ -30,8 +31,8 @@ class Theorem15:
     """p_I·|Input| + p_F·|Filter| + p_O·|Output|, Input being the accessed elements."""
     large_loops: Fraction
     """C_p·G/M - M (Lemmas 18 and 19)."""
-    small_filter: float
-    """2·sqrt(p_I·p_F·p_O)·G/sqrt(slices·M) - 2M (Lemma 20)."""
+    small_filter: Fraction
+    """2·sqrt(p_I·p_F·p_O)·G/sqrt(slices·M) - 2M (Lemma 20), the root rounded down."""
     small_filter_words: int
     """The last term rounded up, exactly."""
 
@@ -82,7 +83,7 @@ def theorem15(workload: Workload, memory_words: int, *, exact_quotients: bool = 
     return Theorem15(
         compulsory=compulsory_loads(workload.with_semantics(Semantics.ACCUMULATE)),
         large_loops=precision_constant(*weights) * g / memory_words - memory_words,
-        small_filter=sqrt(square) - 2 * memory_words,
+        small_filter=floor_sqrt(square) - 2 * memory_words,
         small_filter_words=rounded - 2 * memory_words,
     )
 

@@ -1,4 +1,4 @@
-"""The constraint table behind the exponents, as Dinh 4.1.2 and IOOpt Figure 3 print it."""
+"""The constraint table behind the exponents, as Dinh 4.1.2 and IOOpt Figure 3 print it, and the papers' own bounds."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from optmap.bounds.best import best
 from optmap.bounds.lattice import Subspace, canonical, image_rank
 from optmap.bounds.maps import LinearMap, MapSystem, map_system
 from optmap.bounds.polytope import FamilyRows, polytopes, restrict
+from optmap.bounds.printed import Printed, printed
 from optmap.problem.workload import Workload
 
 
@@ -48,10 +49,12 @@ class Explanation:
     """The table."""
     exponents: dict[str, Fraction]
     """Of the strongest bound."""
+    printed: tuple[Printed, ...]
+    """What the papers print for workloads of this form."""
 
 
 def explain(workload: Workload, memory_words: int) -> Explanation:
-    """The constraint table and the exponents chosen at a memory size.
+    """The constraint table, the exponents chosen at a memory size, and the printed bounds of the papers.
 
     Args:
         workload: the computation.
@@ -69,6 +72,7 @@ def explain(workload: Workload, memory_words: int) -> Explanation:
         families=tuple(tuple(dims[c] for c in columns) for columns in system.families),
         rows=tuple(rows),
         exponents=dict(exponents),
+        printed=printed(workload, memory_words),
     )
 
 

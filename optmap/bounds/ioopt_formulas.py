@@ -12,12 +12,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
-from math import prod, sqrt
+from math import prod
 
 from optmap.bounds.closed import VolumeBound, strongest
 from optmap.bounds.compulsory import compulsory_loads
 from optmap.bounds.convolution import large_loops_volume
 from optmap.bounds.result import LowerBound
+from optmap.bounds.roots import floor_sqrt
 from optmap.errors import InputError
 from optmap.problem.forms import convolution_form, why_no_convolution
 from optmap.problem.workload import Semantics, TensorAccess, Workload
@@ -119,46 +120,62 @@ def scenarios(workload: Workload) -> dict[str, VolumeBound]:
     return _contraction_scenarios(workload, contraction_form(workload))
 
 
-def figure6_contraction(workload: Workload, memory_words: int) -> tuple[int, float]:
+def figure6_contraction(workload: Workload, memory_words: int) -> tuple[Fraction, Fraction]:
     """The two terms of Figure 6's lower bound for a contraction, as printed, in words.
 
     With I, J, K the groups of shared dims: 2·I·J·(K-1)/sqrt(S) plus boundary terms, which the
     figure prints in one way for a single reduced dim and in another for several.
 
     Raises:
-        InputError: if the workload is no contraction of two tensors.
+        InputError: if the workload is no contraction of two tensors, a dim is in all three, or they have
+            several element sizes.
     """
     form = contraction_form(workload)
+    _one_size(workload)
+    if form.batch:
+        raise InputError(f"{workload.title}: Figure 6 has no dim in all three tensors; {form.batch[0]} is one")
     i, j, k = form.group_sizes(workload)
-    leading = 2 * i * j * (k - 1) / sqrt(memory_words)
+    leading = floor_sqrt(Fraction((2 * i * j * (k - 1)) ** 2, memory_words))
     if len(form.reduction) == 1:
         edges = -2 + k - memory_words + 2 * i + 2 * j
     else:
         edges = -3 + k - memory_words + 3 * i + 3 * j - i * j
-    return compulsory_loads(workload.with_semantics(Semantics.ACCUMULATE)), edges + leading
+    return Fraction(compulsory_loads(workload.with_semantics(Semantics.ACCUMULATE))), edges + leading
 
 
-def figure6_convolution(workload: Workload, memory_words: int) -> tuple[int, float, float, float]:
+def figure6_convolution(workload: Workload, memory_words: int) -> tuple[Fraction, Fraction, Fraction, Fraction]:
     """The four terms of Figure 6's lower bound for a 2D convolution, as printed, in words.
 
     Raises:
-        InputError: if the workload is no convolution with two windows of stride and dilation 1.
+        InputError: if the workload is no convolution with two windows of stride and dilation 1, or has several
+            element sizes.
     """
     form = convolution_form(workload)
+    _one_size(workload)
     if len(form.windows) != 2 or any(w.stride * w.dilation != 1 for w in form.windows) or form.groups:
-        raise InputError(f"{workload.name}: Figure 6 is for two windows with stride and dilation 1 and no groups")
+        raise InputError(f"{workload.title}: Figure 6 is for two windows with stride and dilation 1 and no groups")
     n = workload.extents
     s = memory_words
     x, y = (n[w.position] for w in form.windows)
     hw = prod(n[w.tap] for w in form.windows)
     b, c, f = (prod(n[d] for d in dims) for dims in (form.batch, form.channels, form.features))
     edges = -2 - s + c + 4 * f + b * y + b * x + 2 * b * x * y - 2 * b * x * y * f
+
+    def rooted(factor: int, under: Fraction) -> Fraction:
+        return floor_sqrt(factor**2 * under)
+
+    taps, lost = Fraction(hw, s), Fraction(1, hw * s)
     return (
-        compulsory_loads(workload.with_semantics(Semantics.ACCUMULATE)),
-        edges + b * f * x * y * (hw * c - 1) / s,
-        edges + 2 * b * x * y * c * f * sqrt(hw / s) - 2 * b * x * y * f / sqrt(hw * s),
-        edges + 2 * x * y * c * f * sqrt(b * hw / s) - 2 * x * y * f * sqrt(b) / sqrt(hw * s),
+        Fraction(compulsory_loads(workload.with_semantics(Semantics.ACCUMULATE))),
+        edges + Fraction(b * f * x * y * (hw * c - 1), s),
+        edges + rooted(2 * b * x * y * c * f, taps) - rooted(2 * b * x * y * f, lost),
+        edges + rooted(2 * x * y * c * f, b * taps) - rooted(2 * x * y * f, b * lost),
     )
+
+
+def _one_size(workload: Workload) -> None:
+    if any(workload.weight(t) > 1 for t in workload.tensors):
+        raise InputError(f"{workload.title}: Figure 6 has one element size for all tensors")
 
 
 def _contraction_scenarios(workload: Workload, form: ContractionForm) -> dict[str, VolumeBound]:

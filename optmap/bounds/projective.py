@@ -46,22 +46,34 @@ def projective(workload: Workload, memory_words: int) -> LowerBound:
     Raises:
         InputError: if the workload is not projective.
     """
+    volumes = [dual_volume(workload, dual) for dual in optimal_duals(workload, memory_words)]
+    return strongest(METHOD, workload, memory_words, volumes, ("exponents are dual solutions of the tiling LP",))
+
+
+def optimal_duals(workload: Workload, memory_words: int) -> list[LogDual]:
+    """Vertices of the dual optimal face of the tiling LP: each bounds the operations of a tile, all alike.
+
+    Args:
+        workload: every subscript has at most one dim.
+        memory_words: fast memory, in words; too small a one counts as one element of the heaviest tensor.
+    """
     heaviest = max(workload.weight(t) for t in workload.tensors)
     # Duals only choose exponents: any memory gives valid ones, so too small a memory is no obstacle. Which of
     # many are visited depends on the order of rows, hence the canonical form.
     form = canonical_form(workload)
     optimal = projective_face(form.workload, max(memory_words, heaviest), limit=BASES)
-    volumes = [dual_volume(workload, _given(workload, form, dual)) for dual in optimal.duals]
-    return strongest(METHOD, workload, memory_words, volumes, ("exponents are dual solutions of the tiling LP",))
+    return [_given(workload, form, dual) for dual in optimal.duals]
 
 
 def _given(workload: Workload, form: CanonicalForm, dual: LogDual) -> LogDual:
     """A dual of the canonical form under the names and in the order of the workload."""
     prices = dict(sorted(zip(form.accesses, dual.rows.values(), strict=True)))
+    names = {f"L[{canonical}]": f"L[{dim}]" for canonical, dim in form.dims.items()}
     return replace(
         dual,
         rows={f"{workload.tensors[i].name}#{i}": price for i, price in prices.items()},
         limits={form.dims[d]: price for d, price in dual.limits.items()},
+        bound=replace(dual.bound, powers=tuple((names.get(name, name), q) for name, q in dual.bound.powers)),
     )
 
 
@@ -82,8 +94,8 @@ def dual_volume(workload: Workload, dual: LogDual) -> VolumeBound:
     )
 
 
-def matching_bound(dual: LogDual) -> str:
-    """Names the bound that the optimal tile attains, in the terms of Theorem 13."""
+def tile_bound(dual: LogDual) -> str:
+    """The bound on the operations of a tile that the optimal tile attains, in the terms of Theorem 13."""
     small = [d for d, z in dual.limits.items() if z]
     held = [f"{label}^({s})" for label, s in dual.rows.items() if s]
     case = f"small loop bounds {', '.join(small)}" if small else "no small loop bound"

@@ -25,7 +25,8 @@ BOUND_HELP = """Prove how few words any schedule can move.
 
 All methods side by side, each with its formula; `best` comes with a certificate that
 `optmap check` verifies without trusting optmap. With --machine there is one table per boundary
-between memories; --explain adds the constraints behind the exponents (outermost boundary).
+between memories; --explain adds the constraints behind the exponents and what the papers print
+(outermost boundary).
 
 \b
 Examples:
@@ -53,7 +54,9 @@ def bound(
         str | None,
         typer.Option("--methods", metavar="A,B", help="Bound methods; all that apply if left out.", show_default=False),
     ] = None,
-    explain: Annotated[bool, typer.Option("--explain", help="Print the constraint table as well.")] = False,
+    explain: Annotated[
+        bool, typer.Option("--explain", help="Print the constraint table and the papers' own terms as well.")
+    ] = False,
     semantics: SemanticsOption = None,
     padding: PaddingOption = None,
     extents: ExtentsOption = None,
@@ -72,17 +75,11 @@ def bound(
     target = machine_of(machine, memory)
     check_target(output)
     from optmap import api
-    from optmap.report.bounds import bound_document, bound_table
 
     with Progress("bounding"):
-        report = api.bound(problem, machine=target, methods=names_of(methods, "--methods"))
-        explanation = None
-        if explain:
-            from optmap.bounds.explain import explain as explained
-
-            explanation = explained(problem, report.outermost.memory_words)
+        report = api.bound(problem, machine=target, methods=names_of(methods, "--methods"), explain=explain)
     if output is not None:
         if report.certificate is None:
             raise InputError(f"none of the methods {methods} makes certificates; add best to --methods")
         write_text(output, to_json(report.certificate) + "\n")
-    say(to_json(bound_document(report, explanation)) if as_json else bound_table(report, explanation))
+    say(to_json(report.to_dict()) if as_json else str(report))

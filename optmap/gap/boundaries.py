@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+from optmap.bounds.explain import Explanation, explain
 from optmap.bounds.hierarchy import boundary_assumptions, boundary_instances, fast_side_words, instance_words
 from optmap.bounds.methods import METHODS, bounds
 from optmap.bounds.result import Document, LowerBound
@@ -56,6 +57,8 @@ class BoundReport(Shown):
     """Inner boundary first."""
     left_out: dict[str, str]
     """Methods that do not apply to the workload, each with the reason."""
+    explanation: Explanation | None = None
+    """How the strongest bound of the outermost boundary comes about, if asked for."""
 
     @property
     def outermost(self) -> BoundaryBounds:
@@ -69,13 +72,16 @@ class BoundReport(Shown):
         return max(certified, key=lambda bound: bound.total_words).certificate if certified else None
 
 
-def bound_report(workload: Workload, machine: Machine, methods: Sequence[str] | None = None) -> BoundReport:
+def bound_report(
+    workload: Workload, machine: Machine, methods: Sequence[str] | None = None, *, explained: bool = False
+) -> BoundReport:
     """Bounds by several methods at every boundary.
 
     Args:
         workload: the computation.
         machine: gives the capacities.
         methods: names of bound methods; None takes all that apply.
+        explained: whether the outermost boundary is explained.
 
     Raises:
         UnknownNameError: for an unknown method.
@@ -103,4 +109,5 @@ def bound_report(workload: Workload, machine: Machine, methods: Sequence[str] | 
         machine=machine,
         boundaries=tuple(rows),
         left_out={name: reason for name, reason in reasons.items() if reason is not None},
+        explanation=explain(workload, rows[-1].memory_words) if explained else None,
     )

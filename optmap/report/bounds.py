@@ -5,6 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 from optmap.bounds.explain import Explanation
+from optmap.bounds.printed import Printed
 from optmap.bounds.result import LowerBound
 from optmap.errors import InputError
 from optmap.gap.boundaries import BoundaryBounds, BoundReport
@@ -17,7 +18,7 @@ from optmap.texts import number
 SCHEMA = "optmap.bound/1"
 
 
-def bound_document(report: BoundReport, explanation: Explanation | None = None) -> dict[str, object]:
+def bound_document(report: BoundReport) -> dict[str, object]:
     """The JSON document of `bound`: `bounds` and `best` of the outermost boundary, then every boundary."""
     document: dict[str, object] = {
         "schema": SCHEMA,
@@ -27,8 +28,8 @@ def bound_document(report: BoundReport, explanation: Explanation | None = None) 
         "boundaries": [{"between": list(row.between), **_boundary_document(row)} for row in report.boundaries],
         "left_out": dict(report.left_out),
     }
-    if explanation is not None:
-        document["explanation"] = _explanation_document(explanation)
+    if report.explanation is not None:
+        document["explanation"] = _explanation_document(report.explanation)
     return document
 
 
@@ -84,6 +85,14 @@ def _explanation_document(explanation: Explanation) -> dict[str, object]:
             for row in explanation.rows
         ],
         "exponents": {name: _ratio(value) for name, value in explanation.exponents.items()},
+        "printed": [
+            {
+                "source": found.source,
+                "terms": [{"formula": t.formula, "words": t.words, "proved": t.proved} for t in found.terms],
+                "notes": list(found.notes),
+            }
+            for found in explanation.printed
+        ],
     }
 
 
@@ -91,14 +100,14 @@ def _ratio(value: Fraction) -> str:
     return f"{value.numerator}/{value.denominator}"
 
 
-def bound_table(report: BoundReport, explanation: Explanation | None = None) -> str:
+def bound_table(report: BoundReport) -> str:
     """All methods side by side, boundary by boundary."""
     head = pairs([*workload_lines(report.workload), ("machine", machine_line(report.machine))])
     parts = [head, *(_boundary_table(row) for row in report.boundaries)]
     if report.left_out:
         parts.append("\n".join(f"left out: {name}: {reason}" for name, reason in report.left_out.items()))
-    if explanation is not None:
-        parts.append(explanation_table(explanation))
+    if report.explanation is not None:
+        parts.append(explanation_table(report.explanation))
     return "\n\n".join(parts)
 
 
@@ -133,7 +142,7 @@ def _boundary_table(row: BoundaryBounds) -> str:
 
 
 def explanation_table(explanation: Explanation) -> str:
-    """The maps, the constraints on their exponents, and the exponents chosen."""
+    """The maps, the constraints on their exponents, the exponents chosen, and the terms of the papers."""
     maps = [
         (
             name,
@@ -152,4 +161,15 @@ def explanation_table(explanation: Explanation) -> str:
     lines += [f"lifted: {lift}" for lift in explanation.lifts]
     lines += ["", "Constraints: rank of a subspace <= ranks of its images, one line per subspace of every family"]
     lines.append(grid(("family", "subspace", "constraint", ""), "<<<<", rows))
+    for found in explanation.printed:
+        lines += ["", *_printed_lines(found)]
     return "\n".join(lines)
+
+
+def _printed_lines(found: Printed) -> list[str]:
+    """One paper's terms with their values, and how to read them."""
+    lines = [f"As printed: {found.source}"]
+    if found.terms:
+        rows = [(term.formula, number(term.words), "yes" if term.proved else "no") for term in found.terms]
+        lines.append(grid(("term", "words, rounded down", "proved here"), "<><", rows))
+    return lines + [f"  {note}" for note in found.notes]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 from fractions import Fraction
-from math import inf
+from math import floor, inf, sqrt
 from pathlib import Path
 
 import pytest
@@ -76,6 +76,83 @@ def test_explain(optmap) -> None:
     document = optmap("bound", *MATMUL, "--explain", "--json").document()["explanation"]
     assert {Fraction(value) for value in document["exponents"].values()} == {Fraction(1, 2)}
     assert len(document["constraints"]) == 3
+
+
+def printed(document: dict[str, object]) -> dict[str, list[tuple[int, bool]]]:
+    return {p["source"]: [(t["words"], t["proved"]) for t in p["terms"]] for p in document["explanation"]["printed"]}
+
+
+def test_explain_has_the_printed_terms_of_a_contraction(optmap) -> None:
+    run = ("bound", "O[p,q,s] += B[u,q]*A[p,u,s]", "--extents", "p=40,q=30,u=20,s=50", "--memory", "256w", "--explain")
+    document = optmap(*run, "--json").document()
+    i, j, k, memory = 30, 2000, 20, 256
+    edges = k + 2 * i + 2 * j - 2 - memory
+    expected = [(i * j + i * k + j * k, True), (edges + 2 * i * j * (k - 1) // 16, False)]
+    assert printed(document)["IOOpt, Figure 6"] == expected
+    assert not printed(document)["Dinh, Theorems 13 and 14"]
+    text = optmap(*run).out
+    assert "operations per tile <= M^(3/2)" in text
+    assert "I = q, J = p*s, K = u" in text
+    assert f"{expected[1][0]:,}" in text
+    assigned = printed(optmap(*run, "--semantics", "assign", "--json").document())
+    assert [proved for _, proved in assigned["IOOpt, Figure 6"]] == [False, False]
+    assert document["best"]["method"] == "best"
+
+
+def test_explain_names_the_dims_that_are_given(optmap) -> None:
+    run = ("bound", "Z[y,b] += X[y,q]*W[q,b]", "--extents", "y=4096,q=4096,b=64", "--memory", "65536w", "--explain")
+    assert "operations per tile <= M * L[b] (small loop bounds b; exponents X#1^(1))" in optmap(*run).out
+
+
+def test_explain_has_the_printed_terms_of_convolutions(optmap) -> None:
+    sizes = {"n": 2, "c": 8, "k": 16, "h": 10, "w": 12, "r": 7, "s": 3}
+    extents = ",".join(f"{d}={n}" for d, n in sizes.items())
+    b, c, f, x, y, r, s = sizes.values()
+    memory, g = 1024, 2 * 8 * 16 * 10 * 12 * 7 * 3
+    for stride in (1, 2):
+        text = f"Out[n,k,h,w] += In[n,c,{stride}*h+r,{stride}*w+s] * Ker[k,c,r,s]"
+        run = ("bound", text, "--extents", extents, "--memory", f"{memory}w", "--methods", "best", "--explain")
+        found = printed(optmap(*run, "--json").document())
+        image = b * c * len({stride * i + j for i in range(x) for j in range(r)})
+        image *= len({stride * i + j for i in range(y) for j in range(s)})
+        once = image + f * c * r * s + b * f * x * y
+        rows = [(once, True), (floor(9 / 4 * g / memory - memory), True)]
+        rows.append((floor(2 * g / sqrt(r * s / stride**2 * memory) - 2 * memory), stride == 1))
+        if stride == 2:  # 7 and 3 taps in steps of 2: 4 and 2 slices
+            rows.append((floor(2 * g / sqrt(4 * 2 * memory) - 2 * memory), True))
+        assert found["Dinh, Theorem 15"] == rows
+        if stride == 2:
+            assert "IOOpt, Figure 6" not in found
+            continue
+        edges = -2 - memory + c + 4 * f + b * y + b * x + 2 * b * x * y - 2 * b * x * y * f
+        terms = [
+            edges + b * f * x * y * (r * s * c - 1) / memory,
+            edges + 2 * b * x * y * c * f * sqrt(r * s / memory) - 2 * b * x * y * f / sqrt(r * s * memory),
+            edges + 2 * x * y * c * f * sqrt(b * r * s / memory) - 2 * x * y * f * sqrt(b) / sqrt(r * s * memory),
+        ]
+        assert found["IOOpt, Figure 6"] == [(once, True), *((floor(term), False) for term in terms)]
+
+
+def test_explain_knows_no_number_that_is_too_large(optmap) -> None:
+    sizes = "n={0},k={0},c={0},r=3,s=3,h={0},w={0}".format(2**63 - 1)
+    words = printed(
+        optmap("bound", "resnet18/R9", "--extents", sizes, "--memory", "9w", "--explain", "--json").document()
+    )
+    assert len(str(words["Dinh, Theorem 15"][2][0])) == 96
+    dims = "abcdefghijklmnopq"
+    many = ",".join(f"{d}={2**63 - 1}" for d in dims)
+    text = f"C[{','.join(dims[:10])}] += A[{','.join(dims[:5] + dims[10:])}]*B[{','.join(dims[5:])}]"
+    found = optmap(
+        "bound", text, "--extents", many, "--memory", "100w", "--methods", "compulsory", "--explain", "--json"
+    )
+    assert printed(found.document())["IOOpt, Figure 6"][1][0] > 10**308
+
+
+def test_an_explained_bound_in_python_is_that_of_the_shell(optmap) -> None:
+    report = package.bound("tccg/ab-ac-cb", memory="8KiB", explain=True)
+    assert report.to_dict() == optmap("bound", "tccg/ab-ac-cb", "--memory", "8KiB", "--explain", "--json").document()
+    assert str(report) == optmap("bound", "tccg/ab-ac-cb", "--memory", "8KiB", "--explain").out.rstrip("\n")
+    assert package.bound("tccg/ab-ac-cb", memory="8KiB").explanation is None
 
 
 def test_bad_input(optmap, tmp_path: Path) -> None:

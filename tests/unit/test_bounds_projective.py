@@ -15,7 +15,7 @@ from scipy.optimize import linprog
 
 from optmap.bounds.closed import VolumeBound, cold_loads
 from optmap.bounds.methods import METHODS, bounds
-from optmap.bounds.projective import dual_volume, matching_bound, projective, why_not_projective
+from optmap.bounds.projective import dual_volume, projective, tile_bound, why_not_projective
 from optmap.errors import InfeasibleError, InputError
 from optmap.problem import Capacity, Semantics, conv1d, matmul, parse_workload, two_level
 from optmap.programs.loglp import log_tiling_program
@@ -83,7 +83,7 @@ def test_thin_matmul_has_the_whole_family_of_optimal_tiles():
     assert dual.rows == {"A1": 0, "A2": 1, "A3": 0}
     assert dual.limits["x3"] == 1
     assert str(dual.bound) == "M * L[x3]"
-    assert "small loop bounds x3" in matching_bound(dual)
+    assert "small loop bounds x3" in tile_bound(dual)
 
 
 def test_degenerate_memory_has_several_duals_that_prove_the_same_volume():
