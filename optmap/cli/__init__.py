@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import sys
 from collections.abc import Sequence
-from contextvars import copy_context
+from contextvars import Context
 from typing import Any
 
 
@@ -19,8 +19,8 @@ def main(args: Sequence[str] | None = None) -> int:
         0 for an answer; 2 for bad input; 3 for an infeasible problem; 4 for a limit that was
         reached (the incumbent is still printed); 5 for a failed check; 130 if interrupted.
     """
-    # A context of its own: a command leaves nothing behind for the next one of this process.
-    return copy_context().run(_run, list(sys.argv[1:] if args is None else args))
+    # An empty context: nothing is left of what ran before in this process, and nothing stays behind.
+    return Context().run(_run, list(sys.argv[1:] if args is None else args))
 
 
 def _run(args: list[str]) -> int:

@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from optmap.cli import console
+
 MATMUL = ("C[i,j] += A[i,k]*B[k,j]", "--extents", "i=40,j=30,k=20")
 COMMANDS = (
     "list",
@@ -376,3 +378,8 @@ def test_show_prints_files_and_loop_nests(optmap, tmp_path) -> None:
     assert nest.startswith("/* ")
     assert nest.rstrip().endswith("C[i][j] += A[i][k] * B[k][j];")
     assert "--nest needs a solution" in optmap("show", "resnet18/R9", "--nest", code=2).err
+
+
+def test_what_was_said_before_does_not_silence_an_error(optmap, capsys) -> None:
+    console.say("said by the program that calls")
+    assert optmap("bound", "--json", code=2).document()["schema"] == "optmap.error/1"
