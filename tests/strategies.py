@@ -7,6 +7,9 @@ product of the extents), so that a test can walk the loop nest. Import with
 
 from __future__ import annotations
 
+import random
+from dataclasses import replace
+
 from hypothesis import strategies as st
 
 from optmap.problem import (
@@ -196,3 +199,24 @@ def mappings(draw, workload, machine):
         levels.append(LevelMapping(level=level.name, tile=tile, permutation=order, spatial=spatial))
         outer = {d: -(-n // spatial.get(d, 1)) for d, n in tile.items()}
     return Mapping(levels=tuple(reversed(levels)))
+
+
+def renamed(workload: Workload, rng: random.Random) -> Workload:
+    """The same computation with other names, and inputs, dims, subscripts and terms in another order."""
+    pool = [f"{c}{n}" for c in "qzA" for n in range(9)]
+    dims = dict(zip(workload.dims, rng.sample(pool, len(workload.dims)), strict=True))
+    ranks = {t.name: len(t.axes) for t in workload.tensors}
+    names = dict(zip(ranks, rng.sample(pool, len(ranks)), strict=True))
+    places = {name: rng.sample(range(n), n) for name, n in ranks.items()}
+
+    def axis(given_axis: Axis) -> Axis:
+        return replace(
+            given_axis, terms=tuple((dims[d], c) for d, c in rng.sample(given_axis.terms, len(given_axis.terms)))
+        )
+
+    def access(t: TensorAccess) -> TensorAccess:
+        return replace(t, name=names[t.name], axes=tuple(axis(t.axes[x]) for x in places[t.name]))
+
+    inputs = [access(t) for t in rng.sample(workload.inputs, len(workload.inputs))]
+    sizes = rng.sample([(dims[d], n) for d, n in workload.sizes], len(workload.sizes))
+    return replace(workload, output=access(workload.output), inputs=tuple(inputs), sizes=tuple(sizes))

@@ -10,10 +10,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from optmap.bounds.canonical import CanonicalForm, canonical_form
 from optmap.bounds.lattice import Row, canonical
 from optmap.bounds.lifting import Digit, LiftedSpace, Node, Terms, lift_workload
 from optmap.errors import LimitError
+from optmap.problem.canonical import CanonicalForm, canonical_form
 from optmap.problem.halo import distinct_values
 from optmap.problem.padding import real_values
 from optmap.problem.workload import Axis, Padding, Workload

@@ -12,9 +12,9 @@ from __future__ import annotations
 from dataclasses import replace
 from fractions import Fraction
 
-from optmap.bounds.canonical import CanonicalForm, canonical_form
 from optmap.bounds.closed import VolumeBound, strongest
 from optmap.bounds.result import LowerBound
+from optmap.problem.canonical import CanonicalForm, canonical_form
 from optmap.problem.workload import Workload
 from optmap.programs.loglp_face import LogDual, projective_face
 

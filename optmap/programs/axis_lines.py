@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import gcd
 
+from optmap.problem.canonical import Terms
 from optmap.problem.halo import distinct_values, run_values
-from optmap.problem.workload import TensorAccess
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,22 +35,22 @@ class LineAxis:
         return run_values(self.coefficients, box, self.dims.index(at), extent)
 
 
-def distinct_axes(tensor: TensorAccess, live: tuple[str, ...]) -> list[tuple[tuple[str, int], ...]]:
-    """Subscripts without one-trip dims and without dims that an earlier subscript has.
+def distinct_axes(subscripts: Sequence[Terms], live: tuple[str, ...]) -> list[Terms]:
+    """Subscripts of an access without one-trip dims and without dims that an earlier subscript has.
 
     Leaving a dim out of a later subscript only lowers the count: still a lower estimate.
     """
     seen: set[str] = set()
     axes = []
-    for axis in tensor.axes:
-        terms = tuple((d, c) for d, c in axis.terms if d in live and d not in seen)
+    for subscript in subscripts:
+        terms = tuple((d, c) for d, c in subscript if d in live and d not in seen)
         seen.update(d for d, _ in terms)
         if terms:
             axes.append(terms)
     return axes
 
 
-def branch_dims(axes: Sequence[tuple[tuple[str, int], ...]], extents: dict[str, int]) -> frozenset[str]:
+def branch_dims(axes: Sequence[Terms], extents: dict[str, int]) -> frozenset[str]:
     """The smallest-extent dims that must be fixed so that every axis has one free dim at most."""
     branch: set[str] = set()
     for terms in axes:
@@ -61,7 +61,7 @@ def branch_dims(axes: Sequence[tuple[tuple[str, int], ...]], extents: dict[str, 
     return frozenset(branch)
 
 
-def line_axis(terms: tuple[tuple[str, int], ...], branch: frozenset[str]) -> LineAxis:
+def line_axis(terms: Terms, branch: frozenset[str]) -> LineAxis:
     """The subscript with the given (dim, coefficient) terms, `branch` dims being fixed."""
     dims = tuple(d for d, _ in terms)
     free = [d for d in dims if d not in branch]

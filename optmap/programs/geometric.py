@@ -23,6 +23,7 @@ from math import log, prod
 import numpy as np
 from numpy.typing import NDArray
 
+from optmap.problem.canonical import canonical_form
 from optmap.problem.reuse import Reuse, Room
 from optmap.problem.workload import Workload
 from optmap.programs.axis_lines import (
@@ -64,14 +65,15 @@ class TileSpace:
         self.workload = workload
         self.extents = workload.extents
         live = tuple(d for d in workload.dims if self.extents[d] > 1)
-        raw = [(t, distinct_axes(t, live)) for t in workload.tensors]
-        branch = branch_dims([axis for _, axes in raw for axis in axes], self.extents)
+        # Which of several dims is fixed, and in which subscript a dim counts, must not depend on how they are written.
+        raw = {i: distinct_axes(axes, live) for i, axes in canonical_form(workload).subscripts().items()}
+        branch = branch_dims([axis for axes in raw.values() for axis in axes], self.extents)
         self.free: tuple[str, ...] = tuple(d for d in live if d not in branch)
         """Dims whose tile sizes are variables, in canonical order."""
         self.branch: tuple[str, ...] = tuple(d for d in live if d in branch)
         """Dims whose tile sizes are boxed integers."""
         self._axes: tuple[tuple[LineAxis, ...], ...] = tuple(
-            tuple(line_axis(terms, branch) for terms in axes) for _, axes in raw
+            tuple(line_axis(terms, branch) for terms in raw[i]) for i in range(len(workload.tensors))
         )
         self.concave: tuple[str, ...] = tuple(d for d in self.free if self._is_concave(d))
         """Free dims whose footprint is only piecewise linear: boxed as well."""

@@ -8,8 +8,8 @@ larger tiles never load more.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Container, Sequence
+from dataclasses import dataclass, replace
 from math import inf, prod
 
 import numpy as np
@@ -62,6 +62,7 @@ class TileGrid:
         self.groups = tuple(groups)
         self.weights = tuple(weights)
         self._owner = {d: u for u, unit in enumerate(units) for d in unit.dims}
+        self._axis_groups = tuple(axis_groups(_moving(tensor, self._owner)) for tensor in workload.tensors)
         self._tables: dict[object, FloatArray] = {}
         lengths = [(unit.plain, len(unit.boxes)) for unit in units]
         best = max(range(len(units)), key=lambda u: lengths[u], default=-1)
@@ -84,7 +85,7 @@ class TileGrid:
         total: FloatArray | float = 0.0
         for number, (tensor, hold) in enumerate(zip(self.workload.tensors, flow.holds, strict=True)):
             words: FloatArray | float = self.weights[number] * self.workload.weight(tensor)
-            for table, axes in self._factors(tensor, number, hold):
+            for table, axes in self._factors(number, hold):
                 words = words * _spread(table, axes, lists, self.last)
             for u, unit in enumerate(self.units):
                 if self._absent(tensor, unit) and not hold.free >> u & 1:
@@ -112,7 +113,7 @@ class TileGrid:
                 tensor, hold = self.workload.tensors[number], flow.holds[number]
                 words: FloatArray | float = float(self.workload.weight(tensor))
                 moves = False
-                for table, axes in self._factors(tensor, number, hold, stream=flow.stream(number)):
+                for table, axes in self._factors(number, hold, stream=flow.stream(number)):
                     if axes == (self.last,):
                         moves = True
                     else:
@@ -134,9 +135,7 @@ class TileGrid:
     def _absent(self, tensor: TensorAccess, unit: Unit) -> bool:
         return unit.dims[0] not in tensor.dims
 
-    def _factors(
-        self, tensor: TensorAccess, number: int, hold: Hold, stream: int | None = None
-    ) -> list[tuple[FloatArray, tuple[int, ...]]]:
+    def _factors(self, number: int, hold: Hold, stream: int | None = None) -> list[tuple[FloatArray, tuple[int, ...]]]:
         """The factors of a tensor that depend on tiles: tables with the units of their axes.
 
         Elements that enter, or with `stream` (a mask of streamed units) elements that are held.
@@ -145,10 +144,8 @@ class TileGrid:
         factors: list[tuple[FloatArray, tuple[int, ...]]] = []
         done: set[int] = set()
         constant = 1.0
-        for index, group in enumerate(axis_groups(tensor)):
-            live = tuple(dict.fromkeys(self._owner[d] for d in group_dims(group) if d in self._owner))
-            if not live:
-                continue
+        for index, group in enumerate(self._axis_groups[number]):
+            live = tuple(dict.fromkeys(self._owner[d] for d in group_dims(group)))
             if self.units[live[0]].plain and len(live) == 1:
                 (u,) = live
                 if u in done:
@@ -198,6 +195,17 @@ class TileGrid:
         else:
             table = halo.group_counts(group, sizes)
         return np.broadcast_to(table.astype(np.float64), shape)
+
+
+def _moving(tensor: TensorAccess, dims: Container[str]) -> TensorAccess:
+    """An access without its one-trip dims, so that they tie no subscripts together.
+
+    Args:
+        tensor: any access.
+        dims: the dims that stay.
+    """
+    axes = (replace(axis, terms=tuple(t for t in axis.terms if t[0] in dims)) for axis in tensor.axes)
+    return replace(tensor, axes=tuple(axes))
 
 
 def _spread(table: FloatArray, axes: tuple[int, ...], lists: Sequence[IntArray], last: int) -> FloatArray:

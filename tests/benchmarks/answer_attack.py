@@ -23,6 +23,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 sys.path.insert(0, str(Path(__file__).parent))
 
 from search_fuzz import machine, request, wrong
+from strategies import renamed
 from written_files import assert_file_holds
 
 from optmap import api
@@ -81,27 +82,6 @@ def workload(rng: random.Random) -> Workload:
     )
 
 
-def renamed(rng: random.Random, given: Workload) -> Workload:
-    """The same workload under other names, its dims, inputs, subscripts and terms in another order."""
-    dims = dict(zip(given.dims, rng.sample(("zz", "i", "x_1", "D", "q", "aa"), len(given.dims)), strict=True))
-    tensors = dict(zip("OABC", rng.sample(("T", "U", "V", "W0"), 4), strict=True))
-    places = {old.name: rng.sample(range(len(old.axes)), len(old.axes)) for old in given.tensors}
-
-    def access(old: TensorAccess) -> TensorAccess:
-        axes = [old.axes[place] for place in places[old.name]]
-        terms = ([(dims[d], c) for d, c in rng.sample(a.terms, len(a.terms))] for a in axes)
-        moved = (replace(a, terms=tuple(t)) for a, t in zip(axes, terms, strict=True))
-        return replace(old, name=tensors[old.name], axes=tuple(moved))
-
-    inputs = [access(tensor) for tensor in given.inputs]
-    return replace(
-        given,
-        output=access(given.output),
-        inputs=tuple(rng.sample(inputs, len(inputs))),
-        sizes=tuple(rng.sample([(dims[d], n) for d, n in given.sizes], len(dims))),
-    )
-
-
 def assert_below_belady(result: SolveResult) -> None:
     """Every bound of every boundary is at most what the best replacement moves on the walked nest."""
     target, made = result.machine, result.workload
@@ -141,7 +121,7 @@ def attack(rng: random.Random, made: Workload, asked: dict[str, Any], folder: Pa
     problem = wrong(result, asked)
     assert not problem or problem.startswith("poor"), problem
     if rng.random() < 0.5:
-        again = renamed(rng, made)
+        again = renamed(made, rng)
         problem = different(result, api.solve(again, **asked), split=asked["cores"] > 1)
         late = result.stop.value == "time_limit"
         assert late or not problem, f"{problem} as {again.expression} {again.sizes}"

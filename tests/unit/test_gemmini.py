@@ -62,6 +62,15 @@ def walked(workload, tile):
     return total
 
 
+def test_a_dim_of_one_trip_ties_no_subscripts_together():
+    workload = parse_workload("O[a,c] = A[c+4*a+2,c+1,a+b+5]", {"a": 1, "b": 4, "c": 4})
+    level = split(9, 4)
+    groups = capacity_groups(workload, level)
+    boxes = ({"a": 1, "b": b, "c": c} for b, c in product(range(1, 5), repeat=2))
+    best = min(stationary(workload, t).input_words for t in boxes if fits(workload, groups, t))
+    assert best_stationary(workload, level).input_words == best
+
+
 @given(workloads(max_extent=4, max_operations=200), st.data())
 @settings(max_examples=60)
 def test_the_best_tile_is_that_of_an_exhaustive_search(workload, data):

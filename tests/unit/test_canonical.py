@@ -1,43 +1,25 @@
-"""Bounds do not depend on names and order."""
+"""Bounds and relaxations do not depend on names and order."""
 
 from __future__ import annotations
 
 import itertools
 import random
-from dataclasses import replace
 
 import pytest
 from bounds_attack import attacked_workload
 from bounds_oracles import least_memory, template_workload
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from strategies import renamed
 
-from optmap.bounds.canonical import canonical_form
 from optmap.bounds.compulsory import tensor_counts
 from optmap.bounds.methods import bounds
 from optmap.checker import check_document
-from optmap.problem import Axis, TensorAccess, Workload, parse_workload
-
-
-def shuffled(workload: Workload, rng: random.Random) -> Workload:
-    """The same computation with other names, and inputs, dims, subscripts and terms in another order."""
-    pool = [f"{c}{n}" for c in "qzA" for n in range(9)]
-    dims = dict(zip(workload.dims, rng.sample(pool, len(workload.dims)), strict=True))
-    ranks = {t.name: len(t.axes) for t in workload.tensors}
-    names = dict(zip(ranks, rng.sample(pool, len(ranks)), strict=True))
-    places = {name: rng.sample(range(n), n) for name, n in ranks.items()}
-
-    def axis(given_axis: Axis) -> Axis:
-        return replace(
-            given_axis, terms=tuple((dims[d], c) for d, c in rng.sample(given_axis.terms, len(given_axis.terms)))
-        )
-
-    def access(t: TensorAccess) -> TensorAccess:
-        return replace(t, name=names[t.name], axes=tuple(axis(t.axes[x]) for x in places[t.name]))
-
-    inputs = [access(t) for t in rng.sample(workload.inputs, len(workload.inputs))]
-    sizes = rng.sample([(dims[d], n) for d, n in workload.sizes], len(workload.sizes))
-    return replace(workload, output=access(workload.output), inputs=tuple(inputs), sizes=tuple(sizes))
+from optmap.problem import Capacity, CapacityRule, Level, Machine, parse_workload
+from optmap.problem.canonical import canonical_form
+from optmap.problem.sizes import parse_bandwidth
+from optmap.search.relaxation import relax
+from optmap.search.setting import Setting
 
 
 @settings(max_examples=12, deadline=None)
@@ -45,7 +27,7 @@ def shuffled(workload: Workload, rng: random.Random) -> Workload:
 def test_renaming_and_reordering_change_no_bound(seed, template):
     rng = random.Random(seed)
     workload = (template_workload if template else attacked_workload)(rng, most=60)
-    other = shuffled(workload, rng)
+    other = renamed(workload, rng)
     assert canonical_form(workload).workload == canonical_form(other).workload
     memory = least_memory(workload) + rng.randint(0, 12)
     ours, theirs = bounds(workload, memory), bounds(other, memory)
@@ -87,3 +69,24 @@ def test_parts_of_a_large_union_are_chosen_in_every_combination():
     for order in itertools.permutations(accesses):
         workload = parse_workload(f"O[i] += {' * '.join(order)}", {"i": 100_000})
         assert tensor_counts(workload)["A"].elements == 200_000
+
+
+@pytest.mark.parametrize(
+    ("statement", "extents", "words"),
+    [
+        # Equal extents: which of the two dims of a subscript is fixed.
+        ("O[a+3*b] += B[2*a+b]", {"a": 5, "b": 5}, 9),
+        # A dim in several subscripts: in which of them it counts.
+        ("O[4*d+3*c] += A[3*b,a+d]*B[4*d,b]*C[3*b+2*d+4*a,a+3*b,c+3*b]", {"a": 3, "b": 2, "c": 3, "d": 3}, 20),
+        ("O[b,a] += A[b+c,4*b,b]*B[b+a]*A[c+4*b,0,4*b]", {"a": 3, "b": 2, "c": 2}, 14),
+    ],
+)
+def test_renaming_and_reordering_change_no_relaxation(statement, extents, words):
+    workload = parse_workload(statement, extents)
+    level = Level(name="L", capacity=Capacity(amount=words, unit="words"), bandwidth=parse_bandwidth("1w", None))
+    machine = Machine(name="m", levels=(level,), memory="M")
+    first, *others = (
+        relax(Setting(workload=made, machine=machine, rule=CapacityRule.TILE)).bound
+        for made in (workload, *(renamed(workload, random.Random(seed)) for seed in range(6)))
+    )
+    assert others == pytest.approx([first] * 6, rel=1e-5)

@@ -1,4 +1,4 @@
-"""A workload up to names and order: bounds are computed on one form of all that mean the same.
+"""A workload up to names and order: bounds and convex programs are made of one form of all that mean the same.
 
 Dims are told apart by what they do (extents, subscripts, tensors), refined until nothing changes; what is
 still alike is either interchangeable, so that any choice gives the same form, or tried in every way, and the
@@ -24,6 +24,8 @@ LEAVES = 64
 
 Labels = Mapping[str, int]
 """A number per dim; equal numbers are not told apart."""
+Terms = tuple[tuple[str, int], ...]
+"""Dims of a subscript with their coefficients."""
 Key = tuple[Any, ...]
 """Nested tuples of whole numbers."""
 
@@ -40,6 +42,13 @@ class CanonicalForm:
     """Position in the given workload of every canonical access."""
     axes: tuple[tuple[int, ...], ...]
     """Per canonical access: position in the given access of every canonical axis."""
+
+    def subscripts(self) -> dict[int, tuple[Terms, ...]]:
+        """Per position of an access in the given workload its subscripts: given dims, canonical order throughout."""
+        return {
+            position: tuple(tuple((self.dims[d], c) for d, c in axis.terms) for axis in access.axes)
+            for position, access in zip(self.accesses, self.workload.tensors, strict=True)
+        }
 
 
 @lru_cache(maxsize=1024)
