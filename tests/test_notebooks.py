@@ -53,7 +53,8 @@ def test_notebook_runs(path: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
     assert all(f"]({figure.name})" in text for figure in figures)
 
 
-def test_the_first_notebook_needs_one_import() -> None:
+def test_the_first_notebook_needs_one_import_and_pyomo_for_a_constraint_of_ones_own() -> None:
     cells = nbformat.read(ROOT / "notebooks" / "01_solve_a_layer.ipynb", as_version=4).cells
     lines = [line for cell in cells if cell.cell_type == "code" for line in cell.source.splitlines()]
-    assert [line for line in lines if line.startswith(("import ", "from "))] == ["import optmap"]
+    imports = [line for line in lines if line.startswith(("import ", "from "))]
+    assert imports == ["import optmap", "import pyomo.environ as pyo"]

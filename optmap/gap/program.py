@@ -38,6 +38,9 @@ class ProvedProgram:
     setting: Setting
     relaxation: RelaxationResult
 
+    def __str__(self) -> str:
+        return self.export()
+
     @property
     def value(self) -> float:
         """Least cost over real tiles, in the machine's unit: largest traffic over bandwidth."""
