@@ -17,7 +17,9 @@ from optmap.problem.inputs import (
     MachineInput,
     MemoryInput,
     WorkloadInput,
+    capacity_of,
     machine_of,
+    names_of,
     text_of,
     workload_of,
 )
@@ -25,6 +27,7 @@ from optmap.problem.values import quoted
 
 if TYPE_CHECKING:
     from optmap.baselines.randomized import RandomizedComparison
+    from optmap.gap.closed_forms import ClosedFormAnswer
     from optmap.gap.recount import Evaluation
     from optmap.gap.solution import Solution
     from optmap.onnx_import import ImportedModel
@@ -113,6 +116,40 @@ def classes(
     from optmap.report.derivation import derived_classes
 
     return derived_classes(workload_of(workload, extents, semantics))
+
+
+def closed_form(
+    workload: WorkloadInput,
+    *,
+    memory: MemoryInput | None = None,
+    stationary: str | None = None,
+    small: str | Sequence[str] | None = None,
+    extents: ExtentsInput | None = None,
+    semantics: Semantics | str | None = None,
+) -> ClosedFormAnswer:
+    """Loop orders by reuse, and an upper bound in extents and memory, without tile sizes.
+
+    Args:
+        workload: a contraction of two tensors or a two-dimensional convolution, as for `solve`.
+        memory: capacity at which to put numbers in, and to prove the lower bound.
+        stationary: the tensor that stays; None for the one with the fewest words (the filter of a convolution).
+        small: dims declared small: a tensor whose window slides along one counts as reused.
+        extents: extent per dim, for a statement.
+        semantics: `accumulate` or `assign`; None keeps the workload's own.
+
+    Raises:
+        InputError: for anything that cannot be accepted, a workload without a closed form included.
+
+    Source: IOOpt, sections 4.3 and 6, Figure 6.
+    """
+    from optmap.gap.closed_forms import closed_form_answer
+
+    return closed_form_answer(
+        workload_of(workload, extents, semantics),
+        None if memory is None else capacity_of(memory),
+        stationary,
+        names_of(small, "small") or (),
+    )
 
 
 def order_of(permutation: str | Sequence[str] | None, workload: Workload) -> tuple[str, ...]:

@@ -11,17 +11,21 @@ from optmap.cli.options import ExtentsOption, JsonOption, SemanticsOption, Workl
 from optmap.errors import InputError
 from optmap.problem.inputs import workload_of
 
-DERIVE_HELP = """Derive footprint and traffic, or all dataflow classes.
+DERIVE_HELP = """Derive footprint and traffic, all dataflow classes, or a closed form.
 
 Prints footprint, occupancy and traffic of one loop order as symbolic expressions.
 
 A loop order names every dim once, outermost first; without one, the order of the workload is
 used. The classes are derived for the workload at hand, each dominated one with its proof.
+--closed-form derives the loop orders worth tiling by reuse, and the upper bound of a contraction or
+a 2D convolution in extents and memory (IOOpt); with --memory its value beside the certified bound.
 
 \b
 Examples:
   optmap derive resnet18/R9 --permutation n,k,c,r,s,h,w
   optmap derive resnet18/R9 --classes --json
+  optmap derive tccg/abc-adec-ebd --closed-form --memory 64KiB
+  optmap derive yolo9000/Y4 --closed-form --small r,s --latex
   optmap derive 'C[i,j] += A[i,k]*B[k,j]' --extents i=64,j=64,k=64 --latex
 """
 
@@ -39,6 +43,21 @@ def derive(
     ] = None,
     classes: Annotated[bool, typer.Option("--classes", help="Derive the dataflow classes instead.")] = False,
     levels: Annotated[int, typer.Option("--levels", min=1, max=8, help="Bounded memory levels.")] = 1,
+    closed_form: Annotated[
+        bool, typer.Option("--closed-form", help="Derive an upper bound without tile sizes instead.")
+    ] = False,
+    memory: Annotated[
+        str | None,
+        typer.Option("--memory", metavar="SIZE", help="Where to value the closed form: 64KiB.", show_default=False),
+    ] = None,
+    stationary: Annotated[
+        str | None,
+        typer.Option("--stationary", metavar="T", help="Tensor that the closed form keeps.", show_default=False),
+    ] = None,
+    small: Annotated[
+        str | None,
+        typer.Option("--small", metavar="a,b", help="Dims so small that windows are reused.", show_default=False),
+    ] = None,
     latex: Annotated[bool, typer.Option("--latex", help="LaTeX instead of text.")] = False,
     extents: ExtentsOption = None,
     semantics: SemanticsOption = None,
@@ -49,6 +68,16 @@ def derive(
     from optmap.problem.io.files import to_json
 
     problem = workload_of(workload, extents, semantics)
+    if closed_form:
+        if permutation is not None or classes or levels != 1:
+            raise InputError("--closed-form has a loop order of its own; drop --permutation, --classes, --levels")
+        with Progress("deriving a closed form"):
+            form = verbs.closed_form(problem, memory=memory, stationary=stationary, small=small)
+        document = form.to_dict() if as_json or latex else {}
+        say(to_json(document) if as_json else document["latex"] if latex else str(form))
+        return
+    if (memory, stationary, small) != (None, None, None):
+        raise InputError("--memory, --stationary and --small are for a closed form; add --closed-form")
     if classes:
         if permutation is not None or latex or levels != 1:
             raise InputError(

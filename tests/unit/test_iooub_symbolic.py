@@ -1,5 +1,6 @@
 """IOOpt in symbols: Algorithm 1, costs at reuse levels, and closed forms."""
 
+import itertools
 import json
 from math import prod
 from pathlib import Path
@@ -12,20 +13,22 @@ from sympy import Rational, simplify, symbols
 
 from optmap.errors import InputError
 from optmap.evaluate.held import entering_words, held_words
-from optmap.problem import library
+from optmap.problem import Semantics, library
 from optmap.problem.builders import conv1d, matmul
 from optmap.problem.parser import parse_workload
 from optmap.problem.reuse import reuse_at
-from optmap.symbolic.ioopt import (
+from optmap.symbolic.closed_form import (
     MEMORY,
+    SIDE,
     at_extents,
+    closed_form,
+    closed_form_value,
     contraction_closed_form,
     convolution_closed_form,
-    held_traffic,
-    reuse_orders,
-    reuse_sets,
+    parts,
 )
-from optmap.symbolic.symbols import extent, tile, tiles
+from optmap.symbolic.ioopt import held_traffic, reuse_orders, reuse_sets
+from optmap.symbolic.symbols import extent, tile
 
 REFERENCE = json.loads((Path(__file__).parents[1] / "data" / "iooub_reference.json").read_text())
 
@@ -138,9 +141,10 @@ def test_closed_form_of_matmul():
     form = contraction_closed_form(workload, "C")
     N_i, N_j, N_k = (extent(d) for d in "ijk")
     printed = N_i * N_j * (2 * N_k / ((MEMORY + 1) ** Rational(1, 2) - 1) + 1)
-    assert simplify(form.expression - printed) == 0
-    assert int(at_extents(form.expression, workload, 1023)) == 293_322_580
-    assert form.streamed == (("i",), ("j",))
+    assert simplify(form.in_memory - printed) == 0
+    assert int(at_extents(form.in_memory, workload, 1023)) == 293_322_580
+    assert closed_form_value(form, workload, 1023).loads_words == 293_322_581  # rounded up
+    assert form.cut == (("i",), ("j",))
     assert "square tiles" in form.assumptions[0]
 
 
@@ -148,11 +152,14 @@ def test_closed_form_of_matmul():
 def test_closed_forms_of_the_eight_contraction_classes(row):
     workload = library.workload(f"tccg/{row['kernel']}")
     form = contraction_closed_form(workload)
-    value = float(at_extents(form.expression, workload, row["S"]))
-    assert value == pytest.approx(row["UB_corrected"], rel=1e-12)
-    assert float(at_extents(form.tile, workload, row["S"])) == pytest.approx(row["T"], rel=1e-12)
-    sides = [prod(workload.extents[d] for d in group) for group in form.streamed]
-    assert (max(row["T"] / side for side in sides) <= 1) or not row["UB_formula_valid"]
+    loads = float(at_extents(form.in_memory, workload, row["S"]))
+    assert loads == pytest.approx(row["UB_corrected"], rel=1e-12)
+    found = closed_form_value(form, workload, row["S"])
+    assert found.side == pytest.approx(row["T"], rel=1e-12)
+    assert loads <= found.loads_words < loads + 1
+    assert not (found.broken and row["UB_formula_valid"])
+    sides = [prod(workload.extents[d] for d in group) for group in form.cut]
+    assert bool(found.broken) == (max(row["T"] / side for side in sides) > 1)
 
 
 def test_closed_forms_need_a_contraction():
@@ -160,7 +167,7 @@ def test_closed_forms_need_a_contraction():
         contraction_closed_form(conv1d(f=2, x=3, c=4, w=2))
     with pytest.raises(InputError, match="dim b occurs in 3 tensors"):
         contraction_closed_form(parse_workload("C[b,i,j] += A[b,i,k] * B[b,k,j]", dict.fromkeys("bijk", 4)))
-    with pytest.raises(InputError, match="no tensor 'D'"):
+    with pytest.raises(InputError, match="unknown tensor 'D'"):
         contraction_closed_form(matmul(i=2, j=2, k=2), "D")
     with pytest.raises(InputError, match="share a dim"):
         contraction_closed_form(parse_workload("C[i,j] += A[i] * B[j]", {"i": 3, "j": 3}))
@@ -168,27 +175,109 @@ def test_closed_forms_need_a_contraction():
 
 @pytest.mark.parametrize("row", REFERENCE["convolutions"][::7])
 def test_printed_convolution_formula(row):
-    bound, delta = convolution_closed_form()
     layer = library.workload(f"yolo9000/Y{row['layer']}")
-    e = layer.extents
-    values = {
-        "c": e["c"],
-        "f": 28272 if row["layer"] == "23" else e["k"],
-        "h": e["r"],
-        "w": e["s"],
-        "x": e["h"],
-        "y": e["w"],
-    }
-    put = {symbol: values[d] for d, symbol in tiles(tuple(values), 2).items()} | {MEMORY: row["S"]}
-    assert float(delta.subs(put)) == pytest.approx(row["Delta"], rel=1e-12)
-    assert float(bound.subs(put)) == pytest.approx(row["UB_printed"], rel=1e-9)
+    layer = layer.with_extents(k=28272) if row["layer"] == "23" else layer
+    form = convolution_closed_form(layer)
+    assert float(at_extents(form.side, layer, row["S"])) == pytest.approx(row["Delta"], rel=1e-12)
+    assert float(at_extents(form.in_memory, layer, row["S"])) == pytest.approx(row["UB_printed"], rel=1e-9)
 
 
 def test_the_printed_side_fills_the_memory():
-    _, delta = convolution_closed_form()
-    h, w = extent("h"), extent("w")
-    assert simplify((h * w + w + 1) * delta**2 + (h * w - w) * delta - MEMORY) == 0
+    form = convolution_closed_form(library.workload("yolo9000/Y4"))
+    h, w = extent("s"), extent("r")
+    assert simplify((h * w + w + 1) * form.side**2 + (h * w - w) * form.side - MEMORY) == 0
     assert symbols("S", positive=True) == MEMORY
+
+
+@pytest.mark.parametrize(
+    "workload",
+    [
+        matmul(i=7, j=8, k=9),
+        library.workload("tccg/abc-adec-ebd"),
+        parse_workload("O[b,f,x,y] += I[b,c,g,x+w,y+h] * F[f,c,g,w,h]", dict.fromkeys("bfcgxywh", 3)),
+    ],
+    ids=lambda w: w.title,
+)
+def test_closed_forms_are_the_cost_of_their_own_tiling(workload):
+    form = closed_form(workload)
+    rows = parts(form, workload)
+    first = {dims[0]: SIDE for dims in form.cut}
+    put = {tile(d): first.get(d, 1) for d in workload.dims}
+    assert simplify(sum(row.entering for row in rows).subs(put) - form.expression) == 0
+    held = sum(row.held for row in rows).subs(put)
+    assert simplify(held.subs(SIDE, form.side) - MEMORY) == 0
+
+
+def walked(workload, form, side):
+    """(loads, most words held) of the tiling, element by element: every tensor keeps the tile in use and no other."""
+    extents = workload.extents
+    part = dict.fromkeys(workload.dims, 1) | {d: extents[d] for d, size in form.fixed.items() if size != 1}
+    part |= {dims[0]: side for dims in form.cut}
+    held, seen, loads, most = [set() for _ in workload.tensors], set(), 0, 0
+    for corner in itertools.product(*(range(0, extents[d], part[d]) for d in form.order)):
+        low = dict(zip(form.order, corner, strict=True))
+        for place, tensor in enumerate(workload.tensors):
+            needed = {
+                index
+                for point in itertools.product(
+                    *(range(low[d], low[d] + (part[d] if d in tensor.dims else 1)) for d in workload.dims)
+                )
+                for at in [dict(zip(workload.dims, point, strict=True))]
+                for index in [tuple(sum(c * at[d] for d, c in axis.terms) for axis in tensor.axes)]
+            }
+            fresh = needed - held[place]
+            if place == 0 and workload.semantics is Semantics.ASSIGN:
+                fresh &= seen
+            seen |= needed if place == 0 else set()
+            loads += len(fresh)
+            held[place] = needed
+        most = max(most, sum(map(len, held)))
+    return loads, most
+
+
+@pytest.mark.parametrize("semantics", list(Semantics))
+@pytest.mark.parametrize("stationary", ["C", "A", "B"])
+def test_a_walk_of_the_contraction_moves_what_the_closed_form_says(stationary, semantics):
+    workload = matmul(i=6, j=9, k=3).with_semantics(semantics)
+    form = closed_form(workload, stationary)
+    loads, most = walked(workload, form, 3)
+    assert most == 3 * 3 + 2 * 3
+    found = closed_form_value(form, workload, most)
+    assert (found.side, found.loads_words, found.broken) == (3, loads, ())
+
+
+@pytest.mark.parametrize("semantics", list(Semantics))
+@pytest.mark.parametrize("batch", [1, 2])
+def test_a_walk_of_the_convolution_moves_what_the_closed_form_says(batch, semantics):
+    extents = {"n": batch, "k": 4, "c": 4, "h": 5, "w": 6, "r": 2, "s": 3}
+    workload = parse_workload("O[n,k,h,w] += I[n,c,h+r,w+s] * F[k,c,r,s]", extents).with_semantics(semantics)
+    form = closed_form(workload)
+    loads, most = walked(workload, form, 2)
+    assert most == (2 * 3 + 2 + 1) * 4 + (2 * 3 - 2) * 2
+    found = closed_form_value(form, workload, most)
+    assert (found.side, found.loads_words, found.broken) == (2, loads, ())
+
+
+def test_workloads_without_a_closed_form_are_told_why():
+    strided = parse_workload("O[k,h,w] += I[c,2*h+r,w+s] * F[k,c,r,s]", dict.fromkeys("khwcrs", 3))
+    with pytest.raises(InputError, match=r"as a contraction: .*one dim per subscript; as a convolution: .*stride"):
+        closed_form(strided)
+    square = parse_workload("C[i,j] += A[i,k] * A[k,j]", dict.fromkeys("ijk", 4))
+    with pytest.raises(InputError, match="different tensors"):
+        closed_form(square)
+    layer = library.workload("yolo9000/Y4")
+    with pytest.raises(InputError, match="keeps the filter Ker, not Out"):
+        closed_form(layer, "Out")
+    with pytest.raises(InputError, match="2 words hold no tile"):
+        closed_form_value(closed_form(MATMUL), MATMUL, 2)
+    mixed = parse_workload("C[i,j] += A[i,k] * B[k,j]", dict.fromkeys("ijk", 4), bytes={"C": 4, "A": 1, "B": 1})
+    with pytest.raises(InputError, match="one element size"):
+        closed_form(mixed)
+
+
+def test_the_number_of_orders_is_limited():
+    wide = parse_workload("O[a] += A[a,b,c,d,e,f,g,h,i,j,k]", dict.fromkeys("abcdefghijk", 2))
+    assert len(reuse_orders(wide, limit=50)) == 50
 
 
 YOLO = parse_workload("Out[f,x,y] += Image[c,x+w,y+h] * Filter[f,c,w,h]", dict.fromkeys("fcxywh", 5), name="yolo")

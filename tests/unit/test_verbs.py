@@ -40,6 +40,7 @@ def answers(result):
         "derive": optmap.derive(PRODUCT, permutation="i,k,j"),
         "classes": optmap.classes(PRODUCT),
         "algorithms": optmap.algorithms("resnet50/conv2", memory="4KiB"),
+        "closed_form": optmap.closed_form("tccg/ab-ac-cb", memory="4KiB"),
         "randomized": optmap.randomized("d=9,m=8,n=7", memory="64w", cost="1/4"),
         "list": optmap.list(),
         "show": optmap.show("resnet18/R9"),
