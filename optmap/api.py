@@ -24,6 +24,7 @@ from optmap.problem.inputs import (
     workload_of,
 )
 from optmap.problem.objective import OBJECTIVES
+from optmap.problem.options import IntegerRule, TileRule
 from optmap.problem.values import file_path, quoted, seconds, whole_number
 from optmap.search.methods import METHODS
 
@@ -115,9 +116,9 @@ def solve(
         workload=problem,
         machine=target,
         objective=OBJECTIVES[METHODS[method].objective(objective, target)],
-        rule=CapacityRule(choose("capacity", capacity, list(CapacityRule))),
-        divisors=choose("tiles", tiles, ("any", "divisors")) == "divisors",
-        floor=choose("integers", integers, ("exact", "floor")) == "floor",
+        capacity=CapacityRule(choose("capacity", capacity, list(CapacityRule))),
+        tiles=TileRule(choose("tiles", tiles, list(TileRule))),
+        integers=IntegerRule(choose("integers", integers, list(IntegerRule))),
         cores=cores,
         constraints=demanded,
         solver=None if solver is None else relaxation_solver(solver),

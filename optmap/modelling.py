@@ -153,7 +153,7 @@ def program_request(
     return Request(
         workload=workload_of(workload, extents, semantics),
         machine=machine_of(machine, memory),
-        rule=CapacityRule(choose("capacity", capacity, list(CapacityRule))),
+        capacity=CapacityRule(choose("capacity", capacity, list(CapacityRule))),
         solver=relaxation_solver(solver),
         time_limit=seconds(time_limit, "time limit"),
     )

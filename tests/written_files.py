@@ -49,7 +49,7 @@ def assert_file_holds(result: SolveResult, folder: Path, *, simulate: bool = Fal
         if simulate and made is document:
             whole = (read.workload, read.machine, read.mapping)
             held = read.held
-            moved = walk_nest(*whole) if held is None else walk_held(*whole, held, read.capacity_rule).moved
+            moved = walk_nest(*whole) if held is None else walk_held(*whole, held, read.capacity).moved
             assert [(row.between, row.tensor, row.loads_words, row.stores_words) for row in moved] == [
                 (row.between, row.tensor, row.loads_words, row.stores_words) for row in result.boundaries
             ]

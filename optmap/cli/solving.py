@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -24,6 +23,7 @@ from optmap.cli.options import (
 from optmap.errors import InputError
 from optmap.problem import CapacityRule
 from optmap.problem.inputs import machine_of, workload_of
+from optmap.problem.options import IntegerRule, TileRule
 
 if TYPE_CHECKING:
     from optmap.search.result import SolveResult
@@ -54,20 +54,6 @@ Exit codes: 0 solved, 2 bad input, 3 infeasible, 4 limit reached (incumbent prin
 """
 
 
-class Tiles(StrEnum):
-    """Which tile sizes are allowed."""
-
-    ANY = "any"
-    DIVISORS = "divisors"
-
-
-class Integers(StrEnum):
-    """How real tiles become whole numbers."""
-
-    EXACT = "exact"
-    FLOOR = "floor"
-
-
 def register(app: typer.Typer) -> None:
     """Add the command of this module."""
     app.command("solve", help=SOLVE_HELP)(guarded(solve))
@@ -85,11 +71,11 @@ def solve(
             "--objective", help="bottleneck, sum, loads or traffic; the method's own if left out.", show_default=False
         ),
     ] = None,
-    tiles: Annotated[Tiles, typer.Option("--tiles", help="Any tile size, or divisors only.")] = Tiles.ANY,
+    tiles: Annotated[TileRule, typer.Option("--tiles", help="Any tile size, or divisors only.")] = TileRule.ANY,
     capacity: CapacityOption = CapacityRule.TILE,
     integers: Annotated[
-        Integers, typer.Option("--integers", help="Exact integer search, or rounding down as MOpt does.")
-    ] = Integers.EXACT,
+        IntegerRule, typer.Option("--integers", help="Exact integer search, or rounding down as MOpt does.")
+    ] = IntegerRule.EXACT,
     cores: Annotated[int, typer.Option("--cores", min=1, help="Cores to split the work over.")] = 1,
     innermost: Annotated[
         str | None,

@@ -106,10 +106,10 @@ def evaluate_solution(solution: Solution) -> Evaluation:
     workload, machine, mapping = solution.workload, solution.machine, solution.mapping
     if solution.held is None:
         boundaries = exact_traffic(workload, machine, mapping)
-        report = evaluate_cost(workload, machine, mapping, solution.capacity_rule)
+        report = evaluate_cost(workload, machine, mapping, solution.capacity)
     else:
-        solution.held.check(workload, machine, mapping, solution.capacity_rule)
-        report = held_cost(workload, machine, mapping, solution.held, solution.capacity_rule)
+        solution.held.check(workload, machine, mapping, solution.capacity)
+        report = held_cost(workload, machine, mapping, solution.held, solution.capacity)
         boundaries = report.boundaries
     unit = OBJECTIVES[solution.objective].unit(machine)
     exact = Amount(value=objective_value(solution, boundaries), unit=unit)
@@ -138,7 +138,7 @@ def run_simulations(solution: Solution, limit: int) -> tuple[Simulated, ...]:
     if held is None:
         walked = walk_nest(workload, machine, mapping, limit=limit)
     else:
-        walked = walk_held(workload, machine, mapping, held, solution.capacity_rule, limit=limit).moved
+        walked = walk_held(workload, machine, mapping, held, solution.capacity, limit=limit).moved
     # One cache does not know which tensors share which part of a level.
     policies: tuple[Policy, ...] = () if any(level.partitions for level in machine.levels) else ("lru", "belady")
     return (

@@ -88,7 +88,7 @@ class Solution(Shown):
     workload: Workload
     machine: Machine
     mapping: Mapping
-    capacity_rule: CapacityRule
+    capacity: CapacityRule
     cost: Amount | None
     """Claimed per-level objective; None in a document written by hand."""
     exact: Amount | None
@@ -127,8 +127,8 @@ def solution_document(result: SolveResult) -> dict[str, object]:
         "machine": machine_document(result.machine),
         "method": result.method,
         "objective": result.objective,
-        "tiles": result.tiles,
-        "capacity_rule": str(result.capacity_rule),
+        "tiles": str(result.tiles),
+        "capacity_rule": str(result.capacity),
         "status": {
             "stop": result.stop.value,
             "point": result.point.value,
@@ -255,7 +255,7 @@ def solution_from(fields: Fields) -> Solution:
         workload=workload,
         machine=machine,
         mapping=mapping,
-        capacity_rule=rule,
+        capacity=rule,
         cost=_amount(fields, "cost"),
         exact=_amount(fields, "exact"),
         boundaries=_claims(fields),

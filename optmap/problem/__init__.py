@@ -38,6 +38,8 @@ from optmap.problem.objective import Objective as Objective
 from optmap.problem.objective import Quantity as Quantity
 from optmap.problem.objective import Term as Term
 from optmap.problem.objective import register_objective as register_objective
+from optmap.problem.options import IntegerRule as IntegerRule
+from optmap.problem.options import TileRule as TileRule
 from optmap.problem.parser import parse_extents as parse_extents
 from optmap.problem.parser import parse_workload as parse_workload
 from optmap.problem.reuse import Reuse as Reuse

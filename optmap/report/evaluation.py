@@ -31,7 +31,7 @@ def evaluation_document(evaluation: Evaluation) -> dict[str, object]:
         "schema": SCHEMA,
         "workload": workload_document(solution.workload),
         "machine": machine_document(solution.machine),
-        "capacity_rule": solution.capacity_rule.value,
+        "capacity_rule": solution.capacity.value,
         "mapping": mapping_document(solution.mapping),
         "boundaries": [_moved(row) for row in evaluation.boundaries],
         "levels": [
@@ -77,7 +77,7 @@ def evaluation_table(evaluation: Evaluation) -> str:
             [
                 *workload_lines(solution.workload),
                 ("machine", machine_line(solution.machine)),
-                ("capacity", solution.capacity_rule.value),
+                ("capacity", solution.capacity.value),
             ]
         ),
         mapping_table(solution.workload, solution.machine, solution.mapping),

@@ -75,7 +75,7 @@ def exported(
         return (Exported(program=program, content=program.export(form.value)),)
     loops = per_level(permutations, len(request.machine.levels))
     if which is Which.PAPER:
-        program = tile_program(request.workload, request.machine, loops, request.rule, _scale(form))
+        program = tile_program(request.workload, request.machine, loops, request.capacity, _scale(form))
         return (Exported(program=program, content=program.export(form.value)),)
     if which is Which.CLASSES:
         if permutations or form is Format.NL:

@@ -7,7 +7,7 @@ from collections.abc import Mapping as MappingABC
 from math import prod
 from typing import TYPE_CHECKING, Any, Protocol
 
-from optmap.problem import CapacityRule, Level, Machine, Mapping, Workload
+from optmap.problem import Level, Machine, Mapping, Workload
 from optmap.problem.padding import padding_text
 from optmap.texts import number, percent
 
@@ -259,7 +259,7 @@ def solve_table(result: SolveResult) -> str:
             (
                 "method",
                 f"{result.method}, objective {result.objective}, tiles {result.tiles}, "
-                f"capacity {CapacityRule(result.capacity_rule).value}",
+                f"capacity {result.capacity.value}",
             ),
             ("status", f"{_status(result)}; relaxed point: {_words(result.point)}"),
             ("space", result.space),

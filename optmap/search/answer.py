@@ -10,6 +10,7 @@ from optmap.evaluate import BoundaryTraffic, CostReport, evaluate_cost, exact_tr
 from optmap.evaluate.held import held_cost
 from optmap.problem.held import Held
 from optmap.problem.mapping import Mapping
+from optmap.problem.options import TileRule
 from optmap.search.compulsory import compulsory
 from optmap.search.request import Request
 from optmap.search.result import LevelReport, Relaxation, SolveResult, conclusion
@@ -58,10 +59,10 @@ def price(
     """
     workload, machine = request.workload, request.machine
     if held is None:
-        report = evaluate_cost(workload, machine, mapping, request.rule)
+        report = evaluate_cost(workload, machine, mapping, request.capacity)
         return report, exact_traffic(workload, machine, mapping)
-    held.check(workload, machine, mapping, request.rule)
-    report = held_cost(workload, machine, mapping, held, request.rule)
+    held.check(workload, machine, mapping, request.capacity)
+    report = held_cost(workload, machine, mapping, held, request.capacity)
     return report, report.boundaries
 
 
@@ -75,7 +76,7 @@ def cost_of(request: Request, mapping: Mapping) -> float | None:
     Raises:
         InputError: if the mapping does not belong to workload and machine.
     """
-    report = evaluate_cost(request.workload, request.machine, mapping, request.rule)
+    report = evaluate_cost(request.workload, request.machine, mapping, request.capacity)
     return _objective(request, report.boundaries) if report.fits else None
 
 
@@ -106,8 +107,8 @@ def assemble(request: Request, method: str, found: Found, *, seconds: float) -> 
         machine=machine,
         method=method,
         objective=objective.name,
-        capacity_rule=request.rule,
-        tiles="divisors" if request.divisors else "any",
+        capacity=request.capacity,
+        tiles=request.tiles,
         stop=conclusion(cost, bound, late=found.late),
         point=found.point,
         mapping=found.mapping,
@@ -174,7 +175,7 @@ def _check(request: Request, found: Found, relaxation: Relaxation, report: CostR
         raise CheckError(f"the search claims a cost of {found.claimed:.9g}, the evaluation finds {cost:.9g}")
     if cost < _proved(relaxation) * (1 - SAME):
         raise CheckError(f"the mapping costs {cost:.9g}, below the proved bound {relaxation.value:.9g}")
-    if request.divisors:
+    if request.tiles is TileRule.DIVISORS:
         _check_divisors(request, found.mapping)
 
 

@@ -19,6 +19,7 @@ from optmap.evaluate.held import entering_words, loaded_words
 from optmap.problem.held import Held
 from optmap.problem.machine import Level
 from optmap.problem.mapping import LevelMapping, Mapping
+from optmap.problem.options import TileRule
 from optmap.problem.partitions import CapacityGroup, capacity_groups
 from optmap.problem.reuse import reuse_at
 from optmap.problem.workload import Workload, access_names
@@ -179,7 +180,8 @@ def solve(request: Request) -> Found:
     """
     workload, machine, objective = request.workload, request.machine, request.objective
     (level,) = machine.levels
-    tiling = best_stationary(workload, level, divisors=request.divisors)
+    divisors = request.tiles is TileRule.DIVISORS
+    tiling = best_stationary(workload, level, divisors=divisors)
     cost = float(objective.value({0: tiling.words}, machine, workload.word_bits))
     # The search compares input words; the output's are the same for every tile if no two dims share a subscript.
     best = all(len(axis.terms) <= 1 for axis in workload.output.axes)
@@ -205,7 +207,7 @@ def solve(request: Request) -> Found:
         notes=_notes(workload, capacity_groups(workload, level), tiling),
         space=(
             "output-stationary tiles: partial sums stay until they are complete, every tile brings in its part of the "
-            "inputs; " + ("tiles that divide the extents" if request.divisors else "whole tiles of any size")
+            "inputs; " + ("tiles that divide the extents" if divisors else "whole tiles of any size")
         ),
     )
 

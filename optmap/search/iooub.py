@@ -18,6 +18,7 @@ from optmap.problem.held import Held
 from optmap.problem.machine import Machine
 from optmap.problem.mapping import LevelMapping, Mapping
 from optmap.problem.objective import Objective
+from optmap.problem.options import TileRule
 from optmap.problem.partitions import CapacityGroup, capacity_groups
 from optmap.problem.workload import Workload, access_names
 from optmap.search.answer import Found
@@ -50,7 +51,7 @@ def solve(request: Request, *, streams: bool = True) -> Found:
         [(group.words, group.tensors) for group in groups],
         weights,
         streams=streams,
-        divisors=request.divisors,
+        divisors=request.tiles is TileRule.DIVISORS,
         deadline=deadline,
     )
     if tiling is None:
@@ -62,7 +63,7 @@ def solve(request: Request, *, streams: bool = True) -> Found:
 def _found(request: Request, tiling: Tiling, held: Held, mapping: Mapping, *, late: bool) -> Found:
     """The tiling with its claims in the unit of the objective, and what is proved of it."""
     workload, machine, objective = request.workload, request.machine, request.objective
-    held.check(workload, machine, mapping, request.rule)
+    held.check(workload, machine, mapping, request.capacity)
     rows = held_traffic(workload, mapping, held, machine.boundaries[0])
     (moved,) = objective.words(rows, machine).values()
     least = compulsory(workload, objective)
@@ -108,7 +109,7 @@ def held_of(workload: Workload, tiling: Tiling) -> Held:
 
 
 def _space(request: Request) -> str:
-    tiles = "tiles that divide the extents" if request.divisors else "whole tiles of any size"
+    tiles = "tiles that divide the extents" if request.tiles is TileRule.DIVISORS else "whole tiles of any size"
     return (
         f"{tiles}, any loop order, a reuse position per tensor (kept over more loops than the order alone allows, "
         "where it fits), tensors streamed through a tile"

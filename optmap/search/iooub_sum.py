@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from optmap.errors import CheckError, InfeasibleError
+from optmap.problem.options import TileRule
 from optmap.search.answer import Found
 from optmap.search.chains import (
     BATCH,
@@ -56,7 +57,7 @@ def solve(request: Request) -> Found:
     setting = setting_of(request)
     refuse_conflict(setting)
     relaxation = relax(setting, deadline=deadline)
-    descent = SumDescent(setting, divisors=request.divisors, deadline=deadline)
+    descent = SumDescent(setting, divisors=request.tiles is TileRule.DIVISORS, deadline=deadline)
     best: tuple[float, IntArray] | None = None
     for start in _starts(setting, relaxation, descent):
         found = descent.run(start)

@@ -19,6 +19,7 @@ from optmap.lazy import Deferred
 from optmap.names import enter
 from optmap.problem.machine import CapacityRule, Machine
 from optmap.problem.objective import alike
+from optmap.problem.options import IntegerRule, TileRule
 from optmap.problem.workload import Semantics, Workload
 
 if TYPE_CHECKING:
@@ -38,13 +39,13 @@ class Route:
     fewest_levels: int = 1
     most_levels: int | None = None
     """None for any number."""
-    rules: tuple[CapacityRule, ...] = tuple(CapacityRule)
+    capacity: tuple[CapacityRule, ...] = tuple(CapacityRule)
     """Capacity rules of caches that it knows; scratchpads need one tile."""
     semantics: tuple[Semantics, ...] = tuple(Semantics)
-    divisors: bool = True
-    """Whether it can keep to tiles that divide the next outer one."""
-    floor: bool = False
-    """Whether it can round relaxed tiles down instead of searching, or does."""
+    tiles: tuple[TileRule, ...] = tuple(TileRule)
+    """Rules that it can keep its tiles to."""
+    integers: tuple[IntegerRule, ...] = (IntegerRule.EXACT,)
+    """Ways to whole tiles that may be asked of it."""
     cores: bool = False
     """Whether it can split a tile among cores."""
     microkernels: bool = False
@@ -150,9 +151,9 @@ def refuse(request: Request, method: Method) -> Route:
     for reason, can in _demands(request):
         if not can(route):
             raise InputError(f"{what} {reason}{_who(machine, can)}")
-    if request.floor and request.divisors:
+    if request.integers is IntegerRule.FLOOR and request.tiles is TileRule.DIVISORS:
         raise InputError("--integers floor rounds tiles down and cannot keep to divisors; use --tiles any")
-    if request.floor and request.constraints:
+    if request.integers is IntegerRule.FLOOR and request.constraints:
         raise InputError("--integers floor rounds and evens out tiles as MOpt does; leave it out or --constraint")
     if request.cores > 1:
         _refuse_cores(request)
@@ -171,14 +172,14 @@ Can = Callable[[Route], bool]
 def _demands(request: Request) -> Iterator[tuple[str, Can]]:
     """What a request demands: why a route without it refuses, and which routes have it."""
     levels = request.machine.levels
-    if any(level.rule(request.rule) is not CapacityRule.TILE for level in levels):
-        yield "counts for scratchpads: use --capacity tile", lambda route: request.rule in route.rules
+    if any(level.rule(request.capacity) is not CapacityRule.TILE for level in levels):
+        yield "counts for scratchpads: use --capacity tile", lambda route: request.capacity in route.capacity
     if request.workload.semantics is Semantics.ASSIGN:
         yield "loads every output: use --semantics accumulate", lambda route: Semantics.ASSIGN in route.semantics
     if request.cores > 1:
         yield "is for one core; use --cores 1", lambda route: route.cores
-    if request.floor:
-        yield "searches whole tiles; leave out --integers floor", lambda route: route.floor
+    if request.integers is IntegerRule.FLOOR:
+        yield "searches whole tiles; leave out --integers floor", lambda route: request.integers in route.integers
     if request.constraints:
         yield (
             f"searches tiles and loop orders of its own; leave out --constraint ({request.constraints.text})",
@@ -186,8 +187,11 @@ def _demands(request: Request) -> Iterator[tuple[str, Can]]:
         )
     if request.solver is not None:
         yield "solves no relaxation; leave out --solver", lambda route: route.solver
-    if request.divisors:
-        yield "rounds tiles down and cannot keep to divisors; use --tiles any", lambda route: route.divisors
+    if request.tiles is TileRule.DIVISORS:
+        yield (
+            "rounds tiles down and cannot keep to divisors; use --tiles any",
+            lambda route: request.tiles in route.tiles,
+        )
     for level in levels:
         if level.microkernel is not None:
             yield (
@@ -243,7 +247,7 @@ SUM_OVER_LEVELS = Route(
     solve=Deferred("search.iooub_sum:solve"),
     objectives=("sum",),
     fewest_levels=2,
-    rules=TILE_ONLY,
+    capacity=TILE_ONLY,
     constraints=True,
     solver=True,
 )
@@ -254,7 +258,7 @@ MOPT = Method(
         Route(
             solve=Deferred("search.mopt:solve"),
             objectives=("bottleneck",),
-            floor=True,
+            integers=tuple(IntegerRule),
             cores=True,
             microkernels=True,
             constraints=True,
@@ -271,7 +275,7 @@ IOOUB = Method(
             solve=Deferred("search.iooub:solve"),
             objectives=("loads", "sum"),
             most_levels=1,
-            rules=TILE_ONLY,
+            capacity=TILE_ONLY,
             partitions=True,
         ),
         SUM_OVER_LEVELS,
@@ -285,7 +289,7 @@ GEMMINI = Method(
             solve=Deferred("search.gemmini:solve"),
             objectives=("traffic",),
             most_levels=1,
-            rules=TILE_ONLY,
+            capacity=TILE_ONLY,
             partitions=True,
         ),
     ),
@@ -297,8 +301,8 @@ ALGORITHM1 = Method(
         Route(
             solve=Deferred("search.algorithm1:solve"),
             objectives=("bottleneck",),
-            divisors=False,
-            floor=True,
+            tiles=(TileRule.ANY,),
+            integers=tuple(IntegerRule),
             cores=True,
             microkernels=True,
             solver=True,
@@ -312,9 +316,9 @@ ARTIFACT = Method(
         Route(
             solve=Deferred("search.artifact:solve"),
             objectives=("bottleneck",),
-            rules=TILE_ONLY,
-            divisors=False,
-            floor=True,
+            capacity=TILE_ONLY,
+            tiles=(TileRule.ANY,),
+            integers=tuple(IntegerRule),
             cores=True,
             microkernels=True,
             solver=True,

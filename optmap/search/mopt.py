@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 
 from optmap.errors import CheckError
+from optmap.problem.options import IntegerRule, TileRule
 from optmap.search.answer import Found
 from optmap.search.chains import IntegerPoint
 from optmap.search.conflict import refuse_conflict
@@ -43,12 +44,13 @@ def solve(request: Request) -> Found:
     refuse_conflict(setting)
     tell("relaxation over all loop orders")
     relaxation = relax(setting, deadline=deadline)
-    if request.floor:
+    if request.integers is IntegerRule.FLOOR:
         from optmap.search.floor import floor_and_balance
 
         point, bound, late = floor_and_balance(setting, relaxation.best), relaxation.bound, False
     else:
-        found = integer_search(setting, relaxation, divisors=request.divisors, deadline=deadline, progress=tell)
+        divisors = request.tiles is TileRule.DIVISORS
+        found = integer_search(setting, relaxation, divisors=divisors, deadline=deadline, progress=tell)
         point, bound, late = found.point, found.bound, found.stop is Stop.TIME_LIMIT
     return handed_in(request, setting, relaxation, point, bound=bound, late=late)
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from optmap.problem.constraints import NO_CONSTRAINTS, Constraints
 from optmap.problem.machine import CapacityRule, Machine
 from optmap.problem.objective import BOTTLENECK, Objective
+from optmap.problem.options import IntegerRule, TileRule
 from optmap.problem.workload import Workload
 
 
@@ -17,15 +18,14 @@ class Request:
 
     workload: Workload
     machine: Machine
-    rule: CapacityRule = CapacityRule.TILE
+    capacity: CapacityRule = CapacityRule.TILE
+    """What must fit into a cache."""
     objective: Objective = BOTTLENECK
     """What is minimised."""
     constraints: Constraints = NO_CONSTRAINTS
     """What the user demands of tiles and loop orders."""
-    divisors: bool = False
-    """Allow only tiles that divide the next outer one."""
-    floor: bool = False
-    """Round the relaxed tiles down and balance them, as MOpt does, instead of searching."""
+    tiles: TileRule = TileRule.ANY
+    integers: IntegerRule = IntegerRule.EXACT
     cores: int = 1
     solver: str | None = None
     """Of the relaxation, `batch` or `ipopt`; None takes the one of `solvers.cfg`."""

@@ -11,6 +11,7 @@ from optmap.problem.constraints import NO_CONSTRAINTS, Constraints
 from optmap.problem.held import Held
 from optmap.problem.machine import CapacityRule, Machine
 from optmap.problem.mapping import Mapping
+from optmap.problem.options import TileRule
 from optmap.problem.workload import Workload
 from optmap.shown import Form, Shown
 from optmap.solvers.status import Point, Stop
@@ -121,9 +122,8 @@ class SolveResult(Shown):
     machine: Machine
     method: str
     objective: str
-    capacity_rule: CapacityRule
-    tiles: str
-    """`any` or `divisors`."""
+    capacity: CapacityRule
+    tiles: TileRule
     stop: Stop
     """Why the search ended."""
     point: Point

@@ -227,7 +227,7 @@ def setting_of(request: Request) -> Setting:
     setting = Setting(
         workload=request.workload,
         machine=request.machine,
-        rule=request.rule,
+        rule=request.capacity,
         cores=request.cores,
         constraints=request.constraints,
         solver=relaxation_solver(request.solver),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from optmap.problem.machine import CapacityRule
 from optmap.problem.mapping import LevelMapping, Mapping
+from optmap.problem.options import TileRule
 from optmap.search.answer import Found
 from optmap.search.chains import IntegerPoint
 from optmap.search.request import Request
@@ -84,7 +85,7 @@ def machine_notes(setting: Setting) -> tuple[str, ...]:
 
 def _space(request: Request) -> str:
     """The mappings among which the search looks for the best, in words."""
-    tiles = "tiles that divide the next outer one" if request.divisors else "whole tiles of any size"
+    tiles = "tiles that divide the next outer one" if request.tiles is TileRule.DIVISORS else "whole tiles of any size"
     split = f", every split over {request.cores} cores" if request.cores > 1 else ""
     return (
         f"{tiles} and any loop order per level{split}; one tile of every tensor per level, kept while the loops inside "

@@ -11,6 +11,7 @@ from optmap.api import OBJECTIVES
 from optmap.errors import InfeasibleError, InputError
 from optmap.names import choose
 from optmap.problem import Capacity, CapacityRule, Machine, Workload, constraints_of, two_level
+from optmap.problem.options import IntegerRule, TileRule
 from optmap.solvers.config import FORMS
 
 BOUND = "bound"
@@ -105,9 +106,9 @@ class Options:
     def __post_init__(self) -> None:
         choices = {
             "objective": tuple(OBJECTIVES),
-            "tiles": ("any", "divisors"),
+            "tiles": tuple(rule.value for rule in TileRule),
             "capacity": tuple(rule.value for rule in CapacityRule),
-            "integers": ("exact", "floor"),
+            "integers": tuple(rule.value for rule in IntegerRule),
             "solver": FORMS["relaxation"],
         }
         for name, known in choices.items():

@@ -307,7 +307,7 @@ def wrong_solution(document: Document, file: Path) -> list[str]:
 def walked(read: Solution) -> Any:
     if read.held is None:
         return walk_nest(read.workload, read.machine, read.mapping, limit=LIMIT)
-    return walk_held(read.workload, read.machine, read.mapping, read.held, read.capacity_rule, limit=LIMIT).moved
+    return walk_held(read.workload, read.machine, read.mapping, read.held, read.capacity, limit=LIMIT).moved
 
 
 def wrong_entry(read: Solution, entry: Document) -> list[str]:

@@ -74,7 +74,7 @@ def result(**changes: object) -> SolveResult:
         machine=MACHINE,
         method="mopt",
         objective="bottleneck",
-        capacity_rule=CapacityRule.TILE,
+        capacity=CapacityRule.TILE,
         tiles="any",
         stop=Stop.SEARCH_ENDED,
         point=Point.GLOBAL_OPTIMUM,
@@ -104,7 +104,7 @@ def test_document_is_json_and_reads_back(tmp_path: Path) -> None:
     assert json.loads(file.read_text()) == solution_document(made)
     read = read_solution(file)
     assert (read.workload, read.machine, read.mapping) == (WORKLOAD, MACHINE, MAPPING)
-    assert read.capacity_rule is CapacityRule.TILE
+    assert read.capacity is CapacityRule.TILE
     assert disagreements(evaluate_solution(read)) == []
 
 

@@ -31,6 +31,7 @@ from optmap.problem import (
 from optmap.problem.builders import conv2d, matmul
 from optmap.problem.held import Held
 from optmap.problem.objective import LOADS, SUM
+from optmap.problem.options import TileRule
 from optmap.problem.parser import parse_workload
 from optmap.problem.reuse import reuse_at
 from optmap.search import METHODS, Request, SolveResult
@@ -191,7 +192,7 @@ def test_loads_and_stores_can_be_minimised_together():
 def test_divisors_divide_and_cost_no_less():
     workload = library.workload("yolo9000/Y13")
     free, _ = solve_level(Request(workload=workload, machine=words(4096)))
-    even, _ = solve_level(Request(workload=workload, machine=words(4096), divisors=True))
+    even, _ = solve_level(Request(workload=workload, machine=words(4096), tiles=TileRule.DIVISORS))
     assert all(n % even.mapping.levels[0].tile[d] == 0 for d, n in workload.extents.items())
     assert even.cost >= free.cost
 
@@ -268,7 +269,7 @@ def test_a_bandwidth_turns_words_into_cycles():
     workload = matmul(i=8, j=8, k=8)
     level = Level(name="Fast", capacity=Capacity(amount=64, unit="words"), bandwidth=4.0)
     machine = Machine(name="quick", levels=(level,))
-    quick, _ = solve_level(Request(workload=workload, machine=machine, rule=CapacityRule.TILE))
+    quick, _ = solve_level(Request(workload=workload, machine=machine, capacity=CapacityRule.TILE))
     slow, _ = solve_level(Request(workload=workload, machine=words(64)))
     assert (quick.cost_unit, slow.cost_unit) == ("cycles", "words")
     assert quick.cost * 4 == slow.cost

@@ -22,6 +22,7 @@ from optmap.problem import (
     register_objective,
 )
 from optmap.problem.objective import TIME
+from optmap.problem.options import IntegerRule, TileRule
 from optmap.search import METHODS, Found, Method, Request, Route, cost_of, refuse, register_method
 
 README = (Path(__file__).resolve().parents[2] / "README.md").read_text(encoding="utf-8")
@@ -87,8 +88,8 @@ def test_the_example_of_the_readme_is_solved_compared_saved_and_checked(
         ({}, {"cores": 2, "machine": "i7-9700k"}, "is for one core; use --cores 1, or --method mopt"),
         ({}, {"integers": "floor", "memory": "60w"}, "leave out --integers floor"),
         ({}, {"solver": "ipopt", "memory": "60w"}, "leave out --solver, or --method mopt"),
-        ({"divisors": False}, {"tiles": "divisors", "memory": "60w"}, "use --tiles any"),
-        ({"rules": (CapacityRule.TILE,)}, {"capacity": "safe", "memory": "60w"}, "use --capacity tile"),
+        ({"tiles": (TileRule.ANY,)}, {"tiles": "divisors", "memory": "60w"}, "use --tiles any"),
+        ({"capacity": (CapacityRule.TILE,)}, {"capacity": "safe", "memory": "60w"}, "use --capacity tile"),
         ({"semantics": ()}, {"semantics": "assign", "memory": "60w"}, "use --semantics accumulate"),
         ({}, {"machine": "i7-9700k"}, "does not impose the microkernel of Reg"),
         ({}, {"machine": "gemmini"}, "does not know the partitions of Buffers .* --method iooub"),
@@ -102,7 +103,7 @@ def test_the_example_of_the_readme_is_solved_compared_saved_and_checked(
         ),
         ({"cores": True}, {"cores": 2, "memory": "60w"}, "no shared level to split among 2 cores"),
         ({"cores": True, "microkernels": True}, {"cores": 9, "machine": "i7-9700k"}, "8 cores, 9 were asked for"),
-        ({"divisors": True, "floor": True}, {"tiles": "divisors", "integers": "floor", "memory": "60w"}, "--tiles any"),
+        ({"integers": tuple(IntegerRule)}, {"tiles": "divisors", "integers": "floor", "memory": "60w"}, "--tiles any"),
     ],
 )
 def test_what_it_cannot_do_is_refused_for_it(abilities: dict[str, Any], options: dict[str, Any], said: str) -> None:

@@ -106,7 +106,7 @@ def test_more_loop_orders_than_time(machine: str, looks: int, monkeypatch: pytes
     assert not result.relaxation.proved
     assert result.stop is (Stop.OPTIMAL if result.proved else Stop.TIME_LIMIT)
     assert 0 < result.integer_bound <= result.cost
-    report = evaluate_cost(result.workload, result.machine, result.mapping, result.capacity_rule)
+    report = evaluate_cost(result.workload, result.machine, result.mapping, result.capacity)
     assert report.fits
     assert report.value == pytest.approx(result.cost)
     words = sum(a * b for a, b in pairwise(sizes.values())) + 2 * sizes["a"] * sizes["i"]

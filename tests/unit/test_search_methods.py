@@ -26,7 +26,7 @@ LAYER = conv2d(c=16, k=24, h=20, w=20, r=3, s=3)
 def check(result):
     """What every method owes: a valid mapping with the cost it claims, and an honest bound."""
     result.mapping.check(result.workload, result.machine)
-    report = evaluate_cost(result.workload, result.machine, result.mapping, result.capacity_rule)
+    report = evaluate_cost(result.workload, result.machine, result.mapping, result.capacity)
     assert report.fits
     assert report.value == pytest.approx(result.cost, rel=1e-12)
     assert result.integer_bound <= result.cost
@@ -112,7 +112,7 @@ def test_safe_capacity_moves_no_less():
     )
     tight = check(api.solve(LAYER, machine=machine, capacity="tile"))
     safe = check(api.solve(LAYER, machine=machine, capacity="safe"))
-    assert safe.capacity_rule is CapacityRule.SAFE
+    assert safe.capacity is CapacityRule.SAFE
     assert safe.cost >= tight.cost
     assert safe.relaxation.value >= tight.relaxation.value * (1 - 1e-9)
 
