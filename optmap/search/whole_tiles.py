@@ -31,7 +31,8 @@ def whole_tiles(
 
     All sizes are rounded down first. Then one size at a time (or equal ones of neighbouring levels
     together) becomes its other rounding, one more or less, or a size that cuts the next outer tile
-    evenly, whichever mends what is broken or lowers the cost most: a descent, not an enumeration.
+    evenly, whichever mends what is broken or lowers the cost most; where no such move is left, two of
+    them at a time: a descent, not an enumeration.
 
     Args:
         setting: workload and machine, without cores that share a level.
@@ -46,7 +47,8 @@ def whole_tiles(
     chain = search.floor()
     key = search.key(chain)
     for _ in range(ROUNDS):
-        better = search.best(search.moves(chain), key)
+        once = search.moves(chain)
+        better = search.best(once, key) or search.best([other for each in once for other in search.moves(each)], key)
         if better is None:
             break
         key, chain = better
