@@ -69,11 +69,6 @@ class Slot:
         """Tasks in the process."""
         return len(self._waiting)
 
-    @property
-    def pid(self) -> int:
-        """Process id."""
-        return 0 if self._process is None else self._process.pid
-
     def fits(self, task: Task) -> bool:
         """Whether the task can be sent without any risk of blocking."""
         return not self._waiting or self._bytes + len(task.text) < PIPE_BYTES

@@ -61,11 +61,6 @@ def spec_path(name: str | Path) -> Path:
     return library.models_path() / "sweeps" / f"{choose('sweep', str(name), library.list_sweeps(), any_case=True)}.yaml"
 
 
-def schema_path() -> Path:
-    """The JSON Schema of sweep files."""
-    return library.models_path() / "sweeps" / "schema.json"
-
-
 def read_spec(name: str | Path) -> SweepSpec:
     """Read a sweep file.
 

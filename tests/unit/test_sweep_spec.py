@@ -22,7 +22,6 @@ from optmap.sweeps.spec_io import (
     OPTION_KEYS,
     REFINE_KEYS,
     read_spec,
-    schema_path,
     spec_from,
 )
 
@@ -37,7 +36,7 @@ seed: 1
 
 @pytest.fixture(scope="module")
 def schema() -> dict[str, Any]:
-    made = json.loads(schema_path().read_text(encoding="utf-8"))
+    made = json.loads((library.models_path() / "sweeps" / "schema.json").read_text(encoding="utf-8"))
     jsonschema.Draft202012Validator.check_schema(made)
     assert isinstance(made, dict)
     return made
