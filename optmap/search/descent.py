@@ -52,16 +52,20 @@ class Descent:
                 ways = spatial if spatial is not None and level == self.setting.split_level else np.ones_like(outer)
                 limit = self._divisors_near(limit, outer, level, ways)
             elif spatial is not None and level == self.setting.split_level:
-                limit = self.allowed.up(np.maximum(limit, (self.floor[level] - 1) * spatial + 1), level)
+                limit = self.allowed.up(np.maximum(limit, (self.inside(level) - 1) * spatial + 1), level)
             chain[level] = np.minimum(limit, outer)
             outer = self._inside(chain, level, spatial)
         return chain
+
+    def inside(self, level: int) -> IntArray:
+        """(D,): what every part of a level's tile has room for: the least tile of the next inner level."""
+        return self.floor[level - 1] if level else np.ones_like(self.costs.extents)
 
     def raise_to(self, chain: IntArray, spatial: IntArray) -> IntArray:
         """The chain with the split tile made large enough to be split, (L, D)."""
         level = self.setting.split_level or 0
         raised = chain.copy()
-        least = np.maximum((self.floor[level] - 1) * spatial + 1, spatial)
+        least = np.maximum((self.inside(level) - 1) * spatial + 1, spatial)
         for outer in range(level, len(chain)):
             raised[outer] = self.allowed.up(np.maximum(raised[outer], least), outer)
             least = raised[outer]
@@ -74,7 +78,7 @@ class Descent:
     def _divisors_near(self, limit: IntArray, outer: IntArray, level: int, ways: IntArray) -> IntArray:
         """Divisors of the outer tile at or below a limit, else the least that serve, else the outer tile."""
         chosen = []
-        columns = (limit, outer, self.floor[level], ways)
+        columns = (limit, outer, self.inside(level), ways)
         for d, (value, whole, least, split) in enumerate(zip(*(column.tolist() for column in columns), strict=True)):
             divisors = self.allowed.among(divisors_of(whole), level, d)
             serving = [v for v in divisors if v % split == 0 and v // split >= least]

@@ -276,7 +276,7 @@ def _splits(setting: Setting, descent: Descent) -> list[tuple[int, ...]]:
     """
     reduction = set(setting.workload.reduction_dims)
     limits = [1 if d in reduction else n for d, n in setting.workload.sizes]
-    inside = descent.floor[(setting.split_level or 1) - 1].tolist()
+    inside = descent.inside(setting.split_level or 0).tolist()
     extents = [n for _, n in setting.workload.sizes]
     found = [
         ways
