@@ -206,13 +206,9 @@ def _elements(access: TensorAccess, extents: Mapping[str, int]) -> set[tuple[int
 def _never_meet(a: TensorAccess, b: TensorAccess, extents: Mapping[str, int]) -> bool:
     """True if some subscript of the two accesses can never be equal: by residue or by range."""
     for left, right in zip(a.axes, b.axes, strict=True):
-        if left.offset + _span(left, extents) < right.offset or right.offset + _span(right, extents) < left.offset:
+        if left.offset + left.span(extents) <= right.offset or right.offset + right.span(extents) <= left.offset:
             return True
         step = gcd(*(c for _, c in (*left.terms, *right.terms)))
         if step > 1 and (left.offset - right.offset) % step:
             return True
     return False
-
-
-def _span(axis: Axis, extents: Mapping[str, int]) -> int:
-    return sum(c * (extents[d] - 1) for d, c in axis.terms)

@@ -7,7 +7,7 @@ from math import prod
 
 from optmap.errors import InputError, LimitError
 from optmap.problem.descent import Descent
-from optmap.problem.halo import LARGEST_SPAN, repeated
+from optmap.problem.halo import LARGEST_SPAN, repeated, span
 from optmap.problem.mapping import Mapping
 from optmap.problem.workload import Semantics, Workload
 
@@ -68,10 +68,10 @@ def touched_values(coefficients: tuple[int, ...], descents: tuple[Descent, ...])
     """
     if len(descents) < 2:
         return prod(descent.executed for descent in descents)
-    span = sum(c * (d.extent - 1) for c, d in zip(coefficients, descents, strict=True)) + 1
-    if span > LARGEST_SPAN:
+    wide = span(coefficients, tuple(descent.extent for descent in descents))
+    if wide > LARGEST_SPAN:
         raise LimitError(
-            f"index range of {span:,} values is too wide to enumerate (limit {LARGEST_SPAN:,}); "
+            f"index range of {wide:,} values is too wide to enumerate (limit {LARGEST_SPAN:,}); "
             "use smaller extents or do not split this dim"
         )
     values = 1

@@ -29,16 +29,21 @@ def pair_values(m: int, n: int, a: int, b: int) -> int:
     return a * b
 
 
+def span(coefficients: tuple[int, ...], box: tuple[int, ...]) -> int:
+    """Values from the first to the last of an affine index over a box, gaps included."""
+    return 1 + sum(c * (n - 1) for c, n in zip(coefficients, box, strict=True))
+
+
 def value_mask(coefficients: tuple[int, ...], extents: tuple[int, ...]) -> int:
     """The values of an affine index over a box as the set bits of an integer.
 
     Raises:
         LimitError: if the index range exceeds `LARGEST_SPAN`.
     """
-    span = sum(c * (e - 1) for c, e in zip(coefficients, extents, strict=True)) + 1
-    if span > LARGEST_SPAN:
+    wide = span(coefficients, extents)
+    if wide > LARGEST_SPAN:
         raise LimitError(
-            f"index range of {span:,} values is too wide to enumerate (limit {LARGEST_SPAN:,}); "
+            f"index range of {wide:,} values is too wide to enumerate (limit {LARGEST_SPAN:,}); "
             "use smaller extents or coefficients"
         )
     mask = 1
@@ -83,13 +88,13 @@ def distinct_values(coefficients: tuple[int, ...], extents: tuple[int, ...]) -> 
         (m, a), (n, b) = live
         return pair_values(m, n, a, b)
     # In increasing order of coefficients a dense prefix stays dense while the next step fits.
-    span = 1
+    covered = 1
     for c, e in live:
-        if c > span:
+        if c > covered:
             break
-        span += c * (e - 1)
+        covered += c * (e - 1)
     else:
-        return span
+        return covered
     if all(c >= 1 + sum(d * (f - 1) for d, f in live[:i]) for i, (c, _) in enumerate(live)):
         return prod(e for _, e in live)
     return value_mask(tuple(c for c, _ in live), tuple(e for _, e in live)).bit_count()
@@ -169,8 +174,7 @@ def shared_values(
     divisor = gcd(*coefficients)
     terms = tuple(c // divisor for c in coefficients)
     start = -sum(c * s for c, s in zip(terms, shifts, strict=True))
-    last_new = sum(c * (n - 1) for c, n in zip(terms, new, strict=True))
-    last_old = sum(c * (n - 1) for c, n in zip(terms, old, strict=True))
+    last_new, last_old = span(terms, new) - 1, span(terms, old) - 1
     if start > last_new or start + last_old < 0:
         return 0
     if real is not None:
@@ -199,9 +203,8 @@ def _windowed(
     terms: tuple[int, ...], boxes: tuple[tuple[int, ...], tuple[int, ...]], start: int, first: int, last: int
 ) -> int:
     """Common values from `first` to `last` of the new box and the old one, which begins at `start`."""
-    spans = [1 + sum(c * (n - 1) for c, n in zip(terms, box, strict=True)) for box in boxes]
-    if all(distinct_values(terms, box) == span for box, span in zip(boxes, spans, strict=True)):
-        return max(0, min(last + 1, start + spans[1]) - max(first, start))
+    if all(distinct_values(terms, box) == span(terms, box) for box in boxes):
+        return max(0, min(last + 1, start + span(terms, boxes[1])) - max(first, start))
     bits = [value_mask(terms, box) for box in boxes]
     moved = bits[1] << start if start >= 0 else bits[1] >> -start
     return ((bits[0] & moved) >> first & ((1 << (last - first + 1)) - 1)).bit_count()

@@ -1,17 +1,15 @@
 """The options of an answer, each with one name from the command line to the result.
 
-========= ================= ==================================== =============================
-shell     Python and sweeps in `Request`, `Route`, `SolveResult` in documents and rows
-========= ================= ==================================== =============================
---tiles     `tiles`         `tiles`: `TileRule`                  `tiles`
---capacity  `capacity`      `capacity`: `CapacityRule`           `capacity_rule`, because a
-                                                                 capacity there is a size
---integers  `integers`      `integers`: `IntegerRule`            (said in `notes`)
---objective `objective`     `objective`: `Objective`, its name   `objective`
-                            in a `SolveResult`
---cores     `cores`         `cores`                              the splits of the mapping;
-                                                                 `cores` in rows
-========= ================= ==================================== =============================
+============ ================= ======================================= ============================================
+shell        Python and sweeps in `Request`, `Route`, `SolveResult`    in documents and rows
+============ ================= ======================================= ============================================
+--tiles      `tiles`           `tiles`: `TileRule`                     `tiles`
+--capacity   `capacity`        `capacity`: `CapacityRule`              `capacity_rule` (a capacity is a size there)
+--integers   `integers`        `integers`: `IntegerRule`               said in `notes`
+--objective  `objective`       `objective`: `Objective`, then its name `objective`
+--constraint `constraints`     `constraints`: `Constraints`            `constraints`
+--cores      `cores`           `cores`                                 the splits of the mapping; `cores` in rows
+============ ================= ======================================= ============================================
 
 What counts words is given the `rule` of one level (`Level.rule`), which for a scratchpad is `tile` whatever is
 asked; a search that cuts extents is told `divisors`, whether tiles must divide them.

@@ -134,7 +134,7 @@ def _block_values(workload: Workload, axes: list[Axis]) -> int | None:
 def _axis_values(workload: Workload, axis: Axis, scope: frozenset[str]) -> int | None:
     """Different values of a subscript of tied dims: a union of runs along the longest dim, as bits."""
     extents, coefficients = workload.extents, dict(axis.terms)
-    span = 1 + sum(c * (extents[d] - 1) for d, c in axis.terms)
+    span = axis.span(extents)
     if [a for a in _ranged(workload) if set(a.dims) & scope] == [axis] and axis.count(extents) == span:
         return _run(axis, span)
     lines = _lines(workload, scope)

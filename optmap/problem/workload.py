@@ -11,7 +11,7 @@ from math import gcd, prod
 from typing import ClassVar
 
 from optmap.errors import InputError
-from optmap.problem.halo import distinct_values
+from optmap.problem.halo import distinct_values, span
 from optmap.problem.values import LARGEST, one_line
 from optmap.shown import Form, Shown
 
@@ -73,9 +73,13 @@ class Axis:
         coefficients = tuple(c for _, c in self.terms)
         return distinct_values(coefficients, tuple(tile[d] for d in self.dims))
 
+    def span(self, tile: Mapping[str, int]) -> int:
+        """Index values from the first to the last over a tile, gaps included; `tile` as for `count`."""
+        return span(tuple(c for _, c in self.terms), tuple(tile[d] for d in self.dims))
+
     def is_padded(self, real: Range | None, extents: Mapping[str, int]) -> bool:
         """Whether some index value over all iterations may be outside a range of real ones."""
-        top = self.offset + sum(c * (extents[d] - 1) for d, c in self.terms)
+        top = self.offset + self.span(extents) - 1
         return real is not None and (real[0] > self.offset or real[1] < top)
 
     def __str__(self) -> str:
@@ -313,7 +317,7 @@ def _has_ranges(tensors: Iterable[TensorAccess]) -> bool:
 
 def _validate_range(axis: Axis, real: Range, extents: Mapping[str, int], where: str) -> None:
     first, last = real
-    top = axis.offset + sum(c * (extents[d] - 1) for d, c in axis.terms)
+    top = axis.offset + axis.span(extents) - 1
     if any(isinstance(n, bool) or not isinstance(n, int) for n in real) or not 0 <= first <= last:
         raise InputError(
             f"{where}: {first!r}..{last!r} is no range; write the first and the last real value, as in 1..7"
