@@ -20,13 +20,13 @@ from optmap.programs.posynomial import GeometricProgram
 from optmap.programs.program import Program
 from optmap.programs.tile_plan import Scale
 from optmap.search.answer import assemble
-from optmap.search.level_programs import program_of
 from optmap.search.mopt import handed_in
-from optmap.search.relaxation import TOLERANCE, RelaxationResult, relax
+from optmap.search.relax.level_programs import program_of
+from optmap.search.relax.tree import TOLERANCE, RelaxationResult, relax
 from optmap.search.request import Request
 from optmap.search.result import SolveResult
-from optmap.search.setting import Setting, setting_of
-from optmap.search.whole_tiles import Tiles, whole_tiles
+from optmap.search.search_space import Setting, setting_of
+from optmap.search.whole.whole_tiles import Tiles, whole_tiles
 from optmap.solvers.status import Solution
 
 

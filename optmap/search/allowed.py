@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from optmap.problem.constraints import Constraints, Sizes
 from optmap.problem.machine import Machine
 from optmap.problem.workload import Workload
+from optmap.search.sizes import divisors_of
 
 IntArray = NDArray[np.int64]
 
@@ -116,8 +117,6 @@ class Allowed:
                     return []
                 chain.append(inner)
             return [tuple(chain)]
-        from optmap.search.chains import divisors_of
-
         found: list[tuple[tuple[int, ...], int]] = [((), extent)]
         for level in range(len(self.sizes) - 1, -1, -1):
             found = [

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from optmap.errors import InfeasibleError
 from optmap.problem.constraints import NO_CONSTRAINTS, Constraint, Relation, TileConstraint
-from optmap.search.setting import Setting
+from optmap.search.search_space import Setting
 
 
 def refuse_conflict(setting: Setting) -> None:

@@ -24,14 +24,14 @@ from optmap.problem.partitions import CapacityGroup, capacity_groups
 from optmap.problem.reuse import reuse_at
 from optmap.problem.workload import Workload, access_names
 from optmap.search.answer import Found
-from optmap.search.chains import divisors_of, even_cuts
 from optmap.search.compulsory import compulsory
-from optmap.search.iooub import too_small
-from optmap.search.iooub_flows import Flow, Hold
-from optmap.search.iooub_grid import TileGrid
-from optmap.search.iooub_units import Unit, units_of
+from optmap.search.iooub.flows import Flow, Hold
+from optmap.search.iooub.grid import TileGrid
+from optmap.search.iooub.one_memory import too_small
+from optmap.search.iooub.units import Unit, units_of
 from optmap.search.request import Request
 from optmap.search.result import Relaxation
+from optmap.search.sizes import divisors_of, even_cuts
 from optmap.solvers.status import Point
 
 MOST_POINTS = 20_000_000

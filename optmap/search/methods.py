@@ -244,7 +244,7 @@ def register_method(method: Method) -> None:
 
 TILE_ONLY = (CapacityRule.TILE,)
 SUM_OVER_LEVELS = Route(
-    solve=Deferred("search.iooub_sum:solve"),
+    solve=Deferred("search.iooub.sum_over_levels:solve"),
     objectives=("sum",),
     fewest_levels=2,
     capacity=TILE_ONLY,
@@ -272,7 +272,7 @@ IOOUB = Method(
     description="loop order, reuse level per tensor and whole tile with the least loads of one memory",
     routes=(
         Route(
-            solve=Deferred("search.iooub:solve"),
+            solve=Deferred("search.iooub.one_memory:solve"),
             objectives=("loads", "sum"),
             most_levels=1,
             capacity=TILE_ONLY,
@@ -299,7 +299,7 @@ ALGORITHM1 = Method(
     description="MOpt's Algorithm 1: levels fixed one by one by local solves, tiles rounded down and balanced",
     routes=(
         Route(
-            solve=Deferred("search.algorithm1:solve"),
+            solve=Deferred("search.papers.algorithm1:solve"),
             objectives=("bottleneck",),
             tiles=(TileRule.ANY,),
             integers=tuple(IntegerRule),
@@ -314,7 +314,7 @@ ARTIFACT = Method(
     description="what MOpt's published code solves: three loop orders, one start, rounding down after every level",
     routes=(
         Route(
-            solve=Deferred("search.artifact:solve"),
+            solve=Deferred("search.papers.artifact:solve"),
             objectives=("bottleneck",),
             capacity=TILE_ONLY,
             tiles=(TileRule.ANY,),
@@ -322,7 +322,7 @@ ARTIFACT = Method(
             cores=True,
             microkernels=True,
             solver=True,
-            fits=Deferred("search.artifact:roles_of"),
+            fits=Deferred("search.papers.artifact:roles_of"),
         ),
     ),
 )

@@ -7,15 +7,15 @@ import time
 from optmap.errors import CheckError
 from optmap.problem.options import IntegerRule, TileRule
 from optmap.search.answer import Found
-from optmap.search.chains import IntegerPoint
 from optmap.search.conflict import refuse_conflict
-from optmap.search.crosscheck import cross_check, other_solver, solver_title
-from optmap.search.integers import integer_search
-from optmap.search.relaxation import TOLERANCE, RelaxationResult, relax
+from optmap.search.relax.cross_check import cross_check, other_solver, solver_title
+from optmap.search.relax.tree import TOLERANCE, RelaxationResult, relax
 from optmap.search.request import Request
 from optmap.search.result import Relaxation
-from optmap.search.setting import Setting, setting_of
-from optmap.search.whole_nest import found_chain, machine_notes
+from optmap.search.search_space import Setting, setting_of
+from optmap.search.whole.chain_answer import found_chain, machine_notes
+from optmap.search.whole.chain_costs import IntegerPoint
+from optmap.search.whole.integers import integer_search
 from optmap.solvers.status import Point, Stop
 
 FORMULATION = (
@@ -45,7 +45,7 @@ def solve(request: Request) -> Found:
     tell("relaxation over all loop orders")
     relaxation = relax(setting, deadline=deadline)
     if request.integers is IntegerRule.FLOOR:
-        from optmap.search.floor import floor_and_balance
+        from optmap.search.whole.floor import floor_and_balance
 
         point, bound, late = floor_and_balance(setting, relaxation.best), relaxation.bound, False
     else:

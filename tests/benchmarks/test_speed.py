@@ -6,8 +6,8 @@ from optmap import api
 from optmap.evaluate import evaluate_cost, exact_traffic
 from optmap.problem import CapacityRule, library
 from optmap.programs.tile import TileLevel, minmax_program
-from optmap.search.relaxation import relax
-from optmap.search.setting import Setting
+from optmap.search.relax.tree import relax
+from optmap.search.search_space import Setting
 from optmap.symbolic.classes import dataflow_classes
 
 LAYERS = ("yolo9000/Y4", "resnet18/R1", "resnet18/R9", "mobilenet/M5")

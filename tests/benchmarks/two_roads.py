@@ -9,8 +9,8 @@ from dataclasses import replace
 
 from optmap.problem import CapacityRule, Machine, Semantics, library
 from optmap.problem.inputs import machine_of
-from optmap.search.relaxation import RelaxationResult, relax
-from optmap.search.setting import Setting
+from optmap.search.relax.tree import RelaxationResult, relax
+from optmap.search.search_space import Setting
 
 SETS = ("yolo9000", "resnet18", "mobilenet")
 AGREED = 1e-5

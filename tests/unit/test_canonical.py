@@ -18,8 +18,8 @@ from optmap.checker import check_document
 from optmap.problem import Capacity, CapacityRule, Level, Machine, parse_workload
 from optmap.problem.canonical import canonical_form
 from optmap.problem.sizes import parse_bandwidth
-from optmap.search.relaxation import relax
-from optmap.search.setting import Setting
+from optmap.search.relax.tree import relax
+from optmap.search.search_space import Setting
 
 
 @settings(max_examples=12, deadline=None)

@@ -15,13 +15,13 @@ from optmap.clock import NO_LIMIT, Clock
 from optmap.errors import LimitError
 from optmap.problem import CapacityRule, Workload, parse_workload
 from optmap.problem.library import machine
-from optmap.search import alone
-from optmap.search.alone import imposed_optimum, level_optimum
-from optmap.search.chains import ChainCosts, IntArray
-from optmap.search.integers import integer_search
-from optmap.search.pairs import beam, divisor_optimum
-from optmap.search.relaxation import relax
-from optmap.search.setting import Setting
+from optmap.search.relax.tree import relax
+from optmap.search.search_space import Setting
+from optmap.search.whole import one_level
+from optmap.search.whole.chain_costs import ChainCosts, IntArray
+from optmap.search.whole.integers import integer_search
+from optmap.search.whole.one_level import imposed_optimum, level_optimum
+from optmap.search.whole.tile_pairs import beam, divisor_optimum
 from optmap.solvers.status import Stop
 
 OVER = Clock(-inf)
@@ -93,7 +93,7 @@ def test_a_microkernel_in_many_dims_is_priced_in_few_outer_tiles(rows: list[int]
     """Millions of outer tiles took minutes and gigabytes, whatever the time limit."""
     posed = setting(chain("abcdefgh"), "i7-9700k", most=64)
     bound, _ = imposed_optimum(posed, ChainCosts(posed), 0, clock=NO_LIMIT)
-    assert 0 < sum(rows) <= alone.LARGEST_GRID
+    assert 0 < sum(rows) <= one_level.LARGEST_GRID
     assert 0 < bound < inf
 
 
@@ -103,7 +103,7 @@ def test_fewer_outer_tiles_leave_a_bound(monkeypatch: pytest.MonkeyPatch) -> Non
     full, _ = imposed_optimum(posed, costs, 0, clock=NO_LIMIT)
     found = [full]
     for most in (200, 20, 1):
-        monkeypatch.setattr(alone, "LARGEST_GRID", most)
+        monkeypatch.setattr(one_level, "LARGEST_GRID", most)
         found.append(imposed_optimum(posed, costs, 0, clock=NO_LIMIT)[0])
     assert found == sorted(found, reverse=True)
     assert found[-1] > 0

@@ -36,8 +36,8 @@ from optmap.problem.parser import parse_workload
 from optmap.problem.reuse import reuse_at
 from optmap.search import METHODS, Request, SolveResult
 from optmap.search.compulsory import compulsory
-from optmap.search.iooub import solve as solve_memory
-from optmap.search.iooub_tiles import best_tiling
+from optmap.search.iooub.one_memory import solve as solve_memory
+from optmap.search.iooub.tiling import best_tiling
 
 REFERENCE = json.loads((Path(__file__).parents[1] / "data" / "iooub_reference.json").read_text())
 

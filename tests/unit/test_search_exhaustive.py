@@ -23,10 +23,10 @@ from optmap.problem import (
     parse_workload,
 )
 from optmap.problem.reuse import safe_working_set
-from optmap.search import integers
-from optmap.search.integers import integer_search
-from optmap.search.relaxation import relax
-from optmap.search.setting import Setting
+from optmap.search.relax.tree import relax
+from optmap.search.search_space import Setting
+from optmap.search.whole import integers
+from optmap.search.whole.integers import integer_search
 from optmap.solvers.status import Stop
 
 TILES = 2600

@@ -10,7 +10,7 @@ from optmap.errors import InputError
 from optmap.evaluate import evaluate_cost
 from optmap.problem import Capacity, CapacityRule, Level, LevelKind, Machine, matmul
 from optmap.problem.builders import conv2d
-from optmap.search.artifact import roles_of
+from optmap.search.papers.artifact import roles_of
 from optmap.solvers.status import Point, Stop
 
 SMALL = Machine(

@@ -23,11 +23,11 @@ from optmap.problem import (
 from optmap.problem.builders import conv2d
 from optmap.problem.reuse import safe_working_set
 from optmap.programs.tile import TileLevel, minmax_program
-from optmap.search import integers
-from optmap.search.crosscheck import cross_check
-from optmap.search.integers import integer_search
-from optmap.search.relaxation import TOLERANCE, relax
-from optmap.search.setting import Setting
+from optmap.search.relax.cross_check import cross_check
+from optmap.search.relax.tree import TOLERANCE, relax
+from optmap.search.search_space import Setting
+from optmap.search.whole import integers
+from optmap.search.whole.integers import integer_search
 from optmap.solvers.registry import solve
 
 STATEMENTS = (

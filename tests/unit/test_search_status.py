@@ -17,9 +17,9 @@ from optmap.problem.held import Held
 from optmap.problem.objective import OBJECTIVES
 from optmap.problem.sizes import parse_capacity
 from optmap.report.tables import solve_table
-from optmap.search import integers
 from optmap.search.methods import METHODS
 from optmap.search.result import SolveResult, conclusion
+from optmap.search.whole import integers
 from optmap.solvers.status import Stop
 
 STATEMENT = "C[i,j] += A[i,k]*B[k,j]"

@@ -7,8 +7,8 @@ import pytest
 from optmap.problem import Capacity, CapacityRule, Level, Machine, library
 from optmap.problem.builders import matmul
 from optmap.programs.tile import TileLevel, minmax_level_program, minmax_program
-from optmap.search.relaxation import relax
-from optmap.search.setting import Setting
+from optmap.search.relax.tree import relax
+from optmap.search.search_space import Setting
 from optmap.solvers.registry import solve
 from optmap.solvers.status import Stop
 

@@ -12,12 +12,12 @@ from optmap.problem import Capacity, CapacityRule, Level, Machine, Semantics, li
 from optmap.problem.builders import conv2d, matmul
 from optmap.programs.geometric_model import geometric_model
 from optmap.programs.posynomial import EpigraphRow, GeometricProgram, monomial, tidy
-from optmap.search import level_programs
-from optmap.search.level_programs import program_of, solve_described
 from optmap.search.mopt import relaxation_report
-from optmap.search.nodes import Bounder
-from optmap.search.relaxation import relax
-from optmap.search.setting import Setting
+from optmap.search.relax import level_programs
+from optmap.search.relax.level_programs import program_of, solve_described
+from optmap.search.relax.node_programs import Bounder
+from optmap.search.relax.tree import relax
+from optmap.search.search_space import Setting
 from optmap.solvers.batch import solve_posynomial
 from optmap.solvers.from_model import from_pyomo
 from optmap.sweeps.answers import answer_point

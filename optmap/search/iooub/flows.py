@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from optmap.problem.axes import overlaps
 from optmap.problem.workload import TensorAccess, Workload, access_names
-from optmap.search.iooub_units import Unit
+from optmap.search.iooub.units import Unit
 
 MOST_PERMUTED = 7
 """Units of which all orders are listed; of more, every order of the innermost ones."""

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from optmap.problem.workload import Semantics
 from optmap.programs.geometric import Box, Rows, whole_count
-from optmap.search.setting import Order, Setting
+from optmap.search.search_space import Order, Setting
 from optmap.solvers.batch import NO_TERM, Batch, BatchSolution, solve_batch
 
 Array = NDArray[np.float64]

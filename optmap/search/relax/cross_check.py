@@ -5,9 +5,9 @@ from __future__ import annotations
 from math import isfinite
 
 from optmap.errors import SolverUnavailableError
-from optmap.search.level_programs import program_of
-from optmap.search.nodes import Bounder, Node
-from optmap.search.setting import Setting
+from optmap.search.relax.level_programs import program_of
+from optmap.search.relax.node_programs import Bounder, Node
+from optmap.search.search_space import Setting
 
 
 def solver_title(setting: Setting) -> str:

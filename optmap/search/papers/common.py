@@ -15,12 +15,12 @@ import numpy as np
 
 from optmap.errors import InfeasibleError, LimitError
 from optmap.search.answer import Found
-from optmap.search.chains import IntArray, IntegerPoint
-from optmap.search.relaxation import relax
+from optmap.search.relax.tree import relax
 from optmap.search.request import Request
 from optmap.search.result import Relaxation
-from optmap.search.setting import Setting, setting_of
-from optmap.search.whole_nest import found_chain, machine_notes
+from optmap.search.search_space import Setting, setting_of
+from optmap.search.whole.chain_answer import found_chain, machine_notes
+from optmap.search.whole.chain_costs import IntArray, IntegerPoint
 from optmap.solvers.status import Point
 
 

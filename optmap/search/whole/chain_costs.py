@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from optmap.evaluate.per_level import level_model
 from optmap.problem.constraints import Sizes
 from optmap.search.allowed import Allowed
-from optmap.search.setting import Order, Setting
-from optmap.symbolic.numbers import large_divisors
+from optmap.search.search_space import Order, Setting
+from optmap.search.sizes import FEW_CUTS, divisors_of
 
 IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
@@ -24,8 +24,6 @@ BATCH = 20_000
 """Chains evaluated at once."""
 LONGEST = 80
 """Candidate sizes per dim that are looked at in one grid."""
-FEW_CUTS = 4_000_000
-"""Extent beyond which not every number of tiles is a candidate."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -180,43 +178,6 @@ def thin(lists: Sequence[list[int]], now: IntArray, budget: int) -> list[list[in
 
 def _ratio(value: int, centre: float) -> float:
     return max(value / centre, centre / value)
-
-
-@lru_cache(maxsize=4096)
-def even_cuts(extent: int) -> tuple[int, ...]:
-    """The smallest tile for every possible number of tiles: ceil(extent / m) for all m, increasing.
-
-    Beyond `FEW_CUTS` (some 2*sqrt(extent) values) a geometric selection of them.
-    """
-    values = []
-    if extent > FEW_CUTS:
-        counts = {max(1, round(extent ** (i / 64))) for i in range(65)} | {extent}
-        return tuple(sorted({-(-extent // count) for count in counts}))
-    pieces = 1
-    while True:
-        size = -(-extent // pieces)
-        values.append(size)
-        if size == 1:
-            return tuple(reversed(values))
-        pieces = -(-extent // (size - 1))
-
-
-@lru_cache(maxsize=4096)
-def divisors_of(number: int) -> tuple[int, ...]:
-    """All divisors, increasing."""
-    if number > FEW_CUTS:
-        return large_divisors(number)
-    small = [k for k in range(1, int(number**0.5) + 1) if number % k == 0]
-    return tuple(sorted({*small, *(number // k for k in small)}))
-
-
-def factorizations(number: int, limits: Sequence[int]) -> list[tuple[int, ...]]:
-    """All ways to write `number` as an ordered product with each factor within its limit."""
-    if not limits:
-        return [()] if number == 1 else []
-    return [
-        (f, *rest) for f in divisors_of(number) if f <= limits[0] for rest in factorizations(number // f, limits[1:])
-    ]
 
 
 def chain_count(extents: Sequence[int], depth: int, *, divisors: bool = False, allowed: Allowed | None = None) -> float:

@@ -19,8 +19,9 @@ from optmap.clock import Clock
 from optmap.problem.axes import window
 from optmap.problem.workload import TensorAccess
 from optmap.programs.geometric import Box
-from optmap.search.chains import BATCH, FEW_CUTS, ChainCosts, IntArray, even_cuts, grid_of
-from optmap.search.setting import Setting
+from optmap.search.search_space import Setting
+from optmap.search.sizes import FEW_CUTS, even_cuts
+from optmap.search.whole.chain_costs import BATCH, ChainCosts, IntArray, grid_of
 
 LARGEST_GRID = 400_000
 """Tiles beyond which a level is not enumerated, and outer tiles that an imposed one is priced in, at most."""

@@ -10,21 +10,14 @@ import numpy as np
 
 from optmap.clock import Clock
 from optmap.errors import InfeasibleError, LimitError
-from optmap.search.alone import imposed_optimum, level_optimum
-from optmap.search.chains import (
-    ChainCosts,
-    IntArray,
-    IntegerPoint,
-    all_chains,
-    chain_count,
-    factorizations,
-    least_chains,
-)
-from optmap.search.descent import Descent
-from optmap.search.pairs import beam, divisor_optimum
-from optmap.search.relaxation import RelaxationResult
+from optmap.search.relax.tree import RelaxationResult
 from optmap.search.result import conclusion
-from optmap.search.setting import Setting
+from optmap.search.search_space import Setting
+from optmap.search.sizes import factorizations
+from optmap.search.whole.chain_costs import ChainCosts, IntArray, IntegerPoint, all_chains, chain_count, least_chains
+from optmap.search.whole.descent import Descent
+from optmap.search.whole.one_level import imposed_optimum, level_optimum
+from optmap.search.whole.tile_pairs import beam, divisor_optimum
 from optmap.solvers.status import Stop
 
 EXHAUSTIVE = 150_000

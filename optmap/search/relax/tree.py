@@ -18,16 +18,17 @@ import heapq
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import count, pairwise, product
-from math import inf, log, prod
+from itertools import count, pairwise
+from math import inf, log
 
 import numpy as np
 
 from optmap.errors import InfeasibleError
-from optmap.programs.geometric import Box, TileSpace
-from optmap.search.level_programs import bounder_of
-from optmap.search.nodes import Array, Node, Unit
-from optmap.search.setting import Setting
+from optmap.programs.geometric import Box
+from optmap.search.relax.boxes import compatible, first_boxes
+from optmap.search.relax.level_programs import bounder_of
+from optmap.search.relax.node_programs import Array, Node, Unit
+from optmap.search.search_space import Setting
 from optmap.solvers.batch import BatchSolution
 
 TOLERANCE = 1e-6
@@ -40,8 +41,6 @@ CHUNK = 64
 """Programs of a level alone between two looks at the clock."""
 BATCH = 24
 """Programs solved at once when the tree is searched."""
-BOXES = 48
-"""Boxes per loop order to begin with; wider ones are split when they matter."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -367,38 +366,3 @@ def _per_box(units: dict[Unit, float]) -> dict[Box, float]:
     for unit, bound in units.items():
         bounds[unit.box] = min(bound, bounds.get(unit.box, inf))
     return bounds
-
-
-def first_boxes(space: TileSpace) -> tuple[Box, ...]:
-    """Boxes to begin with: single values where few, else a few ranges per dim."""
-    fine = [_ranges(space, dim, coarse=False) for dim in space.boxed]
-    coarse = [_ranges(space, dim, coarse=True) for dim in space.boxed]
-    for choice in (fine, coarse):
-        if prod(map(len, choice)) <= BOXES:
-            return tuple(product(*choice))
-    return (space.whole(),)
-
-
-def _ranges(space: TileSpace, dim: str, *, coarse: bool) -> tuple[tuple[int, int], ...]:
-    extent = space.extents[dim]
-    if dim in space.concave:
-        return ((1, extent),) if coarse else space.pieces(dim)
-    if extent <= 3 and not coarse:
-        return tuple((n, n) for n in range(1, extent + 1))
-    if coarse:
-        return ((1, extent - 1), (extent, extent)) if extent > 1 else ((1, 1),)
-    ranges = []
-    low = 1
-    while low < extent:
-        high = min(2 * low - 1, extent - 1)
-        ranges.append((low, high))
-        low = high + 1
-    return (*ranges, (extent, extent))
-
-
-def compatible(space: TileSpace, inner: Box, outer: Box) -> bool:
-    """Whether a tile of the inner box fits into some tile of the outer box."""
-    for dim, (low, _), (_, outer_high) in zip(space.boxed, inner, outer, strict=True):
-        if low > outer_high or (dim in space.concave and low >= outer_high > 1):
-            return False
-    return True

@@ -6,10 +6,10 @@ from optmap.problem.machine import CapacityRule
 from optmap.problem.mapping import LevelMapping, Mapping
 from optmap.problem.options import TileRule
 from optmap.search.answer import Found
-from optmap.search.chains import IntegerPoint
 from optmap.search.request import Request
 from optmap.search.result import Relaxation
-from optmap.search.setting import Setting
+from optmap.search.search_space import Setting
+from optmap.search.whole.chain_costs import IntegerPoint
 from optmap.solvers.status import Point
 
 

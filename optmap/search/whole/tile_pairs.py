@@ -21,8 +21,9 @@ from optmap.clock import Clock
 from optmap.errors import LimitError
 from optmap.problem.workload import Semantics
 from optmap.programs.geometric import Box, whole_count
-from optmap.search.chains import ChainCosts, FloatArray, IntArray, divisors_of, even_cuts, grid_of, thin
-from optmap.search.setting import Order, Setting
+from optmap.search.search_space import Order, Setting
+from optmap.search.sizes import divisors_of, even_cuts
+from optmap.search.whole.chain_costs import ChainCosts, FloatArray, IntArray, grid_of, thin
 
 LARGEST_TILES = 60_000
 """Divisor tiles beyond which the exact program is not tried."""

@@ -23,8 +23,8 @@ from optmap.problem.partitions import CapacityGroup, capacity_groups
 from optmap.problem.workload import Workload, access_names
 from optmap.search.answer import Found
 from optmap.search.compulsory import compulsory
-from optmap.search.iooub_flows import permutation_of, positions_of
-from optmap.search.iooub_tiles import Tiling, best_tiling
+from optmap.search.iooub.flows import permutation_of, positions_of
+from optmap.search.iooub.tiling import Tiling, best_tiling
 from optmap.search.request import Request
 from optmap.search.result import Relaxation
 from optmap.solvers.status import Point

@@ -17,26 +17,17 @@ from numpy.typing import NDArray
 from optmap.errors import CheckError, InfeasibleError
 from optmap.problem.options import TileRule
 from optmap.search.answer import Found
-from optmap.search.chains import (
-    BATCH,
-    ChainCosts,
-    IntArray,
-    IntegerPoint,
-    divisors_of,
-    even_cuts,
-    grid_of,
-    least_chains,
-    thin,
-)
 from optmap.search.conflict import refuse_conflict
-from optmap.search.crosscheck import solver_title
-from optmap.search.descent import Descent
-from optmap.search.integers import integer_search
-from optmap.search.relaxation import TOLERANCE, RelaxationResult, relax
+from optmap.search.relax.cross_check import solver_title
+from optmap.search.relax.tree import TOLERANCE, RelaxationResult, relax
 from optmap.search.request import Request
 from optmap.search.result import Relaxation
-from optmap.search.setting import Setting, setting_of
-from optmap.search.whole_nest import found_chain
+from optmap.search.search_space import Setting, setting_of
+from optmap.search.sizes import divisors_of, even_cuts
+from optmap.search.whole.chain_answer import found_chain
+from optmap.search.whole.chain_costs import BATCH, ChainCosts, IntArray, IntegerPoint, grid_of, least_chains, thin
+from optmap.search.whole.descent import Descent
+from optmap.search.whole.integers import integer_search
 from optmap.solvers.status import Point
 
 GRID = 20_000

@@ -14,8 +14,8 @@ import numpy as np
 
 from optmap.programs.posynomial import EpigraphRow, GeometricProgram, Posynomial, tidy
 from optmap.programs.tile_plan import tensor_labels
-from optmap.search.nodes import SLACK, Array, Bounder, Layout, Node
-from optmap.search.setting import Setting
+from optmap.search.relax.node_programs import SLACK, Array, Bounder, Layout, Node
+from optmap.search.search_space import Setting
 from optmap.solvers.batch import BatchSolution
 from optmap.solvers.status import Point, Solution
 

@@ -11,10 +11,10 @@ import numpy as np
 
 from optmap.problem.axes import touched_at_least
 from optmap.problem.workload import Workload
-from optmap.search.chains import IntArray
-from optmap.search.iooub_flows import MOST_INNER, MOST_PERMUTED, Flow, flows_of, streaming
-from optmap.search.iooub_grid import Found, TileGrid
-from optmap.search.iooub_units import Unit, units_of
+from optmap.search.iooub.flows import MOST_INNER, MOST_PERMUTED, Flow, flows_of, streaming
+from optmap.search.iooub.grid import Found, TileGrid
+from optmap.search.iooub.units import Unit, units_of
+from optmap.search.whole.chain_costs import IntArray
 
 WORK = 30_000_000
 """Combinations of flow and tile that are looked at in full; of more, candidates are thinned."""

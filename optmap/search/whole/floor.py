@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from optmap.errors import InfeasibleError
-from optmap.search.chains import ChainCosts, IntArray, IntegerPoint, factorizations
-from optmap.search.descent import Descent
-from optmap.search.relaxation import RelaxedPoint
-from optmap.search.setting import Order, Setting
+from optmap.search.relax.tree import RelaxedPoint
+from optmap.search.search_space import Order, Setting
+from optmap.search.sizes import factorizations
+from optmap.search.whole.chain_costs import ChainCosts, IntArray, IntegerPoint
+from optmap.search.whole.descent import Descent
 
 
 def floor_and_balance(setting: Setting, relaxed: RelaxedPoint) -> IntegerPoint:

@@ -21,12 +21,12 @@ from optmap.errors import InfeasibleError
 from optmap.problem.axes import window
 from optmap.programs.tile import TileLevel, minmax_level_program, tiles
 from optmap.search.answer import Found
-from optmap.search.chains import IntegerPoint
-from optmap.search.floor import floor_and_balance
-from optmap.search.paper import Candidate, Hunt, Recipe, answer, shared_bandwidths
-from optmap.search.relaxation import RelaxedPoint
+from optmap.search.papers.common import Candidate, Hunt, Recipe, answer, shared_bandwidths
+from optmap.search.relax.tree import RelaxedPoint
 from optmap.search.request import Request
-from optmap.search.setting import Order, Setting
+from optmap.search.search_space import Order, Setting
+from optmap.search.whole.chain_costs import IntegerPoint
+from optmap.search.whole.floor import floor_and_balance
 from optmap.solvers.registry import solve as solve_program
 from optmap.solvers.status import Point
 

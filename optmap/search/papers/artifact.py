@@ -28,12 +28,12 @@ from optmap.errors import InputError
 from optmap.problem.forms import convolution_form, why_no_convolution
 from optmap.problem.workload import Workload
 from optmap.search.answer import Found
-from optmap.search.artifact_model import ArtifactModel, Roles
-from optmap.search.chains import IntArray, IntegerPoint
-from optmap.search.floor import price_and_split
-from optmap.search.paper import Candidate, Hunt, Recipe, answer, shared_bandwidths, whole_tiles
+from optmap.search.papers.artifact_model import ArtifactModel, Roles
+from optmap.search.papers.common import Candidate, Hunt, Recipe, answer, shared_bandwidths, whole_tiles
 from optmap.search.request import Request
-from optmap.search.setting import Order, Setting
+from optmap.search.search_space import Order, Setting
+from optmap.search.whole.chain_costs import IntArray, IntegerPoint
+from optmap.search.whole.floor import price_and_split
 from optmap.solvers.ipopt import solve_nlp
 from optmap.solvers.status import Stop
 

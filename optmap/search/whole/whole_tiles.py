@@ -8,8 +8,8 @@ from math import floor
 import numpy as np
 
 from optmap.errors import InfeasibleError
-from optmap.search.chains import ChainCosts, IntArray, IntegerPoint
-from optmap.search.setting import Order, Setting
+from optmap.search.search_space import Order, Setting
+from optmap.search.whole.chain_costs import ChainCosts, IntArray, IntegerPoint
 
 ROUNDS = 200
 """Moves at most."""

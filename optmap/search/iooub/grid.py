@@ -18,9 +18,9 @@ from optmap.evaluate import halo
 from optmap.evaluate.descent import Array, cut_once
 from optmap.problem.axes import axis_groups, group_dims
 from optmap.problem.workload import Axis, TensorAccess, Workload
-from optmap.search.chains import FloatArray, IntArray
-from optmap.search.iooub_flows import Flow, Hold
-from optmap.search.iooub_units import Unit
+from optmap.search.iooub.flows import Flow, Hold
+from optmap.search.iooub.units import Unit
+from optmap.search.whole.chain_costs import FloatArray, IntArray
 
 Choice = tuple[int, ...]
 """Index of one candidate per unit."""

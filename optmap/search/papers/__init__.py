@@ -1,0 +1,1 @@
+"""What papers and their published code do, for comparison."""

@@ -1,0 +1,46 @@
+"""The boxes of filter-like extents that the tree of the relaxation begins with."""
+
+from __future__ import annotations
+
+from itertools import product
+from math import prod
+
+from optmap.programs.geometric import Box, TileSpace
+
+BOXES = 48
+"""Boxes per loop order to begin with; wider ones are split when they matter."""
+
+
+def first_boxes(space: TileSpace) -> tuple[Box, ...]:
+    """Boxes to begin with: single values where few, else a few ranges per dim."""
+    fine = [_ranges(space, dim, coarse=False) for dim in space.boxed]
+    coarse = [_ranges(space, dim, coarse=True) for dim in space.boxed]
+    for choice in (fine, coarse):
+        if prod(map(len, choice)) <= BOXES:
+            return tuple(product(*choice))
+    return (space.whole(),)
+
+
+def _ranges(space: TileSpace, dim: str, *, coarse: bool) -> tuple[tuple[int, int], ...]:
+    extent = space.extents[dim]
+    if dim in space.concave:
+        return ((1, extent),) if coarse else space.pieces(dim)
+    if extent <= 3 and not coarse:
+        return tuple((n, n) for n in range(1, extent + 1))
+    if coarse:
+        return ((1, extent - 1), (extent, extent)) if extent > 1 else ((1, 1),)
+    ranges = []
+    low = 1
+    while low < extent:
+        high = min(2 * low - 1, extent - 1)
+        ranges.append((low, high))
+        low = high + 1
+    return (*ranges, (extent, extent))
+
+
+def compatible(space: TileSpace, inner: Box, outer: Box) -> bool:
+    """Whether a tile of the inner box fits into some tile of the outer box."""
+    for dim, (low, _), (_, outer_high) in zip(space.boxed, inner, outer, strict=True):
+        if low > outer_high or (dim in space.concave and low >= outer_high > 1):
+            return False
+    return True

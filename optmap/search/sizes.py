@@ -1,0 +1,48 @@
+"""Candidate sizes of one dim: even cuts, divisors, and factors of a number of cores."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+
+from optmap.symbolic.numbers import large_divisors
+
+FEW_CUTS = 4_000_000
+"""Extent beyond which not every number of tiles is a candidate."""
+
+
+@lru_cache(maxsize=4096)
+def even_cuts(extent: int) -> tuple[int, ...]:
+    """The smallest tile for every possible number of tiles: ceil(extent / m) for all m, increasing.
+
+    Beyond `FEW_CUTS` (some 2*sqrt(extent) values) a geometric selection of them.
+    """
+    values = []
+    if extent > FEW_CUTS:
+        counts = {max(1, round(extent ** (i / 64))) for i in range(65)} | {extent}
+        return tuple(sorted({-(-extent // count) for count in counts}))
+    pieces = 1
+    while True:
+        size = -(-extent // pieces)
+        values.append(size)
+        if size == 1:
+            return tuple(reversed(values))
+        pieces = -(-extent // (size - 1))
+
+
+@lru_cache(maxsize=4096)
+def divisors_of(number: int) -> tuple[int, ...]:
+    """All divisors, increasing."""
+    if number > FEW_CUTS:
+        return large_divisors(number)
+    small = [k for k in range(1, int(number**0.5) + 1) if number % k == 0]
+    return tuple(sorted({*small, *(number // k for k in small)}))
+
+
+def factorizations(number: int, limits: Sequence[int]) -> list[tuple[int, ...]]:
+    """All ways to write `number` as an ordered product with each factor within its limit."""
+    if not limits:
+        return [()] if number == 1 else []
+    return [
+        (f, *rest) for f in divisors_of(number) if f <= limits[0] for rest in factorizations(number // f, limits[1:])
+    ]

@@ -1,0 +1,1 @@
+"""Whole tiles: from the relaxation to the best integer mapping, and what is proved about it."""
