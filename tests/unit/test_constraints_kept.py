@@ -39,7 +39,7 @@ from optmap.problem.io.fields import Fields
 from optmap.problem.sizes import parse_capacity
 from optmap.search.answer import Found, assemble
 from optmap.search.request import Request
-from optmap.search.setting import Setting
+from optmap.search.search_space import Setting
 from optmap.sweeps.answers import answer_point
 from optmap.sweeps.points import make_point, read_task, task_text
 from optmap.sweeps.spec import Options
