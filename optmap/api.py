@@ -188,7 +188,9 @@ def check(path: str | Path) -> Report:
         return check_file(file)
     except RefusedError as error:
         raise CheckError(f"{path}: refused: {error}") from error
-    except (OSError, ValueError) as error:
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror}") from error
+    except ValueError as error:
         raise InputError(f"{path}: cannot be read: {error}") from error
 
 

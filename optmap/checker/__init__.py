@@ -27,6 +27,8 @@ ELSEWHERE = {
     "optmap.comparison/": "write a solution with solve -o FILE and check that",
 }
 """Documents beside certificates and solutions, and where their proofs are."""
+MOST_DIGITS = 1000
+"""Digits of a number that are read; no count of words has more."""
 KNOWN = ("optmap.certificate/", "optmap.solution/", "optmap.sweep-bound/")
 
 
@@ -46,7 +48,7 @@ def check_file(path: str | Path) -> Report:
     """
     text = Path(path).read_text(encoding="utf-8")
     try:
-        document = json.loads(text, object_pairs_hook=_unique, parse_constant=_refuse)
+        document = json.loads(text, object_pairs_hook=_unique, parse_constant=_refuse, parse_int=_whole)
     except RecursionError as error:
         raise ValueError("nested too deeply") from error
     return check_document(document)
@@ -110,3 +112,9 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _refuse(word: str) -> float:
     raise ValueError(f"{word} is not a JSON number")
+
+
+def _whole(digits: str) -> int:
+    if len(digits) > MOST_DIGITS:
+        raise ValueError(f"a number has {len(digits):,} digits")
+    return int(digits)

@@ -92,11 +92,14 @@ def fit_line(levels: Any, objective: str, divided: list[str]) -> str:
 
 def bound_line(doc: Any, value: Fraction, gap: float | None) -> str:
     """The bound with the words that each certificate proves."""
-    found = [f"{e['words']:,} words at {' - '.join(e['between'])} by {e['instances']}" for e in doc["certificates"]]
+    found = []
+    for entry in doc["certificates"]:
+        shared = f" (of the busiest of {entry['instances']:,} memories)" if entry["instances"] > 1 else ""
+        found.append(f"{entry['words']:,} words between {' and '.join(entry['between'])}{shared}")
     ratio = "no gap" if gap is None else f"gap {100 * gap:,.4g} %"
     return spelled(
         f"bound {float(value):,.10g} {doc['bound']['unit']} and {ratio} follow from re-proved certificates: "
-        f"the busiest of the instances of a level moves at least {', '.join(found)}"
+        f"no schedule moves fewer than {', '.join(found)}"
     )
 
 

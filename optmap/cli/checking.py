@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from optmap.cli.console import Progress, guarded, say
-from optmap.cli.options import JsonOption
+from optmap.cli.options import JsonOption, path_of
 from optmap.errors import CheckError
 
 if TYPE_CHECKING:
@@ -39,7 +39,9 @@ def register(app: typer.Typer) -> None:
 
 
 def check(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="A certificate or a solution.", show_default=False)],
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", parser=path_of, help="A certificate or a solution.", show_default=False)
+    ],
     as_json: JsonOption = False,
 ) -> None:
     """Print what was verified, or the reason for the refusal."""

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from optmap.cli.console import Progress, complain, guarded, say
-from optmap.cli.options import JsonOption
+from optmap.cli.options import JsonOption, path_of
 from optmap.errors import CheckError, LimitError
 
 EVALUATE_HELP = """Count a mapping's exact cost and check a file's claims.
@@ -33,7 +33,9 @@ def register(app: typer.Typer) -> None:
 
 
 def evaluate(
-    solution: Annotated[Path, typer.Argument(metavar="SOLUTION.json", help="A solution file.", show_default=False)],
+    solution: Annotated[
+        Path, typer.Argument(metavar="SOLUTION.json", parser=path_of, help="A solution file.", show_default=False)
+    ],
     simulate: Annotated[bool, typer.Option("--simulate", help="Execute the loop nest as well.")] = False,
     limit: Annotated[int, typer.Option("--limit", min=1, help="Largest number of simulated accesses.")] = 5_000_000,
     as_json: JsonOption = False,

@@ -33,7 +33,9 @@ def register(app: typer.Typer) -> None:
 
 def import_command(
     *,
-    model: Annotated[Path, typer.Argument(metavar="MODEL.onnx", help="An ONNX file.", show_default=False)],
+    model: Annotated[
+        Path, typer.Argument(metavar="MODEL.onnx", parser=path_of, help="An ONNX file.", show_default=False)
+    ],
     output: Annotated[
         Path | None,
         typer.Option(

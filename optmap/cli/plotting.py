@@ -56,7 +56,9 @@ def register(app: typer.Typer) -> None:
 
 def plot(
     *,
-    directory: Annotated[Path, typer.Argument(metavar="DIR", help="What optmap sweep -o wrote.", show_default=False)],
+    directory: Annotated[
+        Path, typer.Argument(metavar="DIR", parser=path_of, help="What optmap sweep -o wrote.", show_default=False)
+    ],
     output: Annotated[
         Path | None,
         typer.Option(

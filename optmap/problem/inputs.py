@@ -72,6 +72,11 @@ def _read(workload: WorkloadInput, extents: ExtentsInput | None, semantics: Sema
                     f"{text!r} needs the extents of its dims, such as i=64,j=64; add them as extents (--extents)"
                 )
             return parse_workload(text, sizes, semantics=wanted)
+        if "," in text and not is_file(text):
+            raise InputError(
+                f"{text!r} is no name of a workload, and no statement: an einsum text has an arrow and its output, "
+                "as ij,jk->ik"
+            )
         found = library.workload(text)
     if sizes:
         found = found.with_extents(**sizes)

@@ -15,7 +15,9 @@ from optmap.problem import Machine
 from optmap.problem.network import Network
 from optmap.report.network import network_document, network_table
 from optmap.shown import Form, Shown
+from optmap.sweeps.plan import first_grid, points
 from optmap.sweeps.reading import read_sweep
+from optmap.sweeps.rows import KEY
 from optmap.sweeps.run import sweep
 from optmap.sweeps.spec import BOUND, Options, SweepSpec
 
@@ -80,11 +82,9 @@ def solve_network(
             tell = lambda tally: said("solving", tally.done / max(1, tally.points))  # noqa: E731
         sweep(spec, place, jobs=jobs, progress=tell)
         frame = read_sweep(place)
-    # A directory that was there before may hold other machines, capacities and methods.
-    level = machine.levels[-1]
-    held = [level.capacity.bytes(int(size)) for size in frame["word_bits"]]
-    here = (frame["machine"] == machine.name) & (frame["level"] == level.name) & (frame["capacity_bytes"] == held)
-    mine = frame[here & frame["method"].isin([BOUND, method])]
+    # A directory that was there before may hold rows of other questions.
+    asked = {point.key for _, _, point in points(spec, first_grid(spec))}
+    mine = frame[[key in asked for key in zip(*(frame[name] for name in KEY), strict=True)]]
     view = network_views(panels(mine), layers)[0]
     if not view.total.series or not view.total.series[0].samples:
         problems = dict.fromkeys(str(text) for text in mine["error"] if text)

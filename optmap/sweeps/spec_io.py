@@ -17,6 +17,7 @@ from optmap.problem.io.machines import machine_from
 from optmap.problem.io.workloads import read_workloads, workload_from
 from optmap.problem.parser import parse_workload
 from optmap.problem.sizes import parse_capacity
+from optmap.problem.values import file_path
 from optmap.problem.workload import Semantics
 from optmap.sweeps.spec import METRICS, MOST_POINTS, SCALES, Axis, Options, Refine, SweepSpec
 
@@ -55,7 +56,7 @@ def spec_path(name: str | Path) -> Path:
     Raises:
         InputError: if there is neither.
     """
-    path = Path(name)
+    path = file_path(name, "sweep")
     if path.exists() or path.suffix in library.SUFFIXES or path.parent != Path():
         return path
     return library.models_path() / "sweeps" / f"{choose('sweep', str(name), library.list_sweeps(), any_case=True)}.yaml"

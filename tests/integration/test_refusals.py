@@ -135,3 +135,15 @@ def test_inclusive_levels_in_different_units_are_compared_where_a_word_has_a_siz
     for verb in (api.bound, api.solve):
         with pytest.raises(InputError, match=r"L2 is inclusive.*256 words are fewer than 512"):
             verb(large, machine=machine)
+
+
+def test_a_network_in_a_folder_of_other_questions_adds_up_its_own_rows(tmp_path: Path) -> None:
+    file, folder = tmp_path / "net.yaml", tmp_path / "kept"
+    answers = []
+    for sign in ("+=", "="):
+        file.write_text(
+            f'workloads:\n  a: {{expression: "C[i,j] {sign} A[i,k]*B[k,j]", extents: {{i: 6, j: 6, k: 6}}}}\n'
+        )
+        answers.append(package.network(file, memory="20w", directory=folder).to_dict())
+        assert package.network(file, memory="20w").to_dict() == answers[-1]
+    assert answers[0] != answers[1]

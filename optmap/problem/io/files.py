@@ -14,6 +14,9 @@ from optmap.problem.io.fields import Fields
 if TYPE_CHECKING:
     import yaml
 
+MOST_DIGITS = 1000
+"""Digits of a number in a JSON file that are read."""
+
 
 def load_yaml(path: Path) -> object:
     """The document in a YAML file, made of plain dicts, lists, texts and numbers.
@@ -26,7 +29,9 @@ def load_yaml(path: Path) -> object:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
         raise InputError(f"{path}: no such file") from None
-    except (OSError, UnicodeDecodeError) as error:
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
         raise InputError(f"{path}: cannot be read: {error}") from error
     import yaml
 
@@ -42,7 +47,11 @@ def load_yaml(path: Path) -> object:
         mark = error.problem_mark or error.context_mark
         where = f":{mark.line + 1}:{mark.column + 1}" if mark else ""
         raise InputError(f"{path}{where}: not valid YAML: {error.problem or error.context}") from error
-    except (yaml.YAMLError, ValueError, RecursionError) as error:  # ValueError: dates such as 2024-99-99
+    except RecursionError as error:
+        raise InputError(f"{path}: not an optmap file: nested too deeply") from error
+    except (yaml.YAMLError, ValueError) as error:  # ValueError: dates such as 2024-99-99
+        if "integer string conversion" in str(error):
+            raise InputError(f"{path}: it has a number of thousands of digits; give a smaller one") from error
         raise InputError(f"{path}: not valid YAML: {' '.join(str(error).split())}") from error
 
 
@@ -90,7 +99,9 @@ def read_json(path: Path) -> Fields:
             infinity, or has something else at its top.
     """
     try:
-        value = json.loads(path.read_text(encoding="utf-8"), object_pairs_hook=_unique, parse_constant=_refuse)
+        value = json.loads(
+            path.read_text(encoding="utf-8"), object_pairs_hook=_unique, parse_constant=_refuse, parse_int=_whole
+        )
     except FileNotFoundError as error:
         raise InputError(f"{path}: no such file") from error
     except OSError as error:
@@ -150,3 +161,9 @@ def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
 
 def _refuse(word: str) -> float:
     raise ValueError(f"{word} is not a JSON number")
+
+
+def _whole(digits: str) -> int:
+    if len(digits) > MOST_DIGITS:
+        raise ValueError(f"a number has {len(digits):,} digits")
+    return int(digits)
