@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import re
 from itertools import pairwise
@@ -12,10 +13,14 @@ import jsonschema
 import pytest
 import yaml
 
+import optmap
+from optmap.cli import solving
 from optmap.errors import InputError, OptmapError
 from optmap.problem import Capacity, library
+from optmap.search.request import Request
+from optmap.search.result import SolveResult
 from optmap.sweeps.plan import curves, first_grid, make_plan, points
-from optmap.sweeps.spec import Axis
+from optmap.sweeps.spec import Axis, Options
 from optmap.sweeps.spec_io import (
     AXIS_KEYS,
     KEYS,
@@ -220,3 +225,13 @@ def test_unknown_sweep_names_list_the_known_ones() -> None:
         read_spec("yolo")
     with pytest.raises(InputError, match="no such file"):
         read_spec("nowhere.yaml")
+
+
+def test_an_option_has_one_name_from_the_command_line_to_the_answer():
+    for name in ("objective", "tiles", "capacity", "integers", "cores"):
+        assert name in inspect.signature(solving.solve).parameters
+        assert name in inspect.signature(optmap.solve).parameters
+        assert name in Options.__dataclass_fields__
+        assert name in Request.__dataclass_fields__
+    for name in ("objective", "tiles", "capacity"):
+        assert name in SolveResult.__dataclass_fields__
