@@ -16,6 +16,7 @@ from typing import Any
 
 from optmap.errors import LimitError
 from optmap.gap.beside import with_bound
+from optmap.programs.export import export_program
 from optmap.programs.posynomial import GeometricProgram
 from optmap.programs.program import Program
 from optmap.programs.tile_plan import Scale
@@ -98,7 +99,7 @@ class ProvedProgram:
         Raises:
             InputError: for another format.
         """
-        return self.program(Scale.LOG if format == "nl" else Scale.RAW).export(format)
+        return export_program(self.program(Scale.LOG if format == "nl" else Scale.RAW), format)
 
     def solve(self, model: Any = None) -> Solution:
         """Solve the model with Ipopt; its variables get the point.

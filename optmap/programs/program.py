@@ -112,16 +112,3 @@ class Program:
     def objective_value(self, value: float) -> float:
         """The objective in `objective_unit` from the value of the model's objective."""
         return (math.exp(value) if self.objective_log else value) + self.objective_offset
-
-    def export(self, fmt: str) -> str:
-        """The program as text.
-
-        Args:
-            fmt: `lp`, `mps`, `nl`, `text` or `latex`.
-
-        Raises:
-            InputError: for an unknown format, or one that cannot hold this form.
-        """
-        from optmap.programs.export import export_program
-
-        return export_program(self, fmt)

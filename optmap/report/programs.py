@@ -10,6 +10,7 @@ from optmap.errors import InputError
 from optmap.gap.program import ProvedProgram, class_programs, proved_program
 from optmap.problem import CapacityRule, Machine, Workload
 from optmap.problem.microkernel import microkernel_permutation, microkernel_tile
+from optmap.programs.export import export_program
 from optmap.programs.program import Program
 from optmap.programs.tile import Scale, TileLevel, minmax_program, one_level_program
 from optmap.search.request import Request
@@ -72,11 +73,11 @@ def exported(
     """
     if form in LINEAR_FORMATS:
         program = _linear(request, form, which, permutations)
-        return (Exported(program=program, content=program.export(form.value)),)
+        return (Exported(program=program, content=export_program(program, form.value)),)
     loops = per_level(permutations, len(request.machine.levels))
     if which is Which.PAPER:
         program = tile_program(request.workload, request.machine, loops, request.capacity, _scale(form))
-        return (Exported(program=program, content=program.export(form.value)),)
+        return (Exported(program=program, content=export_program(program, form.value)),)
     if which is Which.CLASSES:
         if permutations or form is Format.NL:
             what = "one loop order" if permutations else "--format nl, which holds one program,"

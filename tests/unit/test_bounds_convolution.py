@@ -34,6 +34,7 @@ from optmap.problem import (
     two_level,
 )
 from optmap.problem.forms import convolution_form, why_no_convolution
+from optmap.programs.export import export_program
 from optmap.programs.lifted import lifted_tiling_program, unlifted_tile
 from optmap.programs.loglp_face import lifted_face, real_tile
 from optmap.programs.rounding import rounded_mapping, tile_words
@@ -96,7 +97,7 @@ def test_highs_solves_the_lifted_program_to_the_same_volume_and_a_tile_of_the_ne
 
 def test_the_lifted_program_exports_and_names_its_digits():
     program = lifted_tiling_program(conv2d(c=3, k=8, h=16, w=16, r=7, s=7, stride=2), capacity=1024)
-    text = program.export("lp")
+    text = export_program(program, "lp")
     assert "r_high" in text
     assert "r_low" in text
     assert {v.quantity for v in program.variables} >= {"T[r_high]", "T[r_low]", "T[h]"}
