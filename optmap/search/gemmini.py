@@ -131,34 +131,33 @@ def stationary(workload: Workload, tile: dict[str, int]) -> StationaryTiling:
     )
 
 
-def greedy_stationary(workload: Workload, level: Level, order: Sequence[str] | None = None) -> StationaryTiling:
+def greedy_stationary(workload: Workload, level: Level, *, divisors: bool = False) -> StationaryTiling:
     """The tile of a tiler that grows one dim at a time until the memory is full (the paper's baseline).
 
-    Starting from a single iteration, every round makes each dim longer by one where the tile still
-    fits; it ends when no dim can grow.
+    Starting from a single iteration, every round makes each dim longer by one, or up to its next
+    divisor, where the tile still fits; it ends when no dim can grow.
 
     Args:
         workload: what is tiled.
         level: its buffers.
-        order: in which the dims take turns; canonical by default.
+        divisors: whether tiles must divide the extents.
 
     Raises:
-        InputError: if the machine has no place for a tensor, or extents are too large to prove a best.
+        InputError: if the machine has no place for a tensor.
         InfeasibleError: if not even one element of every tensor fits.
     """
     groups = capacity_groups(workload, level)
     tile = dict.fromkeys(workload.dims, 1)
     if not fits(workload, groups, tile):
         raise InfeasibleError(too_small(workload, groups))
-    growing = list(order or workload.dims)
-    while growing:
-        still = []
-        for dim in growing:
-            longer = {**tile, dim: tile[dim] + 1}
-            if longer[dim] <= workload.extents[dim] and fits(workload, groups, longer):
+    sizes = {d: iter((divisors_of(n) if divisors else range(1, n + 1))[1:]) for d, n in workload.sizes}
+    while sizes:
+        for dim in list(sizes):
+            longer = {**tile, dim: next(sizes[dim], 0)}
+            if longer[dim] and fits(workload, groups, longer):
                 tile = longer
-                still.append(dim)
-        growing = still
+            else:
+                del sizes[dim]
     return stationary(workload, tile)
 
 
@@ -178,36 +177,54 @@ def solve(request: Request) -> Found:
         InputError: if the machine has no place for a tensor, or extents are too large to prove a best.
         InfeasibleError: if nothing fits.
     """
+    best = best_stationary(request.workload, request.machine.levels[0], divisors=request.tiles is TileRule.DIVISORS)
+    return _found(request, best, best)
+
+
+def solve_greedy(request: Request) -> Found:
+    """The tile of the greedy tiler, beside the proved best one of the same kind.
+
+    Raises:
+        InputError: if the machine has no place for a tensor, or extents are too large to prove a best.
+        InfeasibleError: if nothing fits.
+    """
+    divisors = request.tiles is TileRule.DIVISORS
+    best = best_stationary(request.workload, request.machine.levels[0], divisors=divisors)
+    grown = greedy_stationary(request.workload, request.machine.levels[0], divisors=divisors)
+    note = f"the tile was grown step by step; it brings in {grown.input_words:,} words of inputs, the best tile "
+    return _found(request, grown, best, note + f"{best.input_words:,}")
+
+
+def _found(request: Request, tiling: StationaryTiling, best: StationaryTiling, *notes: str) -> Found:
+    """A tiling as an answer, with what the best tiling proves."""
     workload, machine, objective = request.workload, request.machine, request.objective
     (level,) = machine.levels
-    divisors = request.tiles is TileRule.DIVISORS
-    tiling = best_stationary(workload, level, divisors=divisors)
-    cost = float(objective.value({0: tiling.words}, machine, workload.word_bits))
     # The search compares input words; the output's are the same for every tile if no two dims share a subscript.
-    best = all(len(axis.terms) <= 1 for axis in workload.output.axes)
-    least = float(objective.value({0: compulsory(workload, objective)}, machine, workload.word_bits))
+    proves = all(len(axis.terms) <= 1 for axis in workload.output.axes)
+    lowest = best.words if proves else compulsory(workload, objective)
     tiles_of_inputs = "all output-stationary tiles of whole numbers, inputs reloaded for every tile"
     relaxation = Relaxation(
-        value=cost if best else least,
+        value=float(objective.value({0: lowest}, machine, workload.word_bits)),
         proved=True,
-        formulation=tiles_of_inputs if best else "compulsory traffic: every word of every tensor once",
+        formulation=tiles_of_inputs if proves else "compulsory traffic: every word of every tensor once",
         tolerance=0.0,
-        method="exact tables over every number of tiles per dim" if best else "counting",
-        classes=(tiling.permutation,),
-        tiles=({d: float(n) for d, n in tiling.tile.items()},),
+        method="exact tables over every number of tiles per dim" if proves else "counting",
+        classes=(best.permutation,),
+        tiles=({d: float(n) for d, n in best.tile.items()},),
         cross_check=None,
     )
     own = LevelMapping(level=level.name, tile=tiling.tile, permutation=tiling.permutation, spatial={})
     return Found(
         mapping=Mapping(levels=(own,)),
         held=_held(workload),
-        claimed=cost,
+        claimed=float(objective.value({0: tiling.words}, machine, workload.word_bits)),
         relaxation=relaxation,
-        point=Point.GLOBAL_OPTIMUM if cost == relaxation.value else Point.FEASIBLE,
-        notes=_notes(workload, capacity_groups(workload, level), tiling),
+        point=Point.GLOBAL_OPTIMUM if best.words == lowest else Point.FEASIBLE,
+        notes=(*notes, *_notes(workload, capacity_groups(workload, level), tiling)),
         space=(
             "output-stationary tiles: partial sums stay until they are complete, every tile brings in its part of the "
-            "inputs; " + ("tiles that divide the extents" if divisors else "whole tiles of any size")
+            "inputs; "
+            + ("tiles that divide the extents" if request.tiles is TileRule.DIVISORS else "whole tiles of any size")
         ),
     )
 

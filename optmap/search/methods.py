@@ -326,6 +326,19 @@ ARTIFACT = Method(
         ),
     ),
 )
+GREEDY = Method(
+    name="gemmini-greedy",
+    description="what gemmini is compared with: a tile grown by one along each dim in turn until nothing more fits",
+    routes=(
+        Route(
+            solve=Deferred("search.gemmini:solve_greedy"),
+            objectives=("traffic",),
+            most_levels=1,
+            capacity=TILE_ONLY,
+            partitions=True,
+        ),
+    ),
+)
 
-METHODS: dict[str, Method] = {each.name: each for each in (MOPT, IOOUB, GEMMINI, ALGORITHM1, ARTIFACT)}
+METHODS: dict[str, Method] = {each.name: each for each in (MOPT, IOOUB, GEMMINI, ALGORITHM1, ARTIFACT, GREEDY)}
 """The methods by name; each is imported when it is used."""

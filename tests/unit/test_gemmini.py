@@ -21,7 +21,7 @@ from optmap.problem.partitions import capacity_groups
 from optmap.report.tables import machine_table
 from optmap.search import METHODS, Request
 from optmap.search.gemmini import best_stationary, fits, greedy_stationary, stationary
-from optmap.solvers.status import Point
+from optmap.solvers.status import Point, Stop
 
 GEMMINI = library.machine("gemmini")
 BYTES = {"Out": 4, "In": 1, "Ker": 1}
@@ -114,6 +114,25 @@ def test_greedy_cannot_grow_any_further():
     tile = greedy_stationary(workload, GEMMINI.levels[0]).tile
     for dim, extent in workload.extents.items():
         assert tile[dim] == extent or not fits(workload, groups, {**tile, dim: tile[dim] + 1})
+
+
+@pytest.mark.parametrize("semantics", ["accumulate", "assign"])
+def test_the_greedy_tiler_is_a_method_whose_gap_is_what_it_loses(semantics):
+    workload = resnet("conv2")
+    grown, best = (
+        solve(workload, machine="gemmini", method=m, semantics=semantics) for m in ("gemmini-greedy", "gemmini")
+    )
+    level = GEMMINI.levels[0]
+    assert grown.mapping.levels[0].tile == greedy_stationary(workload, level).tile
+    assert grown.relaxation.value == best.cost
+    assert grown.integer_gap == pytest.approx(grown.cost / best.cost - 1)
+    assert grown.integer_gap > 0
+    assert grown.stop is Stop.SEARCH_ENDED
+    words = [walked(workload, made.mapping.levels[0].tile) for made in (grown, best)]
+    assert f"brings in {words[0]:,} words of inputs, the best tile {words[1]:,}" in grown.notes[0]
+    kept = solve(workload, machine="gemmini", method="gemmini-greedy", semantics=semantics, tiles="divisors")
+    assert all(n % kept.mapping.levels[0].tile[d] == 0 for d, n in workload.sizes)
+    assert kept.cost >= best.cost
 
 
 def test_the_method_answers_with_a_proof_and_shares():
