@@ -202,9 +202,8 @@ def streaming(flow: Flow, workload: Workload, units: tuple[Unit, ...]) -> tuple[
     Not in IOOpt, where the order inside a tile does not matter. A tensor that no loop outside the
     tile reuses, or that gives up that reuse, may pass through it piece by piece: while the outermost
     loops inside the tile are its own dims, one iteration of them is held at a time and nothing is
-    loaded twice. (A matrix product
-    then needs Ti*Tj + Ti + 1 words instead of Ti*Tj + Ti + Tj.) A window is only streamed along the
-    last such loop, which it slides along.
+    loaded twice. (A matrix product then needs Ti*Tj + Ti + 1 words instead of Ti*Tj + Ti + Tj.) A
+    window is only streamed along the last such loop, which it slides along.
 
     Args:
         flow: loops between tiles.
@@ -214,23 +213,38 @@ def streaming(flow: Flow, workload: Workload, units: tuple[Unit, ...]) -> tuple[
     Returns:
         Variants of which none streams less than another; without those that stream nothing.
     """
-    steady = [_steady(tensor, units) for tensor in workload.tensors]
-    own = [_own(tensor, units) for tensor in workload.tensors]
-    inners = list(permutations(range(len(units)), len(units) if len(units) <= MOST_INNER else 3))
-    variants: list[Flow] = []
+    variants: dict[tuple[tuple[Hold, ...], tuple[int, ...]], Flow] = {}
     for chosen in product(*((False, True) if hold.free else (True,) for hold in flow.holds)):
-        found: dict[tuple[int, ...], tuple[int, ...]] = {}
-        for inner in inners:
-            masks = tuple(
-                _prefix(inner, mine, units, ok) if may else 0 for mine, ok, may in zip(own, steady, chosen, strict=True)
-            )
-            if any(masks):
-                found.setdefault(masks, inner)
-        for masks, inner in found.items():
-            if not any(m != masks and all(a | b == a for a, b in zip(m, masks, strict=True)) for m in found):
-                holds = tuple(Hold(0, 0, -1) if mask else h for h, mask in zip(flow.holds, masks, strict=True))
-                variants.append(Flow(order=flow.order, holds=holds, streams=masks, inner=inner))
-    return tuple({(v.holds, v.streams): v for v in variants}.values())
+        for masks, inner in _streams(chosen, workload, units).items():
+            holds = tuple(Hold(0, 0, -1) if mask else h for h, mask in zip(flow.holds, masks, strict=True))
+            variants[holds, masks] = Flow(order=flow.order, holds=holds, streams=masks, inner=inner)
+    return tuple(variants.values())
+
+
+def _streams(
+    chosen: tuple[bool, ...], workload: Workload, units: tuple[Unit, ...]
+) -> dict[tuple[int, ...], tuple[int, ...]]:
+    """What the chosen tensors can stream along at the same time, none less than another, with an order inside a tile.
+
+    Args:
+        chosen: per tensor, whether it may pass through the tile.
+        workload: gives the tensors.
+        units: its units.
+
+    Returns:
+        Streamed units (a bit mask per tensor) and the loops inside a tile, outermost first.
+    """
+    ways = [(_own(tensor, units), _steady(tensor, units)) for tensor in workload.tensors]
+    found: dict[tuple[int, ...], tuple[int, ...]] = {}
+    for inner in permutations(range(len(units)), len(units) if len(units) <= MOST_INNER else 3):
+        masks = tuple(_prefix(inner, *way, units) if may else 0 for way, may in zip(ways, chosen, strict=True))
+        if any(masks):
+            found.setdefault(masks, inner)
+    return {masks: inner for masks, inner in found.items() if not any(_streams_more(m, masks) for m in found)}
+
+
+def _streams_more(more: tuple[int, ...], less: tuple[int, ...]) -> bool:
+    return more != less and all(a | b == a for a, b in zip(more, less, strict=True))
 
 
 def _steady(tensor: TensorAccess, units: tuple[Unit, ...]) -> frozenset[int]:
@@ -246,7 +260,7 @@ def _steady(tensor: TensorAccess, units: tuple[Unit, ...]) -> frozenset[int]:
     return frozenset(good)
 
 
-def _prefix(inner: tuple[int, ...], own: int, units: tuple[Unit, ...], steady: frozenset[int]) -> int:
+def _prefix(inner: tuple[int, ...], own: int, steady: frozenset[int], units: tuple[Unit, ...]) -> int:
     """The units of the longest prefix of loops that a tensor can be streamed along."""
     mask = 0
     for u in inner:

@@ -24,6 +24,8 @@ from optmap.search.whole.chain_costs import FloatArray, IntArray
 
 Choice = tuple[int, ...]
 """Index of one candidate per unit."""
+Factor = tuple[FloatArray, tuple[int, ...]]
+"""A table over candidates, and the units of its axes; none for a constant."""
 WIDEST = 2**58
 """Index space of a group above which its table is computed in Python integers."""
 ROUNDING = 1e-9
@@ -82,17 +84,7 @@ class TileGrid:
         """
         shape = tuple(1 if u == self.last else len(values) for u, values in enumerate(lists))
         grown = self._largest(flow, lists, shape)
-        total: FloatArray | float = 0.0
-        for number, (tensor, hold) in enumerate(zip(self.workload.tensors, flow.holds, strict=True)):
-            words: FloatArray | float = self.weights[number] * self.workload.weight(tensor)
-            for table, axes in self._factors(number, hold):
-                words = words * _spread(table, axes, lists, self.last)
-            for u, unit in enumerate(self.units):
-                if self._absent(tensor, unit) and not hold.free >> u & 1:
-                    counts = unit.counts[grown] if u == self.last else _spread(unit.counts, (u,), lists, self.last)
-                    words = words * counts
-            total = total + words
-        values = np.broadcast_to(np.where(grown >= 0, total, inf), shape)
+        values = np.broadcast_to(np.where(grown >= 0, self._loads(flow, lists, grown), inf), shape)
         flat = int(values.argmin())
         value = float(values.flat[flat])
         if not value < ceiling:
@@ -103,25 +95,25 @@ class TileGrid:
             choice[self.last] = int(np.broadcast_to(grown, shape).flat[flat])
         return Found(value, tuple(choice))
 
+    def _loads(self, flow: Flow, lists: Sequence[IntArray], grown: IntArray) -> FloatArray | float:
+        """Weighted loads over the grid; the candidate of the last unit is `grown`."""
+        total: FloatArray | float = 0.0
+        for number, (tensor, hold) in enumerate(zip(self.workload.tensors, flow.holds, strict=True)):
+            words: FloatArray | float = self.weights[number] * self.workload.weight(tensor)
+            for table, axes in self._factors(number, hold):
+                words = words * _spread(table, axes, lists, self.last)
+            for u, unit in enumerate(self.units):
+                if self._absent(tensor, unit) and not hold.free >> u & 1:
+                    counts = unit.counts[grown] if u == self.last else _spread(unit.counts, (u,), lists, self.last)
+                    words = words * counts
+            total = total + words
+        return total
+
     def _largest(self, flow: Flow, lists: Sequence[IntArray], shape: tuple[int, ...]) -> IntArray:
         """Index of the largest candidate of the last unit that fits (0 without one), -1 if none does."""
         grown = np.full((1,) * len(shape), inf)
         for capacity, numbers in self.groups:
-            fixed: FloatArray | float = 0.0
-            slope: FloatArray | float = 0.0
-            for number in numbers:
-                tensor, hold = self.workload.tensors[number], flow.holds[number]
-                words: FloatArray | float = float(self.workload.weight(tensor))
-                moves = False
-                for table, axes in self._factors(number, hold, stream=flow.stream(number)):
-                    if axes == (self.last,):
-                        moves = True
-                    else:
-                        words = words * _spread(table, axes, lists, self.last)
-                if moves:
-                    slope = slope + words
-                else:
-                    fixed = fixed + words
+            fixed, slope = self._need(flow, numbers, lists)
             room = np.asarray(capacity * (1 + ROUNDING) - fixed)
             with np.errstate(over="ignore"):
                 size = np.where(room >= 0, room / np.maximum(slope, 1e-100), -1.0)
@@ -132,41 +124,65 @@ class TileGrid:
         index = np.searchsorted(self.units[self.last].sizes[allowed], grown, side="right") - 1
         return np.where(index >= 0, allowed[np.maximum(index, 0)], -1)
 
+    def _need(
+        self, flow: Flow, numbers: Sequence[int], lists: Sequence[IntArray]
+    ) -> tuple[FloatArray | float, FloatArray | float]:
+        """Words that some tensors take over the grid: what is fixed, and what grows with the size of the last unit."""
+        fixed: FloatArray | float = 0.0
+        slope: FloatArray | float = 0.0
+        for number in numbers:
+            words: FloatArray | float = float(self.workload.weight(self.workload.tensors[number]))
+            grows = False
+            for table, axes in self._factors(number, flow.holds[number], stream=flow.stream(number)):
+                if axes == (self.last,):
+                    grows = True
+                else:
+                    words = words * _spread(table, axes, lists, self.last)
+            if grows:
+                slope = slope + words
+            else:
+                fixed = fixed + words
+        return fixed, slope
+
     def _absent(self, tensor: TensorAccess, unit: Unit) -> bool:
         return unit.dims[0] not in tensor.dims
 
-    def _factors(self, number: int, hold: Hold, stream: int | None = None) -> list[tuple[FloatArray, tuple[int, ...]]]:
-        """The factors of a tensor that depend on tiles: tables with the units of their axes.
+    def _factors(self, number: int, hold: Hold, stream: int | None = None) -> list[Factor]:
+        """The factors of a tensor: tables with the units of their axes.
 
         Elements that enter, or with `stream` (a mask of streamed units) elements that are held.
         """
-        entering = stream is None
-        factors: list[tuple[FloatArray, tuple[int, ...]]] = []
-        done: set[int] = set()
-        constant = 1.0
+        factors: list[Factor] = []
+        bundles: set[int] = set()
         for index, group in enumerate(self._axis_groups[number]):
             live = tuple(dict.fromkeys(self._owner[d] for d in group_dims(group)))
-            if self.units[live[0]].plain and len(live) == 1:
-                (u,) = live
-                if u in done:
-                    continue
-                done.add(u)
-                unit = self.units[u]
-                if stream is None or hold.full >> u & 1:
-                    constant *= unit.extent
-                elif not stream >> u & 1:
-                    factors.append((unit.sizes, (u,)))
-                continue
-            full = tuple(u for u in live if hold.full >> u & 1)
-            at = hold.at if entering and hold.at in live else -1
-            single = tuple(u for u in live if stream is not None and stream >> u & 1)
-            key = (number, index, full, single, at, entering)
-            if key not in self._tables:
-                self._tables[key] = self._table(group, live, full, single, at, entering=entering)
-            factors.append((self._tables[key], live))
-        if constant != 1.0 or not factors:
-            factors.append((np.array(constant), ()))
+            if len(live) == 1 and self.units[live[0]].plain:
+                bundles.add(live[0])
+            else:
+                factors.append((self._window(group, (number, index), live, hold, stream), live))
+        factors += [self._bundle(u, hold, stream) for u in sorted(bundles)]
         return factors
+
+    def _bundle(self, u: int, hold: Hold, stream: int | None) -> Factor:
+        """The factor of a plain unit: all of it enters, or its tile is held."""
+        unit = self.units[u]
+        if stream is None or hold.full >> u & 1:
+            return np.array(float(unit.extent)), ()
+        if stream >> u & 1:
+            return np.array(1.0), ()
+        return unit.sizes, (u,)
+
+    def _window(
+        self, group: tuple[Axis, ...], key: tuple[int, int], live: tuple[int, ...], hold: Hold, stream: int | None
+    ) -> FloatArray:
+        """The table of a group of subscripts with overlap; made once for everything it depends on."""
+        full = tuple(u for u in live if hold.full >> u & 1)
+        single = tuple(u for u in live if stream is not None and stream >> u & 1)
+        at = hold.at if stream is None and hold.at in live else -1
+        asked = (key, full, single, at, stream is None)
+        if asked not in self._tables:
+            self._tables[asked] = self._table(group, live, full, single, at, entering=stream is None)
+        return self._tables[asked]
 
     def _table(
         self,
