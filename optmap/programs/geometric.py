@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from optmap.problem.canonical import canonical_form
 from optmap.problem.reuse import Reuse, Room
-from optmap.problem.workload import Workload
+from optmap.problem.workload import TensorAccess, Workload
 from optmap.programs.axis_lines import (
     LineAxis,
     axis_bends,
@@ -75,6 +75,7 @@ class TileSpace:
         self._axes: tuple[tuple[LineAxis, ...], ...] = tuple(
             tuple(line_axis(terms, branch) for terms in raw[i]) for i in range(len(workload.tensors))
         )
+        self._overlapping = tuple(frozenset(_overlapping(tensor, live)) for tensor in workload.tensors)
         self.concave: tuple[str, ...] = tuple(d for d in self.free if self._is_concave(d))
         """Free dims whose footprint is only piecewise linear: boxed as well."""
         self.boxed: tuple[str, ...] = self.branch + self.concave
@@ -182,7 +183,7 @@ class TileSpace:
             if outer is None
             else {d: b[1] for d, b in zip(self.boxed, outer, strict=True) if d in self.branch}
         )
-        at = reuse.at if reuse.at in self.extents and self.extents[reuse.at] > 1 else None
+        at = reuse.at if reuse.at in self._overlapping[index] else None
         term = _Term(len(self.free), self._weight(index))
         for dim in self.free + self.branch:
             outside = dim not in reuse.free and dim != at
@@ -286,6 +287,12 @@ class TileSpace:
                 if axis.main == dim:
                     found.update(axis_bends(axis, self.extents))
         return tuple(sorted(found))
+
+
+def _overlapping(tensor: TensorAccess, live: tuple[str, ...]) -> list[str]:
+    """Dims along which neighbouring tiles can share elements; along any other, every tile comes in whole."""
+    inside = [[d for d in axis.dims if d in live] for axis in tensor.axes]
+    return [d for d in live if d in tensor.dims and all(len(dims) > 1 for dims in inside if d in dims)]
 
 
 @dataclass(slots=True)

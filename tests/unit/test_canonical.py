@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import renamed
 
+from optmap import api
 from optmap.bounds.compulsory import tensor_counts
 from optmap.bounds.methods import bounds
 from optmap.checker import check_document
@@ -90,3 +91,17 @@ def test_renaming_and_reordering_change_no_relaxation(statement, extents, words)
         for made in (workload, *(renamed(workload, random.Random(seed)) for seed in range(6)))
     )
     assert others == pytest.approx([first] * 6, rel=1e-5)
+
+
+def test_a_sum_over_levels_counts_the_optimum_of_every_level():
+    workload = parse_workload("O[] += A[b,b,2*b]*B[3*a]*A[3*c+3*a,c+b,4*b]", {"a": 2, "b": 2, "c": 2})
+    sizes = {"L0": (5, "3/4w"), "L1": (25, "7w"), "L2": (50, "2w")}
+    levels = (
+        Level(name=name, capacity=Capacity(amount=words, unit="words"), bandwidth=parse_bandwidth(rate, None))
+        for name, (words, rate) in sizes.items()
+    )
+    machine = Machine(name="m", levels=tuple(levels), memory="M")
+    asked = (workload, *(renamed(workload, random.Random(seed)) for seed in range(3)))
+    values = [api.solve(made, machine=machine, method="iooub").relaxation.value for made in asked]
+    values.append(api.solve(workload, machine=machine, method="iooub", solver="ipopt").relaxation.value)
+    assert values == pytest.approx([values[0]] * 5, rel=1e-5)

@@ -47,7 +47,7 @@ def solve(request: Request) -> Found:
     deadline = begun + request.time_limit
     setting = setting_of(request)
     refuse_conflict(setting)
-    relaxation = relax(setting, deadline=deadline)
+    relaxation = relax(setting, deadline=deadline, negligible=0.0)
     descent = SumDescent(setting, divisors=request.tiles is TileRule.DIVISORS, deadline=deadline)
     best: tuple[float, IntArray] | None = None
     for start in _starts(setting, relaxation, descent):

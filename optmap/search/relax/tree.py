@@ -92,21 +92,23 @@ class _Open:
     solved: bool = field(compare=False)
 
 
-def relax(setting: Setting, *, deadline: float = inf) -> RelaxationResult:
+def relax(setting: Setting, *, deadline: float = inf, negligible: float = NEGLIGIBLE) -> RelaxationResult:
     """Solve the relaxation of a setting to global optimality.
 
     Args:
         setting: workload, machine and capacity rule.
         deadline: `time.monotonic()` value after which the best bound so far is returned.
+        negligible: share of the largest level bound below which a level is not solved to its optimum;
+            0 where every level counts.
 
     Raises:
         InfeasibleError: if no tile fits.
     """
-    return _Search(setting, deadline).run()
+    return _Search(setting, deadline, negligible).run()
 
 
 class _Search:
-    def __init__(self, setting: Setting, deadline: float) -> None:
+    def __init__(self, setting: Setting, deadline: float, negligible: float) -> None:
         self.setting = setting
         self.space = setting.space
         self.bounder = bounder_of(setting)
@@ -123,6 +125,7 @@ class _Search:
         self.floor = inf  # least bound of the nodes that were closed or dropped
         self.own: list[dict[Unit, float]] = [{} for _ in range(self.depth)]
         self.rank: list[dict[Unit, float]] = [{} for _ in range(self.depth)]
+        self.negligible = negligible
         self.enough = 0.0  # cost of a level that cannot matter
         self.cut = False  # whether the time ran out before every level was bounded under every loop order
 
@@ -168,7 +171,7 @@ class _Search:
         for level, (tile, order) in fixed.items():
             unit = Unit(order, self.space.single(tile))
             self.own[level][unit] = self.rank[level][unit] = self._bound_fixed(level, unit)
-            self.enough = max(self.enough, NEGLIGIBLE * self.own[level][unit])
+            self.enough = max(self.enough, self.negligible * self.own[level][unit])
         for level in reversed(range(self.depth)):
             if level in fixed:
                 continue
@@ -181,7 +184,7 @@ class _Search:
                     break
                 del self.own[level][best]
                 self._evaluate_units(level, [Unit(best.order, part) for part in parts])
-            self.enough = max(self.enough, NEGLIGIBLE * min(self.own[level].values()))
+            self.enough = max(self.enough, self.negligible * min(self.own[level].values()))
 
     def _smallest(self) -> RelaxedPoint:
         """The smallest tiles everywhere: a point to start from when there was no time for a better one."""
