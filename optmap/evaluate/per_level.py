@@ -4,14 +4,14 @@ Per-level form (DESIGN: traffic, one formula): at the boundary outside level l e
 level l+1 is one problem whose tiles of level l are visited in the order of level l's loops.
 For a tensor with reuse position p, a step of a loop outside p loads the next tile whole, a step
 of the loop at p loads what the next tile adds to the previous one, and the loops inside p load
-nothing. Loops of one trip are not skipped here; `nest` counts the concatenated nest.
+nothing. Loops of one trip are not skipped here; `whole_nest` counts the concatenated nest.
 
 Tiles need not divide. A dim of extent N is cut into tiles of T^{L-1} and a remainder, each of
 these (whatever its actual size) into tiles of T^{L-2} and a remainder, and so on: level l has at
 most L-l+1 actual sizes per dim, each with a multiplicity. A spatial split hands ceil(size/ways)
 to the first child, which is the one that is counted: the busiest one where split dims share no
 subscript; where they do, another may move a few words more. The tile of a tensor is the product of
-the value sets of its axes, so sums over all tiles factorise over the groups of `axes`.
+the value sets of its axes, so sums over all tiles factorise over the groups of `problem.axes`.
 """
 
 from __future__ import annotations
