@@ -2,7 +2,7 @@
 
 Everything here is done the slow, obvious way: real loops over real tiles, real sets of elements,
 one cache access per operand of every iteration. It uses `tally` and the problem types and nothing else,
-so agreement with `levels` and `nest` is evidence, not tautology.
+so agreement with `per_level` and `whole_nest` is evidence, not tautology.
 """
 
 from __future__ import annotations

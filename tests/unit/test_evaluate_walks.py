@@ -1,4 +1,4 @@
-"""The closed forms of `levels` and `nest` equal literal walks of the loops, number for number."""
+"""The closed forms of `per_level` and `whole_nest` equal literal walks of the loops, number for number."""
 
 import random
 
