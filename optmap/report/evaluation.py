@@ -10,6 +10,7 @@ from optmap.problem.io.mappings import mapping_document
 from optmap.problem.io.workloads import workload_document
 from optmap.report.tables import (
     boundary_table,
+    constraint_lines,
     exact_meaning,
     grid,
     level_table,
@@ -78,6 +79,7 @@ def evaluation_table(evaluation: Evaluation) -> str:
                 *workload_lines(solution.workload),
                 ("machine", machine_line(solution.machine)),
                 ("capacity", solution.capacity.value),
+                *constraint_lines(solution.constraints),
             ]
         ),
         mapping_table(solution.workload, solution.machine, solution.mapping),

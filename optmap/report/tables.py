@@ -8,6 +8,7 @@ from math import prod
 from typing import TYPE_CHECKING, Any, Protocol
 
 from optmap.problem import Level, Machine, Mapping, Workload
+from optmap.problem.constraints import Constraints
 from optmap.problem.padding import padding_text
 from optmap.texts import number, percent
 
@@ -249,6 +250,11 @@ def level_table(levels: Iterable[LevelRow], bottleneck: str, shares: MappingABC[
     return title + grid(header, "<>>>>>><", rows)
 
 
+def constraint_lines(constraints: Constraints) -> list[tuple[str, str]]:
+    """What the mapping had to meet, as a line of a head; none without constraints."""
+    return [("constraints", constraints.text)] if constraints else []
+
+
 def solve_table(result: SolveResult) -> str:
     """The whole answer of `solve` for people."""
     shares = shared_by(result.machine, result.mapping)
@@ -263,6 +269,7 @@ def solve_table(result: SolveResult) -> str:
             ),
             ("status", f"{_status(result)}; relaxed point: {_words(result.point)}"),
             ("space", result.space),
+            *constraint_lines(result.constraints),
         ]
     )
     parts = [

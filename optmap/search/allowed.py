@@ -77,14 +77,14 @@ class Allowed:
         return sorted({v for v in values if sizes.admits(v)})
 
     def near(self, values: Iterable[int], level: int, dim: int) -> list[int]:
-        """The allowed sizes next to some sizes on either side, increasing."""
+        """The allowed sizes next to some sizes on either side, increasing; only these if nothing is constrained."""
         sizes = self.sizes[level][dim]
-        if sizes.low == 1 and sizes.step == 1:
+        if self.free:
             return self.among(values, level, dim)
         found = {sizes.low, sizes.high}
         for value in values:
             cut = value // sizes.step * sizes.step
-            found |= {cut, cut + sizes.step}
+            found |= {cut, cut if cut == value else cut + sizes.step}
         return self.among(found, level, dim)
 
     def least_each(self, cuts: Iterable[int], level: int, dim: int) -> list[int]:

@@ -285,3 +285,17 @@ def test_sweeps_take_them() -> None:
 
 def test_nothing_is_demanded_by_default() -> None:
     assert optmap.solve(PRODUCT, memory="40w").constraints == NO_CONSTRAINTS
+
+
+@pytest.mark.parametrize("demands", [["L2.i>=60"], ["L2.i%64=0", "L2.j>=33"], ["L2.j=64", "L1.order=...,k"]])
+def test_cores_share_tiles_that_cannot_be_small(demands: list[str]) -> None:
+    """A chunk of a large tile starts beside it: the smallest chunks would take more cores than there are."""
+    inner = Level(name="L1", capacity=parse_capacity("300w"))
+    outer = Level(name="L2", capacity=parse_capacity("9000w"), shared=True, fanout=4)
+    work = parse_workload("C[i,j] += A[i,k]*B[k,j]", {"i": 64, "j": 64, "k": 64})
+    machine = Machine(name="test", levels=(inner, outer))
+    free = optmap.solve(work, machine=machine, cores=4)
+    found = optmap.solve(work, machine=machine, cores=4, constraints=demands)
+    assert found.relaxation.proved
+    assert free.relaxation.value * (1 - 2e-6) <= found.relaxation.value <= found.cost
+    assert found.constraints.admits(found.mapping)

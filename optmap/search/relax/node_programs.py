@@ -88,7 +88,7 @@ class Bounder:
         start = self._starts(batch, self.layout(nodes[0]))
         solution = solve_batch(batch, start=start, enough=enough)
         # Programs with points, but none strictly inside that a float can tell apart: nothing is known of them.
-        solution.bound[~np.isfinite(start).all(axis=1) & _corner_fits(batch)] = -np.inf
+        solution.bound[~np.isfinite(start).all(axis=1) & self._corner_fits(batch, nodes[0])] = -np.inf
         broken = np.flatnonzero(np.isneginf(solution.bound) & np.isfinite(start).all(axis=1))
         if broken.size:
             # Once more from nearer the lower corner; what breaks down again stays without a bound.
@@ -293,6 +293,27 @@ class Bounder:
                 ramp[layout.extra] = 0.01
         return ramp
 
+    def _beside(self, t: Array, batch: Batch, layout: Layout) -> None:
+        """Raise the chunks of a start to just below split tiles that cannot be small: they need enough of them."""
+        split = self.setting.split_level
+        if layout.chunk is None or split is None or split not in layout.tile:
+            return
+        own, tile = layout.chunk[self._split_free], layout.tile[split][self._split_free]
+        below = t[:, tile] - 0.3 * log(2.0) / max(1, len(own))
+        t[:, own] = np.where(batch.lower[:, tile] > batch.lower[:, own], np.maximum(t[:, own], below), t[:, own])
+
+    def _corner_fits(self, batch: Batch, node: Node) -> NDArray[np.bool_]:
+        """(B,): whether the smallest tiles, each with one chunk, keep capacities and chains."""
+        layout, split, t = self.layout(node), self.setting.split_level, batch.lower.copy()
+        if layout.chunk is not None:
+            own = layout.chunk[self._split_free]
+            whole = split is None or split not in layout.tile
+            t[:, own] = batch.upper[:, own] if whole else t[:, layout.tile[split or 0][self._split_free]]
+        terms = np.einsum("bmn,bn->bm", batch.exponents, t) + batch.logs
+        total = np.add.reduceat(np.exp(terms), np.asarray(batch.starts), axis=1)[:, batch.alpha.shape[1] :]
+        chain = np.einsum("brn,bn->br", batch.linear, t) <= batch.limit + 1e-12
+        return np.asarray((total <= 1.0).all(axis=1) & chain.all(axis=1))
+
     def _starts(self, batch: Batch, layout: Layout) -> Array:
         """Points strictly inside capacities and chains; NaN where none was found."""
         size, n = batch.lower.shape
@@ -309,6 +330,8 @@ class Bounder:
             if whole and layout.chunk is not None:
                 own = layout.chunk[self._split_free]
                 t[:, own] = batch.upper[:, own] - 0.3 * log(2.0) / max(1, len(own))
+            elif layout.chunk is not None:
+                self._beside(t, batch, layout)
             terms = np.einsum("bmn,bn->bm", batch.exponents, t) + batch.logs
             total = np.add.reduceat(np.exp(terms), starts, axis=1)[:, k:]
             chain = (np.einsum("brn,bn->br", batch.linear, t) < batch.limit).all(axis=1)
@@ -318,14 +341,6 @@ class Bounder:
             if not open_.any():
                 break
         return found
-
-
-def _corner_fits(batch: Batch) -> NDArray[np.bool_]:
-    """(B,): whether the lower corner of the box keeps capacities and chains."""
-    terms = np.einsum("bmn,bn->bm", batch.exponents, batch.lower) + batch.logs
-    total = np.add.reduceat(np.exp(terms), np.asarray(batch.starts), axis=1)[:, batch.alpha.shape[1] :]
-    chain = np.einsum("brn,bn->br", batch.linear, batch.lower) <= batch.limit + 1e-12
-    return np.asarray((total <= 1.0).all(axis=1) & chain.all(axis=1))
 
 
 def _room(exponents: Array, logs: Array, starts: Sequence[int], lower: Array) -> Array:
