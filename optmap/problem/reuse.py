@@ -11,7 +11,7 @@
 - `Held` (`problem.held`): what a mapping of one memory says beyond its tile and loop order: a reuse position per
   access and the dims it is streamed along. Its words are counted by `evaluate.held`.
 
-Where millions of them are compared, sets of dims become bit masks: `search.iooub_flows.Hold` is a `Reuse`
+Where millions of them are compared, sets of dims become bit masks: `search.iooub.flows.Hold` is a `Reuse`
 of units, `symbolic.signatures` has one per access of a class.
 """
 
