@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from math import inf
 
@@ -18,6 +18,7 @@ from optmap.search.whole.chain_costs import ChainCosts, IntArray, IntegerPoint, 
 from optmap.search.whole.descent import Descent
 from optmap.search.whole.one_level import imposed_optimum, level_optimum
 from optmap.search.whole.tile_pairs import beam, divisor_optimum
+from optmap.search.whole.whole_tiles import whole_tiles
 from optmap.solvers.status import Stop
 
 EXHAUSTIVE = 150_000
@@ -60,7 +61,6 @@ class _State:
     """Per level with an imposed tile: the smallest next outer tile with which it costs least."""
     best: IntegerPoint | None = None
     exhaustive: bool = False
-    tried: set[bytes] = field(default_factory=set)
 
     def offer(self, point: IntegerPoint | None) -> None:
         if point is not None and (self.best is None or point.key < self.best.key):
@@ -79,6 +79,25 @@ class _State:
     def reached(self) -> bool:
         return self.value <= self.goal
 
+    @property
+    def done(self) -> bool:
+        """Whether nothing is left to gain, or no time."""
+        return self.reached or self.exhaustive or self.clock.late
+
+    def descend(self, chain: IntArray, *, fine: bool = False) -> None:
+        """Offer what a descent from a chain finds for one core."""
+        self.offer(self.descent.run(chain, None, goal=self.goal, fine=fine))
+
+
+@dataclass(frozen=True, slots=True)
+class Strategy:
+    """One idea of where better whole tiles are, or how a better bound is proved."""
+
+    done: str
+    """What was done, for progress."""
+    run: Callable[[_State], None]
+    """Offers points and raises the bound; ends early where the state is done."""
+
 
 def integer_search(
     setting: Setting,
@@ -90,10 +109,8 @@ def integer_search(
 ) -> IntegerResult:
     """Find the best integer mapping.
 
-    Small problems are enumerated. Otherwise: descent from the relaxed tiles; if that leaves a gap,
-    the exact integer optimum of the levels on their own (a sharper bound), the exact program over
-    divisor tiles, a beam over evenly cut tiles and further relaxed points, each followed by a
-    descent, until the bound is reached or the ideas run out.
+    One strategy after the other (`strategies`), until the bound is reached, the optimum is proved or the
+    time is over.
 
     Args:
         setting: workload, machine, capacity rule and cores.
@@ -119,10 +136,10 @@ def integer_search(
         bound=max([relaxation.bound, *(value for value, _ in imposed.values())]),
         around={level: tile for level, (_, tile) in imposed.items() if tile is not None},
     )
-    steps = _split_steps if setting.split_level is not None else _steps
-    for text in steps(state):
-        tell(text)
-        if state.reached or state.exhaustive or clock.late:
+    for strategy in strategies(state):
+        strategy.run(state)
+        tell(strategy.done)
+        if state.done:
             break
     if state.best is None and one_core and not (divisors and setting.allowed.free):
         state.offer(_smallest(state, None))
@@ -138,53 +155,88 @@ def integer_search(
     )
 
 
-def _steps(state: _State) -> Iterator[str]:
-    """The search for one core, one idea after the other; yields after each."""
-    setting, relaxation, costs, descent = state.setting, state.relaxation, state.costs, state.descent
-    divisors = descent.divisors
-    extents = costs.extents.tolist()
-    allowed = setting.allowed
-    if not setting.fixed and chain_count(extents, costs.depth, divisors=divisors, allowed=allowed) <= EXHAUSTIVE:
-        state.offer(costs.best(all_chains(extents, costs.depth, divisors=divisors, allowed=allowed)))
-        state.exhaustive = True
-        yield "every chain of tiles evaluated"
-        return
-    start = descent.start(relaxation.best.tiles, None)
-    state.offer(descent.run(start, None, goal=state.goal))
-    yield "descent from the relaxed tiles"
+def strategies(state: _State) -> tuple[Strategy, ...]:
+    """What is tried for a task, in this order: cheap ideas first, those that need an incumbent last."""
+    setting, costs, descent = state.setting, state.costs, state.descent
+    if setting.split_level is not None:
+        return (SPLITS,)
+    chains = chain_count(costs.extents.tolist(), costs.depth, divisors=descent.divisors, allowed=setting.allowed)
+    if not setting.fixed and chains <= EXHAUSTIVE:
+        return (ALL,)
+    if descent.divisors:
+        return (RELAXED, AROUND_KERNELS, DIVISORS)
+    if setting.most_orders > MANY_ORDERS:
+        return (RELAXED, AROUND_KERNELS, FINE)
+    return (RELAXED, AROUND_KERNELS, FINE, LEVELS, DIVISORS, BEAM, OTHERS, ROUNDINGS)
+
+
+def _all(state: _State) -> None:
+    """Price every chain."""
+    costs = state.costs
+    extents, divisors = costs.extents.tolist(), state.descent.divisors
+    state.offer(costs.best(all_chains(extents, costs.depth, divisors=divisors, allowed=state.setting.allowed)))
+    state.exhaustive = True
+
+
+def _relaxed(state: _State) -> None:
+    state.descend(_start(state))
+
+
+def _fine(state: _State) -> None:
+    state.descend(_start(state), fine=True)
+
+
+def _around_kernels(state: _State) -> None:
     for level, tile in state.around.items():
-        state.offer(descent.run(_around(start, level + 1, tile), None, goal=state.goal))
-        yield "descent from the best tile around the microkernel"
-    if not divisors:
-        state.offer(descent.run(start, None, goal=state.goal, fine=True))
-        yield "descent with more candidates"
-        if setting.most_orders > MANY_ORDERS:
-            return
-        _sharpen(state, start)
-        yield "each level's own integer optimum"
+        if not state.done:
+            state.descend(_around(_start(state), level + 1, tile))
+
+
+def _divisors(state: _State) -> None:
+    """The exact program over divisor tiles: a start for any tiles, a bound if only they are allowed."""
     ceiling = inf if state.best is None else state.value * (1 + EQUAL)
-    found, least = divisor_optimum(setting, costs, ceiling, clock=state.clock)
+    found, least = divisor_optimum(state.setting, state.costs, ceiling, clock=state.clock)
     if found is not None:
-        state.offer(descent.run(found, None, goal=state.goal))
-    if divisors:
+        state.descend(found)
+    if state.descent.divisors:
         state.bound = max(state.bound, min(least, state.value))
         state.exhaustive = state.value <= least * (1 + EQUAL)
-    yield "program over divisor tiles"
-    if divisors:
+
+
+def _beam(state: _State) -> None:
+    centre = _start(state) if state.best is None else np.array(state.best.chain)
+    ceiling = state.value * (1 - EQUAL)
+    chains = beam(state.setting, state.costs, centre, ceiling, state.bound, clock=state.clock)
+    promising = state.costs.best(chains) if len(chains) else None
+    if promising is not None:
+        state.descend(np.array(promising.chain))
+
+
+def _others(state: _State) -> None:
+    tried = set[bytes]()
+    for other in state.relaxation.others[:OTHER_STARTS]:
+        chain = state.descent.start(other.tiles, None)
+        if chain.tobytes() not in tried and not state.done:
+            tried.add(chain.tobytes())
+            state.descend(chain)
+
+
+def _roundings(state: _State) -> None:
+    """Roundings of the relaxed tiles, two sizes at a time, under their loop orders."""
+    best, setting = state.relaxation.best, state.setting
+    if not setting.allowed.free:
         return
-    centre = start if state.best is None else np.array(state.best.chain)
-    chains = beam(setting, costs, centre, state.value * (1 - EQUAL), state.bound, clock=state.clock)
-    if len(chains):
-        promising = costs.best(chains)
-        if promising is not None:
-            state.offer(descent.run(np.array(promising.chain), None, goal=state.goal))
-    yield "beam over evenly cut tiles"
-    for other in relaxation.others[:OTHER_STARTS]:
-        chain = descent.start(other.tiles, None)
-        if chain.tobytes() not in state.tried:
-            state.tried.add(chain.tobytes())
-            state.offer(descent.run(chain, None, goal=state.goal))
-            yield "descent from further relaxed tiles"
+    orders = [setting.order(permutation) for permutation in best.permutations]
+    try:
+        point = whole_tiles(setting, orders, best.tiles, lambda _: {})
+    except InfeasibleError:
+        return
+    state.descend(np.array(point.chain))
+
+
+def _start(state: _State) -> IntArray:
+    """The relaxed tiles, rounded to a chain."""
+    return state.descent.start(state.relaxation.best.tiles, None)
 
 
 def _imposed(setting: Setting, costs: ChainCosts, clock: Clock) -> dict[int, tuple[float, IntArray | None]]:
@@ -195,9 +247,9 @@ def _imposed(setting: Setting, costs: ChainCosts, clock: Clock) -> dict[int, tup
         return {}
 
 
-def _sharpen(state: _State, start: IntArray) -> None:
+def _levels(state: _State) -> None:
     """Raise the bound to the levels' own integer optima, and start from the one that decides."""
-    setting, relaxation, costs, descent = state.setting, state.relaxation, state.costs, state.descent
+    setting, relaxation, costs = state.setting, state.relaxation, state.costs
     for level in sorted(range(costs.depth), key=lambda i: -relaxation.level_bounds[i]):
         if level in setting.fixed or relaxation.level_bounds[level] < 0.5 * state.bound:
             continue
@@ -214,7 +266,7 @@ def _sharpen(state: _State, start: IntArray) -> None:
         if value > state.bound:
             state.bound = min(value, state.value)
             if tile is not None:
-                state.offer(descent.run(_around(start, level, tile), None, goal=state.goal))
+                state.descend(_around(_start(state), level, tile))
 
 
 def _smallest(state: _State, spatial: IntArray | None) -> IntegerPoint | None:
@@ -240,7 +292,7 @@ def _around(chain: IntArray, level: int, tile: IntArray) -> IntArray:
     return changed
 
 
-def _split_steps(state: _State) -> Iterator[str]:
+def _splits_of_cores(state: _State) -> None:
     """The search for several cores: the best few ways to split them, each with a descent."""
     setting, relaxation, costs, descent = state.setting, state.relaxation, state.costs, state.descent
     ranked = []
@@ -255,10 +307,9 @@ def _split_steps(state: _State) -> Iterator[str]:
             state.offer(_smallest(state, spatial))
     ranked.sort(key=lambda entry: entry[:3])
     for number, (_, _, ways, chain) in enumerate(ranked):
-        if number >= CORE_SPLITS and state.best is not None:
+        if state.done or (number >= CORE_SPLITS and state.best is not None):
             break
         state.offer(descent.run(chain, np.array(ways, dtype=np.int64), goal=state.goal))
-        yield f"descent with {setting.cores} cores split {ways}"
 
 
 def _splits(setting: Setting, descent: Descent) -> list[tuple[int, ...]]:
@@ -290,6 +341,18 @@ def _splits(setting: Setting, descent: Descent) -> list[tuple[int, ...]]:
             f"not reduced ({names}){divide}{imposed}{met}; use fewer cores" + (" or --tiles any" if divide else "")
         )
     return found
+
+
+ALL = Strategy("every chain of tiles evaluated", _all)
+RELAXED = Strategy("descent from the relaxed tiles", _relaxed)
+AROUND_KERNELS = Strategy("descent from the best tiles around microkernels", _around_kernels)
+FINE = Strategy("descent with more candidates", _fine)
+LEVELS = Strategy("each level's own integer optimum", _levels)
+DIVISORS = Strategy("program over divisor tiles", _divisors)
+BEAM = Strategy("beam over evenly cut tiles", _beam)
+OTHERS = Strategy("descents from further relaxed tiles", _others)
+ROUNDINGS = Strategy("roundings of two sizes at a time", _roundings)
+SPLITS = Strategy("descents with the cores split in several ways", _splits_of_cores)
 
 
 def _no_chain(setting: Setting) -> str:
