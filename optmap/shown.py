@@ -53,10 +53,9 @@ class Shown:
             InputError: if it cannot be written, or there is nothing to write.
         """
         file: Path = named("problem.values:file_path")(path)
-        jsonio = "problem.io.files"
         make = self.shown_as.file
-        text = named(make)(self) if make else named(f"{jsonio}:to_json")(self.to_dict()) + "\n"
-        named(f"{jsonio}:write_text")(file, text)
+        text = named(make)(self) if make else named("problem.io.files:to_json")(self.to_dict()) + "\n"
+        named("problem.io.files:write_text")(file, text)
         return file
 
     def plot(self, path: str | Path | None = None) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import importlib.util
 from pathlib import Path
 from types import ModuleType
@@ -35,6 +36,18 @@ def test_no_stored_outputs(path: Path) -> None:
     for cell in nbformat.read(path, as_version=4).cells:
         assert not cell.get("outputs")
         assert cell.get("execution_count") is None
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_what_a_notebook_imports_is_there_under_its_own_roof(path: Path) -> None:
+    cells = nbformat.read(path, as_version=4).cells
+    code = "\n".join(cell.source for cell in cells if cell.cell_type == "code").replace("%matplotlib", "# matplotlib")
+    for node in ast.walk(ast.parse(code)):
+        if isinstance(node, ast.ImportFrom) and node.module is not None and node.module.startswith("optmap"):
+            module = importlib.import_module(node.module)
+            for alias in node.names:
+                home = getattr(getattr(module, alias.name), "__module__", node.module)
+                assert home.startswith(node.module), f"{node.module} has {alias.name} from {home}"
 
 
 @pytest.mark.slow

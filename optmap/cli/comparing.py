@@ -18,7 +18,6 @@ from optmap.cli.options import (
     WorkloadArgument,
     path_of,
 )
-from optmap.errors import InputError
 from optmap.problem.inputs import names_of, workload_of
 
 COMPARE_HELP = """Compare the lower bound with the mappings found.
@@ -71,8 +70,6 @@ def compare(
 
     problem = workload_of(workload, extents, semantics, padding)
     check_picture(plot)
-    if not time_limit > 0:
-        raise InputError(f"--time-limit is {time_limit}; give a positive number of seconds")
     from optmap import api
     from optmap.report.compare import comparison_document, comparison_table
 

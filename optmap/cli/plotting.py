@@ -25,7 +25,8 @@ Examples:
   optmap plot results --format html --network resnet18
   optmap plot results --target 1.5 --target 1.1 --pareto capacity_bytes,exact
 
-Metrics of --pareto: capacity_bytes, traffic_bytes, traffic_words, exact (traffic over bandwidth), gap, seconds.
+Metrics of --pareto: capacity_bytes, traffic_bytes, traffic_words, exact (traffic over bandwidth), gap,
+traffic_gap, seconds.
 """
 
 

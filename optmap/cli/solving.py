@@ -20,7 +20,6 @@ from optmap.cli.options import (
     WorkloadArgument,
     path_of,
 )
-from optmap.errors import InputError
 from optmap.problem import CapacityRule
 from optmap.problem.inputs import machine_of, workload_of
 from optmap.problem.options import IntegerRule, TileRule
@@ -33,9 +32,10 @@ LIMIT_REACHED = 4
 
 SOLVE_HELP = """Find the best integer mapping and the gap to its bound.
 
-The bound is the optimum over real tile sizes, proved where the answer says so. The answer names
-tile, loop order and spatial split of every level, the traffic across every boundary, the level
-that decides, and how far the integer cost is above the bound.
+The answer names tile, loop order and spatial split of every level, the traffic across every
+boundary, and the level that decides. It says how far the integer cost is above the relaxation, the
+optimum over real tile sizes (proved where the answer says so), and how far the exact cost is above
+the bound, which no schedule goes below.
 
 \b
 Examples:
@@ -108,8 +108,6 @@ def solve(
 
     problem = workload_of(workload, extents, semantics, padding)
     target = machine_of(machine, memory)
-    if not time_limit > 0:
-        raise InputError(f"--time-limit is {time_limit}; give a positive number of seconds")
     check_target(output)
     from optmap import api
     from optmap.gap.solution import solution_document, write_solution
