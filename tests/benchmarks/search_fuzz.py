@@ -42,6 +42,8 @@ SLACK_S = 1.0
 MOST_TRIED = 4000
 """Mappings that are tried one by one."""
 CLOSE = 1e-9
+STATIONARY = ("gemmini", "gemmini-greedy")
+"""Methods with output-stationary tiles of one memory."""
 
 
 def statement(rng: random.Random, dims: str) -> str:
@@ -123,8 +125,8 @@ def request(rng: random.Random, target: Machine) -> dict[str, Any]:
     methods = [name for name, method in METHODS.items() if method.minimises(target)]
     method = rng.choice(("mopt", *(m for m in methods if m != "mopt-artifact" or rng.random() < 0.1)))
     if target.levels[0].partitions and rng.random() < 0.9:
-        method = rng.choice(("iooub", "gemmini"))
-    alone = method in ("iooub", "gemmini")
+        method = rng.choice(("iooub", *STATIONARY))
+    alone = method in ("iooub", *STATIONARY)
     children = max(level.fanout for level in target.levels)
     return {
         "machine": target,
@@ -143,7 +145,7 @@ def least(result: SolveResult, asked: dict[str, Any]) -> float | None:
     made, target, divisors = result.workload, result.machine, asked["tiles"] == "divisors"
     if len(made.dims) > 3 or count(made, len(target.levels)) > MOST_TRIED:
         return None
-    if result.method == "gemmini":
+    if result.method in STATIONARY:
         return best_stationary(made, target, divisors=divisors)
     if result.method == "iooub" and len(target.levels) == 1:
         return best_held(made, target, result.objective, divisors=divisors)
