@@ -252,6 +252,7 @@ def check_gap(doc: Any, nest: Nest, rates: list[Fraction], exact: Any, found: Fr
         need(words <= moved, f"{where} is {words} words, but {moved} move: a contradiction")
         need(cert["method"] == bound["method"], f"{where} is by another method")
         times[q] = words / rates[q]
+    need(bool(times), "a bound is claimed, and no certificate proves it")
     value = max(times.values()) if objective == "bottleneck" else sum(times.values(), Fraction(0))
     need(bound["unit"] == doc["exact"]["unit"] and equal(bound["value"], value), f"the bound is {float(value)}")
     gap = float(found / value - 1) if value else None

@@ -365,6 +365,8 @@ def test_a_smaller_set_of_certificates_proves_a_smaller_bound() -> None:
     made = SOLUTIONS["sum"]()
     made["certificates"].pop()
     assert "the bound is" in reason(signed(made))
+    made["certificates"] = []
+    assert "no certificate proves it" in reason(signed(made))
 
 
 @settings(max_examples=150)
