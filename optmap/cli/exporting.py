@@ -27,7 +27,8 @@ EXPORT_HELP = """Write the mathematical program of a workload.
 text, latex and nl hold the program over tile sizes that `solve` proves its relaxation with: least
 traffic for one fast memory, least maximum of traffic over bandwidth for several levels, under the
 best loop orders and filter extents (or those of --permutation). It is convex in the logarithms of
-the sizes, which nl has as variables. lp and mps hold the log-space linear program of one memory.
+the sizes, which nl has as variables. lp and mps hold the log-space linear program of one memory (of
+a convolution the lifted one, with the digits of its windows).
 
 --program classes writes the best program of every class of loop orders, each used at all levels;
 --program paper the one that MOpt prints, with every size free: not convex, and not solved here.

@@ -10,7 +10,6 @@ number of windows.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
@@ -93,7 +92,7 @@ def lifted_tiling_program(workload: Workload, *, capacity: float) -> Program:
         InputError: if it is no convolution or an element of some tensor exceeds the capacity.
     """
     lp = lifted_lp(workload, capacity=capacity)
-    name = f"lifted tiling LP of {workload.name}"
+    name = f"lifted tiling LP of {workload.title}"
     variables = tuple(
         Variable(
             name=f"t[{d.name}]",
@@ -116,23 +115,6 @@ def lifted_tiling_program(workload: Workload, *, capacity: float) -> Program:
         objective_log=True,
         notes=("each summand of an image subscript is bounded alone: up to a factor 2 per window in the footprint",),
     )
-
-
-def unlifted_tile(workload: Workload, quantities: Mapping[str, float], *, capacity: float) -> dict[str, float]:
-    """The real tile per dim of the workload from the digits of a solution.
-
-    Args:
-        workload: the convolution that was lifted.
-        quantities: `T[digit]` values from `Program.read_back`.
-        capacity: words that the program was built for.
-
-    Returns:
-        Extent per dim: the product of its digits, at most the dim's extent.
-    """
-    tile = dict.fromkeys(workload.dims, 1.0)
-    for digit in lifted_lp(workload, capacity=capacity).digits:
-        tile[digit.dim] *= quantities[f"T[{digit.name}]"]
-    return {d: min(t, float(workload.extents[d])) for d, t in tile.items()}
 
 
 def _digits(workload: Workload, form: ConvolutionForm) -> tuple[LiftedDim, ...]:

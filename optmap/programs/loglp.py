@@ -38,7 +38,7 @@ def log_tiling_program(workload: Workload, *, capacity: float) -> Program:
             if len(axis.terms) > 1:
                 raise InputError(
                     f"{workload.title}: subscript {axis} of {tensor.name} has several dims; "
-                    "the tiling LP is for projective workloads, use a tile program instead"
+                    "the tiling LP is for projective workloads and convolutions; use --format text, latex or nl"
                 )
     variables = tuple(
         Variable(name=f"t[{d}]", quantity=f"T[{d}]", lower=0.0, upper=log(n), log=True, unit="iterations")

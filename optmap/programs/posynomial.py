@@ -82,36 +82,6 @@ class Posynomial:
         top = exponent.max(axis=-1)
         return np.asarray(top + np.log(np.exp(exponent - top[..., None]).sum(axis=-1)))
 
-    def log_gradient(self, t: ArrayLike) -> Array:
-        """Gradient of the logarithm with respect to t.
-
-        Args:
-            t: (n,) or (points, n), natural logarithms of the variables.
-
-        Returns:
-            Same shape as `t`.
-        """
-        return self._weights(t) @ self.exponents
-
-    def log_hessian(self, t: ArrayLike) -> Array:
-        """Hessian of the logarithm with respect to t: positive semidefinite.
-
-        Args:
-            t: (n,) or (points, n), natural logarithms of the variables.
-
-        Returns:
-            (n, n) or (points, n, n).
-        """
-        weights = self._weights(t)
-        mean = weights @ self.exponents
-        second = np.einsum("...m,mi,mj->...ij", weights, self.exponents, self.exponents)
-        return np.asarray(second - mean[..., :, None] * mean[..., None, :])
-
-    def _weights(self, t: ArrayLike) -> Array:
-        exponent = np.asarray(t, dtype=float) @ self.exponents.T + np.log(self.coefficients)
-        shifted = np.exp(exponent - exponent.max(axis=-1, keepdims=True))
-        return np.asarray(shifted / shifted.sum(axis=-1, keepdims=True))
-
     def __add__(self, other: Posynomial) -> Posynomial:
         """The sum; like terms are collected."""
         self._same_variables(other)
@@ -142,29 +112,6 @@ class Posynomial:
         np.add.at(sums, owner.ravel(), self.coefficients)
         order = np.argsort(first)
         return Posynomial(names=self.names, coefficients=sums[order], exponents=self.exponents[first[order]])
-
-    def substitute(self, values: Mapping[str, float]) -> Posynomial:
-        """The posynomial in the remaining variables once some are fixed.
-
-        Args:
-            values: a positive number per fixed variable.
-
-        Raises:
-            InputError: for an unknown variable or a value that is not positive.
-        """
-        unknown = sorted(set(values) - set(self.names))
-        if unknown:
-            raise InputError(f"no variable {', '.join(unknown)} in the posynomial; variables are {list(self.names)}")
-        if any(not value > 0 for value in values.values()):
-            raise InputError(f"fixed variables of a posynomial must be positive, got {dict(values)}")
-        fixed = [i for i, name in enumerate(self.names) if name in values]
-        free = [i for i, name in enumerate(self.names) if name not in values]
-        logs = np.log([values[self.names[i]] for i in fixed])
-        return Posynomial(
-            names=tuple(self.names[i] for i in free),
-            coefficients=self.coefficients * np.exp(self.exponents[:, fixed] @ logs),
-            exponents=self.exponents[:, free],
-        ).collected()
 
     def over(self, names: Sequence[str]) -> Posynomial:
         """The same function with its variables reordered, extended, or without unused ones.

@@ -1,4 +1,4 @@
-"""From a real tile to a valid integer mapping of one level: shrink until it fits, then grow greedily."""
+"""From a real tile to whole numbers in one memory: shrink until it fits, then grow greedily; its best loop order."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from math import floor, prod
 
 from optmap.errors import InfeasibleError, InputError
 from optmap.problem.halo import grid_values
-from optmap.problem.mapping import LevelMapping, Mapping
 from optmap.problem.workload import TensorAccess, Workload
 
 SHRINK = 0.9
@@ -85,26 +84,6 @@ def best_permutation(workload: Workload, tile: Values[str, int]) -> tuple[str, .
         them the dims that a second tensor lacks.
     """
     return _best(workload, tile)[1]
-
-
-def rounded_mapping(
-    workload: Workload, tile: Values[str, float], *, capacity_words: int, level: str = "Fast"
-) -> Mapping:
-    """A valid one-level mapping near a real tile.
-
-    Args:
-        workload: the computation.
-        tile: extent per dim, such as a vertex of a tiling LP.
-        capacity_words: words of the memory.
-        level: name of the bounded level.
-
-    Raises:
-        InputError: if a dim has no extent in the tile.
-        InfeasibleError: if not even one iteration fits.
-    """
-    whole = round_tile(workload, tile, capacity_words=capacity_words)
-    order = best_permutation(workload, whole)
-    return Mapping(levels=(LevelMapping(level=level, tile=whole, permutation=order, spatial={}),))
 
 
 def _best(workload: Workload, tile: Values[str, int]) -> tuple[int, tuple[str, ...]]:

@@ -131,6 +131,8 @@ def _linear(request: Request, form: Format, which: Which, permutations: Sequence
             f"--format {form.value} holds the log-space linear program, which has {what} or use --format text, latex "
             "or nl"
         )
+    from optmap.problem.forms import why_no_convolution
+    from optmap.programs.lifted import lifted_tiling_program
     from optmap.programs.loglp import log_tiling_program
 
     levels = request.machine.levels
@@ -139,7 +141,8 @@ def _linear(request: Request, form: Format, which: Which, permutations: Sequence
             f"--format {form.value} holds the log-space linear program of one fast memory; use --memory SIZE, "
             "or --format text, latex or nl for the program of all levels"
         )
-    return log_tiling_program(request.workload, capacity=levels[0].words(request.workload.word_bits))
+    tiling_program = log_tiling_program if why_no_convolution(request.workload) else lifted_tiling_program
+    return tiling_program(request.workload, capacity=levels[0].words(request.workload.word_bits))
 
 
 def _scale(form: Format) -> Scale:

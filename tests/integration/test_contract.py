@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from optmap.cli import console
+from optmap.problem import models_path
 
 MATMUL = ("C[i,j] += A[i,k]*B[k,j]", "--extents", "i=40,j=30,k=20")
 COMMANDS = (
@@ -318,13 +319,22 @@ def test_export_writes_a_file_and_takes_one_order_per_level(optmap, tmp_path: Pa
     [
         ((*MATMUL, "--machine", "balanced"), ["--memory", "--format lp"]),
         ((*MATMUL, "--memory", "300w", "--permutation", "i,j,k"), ["--permutation"]),
-        (("resnet18/R9", "--memory", "300w"), ["projective"]),
+        (
+            ("O[x] += A[x+y]*B[x+z]*C[y+z]", "--extents", "x=9,y=9,z=9", "--memory", "300w"),
+            ["projective", "convolution"],
+        ),
     ],
 )
 def test_export_says_what_a_linear_format_cannot_hold(optmap, args: tuple[str, ...], words: list[str]) -> None:
     run = optmap("export", *args, "--format", "lp", code=2)
     for word in words:
         assert word in run.err
+
+
+def test_the_linear_program_of_a_convolution_is_the_lifted_one(optmap) -> None:
+    written = optmap("export", "resnet50/conv2", "--memory", "8192w", "--format", "lp").out
+    assert written.strip() == (models_path() / "programs" / "resnet50_conv2_lifted_tiling.lp").read_text().strip()
+    assert "r_high" in optmap("export", "resnet18/R1", "--memory", "8192w", "--format", "mps").out
 
 
 def test_export_of_what_does_not_fit_is_infeasible(optmap) -> None:

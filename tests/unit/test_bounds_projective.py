@@ -17,11 +17,11 @@ from optmap.bounds.closed import VolumeBound, cold_loads
 from optmap.bounds.methods import METHODS, bounds
 from optmap.bounds.projective import dual_volume, projective, tile_bound, why_not_projective
 from optmap.errors import InfeasibleError, InputError
-from optmap.problem import Capacity, Semantics, conv1d, matmul, parse_workload, two_level
+from optmap.problem import Capacity, LevelMapping, Mapping, Semantics, conv1d, matmul, parse_workload, two_level
 from optmap.programs.loglp import log_tiling_program
 from optmap.programs.loglp_face import LogLp, face, projective_face, real_tile
 from optmap.programs.loglp_numbers import LogField
-from optmap.programs.rounding import round_tile, rounded_mapping, tile_loads, tile_words
+from optmap.programs.rounding import best_permutation, round_tile, tile_loads, tile_words
 from optmap.solvers.highs import solve_model
 
 DATA = json.loads((Path(__file__).parents[1] / "data" / "closed_form_bounds.json").read_text())
@@ -229,9 +229,10 @@ def test_rounding_gives_a_valid_mapping_that_fits_and_cannot_grow():
         workload = _projective(supports, [rng.randint(1, 60) for _ in range(d)])
         memory = rng.randint(len(supports), 400)
         vertex = projective_face(workload, memory).vertices[0]
-        mapping = rounded_mapping(workload, real_tile(vertex), capacity_words=memory)
-        mapping.check(workload, two_level(Capacity(amount=memory, unit="words")))
-        tile = mapping.levels[0].tile
+        tile = round_tile(workload, real_tile(vertex), capacity_words=memory)
+        order = best_permutation(workload, tile)
+        level = LevelMapping(level="Fast", tile=tile, permutation=order, spatial={})
+        Mapping(levels=(level,)).check(workload, two_level(Capacity(amount=memory, unit="words")))
         assert tile_words(workload, tile) <= memory
         for dim, extent in workload.sizes:
             trips = -(-extent // tile[dim])
@@ -242,8 +243,8 @@ def test_rounding_gives_a_valid_mapping_that_fits_and_cannot_grow():
 def test_rounded_tile_of_a_large_matmul_is_near_the_bound():
     workload = matmul(i=2000, j=1500, k=1500)
     vertex = projective_face(workload, 1024).vertices[0]
-    mapping = rounded_mapping(workload, real_tile(vertex), capacity_words=1024)
-    loads = tile_loads(workload, mapping.levels[0].tile, mapping.levels[0].permutation)
+    tile = round_tile(workload, real_tile(vertex), capacity_words=1024)
+    loads = tile_loads(workload, tile, best_permutation(workload, tile))
     assert projective(workload, 1024).loads_words <= loads <= 1.15 * projective(workload, 1024).loads_words
 
 

@@ -1,4 +1,4 @@
-"""Posynomials: algebra, exact derivatives, and the refusal of what is not one."""
+"""Posynomials: algebra, values, and the refusal of what is not one."""
 
 import numpy as np
 import pytest
@@ -24,25 +24,11 @@ def test_evaluates_what_is_written_down() -> None:
     assert p.terms == 3
 
 
-@pytest.mark.parametrize("seed", range(5))
-def test_gradient_and_hessian_equal_central_differences(seed: int) -> None:
-    p, h = random_posynomial(seed), 1e-5
-    t = np.random.default_rng(100 + seed).uniform(-1, 1, 3)
-    steps = np.eye(3) * h
-    gradient = [(p.log_value(t + s) - p.log_value(t - s)) / (2 * h) for s in steps]
-    hessian = [(p.log_gradient(t + s) - p.log_gradient(t - s)) / (2 * h) for s in steps]
-    np.testing.assert_allclose(p.log_gradient(t), gradient, atol=1e-8)
-    np.testing.assert_allclose(p.log_hessian(t), hessian, atol=1e-8)
-    assert np.linalg.eigvalsh(p.log_hessian(t)).min() > -1e-12
-
-
 def test_many_points_at_once_equal_one_by_one() -> None:
     p = random_posynomial(7)
     points = np.random.default_rng(7).uniform(-1, 1, (6, 3))
     for i, t in enumerate(points):
         assert p.log_value(points)[i] == pytest.approx(float(p.log_value(t)))
-        np.testing.assert_allclose(p.log_gradient(points)[i], p.log_gradient(t))
-        np.testing.assert_allclose(p.log_hessian(points)[i], p.log_hessian(t), atol=1e-14)
 
 
 def test_sum_product_and_scale_are_pointwise() -> None:
@@ -57,14 +43,6 @@ def test_like_terms_are_collected_in_order() -> None:
     p = monomial(NAMES, 1.0, {"z": 1}) + monomial(NAMES, 2.0, {"x": 1}) + monomial(NAMES, 4.0, {"z": 1})
     assert p.coefficients.tolist() == [5.0, 2.0]
     assert p.exponents.tolist() == [[0, 0, 1], [1, 0, 0]]
-
-
-def test_substitution_equals_evaluation() -> None:
-    p = random_posynomial(3)
-    q = p.substitute({"y": 1.7})
-    assert q.names == ("x", "z")
-    assert q.evaluate([1.1, 0.4]) == pytest.approx(p.evaluate([1.1, 1.7, 0.4]))
-    assert p.substitute({"x": 1.1, "y": 1.7, "z": 0.4}).coefficients.sum() == pytest.approx(p.evaluate([1.1, 1.7, 0.4]))
 
 
 def test_over_reorders_and_refuses_to_lose_a_variable() -> None:
@@ -83,10 +61,6 @@ def test_a_coefficient_must_be_positive_and_finite(coefficient: float) -> None:
 def test_bad_names_and_values_are_refused() -> None:
     with pytest.raises(InputError, match="unknown variable q"):
         monomial(NAMES, 1.0, {"q": 1})
-    with pytest.raises(InputError, match="no variable q"):
-        random_posynomial(0).substitute({"q": 1.0})
-    with pytest.raises(InputError, match="must be positive"):
-        random_posynomial(0).substitute({"x": 0.0})
     with pytest.raises(InputError, match="different variables"):
         _ = monomial(("x",), 1.0) + monomial(("y",), 1.0)
 
