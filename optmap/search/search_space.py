@@ -171,6 +171,10 @@ class Setting:
             return None
         return next((i for i, level in enumerate(self.machine.levels) if level.shared), None)
 
+    def cores_inside(self, level: int) -> int:
+        """Cores among which the traffic of a level is divided: all of them inside the split level, else one."""
+        return self.cores if self.split_level is not None and level < self.split_level else 1
+
     def check_capacities(self) -> None:
         """Refuse machines on which not even the smallest tile fits.
 

@@ -137,11 +137,7 @@ def shared_bandwidths(setting: Setting) -> tuple[float, ...]:
     Each core moves its share of the traffic inside the split level (MOpt section 7), which is
     the same as that many times the bandwidth.
     """
-    split = setting.split_level
-    return tuple(
-        bandwidth * (setting.cores if split is not None and level < split else 1)
-        for level, bandwidth in enumerate(setting.bandwidths)
-    )
+    return tuple(bandwidth * setting.cores_inside(level) for level, bandwidth in enumerate(setting.bandwidths))
 
 
 def whole_tiles(setting: Setting, tiles: tuple[dict[str, float], ...]) -> IntArray:

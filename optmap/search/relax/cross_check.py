@@ -5,8 +5,9 @@ from __future__ import annotations
 from math import isfinite
 
 from optmap.errors import SolverUnavailableError
+from optmap.search.relax.layout import Node
 from optmap.search.relax.level_programs import program_of
-from optmap.search.relax.node_programs import Bounder, Node
+from optmap.search.relax.node_programs import Bounder
 from optmap.search.search_space import Setting
 
 

@@ -8,13 +8,15 @@ model that is exported is made and that Ipopt solves.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import compress
 from math import exp, inf
 
 import numpy as np
 
 from optmap.programs.posynomial import EpigraphRow, GeometricProgram, Posynomial, tidy
 from optmap.programs.tile_plan import tensor_labels
-from optmap.search.relax.node_programs import SLACK, Array, Bounder, Layout, Node
+from optmap.search.relax.layout import Array, Layout, Node, Split
+from optmap.search.relax.node_programs import SLACK, Bounder
 from optmap.search.search_space import Setting
 from optmap.solvers.batch import BatchSolution
 from optmap.solvers.status import Point, Solution
@@ -42,32 +44,26 @@ class NamedPrograms(Bounder):
             if unit is not None and unit.order is not None:
                 rows.append(self._bottleneck(node, level, layout, names))
         rows += [self._capacity(node, level, layout, names, slack) for level in layout.levels]
-        linear, limit = self._chains(layout)
-        chain = []
-        for row, most in zip(linear, limit, strict=True):
-            if most == 0 and sorted(row[row != 0]) == [-1.0, 1.0]:
-                chain.append((int(row.argmax()), int(row.argmin())))
-            else:
-                cores = Posynomial(names=names, coefficients=np.ones(1), exponents=row[None, :])
-                rows.append(EpigraphRow(posynomial=cores, alpha=0.0, constant=tidy(exp(most)), name="cores"))
+        if layout.split is not None:
+            rows.append(_cores(layout.split, names))
         lower, upper = self._box([node], layout)
         return GeometricProgram(
             names=names,
             lower=lower[0],
             upper=np.maximum(lower[0], upper[0]),
             levels=tuple(rows),
-            chain=tuple(chain),
+            chain=tuple(layout.pairs()),
         )
 
     def _names(self, layout: Layout) -> tuple[str, ...]:
         names = [""] * layout.width
         free = self.space.free
-        if layout.chunk is not None:
-            for dim, column in zip(free, layout.chunk, strict=True):
-                if column >= 0:
-                    names[column] = f"T[core,{dim}]"
-            if layout.extra >= 0:
-                names[layout.extra] = f"T[core,{'*'.join(self.space.branch)}]"
+        split = layout.split
+        if split is not None:
+            for dim, column in zip(compress(free, split.dims), split.own, strict=True):
+                names[column] = f"T[core,{dim}]"
+            if split.extra >= 0:
+                names[split.extra] = f"T[core,{'*'.join(self.space.branch)}]"
         for level, columns in layout.tile.items():
             for dim, column in zip(free, columns, strict=True):
                 names[column] = f"T[{self.setting.machine.levels[level].name},{dim}]"
@@ -187,6 +183,12 @@ def program_of(setting: Setting, node: Node) -> GeometricProgram:
         node: loop orders and boxes of every level.
     """
     return NamedPrograms(setting).describe(node)
+
+
+def _cores(split: Split, names: tuple[str, ...]) -> EpigraphRow:
+    """The chunks into which a tile is split are at most as many as the cores."""
+    chunks = Posynomial(names=names, coefficients=np.ones(1), exponents=-split.share(len(names))[None])
+    return EpigraphRow(posynomial=chunks, alpha=0.0, constant=tidy(exp(split.most)), name="cores")
 
 
 def _posynomial(names: tuple[str, ...], exponents: Array, logs: Array) -> Posynomial:

@@ -26,8 +26,8 @@ import numpy as np
 from optmap.errors import InfeasibleError
 from optmap.programs.geometric import Box
 from optmap.search.relax.boxes import compatible, first_boxes
+from optmap.search.relax.layout import Array, Node, Unit
 from optmap.search.relax.level_programs import bounder_of
-from optmap.search.relax.node_programs import Array, Node, Unit
 from optmap.search.search_space import Setting
 from optmap.solvers.batch import BatchSolution
 
@@ -205,11 +205,7 @@ class _Search:
     def _least(self) -> list[float]:
         """What every level costs at least, whatever the loop orders."""
         setting, words = self.setting, self.setting.least_words
-        split = setting.split_level
-        return [
-            words / rate / (setting.cores if split is not None and level < split else 1)
-            for level, rate in enumerate(setting.bandwidths)
-        ]
+        return [words / rate / setting.cores_inside(level) for level, rate in enumerate(setting.bandwidths)]
 
     def _evaluate_units(self, level: int, units: Sequence[Unit]) -> None:
         """Bound a level alone, as long as there is time; the first few always."""
