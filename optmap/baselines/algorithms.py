@@ -18,8 +18,7 @@ from optmap.bounds.convolution import convolution
 from optmap.errors import InputError
 from optmap.problem.forms import ConvolutionForm, Window, convolution_form
 from optmap.problem.workload import Padding, Semantics, Workload
-from optmap.programs.lifted import lifted_lp
-from optmap.programs.loglp_face import lifted_face, real_tile
+from optmap.programs.loglp_face import lp_tiles
 from optmap.programs.rounding import best_permutation, round_tile, tensor_loads, tile_loads
 
 WINOGRAD_OUTPUTS = 2
@@ -98,13 +97,8 @@ def blocked(workload: Workload, memory_words: int) -> float:
     keep one or two tensors in place; partial sums that leave are loaded again. Halos are loaded
     again with every tile.
     """
-    names = [(d.name, d.dim) for d in lifted_lp(workload, capacity=memory_words).digits]
     volumes = []
-    for vertex in lifted_face(workload, memory_words, limit=BASES).vertices:
-        digits = real_tile(vertex)
-        tile = dict.fromkeys(workload.dims, 1.0)
-        for name, dim in names:
-            tile[dim] *= digits[name]
+    for tile in lp_tiles(workload, memory_words, limit=BASES):
         whole = round_tile(workload, tile, capacity_words=memory_words)
         order = best_permutation(workload, whole)
         loads = tile_loads(workload, whole, order)

@@ -9,7 +9,6 @@ Source: IOOpt, sections 5.2-5.4 and Figure 6.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
 from math import prod
@@ -20,67 +19,11 @@ from optmap.bounds.convolution import large_loops_volume
 from optmap.bounds.result import LowerBound
 from optmap.bounds.roots import floor_sqrt
 from optmap.errors import InputError
-from optmap.problem.forms import convolution_form, why_no_convolution
-from optmap.problem.workload import Semantics, TensorAccess, Workload
+from optmap.problem.forms import ContractionForm, contraction_form, convolution_form, why_no_convolution
+from optmap.problem.workload import Semantics, Workload
 
 METHOD = "ioopt"
 HALF, ONE = Fraction(1, 2), Fraction(1)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ContractionForm:
-    """A contraction of two tensors seen as a matrix product (IOOpt, Figure 5)."""
-
-    tensors: tuple[TensorAccess, TensorAccess, TensorAccess]
-    """Output, first input, second input."""
-    rows: tuple[str, ...]
-    """Dims of output and first input."""
-    columns: tuple[str, ...]
-    """Dims of output and second input."""
-    reduction: tuple[str, ...]
-    """Dims of both inputs."""
-    batch: tuple[str, ...]
-    """Dims of all three tensors."""
-
-    def group_sizes(self, workload: Workload) -> tuple[int, int, int]:
-        """(I, J, K): iterations of the three groups of shared dims."""
-        extents = workload.extents
-        return (
-            prod(extents[d] for d in self.rows),
-            prod(extents[d] for d in self.columns),
-            prod(extents[d] for d in self.reduction),
-        )
-
-
-def contraction_form(workload: Workload) -> ContractionForm:
-    """The groups of shared dims of a contraction.
-
-    Raises:
-        InputError: with the first reason why the workload is not a contraction of two tensors.
-    """
-    where = workload.name or workload.expression
-    tensors = workload.tensors
-    if len(tensors) != 3 or len({t.name for t in tensors}) != 3:
-        raise InputError(f"{where}: a contraction has one output and two inputs, three different tensors")
-    for tensor in tensors:
-        for axis in tensor.axes:
-            if len(axis.terms) > 1:
-                raise InputError(f"{where}: subscript {axis} of {tensor.name} has several dims")
-    members = {d: tuple(i for i, t in enumerate(tensors) if d in t.dims) for d in workload.dims}
-    lonely = [d for d, held in members.items() if len(held) == 1]
-    if lonely:
-        raise InputError(f"{where}: dim {lonely[0]} occurs in one tensor only")
-
-    def group(*held: int) -> tuple[str, ...]:
-        return tuple(d for d in workload.dims if members[d] == held)
-
-    return ContractionForm(
-        tensors=(tensors[0], tensors[1], tensors[2]),
-        rows=group(0, 1),
-        columns=group(0, 2),
-        reduction=group(1, 2),
-        batch=group(0, 1, 2),
-    )
 
 
 def why_not_ioopt(workload: Workload) -> str | None:

@@ -8,10 +8,10 @@ from fractions import Fraction
 from math import floor
 
 from optmap.bounds.convolution import theorem15
-from optmap.bounds.ioopt_formulas import contraction_form, figure6_contraction, figure6_convolution
+from optmap.bounds.ioopt_formulas import figure6_contraction, figure6_convolution
 from optmap.bounds.projective import optimal_duals, tile_bound, why_not_projective
 from optmap.errors import InputError
-from optmap.problem.forms import convolution_form, why_no_convolution
+from optmap.problem.forms import contraction_form, convolution_form, why_no_convolution
 from optmap.problem.workload import Semantics, Workload
 
 LOADED = "it counts the first touch of an output as a load, as under accumulate"

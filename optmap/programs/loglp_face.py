@@ -142,6 +142,33 @@ def lifted_face(workload: Workload, memory_words: int, *, limit: int = LARGEST_F
     return face(LogLp(memory=memory_words, names=names, limits=limits, rows=lp.rows), limit=limit)
 
 
+def lp_tiles(workload: Workload, memory_words: int, *, limit: int = LARGEST_FACE) -> tuple[dict[str, float], ...]:
+    """The real tiles at the optimal vertices of the tiling LP of a workload.
+
+    Args:
+        workload: one dim per subscript, or a convolution, whose windows are lifted.
+        memory_words: words M; each tensor alone must fit, as in the source.
+        limit: bases visited at most; 1 gives one tile.
+
+    Returns:
+        Extent per dim; of a convolution the product of a dim's digits, at most its extent.
+
+    Raises:
+        InputError: if the workload is neither, or the memory is below one element of a tensor.
+    """
+    if all(len(axis.terms) <= 1 for tensor in workload.tensors for axis in tensor.axes):
+        return tuple(real_tile(vertex) for vertex in projective_face(workload, memory_words, limit=limit).vertices)
+    digits = lifted_lp(workload, capacity=memory_words).digits
+    tiles = []
+    for vertex in lifted_face(workload, memory_words, limit=limit).vertices:
+        sizes = real_tile(vertex)
+        tile = dict.fromkeys(workload.dims, 1.0)
+        for digit in digits:
+            tile[digit.dim] *= sizes[digit.name]
+        tiles.append({d: min(t, float(workload.extents[d])) for d, t in tile.items()})
+    return tuple(tiles)
+
+
 def face(lp: LogLp, *, limit: int = LARGEST_FACE) -> LogFace:
     """Solve a log-space LP exactly and walk along its optimal primal and dual faces.
 

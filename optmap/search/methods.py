@@ -340,5 +340,22 @@ GREEDY = Method(
     ),
 )
 
-METHODS: dict[str, Method] = {each.name: each for each in (MOPT, IOOUB, GEMMINI, ALGORITHM1, ARTIFACT, GREEDY)}
+TILING_LP = Method(
+    name="tiling-lp",
+    description="vertices of the log-space tiling LP behind the lower bounds, rounded to whole tiles (Dinh)",
+    routes=(
+        Route(
+            solve=Deferred("search.papers.tiling_lp:solve"),
+            objectives=("traffic",),
+            most_levels=1,
+            capacity=TILE_ONLY,
+            tiles=(TileRule.ANY,),
+            fits=Deferred("search.papers.tiling_lp:needs_a_form"),
+        ),
+    ),
+)
+
+METHODS: dict[str, Method] = {
+    each.name: each for each in (MOPT, IOOUB, GEMMINI, ALGORITHM1, ARTIFACT, GREEDY, TILING_LP)
+}
 """The methods by name; each is imported when it is used."""

@@ -13,7 +13,7 @@ from sympy import Expr, Integer, Mul, Symbol, ceiling, latex, sqrt
 
 from optmap.errors import InputError
 from optmap.names import choose
-from optmap.problem.forms import convolution_form
+from optmap.problem.forms import contraction_form, convolution_form
 from optmap.problem.workload import Semantics, TensorAccess, Workload
 from optmap.symbolic.footprint import footprint
 from optmap.symbolic.ioopt import HeldTraffic, held_traffic
@@ -127,17 +127,13 @@ def contraction_closed_form(workload: Workload, stationary: str | None = None) -
 
 
 def _groups(workload: Workload) -> dict[tuple[int, int], tuple[str, ...]]:
-    if len(workload.tensors) != 3 or any(len(a.terms) != 1 for t in workload.tensors for a in t.axes):
-        raise InputError(f"{workload.expression}: a closed form needs two inputs and one dim per subscript")
+    """Dims by the two tensors that they occur in."""
+    form = contraction_form(workload)
     _one_size(workload)
-    groups: dict[tuple[int, int], tuple[str, ...]] = {}
-    for dim in workload.dims:
-        inside = [i for i, tensor in enumerate(workload.tensors) if dim in tensor.dims]
-        if len(inside) != 2:
-            raise InputError(f"{workload.expression}: dim {dim} occurs in {len(inside)} tensors; a closed form needs 2")
-        pair = (inside[0], inside[1])
-        groups[pair] = (*groups.get(pair, ()), dim)
-    if len(groups) != 3:
+    groups = {(0, 1): form.rows, (0, 2): form.columns, (1, 2): form.reduction}
+    if form.batch:
+        raise InputError(f"{workload.expression}: dim {form.batch[0]} occurs in 3 tensors; a closed form needs 2")
+    if not all(groups.values()):
         raise InputError(f"{workload.expression}: every two tensors of a contraction share a dim for a closed form")
     return groups
 

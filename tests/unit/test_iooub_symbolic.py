@@ -163,7 +163,7 @@ def test_closed_forms_of_the_eight_contraction_classes(row):
 
 
 def test_closed_forms_need_a_contraction():
-    with pytest.raises(InputError, match="one dim per subscript"):
+    with pytest.raises(InputError, match="has several dims"):
         contraction_closed_form(conv1d(f=2, x=3, c=4, w=2))
     with pytest.raises(InputError, match="dim b occurs in 3 tensors"):
         contraction_closed_form(parse_workload("C[b,i,j] += A[b,i,k] * B[b,k,j]", dict.fromkeys("bijk", 4)))
@@ -260,7 +260,7 @@ def test_a_walk_of_the_convolution_moves_what_the_closed_form_says(batch, semant
 
 def test_workloads_without_a_closed_form_are_told_why():
     strided = parse_workload("O[k,h,w] += I[c,2*h+r,w+s] * F[k,c,r,s]", dict.fromkeys("khwcrs", 3))
-    with pytest.raises(InputError, match=r"as a contraction: .*one dim per subscript; as a convolution: .*stride"):
+    with pytest.raises(InputError, match=r"as a contraction: .*has several dims; as a convolution: .*stride"):
         closed_form(strided)
     square = parse_workload("C[i,j] += A[i,k] * A[k,j]", dict.fromkeys("ijk", 4))
     with pytest.raises(InputError, match="different tensors"):

@@ -8,7 +8,7 @@ import pytest
 from optmap import api
 from optmap.errors import InputError
 from optmap.evaluate import evaluate_cost
-from optmap.problem import Capacity, CapacityRule, Level, LevelKind, Machine, matmul
+from optmap.problem import Capacity, CapacityRule, Level, LevelKind, Machine, matmul, parse_workload
 from optmap.problem.builders import conv2d
 from optmap.search.papers.artifact import roles_of
 from optmap.solvers.status import Point, Stop
@@ -136,3 +136,20 @@ def test_same_seed_same_answer():
     first, second = (api.solve("resnet18/R4", machine="balanced", seed=3) for _ in range(2))
     assert first.mapping == second.mapping
     assert (first.cost, first.integer_bound, first.seed) == (second.cost, second.integer_bound, 3)
+
+
+@pytest.mark.parametrize("memory", ["100w", "1024w", "8192w"])
+@pytest.mark.parametrize("layer", [matmul(i=60, j=50, k=40), LAYER, conv2d(c=3, k=8, h=16, w=16, r=7, s=7, stride=2)])
+def test_the_tiling_lp_is_rounded_to_a_mapping_above_the_bound(layer, memory):
+    found = check(api.solve(layer, memory=memory, method="tiling-lp"))
+    assert found.bound is not None
+    assert found.exact >= found.bound.value
+    best = api.solve(layer, memory=memory)
+    assert best.exact <= found.exact * (1 + 1e-9)
+    assert "tiling LP" in found.space
+
+
+def test_the_tiling_lp_needs_a_form_that_it_knows():
+    statement = parse_workload("O[x] += I[x+r+t] * K[r,t]", {"x": 9, "r": 3, "t": 3})
+    with pytest.raises(InputError, match="one dim per subscript, or a convolution"):
+        api.solve(statement, memory="40w", method="tiling-lp")
