@@ -8,7 +8,7 @@ import pytest
 
 import optmap
 from optmap.errors import InputError, UnknownNameError
-from optmap.problem import Capacity, CapacityRule, Level, Machine, Semantics, library
+from optmap.problem import Capacity, CapacityRule, Level, Machine, Semantics, library, parse_workload
 from optmap.problem.builders import conv2d, matmul
 from optmap.programs.geometric_model import geometric_model
 from optmap.programs.posynomial import EpigraphRow, GeometricProgram, monomial, tidy
@@ -58,13 +58,7 @@ def test_both_roads_prove_the_same_value(workload, machine, semantics, rule) -> 
 
 
 def test_a_layer_split_among_cores_takes_both_roads() -> None:
-    machine = Machine(
-        name="cores",
-        levels=(
-            Level(name="L1", capacity=Capacity(amount=96, unit="words"), bandwidth=8),
-            Level(name="L2", capacity=Capacity(amount=700, unit="words"), bandwidth=2, shared=True, fanout=2),
-        ),
-    )
+    machine = cores_machine(96, 700, 2)
     ours = relax(setting(PRODUCT, machine, cores=2))
     theirs = relax(setting(PRODUCT, machine, cores=2, solver="ipopt"))
     assert theirs.best.value == pytest.approx(ours.best.value, rel=1e-5)
@@ -73,6 +67,32 @@ def test_a_layer_split_among_cores_takes_both_roads() -> None:
     names = program_of(setting(PRODUCT, machine, cores=2), ours.best.node).names
     assert "T[core,i]" in names
     assert "T[core,k]" not in names
+
+
+def cores_machine(inner: int, outer: int, cores: int) -> Machine:
+    return Machine(
+        name="cores",
+        levels=(
+            Level(name="L1", capacity=Capacity(amount=inner, unit="words"), bandwidth=1),
+            Level(name="L2", capacity=Capacity(amount=outer, unit="words"), bandwidth=2, shared=True, fanout=cores),
+        ),
+    )
+
+
+def test_cores_may_all_split_a_window_where_the_other_dims_have_as_many_parts() -> None:
+    """The free output dims x and z have 8 parts, as many as there are cores; y may be split all the same."""
+    windows = parse_workload("Y[z,x,y] += A[x+y,k] * B[z,k,x]", {"x": 4, "y": 4, "z": 2, "k": 40})
+    of = setting(windows, cores_machine(30, 300, 8), cores=8)
+    ours, theirs = (relax(replace(of, solver=solver), negligible=0.0) for solver in ("batch", "ipopt"))
+    assert ours.level_bounds == pytest.approx(theirs.level_bounds, rel=1e-5)
+
+
+def test_a_dim_that_the_microkernel_fills_does_not_keep_cores_from_sharing_the_others() -> None:
+    product = parse_workload("O[b,i,j] += A[b,i,k] * B[b,k,j]", {"b": 4, "i": 20, "j": 16, "k": 24})
+    one, two = (relax(setting(product, library.machine("i7-9700k"), cores=n), negligible=0.0) for n in (1, 2))
+    assert two.unproved == 0
+    for alone, shared in zip(one.level_bounds, two.level_bounds, strict=True):
+        assert alone / 2 * (1 - 1e-6) <= shared <= alone * (1 + 1e-6)
 
 
 @pytest.mark.parametrize("semantics", list(Semantics))

@@ -106,7 +106,7 @@ class Split:
         """
         own, step = self.own, 0.3 * log(2.0) / max(1, len(self.own))
         if self.shared is None:
-            start[:, own] = upper[:, own] - step
+            start[:, own] = np.maximum(start[:, own], upper[:, own] - step)  # a range may be shorter than the step
         else:
             tile = self.shared[self.dims]
             beside = np.maximum(start[:, own], start[:, tile] - step)
