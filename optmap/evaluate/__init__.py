@@ -5,12 +5,12 @@ from types import ModuleType
 from typing import Any
 
 from optmap.evaluate.cost import evaluate_cost as evaluate_cost
+from optmap.evaluate.count import count_mapping as count_mapping
 from optmap.evaluate.per_level import LevelModel as LevelModel
 from optmap.evaluate.per_level import level_model as level_model
 from optmap.evaluate.results import BoundaryTraffic as BoundaryTraffic
 from optmap.evaluate.results import CostReport as CostReport
 from optmap.evaluate.results import LevelCost as LevelCost
-from optmap.evaluate.results import boundary_cycles as boundary_cycles
 from optmap.evaluate.simulate import simulate as simulate
 from optmap.evaluate.simulate import walk_levels as walk_levels
 from optmap.evaluate.simulate import walk_nest as walk_nest

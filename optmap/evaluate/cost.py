@@ -6,7 +6,7 @@ import numpy as np
 
 from optmap.evaluate.descent import Array
 from optmap.evaluate.per_level import LevelModel, level_model
-from optmap.evaluate.results import BoundaryTraffic, CostReport, LevelCost, boundary_cycles
+from optmap.evaluate.results import BoundaryTraffic, CostReport, LevelCost
 from optmap.problem.machine import CapacityRule, Level, Machine
 from optmap.problem.mapping import LevelMapping, Mapping
 from optmap.problem.partitions import capacity_groups
@@ -35,17 +35,17 @@ def evaluate_cost(
     mapping.check(workload, machine)
     model = level_model(workload)
     boundaries = _boundaries(model, machine, mapping)
-    cycles = boundary_cycles(machine, boundaries, workload.word_bits)
+    rates = machine.rates(workload.word_bits)
     levels = tuple(
         LevelCost(
             level=level.name,
             occupancy_words=_occupancy(workload, mine, level.rule(rule)),
             capacity_words=level.capacity.words(workload.word_bits) // level.buffering,
             traffic_words=sum(b.words for b in boundaries if b.between == between),
-            cycles_exact=time,
+            rate=rate,
             overfull=_overfull(workload, level, mine),
         )
-        for level, mine, between, time in zip(machine.levels, mapping.levels, machine.boundaries, cycles, strict=True)
+        for level, mine, between, rate in zip(machine.levels, mapping.levels, machine.boundaries, rates, strict=True)
     )
     return CostReport(levels=levels, boundaries=boundaries, rule=rule)
 

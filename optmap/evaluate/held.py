@@ -115,7 +115,7 @@ def held_cost(workload: Workload, machine: Machine, mapping: Mapping, held: Held
         occupancy_words=sum(needs.values()),
         capacity_words=sum(group.words for group in groups),
         traffic_words=words,
-        cycles_exact=words / level.bandwidth.words(workload.word_bits),
+        rate=level.bandwidth.words(workload.word_bits),
         overfull=tuple(group.name for group in groups if needs[group.name] > group.words),
     )
     return CostReport(levels=(cost,), boundaries=rows, rule=rule)

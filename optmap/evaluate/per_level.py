@@ -1,6 +1,6 @@
 """Exact integer traffic in per-level form, for whole batches of candidate mappings at once.
 
-Per-level form (DESIGN: traffic, one formula): at the boundary outside level l every tile of
+Per-level form (the number `cost`): at the boundary outside level l every tile of
 level l+1 is one problem whose tiles of level l are visited in the order of level l's loops.
 For a tensor with reuse position p, a step of a loop outside p loads the next tile whole, a step
 of the loop at p loads what the next tile adds to the previous one, and the loops inside p load

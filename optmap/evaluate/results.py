@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
-from optmap.problem.machine import CapacityRule, Machine
+from optmap.problem.machine import CapacityRule
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,8 +39,8 @@ class LevelCost:
     """Words that the level holds."""
     traffic_words: int
     """Loads and stores across the boundary to the next outer memory (first instance of a split)."""
-    cycles_exact: Fraction
-    """Traffic over bandwidth, in cycles."""
+    rate: Fraction
+    """Words per cycle across that boundary."""
     overfull: tuple[str, ...] = ()
     """Partitions of the level that are too small for their tensors."""
 
@@ -50,8 +50,18 @@ class LevelCost:
         return self.occupancy_words <= self.capacity_words and not self.overfull
 
     @property
-    def cycles(self) -> float:
+    def bandwidth(self) -> float:
+        """Words per cycle, as a float."""
+        return float(self.rate)
+
+    @property
+    def cycles_exact(self) -> Fraction:
         """Traffic over bandwidth, in cycles."""
+        return self.traffic_words / self.rate
+
+    @property
+    def cycles(self) -> float:
+        """Traffic over bandwidth, in cycles, as a float."""
         return float(self.cycles_exact)
 
 
@@ -85,19 +95,3 @@ class CostReport:
     def fits(self) -> bool:
         """Whether every level's working set fits."""
         return all(level.fits for level in self.levels)
-
-
-def boundary_cycles(machine: Machine, boundaries: tuple[BoundaryTraffic, ...], word_bits: int) -> tuple[Fraction, ...]:
-    """Cycles of every boundary, inner first: its words over the bandwidth of the level inside.
-
-    Args:
-        machine: gives the bandwidths.
-        boundaries: what crosses, in words.
-        word_bits: size of one word (`Workload.word_bits`).
-    """
-    words = dict.fromkeys(machine.boundaries, 0)
-    for entry in boundaries:
-        words[entry.between] += entry.words
-    return tuple(
-        words[between] / rate for rate, between in zip(machine.rates(word_bits), machine.boundaries, strict=True)
-    )

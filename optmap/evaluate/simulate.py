@@ -25,7 +25,7 @@ Policy = Literal["lru", "belady"]
 
 
 def walk_levels(workload: Workload, machine: Machine, mapping: Mapping, *, limit: int = 5_000_000) -> tuple[Moved, ...]:
-    """Per-level traffic, counted by walking every tile of every level (DESIGN: `cost`).
+    """Per-level traffic, counted by walking every tile of every level: what `cost` is.
 
     Inside each tile of the next outer level the loops of a level run in their order. When the
     outermost loop that advances is outside a tensor's reuse position the next tile is loaded
@@ -61,7 +61,7 @@ def walk_levels(workload: Workload, machine: Machine, mapping: Mapping, *, limit
 
 
 def walk_nest(workload: Workload, machine: Machine, mapping: Mapping, *, limit: int = 5_000_000) -> tuple[Moved, ...]:
-    """Traffic of the concatenated nest, counted by walking it (DESIGN: `exact`).
+    """Traffic of the concatenated nest, counted by walking it: what `exact` is.
 
     For the boundary outside level l exactly one tile of level l per tensor is kept. The tiles
     are visited in the order of all loops of levels L-1 … l; every step loads the elements that

@@ -1,4 +1,4 @@
-r"""Exact integer traffic of the concatenated nest, in closed form (DESIGN: `exact`).
+r"""Exact integer traffic of the concatenated nest, in closed form: the number `exact`.
 
 For the boundary outside level l the machine keeps one tile of level l per tensor. The tiles are
 visited in the order of all loops of levels L-1 … l, and every step loads what the previous tile

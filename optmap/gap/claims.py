@@ -54,10 +54,10 @@ def _levels(fields: Fields, evaluation: Evaluation) -> list[str]:
     if not fields.has("levels"):
         return []
     claims = fields.items("levels")
-    if len(claims) != len(evaluation.levels):
-        return [f"levels has {len(claims)} rows, the machine has {len(evaluation.levels)}"]
+    if len(claims) != len(evaluation.report.levels):
+        return [f"levels has {len(claims)} rows, the machine has {len(evaluation.report.levels)}"]
     found = []
-    for claim, counted in zip(claims, evaluation.levels, strict=True):
+    for claim, counted in zip(claims, evaluation.report.levels, strict=True):
         for key in ("occupancy_words", "traffic_words"):
             value = getattr(counted, key)
             if claim.has(key) and claim.integer(key, least=0) != value:

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from fractions import Fraction
 from math import isclose
 from typing import ClassVar
 
-from optmap.evaluate.cost import evaluate_cost
-from optmap.evaluate.held import held_cost
+from optmap.evaluate.count import count_mapping
 from optmap.evaluate.results import BoundaryTraffic, CostReport
 from optmap.evaluate.simulate import Policy, simulate, walk_nest
 from optmap.evaluate.tally import Moved
 from optmap.evaluate.walk_held import walk_held
-from optmap.evaluate.whole_nest import exact_traffic
 from optmap.gap.claims import TOLERANCE, claim_disagreements
 from optmap.gap.solution import Amount, Solution
 from optmap.problem.objective import OBJECTIVES
@@ -22,19 +19,6 @@ from optmap.texts import number
 
 WALK = "tile"
 """Name of the policy that keeps one tile of every tensor, or what is held: the literal walk of the nest."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LevelLine:
-    """One row of the table of levels."""
-
-    level: str
-    occupancy_words: int
-    capacity_words: int
-    traffic_words: int
-    bandwidth: float
-    """Words per cycle."""
-    cycles: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,25 +57,6 @@ class Evaluation(Shown):
         return Amount(value=objective_value(self.solution, self.report.boundaries), unit=self.exact.unit)
 
     @property
-    def _rates(self) -> tuple[Fraction, ...]:
-        return self.solution.machine.rates(self.solution.workload.word_bits)
-
-    @property
-    def levels(self) -> tuple[LevelLine, ...]:
-        """Levels with their bandwidths, inner first."""
-        return tuple(
-            LevelLine(
-                level=cost.level,
-                occupancy_words=cost.occupancy_words,
-                capacity_words=cost.capacity_words,
-                traffic_words=cost.traffic_words,
-                bandwidth=float(rate),
-                cycles=cost.cycles,
-            )
-            for cost, rate in zip(self.report.levels, self._rates, strict=True)
-        )
-
-    @property
     def disagreements(self) -> list[str]:
         """Everything that makes the file untrue, one sentence each; empty if it holds."""
         return disagreements(self)
@@ -104,13 +69,7 @@ def evaluate_solution(solution: Solution) -> Evaluation:
         InputError: if the mapping cannot be counted.
     """
     workload, machine, mapping = solution.workload, solution.machine, solution.mapping
-    if solution.held is None:
-        boundaries = exact_traffic(workload, machine, mapping)
-        report = evaluate_cost(workload, machine, mapping, solution.capacity)
-    else:
-        solution.held.check(workload, machine, mapping, solution.capacity)
-        report = held_cost(workload, machine, mapping, solution.held, solution.capacity)
-        boundaries = report.boundaries
+    report, boundaries = count_mapping(workload, machine, mapping, solution.held, solution.capacity)
     unit = OBJECTIVES[solution.objective].unit(machine)
     exact = Amount(value=objective_value(solution, boundaries), unit=unit)
     return Evaluation(solution=solution, report=report, boundaries=boundaries, exact=exact)

@@ -65,7 +65,7 @@ class Axis:
         return tuple(dim for dim, _ in self.terms)
 
     def count(self, tile: Mapping[str, int]) -> int:
-        """Number of distinct index values over a tile, padding included (DESIGN: footprint, exactly).
+        """Number of distinct index values over a tile, padding included.
 
         Args:
             tile: extent per dim, in iterations.

@@ -44,7 +44,7 @@ def evaluation_document(evaluation: Evaluation) -> dict[str, object]:
                 "bandwidth_words_per_cycle": level.bandwidth,
                 "cycles": level.cycles,
             }
-            for level in evaluation.levels
+            for level in evaluation.report.levels
         ],
         "bottleneck": evaluation.report.bottleneck,
         "cost": {"value": evaluation.cost.value, "unit": evaluation.cost.unit},
@@ -84,7 +84,7 @@ def evaluation_table(evaluation: Evaluation) -> str:
         ),
         mapping_table(solution.workload, solution.machine, solution.mapping),
         boundary_table(evaluation.boundaries, shares),
-        level_table(evaluation.levels, evaluation.report.bottleneck, shares, solution.workload.word_bits),
+        level_table(evaluation.report.levels, evaluation.report.bottleneck, shares, solution.workload.word_bits),
         pairs(
             [
                 ("cost", f"{number(evaluation.cost.value)} {evaluation.cost.unit} (per-level form)"),

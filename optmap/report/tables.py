@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from collections.abc import Mapping as MappingABC
 from math import prod
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from optmap.problem import Level, Machine, Mapping, Workload
 from optmap.problem.constraints import Constraints
@@ -13,58 +13,11 @@ from optmap.problem.padding import padding_text
 from optmap.texts import number, percent
 
 if TYPE_CHECKING:
+    from optmap.evaluate.results import BoundaryTraffic, LevelCost
     from optmap.search.result import SolveResult
 
 RIGHT = ">"
 LEFT = "<"
-
-
-class BoundaryRow(Protocol):
-    """What the table of boundaries shows of a row."""
-
-    @property
-    def between(self) -> tuple[str, str]:
-        """(inner, outer) memory names."""
-
-    @property
-    def tensor(self) -> str:
-        """Name of the tensor."""
-
-    @property
-    def loads_words(self) -> int:
-        """Words moved inwards."""
-
-    @property
-    def stores_words(self) -> int:
-        """Words moved outwards."""
-
-
-class LevelRow(Protocol):
-    """What the table of levels shows of a row."""
-
-    @property
-    def level(self) -> str:
-        """Name of the level."""
-
-    @property
-    def occupancy_words(self) -> int:
-        """Words of the working set."""
-
-    @property
-    def capacity_words(self) -> int:
-        """Words the level holds."""
-
-    @property
-    def traffic_words(self) -> int:
-        """Words across the boundary to the next outer memory."""
-
-    @property
-    def bandwidth(self) -> float:
-        """Words per cycle."""
-
-    @property
-    def cycles(self) -> float:
-        """Traffic over bandwidth."""
 
 
 def grid(header: Sequence[str], align: str, rows: Iterable[Sequence[str]]) -> str:
@@ -196,7 +149,7 @@ def one_of(level: str, shares: MappingABC[str, int]) -> str:
     return f", one of {shares[level]}" if shares.get(level, 1) > 1 else ""
 
 
-def boundary_table(boundaries: Iterable[BoundaryRow], shares: MappingABC[str, int]) -> str:
+def boundary_table(boundaries: Iterable[BoundaryTraffic], shares: MappingABC[str, int]) -> str:
     """Loads and stores per boundary and tensor, in words.
 
     Args:
@@ -223,7 +176,7 @@ def word_text(bits: int) -> str:
     return f"{size:,} {unit}{'s' if size > 1 else ''}"
 
 
-def level_table(levels: Iterable[LevelRow], bottleneck: str, shares: MappingABC[str, int], word_bits: int) -> str:
+def level_table(levels: Iterable[LevelCost], bottleneck: str, shares: MappingABC[str, int], word_bits: int) -> str:
     """Occupancy, traffic and time per level; the slowest one is marked.
 
     Args:

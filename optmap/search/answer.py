@@ -6,14 +6,13 @@ from dataclasses import dataclass
 from math import prod
 
 from optmap.errors import CheckError
-from optmap.evaluate import BoundaryTraffic, CostReport, evaluate_cost, exact_traffic
-from optmap.evaluate.held import held_cost
+from optmap.evaluate import BoundaryTraffic, CostReport, count_mapping, evaluate_cost
 from optmap.problem.held import Held
 from optmap.problem.mapping import Mapping
 from optmap.problem.options import TileRule
 from optmap.search.compulsory import compulsory
 from optmap.search.request import Request
-from optmap.search.result import LevelReport, Relaxation, SolveResult, conclusion
+from optmap.search.result import Relaxation, SolveResult, conclusion
 from optmap.search.versions import versions
 from optmap.solvers.status import Point
 
@@ -42,28 +41,6 @@ class Found:
     """What a reader should know."""
     space: str = ""
     """The mappings among which the method looks for the best, in words."""
-
-
-def price(
-    request: Request, mapping: Mapping, held: Held | None = None
-) -> tuple[CostReport, tuple[BoundaryTraffic, ...]]:
-    """Per-level form and exact traffic of a mapping, in exact integers.
-
-    Args:
-        request: what is asked.
-        mapping: its answer.
-        held: how long a one-level mapping keeps every tensor; None where the loop order alone decides.
-
-    Raises:
-        InputError: if the mapping does not belong to workload and machine.
-    """
-    workload, machine = request.workload, request.machine
-    if held is None:
-        report = evaluate_cost(workload, machine, mapping, request.capacity)
-        return report, exact_traffic(workload, machine, mapping)
-    held.check(workload, machine, mapping, request.capacity)
-    report = held_cost(workload, machine, mapping, held, request.capacity)
-    return report, report.boundaries
 
 
 def cost_of(request: Request, mapping: Mapping) -> float | None:
@@ -96,7 +73,7 @@ def assemble(request: Request, method: str, found: Found, *, seconds: float) -> 
     """
     workload, machine, objective = request.workload, request.machine, request.objective
     found.mapping.check(workload, machine)
-    report, boundaries = price(request, found.mapping, found.held)
+    report, boundaries = count_mapping(workload, machine, found.mapping, found.held, request.capacity)
     cost, exact = _objective(request, report.boundaries), _objective(request, boundaries)
     relaxation = found.relaxation or _compulsory_relaxation(request, found.mapping)
     _check(request, found, relaxation, report, cost)
@@ -112,7 +89,7 @@ def assemble(request: Request, method: str, found: Found, *, seconds: float) -> 
         stop=conclusion(cost, bound, late=found.late),
         point=found.point,
         mapping=found.mapping,
-        levels=_levels(request, report),
+        levels=report.levels,
         boundaries=boundaries,
         cost=cost,
         cost_unit=unit,
@@ -145,21 +122,6 @@ def _objective(request: Request, rows: tuple[BoundaryTraffic, ...]) -> float:
 
 def _proved(relaxation: Relaxation) -> float:
     return relaxation.value if relaxation.proved else 0.0
-
-
-def _levels(request: Request, report: CostReport) -> tuple[LevelReport, ...]:
-    rates = request.machine.rates(request.workload.word_bits)
-    return tuple(
-        LevelReport(
-            level=item.level,
-            occupancy_words=item.occupancy_words,
-            capacity_words=item.capacity_words,
-            traffic_words=item.traffic_words,
-            bandwidth=float(rate),
-            cycles=item.cycles,
-        )
-        for item, rate in zip(report.levels, rates, strict=True)
-    )
 
 
 def _check(request: Request, found: Found, relaxation: Relaxation, report: CostReport, cost: float) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from optmap.evaluate.results import BoundaryTraffic
+from optmap.evaluate.results import BoundaryTraffic, LevelCost
 from optmap.lazy import named
 from optmap.problem.constraints import NO_CONSTRAINTS, Constraints
 from optmap.problem.held import Held
@@ -32,24 +32,6 @@ def conclusion(cost: float, bound: float, *, late: bool) -> Stop:
     if cost <= bound * (1 + PROVED):
         return Stop.OPTIMAL
     return Stop.TIME_LIMIT if late else Stop.SEARCH_ENDED
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LevelReport:
-    """One bounded level of the answer."""
-
-    level: str
-    """Name."""
-    occupancy_words: int
-    """Words that its tile needs under the capacity rule."""
-    capacity_words: int
-    """Words that it has."""
-    traffic_words: int
-    """Loads and stores to the next outer level in per-level form (busiest instance)."""
-    bandwidth: float
-    """Words per cycle."""
-    cycles: float
-    """Traffic over bandwidth."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,8 +111,8 @@ class SolveResult(Shown):
     point: Point
     """What is known of the relaxed point behind the mapping."""
     mapping: Mapping
-    levels: tuple[LevelReport, ...]
-    """Inner level first."""
+    levels: tuple[LevelCost, ...]
+    """Inner level first, in per-level form."""
     boundaries: tuple[BoundaryTraffic, ...]
     """Exact words of the concatenated nest, per boundary and tensor."""
     cost: float

@@ -1,7 +1,7 @@
 """Proofs that one dataflow class never moves more than another.
 
 For one tensor A with subscripts f_1, f_2, … (footprint F = ∏ f_j), dims K and n_k = N_k/T_k, the
-traffic of a class whose reuse position has the dims I inside it is (DESIGN, traffic: one formula)
+traffic of a class whose reuse position has the dims I inside it is (see `symbolic.traffic`)
 
     ∏_{k not in I} n_k · F                                    tiles do not overlap
     ∏_{k not in I, k != d} n_k · (F + (n_d - 1)(F - O_d))     neighbours along d share O_d elements

@@ -1,6 +1,6 @@
 """Traffic and occupancy as SymPy expressions, for one level or several.
 
-Source: MOpt sections 3 and 5 (DESIGN, traffic: one formula). With n_k = N_k/T_k, a tensor whose
+Source: MOpt sections 3 and 5. With n_k = N_k/T_k, a tensor whose
 reuse position holds dim d moves, per visit, what one run of the loop over d brings in; every loop
 outside multiplies that by n_k, the loops inside are free.
 """

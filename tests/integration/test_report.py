@@ -12,17 +12,17 @@ import pytest
 from optmap.api import check, solve
 from optmap.errors import InputError
 from optmap.evaluate.cost import evaluate_cost
-from optmap.evaluate.results import boundary_cycles
 from optmap.evaluate.whole_nest import exact_traffic
 from optmap.gap.beside import with_bound
 from optmap.gap.recount import disagreements, evaluate_solution, run_simulations
 from optmap.gap.solution import read_solution, solution_document, write_solution
 from optmap.problem import Capacity, CapacityRule, Level, LevelMapping, Machine, Mapping
+from optmap.problem.objective import BOTTLENECK
 from optmap.problem.parser import parse_workload
 from optmap.report.evaluation import evaluation_table
 from optmap.report.plots import plot_traffic
 from optmap.report.tables import solve_table
-from optmap.search.result import LevelReport, Relaxation, SolveResult
+from optmap.search.result import Relaxation, SolveResult
 from optmap.solvers.status import Point, Stop
 
 WORKLOAD = parse_workload("C[i,j] += A[i,k]*B[k,j]", {"i": 9, "j": 7, "k": 5}, name="small")
@@ -48,17 +48,6 @@ def first_level(**changes: object) -> Machine:
 def result(**changes: object) -> SolveResult:
     report = evaluate_cost(WORKLOAD, MACHINE, MAPPING)
     boundaries = exact_traffic(WORKLOAD, MACHINE, MAPPING)
-    levels = tuple(
-        LevelReport(
-            level=cost.level,
-            occupancy_words=cost.occupancy_words,
-            capacity_words=cost.capacity_words,
-            traffic_words=cost.traffic_words,
-            bandwidth=float(rate),
-            cycles=cost.cycles,
-        )
-        for cost, rate in zip(report.levels, MACHINE.rates(32), strict=True)
-    )
     relaxation = Relaxation(
         value=0.75 * report.value,
         proved=True,
@@ -79,11 +68,11 @@ def result(**changes: object) -> SolveResult:
         stop=Stop.SEARCH_ENDED,
         point=Point.GLOBAL_OPTIMUM,
         mapping=MAPPING,
-        levels=levels,
+        levels=report.levels,
         boundaries=boundaries,
         cost=report.value,
         cost_unit="cycles",
-        exact=float(max(boundary_cycles(MACHINE, boundaries, 32))),
+        exact=float(BOTTLENECK.of(boundaries, MACHINE, 32)),
         exact_unit="cycles",
         bottleneck=report.bottleneck,
         relaxation=relaxation,
@@ -180,7 +169,10 @@ def test_plot_shows_time_per_boundary_beside_the_bound() -> None:
     assert widths == pytest.approx(sorted(float(row.words / rates[row.between]) for row in made.boundaries))
     ends = [max(bar.get_x() + bar.get_width() for bar in axes.patches if round(bar.get_y() + 0.3) == n) for n in (0, 1)]
     assert ends == pytest.approx(
-        [float(cycles) for cycles in boundary_cycles(MACHINE, made.boundaries, WORKLOAD.word_bits)]
+        [
+            float(sum(row.words for row in made.boundaries if row.between == between) / rate)
+            for between, rate in rates.items()
+        ]
     )
     marks = [line.get_xdata()[0] for line in axes.get_lines()]
     assert marks == pytest.approx([float(proof.words / rates[proof.between]) for proof in made.certificates])

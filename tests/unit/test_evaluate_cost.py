@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from optmap.errors import InputError
-from optmap.evaluate import LevelModel, boundary_cycles, evaluate_cost, exact_traffic, level_model
+from optmap.evaluate import LevelModel, evaluate_cost, exact_traffic, level_model
 from optmap.evaluate.halo import axis_counts
 from optmap.problem import (
     Axis,
@@ -27,6 +27,7 @@ from optmap.problem import (
 )
 from optmap.problem.axes import axis_groups
 from optmap.problem.halo import distinct_values, shared_values
+from optmap.problem.objective import BOTTLENECK
 from optmap.problem.reuse import safe_working_set
 
 
@@ -124,7 +125,8 @@ def test_bottleneck_uses_decimal_bandwidths_exactly():
     assert report.value_exact == max(Fraction(10 * inner, 3), 10 * outer)
     assert report.bottleneck == "L2"
     assert report.value == float(report.value_exact)
-    cycles = boundary_cycles(machine, exact_traffic(matmul(4, 4, 4), machine, mapping), 32)
+    moved = BOTTLENECK.words(exact_traffic(matmul(4, 4, 4), machine, mapping), machine)
+    cycles = BOTTLENECK.alone(moved, machine, 32)
     assert cycles[0] * 3 == cycles[1]  # equal tiles: both boundaries see the same nest
 
 
@@ -196,7 +198,7 @@ def test_exact_sees_reuse_across_levels_that_the_cost_misses():
         cost = evaluate_cost(workload, machine, mapping)
         if not cost.fits:
             continue
-        exact = max(boundary_cycles(machine, exact_traffic(workload, machine, mapping), workload.word_bits))
+        exact = BOTTLENECK.of(exact_traffic(workload, machine, mapping), machine, workload.word_bits)
         assert exact <= cost.value_exact
         best = min(best, float(exact / cost.value_exact))
     assert best < 1 - 0.077

@@ -226,8 +226,9 @@ extents = st.integers(1, 9)
 def test_checker_and_evaluation_agree_on_mixed_types_and_machines(sizes, extent, links, units, method):
     names = dict(zip("CAB", (n / 8 for n in sizes), strict=True))
     workload = matmul(**dict(zip("ijk", extent, strict=True)), bytes=names)
+    larger = units != ("bytes", "words")  # 256 bytes may be more than 1,024 words of a few bits
     inner, outer = (
-        Level(name=name, capacity=Capacity(amount=amount, unit=unit), bandwidth=link)
+        Level(name=name, capacity=Capacity(amount=amount, unit=unit), bandwidth=link, inclusive=larger)
         for name, amount, unit, link in zip(("L1", "L2"), (256, 1024), units, links, strict=True)
     )
     machine = Machine(name="mixed", levels=(inner, outer) if method == "mopt" else (inner,))

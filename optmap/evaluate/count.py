@@ -1,0 +1,35 @@
+"""A mapping counted in both ways: the per-level form that programs minimise, and exactly."""
+
+from __future__ import annotations
+
+from optmap.evaluate.cost import evaluate_cost
+from optmap.evaluate.held import held_cost
+from optmap.evaluate.results import BoundaryTraffic, CostReport
+from optmap.evaluate.whole_nest import exact_traffic
+from optmap.problem.held import Held
+from optmap.problem.machine import CapacityRule, Machine
+from optmap.problem.mapping import Mapping
+from optmap.problem.workload import Workload
+
+
+def count_mapping(
+    workload: Workload, machine: Machine, mapping: Mapping, held: Held | None, rule: CapacityRule
+) -> tuple[CostReport, tuple[BoundaryTraffic, ...]]:
+    """Per-level form and exact traffic of a mapping, in exact integers.
+
+    Args:
+        workload: what is computed.
+        machine: capacities and bandwidths.
+        mapping: tiles, loop orders and splits, inner level first.
+        held: how long a one-level mapping keeps every tensor, for which both are the same; None where the
+            loop order alone decides.
+        rule: which working set counts as occupancy in caches.
+
+    Raises:
+        InputError: if the mapping, or what it holds, does not belong to workload and machine.
+    """
+    if held is None:
+        return evaluate_cost(workload, machine, mapping, rule), exact_traffic(workload, machine, mapping)
+    held.check(workload, machine, mapping, rule)
+    report = held_cost(workload, machine, mapping, held, rule)
+    return report, report.boundaries
