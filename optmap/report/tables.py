@@ -14,6 +14,7 @@ from optmap.texts import number, percent
 
 if TYPE_CHECKING:
     from optmap.evaluate.results import BoundaryTraffic, LevelCost
+    from optmap.gap.solution import BoundaryClaim
     from optmap.search.result import SolveResult
 
 RIGHT = ">"
@@ -149,7 +150,7 @@ def one_of(level: str, shares: MappingABC[str, int]) -> str:
     return f", one of {shares[level]}" if shares.get(level, 1) > 1 else ""
 
 
-def boundary_table(boundaries: Iterable[BoundaryTraffic], shares: MappingABC[str, int]) -> str:
+def boundary_table(boundaries: Iterable[BoundaryTraffic | BoundaryClaim], shares: MappingABC[str, int]) -> str:
     """Loads and stores per boundary and tensor, in words.
 
     Args:

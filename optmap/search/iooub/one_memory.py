@@ -1,8 +1,7 @@
-"""`iooub`: IOOpt's upper bound, one memory at a time, with a reuse level per tensor.
+"""`iooub` in one memory: IOOpt's upper bound with a reuse level per tensor.
 
-One bounded level: the least loads (or loads and stores) over all loop orders, reuse levels and whole
-tiles. Several levels: the least sum of the levels' traffic over bandwidth (IOOpt, section 6).
-Source: IOOpt sections 4 and 6; dims that tensors see alike are bundled and tensors may be streamed
+The least loads (or loads and stores) over all loop orders, reuse levels and whole tiles; several memories
+are `sum_over_levels`. Source: IOOpt section 4; dims that tensors see alike are bundled and tensors may be streamed
 through a tile, which IOOpt does not do.
 """
 
