@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
@@ -22,3 +23,20 @@ class Deferred:
     def __call__(self, *args: Any, **options: Any) -> Any:
         """Call it."""
         return named(self.place)(*args, **options)
+
+
+def exports(room: str, homes: Mapping[str, str]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """The `__getattr__` and `__dir__` of a room that loads its public names when they are first used.
+
+    Args:
+        room: name of the package.
+        homes: per file of the room (`relax.tree` for one further in), its public names with blanks between.
+    """
+    place = {name: f"{room}.{file}" for file, names in homes.items() for name in names.split()}
+
+    def load(name: str) -> Any:
+        if name in place:
+            return getattr(import_module(place[name]), name)
+        raise AttributeError(f"module {room!r} has no attribute {name!r}")
+
+    return load, lambda: sorted({*vars(import_module(room)), *place})

@@ -18,21 +18,37 @@ from math import log
 import numpy as np
 from bounds_oracles import Word, operations, tiled_order, with_ranges, word_weights
 
-from optmap.bounds.compulsory import compulsory_loads, output_words, output_words_at_most
-from optmap.bounds.convex import satisfies
-from optmap.bounds.hierarchy import instance_words
-from optmap.bounds.ioopt_formulas import scenarios, why_not_ioopt
-from optmap.bounds.lattice import closure, complete_flag, kernel, whole_space
-from optmap.bounds.maps import MapSystem, map_system
-from optmap.bounds.methods import bounds
-from optmap.bounds.polytope import FamilyRows, Polytope, family_constraints, restrict
-from optmap.bounds.projective import dual_volume, why_not_projective
-from optmap.bounds.proof import MUS, accounting, operations_bound, tensor_sums
-from optmap.bounds.result import LowerBound
-from optmap.bounds.segments import SegmentBound
+from optmap.bounds import (
+    MUS,
+    FamilyRows,
+    LowerBound,
+    MapSystem,
+    Polytope,
+    SegmentBound,
+    accounting,
+    bounds,
+    closure,
+    complete_flag,
+    compulsory_loads,
+    dual_volume,
+    family_constraints,
+    instance_words,
+    kernel,
+    map_system,
+    operations_bound,
+    output_words,
+    output_words_at_most,
+    restrict,
+    satisfies,
+    scenarios,
+    tensor_sums,
+    whole_space,
+    why_not_ioopt,
+    why_not_projective,
+)
 from optmap.problem import Axis, Semantics, TensorAccess, Workload
-from optmap.programs.loglp_face import projective_face
-from optmap.solvers.exact import VertexFinder
+from optmap.programs import projective_face
+from optmap.solvers import VertexFinder
 
 
 class BeatenError(AssertionError):

@@ -6,13 +6,19 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import permutations, product
 from math import inf, prod
 
-from optmap.evaluate import evaluate_cost
-from optmap.evaluate.held import entering_words, held_words, loaded_words
-from optmap.problem import CapacityRule, LevelMapping, Machine, Mapping, Workload
-from optmap.problem.held import stream_refusal
-from optmap.problem.partitions import capacity_groups
-from optmap.problem.reuse import Reuse, reuse_at
-from optmap.search.gemmini import fits, stationary
+from optmap.evaluate import entering_words, evaluate_cost, held_words, loaded_words
+from optmap.problem import (
+    CapacityRule,
+    LevelMapping,
+    Machine,
+    Mapping,
+    Reuse,
+    Workload,
+    capacity_groups,
+    reuse_at,
+    stream_refusal,
+)
+from optmap.search import fits, stationary
 
 Tile = dict[str, int]
 

@@ -5,14 +5,22 @@ from __future__ import annotations
 import random
 from typing import Any
 
-from optmap.bounds.certificate import digest
-from optmap.evaluate.held import held_occupancy, held_traffic
-from optmap.problem import Capacity, LevelMapping, Machine, Mapping, Workload, parse_workload, two_level
-from optmap.problem.held import Held
-from optmap.problem.io.machines import machine_document
-from optmap.problem.io.mappings import mapping_document
-from optmap.problem.io.workloads import workload_document
-from optmap.problem.workload import access_names
+from optmap.bounds import digest
+from optmap.evaluate import held_occupancy, held_traffic
+from optmap.problem import (
+    Capacity,
+    Held,
+    LevelMapping,
+    Machine,
+    Mapping,
+    Workload,
+    access_names,
+    machine_document,
+    mapping_document,
+    parse_workload,
+    two_level,
+    workload_document,
+)
 
 TEMPLATES = (
     "C[i,j] += A[i,k]*B[k,j]",

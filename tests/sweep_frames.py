@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
-from optmap.sweeps.rows import Row, as_dict
+from optmap.sweeps import Row, as_dict
 
 Curve = Sequence[tuple[int, int | None, int | None]]
 """(capacity in words, traffic, bound) triples; None where there is no answer."""

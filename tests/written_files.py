@@ -11,9 +11,8 @@ from optmap import api
 from optmap.checker import check_document
 from optmap.errors import InputError
 from optmap.evaluate import walk_held, walk_nest
-from optmap.gap.recount import disagreements, evaluate_solution
-from optmap.gap.solution import read_solution, solution_document
-from optmap.search.result import SolveResult
+from optmap.gap import disagreements, evaluate_solution, read_solution, solution_document
+from optmap.search import SolveResult
 
 
 def shuffled(value: Any, rng: random.Random) -> Any:

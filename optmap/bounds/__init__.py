@@ -1,1 +1,28 @@
 """Lower bounds on data movement, proved in integers and fractions, with certificates."""
+
+from __future__ import annotations
+
+from optmap.lazy import exports
+
+__getattr__, __dir__ = exports(
+    __name__,
+    {
+        "asymptotic": "brascamp_lieb smallest_sigma",
+        "certificate": "digest",
+        "closed": "VolumeBound cold_loads loads_of_semantics",
+        "compulsory": "compulsory_loads output_count output_words output_words_at_most tensor_counts",
+        "convex": "satisfies",
+        "convolution": "large_loops_volume precision_constant small_filter_volume theorem15",
+        "hierarchy": "INCLUSIVE INSTANCES SUMMED TOTAL fast_side_words instance_words separating_dims",
+        "ioopt_formulas": "figure6_contraction figure6_convolution ioopt scenarios why_not_ioopt",
+        "lattice": "canonical closure complete_flag image_rank intersection kernel rank space_sum whole_space",
+        "lifting": "Digit Place lift_workload",
+        "maps": "LinearMap MapSystem map_system",
+        "methods": "METHODS bounds",
+        "polytope": "FamilyRows Polytope family_constraints polytopes restrict",
+        "projective": "dual_volume tile_bound why_not_projective",
+        "proof": "MUS accounting operations_bound ranked_proofs tensor_sums",
+        "result": "LowerBound",
+        "segments": "SegmentBound Segments best_segments",
+    },
+)

@@ -1,5 +1,7 @@
 """Exact integer cost of a mapping, and a reference simulator that shares no code with it."""
 
+from __future__ import annotations
+
 import sys
 from types import ModuleType
 from typing import Any
@@ -18,7 +20,7 @@ from optmap.evaluate.tally import Moved as Moved
 from optmap.evaluate.walk_held import HeldWalk as HeldWalk
 from optmap.evaluate.walk_held import walk_held as walk_held
 from optmap.evaluate.whole_nest import exact_traffic as exact_traffic
-from optmap.lazy import named
+from optmap.lazy import exports, named
 
 
 class _Verb(ModuleType):
@@ -30,3 +32,14 @@ class _Verb(ModuleType):
 
 
 sys.modules[__name__].__class__ = _Verb
+
+__getattr__, __dir__ = exports(
+    __name__,
+    {
+        "descent": "cut_once cuts",
+        "first_touches": "touched_values",
+        "halo": "axis_counts entering group_counts shared_counts",
+        "held": "entering_words held_occupancy held_traffic held_words loaded_words",
+        "walk_held": "run_held",
+    },
+)

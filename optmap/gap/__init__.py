@@ -1,1 +1,18 @@
 """Mapping and lower bound side by side: recounts, comparisons, curves over capacity, and the gap between them."""
+
+from __future__ import annotations
+
+from optmap.lazy import exports
+
+__getattr__, __dir__ = exports(
+    __name__,
+    {
+        "beside": "certified_bound with_bound",
+        "curves": "panels summed",
+        "designs": "pareto_designs pareto_front",
+        "networks": "LayerShare dominant layer_shares network_views",
+        "recount": "Simulated WALK disagreements evaluate_solution run_simulations",
+        "sizing": "saturation",
+        "solution": "Solution read_solution solution_document solution_from write_solution",
+    },
+)

@@ -1,5 +1,8 @@
 """Pure data: workloads, machines, mappings, and how they are written down."""
 
+from __future__ import annotations
+
+from optmap.lazy import exports
 from optmap.problem.builders import contraction as contraction
 from optmap.problem.builders import conv1d as conv1d
 from optmap.problem.builders import conv2d as conv2d
@@ -52,3 +55,33 @@ from optmap.problem.workload import Padding as Padding
 from optmap.problem.workload import Semantics as Semantics
 from optmap.problem.workload import TensorAccess as TensorAccess
 from optmap.problem.workload import Workload as Workload
+
+__getattr__, __dir__ = exports(
+    __name__,
+    {
+        "axes": "axis_groups group_dims overlaps touched_at_least",
+        "builders": "BUILDERS",
+        "canonical": "canonical_form",
+        "constraints": "NO_CONSTRAINTS follows",
+        "descent": "Descent",
+        "forms": "contraction_form convolution_form why_no_convolution",
+        "halo": "distinct_values grid_values pair_values run_values shared_values value_mask",
+        "held": "Held stream_refusal",
+        "inputs": "capacities_of capacity_of extents_of is_statement machine_of names_of workload_of",
+        "io.fields": "Fields located",
+        "io.files": "load_yaml to_json",
+        "io.machines": "LEVEL_FIELDS machine_document machine_from",
+        "io.mappings": "mapping_document read_mapping",
+        "io.workloads": "WORKLOAD_FIELDS read_workload read_workloads workload_document workload_from",
+        "machine": "ONE_WORD",
+        "microkernel": "microkernel_permutation microkernel_tile",
+        "network": "Network list_networks",
+        "objective": "LOADS SUM TIME alike",
+        "padding": "real_operations real_values",
+        "partitions": "capacity_groups",
+        "reuse": "Room reuse_at rooms_at safe_working_set",
+        "sizes": "capacities element_bits parse_clock",
+        "values": "one_line whole_number",
+        "workload": "access_names",
+    },
+)

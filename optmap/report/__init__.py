@@ -1,1 +1,24 @@
 """Answers as documents: JSON, tables and plots."""
+
+from __future__ import annotations
+
+from optmap.lazy import exports
+
+__getattr__, __dir__ = exports(
+    __name__,
+    {
+        "bounds": "bound_document bound_table",
+        "compare": "comparison_document comparison_table",
+        "compare_plot": "plot_comparison save_comparison",
+        "evaluation": "evaluation_table",
+        "loopnest": "loop_nest statement",
+        "network": "network_document network_table",
+        "plots": "plot_traffic",
+        "programs": "Format Which exported",
+        "sizing": "sizing_table",
+        "solvers": "doctor_document doctor_table",
+        "sweep_album": "Album album write_album",
+        "sweep_plots": "plot_curve plot_gaps plot_network plot_pareto",
+        "tables": "bands_text grid machine_table mapping_table solve_table workload_table",
+    },
+)

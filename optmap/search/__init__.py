@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from optmap.lazy import named
+from optmap.lazy import exports
 
 if TYPE_CHECKING:
     from optmap.search.answer import Found as Found
@@ -21,17 +21,29 @@ if TYPE_CHECKING:
     from optmap.search.result import Relaxation as Relaxation
     from optmap.search.result import SolveResult as SolveResult
 
-_HOMES = {
-    **dict.fromkeys(("Found", "cost_of"), "answer"),
-    **dict.fromkeys(("METHODS", "Method", "Route", "refuse", "register_method"), "methods"),
-    "Request": "request",
-    **dict.fromkeys(("Relaxation", "SolveResult"), "result"),
-}
-"""File of every public name."""
-
-
-def __getattr__(name: str) -> object:
-    """Load a public name when it is first used."""
-    if name in _HOMES:
-        return named(f"search.{_HOMES[name]}:{name}")
-    raise AttributeError(f"module 'optmap.search' has no attribute {name!r}")
+__getattr__, __dir__ = exports(
+    __name__,
+    {
+        "answer": "Found assemble cost_of",
+        "gemmini": "best_stationary fits greedy_stationary stationary",
+        "iooub.one_memory": "solve",
+        "iooub.tiling": "best_tiling",
+        "methods": "METHODS Method Route refuse register_method",
+        "mopt": "relaxation_report",
+        "papers.algorithm1": "fix_levels",
+        "papers.artifact": "roles_of",
+        "papers.common": "Hunt",
+        "relax.cross_check": "cross_check",
+        "relax.level_programs": "program_of solve_described",
+        "relax.node_programs": "Bounder",
+        "relax.tree": "RelaxationResult TOLERANCE",
+        "request": "Request",
+        "result": "LevelReport Relaxation SolveResult conclusion",
+        "search_space": "Setting setting_of",
+        "whole.chain_costs": "ChainCosts IntArray all_chains chain_count",
+        "whole.floor": "price_and_split",
+        "whole.integers": "integer_search",
+        "whole.one_level": "imposed_optimum level_optimum",
+        "whole.tile_pairs": "beam divisor_optimum",
+    },
+)

@@ -1,1 +1,21 @@
 """Solvers behind one Solution type: Ipopt, HiGHS, SciPy and the batched interior point."""
+
+from __future__ import annotations
+
+from optmap.lazy import exports
+
+__getattr__, __dir__ = exports(
+    __name__,
+    {
+        "batch": "Batch solve_batch",
+        "config": "OPTIONS load_config",
+        "doctor": "SolverReport",
+        "exact": "VertexFinder certified linear_program solve_exact",
+        "from_model": "from_pyomo",
+        "highs": "solve_model",
+        "nlp": "from_geometric",
+        "registry": "SOLVERS solve",
+        "simplex": "minimise_standard solve_square",
+        "status": "Point Stop",
+    },
+)

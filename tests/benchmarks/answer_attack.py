@@ -30,7 +30,7 @@ from optmap import api
 from optmap.errors import CheckError, ContradictionError, OptmapError
 from optmap.evaluate.simulate import simulate
 from optmap.problem import Axis, Capacity, Semantics, TensorAccess, Workload
-from optmap.search.result import SolveResult
+from optmap.search import SolveResult
 
 BITS = (32, 32, 8, 4, 1, 16, 12)
 SECONDS = 20.0

@@ -25,19 +25,28 @@ from pathlib import Path
 from typing import Any
 
 from optmap import api
+from optmap.bounds import fast_side_words, instance_words, separating_dims
 from optmap.bounds.best import best
-from optmap.bounds.hierarchy import fast_side_words, instance_words, separating_dims
 from optmap.checker import RefusedError, check_document, form, solution
 from optmap.errors import OptmapError
-from optmap.evaluate.simulate import simulate, walk_nest
+from optmap.evaluate import walk_nest
+from optmap.evaluate.simulate import simulate
 from optmap.evaluate.walk_held import walk_held
-from optmap.gap.recount import WALK, Simulated, disagreements, evaluate_solution
-from optmap.gap.solution import Solution, read_solution, solution_document
-from optmap.problem import Capacity, Level, LevelMapping, Machine, Mapping, Partition, Workload, two_level
-from optmap.problem.io.fields import Fields
-from optmap.problem.io.workloads import read_workload
-from optmap.problem.machine import LevelKind
-from optmap.problem.parser import parse_workload
+from optmap.gap import WALK, Simulated, Solution, disagreements, evaluate_solution, read_solution, solution_document
+from optmap.problem import (
+    Capacity,
+    Fields,
+    Level,
+    LevelKind,
+    LevelMapping,
+    Machine,
+    Mapping,
+    Partition,
+    Workload,
+    parse_workload,
+    read_workload,
+    two_level,
+)
 
 Document = dict[str, Any]
 LIMIT = 100_000

@@ -25,14 +25,21 @@ from written_files import shuffled
 from optmap import api
 from optmap.checker import RefusedError
 from optmap.errors import CheckError, ContradictionError, OptmapError
-from optmap.gap.recount import disagreements, evaluate_solution
-from optmap.gap.solution import read_solution, solution_document
-from optmap.problem import Capacity, CapacityRule, Level, LevelKind, Machine, Partition, Workload, parse_workload
-from optmap.problem.io.files import to_json
-from optmap.problem.sizes import parse_bandwidth
-from optmap.search.methods import METHODS
-from optmap.search.result import SolveResult
-from optmap.solvers.status import Stop
+from optmap.gap import disagreements, evaluate_solution, read_solution, solution_document
+from optmap.problem import (
+    Capacity,
+    CapacityRule,
+    Level,
+    LevelKind,
+    Machine,
+    Partition,
+    Workload,
+    parse_bandwidth,
+    parse_workload,
+    to_json,
+)
+from optmap.search import METHODS, SolveResult
+from optmap.solvers import Stop
 
 EXTENTS = (1, 1, 2, 3, 4, 5, 7, 8, 12, 13, 16, 31, 64, 97)
 HUGE = (128, 1000, 4099, 65_537, 1_000_003, 2**31 - 1, 2**20, 10**12, 999_999_999_989)

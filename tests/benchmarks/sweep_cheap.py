@@ -13,9 +13,7 @@ import threading
 import time
 from pathlib import Path
 
-from optmap.sweeps import run
-from optmap.sweeps.reading import read_sweep
-from optmap.sweeps.spec_io import spec_from
+from optmap.sweeps import read_sweep, run, spec_from
 
 
 class Memory:

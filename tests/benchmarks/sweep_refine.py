@@ -15,9 +15,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from optmap.sweeps import run
-from optmap.sweeps.reading import read_sweep
-from optmap.sweeps.spec_io import spec_from
+from optmap.sweeps import read_sweep, run, spec_from
 
 RANGE = {"from": "16384B", "to": "4194304B"}
 

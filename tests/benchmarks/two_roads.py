@@ -7,10 +7,9 @@ import sys
 import time
 from dataclasses import replace
 
-from optmap.problem import CapacityRule, Machine, Semantics, library
-from optmap.problem.inputs import machine_of
-from optmap.search.relax.tree import RelaxationResult, relax
-from optmap.search.search_space import Setting
+from optmap.problem import CapacityRule, Machine, Semantics, library, machine_of
+from optmap.search import RelaxationResult, Setting
+from optmap.search.relax.tree import relax
 
 SETS = ("yolo9000", "resnet18", "mobilenet")
 AGREED = 1e-5

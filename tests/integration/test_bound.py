@@ -12,23 +12,14 @@ import pytest
 
 import optmap as package
 from optmap import api
-from optmap.bounds.hierarchy import (
-    INCLUSIVE,
-    INSTANCES,
-    SUMMED,
-    TOTAL,
-    fast_side_words,
-    instance_words,
-    separating_dims,
-)
-from optmap.bounds.methods import METHODS
+from optmap.bounds import INCLUSIVE, INSTANCES, METHODS, SUMMED, TOTAL, fast_side_words, instance_words, separating_dims
 from optmap.checker import check_document
 from optmap.clock import NO_LIMIT, Clock
 from optmap.errors import ContradictionError, LimitError, UnknownNameError
-from optmap.gap.beside import certified_bound, with_bound
+from optmap.gap import certified_bound, with_bound
 from optmap.problem import Capacity, Level, Machine, parse_workload
 from optmap.problem.library import machine, workload
-from optmap.report.bounds import bound_document, bound_table
+from optmap.report import bound_document, bound_table
 
 MATMUL = ("C[i,j] += A[i,k]*B[k,j]", "--extents", "i=2000,j=1500,k=1500", "--memory", "1024w")
 

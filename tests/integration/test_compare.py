@@ -9,10 +9,8 @@ import pytest
 
 from optmap import api
 from optmap.errors import InputError, UnknownNameError
-from optmap.problem import Capacity
-from optmap.problem.sizes import capacities
-from optmap.report.compare import comparison_document, comparison_table
-from optmap.report.compare_plot import plot_comparison, save_comparison
+from optmap.problem import Capacity, capacities
+from optmap.report import comparison_document, comparison_table, plot_comparison, save_comparison
 
 SMALL = ("C[i,j] += A[i,k]*B[k,j]", "--extents", "i=48,j=32,k=40")
 

@@ -8,16 +8,29 @@ from dataclasses import replace
 import pytest
 
 from optmap.errors import InputError
-from optmap.problem import Capacity, Level, LevelKind, LevelMapping, Machine, Mapping, Microkernel, Semantics
-from optmap.problem.io.fields import Fields
-from optmap.problem.io.machines import machine_document, machine_from
-from optmap.problem.io.mappings import mapping_document, read_mapping
-from optmap.problem.io.workloads import read_workload, workload_document
-from optmap.problem.library import list_machines, list_workloads, machine, workload
-from optmap.problem.parser import parse_workload
-from optmap.report.solvers import doctor_document, doctor_table
-from optmap.report.tables import bands_text, grid, machine_table, mapping_table, workload_table
-from optmap.solvers.doctor import SolverReport
+from optmap.problem import (
+    Capacity,
+    Fields,
+    Level,
+    LevelKind,
+    LevelMapping,
+    Machine,
+    Mapping,
+    Microkernel,
+    Semantics,
+    list_machines,
+    list_workloads,
+    machine_document,
+    machine_from,
+    mapping_document,
+    parse_workload,
+    read_mapping,
+    read_workload,
+    workload_document,
+)
+from optmap.problem.library import machine, workload
+from optmap.report import bands_text, doctor_document, doctor_table, grid, machine_table, mapping_table, workload_table
+from optmap.solvers import SolverReport
 from optmap.texts import number
 
 

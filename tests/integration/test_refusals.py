@@ -12,12 +12,9 @@ import optmap as package
 from optmap import api
 from optmap.cli.app import app
 from optmap.errors import InputError, UnknownNameError
-from optmap.gap.networks import LayerShare
-from optmap.problem import Bandwidth, Level, Machine, parse_workload
-from optmap.problem.io.fields import Fields, located
-from optmap.problem.machine import LevelKind
-from optmap.problem.sizes import parse_capacity
-from optmap.report.compare import comparison_document, comparison_table
+from optmap.gap import LayerShare
+from optmap.problem import Bandwidth, Fields, Level, LevelKind, Machine, located, parse_capacity, parse_workload
+from optmap.report import comparison_document, comparison_table
 
 
 def run(*args: str | Path) -> Result:

@@ -11,19 +11,21 @@ import pytest
 
 from optmap.api import check, solve
 from optmap.errors import InputError
-from optmap.evaluate.cost import evaluate_cost
-from optmap.evaluate.whole_nest import exact_traffic
-from optmap.gap.beside import with_bound
-from optmap.gap.recount import disagreements, evaluate_solution, run_simulations
-from optmap.gap.solution import read_solution, solution_document, write_solution
-from optmap.problem import Capacity, CapacityRule, Level, LevelMapping, Machine, Mapping
+from optmap.evaluate import evaluate_cost, exact_traffic
+from optmap.gap import (
+    disagreements,
+    evaluate_solution,
+    read_solution,
+    run_simulations,
+    solution_document,
+    with_bound,
+    write_solution,
+)
+from optmap.problem import Capacity, CapacityRule, Level, LevelMapping, Machine, Mapping, parse_workload
 from optmap.problem.objective import BOTTLENECK
-from optmap.problem.parser import parse_workload
-from optmap.report.evaluation import evaluation_table
-from optmap.report.plots import plot_traffic
-from optmap.report.tables import solve_table
-from optmap.search.result import Relaxation, SolveResult
-from optmap.solvers.status import Point, Stop
+from optmap.report import evaluation_table, plot_traffic, solve_table
+from optmap.search import Relaxation, SolveResult
+from optmap.solvers import Point, Stop
 
 WORKLOAD = parse_workload("C[i,j] += A[i,k]*B[k,j]", {"i": 9, "j": 7, "k": 5}, name="small")
 MACHINE = Machine(

@@ -21,11 +21,8 @@ from distributed import Client, Future
 from distributed.client import FutureCancelledError
 
 import optmap
-from optmap.sweeps import run
-from optmap.sweeps.cluster import MOST_TRIES, DaskEngine, _Batch
-from optmap.sweeps.engine import Task
-from optmap.sweeps.spec_io import spec_from
-from optmap.sweeps.tally import Tally
+from optmap.sweeps import MOST_TRIES, DaskEngine, Tally, Task, run, spec_from
+from optmap.sweeps.cluster import _Batch
 
 HERE = Path(__file__).resolve().parents[1]
 ROOT = HERE.parent

@@ -33,7 +33,7 @@ def answer(text: str) -> str:
 
 def answer_slowly(text: str) -> str:
     """The real answer, a tenth of a second later."""
-    from optmap.sweeps.answers import answer_text
+    from optmap.sweeps import answer_text
 
     time.sleep(0.1)
     return answer_text(text)

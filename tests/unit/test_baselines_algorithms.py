@@ -6,17 +6,8 @@ from math import sqrt
 
 import pytest
 
-from optmap.baselines.algorithms import (
-    ALGORITHMS,
-    blocked,
-    compare_algorithms,
-    fft,
-    im2col,
-    naive,
-    product_words,
-    winograd,
-)
-from optmap.bounds.compulsory import compulsory_loads, output_words
+from optmap.baselines import ALGORITHMS, blocked, compare_algorithms, fft, im2col, naive, product_words, winograd
+from optmap.bounds import compulsory_loads, output_words
 from optmap.bounds.convolution import convolution
 from optmap.errors import InputError
 from optmap.problem import Semantics, conv2d, matmul, parse_workload

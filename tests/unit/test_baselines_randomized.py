@@ -10,7 +10,7 @@ from math import ceil, sqrt
 
 import pytest
 
-from optmap.baselines.randomized import RandomizedProduct, randomized_bound, randomized_tiling
+from optmap.baselines import RandomizedProduct, randomized_bound, randomized_tiling
 from optmap.errors import InfeasibleError, InputError
 from optmap.problem import Semantics
 

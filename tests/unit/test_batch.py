@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from optmap.programs.posynomial import EpigraphRow, GeometricProgram, Posynomial
-from optmap.solvers.batch import Batch, solve_batch
+from optmap.programs import EpigraphRow, GeometricProgram, Posynomial
+from optmap.solvers import Batch, solve_batch
 from optmap.solvers.ipopt import solve_posynomial
 
 N, EPIGRAPHS, LIMITS, TERMS = 3, 2, 1, 3

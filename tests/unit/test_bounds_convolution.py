@@ -11,30 +11,37 @@ from pathlib import Path
 
 import pytest
 
-from optmap.bounds.closed import loads_of_semantics
-from optmap.bounds.compulsory import compulsory_loads, output_words
-from optmap.bounds.convolution import (
-    convolution,
+from optmap.bounds import (
+    bounds,
+    compulsory_loads,
     large_loops_volume,
+    loads_of_semantics,
+    output_words,
     precision_constant,
     small_filter_volume,
     theorem15,
 )
-from optmap.bounds.methods import bounds
+from optmap.bounds.convolution import convolution
 from optmap.errors import InputError
 from optmap.problem import (
     Semantics,
     conv1d,
     conv2d,
+    convolution_form,
     matmul,
     parse_workload,
+    why_no_convolution,
 )
-from optmap.problem.forms import convolution_form, why_no_convolution
-from optmap.programs.export import export_program
-from optmap.programs.lifted import lifted_lp, lifted_tiling_program
-from optmap.programs.loglp_face import lifted_face, real_tile
-from optmap.programs.rounding import round_tile, tile_words
-from optmap.solvers.highs import solve_model
+from optmap.programs import (
+    export_program,
+    lifted_face,
+    lifted_lp,
+    lifted_tiling_program,
+    real_tile,
+    round_tile,
+    tile_words,
+)
+from optmap.solvers import solve_model
 
 DATA = json.loads((Path(__file__).parents[1] / "data" / "closed_form_bounds.json").read_text())
 

@@ -11,16 +11,25 @@ from pathlib import Path
 
 import pytest
 
-from optmap.bounds import proof
-from optmap.bounds.asymptotic import brascamp_lieb, smallest_sigma
+from optmap.bounds import (
+    METHODS,
+    SegmentBound,
+    Segments,
+    best_segments,
+    bounds,
+    brascamp_lieb,
+    canonical,
+    compulsory_loads,
+    digest,
+    image_rank,
+    intersection,
+    map_system,
+    proof,
+    smallest_sigma,
+    space_sum,
+)
 from optmap.bounds.best import best
-from optmap.bounds.certificate import digest
-from optmap.bounds.compulsory import compulsory_loads
 from optmap.bounds.explain import explain
-from optmap.bounds.lattice import canonical, image_rank, intersection, space_sum
-from optmap.bounds.maps import map_system
-from optmap.bounds.methods import METHODS, bounds
-from optmap.bounds.segments import SegmentBound, Segments, best_segments
 from optmap.checker import RefusedError
 from optmap.errors import CheckError, InputError, UnknownNameError
 from optmap.problem import Semantics, Workload, parse_workload

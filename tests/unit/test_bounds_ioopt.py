@@ -10,11 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from optmap.bounds.convolution import theorem15
-from optmap.bounds.ioopt_formulas import figure6_contraction, figure6_convolution, ioopt, scenarios, why_not_ioopt
+from optmap.bounds import figure6_contraction, figure6_convolution, ioopt, scenarios, theorem15, why_not_ioopt
 from optmap.errors import InputError
-from optmap.problem import Semantics, contraction, conv1d, conv2d, matmul, parse_workload
-from optmap.problem.forms import contraction_form
+from optmap.problem import Semantics, contraction, contraction_form, conv1d, conv2d, matmul, parse_workload
 from optmap.problem.library import workload as named
 
 DATA = json.loads((Path(__file__).parents[1] / "data" / "closed_form_bounds.json").read_text())

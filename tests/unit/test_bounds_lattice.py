@@ -8,20 +8,23 @@ import random
 import numpy as np
 import pytest
 
-from optmap.bounds.lattice import (
+from optmap.bounds import (
+    Digit,
+    Place,
     canonical,
     closure,
     complete_flag,
     image_rank,
     intersection,
     kernel,
+    lift_workload,
+    map_system,
+    polytopes,
     rank,
+    restrict,
     space_sum,
     whole_space,
 )
-from optmap.bounds.lifting import Digit, Place, lift_workload
-from optmap.bounds.maps import map_system
-from optmap.bounds.polytope import polytopes, restrict
 from optmap.errors import InputError
 from optmap.problem import Axis, TensorAccess, Workload, parse_workload
 

@@ -13,16 +13,23 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from optmap.bounds.closed import VolumeBound, cold_loads
-from optmap.bounds.methods import METHODS, bounds
-from optmap.bounds.projective import dual_volume, projective, tile_bound, why_not_projective
+from optmap.bounds import METHODS, VolumeBound, bounds, cold_loads, dual_volume, tile_bound, why_not_projective
+from optmap.bounds.projective import projective
 from optmap.errors import InfeasibleError, InputError
 from optmap.problem import Capacity, LevelMapping, Mapping, Semantics, conv1d, matmul, parse_workload, two_level
-from optmap.programs.loglp import log_tiling_program
-from optmap.programs.loglp_face import LogLp, face, projective_face, real_tile
-from optmap.programs.loglp_numbers import LogField
-from optmap.programs.rounding import best_permutation, round_tile, tile_loads, tile_words
-from optmap.solvers.highs import solve_model
+from optmap.programs import (
+    LogField,
+    LogLp,
+    best_permutation,
+    face,
+    log_tiling_program,
+    projective_face,
+    real_tile,
+    round_tile,
+    tile_loads,
+    tile_words,
+)
+from optmap.solvers import solve_model
 
 DATA = json.loads((Path(__file__).parents[1] / "data" / "closed_form_bounds.json").read_text())
 

@@ -11,14 +11,20 @@ import numpy as np
 import pytest
 from bounds_oracles import element, exact_loads, found_loads, least_memory, points, random_workload, template_workload
 
-from optmap.bounds.compulsory import compulsory_loads, output_count, tensor_counts
-from optmap.bounds.lifting import Digit
-from optmap.bounds.maps import LinearMap, MapSystem, map_system
-from optmap.bounds.methods import bounds
-from optmap.bounds.polytope import polytopes
-from optmap.bounds.proof import ranked_proofs
+from optmap.bounds import (
+    Digit,
+    LinearMap,
+    MapSystem,
+    bounds,
+    compulsory_loads,
+    map_system,
+    output_count,
+    polytopes,
+    ranked_proofs,
+    tensor_counts,
+)
 from optmap.problem import Workload, parse_workload
-from optmap.solvers.exact import VertexFinder
+from optmap.solvers import VertexFinder
 
 CHUNKS = 8
 INSTANCES = 250

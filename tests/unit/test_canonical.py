@@ -13,14 +13,11 @@ from hypothesis import strategies as st
 from strategies import renamed
 
 from optmap import api
-from optmap.bounds.compulsory import tensor_counts
-from optmap.bounds.methods import bounds
+from optmap.bounds import bounds, tensor_counts
 from optmap.checker import check_document
-from optmap.problem import Capacity, CapacityRule, Level, Machine, parse_workload
-from optmap.problem.canonical import canonical_form
-from optmap.problem.sizes import parse_bandwidth
+from optmap.problem import Capacity, CapacityRule, Level, Machine, canonical_form, parse_bandwidth, parse_workload
+from optmap.search import Setting
 from optmap.search.relax.tree import relax
-from optmap.search.search_space import Setting
 
 
 @settings(max_examples=12, deadline=None)

@@ -31,13 +31,19 @@ from optmap.checker.statement import Work
 from optmap.checker.tools import count, digest, echelon, kernel
 from optmap.errors import CheckError, InputError
 from optmap.evaluate import evaluate_cost, exact_traffic
-from optmap.gap.solution import solution_document
-from optmap.problem import Capacity, Level, LevelKind, Machine, Semantics
-from optmap.problem.halo import distinct_values
-from optmap.problem.io.machines import machine_document
-from optmap.problem.io.mappings import mapping_document
-from optmap.problem.io.workloads import workload_document
-from optmap.problem.parser import parse_workload
+from optmap.gap import solution_document
+from optmap.problem import (
+    Capacity,
+    Level,
+    LevelKind,
+    Machine,
+    Semantics,
+    distinct_values,
+    machine_document,
+    mapping_document,
+    parse_workload,
+    workload_document,
+)
 
 FOLDER = Path(optmap.checker.__file__).parent
 Path_ = tuple[str | int, ...]

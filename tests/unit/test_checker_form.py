@@ -18,11 +18,8 @@ from optmap.checker import RefusedError, Report, check_document
 from optmap.checker.statement import Work, read_statement
 from optmap.checker.tools import digest, plain, spelled
 from optmap.errors import InputError
-from optmap.gap.solution import solution_document
-from optmap.problem import Capacity, Level, Machine, Partition
-from optmap.problem.io.machines import machine_document
-from optmap.problem.io.workloads import workload_document
-from optmap.problem.parser import parse_workload
+from optmap.gap import solution_document
+from optmap.problem import Capacity, Level, Machine, Partition, machine_document, parse_workload, workload_document
 
 Document = dict[str, Any]
 PARTS = tuple(

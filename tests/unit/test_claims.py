@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from optmap import api
 from optmap.cli.app import app
-from optmap.gap.solution import solution_document
+from optmap.gap import solution_document
 
 CONV = "O[k,x] += I[c,2*x+r]*F[k,c,r]"
 

@@ -15,14 +15,19 @@ from optmap.clock import NO_LIMIT, Clock
 from optmap.errors import LimitError
 from optmap.problem import CapacityRule, Workload, parse_workload
 from optmap.problem.library import machine
+from optmap.search import (
+    ChainCosts,
+    IntArray,
+    Setting,
+    beam,
+    divisor_optimum,
+    imposed_optimum,
+    integer_search,
+    level_optimum,
+)
 from optmap.search.relax.tree import relax
-from optmap.search.search_space import Setting
 from optmap.search.whole import one_level
-from optmap.search.whole.chain_costs import ChainCosts, IntArray
-from optmap.search.whole.integers import integer_search
-from optmap.search.whole.one_level import imposed_optimum, level_optimum
-from optmap.search.whole.tile_pairs import beam, divisor_optimum
-from optmap.solvers.status import Stop
+from optmap.solvers import Stop
 
 OVER = Clock(-inf)
 

@@ -20,31 +20,26 @@ from optmap.checker import RefusedError, check_document
 from optmap.checker.tools import digest
 from optmap.cli.app import app
 from optmap.errors import CheckError, InfeasibleError, InputError, UnknownNameError
-from optmap.evaluate.per_level import level_model
-from optmap.gap.recount import disagreements, evaluate_solution
-from optmap.gap.solution import solution_from
+from optmap.evaluate import level_model
+from optmap.gap import disagreements, evaluate_solution, solution_from
 from optmap.problem import (
+    NO_CONSTRAINTS,
     CapacityRule,
+    Fields,
     Level,
     LevelMapping,
     Machine,
     Mapping,
     dataflow,
+    follows,
     parse_bandwidth,
+    parse_capacity,
     parse_workload,
     two_level,
 )
-from optmap.problem.constraints import NO_CONSTRAINTS, follows
-from optmap.problem.io.fields import Fields
-from optmap.problem.sizes import parse_capacity
-from optmap.search.answer import Found, assemble
-from optmap.search.request import Request
-from optmap.search.search_space import Setting
-from optmap.sweeps.answers import answer_point
-from optmap.sweeps.points import make_point, read_task, task_text
-from optmap.sweeps.spec import Options
-from optmap.sweeps.spec_io import spec_from
-from optmap.symbolic.patterns import allowed_orders
+from optmap.search import Found, Request, Setting, assemble
+from optmap.sweeps import Options, answer_point, make_point, read_task, spec_from, task_text
+from optmap.symbolic import allowed_orders
 
 PRODUCT = parse_workload("C[i,j] += A[i,k]*B[k,j]", {"i": 12, "j": 10, "k": 8})
 DEMANDS = ["Fast.i=4", "Fast.k%2=0", "Fast.order=...,j"]

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from optmap.errors import InputError
-from optmap.evaluate import LevelModel, evaluate_cost, exact_traffic, level_model
-from optmap.evaluate.halo import axis_counts
+from optmap.evaluate import LevelModel, axis_counts, evaluate_cost, exact_traffic, level_model
 from optmap.problem import (
     Axis,
     Capacity,
@@ -22,13 +21,14 @@ from optmap.problem import (
     Semantics,
     TensorAccess,
     Workload,
+    axis_groups,
     dataflow,
+    distinct_values,
+    safe_working_set,
+    shared_values,
     two_level,
 )
-from optmap.problem.axes import axis_groups
-from optmap.problem.halo import distinct_values, shared_values
 from optmap.problem.objective import BOTTLENECK
-from optmap.problem.reuse import safe_working_set
 
 
 def access(name, *subscripts, size=4):

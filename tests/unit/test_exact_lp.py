@@ -10,9 +10,7 @@ import pytest
 from scipy.optimize import linprog
 
 from optmap.errors import CheckError, InputError
-from optmap.solvers.exact import VertexFinder, certified, linear_program, solve_exact
-from optmap.solvers.simplex import minimise_standard, solve_square
-from optmap.solvers.status import Stop
+from optmap.solvers import Stop, VertexFinder, certified, linear_program, minimise_standard, solve_exact, solve_square
 
 
 def _random_program(rng: random.Random):

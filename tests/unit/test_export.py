@@ -7,14 +7,18 @@ from pathlib import Path
 import pytest
 
 from optmap.errors import InputError
-from optmap.problem.builders import conv2d, matmul
-from optmap.problem.library import models_path, workload
-from optmap.programs.export import export_program
-from optmap.programs.lifted import lifted_tiling_program
-from optmap.programs.loglp import log_tiling_program
-from optmap.programs.program import Program
-from optmap.programs.tile import Scale, TileLevel, minmax_program, one_level_program
-from optmap.solvers.registry import solve
+from optmap.problem import conv2d, matmul, models_path
+from optmap.problem.library import workload
+from optmap.programs import (
+    Program,
+    export_program,
+    lifted_tiling_program,
+    log_tiling_program,
+    minmax_program,
+    one_level_program,
+)
+from optmap.programs.tile import Scale, TileLevel
+from optmap.solvers import solve
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "programs"
 CLASS_1 = ("k", "c", "r", "s", "n", "h", "w")

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from strategies import tiles, workloads
 
 from optmap.errors import LimitError
-from optmap.problem import Axis, conv2d
-from optmap.problem.halo import distinct_values, pair_values, value_mask
+from optmap.problem import Axis, conv2d, distinct_values, pair_values, value_mask
 
 
 def _values(coefficients, extents):

@@ -11,17 +11,26 @@ from strategies import workloads
 from optmap.api import solve
 from optmap.errors import InfeasibleError, InputError
 from optmap.evaluate import evaluate_cost, exact_traffic, walk_held
-from optmap.problem import Capacity, Level, LevelMapping, Machine, Mapping, Partition, library
-from optmap.problem.builders import conv2d, matmul
-from optmap.problem.io.fields import Fields
-from optmap.problem.io.machines import machine_document, machine_from
-from optmap.problem.objective import LOADS
-from optmap.problem.parser import parse_workload
-from optmap.problem.partitions import capacity_groups
-from optmap.report.tables import machine_table
-from optmap.search import METHODS, Request
-from optmap.search.gemmini import best_stationary, fits, greedy_stationary, stationary
-from optmap.solvers.status import Point, Stop
+from optmap.problem import (
+    LOADS,
+    Capacity,
+    Fields,
+    Level,
+    LevelMapping,
+    Machine,
+    Mapping,
+    Partition,
+    capacity_groups,
+    conv2d,
+    library,
+    machine_document,
+    machine_from,
+    matmul,
+    parse_workload,
+)
+from optmap.report import machine_table
+from optmap.search import METHODS, Request, best_stationary, fits, greedy_stationary, stationary
+from optmap.solvers import Point, Stop
 
 GEMMINI = library.machine("gemmini")
 BYTES = {"Out": 4, "In": 1, "Ker": 1}

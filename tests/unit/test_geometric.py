@@ -8,9 +8,8 @@ from hypothesis import strategies as st
 from strategies import affine_workloads, convolutions_1d, convolutions_2d, loop_orders, matmuls, tiles
 
 from optmap.evaluate import LevelModel
-from optmap.problem import Semantics, dataflow
-from optmap.problem.reuse import Room, safe_working_set
-from optmap.programs.geometric import TileSpace, whole_count
+from optmap.problem import Room, Semantics, dataflow, safe_working_set
+from optmap.programs import TileSpace, whole_count
 
 FAMILIES = (matmuls, convolutions_1d, convolutions_2d)
 

@@ -8,13 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from optmap.evaluate.descent import cut_once, cuts
-from optmap.evaluate.first_touches import touched_values
-from optmap.evaluate.halo import entering, group_counts, shared_counts
-from optmap.problem.axes import group_dims, touched_at_least
-from optmap.problem.descent import Descent
-from optmap.problem.halo import grid_values, run_values
-from optmap.problem.workload import Axis, TensorAccess
+from optmap.evaluate import cut_once, cuts, entering, group_counts, shared_counts, touched_values
+from optmap.problem import Axis, Descent, TensorAccess, grid_values, group_dims, run_values, touched_at_least
 
 
 def ranges(extent: int, tile: int) -> list[range]:

@@ -15,15 +15,11 @@ from held_documents import held_document, held_machine, random_held, random_mapp
 from optmap.bounds.best import best
 from optmap.checker import RefusedError, check_document
 from optmap.errors import InputError
-from optmap.evaluate import simulate, walk_held
-from optmap.evaluate.walk_held import run_held
-from optmap.gap.recount import disagreements, evaluate_solution, run_simulations
-from optmap.gap.solution import read_solution
-from optmap.problem import CapacityRule, LevelMapping, Mapping, Workload, parse_workload
-from optmap.problem.held import Held
-from optmap.problem.workload import access_names
-from optmap.programs.tile_plan import tensor_labels
-from optmap.symbolic.render import tensor_text
+from optmap.evaluate import run_held, simulate, walk_held
+from optmap.gap import disagreements, evaluate_solution, read_solution, run_simulations
+from optmap.problem import CapacityRule, Held, LevelMapping, Mapping, Workload, access_names, parse_workload
+from optmap.programs import tensor_labels
+from optmap.symbolic import tensor_text
 
 
 def one_level(tile: dict[str, int], order: str) -> Mapping:

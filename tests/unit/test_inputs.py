@@ -8,17 +8,18 @@ import pytest
 
 import optmap
 from optmap.errors import InputError, OptmapError
-from optmap.problem import Capacity, matmul
-from optmap.problem.inputs import (
+from optmap.problem import (
+    Capacity,
     capacities_of,
     capacity_of,
     extents_of,
     is_statement,
     machine_of,
+    matmul,
     names_of,
     workload_of,
 )
-from optmap.sweeps.spec_io import spec_from
+from optmap.sweeps import spec_from
 
 STATEMENT = "C[i,j] += A[i,k]*B[k,j]"
 EXTENTS = {"i": 4, "j": 5, "k": 6}

@@ -14,30 +14,30 @@ from strategies import workloads
 
 from optmap.api import solve
 from optmap.errors import InfeasibleError, InputError
-from optmap.evaluate import walk_held
-from optmap.evaluate.held import entering_words, held_occupancy, held_traffic, held_words
+from optmap.evaluate import entering_words, held_occupancy, held_traffic, held_words, walk_held
 from optmap.problem import (
+    LOADS,
+    SUM,
     Capacity,
     CapacityRule,
+    Held,
     Level,
     LevelKind,
     LevelMapping,
     Machine,
     Mapping,
     Semantics,
+    TileRule,
+    conv2d,
     library,
+    matmul,
+    parse_workload,
+    reuse_at,
     two_level,
 )
-from optmap.problem.builders import conv2d, matmul
-from optmap.problem.held import Held
-from optmap.problem.objective import LOADS, SUM
-from optmap.problem.options import TileRule
-from optmap.problem.parser import parse_workload
-from optmap.problem.reuse import reuse_at
-from optmap.search import METHODS, Request, SolveResult
+from optmap.search import METHODS, Request, SolveResult, best_tiling
+from optmap.search import solve as solve_memory
 from optmap.search.compulsory import compulsory
-from optmap.search.iooub.one_memory import solve as solve_memory
-from optmap.search.iooub.tiling import best_tiling
 
 REFERENCE = json.loads((Path(__file__).parents[1] / "data" / "iooub_reference.json").read_text())
 

@@ -12,23 +12,23 @@ from strategies import loop_orders, workloads
 from sympy import Rational, simplify, symbols
 
 from optmap.errors import InputError
-from optmap.evaluate.held import entering_words, held_words
-from optmap.problem import Semantics, library
-from optmap.problem.builders import conv1d, matmul
-from optmap.problem.parser import parse_workload
-from optmap.problem.reuse import reuse_at
-from optmap.symbolic.closed_form import (
+from optmap.evaluate import entering_words, held_words
+from optmap.problem import Semantics, conv1d, library, matmul, parse_workload, reuse_at
+from optmap.symbolic import (
     MEMORY,
     SIDE,
     at_extents,
-    closed_form,
     closed_form_value,
     contraction_closed_form,
     convolution_closed_form,
+    extent,
+    held_traffic,
     parts,
+    reuse_orders,
+    reuse_sets,
+    tile,
 )
-from optmap.symbolic.ioopt import held_traffic, reuse_orders, reuse_sets
-from optmap.symbolic.symbols import extent, tile
+from optmap.symbolic.closed_form import closed_form
 
 REFERENCE = json.loads((Path(__file__).parents[1] / "data" / "iooub_reference.json").read_text())
 

@@ -9,6 +9,7 @@ import pytest
 import optmap
 from optmap.errors import InputError, UnknownNameError
 from optmap.problem import (
+    ONE_WORD,
     Bandwidth,
     Capacity,
     LevelKind,
@@ -17,7 +18,9 @@ from optmap.problem import (
     conv2d,
     library,
     list_machines,
+    list_networks,
     list_workloads,
+    load_yaml,
     machine_note,
     match_workloads,
     models_path,
@@ -25,9 +28,7 @@ from optmap.problem import (
     solvers_config_path,
     workload_note,
 )
-from optmap.problem.io.files import load_yaml
-from optmap.problem.machine import ONE_WORD
-from optmap.problem.network import list_networks, network
+from optmap.problem.network import network
 
 REFERENCE = json.loads((Path(__file__).parents[1] / "data" / "library_reference.json").read_text())
 

@@ -10,10 +10,8 @@ from hypothesis import strategies as st
 from strategies import machines, mappings, workloads
 
 from optmap.errors import InputError
-from optmap.problem import Capacity, Level, LevelMapping, Machine, Mapping, Semantics, two_level
-from optmap.problem.builders import conv2d, matmul
-from optmap.problem.objective import LOADS
-from optmap.report.loopnest import loop_nest, statement
+from optmap.problem import LOADS, Capacity, Level, LevelMapping, Machine, Mapping, Semantics, conv2d, matmul, two_level
+from optmap.report import loop_nest, statement
 from optmap.search import METHODS, Request
 
 LOOP = re.compile(r"(?:parallel )?for \((\w+) = (.+?); (\w+) < (.+?); (.+)\)$")

@@ -1,8 +1,6 @@
 """The register tile of the outer-product microkernel."""
 
-from optmap.problem import Microkernel, matmul, parse_workload
-from optmap.problem.builders import conv2d
-from optmap.problem.microkernel import microkernel_permutation, microkernel_tile
+from optmap.problem import Microkernel, conv2d, matmul, microkernel_permutation, microkernel_tile, parse_workload
 
 KERNEL = Microkernel(vector=16, broadcast=6)
 

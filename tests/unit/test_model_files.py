@@ -15,10 +15,7 @@ import yaml
 
 import optmap
 from optmap.errors import InputError
-from optmap.problem.builders import BUILDERS
-from optmap.problem.io.machines import LEVEL_FIELDS
-from optmap.problem.io.workloads import WORKLOAD_FIELDS, read_workloads
-from optmap.problem.library import models_path
+from optmap.problem import BUILDERS, LEVEL_FIELDS, WORKLOAD_FIELDS, models_path, read_workloads
 
 KINDS = ("workloads", "networks", "machines")
 FILES = [(kind, path) for kind in KINDS for path in sorted((models_path() / kind).glob("*.yaml"))]

@@ -3,11 +3,11 @@
 import pytest
 
 import optmap
-from optmap.bounds.methods import METHODS as BOUND_METHODS
+from optmap.bounds import METHODS as BOUND_METHODS
 from optmap.errors import InputError, UnknownNameError
 from optmap.names import choose
-from optmap.search.methods import METHODS
-from optmap.sweeps.spec_io import spec_from
+from optmap.search import METHODS
+from optmap.sweeps import spec_from
 
 STATEMENT = "C[i,j] += A[i,k]*B[k,j]"
 EXTENTS = {"i": 4, "j": 4, "k": 4}

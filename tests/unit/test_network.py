@@ -8,11 +8,10 @@ import pytest
 from sweep_frames import frame_of, rows_of
 
 from optmap.errors import InputError, UnknownNameError
-from optmap.gap.curves import panels
-from optmap.gap.networks import dominant, layer_shares, network_views
-from optmap.problem import library, list_workloads
-from optmap.problem.network import Network, list_networks, network
-from optmap.report.network import network_document, network_table
+from optmap.gap import dominant, layer_shares, network_views, panels
+from optmap.problem import Network, library, list_networks, list_workloads
+from optmap.problem.network import network
+from optmap.report import network_document, network_table
 
 
 def weights(found: Network) -> int:

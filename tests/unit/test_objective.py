@@ -13,10 +13,20 @@ from hypothesis import strategies as st
 import optmap
 from optmap.errors import InputError
 from optmap.evaluate import BoundaryTraffic
-from optmap.gap.beside import with_bound
-from optmap.problem import OBJECTIVES, Combination, Level, Machine, Objective, Quantity, Term, register_objective
-from optmap.problem.objective import TIME, alike
-from optmap.problem.sizes import parse_capacity
+from optmap.gap import with_bound
+from optmap.problem import (
+    OBJECTIVES,
+    TIME,
+    Combination,
+    Level,
+    Machine,
+    Objective,
+    Quantity,
+    Term,
+    alike,
+    parse_capacity,
+    register_objective,
+)
 
 STATEMENT = "C[i,j] += A[i,k]*B[k,j]"
 EXTENTS = {"i": 12, "j": 10, "k": 7}

@@ -16,12 +16,9 @@ from onnx import TensorProto, helper
 from onnx.reference import ReferenceEvaluator
 
 from optmap.errors import InputError
-from optmap.onnx_import import ImportedModel, import_model, workloads_yaml
+from optmap.onnx_import import CONTROL, ELEMENTWISE, QUANTISED, UNKNOWN, ImportedModel, import_model, workloads_yaml
 from optmap.onnx_import.graph import _element_bits
-from optmap.onnx_import.skipped import CONTROL, ELEMENTWISE, QUANTISED, UNKNOWN
-from optmap.problem import Workload
-from optmap.problem.io.workloads import read_workloads
-from optmap.problem.padding import real_operations
+from optmap.problem import Workload, read_workloads, real_operations
 
 Shape = Sequence[int | str | None]
 FLOAT = TensorProto.FLOAT

@@ -13,16 +13,17 @@ import optmap
 from optmap.errors import CheckError, InputError, UnknownNameError
 from optmap.problem import (
     OBJECTIVES,
+    TIME,
     CapacityRule,
     Combination,
+    IntegerRule,
     LevelMapping,
     Mapping,
     Objective,
     Term,
+    TileRule,
     register_objective,
 )
-from optmap.problem.objective import TIME
-from optmap.problem.options import IntegerRule, TileRule
 from optmap.search import METHODS, Found, Method, Request, Route, cost_of, refuse, register_method
 
 README = (Path(__file__).resolve().parents[2] / "README.md").read_text(encoding="utf-8")

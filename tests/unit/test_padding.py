@@ -18,31 +18,33 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import machines, mappings, workloads
 
+from optmap.bounds import METHODS, compulsory_loads, ranked_proofs, tensor_counts
 from optmap.bounds.best import best
-from optmap.bounds.compulsory import compulsory_loads, tensor_counts
-from optmap.bounds.methods import METHODS
-from optmap.bounds.proof import ranked_proofs
 from optmap.checker import RefusedError, check_document
 from optmap.checker.nest import first_values
 from optmap.checker.tools import digest
 from optmap.errors import InputError, OptmapError, ParseError
 from optmap.evaluate import evaluate_cost, exact_traffic, simulate, walk_nest
 from optmap.problem import (
+    Fields,
     LevelMapping,
     Mapping,
     Padding,
     Semantics,
     conv1d,
     conv2d,
+    list_workloads,
     matmul,
     parse_capacity,
     parse_workload,
+    read_workload,
+    read_workloads,
+    real_operations,
+    real_values,
     two_level,
+    workload_document,
 )
-from optmap.problem.io.fields import Fields
-from optmap.problem.io.workloads import read_workload, read_workloads, workload_document
-from optmap.problem.library import list_workloads, workload
-from optmap.problem.padding import real_operations, real_values
+from optmap.problem.library import workload
 
 SIZES = st.integers(1, 6)
 

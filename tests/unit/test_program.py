@@ -10,12 +10,10 @@ import pytest
 import optmap
 from optmap.checker import check_document
 from optmap.errors import InfeasibleError, InputError, LimitError, UnknownNameError
-from optmap.problem import Capacity, Level, Machine
-from optmap.problem.builders import conv2d, matmul
-from optmap.report.programs import Format, Which, exported
-from optmap.search.request import Request
-from optmap.solvers.from_model import from_pyomo
-from optmap.solvers.registry import solve
+from optmap.problem import Capacity, Level, Machine, conv2d, matmul
+from optmap.report import Format, Which, exported
+from optmap.search import Request
+from optmap.solvers import from_pyomo, solve
 
 PRODUCT = matmul(i=40, j=24, k=60)
 WINDOWS = conv2d(c=6, k=4, h=10, w=12, r=2, s=1)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from optmap.errors import InputError
-from optmap.programs.posynomial import EpigraphRow, GeometricProgram, Posynomial, monomial
+from optmap.programs import EpigraphRow, GeometricProgram, Posynomial, monomial
 
 NAMES = ("x", "y", "z")
 

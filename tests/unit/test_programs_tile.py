@@ -10,14 +10,22 @@ import pytest
 import sympy
 
 from optmap.errors import InfeasibleError, InputError
-from optmap.problem import CapacityRule, Semantics
-from optmap.problem.builders import conv2d, matmul
-from optmap.programs.expressions import axis_values, first_touches, run_elements
-from optmap.programs.program import Form
-from optmap.programs.tile import Scale, TileLevel, minmax_level_program, minmax_program, one_level_program, tiles
-from optmap.solvers.from_model import from_pyomo
-from optmap.symbolic.symbols import tiles as symbols
-from optmap.symbolic.traffic import occupancy, safe_occupancy, traffic
+from optmap.problem import CapacityRule, Semantics, conv2d, matmul
+from optmap.programs import (
+    Form,
+    axis_values,
+    first_touches,
+    minmax_level_program,
+    minmax_program,
+    one_level_program,
+    run_elements,
+    tiles,
+)
+from optmap.programs.tile import Scale, TileLevel
+from optmap.solvers import from_pyomo
+from optmap.symbolic import occupancy, safe_occupancy
+from optmap.symbolic import tiles as symbols
+from optmap.symbolic.traffic import traffic
 
 CNN = conv2d(c=64, k=128, h=136, w=136, r=3, s=3)
 

@@ -12,15 +12,18 @@ from optmap import api
 from optmap.errors import InfeasibleError, InputError, LimitError
 from optmap.evaluate import evaluate_cost
 from optmap.problem import library
-from optmap.search.methods import METHODS
-from optmap.search.papers.algorithm1 import fix_levels
-from optmap.search.papers.common import Hunt
-from optmap.search.request import Request
-from optmap.search.result import SolveResult
-from optmap.search.search_space import setting_of
-from optmap.search.whole.chain_costs import all_chains, chain_count
-from optmap.search.whole.floor import price_and_split
-from optmap.solvers.status import Stop
+from optmap.search import (
+    METHODS,
+    Hunt,
+    Request,
+    SolveResult,
+    all_chains,
+    chain_count,
+    fix_levels,
+    price_and_split,
+    setting_of,
+)
+from optmap.solvers import Stop
 
 MATMUL = "C[i,j] += A[i,k]*B[k,j]"
 

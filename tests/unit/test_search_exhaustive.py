@@ -21,13 +21,12 @@ from optmap.problem import (
     Semantics,
     dataflow,
     parse_workload,
+    safe_working_set,
 )
-from optmap.problem.reuse import safe_working_set
+from optmap.search import Setting, integer_search
 from optmap.search.relax.tree import relax
-from optmap.search.search_space import Setting
 from optmap.search.whole import integers
-from optmap.search.whole.integers import integer_search
-from optmap.solvers.status import Stop
+from optmap.solvers import Stop
 
 TILES = 2600
 """Largest number of tiles that the oracle looks at."""

@@ -8,10 +8,9 @@ import pytest
 from optmap import api
 from optmap.errors import InputError
 from optmap.evaluate import evaluate_cost
-from optmap.problem import Capacity, CapacityRule, Level, LevelKind, Machine, matmul, parse_workload
-from optmap.problem.builders import conv2d
-from optmap.search.papers.artifact import roles_of
-from optmap.solvers.status import Point, Stop
+from optmap.problem import Capacity, CapacityRule, Level, LevelKind, Machine, conv2d, matmul, parse_workload
+from optmap.search import roles_of
+from optmap.solvers import Point, Stop
 
 SMALL = Machine(
     name="small",

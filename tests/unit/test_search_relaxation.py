@@ -16,19 +16,18 @@ from optmap.problem import (
     LevelMapping,
     Machine,
     Mapping,
+    conv2d,
     dataflow,
     matmul,
     parse_workload,
+    safe_working_set,
 )
-from optmap.problem.builders import conv2d
-from optmap.problem.reuse import safe_working_set
-from optmap.programs.tile import TileLevel, minmax_program
-from optmap.search.relax.cross_check import cross_check
-from optmap.search.relax.tree import TOLERANCE, relax
-from optmap.search.search_space import Setting
+from optmap.programs import minmax_program
+from optmap.programs.tile import TileLevel
+from optmap.search import TOLERANCE, Setting, cross_check, integer_search
+from optmap.search.relax.tree import relax
 from optmap.search.whole import integers
-from optmap.search.whole.integers import integer_search
-from optmap.solvers.registry import solve
+from optmap.solvers import solve
 
 STATEMENTS = (
     "Out[n,k,h,w] += In[n,c,h+r,w+s] * Ker[k,c,r,s]",

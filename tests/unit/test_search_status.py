@@ -10,17 +10,23 @@ from brute_force import best_nest
 import optmap
 from optmap.errors import InputError
 from optmap.evaluate import walk_held
-from optmap.gap.recount import evaluate_solution
-from optmap.gap.solution import read_solution, write_solution
-from optmap.problem import CapacityRule, Level, LevelMapping, Machine, Mapping, library, parse_workload
-from optmap.problem.held import Held
-from optmap.problem.objective import OBJECTIVES
-from optmap.problem.sizes import parse_capacity
-from optmap.report.tables import solve_table
-from optmap.search.methods import METHODS
-from optmap.search.result import SolveResult, conclusion
+from optmap.gap import evaluate_solution, read_solution, write_solution
+from optmap.problem import (
+    OBJECTIVES,
+    CapacityRule,
+    Held,
+    Level,
+    LevelMapping,
+    Machine,
+    Mapping,
+    library,
+    parse_capacity,
+    parse_workload,
+)
+from optmap.report import solve_table
+from optmap.search import METHODS, SolveResult, conclusion
 from optmap.search.whole import integers
-from optmap.solvers.status import Stop
+from optmap.solvers import Stop
 
 STATEMENT = "C[i,j] += A[i,k]*B[k,j]"
 EXTENTS = {"i": 12, "j": 10, "k": 7}

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from sweep_frames import frame_of, rows_of
 
 from optmap.errors import InputError
-from optmap.gap.curves import panels, summed
-from optmap.gap.sizing import saturation, sizing
-from optmap.report.sizing import sizing_table
+from optmap.gap import panels, saturation, summed
+from optmap.gap.sizing import sizing
+from optmap.report import sizing_table
 from optmap.texts import natural, size_text
 
 CURVE = [(256, 4000, 2500), (512, 2300, 1500), (1024, 1090, 1040), (2048, 1000, 1000)]

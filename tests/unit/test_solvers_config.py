@@ -6,15 +6,10 @@ import pyomo.environ as pyo
 import pytest
 
 from optmap.errors import InputError, SolverUnavailableError, UnknownNameError
-from optmap.problem.builders import conv2d, matmul
-from optmap.programs.loglp import log_tiling_program
-from optmap.programs.program import Form, Program, Sense, Variable
-from optmap.programs.tile import one_level_program
-from optmap.solvers import highs
-from optmap.solvers.config import OPTIONS, load_config
+from optmap.problem import conv2d, matmul
+from optmap.programs import Form, Program, Sense, Variable, log_tiling_program, one_level_program
+from optmap.solvers import OPTIONS, SOLVERS, Point, Stop, highs, load_config, solve
 from optmap.solvers.doctor import doctor
-from optmap.solvers.registry import SOLVERS, solve
-from optmap.solvers.status import Point, Stop
 
 
 def write(folder: Path, text: str) -> Path:

@@ -10,15 +10,18 @@ from hypothesis import strategies as st
 from strategies import loop_orders, workloads
 
 from optmap.errors import InfeasibleError, InputError, SolverUnavailableError
-from optmap.problem import Semantics
-from optmap.problem.builders import conv2d, matmul
-from optmap.programs.posynomial import EpigraphRow, GeometricProgram, Posynomial, monomial
-from optmap.programs.tile import Scale, TileLevel, minmax_level_program, minmax_program, one_level_program
-from optmap.solvers import ipopt, scipy_
-from optmap.solvers.from_model import from_pyomo
-from optmap.solvers.nlp import from_geometric
-from optmap.solvers.registry import solve
-from optmap.solvers.status import Point, Stop
+from optmap.problem import Semantics, conv2d, matmul
+from optmap.programs import (
+    EpigraphRow,
+    GeometricProgram,
+    Posynomial,
+    minmax_level_program,
+    minmax_program,
+    monomial,
+    one_level_program,
+)
+from optmap.programs.tile import Scale, TileLevel
+from optmap.solvers import Point, Stop, from_geometric, from_pyomo, ipopt, scipy_, solve
 
 REFERENCE = conv2d(c=64, k=128, h=136, w=136, r=3, s=3)
 REFERENCE_ORDER = ("k", "c", "r", "s", "n", "h", "w")

@@ -9,10 +9,7 @@ from pathlib import Path
 import pytest
 
 from optmap.errors import OptmapError
-from optmap.sweeps.engine import EngineError, Outcome, Task
-from optmap.sweeps.inline import InlineEngine
-from optmap.sweeps.local import MOST_AHEAD, LocalEngine
-from optmap.sweeps.slots import PIPE_BYTES, Slot
+from optmap.sweeps import MOST_AHEAD, PIPE_BYTES, EngineError, InlineEngine, LocalEngine, Outcome, Slot, Task
 
 WORK = "sweep_workers:answer"
 

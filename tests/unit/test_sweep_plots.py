@@ -16,13 +16,10 @@ import pytest
 from sweep_frames import frame_of, rows_of
 
 from optmap.errors import InputError, UnknownNameError
-from optmap.gap.curves import panels
-from optmap.gap.designs import pareto_front
-from optmap.gap.networks import network_views
+from optmap.gap import network_views, panels, pareto_front
 from optmap.problem import library
 from optmap.problem.network import network
-from optmap.report.sweep_album import Album, album, write_album
-from optmap.report.sweep_plots import plot_curve, plot_gaps, plot_network, plot_pareto
+from optmap.report import Album, album, plot_curve, plot_gaps, plot_network, plot_pareto, write_album
 
 CURVE = [(256, 4000, 2500), (512, 2300, 1500), (1024, 1090, 1040), (2048, 1000, 1000)]
 

@@ -9,16 +9,28 @@ from fractions import Fraction
 import pytest
 
 from optmap.api import solve
+from optmap.bounds import LowerBound
 from optmap.bounds.best import best
-from optmap.bounds.result import LowerBound
 from optmap.errors import InputError
 from optmap.problem import Capacity, Level, Machine, Semantics, Workload, matmul, two_level
 from optmap.problem.library import machine as library_machine
-from optmap.sweeps import answers
-from optmap.sweeps.answers import answer_point, answer_text, level_bounds
-from optmap.sweeps.points import Point, certificate_name, make_point, read_task, task_text
-from optmap.sweeps.rows import COLUMNS, Row, arrow_schema, as_dict, row_of
-from optmap.sweeps.spec import Options
+from optmap.sweeps import (
+    COLUMNS,
+    Options,
+    Point,
+    Row,
+    answer_point,
+    answer_text,
+    answers,
+    arrow_schema,
+    as_dict,
+    certificate_name,
+    level_bounds,
+    make_point,
+    read_task,
+    row_of,
+    task_text,
+)
 
 SMALL = matmul(i=24, j=20, k=16, name="small")
 

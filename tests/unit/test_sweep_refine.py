@@ -8,8 +8,7 @@ from itertools import pairwise
 
 import pytest
 
-from optmap.sweeps.refine import Value, middle, more_capacities
-from optmap.sweeps.spec import Refine
+from optmap.sweeps import Refine, Value, middle, more_capacities
 
 FIRST = (256, 1024, 4096, 16384, 65536)
 Curve = Callable[[int], tuple[float | None, float | None]]

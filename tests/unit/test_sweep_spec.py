@@ -17,18 +17,21 @@ import optmap
 from optmap.cli import solving
 from optmap.errors import InputError, OptmapError
 from optmap.problem import Capacity, library
-from optmap.search.request import Request
-from optmap.search.result import SolveResult
-from optmap.sweeps.plan import curves, first_grid, make_plan, points
-from optmap.sweeps.spec import Axis, Options
-from optmap.sweeps.spec_io import (
+from optmap.search import Request, SolveResult
+from optmap.sweeps import (
     AXIS_KEYS,
     KEYS,
     OPTION_KEYS,
     REFINE_KEYS,
+    Axis,
+    Options,
+    curves,
+    first_grid,
+    make_plan,
     read_spec,
     spec_from,
 )
+from optmap.sweeps.plan import points
 
 EXAMPLE = """
 workloads: ["C[i,j] += A[i,k]*B[k,j]"]

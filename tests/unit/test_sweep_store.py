@@ -15,14 +15,24 @@ import pytest
 import optmap
 from optmap.errors import CheckError, InputError
 from optmap.problem import Capacity, library, matmul, two_level
-from optmap.sweeps import files, store
-from optmap.sweeps.answers import Answer, answer_point
-from optmap.sweeps.files import StoreError, StoreFullError, write_atomic
-from optmap.sweeps.points import Point, blank_row, make_point
-from optmap.sweeps.reading import document_path
-from optmap.sweeps.rows import COLUMNS, KEY
-from optmap.sweeps.spec import Options
-from optmap.sweeps.store import Store, read_rows
+from optmap.sweeps import (
+    COLUMNS,
+    KEY,
+    Answer,
+    Options,
+    Point,
+    Store,
+    StoreError,
+    StoreFullError,
+    answer_point,
+    blank_row,
+    document_path,
+    files,
+    make_point,
+    read_rows,
+    store,
+    write_atomic,
+)
 
 SMALL = matmul(i=24, j=20, k=16, name="small")
 

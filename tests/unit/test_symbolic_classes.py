@@ -13,18 +13,28 @@ from hypothesis import strategies as st
 from strategies import workloads
 
 from optmap.errors import CheckError
-from optmap.problem.axes import overlaps
-from optmap.problem.builders import conv2d, matmul, mttkrp
-from optmap.problem.machine import CapacityRule
-from optmap.problem.parser import parse_workload
-from optmap.problem.reuse import dataflow, rooms_at, safe_working_set
-from optmap.symbolic.classes import dataflow_classes, equivalence_classes
-from optmap.symbolic.dominance import prove
-from optmap.symbolic.footprint import axis_values
-from optmap.symbolic.signatures import Walk
-from optmap.symbolic.structure import structure_of
-from optmap.symbolic.symbols import extent, tile
-from optmap.symbolic.traffic import tensor_traffic
+from optmap.problem import (
+    CapacityRule,
+    conv2d,
+    dataflow,
+    matmul,
+    mttkrp,
+    overlaps,
+    parse_workload,
+    rooms_at,
+    safe_working_set,
+)
+from optmap.symbolic import (
+    Walk,
+    axis_values,
+    dataflow_classes,
+    equivalence_classes,
+    extent,
+    prove,
+    structure_of,
+    tensor_traffic,
+    tile,
+)
 
 CNN = conv2d(n=2, k=8, c=8, h=8, w=8, r=3, s=3)
 STRIDED = conv2d(n=2, k=8, c=8, h=16, w=16, r=3, s=3, stride=2)

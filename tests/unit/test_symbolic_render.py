@@ -10,13 +10,20 @@ from hypothesis import strategies as st
 from strategies import loop_orders, workloads
 
 from optmap.errors import InputError
-from optmap.problem.builders import conv2d, matmul
-from optmap.problem.machine import CapacityRule
-from optmap.problem.parser import parse_workload
-from optmap.symbolic.footprint import distinct
-from optmap.symbolic.render import classes_document, derive_latex, derive_text, tensor_text
-from optmap.symbolic.symbols import latex_name, tile
-from optmap.symbolic.traffic import occupancy, safe_occupancy, tensor_traffic, traffic
+from optmap.problem import CapacityRule, conv2d, matmul, parse_workload
+from optmap.symbolic import (
+    classes_document,
+    derive_latex,
+    derive_text,
+    distinct,
+    latex_name,
+    occupancy,
+    safe_occupancy,
+    tensor_text,
+    tensor_traffic,
+    tile,
+)
+from optmap.symbolic.traffic import traffic
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "derive"
 MATMUL = matmul(i=2000, j=1500, k=1500)

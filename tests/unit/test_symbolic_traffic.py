@@ -11,14 +11,20 @@ from hypothesis import strategies as st
 from strategies import loop_orders, workloads
 
 from optmap.errors import InputError
-from optmap.problem import Axis, Semantics, TensorAccess
-from optmap.problem.axes import overlaps
-from optmap.problem.builders import conv2d, matmul
-from optmap.problem.parser import parse_workload
-from optmap.problem.reuse import safe_working_set
-from optmap.symbolic.footprint import axis_run, axis_values, distinct, footprint
-from optmap.symbolic.symbols import extent, tile, tiles
-from optmap.symbolic.traffic import occupancy, safe_occupancy, tensor_traffic, traffic
+from optmap.problem import Axis, Semantics, TensorAccess, conv2d, matmul, overlaps, parse_workload, safe_working_set
+from optmap.symbolic import (
+    axis_run,
+    axis_values,
+    distinct,
+    extent,
+    occupancy,
+    safe_occupancy,
+    tensor_traffic,
+    tile,
+    tiles,
+)
+from optmap.symbolic.footprint import footprint
+from optmap.symbolic.traffic import traffic
 
 CNN = conv2d(n=2, k=8, c=8, h=8, w=8, r=3, s=3)
 N = {d: extent(d) for d in "nkcrshwij"}

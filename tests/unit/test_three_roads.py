@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from optmap.problem import Capacity, CapacityRule, Level, Machine, library
-from optmap.problem.builders import matmul
-from optmap.programs.tile import TileLevel, minmax_level_program, minmax_program
+from optmap.problem import Capacity, CapacityRule, Level, Machine, library, matmul
+from optmap.programs import minmax_level_program, minmax_program
+from optmap.programs.tile import TileLevel
+from optmap.search import Setting
 from optmap.search.relax.tree import relax
-from optmap.search.search_space import Setting
-from optmap.solvers.registry import solve
-from optmap.solvers.status import Stop
+from optmap.solvers import Stop, solve
 
 BALANCED = library.machine("balanced")
 NARROW = Machine(

@@ -8,21 +8,15 @@ import pytest
 
 import optmap
 from optmap.errors import InputError, UnknownNameError
-from optmap.problem import Capacity, CapacityRule, Level, Machine, Semantics, library, parse_workload
-from optmap.problem.builders import conv2d, matmul
+from optmap.problem import Capacity, CapacityRule, Level, Machine, Semantics, conv2d, library, matmul, parse_workload
+from optmap.programs import EpigraphRow, GeometricProgram, monomial, tidy
 from optmap.programs.geometric_model import geometric_model
-from optmap.programs.posynomial import EpigraphRow, GeometricProgram, monomial, tidy
-from optmap.search.mopt import relaxation_report
+from optmap.search import Bounder, Setting, program_of, relaxation_report, solve_described
 from optmap.search.relax import level_programs
-from optmap.search.relax.level_programs import program_of, solve_described
-from optmap.search.relax.node_programs import Bounder
 from optmap.search.relax.tree import relax
-from optmap.search.search_space import Setting
+from optmap.solvers import from_pyomo
 from optmap.solvers.batch import solve_posynomial
-from optmap.solvers.from_model import from_pyomo
-from optmap.sweeps.answers import answer_point
-from optmap.sweeps.points import make_point, read_task, task_text
-from optmap.sweeps.spec import Options
+from optmap.sweeps import Options, answer_point, make_point, read_task, task_text
 
 TWO_LEVELS = Machine(
     name="two",

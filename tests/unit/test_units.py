@@ -13,24 +13,35 @@ from hypothesis import strategies as st
 from sweep_frames import frame_of, rows_of
 
 import optmap
-from optmap.bounds.certificate import digest
+from optmap.bounds import digest
 from optmap.checker import RefusedError, check_document
 from optmap.errors import InputError
 from optmap.evaluate import evaluate_cost, exact_traffic
-from optmap.gap.curves import panels, summed
-from optmap.gap.designs import pareto_designs
-from optmap.gap.networks import layer_shares, network_views
-from optmap.gap.solution import solution_document
-from optmap.problem import Bandwidth, Capacity, Level, LevelMapping, Machine, Mapping, library, matmul, parse_workload
-from optmap.problem.io.fields import Fields
-from optmap.problem.io.files import to_json
-from optmap.problem.io.machines import machine_document, machine_from
-from optmap.problem.io.workloads import read_workload, workload_document, workload_from
-from optmap.problem.machine import two_level
-from optmap.problem.network import Network
-from optmap.problem.sizes import element_bits, parse_bandwidth, parse_clock
-from optmap.report.network import network_document, network_table
-from optmap.report.tables import machine_table, workload_table
+from optmap.gap import layer_shares, network_views, panels, pareto_designs, solution_document, summed
+from optmap.problem import (
+    Bandwidth,
+    Capacity,
+    Fields,
+    Level,
+    LevelMapping,
+    Machine,
+    Mapping,
+    Network,
+    element_bits,
+    library,
+    machine_document,
+    machine_from,
+    matmul,
+    parse_bandwidth,
+    parse_clock,
+    parse_workload,
+    read_workload,
+    to_json,
+    two_level,
+    workload_document,
+    workload_from,
+)
+from optmap.report import machine_table, network_document, network_table, workload_table
 
 MIXED = {"C": 4, "A": 1, "B": 1}
 PHYSICAL = Machine(

@@ -10,10 +10,19 @@ import pytest
 
 from optmap import api
 from optmap.errors import InputError
-from optmap.problem import Capacity, Level, LevelMapping, Machine, Mapping, library
-from optmap.problem.machine import Microkernel, Partition
-from optmap.problem.parser import parse_workload
-from optmap.problem.values import one_line, whole_number
+from optmap.problem import (
+    Capacity,
+    Level,
+    LevelMapping,
+    Machine,
+    Mapping,
+    Microkernel,
+    Partition,
+    library,
+    one_line,
+    parse_workload,
+    whole_number,
+)
 
 MATMUL = parse_workload("C[i,j] += A[i,k]*B[k,j]", {"i": 8, "j": 8, "k": 8})
 

@@ -14,8 +14,8 @@ import pytest
 import optmap
 from optmap.errors import CheckError, InputError, UnknownNameError
 from optmap.problem import Bandwidth, Capacity, Level, LevelKind, Machine, Partition, matmul
-from optmap.report.loopnest import loop_nest
-from optmap.sweeps.spec_io import read_spec
+from optmap.report import loop_nest
+from optmap.sweeps import read_spec
 
 PRODUCT = matmul(i=12, j=10, k=8)
 IN_PYTHON = {"import": "import_onnx"}

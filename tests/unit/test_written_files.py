@@ -13,8 +13,21 @@ from written_files import assert_file_holds, shuffled, solved
 from optmap import api
 from optmap.bounds.best import best
 from optmap.checker import check_document
-from optmap.problem import Capacity, Level, Machine, Partition, Workload, parse_workload
-from optmap.problem.builders import conv2d, matmul, mmc, mttkrp, sddmm, tcl, ttmc
+from optmap.problem import (
+    Capacity,
+    Level,
+    Machine,
+    Partition,
+    Workload,
+    conv2d,
+    matmul,
+    mmc,
+    mttkrp,
+    parse_workload,
+    sddmm,
+    tcl,
+    ttmc,
+)
 
 
 def level(name: str, words: int, **options: object) -> Level:
