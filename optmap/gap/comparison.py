@@ -15,7 +15,7 @@ from optmap.shown import Form, Shown
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class MethodWords:
     """What one method's mapping moves across one boundary."""
 
     loads_words: int
@@ -41,7 +41,7 @@ class ComparisonRow:
     bound_stores_words: int
     compulsory_words: int
     """Loads plus stores that no capacity avoids."""
-    found: dict[str, Found]
+    found: dict[str, MethodWords]
     """Per mapping method that found one."""
 
     @property
@@ -99,7 +99,7 @@ def comparison_row(
     found = {}
     for name, result in results.items():
         rows = [row for row in result.boundaries if row.between == between]
-        found[name] = Found(
+        found[name] = MethodWords(
             loads_words=sum(row.loads_words for row in rows),
             stores_words=sum(row.stores_words for row in rows),
             seconds=result.seconds,

@@ -303,6 +303,19 @@ class Machine(Shown):
         """Cores of the machine: the product of all fanouts."""
         return prod(level.fanout for level in self.levels)
 
+    def split_level(self, cores: int) -> int | None:
+        """Number of the level whose tile is split among cores, the innermost shared one.
+
+        Args:
+            cores: that take part; one splits nothing.
+
+        Returns:
+            None for one core, or without a shared level.
+        """
+        if cores == 1:
+            return None
+        return next((number for number, level in enumerate(self.levels) if level.shared), None)
+
     @property
     def boundaries(self) -> tuple[tuple[str, str], ...]:
         """(inner, outer) names of every pair of neighbouring memories, inner first."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import groupby
 
 from optmap.errors import InputError
-from optmap.gap.comparison import Comparison, ComparisonRow, Found
+from optmap.gap.comparison import Comparison, ComparisonRow, MethodWords
 from optmap.problem.io.fields import Fields
 from optmap.problem.io.machines import machine_document, machine_from
 from optmap.problem.io.workloads import read_workload, workload_document
@@ -87,7 +87,7 @@ def _read_row(entries: list[Fields]) -> ComparisonRow:
         bound_stores_words=first.integer("bound_stores_words", least=0),
         compulsory_words=first.integer("compulsory_words", least=0),
         found={
-            entry.text("method"): Found(
+            entry.text("method"): MethodWords(
                 loads_words=entry.integer("loads_words", least=0),
                 stores_words=entry.integer("stores_words", least=0),
                 seconds=entry.number("time_s"),

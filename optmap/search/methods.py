@@ -218,7 +218,8 @@ def _who(machine: Machine, can: Can) -> str:
 
 def _refuse_cores(request: Request) -> None:
     """Refuse more cores than the machine can share a level among."""
-    machine, cores, level = request.machine, request.cores, request.split_level
+    machine, cores = request.machine, request.cores
+    level = machine.split_level(cores)
     if level is None:
         raise InputError(f"machine {machine.name} has no shared level to split among {cores} cores; use 1")
     if cores > machine.cores:

@@ -34,10 +34,3 @@ class Request:
     seed: int = 0
     progress: Callable[[str, float], None] | None = None
     """Called with what is being done and the share of the time limit used."""
-
-    @property
-    def split_level(self) -> int | None:
-        """Number of the level whose tile is split among the cores; None for one core, or without such a level."""
-        if self.cores == 1:
-            return None
-        return next((i for i, level in enumerate(self.machine.levels) if level.shared), None)

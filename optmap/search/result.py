@@ -21,6 +21,11 @@ PROVED = 2e-6
 are solved to half of it."""
 
 
+def _reaches(cost: float, bound: float) -> bool:
+    """Whether a cost is that of a proved lower bound."""
+    return cost <= bound * (1 + PROVED)
+
+
 def conclusion(cost: float, bound: float, *, late: bool) -> Stop:
     """Why a search stopped: `optimal` only where that is proved.
 
@@ -29,7 +34,7 @@ def conclusion(cost: float, bound: float, *, late: bool) -> Stop:
         bound: proved lower bound on the cost of every mapping of the space that was searched.
         late: whether the time ran out.
     """
-    if cost <= bound * (1 + PROVED):
+    if _reaches(cost, bound):
         return Stop.OPTIMAL
     return Stop.TIME_LIMIT if late else Stop.SEARCH_ENDED
 
@@ -151,7 +156,7 @@ class SolveResult(Shown):
     @property
     def proved(self) -> bool:
         """Whether no mapping of the `space` costs less."""
-        return self.cost <= self.integer_bound * (1 + PROVED)
+        return _reaches(self.cost, self.integer_bound)
 
     @property
     def within(self) -> float | None:

@@ -167,9 +167,7 @@ class Setting:
     @cached_property
     def split_level(self) -> int | None:
         """The level whose tile is split among cores; None for one core."""
-        if self.cores == 1:
-            return None
-        return next((i for i, level in enumerate(self.machine.levels) if level.shared), None)
+        return self.machine.split_level(self.cores)
 
     def cores_inside(self, level: int) -> int:
         """Cores among which the traffic of a level is divided: all of them inside the split level, else one."""

@@ -116,7 +116,8 @@ class Fields:
         """A field that is a list of mappings, with at least one unless `least` is 0."""
         value = self.get(key) if least else self.values.get(key) or []
         if not isinstance(value, list) or len(value) < least:
-            raise InputError(f"{self.at(key)} is {describe(value)}; a list with at least one entry is needed")
+            needed = "a list with at least one entry" if least else "a list"
+            raise InputError(f"{self.at(key)} is {describe(value)}; {needed} is needed")
         return [Fields.of(item, f"{self.at(key)}[{index}]") for index, item in enumerate(value)]
 
     def integers(self, key: str) -> dict[str, int]:

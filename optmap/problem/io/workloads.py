@@ -92,7 +92,7 @@ def workload_from(fields: Fields, default_name: str) -> Workload:
         found = f"{' and '.join(forms)} exclude each other" if forms else "no workload here"
         raise InputError(f"{fields.where}: {found}; give expression and extents, or one of {', '.join(BUILDERS)}")
     name = fields.text("name", default_name)
-    size = _element_size(fields)
+    size = _element_sizes(fields)
     semantics = None
     if fields.has("semantics"):
         semantics = Semantics(fields.choice("semantics", [s.value for s in Semantics], ""))
@@ -115,22 +115,11 @@ def workload_from(fields: Fields, default_name: str) -> Workload:
     return replace(workload, count=count)
 
 
-def _element_size(fields: Fields) -> float | dict[str, float]:
+def _element_sizes(fields: Fields) -> float | dict[str, float]:
+    """Element sizes in bytes, of all tensors or per tensor; 4 if neither `bytes` nor `bits` is there."""
     if fields.has("bits") and fields.has("bytes"):
         raise InputError(f"{fields.where}: bits and bytes exclude each other; keep one")
-    return _element_sizes(fields, "bits" if fields.has("bits") else "bytes")
-
-
-def _element_sizes(fields: Fields, key: str = "bytes") -> float | dict[str, float]:
-    """Element sizes in bytes, of all tensors or per tensor; 4 if the field is not there.
-
-    Args:
-        fields: where the field may be.
-        key: `bytes` (whole, or a multiple of 1/8) or `bits`.
-
-    Raises:
-        InputError: naming file and field.
-    """
+    key = "bits" if fields.has("bits") else "bytes"
     if isinstance(fields.values.get(key), Mapping):
         inside = fields.fields(key)
         return {tensor: _element(inside, tensor, key) for tensor in inside.values}
