@@ -89,6 +89,19 @@ def test_a_dim_that_the_microkernel_fills_does_not_keep_cores_from_sharing_the_o
         assert alone / 2 * (1 - 1e-6) <= shared <= alone * (1 + 1e-6)
 
 
+def test_cores_share_the_tile_just_around_the_microkernel_though_it_fills_a_dim() -> None:
+    """Nothing inside L1 has columns: its chunk is the innermost variable, and i has a single value."""
+    i7 = library.machine("i7-9700k")
+    levels = (replace(level, shared=level.name == "L1", fanout=2 if level.name == "L1" else 1) for level in i7.levels)
+    of = setting(matmul(i=6, j=640, k=80), replace(i7, levels=tuple(levels)), cores=2)
+    found = relax(of)
+    assert found.proved
+    assert found.best.value == pytest.approx(relax(replace(of, solver="ipopt")).best.value, rel=1e-5)
+    program = program_of(of, found.best.node)
+    nested = {(program.names[a], program.names[b]) for a, b in program.chain}
+    assert {("T[core,i]", "T[L1,i]"), ("T[core,j]", "T[L1,j]")} <= nested
+
+
 @pytest.mark.parametrize("semantics", list(Semantics))
 def test_the_named_program_has_the_rows_that_the_batch_has(semantics) -> None:
     of = setting(WINDOWS, TWO_LEVELS, semantics)

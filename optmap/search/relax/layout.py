@@ -157,6 +157,8 @@ class Layout:
                 steps.append((inner, outer))
         if split is not None and split.shared is None and split.inner is not None:
             steps.append((split.inner, split.chunk))
+        if split is not None and split.shared is not None and split.inner is None:
+            steps.append((split.chunk, split.shared))
         columns = (pair for inner, outer in steps for pair in zip(inner.tolist(), outer.tolist(), strict=True))
         return [(a, b) for a, b in columns if b >= 0 and a != b]
 
@@ -166,7 +168,7 @@ class Layout:
         for i, level in enumerate(self.levels):
             rank[self.tile[level]] = i
         if self.split is not None:
-            rank[self.split.own] = self.split.depth - 0.5
+            rank[self.split.own] = self.split.depth - 0.25  # above -1/2: room grows with 1 + 2 rank
         return rank
 
     def ramp(self) -> Array:
