@@ -103,7 +103,7 @@ def solve(
     if objective is not None:
         choose("objective", objective, OBJECTIVES)
     cores, seed = whole_number(cores, "cores"), whole_number(seed, "seed", least=0)
-    time_limit = seconds(time_limit, "time limit")
+    time_limit = seconds(time_limit, "time limit (--time-limit)")
     if not (progress is None or callable(progress)):
         raise InputError(f"progress is {quoted(progress)}; give a function of a text and a share, or None")
     from optmap.gap.beside import with_bound
@@ -230,7 +230,7 @@ def compare(
     from optmap.bounds.hierarchy import fast_side_words
     from optmap.gap.comparison import Comparison, comparison_row
 
-    time_limit = seconds(time_limit, "time limit")
+    time_limit = seconds(time_limit, "time limit (--time-limit)")
     problem, demanded = workload_of(workload, extents, semantics, padding), constraints_of(constraints)
     chosen = names_of(methods, "methods") or tuple(METHODS)
     for name in chosen:

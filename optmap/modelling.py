@@ -155,5 +155,5 @@ def program_request(
         machine=machine_of(machine, memory),
         capacity=CapacityRule(choose("capacity", capacity, list(CapacityRule))),
         solver=relaxation_solver(solver),
-        time_limit=seconds(time_limit, "time limit"),
+        time_limit=seconds(time_limit, "time limit (--time-limit)"),
     )

@@ -113,9 +113,9 @@ def test_what_names_nothing_is_refused_with_a_type_of_our_own(wrong):
 
 SOLVE = {"workload": STATEMENT, "extents": EXTENTS, "memory": "20w"}
 MALFORMED = {
-    "a time as text": (lambda _: optmap.solve(**SOLVE, time_limit="10"), "time limit is '10'"),
-    "no time": (lambda _: optmap.solve(**SOLVE, time_limit=None), "time limit is None"),
-    "a time that is none": (lambda _: optmap.compare(**SOLVE, time_limit=float("nan")), "time limit is nan"),
+    "a time as text": (lambda _: optmap.solve(**SOLVE, time_limit="10"), "is '10'"),
+    "no time": (lambda _: optmap.solve(**SOLVE, time_limit=None), "is None"),
+    "a time that is none": (lambda _: optmap.compare(**SOLVE, time_limit=float("nan")), "is nan"),
     "progress that cannot be called": (lambda _: optmap.solve(**SOLVE, progress=3), "progress is 3"),
     "a dim that is a number": (lambda _: optmap.solve(STATEMENT, extents={1: 2}, memory="20w"), "no name of a dim"),
     "a name with a null byte": (lambda _: optmap.solve("a\0b.yaml", memory="20w"), "workload is"),
