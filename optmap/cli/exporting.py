@@ -14,7 +14,6 @@ from optmap.cli.options import (
     JsonOption,
     MachineOption,
     MemoryOption,
-    ProgramFormat,
     SemanticsOption,
     WorkloadArgument,
     path_of,
@@ -50,7 +49,9 @@ def register(app: typer.Typer) -> None:
 def export(
     *,
     workload: WorkloadArgument,
-    form: Annotated[ProgramFormat, typer.Option("--format", help="Form of the text.", show_default=False)],
+    form: Annotated[
+        str, typer.Option("--format", metavar="lp|mps|nl|text|latex", help="Form of the text.", show_default=False)
+    ],
     machine: MachineOption = None,
     memory: MemoryOption = None,
     permutation: Annotated[
@@ -81,9 +82,12 @@ def export(
 ) -> None:
     """Print or write a program."""
     from optmap.modelling import program_request
+    from optmap.problem.io.files import check_target, to_json, write_text
+    from optmap.report.programs import Format, Which, exported, programs_document
     from optmap.verbs import order_of
 
-    which = choose("program", program, ("best", "classes", "paper"))
+    written, which = Format(choose("format", form, list(Format))), Which(choose("program", program, list(Which)))
+    check_target(output)
     request = program_request(
         workload,
         machine=machine,
@@ -94,16 +98,12 @@ def export(
         time_limit=time_limit,
     )
     orders = [order_of(text, request.workload) for text in permutation or ()]
-    from optmap.problem.io.files import check_target, to_json, write_text
-    from optmap.report.programs import Format, Which, exported, programs_document
-
-    check_target(output)
     with Progress("building the program"):
-        found = exported(request, Format(form.value), Which(which), orders)
+        found = exported(request, written, which, orders)
         content = "\n".join(each.content for each in found)
     if output is not None:
         write_text(output, content)
     if as_json:
-        say(to_json(programs_document(found, Format(form.value))))
+        say(to_json(programs_document(found, written)))
     elif output is None:
         say(content)

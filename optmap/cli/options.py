@@ -2,23 +2,12 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from optmap.problem import CapacityRule, Padding, Semantics
-
-
-class ProgramFormat(StrEnum):
-    """Text forms of a program, named here so that `--help` loads nothing heavy."""
-
-    LP = "lp"
-    MPS = "mps"
-    NL = "nl"
-    TEXT = "text"
-    LATEX = "latex"
 
 
 def path_of(text: str) -> Path:

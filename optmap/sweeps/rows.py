@@ -21,8 +21,6 @@ WIDE = ("operations", "compulsory_words", "traffic_words", "bound_words")
 WIDE_DIGITS = 38
 KEY = ("workload", "machine", "level", "capacity_words", "method", "input_hash")
 """Columns that identify a row; the final data set is sorted by them."""
-TIMING = ("seconds",)
-"""Columns that differ between two runs of the same sweep."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
