@@ -56,7 +56,7 @@ def tensor_counts(workload: Workload) -> dict[str, Count]:
         groups.setdefault(access.name, []).append(index)
     for name, group in groups.items():
         if len({(len(workload.tensors[i].axes), workload.tensors[i].bits) for i in group}) > 1:
-            raise InputError(f"{workload.name or workload.expression}: the accesses of {name} differ in rank or bytes")
+            raise InputError(f"{workload.title}: the accesses of {name} differ in rank or bytes")
     return {name: _count(workload, group) for name, group in groups.items()}
 
 

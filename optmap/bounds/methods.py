@@ -87,6 +87,6 @@ def bounds(workload: Workload, memory_words: int, methods: Iterable[str] | None 
         choose("bound method", name, METHODS)
         reason = METHODS[name].applies(workload)
         if reason is not None:
-            raise InputError(f"method {name} does not apply to {workload.name or workload.expression}: {reason}")
+            raise InputError(f"method {name} does not apply to {workload.title}: {reason}")
         results.append(METHODS[name].run(workload, memory_words))
     return tuple(results)

@@ -24,7 +24,7 @@ def check_output(workload: Workload) -> None:
     dims = [d for axis in workload.output.axes for d in axis.dims]
     if workload.semantics is Semantics.ASSIGN and len(set(dims)) < len(dims):
         raise InputError(
-            f"{workload.name or workload.expression}: a dim stands in two subscripts of {workload.output}; "
+            f"{workload.title}: a dim stands in two subscripts of {workload.output}; "
             "with '=' its first touches are not defined: use '+='"
         )
 

@@ -141,7 +141,7 @@ def simulate(
     accesses = workload.operations * len(workload.tensors)
     if accesses > limit:
         raise LimitError(
-            f"simulating {workload.name or workload.expression} needs {accesses:,} accesses, "
+            f"simulating {workload.title} needs {accesses:,} accesses, "
             f"the limit is {limit:,}; use smaller extents or raise the limit"
         )
     stream: list[tuple[int, Element]] = []

@@ -77,7 +77,7 @@ def convolution_form(workload: Workload) -> ConvolutionForm:
         InputError: with the first reason why it is not a convolution.
     """
     tensors = workload.tensors
-    where = workload.name or workload.expression
+    where = workload.title
     if len(tensors) != 3 or len({t.name for t in tensors}) != 3:
         raise InputError(f"{where}: a convolution has one output and two inputs, three different tensors")
     sliding = [t for t in workload.inputs if any(len(axis.terms) > 1 for axis in t.axes)]
@@ -122,7 +122,7 @@ def why_no_convolution(workload: Workload) -> str | None:
 
 def _windows(workload: Workload, image: TensorAccess, kernel: TensorAccess) -> tuple[Window, ...]:
     windows = []
-    where = workload.name or workload.expression
+    where = workload.title
     for axis in image.axes:
         if len(axis.terms) < 2:
             continue
@@ -174,7 +174,7 @@ def contraction_form(workload: Workload) -> ContractionForm:
     Raises:
         InputError: with the first reason why the workload is not a contraction of two tensors.
     """
-    where = workload.name or workload.expression
+    where = workload.title
     tensors = workload.tensors
     if len(tensors) != 3 or len({t.name for t in tensors}) != 3:
         raise InputError(f"{where}: a contraction has one output and two inputs, three different tensors")

@@ -49,7 +49,7 @@ def capacity_groups(workload: Workload, level: Level) -> tuple[CapacityGroup, ..
         if len(homes.get(i, ())) != 1:
             found = " and ".join(homes[i]) if i in homes else "no partition"
             raise InputError(
-                f"level {level.name}: tensor {workload.tensors[i].name} of {workload.name} belongs in {found}; "
+                f"level {level.name}: tensor {workload.tensors[i].name} of {workload.title} belongs in {found}; "
                 "give every tensor one partition (inputs, output, or names)"
             )
     return tuple(groups)

@@ -119,7 +119,7 @@ def projective_face(workload: Workload, memory_words: int, *, limit: int = LARGE
     for label, tensor in zip(access_names(workload), workload.tensors, strict=True):
         for axis in tensor.axes:
             if len(axis.terms) > 1:
-                raise InputError(f"{workload.name}: subscript {axis} of {tensor.name} has several dims")
+                raise InputError(f"{workload.title}: subscript {axis} of {tensor.name} has several dims")
         room = Fraction(memory_words, workload.weight(tensor))
         rows.append((label, tuple(d for d in workload.dims if d in tensor.dims), room))
     limits = tuple(Fraction(n) for _, n in workload.sizes)

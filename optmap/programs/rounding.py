@@ -60,11 +60,11 @@ def round_tile(workload: Workload, tile: Values[str, float], *, capacity_words: 
     """
     missing = [d for d in workload.dims if d not in tile]
     if missing:
-        raise InputError(f"{workload.name}: the tile has no extent for {', '.join(missing)}")
+        raise InputError(f"{workload.title}: the tile has no extent for {', '.join(missing)}")
     smallest = tile_words(workload, dict.fromkeys(workload.dims, 1))
     if smallest > capacity_words:
         raise InfeasibleError(
-            f"{workload.name}: one iteration needs {smallest:,} words, the memory holds {capacity_words:,}; "
+            f"{workload.title}: one iteration needs {smallest:,} words, the memory holds {capacity_words:,}; "
             f"use at least {smallest:,} words"
         )
     # A whole number that came through a logarithm may lie just below itself.

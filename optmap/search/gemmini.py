@@ -81,7 +81,7 @@ def best_stationary(workload: Workload, level: Level, *, divisors: bool = False)
     grid = TileGrid(workload, units, [(g.words, g.tensors) for g in groups], [0.0, *[1.0] * len(workload.inputs)])
     if not all(unit.complete for unit in units) or grid.points() > MOST_POINTS:
         raise InputError(
-            f"{workload.name}: extents are too large, or subscripts too irregular, to prove a best tile; "
+            f"{workload.title}: extents are too large, or subscripts too irregular, to prove a best tile; "
             "use --tiles divisors or --method iooub"
         )
     found = grid.search(_flow(workload, units), [np.arange(len(unit.boxes)) for unit in units], inf)

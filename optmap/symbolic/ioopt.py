@@ -37,7 +37,7 @@ def reuse_sets(workload: Workload, small: Iterable[str] = ()) -> dict[str, froze
     declared = frozenset(small)
     unknown = sorted(declared - set(workload.dims))
     if unknown:
-        raise InputError(f"{workload.name} has no dim {', '.join(unknown)}; dims are {', '.join(workload.dims)}")
+        raise InputError(f"{workload.title} has no dim {', '.join(unknown)}; dims are {', '.join(workload.dims)}")
     return {
         dim: frozenset(
             tensor.name

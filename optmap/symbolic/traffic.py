@@ -62,7 +62,7 @@ def check_permutation(workload: Workload, permutation: tuple[str, ...]) -> None:
     faults = (("unknown", unknown), ("missing", missing), ("repeated", repeated))
     details = "; ".join(f"{what} {', '.join(dims)}" for what, dims in faults if dims)
     raise InputError(
-        f"permutation {','.join(permutation)} of {workload.name}: {details}; "
+        f"permutation {','.join(permutation)} of {workload.title}: {details}; "
         f"name every dim of {','.join(workload.dims)} once, outermost first"
     )
 

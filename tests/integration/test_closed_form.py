@@ -90,3 +90,9 @@ def test_long_lists_of_orders_are_cut(optmap) -> None:
 )
 def test_what_is_refused(optmap, arguments: tuple[str, ...], word: str) -> None:
     assert word in optmap("derive", *arguments, code=2).err
+
+
+def test_a_message_names_a_workload_without_a_name_by_its_statement(optmap) -> None:
+    text = "C[i,j] += A[i,k]*B[k,j]"
+    run = optmap("derive", text, "--extents", "i=9,j=9,k=9", "--closed-form", "--small", "z", code=2)
+    assert f"error: {text.replace('*', ' * ')} has no dim z" in run.err

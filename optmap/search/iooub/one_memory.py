@@ -155,4 +155,4 @@ def too_small(workload: Workload, groups: Sequence[CapacityGroup]) -> str:
                 f"{group.name} is short by {least - group.words:,} words: its {group.words:,} words cannot hold one "
                 f"element of {names}, which takes {least:,} words; give {group.name} at least {least:,} words"
             )
-    return f"no tile of {workload.name} was found that fits; raise the time limit"
+    return f"no tile of {workload.title} was found that fits; raise the time limit"

@@ -71,7 +71,7 @@ def roles_of(workload: Workload) -> Roles:
     if form is None or form.groups or [len(form.windows), len(form.channels), len(form.features)] != [2, 1, 1]:
         raise InputError(
             f"{RECIPE.name} needs a dense two-dimensional convolution, Out[n,k,h,w] += In[n,c,h+r,w+s] * Ker[k,c,r,s], "
-            f"because its loop orders are listed for that; {workload.name or workload.expression} is none. "
+            f"because its loop orders are listed for that; {workload.title} is none. "
             "Use --method mopt or mopt-algorithm1"
         )
     (h, r), (w, s) = ((window.position, window.tap) for window in form.windows)
