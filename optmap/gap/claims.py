@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from math import isclose
-from typing import TYPE_CHECKING
 
 from optmap.bounds.certificate import digest
 from optmap.checker import RefusedError, check_document
+from optmap.evaluate.results import CostReport
+from optmap.gap.solution import Solution
 from optmap.problem.io.fields import Fields
-
-if TYPE_CHECKING:
-    from optmap.gap.recount import Evaluation
 
 CLAIMS = ("boundaries", "levels", "bottleneck", "cost", "exact", "relaxation", "integer_gap", "bound", "gap")
 """What `solve` writes; a document with all of it, and with its certificates, is shown to the independent checker."""
@@ -18,11 +16,17 @@ TOLERANCE = 1e-9
 """Relative difference at which a claimed float still agrees with the recount."""
 
 
-def claim_disagreements(evaluation: Evaluation) -> list[str]:
+def claim_disagreements(solution: Solution, report: CostReport, cost: float, exact: float) -> list[str]:
     """Claims about levels, bound and gaps that do not hold.
 
     A complete document is shown to the independent checker, signed anew so that the reason is the
     claim and not the signature; of a document written by hand, what is there is recounted.
+
+    Args:
+        solution: the document.
+        report: the recount, level by level.
+        cost: the recounted objective in per-level form.
+        exact: that of the whole nest.
 
     Returns:
         One sentence each.
@@ -30,13 +34,12 @@ def claim_disagreements(evaluation: Evaluation) -> list[str]:
     Raises:
         InputError: for a claim that has not the form of one.
     """
-    solution = evaluation.solution
     fields = Fields.of(solution.document, solution.source)
     if all(fields.has(key) for key in (*CLAIMS, "certificates")):
         return _refusals(solution.document)
-    found = [*_levels(fields, evaluation), *_bottleneck(fields, evaluation)]
-    found += _gap(fields, "gap", evaluation.exact.value, "bound")
-    return found + _gap(fields, "integer_gap", evaluation.cost.value, "relaxation")
+    found = [*_levels(fields, report), *_bottleneck(fields, report)]
+    found += _gap(fields, "gap", exact, "bound")
+    return found + _gap(fields, "integer_gap", cost, "relaxation")
 
 
 def _refusals(document: dict[str, object]) -> list[str]:
@@ -50,14 +53,14 @@ def _refusals(document: dict[str, object]) -> list[str]:
     return changed
 
 
-def _levels(fields: Fields, evaluation: Evaluation) -> list[str]:
+def _levels(fields: Fields, report: CostReport) -> list[str]:
     if not fields.has("levels"):
         return []
     claims = fields.items("levels")
-    if len(claims) != len(evaluation.report.levels):
-        return [f"levels has {len(claims)} rows, the machine has {len(evaluation.report.levels)}"]
+    if len(claims) != len(report.levels):
+        return [f"levels has {len(claims)} rows, the machine has {len(report.levels)}"]
     found = []
-    for claim, counted in zip(claims, evaluation.report.levels, strict=True):
+    for claim, counted in zip(claims, report.levels, strict=True):
         for key in ("occupancy_words", "traffic_words"):
             value = getattr(counted, key)
             if claim.has(key) and claim.integer(key, least=0) != value:
@@ -67,8 +70,8 @@ def _levels(fields: Fields, evaluation: Evaluation) -> list[str]:
     return found
 
 
-def _bottleneck(fields: Fields, evaluation: Evaluation) -> list[str]:
-    counted = evaluation.report.bottleneck
+def _bottleneck(fields: Fields, report: CostReport) -> list[str]:
+    counted = report.bottleneck
     if not fields.has("bottleneck") or fields.text("bottleneck") == counted:
         return []
     return [f"bottleneck says {fields.get('bottleneck')!r}, counted {counted}"]

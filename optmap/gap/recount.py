@@ -137,7 +137,7 @@ def disagreements(evaluation: Evaluation) -> list[str]:
                 f"{name} says {number(claimed.value)} {claimed.unit}, counted {number(counted.value)} {counted.unit}"
             )
     found += _boundary_disagreements(evaluation) + _walk_disagreements(evaluation)
-    return found + claim_disagreements(evaluation)
+    return found + claim_disagreements(solution, evaluation.report, evaluation.cost.value, evaluation.exact.value)
 
 
 def _boundary_disagreements(evaluation: Evaluation) -> list[str]:
