@@ -38,7 +38,7 @@ __getattr__, __dir__ = exports(
         "relax.node_programs": "Bounder",
         "relax.tree": "RelaxationResult TOLERANCE",
         "request": "Request",
-        "result": "LevelReport Relaxation SolveResult conclusion",
+        "result": "Relaxation SolveResult conclusion",
         "search_space": "Setting setting_of",
         "whole.chain_costs": "ChainCosts IntArray all_chains chain_count",
         "whole.floor": "price_and_split",
