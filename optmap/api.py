@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from optmap.bounds.methods import METHODS as BOUND_METHODS
 from optmap.clock import Clock
 from optmap.errors import CheckError, ContradictionError, InfeasibleError, InputError, LimitError
 from optmap.names import choose
@@ -34,7 +33,7 @@ if TYPE_CHECKING:
     from optmap.gap.comparison import Comparison
     from optmap.search.result import SolveResult
 
-__all__ = ["BOUND_METHODS", "METHODS", "OBJECTIVES", "bound", "check", "compare", "solve"]
+__all__ = ["METHODS", "OBJECTIVES", "bound", "check", "compare", "solve"]
 
 BOUND_SECONDS = 1.0
 """Time for the lower bounds of an answer however late the search ended."""
@@ -151,7 +150,7 @@ def bound(
         extents: extent per dim, for an expression.
         semantics: `accumulate` or `assign`; None keeps the workload's own.
         padding: `stored` or `implicit`; None keeps the workload's own.
-        methods: keys of `BOUND_METHODS`; None takes all that apply.
+        methods: keys of `BOUNDS`; None takes all that apply.
         explain: whether `.explanation` says how the bound of the outermost boundary comes about, with
             the bounds that the papers print.
 

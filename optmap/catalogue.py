@@ -80,7 +80,7 @@ def list_names(kind: str | None = None) -> Listing:
         "methods": lambda: _described(named("search.methods:METHODS")),
         "networks": list_networks,
         "sweeps": library.list_sweeps,
-        "bounds": lambda: _described(named("bounds.methods:METHODS")),
+        "bounds": lambda: _described(named("bounds.methods:BOUNDS")),
         "objectives": lambda: _described(OBJECTIVES),
     }
     wanted = KINDS if kind is None else (choose("kind", kind, KINDS),)
@@ -117,7 +117,7 @@ def load(path: str | Path) -> Any:
         path: a JSON file that `.save` or the command line wrote, or a YAML file.
 
     Returns:
-        A `Solution` (printable, with `.mapping` and `.loop_nest()`), a `Certificate`, a `Comparison`,
+        A `SavedSolution` (printable, with `.mapping` and `.loop_nest()`), a `Certificate`, a `Comparison`,
         a `Workload` or a `Machine`, as the file says; `evaluate` and `check` count it again.
 
     Raises:

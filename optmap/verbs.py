@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from optmap.baselines.randomized import RandomizedComparison
     from optmap.gap.closed_forms import ClosedFormAnswer
     from optmap.gap.recount import Evaluation
-    from optmap.gap.solution import Solution
+    from optmap.gap.solution import SavedSolution
     from optmap.onnx_import import ImportedModel
     from optmap.problem.network import Network
     from optmap.report.algorithms import AlgorithmComparison
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 
 def evaluate(
-    solution: SolveResult | Solution | str | Path, *, simulate: bool = False, limit: int = 5_000_000
+    solution: SolveResult | SavedSolution | str | Path, *, simulate: bool = False, limit: int = 5_000_000
 ) -> Evaluation:
     """Count a mapping's exact cost again, from the mapping alone.
 
@@ -61,13 +61,13 @@ def evaluate(
     from dataclasses import replace
 
     from optmap.gap.recount import evaluate_solution, run_simulations
-    from optmap.gap.solution import Solution, read_solution, solution_from
+    from optmap.gap.solution import SavedSolution, read_solution, solution_from
     from optmap.problem.io.fields import Fields
     from optmap.search.result import SolveResult
 
     if isinstance(solution, SolveResult):
         read = solution_from(Fields.of(solution.to_dict(), "solution"))
-    elif isinstance(solution, Solution):
+    elif isinstance(solution, SavedSolution):
         read = solution
     else:
         read = read_solution(text_of(solution, "solution", "a result of solve or a solution file"))

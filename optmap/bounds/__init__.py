@@ -18,7 +18,7 @@ __getattr__, __dir__ = exports(
         "lattice": "canonical closure complete_flag image_rank intersection kernel rank space_sum whole_space",
         "lifting": "Digit Place lift_workload",
         "maps": "LinearMap MapSystem map_system",
-        "methods": "METHODS bounds",
+        "methods": "BOUNDS bounds",
         "polytope": "FamilyRows Polytope family_constraints polytopes restrict",
         "projective": "dual_volume tile_bound why_not_projective",
         "proof": "MUS accounting operations_bound ranked_proofs tensor_sums",

@@ -34,7 +34,7 @@ class BoundMethod:
         return reason
 
 
-METHODS: dict[str, BoundMethod] = {
+BOUNDS: dict[str, BoundMethod] = {
     "compulsory": BoundMethod(
         description="every touched word moves once",
         function="bounds.compulsory:compulsory",
@@ -71,7 +71,7 @@ def bounds(workload: Workload, memory_words: int, methods: Iterable[str] | None 
     Args:
         workload: the computation.
         memory_words: fast memory, in words.
-        methods: names from `METHODS`; None takes all that apply.
+        methods: names from `BOUNDS`; None takes all that apply.
 
     Raises:
         UnknownNameError: for a name not in the registry.
@@ -80,13 +80,13 @@ def bounds(workload: Workload, memory_words: int, methods: Iterable[str] | None 
     if memory_words < 1:
         raise InputError(f"fast memory of {memory_words} words: it must hold at least one word")
     if methods is None:
-        chosen = [m for m in METHODS.values() if m.applies(workload) is None]
+        chosen = [m for m in BOUNDS.values() if m.applies(workload) is None]
         return tuple(m.run(workload, memory_words) for m in chosen)
     results = []
     for name in methods:
-        choose("bound method", name, METHODS)
-        reason = METHODS[name].applies(workload)
+        choose("bound method", name, BOUNDS)
+        reason = BOUNDS[name].applies(workload)
         if reason is not None:
             raise InputError(f"method {name} does not apply to {workload.title}: {reason}")
-        results.append(METHODS[name].run(workload, memory_words))
+        results.append(BOUNDS[name].run(workload, memory_words))
     return tuple(results)

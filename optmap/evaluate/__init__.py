@@ -36,7 +36,7 @@ sys.modules[__name__].__class__ = _Verb
 __getattr__, __dir__ = exports(
     __name__,
     {
-        "descent": "cut_once cuts",
+        "cutting": "cut_once cuts",
         "first_touches": "touched_values",
         "halo": "axis_counts entering group_counts shared_counts",
         "held": "entering_words held_occupancy held_traffic held_words loaded_words",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from optmap.evaluate.descent import Array
+from optmap.evaluate.cutting import Array
 from optmap.evaluate.per_level import LevelModel, level_model
 from optmap.evaluate.results import BoundaryTraffic, CostReport, LevelCost
 from optmap.problem.machine import CapacityRule, Level, Machine

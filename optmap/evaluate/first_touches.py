@@ -6,7 +6,7 @@ from functools import lru_cache
 from math import prod
 
 from optmap.errors import InputError, LimitError
-from optmap.problem.descent import Descent
+from optmap.problem.cutting import Descent
 from optmap.problem.halo import LARGEST_SPAN, repeated, span
 from optmap.problem.mapping import Mapping
 from optmap.problem.workload import Semantics, Workload

@@ -15,7 +15,7 @@ from math import gcd, prod
 
 import numpy as np
 
-from optmap.evaluate.descent import Along, Array
+from optmap.evaluate.cutting import Along, Array
 from optmap.problem.axes import group_dims
 from optmap.problem.halo import distinct_values
 from optmap.problem.workload import Axis

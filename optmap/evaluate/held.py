@@ -32,7 +32,7 @@ from math import prod
 
 import numpy as np
 
-from optmap.evaluate.descent import cut_once
+from optmap.evaluate.cutting import cut_once
 from optmap.evaluate.first_touches import check_output
 from optmap.evaluate.halo import entering
 from optmap.evaluate.results import BoundaryTraffic, CostReport, LevelCost

@@ -23,11 +23,11 @@ from math import prod
 
 import numpy as np
 
-from optmap.evaluate.descent import Array, Cut, cuts
+from optmap.evaluate.cutting import Array, Cut, cuts
 from optmap.evaluate.first_touches import check_output, touched_values
 from optmap.evaluate.halo import axis_counts, entering
 from optmap.problem.axes import axis_groups, group_dims, overlaps
-from optmap.problem.descent import Descent
+from optmap.problem.cutting import Descent
 from optmap.problem.reuse import Reuse, Room
 from optmap.problem.workload import Axis, Semantics, Workload
 

@@ -17,7 +17,7 @@ from optmap.problem.machine import CapacityRule, Machine
 from optmap.problem.mapping import Mapping
 from optmap.problem.workload import Workload
 
-Point = dict[str, int]
+Iteration = dict[str, int]
 """One iteration of every dim."""
 
 
@@ -76,7 +76,7 @@ def run_held(
     return HeldWalk(moved=tuple(resident.result(between) for resident in residents), peak_words=peak)
 
 
-def _points(workload: Workload, mapping: Mapping, held: Held) -> Iterator[tuple[Box, Point]]:
+def _points(workload: Workload, mapping: Mapping, held: Held) -> Iterator[tuple[Box, Iteration]]:
     """Every point with its tile, in the order of the run."""
     level = mapping.levels[0]
     inside = point_order(level.permutation, held.inner)
@@ -99,7 +99,7 @@ class _Resident:
         self._loops: tuple[range, ...] = ()
         self._elements: set[Element] = set()
 
-    def visit(self, tile: Box, point: Point, budget: Budget) -> None:
+    def visit(self, tile: Box, point: Iteration, budget: Budget) -> None:
         """Make the words of the area at a point resident, keeping what stays."""
         alone = {d: range(point[d], point[d] + 1) for d in self._streamed}
         area = {**tile, **alone, **self._whole}

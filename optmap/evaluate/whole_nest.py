@@ -30,7 +30,7 @@ from math import prod
 from optmap.evaluate.first_touches import first_touches
 from optmap.evaluate.results import BoundaryTraffic
 from optmap.problem.axes import axis_groups, group_dims
-from optmap.problem.descent import Descent
+from optmap.problem.cutting import Descent
 from optmap.problem.halo import shared_values
 from optmap.problem.machine import Machine
 from optmap.problem.mapping import Mapping

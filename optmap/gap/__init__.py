@@ -13,6 +13,6 @@ __getattr__, __dir__ = exports(
         "networks": "LayerShare dominant layer_shares network_views",
         "recount": "Simulated WALK disagreements evaluate_solution run_simulations",
         "sizing": "saturation",
-        "solution": "Solution read_solution solution_document solution_from write_solution",
+        "solution": "SavedSolution read_solution solution_document solution_from write_solution",
     },
 )

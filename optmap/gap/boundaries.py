@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from optmap.bounds.explain import Explanation, explain
 from optmap.bounds.hierarchy import boundary_assumptions, boundary_instances, fast_side_words, instance_words
-from optmap.bounds.methods import METHODS, bounds
+from optmap.bounds.methods import BOUNDS, bounds
 from optmap.bounds.result import Document, LowerBound
 from optmap.errors import InputError
 from optmap.problem import Machine, Workload
@@ -103,7 +103,7 @@ def bound_report(
             bounds=found,
         )
         rows.append(row)
-    reasons = {name: method.applies(workload) for name, method in METHODS.items()} if methods is None else {}
+    reasons = {name: method.applies(workload) for name, method in BOUNDS.items()} if methods is None else {}
     return BoundReport(
         workload=workload,
         machine=machine,

@@ -7,7 +7,7 @@ from math import isclose
 from optmap.bounds.certificate import digest
 from optmap.checker import RefusedError, check_document
 from optmap.evaluate.results import CostReport
-from optmap.gap.solution import Solution
+from optmap.gap.solution import SavedSolution
 from optmap.problem.io.fields import Fields
 
 CLAIMS = ("boundaries", "levels", "bottleneck", "cost", "exact", "relaxation", "integer_gap", "bound", "gap")
@@ -16,7 +16,7 @@ TOLERANCE = 1e-9
 """Relative difference at which a claimed float still agrees with the recount."""
 
 
-def claim_disagreements(solution: Solution, report: CostReport, cost: float, exact: float) -> list[str]:
+def claim_disagreements(solution: SavedSolution, report: CostReport, cost: float, exact: float) -> list[str]:
     """Claims about levels, bound and gaps that do not hold.
 
     A complete document is shown to the independent checker, signed anew so that the reason is the

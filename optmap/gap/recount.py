@@ -12,7 +12,7 @@ from optmap.evaluate.simulate import Policy, simulate, walk_nest
 from optmap.evaluate.tally import Moved
 from optmap.evaluate.walk_held import walk_held
 from optmap.gap.claims import TOLERANCE, claim_disagreements
-from optmap.gap.solution import Amount, Solution
+from optmap.gap.solution import Amount, SavedSolution
 from optmap.problem.objective import OBJECTIVES
 from optmap.shown import Form, Shown
 from optmap.texts import number
@@ -43,7 +43,7 @@ class Evaluation(Shown):
         table="report.evaluation:evaluation_table", document="report.evaluation:evaluation_document"
     )
 
-    solution: Solution
+    solution: SavedSolution
     report: CostReport
     """Per-level form."""
     boundaries: tuple[BoundaryTraffic, ...]
@@ -62,7 +62,7 @@ class Evaluation(Shown):
         return disagreements(self)
 
 
-def evaluate_solution(solution: Solution) -> Evaluation:
+def evaluate_solution(solution: SavedSolution) -> Evaluation:
     """Count cost and traffic of a solution's mapping again, in exact integers.
 
     Raises:
@@ -75,13 +75,13 @@ def evaluate_solution(solution: Solution) -> Evaluation:
     return Evaluation(solution=solution, report=report, boundaries=boundaries, exact=exact)
 
 
-def objective_value(solution: Solution, boundaries: tuple[BoundaryTraffic, ...]) -> float:
+def objective_value(solution: SavedSolution, boundaries: tuple[BoundaryTraffic, ...]) -> float:
     """The objective of a solution for given traffic, in its unit."""
     objective, machine = OBJECTIVES[solution.objective], solution.machine
     return float(objective.of(boundaries, machine, solution.workload.word_bits))
 
 
-def run_simulations(solution: Solution, limit: int) -> tuple[Simulated, ...]:
+def run_simulations(solution: SavedSolution, limit: int) -> tuple[Simulated, ...]:
     """Walk the nest literally, and run its accesses through LRU and optimal replacement.
 
     Args:

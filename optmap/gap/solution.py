@@ -75,7 +75,7 @@ class BoundaryClaim:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Solution(Shown):
+class SavedSolution(Shown):
     """What a solution document says: the mapping, and the claims made about it."""
 
     shown_as: ClassVar[Form] = Form(
@@ -225,7 +225,7 @@ def write_solution(result: SolveResult, path: Path) -> None:
     write_text(path, to_json(solution_document(result)) + "\n")
 
 
-def read_solution(path: str | Path) -> Solution:
+def read_solution(path: str | Path) -> SavedSolution:
     """Read and validate a solution document.
 
     Only `schema`, `workload`, `machine` and `mapping` are needed, so that a mapping written by
@@ -237,7 +237,7 @@ def read_solution(path: str | Path) -> Solution:
     return solution_from(read_json(Path(path)))
 
 
-def solution_from(fields: Fields) -> Solution:
+def solution_from(fields: Fields) -> SavedSolution:
     """A solution from its document, validated as `read_solution` does.
 
     Raises:
@@ -250,7 +250,7 @@ def solution_from(fields: Fields) -> Solution:
     rules = [rule.value for rule in CapacityRule]
     rule = CapacityRule(fields.choice("capacity_rule", rules, CapacityRule.TILE.value))
     mapping = read_mapping(fields.fields("mapping"), workload, machine)
-    return Solution(
+    return SavedSolution(
         source=fields.where,
         workload=workload,
         machine=machine,

@@ -63,7 +63,7 @@ __getattr__, __dir__ = exports(
         "builders": "BUILDERS",
         "canonical": "canonical_form",
         "constraints": "NO_CONSTRAINTS follows",
-        "descent": "Descent",
+        "cutting": "Descent",
         "forms": "contraction_form convolution_form why_no_convolution",
         "halo": "distinct_values grid_values pair_values run_values shared_values value_mask",
         "held": "Held stream_refusal",

@@ -25,7 +25,7 @@ from optmap.shown import Form, Shown
 from optmap.texts import number
 
 if TYPE_CHECKING:
-    from optmap.gap.solution import Solution
+    from optmap.gap.solution import SavedSolution
 
 Names = tuple[str, ...] | Mapping[str, str]
 """Names, or names with a line of description each."""
@@ -138,12 +138,12 @@ def network_listing(network: Network) -> str:
     return "\n\n".join(part for part in (head, table, textwrap.fill(network.note, 100)) if part)
 
 
-def solution_read(solution: Solution) -> dict[str, object]:
+def solution_read(solution: SavedSolution) -> dict[str, object]:
     """A solution file as it was read."""
     return solution.document
 
 
-def solution_table(solution: Solution) -> str:
+def solution_table(solution: SavedSolution) -> str:
     """What a solution file says, for people; nothing in it is recounted."""
     rows = [*workload_lines(solution.workload), ("machine", machine_line(solution.machine))]
     for name, claim in (("cost", solution.cost), ("exact", solution.exact)):

@@ -11,7 +11,7 @@ from optmap.problem import Machine, Mapping, Semantics, Workload
 from optmap.problem.workload import TensorAccess
 
 if TYPE_CHECKING:
-    from optmap.gap.solution import Solution
+    from optmap.gap.solution import SavedSolution
     from optmap.search.result import SolveResult
 
 INDENT = "  "
@@ -101,7 +101,7 @@ def loop_nest(
     return "\n".join(lines) + "\n"
 
 
-def nest_of(answer: SolveResult | Solution) -> str:
+def nest_of(answer: SolveResult | SavedSolution) -> str:
     """The loop nest of a solved workload, or of a solution file that was read."""
     held = answer.held
     return loop_nest(

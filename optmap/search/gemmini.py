@@ -28,7 +28,7 @@ from optmap.search.compulsory import compulsory
 from optmap.search.iooub.flows import Flow, Hold
 from optmap.search.iooub.grid import TileGrid
 from optmap.search.iooub.one_memory import too_small
-from optmap.search.iooub.units import Unit, units_of
+from optmap.search.iooub.units import Bundle, units_of
 from optmap.search.request import Request
 from optmap.search.result import Relaxation
 from optmap.search.sizes import divisors_of, even_cuts
@@ -240,7 +240,7 @@ def _held(workload: Workload) -> Held:
     return Held(positions={output: output_position(workload), **dict.fromkeys(inputs, 0)}, streams={}, inner=())
 
 
-def _flow(workload: Workload, units: tuple[Unit, ...]) -> Flow:
+def _flow(workload: Workload, units: tuple[Bundle, ...]) -> Flow:
     """Reductions innermost; the output enjoys them, the inputs are reloaded for every tile."""
     reduced = [u for u, unit in enumerate(units) if not set(unit.dims) & workload.output.dims]
     order = (*reduced, *(u for u in range(len(units)) if u not in reduced))

@@ -18,7 +18,7 @@ __getattr__, __dir__ = exports(
         "inline": "InlineEngine",
         "local": "LocalEngine MOST_AHEAD",
         "plan": "curves first_grid make_plan",
-        "points": "Point blank_row certificate_name make_point read_task task_text",
+        "points": "GridPoint blank_row certificate_name make_point read_task task_text",
         "reading": "document_path read_sweep",
         "refine": "Value middle more_capacities",
         "rows": "COLUMNS KEY Row arrow_schema as_dict row_of",

@@ -19,7 +19,7 @@ from optmap.gap.solution import solution_document
 from optmap.problem import Level, Machine, Workload
 from optmap.problem.io.machines import machine_document
 from optmap.problem.io.workloads import workload_document
-from optmap.sweeps.points import Point, blank_row, certificate_name, read_task
+from optmap.sweeps.points import GridPoint, blank_row, certificate_name, read_task
 from optmap.sweeps.rows import Row, as_dict
 from optmap.sweeps.spec import BOUND
 
@@ -80,10 +80,10 @@ def answer_text(text: str) -> str:
     )
 
 
-def answer_point(point: Point) -> Answer:
+def answer_point(point: GridPoint) -> Answer:
     """Answer a point; an error becomes its row."""
     begun = time.perf_counter()
-    work: Callable[[Point], Answer] = _answer_bound if point.method == BOUND else _answer_mapping
+    work: Callable[[GridPoint], Answer] = _answer_bound if point.method == BOUND else _answer_mapping
     try:
         made = work(point)
     except OptmapError as error:
@@ -139,7 +139,7 @@ def _mapping_bounds(workload: Workload, result: SolveResult, cores: int) -> tupl
     return tuple(made)
 
 
-def _with_bound(point: Point, row: Row, machine: Machine, found: tuple[LevelBound, ...]) -> Answer:
+def _with_bound(point: GridPoint, row: Row, machine: Machine, found: tuple[LevelBound, ...]) -> Answer:
     """A row with the bound of its machine, and the certificate for its level."""
     row = replace(row, compulsory_words=compulsory(point.workload, 1).total_words)
     mine = next((each for each in found if each.level == point.level), None)
@@ -155,12 +155,12 @@ def _with_bound(point: Point, row: Row, machine: Machine, found: tuple[LevelBoun
     return Answer(row=row, certificate=certificate)
 
 
-def _machine(point: Point) -> Machine:
+def _machine(point: GridPoint) -> Machine:
     innermost = point.options.innermost
     return point.machine if innermost is None else point.machine.from_level(innermost)
 
 
-def _answer_bound(point: Point) -> Answer:
+def _answer_bound(point: GridPoint) -> Answer:
     machine = _machine(point)
     found = level_bounds(point.workload, machine, point.options.cores)
     made = _with_bound(point, blank_row(point, stop="optimal"), machine, found)
@@ -190,7 +190,7 @@ def _bound_document(found: LevelBound) -> dict[str, object]:
     }
 
 
-def _answer_mapping(point: Point) -> Answer:
+def _answer_mapping(point: GridPoint) -> Answer:
     options = point.options
     result = solve(
         point.workload,
@@ -240,7 +240,7 @@ def _traffic(result: SolveResult) -> dict[str, int]:
     return words
 
 
-def _solved_row(point: Point, result: SolveResult, words: dict[str, int]) -> Row:
+def _solved_row(point: GridPoint, result: SolveResult, words: dict[str, int]) -> Row:
     return replace(
         blank_row(point, stop=result.stop.value),
         objective=result.objective,

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from optmap.problem import Capacity, Machine, Workload, two_level
-from optmap.sweeps.points import Point, make_point
+from optmap.sweeps.points import GridPoint, make_point
 from optmap.sweeps.spec import BOUND, SweepSpec
 
 TYPICAL_SECONDS = {BOUND: 0.03, "mopt": 0.08, "iooub": 0.3, "mopt-algorithm1": 0.2, "mopt-artifact": 0.1}
@@ -48,7 +48,7 @@ def first_grid(spec: SweepSpec) -> dict[int, tuple[int, ...]]:
     return dict.fromkeys(range(len(curves(spec))), amounts)
 
 
-def points(spec: SweepSpec, grid: Grid) -> Iterator[tuple[int, int, Point]]:
+def points(spec: SweepSpec, grid: Grid) -> Iterator[tuple[int, int, GridPoint]]:
     """The points of a grid one by one: number of the curve, capacity in its unit, point.
 
     The methods of one capacity follow each other, so that a worker can share work among them.

@@ -21,7 +21,7 @@ ANSWER_VERSIONS = dict.fromkeys((BOUND, *METHODS), 2)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Point:
+class GridPoint:
     """One workload on one machine, answered by one method."""
 
     workload: Workload
@@ -51,7 +51,9 @@ class Point:
         return (*names, self.method, self.input_hash)
 
 
-def make_point(workload: Workload, machine: Machine, *, level: str, method: str, options: Options, seed: int) -> Point:
+def make_point(
+    workload: Workload, machine: Machine, *, level: str, method: str, options: Options, seed: int
+) -> GridPoint:
     """A point with its hash; options do not matter to a bound, and no method draws random numbers from the seed."""
     depends: dict[str, object] = {
         "answers": ANSWER_VERSIONS.get(method, 1),
@@ -64,7 +66,7 @@ def make_point(workload: Workload, machine: Machine, *, level: str, method: str,
     }
     if method != BOUND:
         depends |= {"options": _options_document(options)}
-    return Point(
+    return GridPoint(
         workload=workload,
         machine=machine,
         level=level,
@@ -82,7 +84,7 @@ def certificate_name(workload: Workload, memory_words: int) -> str:
     )
 
 
-def task_text(point: Point) -> str:
+def task_text(point: GridPoint) -> str:
     """The point as one line of JSON, complete for a worker without any files."""
     return json.dumps(
         {
@@ -97,7 +99,7 @@ def task_text(point: Point) -> str:
     )
 
 
-def read_task(text: str) -> Point:
+def read_task(text: str) -> GridPoint:
     """The point of a line.
 
     Raises:
@@ -140,7 +142,7 @@ def _options_document(options: Options) -> dict[str, object]:
     return {name: value for name, value in given.items() if not (name in absent and value == absent[name])}
 
 
-def blank_row(point: Point, *, stop: str, error: str = "", seconds: float = 0.0) -> Row:
+def blank_row(point: GridPoint, *, stop: str, error: str = "", seconds: float = 0.0) -> Row:
     """The row of a point without any answer.
 
     Args:

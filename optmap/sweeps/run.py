@@ -18,7 +18,7 @@ from optmap.sweeps.engine import Engine, EngineError, Outcome, Task
 from optmap.sweeps.inline import InlineEngine
 from optmap.sweeps.local import LocalEngine, default_jobs
 from optmap.sweeps.plan import Grid, Plan, first_grid, make_plan, points
-from optmap.sweeps.points import Point, blank_row, task_text
+from optmap.sweeps.points import GridPoint, blank_row, task_text
 from optmap.sweeps.refine import Value, more_capacities
 from optmap.sweeps.rows import FAILURES, row_of
 from optmap.sweeps.spec import SweepSpec
@@ -170,13 +170,13 @@ class _Run:
     progress: Progress | None
     stopping: Callable[[], bool]
     tally: Tally = field(default_factory=Tally)
-    _out: dict[int, Point] = field(default_factory=dict)
+    _out: dict[int, GridPoint] = field(default_factory=dict)
     """Points in the engine by task number."""
     _hashes: set[str] = field(default_factory=set)
     """Their inputs."""
-    _copies: list[Point] = field(default_factory=list)
+    _copies: list[GridPoint] = field(default_factory=list)
     """Points whose inputs are answered under another name."""
-    _later: list[Point] = field(default_factory=list)
+    _later: list[GridPoint] = field(default_factory=list)
     """Points whose inputs are in the engine under another name."""
     _number: int = 0
 
@@ -189,7 +189,7 @@ class _Run:
             waiting, self._later = self._later, []
             self._pass(iter(waiting))
 
-    def _pass(self, wanted: Iterator[Point]) -> None:
+    def _pass(self, wanted: Iterator[GridPoint]) -> None:
         # Closing ends the processes of the engine also when the store fails.
         with closing(self.engine.run(self._tasks(wanted), self.stopping)) as outcomes:
             for outcome in outcomes:
@@ -205,7 +205,7 @@ class _Run:
         if self._out and not self.tally.interrupted:
             raise EngineError(f"{len(self._out)} points got no answer; run the same sweep again for them")
 
-    def _tasks(self, wanted: Iterator[Point]) -> Iterator[Task]:
+    def _tasks(self, wanted: Iterator[GridPoint]) -> Iterator[Task]:
         """Tasks for the points that need work; made only when the engine asks for one."""
         for point in wanted:
             if self.stopping():

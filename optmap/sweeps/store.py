@@ -28,7 +28,7 @@ from optmap.errors import InputError
 from optmap.sweeps.answers import Answer
 from optmap.sweeps.files import TEMPORARY, StoreError, store_error, write_atomic
 from optmap.sweeps.lock import DirectoryLock
-from optmap.sweeps.points import Point
+from optmap.sweeps.points import GridPoint
 from optmap.sweeps.rows import COLUMNS, FAILURES, KEY, SCHEMA_VERSION, Row, arrow_schema, as_dict, row_of
 
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ class Store:
         if stop not in FAILURES:
             self._by_hash[str(key[-1])] = key
 
-    def stored(self, point: Point, *, retry: bool = False) -> tuple[str, float | None] | None:
+    def stored(self, point: GridPoint, *, retry: bool = False) -> tuple[str, float | None] | None:
         """Why the stored row of a point stopped, and its gap; None if the point needs work.
 
         Args:
@@ -131,15 +131,15 @@ class Store:
             return known
         return None
 
-    def has(self, point: Point) -> bool:
+    def has(self, point: GridPoint) -> bool:
         """Whether the row of a point is there, with its solution if there is one."""
         return self.stored(point) is not None
 
-    def has_answer(self, point: Point) -> bool:
+    def has_answer(self, point: GridPoint) -> bool:
         """Whether the same inputs were answered under another name of workload or machine."""
         return point.input_hash in self._by_hash and self._solution(point.input_hash).exists()
 
-    def same_inputs(self, points: Iterable[Point]) -> dict[str, Row]:
+    def same_inputs(self, points: Iterable[GridPoint]) -> dict[str, Row]:
         """Rows of other names with the inputs of these points, by hash."""
         import pyarrow.compute as pc
 

@@ -32,7 +32,15 @@ from optmap.errors import OptmapError
 from optmap.evaluate import walk_nest
 from optmap.evaluate.simulate import simulate
 from optmap.evaluate.walk_held import walk_held
-from optmap.gap import WALK, Simulated, Solution, disagreements, evaluate_solution, read_solution, solution_document
+from optmap.gap import (
+    WALK,
+    SavedSolution,
+    Simulated,
+    disagreements,
+    evaluate_solution,
+    read_solution,
+    solution_document,
+)
 from optmap.problem import (
     Capacity,
     Fields,
@@ -313,13 +321,13 @@ def wrong_solution(document: Document, file: Path) -> list[str]:
     return found
 
 
-def walked(read: Solution) -> Any:
+def walked(read: SavedSolution) -> Any:
     if read.held is None:
         return walk_nest(read.workload, read.machine, read.mapping, limit=LIMIT)
     return walk_held(read.workload, read.machine, read.mapping, read.held, read.capacity, limit=LIMIT).moved
 
 
-def wrong_entry(read: Solution, entry: Document) -> list[str]:
+def wrong_entry(read: SavedSolution, entry: Document) -> list[str]:
     """What of a bound per boundary is not so for this machine and mapping."""
     workload, machine = replace(read.workload, name=""), read.machine
     q = machine.boundaries.index(tuple(entry["between"]))

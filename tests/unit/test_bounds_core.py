@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from optmap.bounds import (
-    METHODS,
+    BOUNDS,
     SegmentBound,
     Segments,
     best_segments,
@@ -343,7 +343,7 @@ def test_registry_lists_applies_and_refuses():
         bounds(product, 64, ["worst"])
     with pytest.raises(InputError, match="at least one word"):
         bounds(product, 0)
-    refused = [name for name, method in METHODS.items() if method.applies(product) is not None]
+    refused = [name for name, method in BOUNDS.items() if method.applies(product) is not None]
     for name in refused:
         with pytest.raises(InputError, match=f"method {name} does not apply"):
             bounds(product, 64, [name])

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from optmap.bounds import METHODS, VolumeBound, bounds, cold_loads, dual_volume, tile_bound, why_not_projective
+from optmap.bounds import BOUNDS, VolumeBound, bounds, cold_loads, dual_volume, tile_bound, why_not_projective
 from optmap.bounds.projective import projective
 from optmap.errors import InfeasibleError, InputError
 from optmap.problem import Capacity, LevelMapping, Mapping, Semantics, conv1d, matmul, parse_workload, two_level
@@ -209,7 +209,7 @@ def test_what_does_not_apply_is_refused_with_a_reason():
         projective_face(conv, 100)
     with pytest.raises(InputError, match="several dims"):
         bounds(conv, 100, ["projective"])
-    assert "projective" in METHODS
+    assert "projective" in BOUNDS
     with pytest.raises(InputError, match="less than one element"):
         face(LogLp(memory=1, names=("x",), limits=(Fraction(3),), rows=(("A", ("x",), Fraction(1, 2)),)))
 

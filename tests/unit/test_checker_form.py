@@ -126,7 +126,7 @@ def test_a_bound_is_of_the_busiest_instance() -> None:
     machine = Machine(name="two", levels=(Level(name="L1", capacity=Capacity(amount=8, unit="words")), shared))
     made = api.solve("C[i,j] += A[i,k]*B[k,j]", extents={"i": 3, "j": 3, "k": 3}, machine=machine, cores=2)
     text = "\n".join(check_document(json.loads(json.dumps(solution_document(made)))).verified)
-    assert "the busiest of the instances of a level moves at least" in text
+    assert "of the busiest of 2 memories" in text
     assert "each of the instances" not in text
 
 

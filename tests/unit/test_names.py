@@ -3,7 +3,7 @@
 import pytest
 
 import optmap
-from optmap.bounds import METHODS as BOUND_METHODS
+from optmap.bounds import BOUNDS
 from optmap.errors import InputError, UnknownNameError
 from optmap.names import choose
 from optmap.search import METHODS
@@ -14,7 +14,7 @@ EXTENTS = {"i": 4, "j": 4, "k": 4}
 
 
 def test_every_known_name_is_itself():
-    for known in (METHODS, BOUND_METHODS):
+    for known in (METHODS, BOUNDS):
         assert [choose("method", name, known) for name in known] == list(known)
 
 

@@ -18,7 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import machines, mappings, workloads
 
-from optmap.bounds import METHODS, compulsory_loads, ranked_proofs, tensor_counts
+from optmap.bounds import BOUNDS, compulsory_loads, ranked_proofs, tensor_counts
 from optmap.bounds.best import best
 from optmap.checker import RefusedError, check_document
 from optmap.checker.nest import first_values
@@ -126,7 +126,7 @@ def test_where_nothing_is_done_nothing_is_proved(text, extents):
     made = parse_workload(text, extents)
     assert real_operations(made) == 0
     assert {count.elements for count in tensor_counts(made).values()} == {0}
-    for method in METHODS.values():
+    for method in BOUNDS.values():
         if method.applies(made) is None:
             assert method.run(made, 4).total_words == 0
     proof = json.loads(json.dumps(best(made, 4).certificate))
@@ -151,7 +151,7 @@ def test_implicit_padding_lowers_every_bound(name, semantics):
     layer = workload(name).with_semantics(semantics)
     implicit = layer.with_padding("implicit")
     for memory in (300, 4096):
-        for key, method in METHODS.items():
+        for key, method in BOUNDS.items():
             if method.applies(layer) is None:
                 assert method.run(implicit, memory).total_words <= method.run(layer, memory).total_words, key
         check_document(json.loads(json.dumps(best(implicit, memory).certificate)))

@@ -16,8 +16,8 @@ from optmap.problem import Capacity, Level, Machine, Semantics, Workload, matmul
 from optmap.problem.library import machine as library_machine
 from optmap.sweeps import (
     COLUMNS,
+    GridPoint,
     Options,
-    Point,
     Row,
     answer_point,
     answer_text,
@@ -46,7 +46,7 @@ def _point(
     level: str = "Fast",
     seed: int = 1,
     **options: object,
-) -> Point:
+) -> GridPoint:
     made = Options(**options)  # type: ignore[arg-type]
     return make_point(workload, machine or _words(200), level=level, method=method, options=made, seed=seed)
 
@@ -71,7 +71,7 @@ def test_names_do_not_matter_to_the_hash() -> None:
         _point(time_limit=61.0),
     ],
 )
-def test_everything_else_does(other: Point) -> None:
+def test_everything_else_does(other: GridPoint) -> None:
     assert other.input_hash != _point().input_hash
 
 

@@ -19,8 +19,8 @@ from optmap.sweeps import (
     COLUMNS,
     KEY,
     Answer,
+    GridPoint,
     Options,
-    Point,
     Store,
     StoreError,
     StoreFullError,
@@ -37,7 +37,7 @@ from optmap.sweeps import (
 SMALL = matmul(i=24, j=20, k=16, name="small")
 
 
-def _points(count: int, method: str = "bound") -> list[Point]:
+def _points(count: int, method: str = "bound") -> list[GridPoint]:
     return [
         make_point(
             SMALL,
@@ -51,7 +51,7 @@ def _points(count: int, method: str = "bound") -> list[Point]:
     ]
 
 
-def _filled(folder: Path, count: int = 6) -> list[Point]:
+def _filled(folder: Path, count: int = 6) -> list[GridPoint]:
     points = _points(count)
     with Store(folder) as made:
         for point in points:

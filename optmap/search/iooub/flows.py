@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from optmap.problem.axes import overlaps
 from optmap.problem.workload import TensorAccess, Workload, access_names
-from optmap.search.iooub.units import Unit
+from optmap.search.iooub.units import Bundle
 
 MOST_PERMUTED = 7
 """Units of which all orders are listed; of more, every order of the innermost ones."""
@@ -45,7 +45,7 @@ class Flow:
     """A loop order of units and, per tensor, how it is held."""
 
     order: tuple[int, ...]
-    """Unit numbers, innermost first."""
+    """Bundle numbers, innermost first."""
     holds: tuple[Hold, ...]
     """Per tensor, output first."""
     streams: tuple[int, ...] = ()
@@ -59,7 +59,7 @@ class Flow:
         return self.streams[tensor] if self.streams else 0
 
 
-def flows_of(workload: Workload, units: tuple[Unit, ...]) -> tuple[Flow, ...]:
+def flows_of(workload: Workload, units: tuple[Bundle, ...]) -> tuple[Flow, ...]:
     """All flows that may be optimal, none dominated by another.
 
     Args:
@@ -81,13 +81,13 @@ def flows_of(workload: Workload, units: tuple[Unit, ...]) -> tuple[Flow, ...]:
     return tuple(Flow(order=found[holds], holds=holds) for holds in undominated(list(found)))
 
 
-def permutation_of(flow: Flow, workload: Workload, units: tuple[Unit, ...]) -> tuple[str, ...]:
+def permutation_of(flow: Flow, workload: Workload, units: tuple[Bundle, ...]) -> tuple[str, ...]:
     """The loop order of a flow by dims, outermost first; dims in no unit (of extent 1) are outermost."""
     inner = [d for u in flow.order for d in units[u].dims]
     return (*(d for d in workload.dims if d not in inner), *reversed(inner))
 
 
-def positions_of(flow: Flow, workload: Workload, units: tuple[Unit, ...]) -> dict[str, int]:
+def positions_of(flow: Flow, workload: Workload, units: tuple[Bundle, ...]) -> dict[str, int]:
     """The reuse position of every tensor in the loop order by dims (1: the innermost loop).
 
     A tensor that is streamed keeps nothing between tiles and has position 0; one that is read twice
@@ -101,7 +101,7 @@ def positions_of(flow: Flow, workload: Workload, units: tuple[Unit, ...]) -> dic
     return positions
 
 
-def _position(order: tuple[int, ...], hold: Hold, own: int, sliding: frozenset[int], units: tuple[Unit, ...]) -> int:
+def _position(order: tuple[int, ...], hold: Hold, own: int, sliding: frozenset[int], units: tuple[Bundle, ...]) -> int:
     free = full = dims = 0
     for unit in order:
         if own >> unit & 1:
@@ -122,11 +122,11 @@ def _orders(count: int) -> Iterator[tuple[int, ...]]:
         yield (*inner, *(u for u in range(count) if u not in inner))
 
 
-def _own(tensor: TensorAccess, units: tuple[Unit, ...]) -> int:
+def _own(tensor: TensorAccess, units: tuple[Bundle, ...]) -> int:
     return sum(1 << u for u, unit in enumerate(units) if set(unit.dims) & tensor.dims)
 
 
-def _sliding(tensor: TensorAccess, units: tuple[Unit, ...]) -> frozenset[int]:
+def _sliding(tensor: TensorAccess, units: tuple[Bundle, ...]) -> frozenset[int]:
     return frozenset(
         u
         for u, unit in enumerate(units)
@@ -196,7 +196,7 @@ def _covered(kept: NDArray[np.int64], code: NDArray[np.int64]) -> bool:
     return bool((free & full & slides).all(axis=1).any())
 
 
-def streaming(flow: Flow, workload: Workload, units: tuple[Unit, ...]) -> tuple[Flow, ...]:
+def streaming(flow: Flow, workload: Workload, units: tuple[Bundle, ...]) -> tuple[Flow, ...]:
     """The flow with the loops inside a tile ordered so that some tensors need not hold their tile.
 
     Not in IOOpt, where the order inside a tile does not matter. A tensor that no loop outside the
@@ -222,7 +222,7 @@ def streaming(flow: Flow, workload: Workload, units: tuple[Unit, ...]) -> tuple[
 
 
 def _streams(
-    chosen: tuple[bool, ...], workload: Workload, units: tuple[Unit, ...]
+    chosen: tuple[bool, ...], workload: Workload, units: tuple[Bundle, ...]
 ) -> dict[tuple[int, ...], tuple[int, ...]]:
     """What the chosen tensors can stream along at the same time, none less than another, with an order inside a tile.
 
@@ -247,7 +247,7 @@ def _streams_more(more: tuple[int, ...], less: tuple[int, ...]) -> bool:
     return more != less and all(a | b == a for a, b in zip(more, less, strict=True))
 
 
-def _steady(tensor: TensorAccess, units: tuple[Unit, ...]) -> frozenset[int]:
+def _steady(tensor: TensorAccess, units: tuple[Bundle, ...]) -> frozenset[int]:
     """Window units along which single iterations follow each other without loading anything twice."""
     good = set()
     for u, unit in enumerate(units):
@@ -260,7 +260,7 @@ def _steady(tensor: TensorAccess, units: tuple[Unit, ...]) -> frozenset[int]:
     return frozenset(good)
 
 
-def _prefix(inner: tuple[int, ...], own: int, steady: frozenset[int], units: tuple[Unit, ...]) -> int:
+def _prefix(inner: tuple[int, ...], own: int, steady: frozenset[int], units: tuple[Bundle, ...]) -> int:
     """The units of the longest prefix of loops that a tensor can be streamed along."""
     mask = 0
     for u in inner:

@@ -15,11 +15,11 @@ from math import inf, prod
 import numpy as np
 
 from optmap.evaluate import halo
-from optmap.evaluate.descent import Array, cut_once
+from optmap.evaluate.cutting import Array, cut_once
 from optmap.problem.axes import axis_groups, group_dims
 from optmap.problem.workload import Axis, TensorAccess, Workload
 from optmap.search.iooub.flows import Flow, Hold
-from optmap.search.iooub.units import Unit
+from optmap.search.iooub.units import Bundle
 from optmap.search.whole.chain_costs import FloatArray, IntArray
 
 Choice = tuple[int, ...]
@@ -55,7 +55,7 @@ class TileGrid:
     def __init__(
         self,
         workload: Workload,
-        units: tuple[Unit, ...],
+        units: tuple[Bundle, ...],
         groups: Sequence[tuple[int, tuple[int, ...]]],
         weights: Sequence[float],
     ) -> None:
@@ -144,7 +144,7 @@ class TileGrid:
                 fixed = fixed + words
         return fixed, slope
 
-    def _absent(self, tensor: TensorAccess, unit: Unit) -> bool:
+    def _absent(self, tensor: TensorAccess, unit: Bundle) -> bool:
         return unit.dims[0] not in tensor.dims
 
     def _factors(self, number: int, hold: Hold, stream: int | None = None) -> list[Factor]:

@@ -13,7 +13,7 @@ from optmap.problem.axes import touched_at_least
 from optmap.problem.workload import Workload
 from optmap.search.iooub.flows import MOST_INNER, MOST_PERMUTED, Flow, flows_of, streaming
 from optmap.search.iooub.grid import Found, TileGrid
-from optmap.search.iooub.units import Unit, units_of
+from optmap.search.iooub.units import Bundle, units_of
 from optmap.search.whole.chain_costs import IntArray
 
 WORK = 30_000_000
@@ -34,7 +34,7 @@ ROUNDS = 6
 class Tiling:
     """A tiling of one workload for one memory."""
 
-    units: tuple[Unit, ...]
+    units: tuple[Bundle, ...]
     """What was tiled as one."""
     flow: Flow
     """Loop order, reuse and streams, by unit."""
@@ -102,7 +102,7 @@ class _Search:
     def __init__(
         self,
         workload: Workload,
-        units: tuple[Unit, ...],
+        units: tuple[Bundle, ...],
         groups: Sequence[tuple[int, tuple[int, ...]]],
         weights: Sequence[float],
         deadline: float,

@@ -27,7 +27,7 @@ SMALL_WINDOW = 64
 
 
 @dataclass(frozen=True, kw_only=True)
-class Unit:
+class Bundle:
     """A dim, or a bundle of dims that every tensor sees as one."""
 
     dims: tuple[str, ...]
@@ -54,7 +54,7 @@ class Unit:
         return np.array(self.pieces, dtype=np.float64)
 
 
-def units_of(workload: Workload, *, bundled: bool = True, divisors: bool = False) -> tuple[Unit, ...]:
+def units_of(workload: Workload, *, bundled: bool = True, divisors: bool = False) -> tuple[Bundle, ...]:
     """The units of a workload; dims of extent 1 belong to none.
 
     Args:
@@ -81,7 +81,7 @@ def _alone(workload: Workload, tensor: TensorAccess, dim: str) -> bool:
     return len(axes) == 1 and all(extents[other] == 1 for other in axes[0].dims if other != dim)
 
 
-def _unit(workload: Workload, dims: tuple[str, ...], *, plain: bool, divisors: bool) -> Unit:
+def _unit(workload: Workload, dims: tuple[str, ...], *, plain: bool, divisors: bool) -> Bundle:
     extents = workload.extents
     front: list[tuple[int, int, tuple[int, ...]]] = [(1, 1, ())]
     for dim in dims:
@@ -93,7 +93,7 @@ def _unit(workload: Workload, dims: tuple[str, ...], *, plain: bool, divisors: b
     complete = all(extents[d] <= MOST_EXTENT for d in dims) and (
         plain or extents[dims[0]] <= SMALL_WINDOW or _linear(workload, dims[0])
     )
-    return Unit(
+    return Bundle(
         dims=dims,
         extent=_product(tuple(extents[d] for d in dims)),
         plain=plain,

@@ -2,7 +2,7 @@
 
 Tiles need not divide: a dim of extent N is cut into tiles of T^{L-1} and a remainder, each of these
 (whatever its actual size) into tiles of T^{L-2} and a remainder, and so on. A spatial split hands
-ceil(size / ways) of a tile to its first child, which is the one that is followed. `evaluate.descent`
+ceil(size / ways) of a tile to its first child, which is the one that is followed. `evaluate.cutting`
 cuts whole batches of candidates in the same way, as sizes with multiplicities.
 """
 

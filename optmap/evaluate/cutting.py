@@ -1,6 +1,6 @@
 """Tile descent over arrays: nested ragged tiles of every dim as actual sizes with multiplicities, for a batch.
 
-The cutting is that of `problem.descent`. Level l has at most L-l+1 actual sizes per dim.
+The cutting is that of `problem.cutting`. Level l has at most L-l+1 actual sizes per dim.
 """
 
 from __future__ import annotations
