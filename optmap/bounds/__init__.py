@@ -9,7 +9,7 @@ __getattr__, __dir__ = exports(
     {
         "asymptotic": "brascamp_lieb smallest_sigma",
         "certificate": "digest",
-        "closed": "VolumeBound cold_loads loads_of_semantics",
+        "fixed_exponents": "VolumeBound cold_loads loads_of_semantics",
         "compulsory": "compulsory_loads output_count output_words output_words_at_most tensor_counts",
         "convex": "satisfies",
         "convolution": "large_loops_volume precision_constant small_filter_volume theorem15",

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from math import isqrt, prod
 
-from optmap.bounds.closed import VolumeBound, strongest
 from optmap.bounds.compulsory import compulsory_loads
+from optmap.bounds.fixed_exponents import VolumeBound, strongest
 from optmap.bounds.result import LowerBound
 from optmap.bounds.roots import floor_sqrt
 from optmap.problem.forms import ConvolutionForm, convolution_form

@@ -13,9 +13,9 @@ from fractions import Fraction
 from itertools import combinations
 from math import prod
 
-from optmap.bounds.closed import VolumeBound, strongest
 from optmap.bounds.compulsory import compulsory_loads
 from optmap.bounds.convolution import large_loops_volume
+from optmap.bounds.fixed_exponents import VolumeBound, strongest
 from optmap.bounds.result import LowerBound
 from optmap.bounds.roots import floor_sqrt
 from optmap.errors import InputError

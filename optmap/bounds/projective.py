@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import replace
 from fractions import Fraction
 
-from optmap.bounds.closed import VolumeBound, strongest
+from optmap.bounds.fixed_exponents import VolumeBound, strongest
 from optmap.bounds.result import LowerBound
 from optmap.problem.canonical import CanonicalForm, canonical_form
 from optmap.problem.workload import Workload

@@ -12,7 +12,7 @@
   access and the dims it is streamed along. Its words are counted by `evaluate.held`.
 
 Where millions of them are compared, sets of dims become bit masks: `search.iooub.flows.Hold` is a `Reuse`
-of units, `symbolic.signatures` has one per access of a class.
+of units, `loop_orders.signatures` has one per access of a class.
 """
 
 from __future__ import annotations

@@ -26,14 +26,7 @@ from numpy.typing import NDArray
 from optmap.problem.canonical import canonical_form
 from optmap.problem.reuse import Reuse, Room
 from optmap.problem.workload import TensorAccess, Workload
-from optmap.programs.axis_lines import (
-    LineAxis,
-    axis_bends,
-    branch_dims,
-    chord,
-    distinct_axes,
-    line_axis,
-)
+from optmap.programs.linear_subscripts import LineAxis, axis_bends, branch_dims, chord, distinct_axes, line_axis
 
 Array = NDArray[np.float64]
 Box = tuple[tuple[int, int], ...]

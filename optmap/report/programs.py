@@ -8,13 +8,13 @@ from enum import StrEnum
 
 from optmap.errors import InputError
 from optmap.gap.program import ProvedProgram, class_programs, proved_program
+from optmap.loop_orders.classes import dataflow_classes
 from optmap.problem import CapacityRule, Machine, Workload
 from optmap.problem.microkernel import microkernel_permutation, microkernel_tile
 from optmap.programs.export import export_program
 from optmap.programs.program import Program
 from optmap.programs.tile import Scale, TileLevel, minmax_program, one_level_program
 from optmap.search.request import Request
-from optmap.symbolic.classes import dataflow_classes
 
 
 class Format(StrEnum):

@@ -7,6 +7,8 @@ from functools import cached_property
 
 from optmap.errors import InfeasibleError
 from optmap.evaluate.first_touches import check_output
+from optmap.loop_orders.classes import Classes, dataflow_classes
+from optmap.loop_orders.patterns import AllowedOrders, allowed_orders
 from optmap.problem.constraints import NO_CONSTRAINTS, Constraints, follows
 from optmap.problem.machine import CapacityRule, Machine
 from optmap.problem.microkernel import microkernel_permutation, microkernel_tile
@@ -18,8 +20,6 @@ from optmap.search.allowed import Allowed, allowed_sizes
 from optmap.search.compulsory import compulsory
 from optmap.search.request import Request
 from optmap.solvers.config import relaxation_solver
-from optmap.symbolic.classes import Classes, dataflow_classes
-from optmap.symbolic.patterns import AllowedOrders, allowed_orders
 
 ORDERS_PER_SECOND = 250
 """Loop orders per second of the time limit and level that a search can do with."""

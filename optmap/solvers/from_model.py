@@ -10,10 +10,10 @@ import numpy as np
 import pyomo.environ as pyo
 
 from optmap.errors import InputError
+from optmap.solvers.expression_terms import NotTermsError, term_function
 from optmap.solvers.forward import ForwardFunction, check_differentiable
 from optmap.solvers.nlp import Array, Nlp, assemble, refuse_unbounded
 from optmap.solvers.terms import TermFunction
-from optmap.solvers.walk import NotTermsError, term_function
 
 
 def from_pyomo(model: Any) -> Nlp:

@@ -7,9 +7,9 @@ from typing import Any
 
 from sympy import Add, Expr, Function, Integer, Max, Min, Mul
 
+from optmap.loop_orders.structure import reduced
 from optmap.problem.halo import distinct_values
 from optmap.problem.workload import Axis, TensorAccess
-from optmap.symbolic.structure import reduced
 
 Tile = Mapping[str, Expr]
 """Extent per dim: symbols, numbers or expressions in them."""

@@ -6,10 +6,10 @@ from typing import Any
 
 from sympy import Expr
 
+from optmap.loop_orders.classes import Classes, dataflow_classes
 from optmap.problem.machine import CapacityRule
 from optmap.problem.reuse import safe_working_set
 from optmap.problem.workload import Semantics, TensorAccess, Workload, access_names
-from optmap.symbolic.classes import Classes, dataflow_classes
 from optmap.symbolic.footprint import axis_values
 from optmap.symbolic.notation import Latex, Notation, Term, Text
 from optmap.symbolic.symbols import tiles

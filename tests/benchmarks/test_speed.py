@@ -4,12 +4,12 @@ import pytest
 
 from optmap import api
 from optmap.evaluate import evaluate_cost, exact_traffic
+from optmap.loop_orders import dataflow_classes
 from optmap.problem import CapacityRule, library
 from optmap.programs import minmax_program
 from optmap.programs.tile import TileLevel
 from optmap.search import Setting
 from optmap.search.relax.tree import relax
-from optmap.symbolic import dataflow_classes
 
 LAYERS = ("yolo9000/Y4", "resnet18/R1", "resnet18/R9", "mobilenet/M5")
 

@@ -22,6 +22,7 @@ from optmap.cli.app import app
 from optmap.errors import CheckError, InfeasibleError, InputError, UnknownNameError
 from optmap.evaluate import level_model
 from optmap.gap import disagreements, evaluate_solution, solution_from
+from optmap.loop_orders import allowed_orders
 from optmap.problem import (
     NO_CONSTRAINTS,
     CapacityRule,
@@ -39,7 +40,6 @@ from optmap.problem import (
 )
 from optmap.search import Found, Request, Setting, assemble
 from optmap.sweeps import Options, answer_point, make_point, read_task, spec_from, task_text
-from optmap.symbolic import allowed_orders
 
 PRODUCT = parse_workload("C[i,j] += A[i,k]*B[k,j]", {"i": 12, "j": 10, "k": 8})
 DEMANDS = ["Fast.i=4", "Fast.k%2=0", "Fast.order=...,j"]

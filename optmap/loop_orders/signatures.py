@@ -24,8 +24,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from optmap.loop_orders.structure import Structure
 from optmap.problem.reuse import Reuse, Room, rooms_at
-from optmap.symbolic.structure import Structure
 
 Signature = tuple[tuple[int, int], ...]
 """Per tensor: mask of the dims inside the reuse position, and the dim of overlap there or -1."""

@@ -15,12 +15,12 @@ from math import factorial
 
 import numpy as np
 
+from optmap.loop_orders.dominance import Proof, prove
+from optmap.loop_orders.signatures import Signature, Walk, dominates, undominated
+from optmap.loop_orders.structure import Access, Structure, structure_of
 from optmap.problem.machine import CapacityRule
 from optmap.problem.reuse import Reuse
 from optmap.problem.workload import Workload
-from optmap.symbolic.dominance import Proof, prove
-from optmap.symbolic.signatures import Signature, Walk, dominates, undominated
-from optmap.symbolic.structure import Access, Structure, structure_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,7 +7,7 @@ class that dominates it. So the classes are derived again among the allowed loop
 The cost of a level depends on its own loop order and on tiles, not on the loop orders of other
 levels, and the patterns of a level speak of that level alone. Take a mapping that meets all
 constraints, and let its loop order at some level be dominated by another *allowed* one: that one moves
-at most as much of every tensor for all tile sizes (`symbolic.dominance`) and, under `safe`, needs
+at most as much of every tensor for all tile sizes (`loop_orders.dominance`) and, under `safe`, needs
 no more room. Putting it there changes no tile, no other level and no other constraint, so the mapping
 still meets them all, fits, and costs no more. Hence the undominated ones among the allowed loop orders
 hold an optimum of the constrained problem. Nothing else is used: dims of one iteration are
@@ -28,11 +28,11 @@ from functools import lru_cache
 
 import numpy as np
 
+from optmap.loop_orders.signatures import NO_DIM, Signature, Walk, undominated
+from optmap.loop_orders.structure import Structure, structure_of
 from optmap.problem.constraints import ends_at, step_along
 from optmap.problem.machine import CapacityRule
 from optmap.problem.workload import Workload
-from optmap.symbolic.signatures import NO_DIM, Signature, Walk, undominated
-from optmap.symbolic.structure import Structure, structure_of
 
 Pattern = tuple[str, ...]
 

@@ -24,8 +24,7 @@ from functools import lru_cache
 from typing import Protocol
 
 from optmap.errors import CheckError
-from optmap.problem.reuse import Reuse
-from optmap.symbolic.polynomials import (
+from optmap.loop_orders.polynomials import (
     Monomial,
     Polynomial,
     add,
@@ -36,7 +35,8 @@ from optmap.symbolic.polynomials import (
     scale,
     variable,
 )
-from optmap.symbolic.structure import Access, Structure
+from optmap.loop_orders.structure import Access, Structure
+from optmap.problem.reuse import Reuse
 
 
 class _Member(Protocol):
