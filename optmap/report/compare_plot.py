@@ -14,6 +14,8 @@ from optmap.texts import size_text
 COLORS = tuple(color for color in PALETTE if color != BOUND_COLOR)
 MARKERS = "osD^vPX*"
 FLOOR = "#555555"
+WIDEST, LARGEST = 5.6, 7.0
+"""Points by which the lowest curve and its marks are larger than the top one's, at most."""
 
 
 def plot_comparison(comparison: Comparison, axes: Any = None) -> Any:
@@ -41,13 +43,18 @@ def plot_comparison(comparison: Comparison, axes: Any = None) -> Any:
 
 
 def nested(count: int) -> list[dict[str, Any]]:
-    """Line styles for curves that may lie on top of each other: each one shows around the next."""
+    """Line styles for curves that may lie on top of each other: each one shows around the next.
+
+    However many there are, the lowest stays a line: many of them are closer to each other in width.
+    """
+    steps = max(1, count - 1)
+    wider, larger = min(2.4, WIDEST / steps), min(3.2, LARGEST / steps)
     return [
         {
             "color": COLORS[index % len(COLORS)],
             "marker": MARKERS[index % len(MARKERS)],
-            "lw": 1.6 + 2.4 * (count - 1 - index),
-            "ms": 6.0 + 3.2 * (count - 1 - index),
+            "lw": 1.6 + wider * (count - 1 - index),
+            "ms": 5.0 + larger * (count - 1 - index),
             "zorder": 3 + index / count,
         }
         for index in range(count)
@@ -80,7 +87,7 @@ def _curves(comparison: Comparison, axes: Any) -> Any:
     axes.set_ylabel(words_label(comparison.workload.word_bits))
     axes.set_title(comparison.workload.title, loc="left")
     axes.grid(visible=True, which="major", color="#dddddd", lw=0.6)
-    axes.legend(frameon=True, framealpha=0.9, edgecolor="none")
+    axes.legend(frameon=True, framealpha=0.9, edgecolor="none", markerscale=0.6)
     return axes
 
 
