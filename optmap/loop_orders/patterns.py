@@ -30,8 +30,8 @@ import numpy as np
 
 from optmap.loop_orders.signatures import NO_DIM, Signature, Walk, undominated
 from optmap.loop_orders.structure import Structure, structure_of
-from optmap.problem.constraints import ends_at, step_along
 from optmap.problem.machine import CapacityRule
+from optmap.problem.relations import ends_at, step_along
 from optmap.problem.workload import Workload
 
 Pattern = tuple[str, ...]

@@ -10,15 +10,14 @@ from typing import NoReturn
 
 from optmap.errors import InputError, ParseError
 from optmap.problem.constraints import (
-    GAP,
     NO_CONSTRAINTS,
     ORDER,
     Constraint,
     Constraints,
     OrderConstraint,
-    Relation,
     TileConstraint,
 )
+from optmap.problem.relations import GAP, Relation
 from optmap.problem.values import quoted
 from optmap.problem.workload import LARGEST_EXTENT
 

@@ -14,30 +14,18 @@ What a level's name may hold is up to the machine: all before the last `.` is th
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
-from enum import StrEnum
 from math import lcm
 
 from optmap.errors import InfeasibleError, InputError
 from optmap.names import choose
 from optmap.problem.machine import Machine
 from optmap.problem.mapping import LevelMapping, Mapping
+from optmap.problem.relations import GAP, Relation, follows
 from optmap.problem.workload import LARGEST_EXTENT, Workload
 
-GAP = "..."
-"""In a loop order: any loops that the order does not name, in any order; none at all, too."""
 ORDER = "order"
 """What stands in place of a dim where loops are constrained."""
-
-
-class Relation(StrEnum):
-    """How a tile size is constrained."""
-
-    EQUAL = "="
-    AT_MOST = "<="
-    AT_LEAST = ">="
-    MULTIPLE = "%"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,37 +124,6 @@ class OrderConstraint:
 
 
 Constraint = TileConstraint | OrderConstraint
-
-
-def step_along(pattern: tuple[str, ...], place: int, dim: str) -> int | None:
-    """Where a pattern stands after one more loop, None if that may not come next.
-
-    Args:
-        pattern: dims and gaps in the order in which loops come.
-        place: position in it, from 0; a gap that was entered is left with the next named dim.
-        dim: the loop that comes.
-    """
-    if dim not in pattern:
-        return place if place < len(pattern) and pattern[place] == GAP else None
-    if place < len(pattern) and pattern[place] == GAP:
-        place += 1
-    return place + 1 if place < len(pattern) and pattern[place] == dim else None
-
-
-def ends_at(pattern: tuple[str, ...], place: int) -> bool:
-    """Whether a pattern may end where it stands."""
-    return pattern[place:] in ((), (GAP,))
-
-
-def follows(permutation: Iterable[str], pattern: tuple[str, ...]) -> bool:
-    """Whether loops, outermost first, come as a pattern says."""
-    place = 0
-    for dim in permutation:
-        following = step_along(pattern, place, dim)
-        if following is None:
-            return False
-        place = following
-    return ends_at(pattern, place)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

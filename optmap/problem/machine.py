@@ -12,6 +12,7 @@ from typing import ClassVar
 
 from optmap.errors import InputError
 from optmap.names import choose
+from optmap.problem.accelerator import Accelerator, Store
 from optmap.problem.values import one_line, quoted, whole_number
 from optmap.problem.workload import bytes_of
 from optmap.shown import Form, Shown
@@ -177,6 +178,8 @@ class Level:
     """Parts with tensors of their own, together the capacity; empty for a unified level."""
     buffering: int = 1
     """Working sets that share the capacity: 2 if the next tile is brought in while one is used."""
+    store: Store | None = None
+    """What a memory of an accelerator is beside this; None on a machine that is none."""
 
     def rule(self, wanted: CapacityRule) -> CapacityRule:
         """The capacity rule in force: `safe` concerns caches only, a scratchpad needs one tile."""
@@ -191,6 +194,8 @@ class Level:
                 object.__setattr__(self, "bandwidth", Bandwidth(amount=self.bandwidth, unit="words"))
             except InputError as error:
                 raise InputError(f"level {self.name}: {error}") from error
+        if self.store is not None:
+            object.__setattr__(self, "fanout", self.store.mesh.size)
         whole_number(self.fanout, f"level {self.name}: fanout")
         whole_number(self.buffering, f"level {self.name}: buffering")
         if self.energy_pj is not None and not 0 <= self.energy_pj < math.inf:
@@ -249,6 +254,8 @@ class Machine(Shown):
     """Name of the unbounded outermost memory."""
     clock_hz: int | None = None
     """Cycles per second; None if unknown. It turns cycles into seconds and is in no cost or bound."""
+    accelerator: Accelerator | None = None
+    """Store of the outermost memory and arithmetic, if every level has a store; None on other machines."""
 
     def __post_init__(self) -> None:
         one_line(self.name, "a machine")
@@ -258,6 +265,10 @@ class Machine(Shown):
             raise InputError(f"machine {self.name}: at least one bounded level is needed")
         if len(set(names)) != len(names):
             raise InputError(f"machine {self.name}: level names repeat in {names}")
+        if any((level.store is None) != (self.accelerator is None) for level in self.levels):
+            raise InputError(
+                f"machine {self.name}: every level of an accelerator needs a store, and no other level has one"
+            )
         for inner, outer in pairwise(self.levels):
             if inner.capacity.unit == outer.capacity.unit:
                 self._check_inclusion(inner, outer, inner.capacity.amount, outer.capacity.amount)

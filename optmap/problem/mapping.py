@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import prod
 
 from optmap.errors import InputError
@@ -23,6 +23,15 @@ class LevelMapping:
     spatial: dict[str, int]
     """Ways in which the tile of this level is split among the children it feeds, per dim;
     dims that are not split may be left out."""
+    spatial_y: dict[str, int] = field(default_factory=dict)
+    """Of these ways, those along the second axis of the level's mesh; the others are along the first."""
+    keeps: tuple[str, ...] | None = None
+    """Names of the accesses whose tile the level holds; the others bypass it. None for all that the machine keeps."""
+
+    @property
+    def spatial_x(self) -> dict[str, int]:
+        """The ways along the first axis of the level's mesh, per dim."""
+        return {dim: ways // self.spatial_y.get(dim, 1) for dim, ways in self.spatial.items()}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,7 +10,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from optmap.errors import InfeasibleError
-from optmap.problem.constraints import NO_CONSTRAINTS, Constraint, Relation, TileConstraint
+from optmap.problem.constraints import NO_CONSTRAINTS, Constraint, TileConstraint
+from optmap.problem.relations import Relation
 from optmap.search.search_space import Setting
 
 

@@ -9,10 +9,11 @@ from optmap.errors import InfeasibleError
 from optmap.evaluate.first_touches import check_output
 from optmap.loop_orders.classes import Classes, dataflow_classes
 from optmap.loop_orders.patterns import AllowedOrders, allowed_orders
-from optmap.problem.constraints import NO_CONSTRAINTS, Constraints, follows
+from optmap.problem.constraints import NO_CONSTRAINTS, Constraints
 from optmap.problem.machine import CapacityRule, Machine
 from optmap.problem.microkernel import microkernel_permutation, microkernel_tile
 from optmap.problem.objective import SUM
+from optmap.problem.relations import follows
 from optmap.problem.reuse import Reuse, Room, dataflow, safe_working_set
 from optmap.problem.workload import Workload
 from optmap.programs.geometric import TileSpace

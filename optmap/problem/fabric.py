@@ -1,0 +1,321 @@
+"""An accelerator as one workload sees it: dims and tensors by number, roles resolved, capacities in elements.
+
+Everything that counts, searches or checks on an accelerator starts here, so that names and roles are
+resolved in one place. Memories are numbered inner to outer; the outermost is the last.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from math import prod
+
+from optmap.errors import InputError
+from optmap.problem.accelerator import ROLES, TENSOR_ROLES, FactorRule, Keep, MeshAxis, Prices, Store
+from optmap.problem.machine import Level, Machine
+from optmap.problem.relations import GAP, Relation
+from optmap.problem.workload import Padding, TensorAccess, Workload, access_names
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Operand:
+    """One tensor access, dims by number."""
+
+    name: str
+    """As `access_names` has it."""
+    axes: tuple[tuple[tuple[int, int], ...], ...]
+    """Per subscript the (dim, coefficient) pairs."""
+    output: bool
+
+    @property
+    def dims(self) -> frozenset[int]:
+        """Every dim that occurs in a subscript: those that are relevant to it."""
+        return frozenset(dim for axis in self.axes for dim, _ in axis)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rule:
+    """A demand on the product of the trips of some dims (of one role) at one level or mesh axis."""
+
+    dims: tuple[int, ...]
+    """May be empty, for a role that the workload has not: then the trips are 1."""
+    relation: Relation
+    value: int
+    text: str
+    """As the machine writes it, with the level."""
+
+    def admits(self, trips: tuple[int, ...]) -> bool:
+        """Whether trips per dim meet it."""
+        found = prod(trips[dim] for dim in self.dims)
+        if self.relation is Relation.EQUAL:
+            return found == self.value
+        return found <= self.value if self.relation is Relation.AT_MOST else found >= self.value
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Direction:
+    """One axis of a mesh."""
+
+    size: int
+    allowed: tuple[bool, ...]
+    """Per dim, whether it may be unrolled here."""
+    rules: tuple[Rule, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Room:
+    """A capacity that some operands share."""
+
+    operands: tuple[int, ...]
+    weights: tuple[int, ...]
+    """Units of `capacity` that one element of each takes."""
+    capacity: int
+    name: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Memory:
+    """One memory: a bounded level, or the outermost memory."""
+
+    name: str
+    rooms: tuple[Room, ...]
+    """Each must hold the tiles of those of its operands that are kept; empty for unbounded."""
+    keeps: tuple[Keep, ...]
+    """Per operand."""
+    prices: Prices
+    read_rate: Fraction | None
+    """Words per cycle and instance; None for no limit."""
+    write_rate: Fraction | None
+    shared_rate: Fraction | None
+    block: int
+    cluster: int
+    x: Direction
+    y: Direction
+    multicast: bool
+    reduction: bool
+    rules: tuple[Rule, ...]
+    """Of its temporal loops."""
+    order: tuple[tuple[int, ...] | None, ...]
+    """Pattern of its temporal loops, outermost first: an entry is the dims of one role, which come next
+    to one another in any order; None for any loops. Empty for any order."""
+    hop_pj: Fraction
+    router_pj: Fraction
+
+    @property
+    def fanout(self) -> int:
+        """Children of one instance."""
+        return self.x.size * self.y.size
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fabric:
+    """A machine as one workload sees it."""
+
+    workload: Workload
+    machine: Machine
+    dims: tuple[str, ...]
+    extents: tuple[int, ...]
+    operands: tuple[Operand, ...]
+    """Output first, then the inputs, as `Workload.tensors`."""
+    memories: tuple[Memory, ...]
+    """Inner to outer, the outermost last."""
+    arithmetic_pj: Fraction
+
+    @property
+    def operations(self) -> int:
+        """Multiply-accumulates: the product of the extents."""
+        return prod(self.extents)
+
+    @property
+    def units(self) -> int:
+        """Arithmetic units: the product of all fanouts."""
+        return prod(memory.fanout for memory in self.memories)
+
+    def instances(self, number: int) -> int:
+        """Instances of a memory in the machine."""
+        return prod(memory.fanout for memory in self.memories[number + 1 :])
+
+
+def roles_of(workload: Workload) -> dict[str, str]:
+    """What every dim is: a value of `ROLES`.
+
+    A dim inside a subscript of several dims of the first tensor that has one (the image of a convolution) is
+    `height` or `width` if the output has it, else `filter_height` or `filter_width`, by the number of the
+    subscript. Of the others, dims of the output in the weight (or in any input but the image) are `filters`, other
+    dims of the output `batch`, and what is summed over `channels`. A matrix product has filters, channels and batch.
+    """
+    image = _image(workload)
+    windows = [axis for axis in image.axes if len(axis.terms) > 1]
+    output = workload.output.dims
+    others = frozenset().union(*(tensor.dims for tensor in workload.inputs if tensor is not image))
+    found = {}
+    for dim in workload.dims:
+        place = next((number for number, axis in enumerate(windows) if dim in axis.dims), None)
+        if place is not None:
+            direction = "height" if place == 0 else "width"
+            found[dim] = direction if dim in output else f"filter_{direction}"
+        elif dim in output:
+            found[dim] = "filters" if dim in others else "batch"
+        else:
+            found[dim] = "channels"
+    return found
+
+
+def _image(workload: Workload) -> TensorAccess:
+    """The input whose window slides, or the first one."""
+    sliding = (tensor for tensor in workload.inputs if any(len(axis.terms) > 1 for axis in tensor.axes))
+    return next(sliding, workload.inputs[0])
+
+
+def fabric_of(workload: Workload, machine: Machine) -> Fabric:
+    """An accelerator as a workload sees it.
+
+    Raises:
+        InputError: for a machine that is no accelerator, implicit padding, an unknown role or name in the machine, or
+            an outermost memory that refuses a tensor which no level must keep.
+    """
+    if machine.accelerator is None:
+        raise InputError(f"machine {machine.name} gives no energies and fanouts; use an accelerator, such as eyeriss")
+    if workload.padding is Padding.IMPLICIT:
+        raise InputError(f"{workload.title}: on an accelerator padding is stored; use --padding stored")
+    names = access_names(workload)
+    number = {dim: place for place, dim in enumerate(workload.dims)}
+    operands = tuple(
+        Operand(
+            name=name,
+            axes=tuple(tuple((number[dim], factor) for dim, factor in axis.terms) for axis in tensor.axes),
+            output=tensor is workload.output,
+        )
+        for name, tensor in zip(names, workload.tensors, strict=True)
+    )
+    resolver = _Resolver(workload, names)
+    outermost = Level(name=machine.memory, capacity=machine.levels[-1].capacity, store=machine.accelerator.outermost)
+    bounded = tuple(resolver.memory(level, bounded=True) for level in machine.levels)
+    memories = (*bounded, resolver.memory(outermost, bounded=False))
+    for place, name in enumerate(names):
+        if all(memory.keeps[place] is Keep.REFUSED for memory in memories):
+            raise InputError(f"machine {machine.name}: no memory keeps {name}; add it to `keeps` of {machine.memory}")
+    return Fabric(
+        workload=workload,
+        machine=machine,
+        dims=workload.dims,
+        extents=tuple(workload.extents[dim] for dim in workload.dims),
+        operands=operands,
+        memories=memories,
+        arithmetic_pj=Fraction(machine.accelerator.arithmetic.energy_pj),
+    )
+
+
+class _Resolver:
+    """From roles and names of dims and tensors to numbers, for one workload."""
+
+    def __init__(self, workload: Workload, names: tuple[str, ...]) -> None:
+        self.workload = workload
+        self.names = names
+        self.roles = roles_of(workload)
+        image = _image(workload)
+        first = next(place for place, tensor in enumerate(workload.tensors) if tensor is image)
+        weight = next((place for place in range(1, len(names)) if place != first), None)
+        self.tensors = {
+            "output": (0,),
+            "inputs": tuple(range(1, len(names))),
+            "input": (first,),
+            "weight": () if weight is None else (weight,),
+        }
+
+    def dims(self, name: str, where: str) -> tuple[int, ...]:
+        """The dims that a role or a name stands for."""
+        if name in ROLES:
+            return tuple(place for place, dim in enumerate(self.workload.dims) if self.roles[dim] == name)
+        if name in self.workload.dims:
+            return (self.workload.dims.index(name),)
+        raise InputError(
+            f"{where}: {name!r} is neither a dim of {self.workload.title} ({', '.join(self.workload.dims)}) nor a role "
+            f"({', '.join(ROLES)})"
+        )
+
+    def operands(self, name: str, where: str) -> tuple[int, ...]:
+        """The operands that a role or a name stands for."""
+        if name in TENSOR_ROLES:
+            return self.tensors[name]
+        found = tuple(place for place, own in enumerate(self.names) if own == name)
+        if not found:
+            raise InputError(
+                f"{where}: {name!r} is neither a tensor of {self.workload.title} ({', '.join(self.names)}) nor a role "
+                f"({', '.join(TENSOR_ROLES)})"
+            )
+        return found
+
+    def memory(self, level: Level, *, bounded: bool) -> Memory:
+        store = level.store or Store()
+        return Memory(
+            name=level.name,
+            rooms=self._rooms(level, store) if bounded else (),
+            keeps=self._keeps(store, level.name),
+            prices=store.energy_pj,
+            read_rate=_rate(store.ports.read),
+            write_rate=_rate(store.ports.write),
+            shared_rate=_rate(store.ports.shared),
+            block=store.block,
+            cluster=store.cluster,
+            x=self._direction(store.mesh.x, f"{level.name}, axis x"),
+            y=self._direction(store.mesh.y, f"{level.name}, axis y"),
+            multicast=store.mesh.multicast,
+            reduction=store.mesh.reduction,
+            rules=self._rules(store.factors, level.name),
+            order=tuple(None if name == GAP else self.dims(name, f"{level.name}: order") for name in store.order),
+            hop_pj=Fraction(store.hop_pj),
+            router_pj=Fraction(store.router_pj),
+        )
+
+    def _keeps(self, store: Store, where: str) -> tuple[Keep, ...]:
+        if not store.keeps:
+            return (Keep.KEPT,) * len(self.names)
+        found = [Keep.REFUSED] * len(self.names)
+        for name, keep in store.keeps:
+            for place in self.operands(name, f"{where}: keeps"):
+                found[place] = keep
+        return tuple(found)
+
+    def _rooms(self, level: Level, store: Store) -> tuple[Room, ...]:
+        whole = tuple(range(len(self.names)))
+        parts = [
+            (
+                part.name,
+                tuple(place for name in part.tensors for place in self.operands(name, level.name)),
+                part.capacity,
+            )
+            for part in level.partitions
+        ] or [(level.name, whole, level.capacity)]
+        rooms = []
+        for name, operands, capacity in parts:
+            if capacity.unit == "words" or store.word_bits is not None:
+                entries = capacity.amount if capacity.unit == "words" else 8 * capacity.amount // (store.word_bits or 8)
+                weights = (1,) * len(operands)
+            else:
+                entries = 8 * capacity.amount
+                weights = tuple(self.workload.tensors[place].bits for place in operands)
+            rooms.append(Room(operands=operands, weights=weights, capacity=entries // level.buffering, name=name))
+        return tuple(rooms)
+
+    def _direction(self, axis: MeshAxis, where: str) -> Direction:
+        dims = range(len(self.workload.dims))
+        allowed = set(dims) if axis.dims is None else {place for name in axis.dims for place in self.dims(name, where)}
+        return Direction(
+            size=axis.size, allowed=tuple(place in allowed for place in dims), rules=self._rules(axis.factors, where)
+        )
+
+    def _rules(self, factors: tuple[FactorRule, ...], where: str) -> tuple[Rule, ...]:
+        return tuple(
+            Rule(
+                dims=self.dims(rule.dim, where),
+                relation=rule.relation,
+                value=rule.value,
+                text=f"{where}: {rule.text}",
+            )
+            for rule in factors
+        )
+
+
+def _rate(value: Fraction | float | None) -> Fraction | None:
+    return None if value is None else Fraction(value)
