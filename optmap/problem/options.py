@@ -36,3 +36,25 @@ class IntegerRule(StrEnum):
     """By a search over whole numbers."""
     FLOOR = "floor"
     """By rounding real ones down and balancing, as MOpt does."""
+
+
+class Counting(StrEnum):
+    """How words are counted on an accelerator."""
+
+    EXACT = "exact"
+    """As a literal walk of the loops counts them, footprints with their gaps left out."""
+    TIMELOOP = "timeloop"
+    """As Timeloop's dense model does: tiles as hulls, the change of a tile extrapolated from two steps of each loop."""
+
+
+class Merit(StrEnum):
+    """What is minimised on an accelerator."""
+
+    ENERGY = "energy"
+    """pJ, all instances together."""
+    CYCLES = "cycles"
+    """Cycles of computation, or of the slowest memory if it takes longer."""
+    EDP = "edp"
+    """Energy times cycles, in pJ*cycles."""
+    TRAFFIC = "traffic"
+    """Cycles that the slowest port needs for its words alone, computation left out."""

@@ -1,0 +1,85 @@
+"""What counting a nest on an accelerator hands back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+from optmap.problem.options import Merit
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Accesses:
+    """Accesses of one operand to one memory, in words, all instances together."""
+
+    operand: str
+    reads: int
+    """By the level inside, and of outputs that are updated or drained (where drains are charged)."""
+    fills: int
+    """Writes of what comes from the level outside."""
+    updates: int
+    """Writes of outputs that come from the level inside."""
+    tile_words: int
+    """Words of one tile (0 where it bypasses)."""
+    multicast: Fraction
+    """Children served by one read, on average."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryCost:
+    """What one memory holds, serves and costs."""
+
+    name: str
+    instances: int
+    """In use."""
+    occupancy_words: int
+    """Of one instance: the tiles of the operands that are kept, buffering left out."""
+    capacity_words: int | None
+    """None for the outermost memory."""
+    accesses: tuple[Accesses, ...]
+    """Of the operands that it keeps."""
+    energy_pj: Fraction
+    """All instances together, its mesh's wires included."""
+    cycles: int
+    """That its ports need, computation left out; 0 without a limit."""
+    utilisation: Fraction
+    """Instances in use over instances there are."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SpatialCost:
+    """Exact counts, energy and time of a nest on an accelerator."""
+
+    memories: tuple[MemoryCost, ...]
+    """Inner to outer, the outermost last."""
+    operations: int
+    """Multiply-accumulates done (of padded dims more than were asked for)."""
+    arithmetic_pj: Fraction
+    """Energy of all of them."""
+    energy_pj: Fraction
+    """Together."""
+    compute_cycles: int
+    """Operations over units in use."""
+    cycles: int
+    """Of computation, or of the slowest memory if it takes longer."""
+    utilisation: Fraction
+    """Operations over what all units could do in these cycles."""
+    broken: tuple[str, ...]
+    """What makes the mapping invalid on the machine, in words; empty for a valid one."""
+
+    @property
+    def edp(self) -> Fraction:
+        """Energy times cycles, in pJ*cycles."""
+        return self.energy_pj * self.cycles
+
+    def merit(self, merit: Merit) -> Fraction:
+        """What is minimised."""
+        match merit:
+            case Merit.ENERGY:
+                return self.energy_pj
+            case Merit.CYCLES:
+                return Fraction(self.cycles)
+            case Merit.EDP:
+                return self.edp
+            case Merit.TRAFFIC:
+                return Fraction(max(memory.cycles for memory in self.memories))
