@@ -17,6 +17,7 @@ __getattr__, __dir__ = exports(
         "programs": "Format Which exported",
         "sizing": "sizing_table",
         "solvers": "doctor_document doctor_table",
+        "spatial_nest": "nest_text",
         "sweep_album": "Album album write_album",
         "sweep_plots": "plot_curve plot_gaps plot_network plot_pareto",
         "tables": "bands_text grid machine_table mapping_table solve_table workload_table",

@@ -1,0 +1,88 @@
+"""A mapping on an accelerator as text: the loop nest as Timeloop prints it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from optmap.problem.fabric import Fabric
+from optmap.problem.nest import Nest
+
+COMPUTE = "<< Compute >>"
+
+
+@dataclass(frozen=True, slots=True)
+class ShownLoop:
+    """One loop of a nest."""
+
+    dim: str
+    trips: int
+    axis: str = ""
+    """X or Y of a loop over the children of a mesh; empty of a loop over time."""
+
+    @property
+    def text(self) -> str:
+        """As Timeloop writes it."""
+        return f"for {self.dim} in [0:{self.trips})" + (f" (Spatial-{self.axis})" if self.axis else "")
+
+
+@dataclass(frozen=True, slots=True)
+class Band:
+    """What a nest says about one memory."""
+
+    memory: str
+    kept: tuple[tuple[str, int], ...]
+    """(tensor, words of its tile) of those that it holds, the output first."""
+    bypassed: tuple[str, ...]
+    """Tensors that pass by."""
+    loops: tuple[ShownLoop, ...]
+    """Outermost first: over time, then along y, then along x; loops of one trip are left out."""
+
+
+def bands(nest: Nest, fabric: Fabric) -> tuple[Band, ...]:
+    """The memories of a nest with their tiles and loops, the outermost first.
+
+    Args:
+        nest: a mapping as loops.
+        fabric: what it is for; gives names and tensors.
+    """
+    found = []
+    for memory, own, tile in zip(fabric.memories, nest.memories, nest.tiles(), strict=True):
+        extents = dict(zip(fabric.dims, tile, strict=True))
+        words = [access.footprint(extents) for access in fabric.workload.tensors]
+        held = list(zip(fabric.operands, words, own.keeps, strict=True))
+        loops = [ShownLoop(fabric.dims[dim], trips) for dim, trips in own.temporal]
+        for axis, ways in (("Y", own.y), ("X", own.x)):
+            loops += [ShownLoop(dim, n, axis) for dim, n in zip(fabric.dims, ways, strict=True) if n > 1]
+        found.append(
+            Band(
+                memory=memory.name,
+                kept=tuple((operand.name, size) for operand, size, kept in held if kept),
+                bypassed=tuple(operand.name for operand, _, kept in held if not kept),
+                loops=tuple(loops),
+            )
+        )
+    return tuple(reversed(found))
+
+
+def nest_text(nest: Nest, fabric: Fabric) -> str:
+    """The loops of a mapping, outermost first, under the memory that each belongs to.
+
+    Behind the name of a memory stand the tensors that it keeps with the words of their tiles: all that the
+    loops there and those below touch. A loop over the children of a mesh is marked with its axis, and one
+    trip is no loop. This is the form of Timeloop's mapping files ending in `.map.txt`.
+
+    Args:
+        nest: a mapping as loops.
+        fabric: what it is for; gives names and tensors.
+    """
+    lines: list[str] = []
+    depth = 0
+    for band in bands(nest, fabric):
+        head = " ".join([f"{band.memory} [", *(f"{name}:{words}" for name, words in band.kept), "]"])
+        lines += [head, "-" * len(head)]
+        for loop in band.loops:
+            lines.append("| " + "  " * depth + loop.text)
+            depth += 1
+        lines += ([] if band.loops else ["|"]) + [""]
+    lines[-1] = "| " + "  " * depth + COMPUTE
+    return "\n".join(lines) + "\n"
