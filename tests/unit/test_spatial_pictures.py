@@ -7,7 +7,8 @@ from optmap.problem import Capacity, Level, Machine, Semantics, conv2d
 from optmap.problem.accelerator import Accelerator, Arithmetic, Keep, Mesh, MeshAxis, Ports, Prices, Store
 from optmap.problem.fabric import fabric_of
 from optmap.problem.nest import MemoryNest, Nest
-from optmap.report.spatial_nest import bands, nest_text
+from optmap.report import nest_text
+from optmap.report.spatial_nest import bands
 
 LAYER = conv2d(k=8, c=4, h=4, w=6, r=3, s=3, name="small", semantics=Semantics.ASSIGN)
 MACHINE = Machine(

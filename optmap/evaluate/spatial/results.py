@@ -23,6 +23,25 @@ class Accesses:
     """Words of one tile (0 where it bypasses)."""
     multicast: Fraction
     """Children served by one read, on average."""
+    energy_pj: Fraction
+    """Of all of them; the wires of the mesh left out."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PortLoad:
+    """What passes a port with a limit, of one instance in use."""
+
+    port: str
+    """`read`, `write` or `shared`."""
+    words: Fraction
+    """Through the port during the whole nest, the mean over the instances in use."""
+    rate: Fraction
+    """Words per cycle that it can pass."""
+
+    @property
+    def cycles(self) -> Fraction:
+        """That the port needs; a memory needs those of its slowest port, rounded up."""
+        return self.words / self.rate
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,6 +57,8 @@ class MemoryCost:
     """None for the outermost memory."""
     accesses: tuple[Accesses, ...]
     """Of the operands that it keeps."""
+    ports: tuple[PortLoad, ...]
+    """Those of its ports that have a limit."""
     energy_pj: Fraction
     """All instances together, its mesh's wires included."""
     cycles: int
