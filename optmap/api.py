@@ -23,14 +23,16 @@ from optmap.problem.inputs import (
     workload_of,
 )
 from optmap.problem.objective import OBJECTIVES
-from optmap.problem.options import IntegerRule, TileRule
+from optmap.problem.options import IntegerRule, Merit, TileRule
 from optmap.problem.values import file_path, quoted, seconds, whole_number
-from optmap.search.methods import METHODS
+from optmap.search.methods import METHODS, default_method
 
 if TYPE_CHECKING:
     from optmap.checker import Report
     from optmap.gap.boundaries import BoundReport
     from optmap.gap.comparison import Comparison
+    from optmap.gap.nest_comparison import NestComparison
+    from optmap.search.accelerators.result import AcceleratorResult
     from optmap.search.result import SolveResult
 
 __all__ = ["METHODS", "OBJECTIVES", "bound", "check", "compare", "solve"]
@@ -47,8 +49,9 @@ def solve(
     extents: ExtentsInput | None = None,
     semantics: Semantics | str | None = None,
     padding: Padding | str | None = None,
-    method: str = "mopt",
+    method: str | None = None,
     objective: str | None = None,
+    counting: str | None = None,
     tiles: str = "any",
     capacity: str = "tile",
     integers: str = "exact",
@@ -59,7 +62,7 @@ def solve(
     time_limit: float = 60.0,
     seed: int = 0,
     progress: Callable[[str, float], None] | None = None,
-) -> SolveResult:
+) -> SolveResult | AcceleratorResult:
     """Find the best integer mapping of a workload and the gap to its bound.
 
     Args:
@@ -69,10 +72,13 @@ def solve(
         extents: extent per dim, for an expression.
         semantics: `accumulate` or `assign`; None keeps the workload's own.
         padding: `stored` or `implicit`; None keeps the workload's own.
-        method: a key of `METHODS`.
+        method: a key of `METHODS`; None for `exact` on accelerators, `mopt` elsewhere.
         objective: a key of `OBJECTIVES` that the method minimises on the machine; None takes the method's own.
             Of one memory, `bottleneck`, `sum` and `traffic` are the same number: loads and stores over bandwidth.
-        tiles: `any` integers, or `divisors` of the next outer tile.
+            On accelerators `edp`, `energy`, `cycles`, or `traffic`: cycles of the slowest port.
+        counting: on accelerators, `exact` (None, too) or `timeloop`.
+        tiles: `any` integers, or `divisors` of the next outer tile. On accelerators `divisors` of the extents, or
+            `padded` (`any`, too): of slightly larger ones where that is better.
         capacity: `tile` (one tile must fit) or `safe` (enough for LRU).
         integers: `exact` search, or `floor` with balancing as MOpt does.
         cores: cores that share the innermost shared level.
@@ -88,7 +94,8 @@ def solve(
         progress: called with a text and the share of the time limit used.
 
     Returns:
-        The mapping, its cost, the proved relaxation, and the certified bound with the gap.
+        The mapping, its cost, the proved relaxation, and the certified bound with the gap. On an accelerator an
+        `AcceleratorResult`: with what the search proved, and the floor of every schedule.
 
     Raises:
         InputError: for anything that cannot be accepted.
@@ -96,20 +103,41 @@ def solve(
         ContradictionError: if the mapping moves fewer words than the bound allows.
     """
     target = machine_of(machine, memory)
-    if innermost is not None:
-        target = target.from_level(innermost)
-    choose("method", method, METHODS)
+    method = default_method(target) if method is None else str(choose("method", method, METHODS))
     if objective is not None:
-        choose("objective", objective, OBJECTIVES)
+        choose("objective", objective, OBJECTIVES if target.accelerator is None else list(Merit))
     cores, seed = whole_number(cores, "cores"), whole_number(seed, "seed", least=0)
     time_limit = seconds(time_limit, "time limit (--time-limit)")
     if not (progress is None or callable(progress)):
         raise InputError(f"progress is {quoted(progress)}; give a function of a text and a share, or None")
+    problem, demanded = workload_of(workload, extents, semantics, padding), constraints_of(constraints)
+    if target.accelerator is not None:
+        from optmap.gap.mapping_accelerators import map_workload, refuse_options
+
+        asked = {"capacity": capacity, "integers": integers, "cores": cores, "innermost": innermost, "solver": solver}
+        refuse_options(target, asked)
+        demanded.check(problem, target)
+        return map_workload(
+            problem,
+            target,
+            method=method,
+            objective=objective,
+            counting=counting,
+            tiles=tiles,
+            semantics=semantics,
+            constraints=demanded,
+            time_limit=time_limit,
+            seed=seed,
+            progress=progress,
+        )
+    if counting is not None:
+        raise InputError(f"--counting is for accelerators; {target.name} has no fanouts and prices: leave it out")
+    if innermost is not None:
+        target = target.from_level(innermost)
     from optmap.gap.beside import with_bound
     from optmap.search.request import Request
     from optmap.solvers.config import relaxation_solver
 
-    problem, demanded = workload_of(workload, extents, semantics, padding), constraints_of(constraints)
     demanded.check(problem, target)
     request = Request(
         workload=problem,
@@ -204,10 +232,14 @@ def compare(
     padding: Padding | str | None = None,
     methods: str | Sequence[str] | None = None,
     constraints: ConstraintsInput | None = None,
+    objective: str | None = None,
+    counting: str | None = None,
     time_limit: float = 60.0,
     progress: Callable[[str, float], None] | None = None,
-) -> Comparison:
+) -> Comparison | NestComparison:
     """Bound and mappings side by side, over capacities or over the boundaries of a machine.
+
+    On an accelerator: energy, cycles and their product of the mapping of every method, beside the floor.
 
     Args:
         workload: as for `solve`.
@@ -219,6 +251,8 @@ def compare(
         padding: `stored` or `implicit`; None keeps the workload's own.
         methods: keys of `METHODS`; None takes all. A method that cannot is left out with the reason.
         constraints: as for `solve`; methods that know none are left out.
+        objective: on an accelerator, what is minimised; None for `edp`. Elsewhere each method minimises its own.
+        counting: on an accelerator, `exact` (None, too) or `timeloop`.
         time_limit: seconds per solve.
         progress: called with a text and the share that is done.
 
@@ -228,11 +262,12 @@ def compare(
     """
     from optmap.bounds.hierarchy import fast_side_words
     from optmap.gap.comparison import Comparison, comparison_row
+    from optmap.search.result import SolveResult
 
     time_limit = seconds(time_limit, "time limit (--time-limit)")
     problem, demanded = workload_of(workload, extents, semantics, padding), constraints_of(constraints)
-    chosen = names_of(methods, "methods") or tuple(METHODS)
-    for name in chosen:
+    asked = names_of(methods, "methods")
+    for name in asked or ():
         choose("method", name, METHODS)
     if (machine is None) == (memory is None):
         raise InputError("give either a machine or a memory (a capacity or a range such as 4KiB:4MiB)")
@@ -240,6 +275,23 @@ def compare(
         targets = [machine_of(machine, None)]
     else:
         targets = [machine_of(None, each) for each in capacities_of(memory, points)]
+    chosen = asked or tuple(name for name, method in METHODS.items() if method.suits(targets[0]))
+    if targets[0].accelerator is not None:
+        from optmap.gap.mapping_accelerators import compare_nests
+
+        return compare_nests(
+            problem,
+            targets[0],
+            methods=chosen,
+            objective=objective,
+            counting=counting,
+            semantics=semantics,
+            constraints=demanded,
+            time_limit=time_limit,
+            progress=progress,
+        )
+    if objective is not None or counting is not None:
+        raise InputError("compare takes an objective and a counting on accelerators only; leave them out")
     rows, left_out = [], dict[str, str]()
     for place, target in enumerate(targets):
         results = {}
@@ -247,7 +299,9 @@ def compare(
             if progress is not None:
                 progress(f"{name} at {target.levels[-1].capacity}", (place + number / len(chosen)) / len(targets))
             try:
-                results[name] = solve(problem, machine=target, method=name, constraints=demanded, time_limit=time_limit)
+                found = solve(problem, machine=target, method=name, constraints=demanded, time_limit=time_limit)
+                if isinstance(found, SolveResult):
+                    results[name] = found
             except ContradictionError:
                 raise
             except (InputError, InfeasibleError, LimitError) as error:

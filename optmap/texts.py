@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from fractions import Fraction
 
 
 def number(value: float) -> str:
@@ -12,6 +13,24 @@ def number(value: float) -> str:
     if abs(value) >= 1000:
         return f"{value:,.1f}"
     return f"{value:.4g}"
+
+
+def exact_text(value: Fraction) -> str:
+    """A fraction without loss: as a decimal number where it has a finite one, else as `p/q`.
+
+    Source: p/q in lowest terms has finitely many decimals if and only if q divides a power of ten.
+    """
+    rest, twos, fives = value.denominator, 0, 0
+    while rest % 2 == 0:
+        rest, twos = rest // 2, twos + 1
+    while rest % 5 == 0:
+        rest, fives = rest // 5, fives + 1
+    if rest != 1:
+        return str(value)
+    places = max(twos, fives)
+    digits = str(abs(value.numerator) * 10**places // value.denominator).rjust(places + 1, "0")
+    sign = "-" if value < 0 else ""
+    return sign + (f"{digits[:-places]}.{digits[-places:]}" if places else digits)
 
 
 def percent(part: float, whole: float) -> str:

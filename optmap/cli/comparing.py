@@ -10,6 +10,7 @@ import typer
 from optmap.cli.console import Progress, guarded, say
 from optmap.cli.options import (
     ConstraintOption,
+    CountingOption,
     ExtentsOption,
     JsonOption,
     MachineOption,
@@ -18,6 +19,7 @@ from optmap.cli.options import (
     WorkloadArgument,
     path_of,
 )
+from optmap.errors import InputError
 from optmap.problem.inputs import names_of, workload_of
 
 COMPARE_HELP = """Compare the lower bound with the mappings found.
@@ -31,6 +33,11 @@ Examples:
   optmap compare yolo9000/Y4 --memory 4KiB:4MiB --points 6 --methods mopt,iooub --plot y4.png
   optmap compare resnet18/R9 --machine balanced --methods mopt
   optmap compare 'C[i,j] += A[i,k]*B[k,j]' --extents i=96,j=64,k=80 --memory 256w:4096w --points 3 --json
+
+On an accelerator, one line per method: energy, cycles, their product, how far it is above the best
+method and above the floor of every schedule.
+
+  optmap compare resnet18/R9 --machine eyeriss --objective energy
 
 Exit codes: 0 compared, 2 bad input, 5 a mapping is below the bound.
 """
@@ -58,6 +65,11 @@ def compare(
     padding: PaddingOption = None,
     extents: ExtentsOption = None,
     constraint: ConstraintOption = None,
+    objective: Annotated[
+        str | None,
+        typer.Option("--objective", help="On accelerators: edp, energy, cycles or traffic.", show_default=False),
+    ] = None,
+    counting: CountingOption = None,
     time_limit: Annotated[float, typer.Option("--time-limit", metavar="SECONDS", help="Per solve.")] = 60.0,
     plot: Annotated[
         Path | None,
@@ -71,7 +83,7 @@ def compare(
     problem = workload_of(workload, extents, semantics, padding)
     check_picture(plot)
     from optmap import api
-    from optmap.report.compare import comparison_document, comparison_table
+    from optmap.gap.comparison import Comparison
 
     with Progress("comparing") as progress:
         found = api.compare(
@@ -81,11 +93,16 @@ def compare(
             points=points,
             methods=names_of(methods, "--methods"),
             constraints=constraint,
+            semantics=semantics,
+            objective=objective,
+            counting=None if counting is None else counting.value,
             time_limit=time_limit,
             progress=progress,
         )
         if plot is not None:
+            if not isinstance(found, Comparison):
+                raise InputError("there is no picture of a comparison on an accelerator; leave out --plot")
             from optmap.report.compare_plot import save_comparison
 
             save_comparison(found, plot)
-    say(to_json(comparison_document(found)) if as_json else comparison_table(found))
+    say(to_json(found.to_dict()) if as_json else str(found))

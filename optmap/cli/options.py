@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from optmap.problem import CapacityRule, Padding, Semantics
+from optmap.problem.options import Counting, TileRule
 
 
 def path_of(text: str) -> Path:
@@ -67,4 +68,19 @@ ConstraintOption = Annotated[
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of text.")]
 CapacityOption = Annotated[
     CapacityRule, typer.Option("--capacity", help="What must fit: one tile, or enough for an LRU cache.")
+]
+CountingOption = Annotated[
+    Counting | None,
+    typer.Option(
+        "--counting",
+        help="On accelerators: exact (if left out), or timeloop, which extrapolates and takes tiles as hulls.",
+        show_default=False,
+    ),
+]
+TilesOption = Annotated[
+    TileRule,
+    typer.Option(
+        "--tiles",
+        help="Any tile size, or divisors only; on accelerators any is padded: divisors of larger extents, too.",
+    ),
 ]

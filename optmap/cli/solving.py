@@ -11,12 +11,14 @@ from optmap.cli.console import Progress, complain, guarded, say
 from optmap.cli.options import (
     CapacityOption,
     ConstraintOption,
+    CountingOption,
     ExtentsOption,
     JsonOption,
     MachineOption,
     MemoryOption,
     PaddingOption,
     SemanticsOption,
+    TilesOption,
     WorkloadArgument,
     path_of,
 )
@@ -25,6 +27,7 @@ from optmap.problem.inputs import machine_of, workload_of
 from optmap.problem.options import IntegerRule, TileRule
 
 if TYPE_CHECKING:
+    from optmap.search.accelerators.result import AcceleratorResult
     from optmap.search.result import SolveResult
 
 INFEASIBLE = 3
@@ -50,6 +53,14 @@ A constraint is about one level: LEVEL.DIM= or <= or >= a size, LEVEL.DIM%N=0 fo
 LEVEL.order= the loops over its tiles, outermost first, with ... for any that are not named. The
 answer is the best among mappings that meet all of them; the bound stays that of every schedule.
 
+On an accelerator, a machine with fanouts and prices of its accesses, the answer is the nest with the
+least energy, cycles, or product of both, proved the best of all mappings that the machine allows: loop
+orders, tiles, spatial split and bypass. Outputs start empty there (semantics assign).
+
+\b
+  optmap solve resnet50/conv2 --machine eyeriss --objective edp
+  optmap solve resnet18/R9 --machine simba --objective energy --tiles divisors -o r9.json
+
 Exit codes: 0 solved, 2 bad input, 3 infeasible, 4 limit reached (incumbent printed).
 """
 
@@ -64,14 +75,23 @@ def solve(
     workload: WorkloadArgument,
     machine: MachineOption = None,
     memory: MemoryOption = None,
-    method: Annotated[str, typer.Option("--method", help="See: optmap list methods.")] = "mopt",
+    method: Annotated[
+        str | None,
+        typer.Option(
+            "--method", help="See: optmap list methods. If left out: mopt, on accelerators exact.", show_default=False
+        ),
+    ] = None,
     objective: Annotated[
         str | None,
         typer.Option(
-            "--objective", help="bottleneck, sum, loads or traffic; the method's own if left out.", show_default=False
+            "--objective",
+            help="bottleneck, sum, loads or traffic; on accelerators edp, energy, cycles or traffic; the method's own "
+            "if left out.",
+            show_default=False,
         ),
     ] = None,
-    tiles: Annotated[TileRule, typer.Option("--tiles", help="Any tile size, or divisors only.")] = TileRule.ANY,
+    counting: CountingOption = None,
+    tiles: TilesOption = TileRule.ANY,
     capacity: CapacityOption = CapacityRule.TILE,
     integers: Annotated[
         IntegerRule, typer.Option("--integers", help="Exact integer search, or rounding down as MOpt does.")
@@ -110,15 +130,15 @@ def solve(
     target = machine_of(machine, memory)
     check_target(output)
     from optmap import api
-    from optmap.gap.solution import solution_document, write_solution
-    from optmap.report.tables import solve_table
 
     with Progress("solving") as progress:
         result = api.solve(
             problem,
             machine=target,
+            semantics=semantics,
             method=method,
             objective=objective,
+            counting=None if counting is None else counting.value,
             tiles=tiles.value,
             capacity=capacity.value,
             integers=integers.value,
@@ -131,12 +151,12 @@ def solve(
             progress=progress,
         )
     if output is not None:
-        write_solution(result, output)
-    say(to_json(solution_document(result)) if as_json else solve_table(result))
+        result.save(output)
+    say(to_json(result.to_dict()) if as_json else str(result))
     return _exit_code(result)
 
 
-def _exit_code(result: SolveResult) -> int:
+def _exit_code(result: SolveResult | AcceleratorResult) -> int:
     from optmap.solvers.status import Stop
 
     if result.stop is Stop.INFEASIBLE:

@@ -7,6 +7,8 @@ shell        Python and sweeps in `Request`, `Route`, `SolveResult`    in docume
 --capacity   `capacity`        `capacity`: `CapacityRule`              `capacity_rule` (a capacity is a size there)
 --integers   `integers`        `integers`: `IntegerRule`               said in `notes`
 --objective  `objective`       `objective`: `Objective`, then its name `objective`
+             on accelerators:  `merit`: `Merit`                        `objective`
+--counting   `counting`        `counting`: `Counting`                  `counting` (accelerators only)
 --constraint `constraints`     `constraints`: `Constraints`            `constraints`
 --cores      `cores`           `cores`                                 the splits of the mapping; `cores` in rows
 ============ ================= ======================================= ============================================
@@ -27,6 +29,8 @@ class TileRule(StrEnum):
     """Any whole number."""
     DIVISORS = "divisors"
     """Divisors of the next outer tile."""
+    PADDED = "padded"
+    """On accelerators: divisors of the extents, or of slightly larger ones whose extra work is counted."""
 
 
 class IntegerRule(StrEnum):

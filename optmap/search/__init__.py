@@ -10,25 +10,33 @@ from typing import TYPE_CHECKING
 from optmap.lazy import exports
 
 if TYPE_CHECKING:
+    from optmap.search.accelerators.answer import AcceleratorFound as AcceleratorFound
+    from optmap.search.accelerators.request import AcceleratorRequest as AcceleratorRequest
+    from optmap.search.accelerators.result import AcceleratorResult as AcceleratorResult
+    from optmap.search.accelerators.route import AcceleratorRoute as AcceleratorRoute
     from optmap.search.answer import Found as Found
     from optmap.search.answer import cost_of as cost_of
     from optmap.search.methods import METHODS as METHODS
     from optmap.search.methods import Method as Method
-    from optmap.search.methods import Route as Route
     from optmap.search.methods import refuse as refuse
     from optmap.search.methods import register_method as register_method
     from optmap.search.request import Request as Request
     from optmap.search.result import Relaxation as Relaxation
     from optmap.search.result import SolveResult as SolveResult
+    from optmap.search.route import Route as Route
 
 __getattr__, __dir__ = exports(
     __name__,
     {
+        "accelerators.answer": "AcceleratorFound assemble_nest",
+        "accelerators.request": "AcceleratorRequest",
+        "accelerators.result": "AcceleratorResult",
+        "accelerators.route": "AcceleratorRoute",
         "answer": "Found assemble cost_of",
         "gemmini": "best_stationary fits greedy_stationary stationary",
         "iooub.one_memory": "solve",
         "iooub.tiling": "best_tiling",
-        "methods": "METHODS Method Route refuse register_method",
+        "methods": "METHODS Method default_method refuse register_method",
         "mopt": "relaxation_report",
         "papers.algorithm1": "fix_levels",
         "papers.artifact": "roles_of",
@@ -39,6 +47,7 @@ __getattr__, __dir__ = exports(
         "relax.tree": "RelaxationResult TOLERANCE",
         "request": "Request",
         "result": "Relaxation SolveResult conclusion",
+        "route": "Route",
         "search_space": "Setting setting_of",
         "whole.chain_costs": "ChainCosts IntArray all_chains chain_count",
         "whole.floor": "price_and_split",

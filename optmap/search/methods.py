@@ -18,56 +18,16 @@ from optmap.errors import InputError
 from optmap.lazy import Deferred
 from optmap.names import enter
 from optmap.problem.machine import CapacityRule, Machine
-from optmap.problem.objective import alike
 from optmap.problem.options import IntegerRule, TileRule
-from optmap.problem.workload import Semantics, Workload
+from optmap.problem.workload import Semantics
+from optmap.search.accelerators.route import AcceleratorRoute
+from optmap.search.route import Route
 
 if TYPE_CHECKING:
-    from optmap.search.answer import Found
+    from optmap.search.accelerators.request import AcceleratorRequest
+    from optmap.search.accelerators.result import AcceleratorResult
     from optmap.search.request import Request
     from optmap.search.result import SolveResult
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Route:
-    """One way of a method, with what it can do."""
-
-    solve: Callable[[Request], Found]
-    """From a request that it can do to a mapping; what it raises is the answer."""
-    objectives: tuple[str, ...]
-    """Keys of `OBJECTIVES` that it minimises, its default first."""
-    fewest_levels: int = 1
-    most_levels: int | None = None
-    """None for any number."""
-    capacity: tuple[CapacityRule, ...] = tuple(CapacityRule)
-    """Capacity rules of caches that it knows; scratchpads need one tile."""
-    semantics: tuple[Semantics, ...] = tuple(Semantics)
-    tiles: tuple[TileRule, ...] = tuple(TileRule)
-    """Rules that it can keep its tiles to."""
-    integers: tuple[IntegerRule, ...] = (IntegerRule.EXACT,)
-    """Ways to whole tiles that may be asked of it."""
-    cores: bool = False
-    """Whether it can split a tile among cores."""
-    microkernels: bool = False
-    """Whether it keeps to tiles that a machine imposes."""
-    solver: bool = False
-    """Whether it solves a relaxation by the solver that is asked for."""
-    constraints: bool = False
-    """Whether it keeps to what a user demands of tiles and loop orders."""
-    partitions: bool = False
-    """Whether it knows levels whose tensors have parts of their own."""
-    fits: Callable[[Workload], object] | None = None
-    """Raises an `InputError` for a workload that it is not for; None if it is for all."""
-
-    def levels(self, machine: Machine) -> bool:
-        """Whether it is for as many levels as a machine has."""
-        return self.fewest_levels <= len(machine.levels) <= (self.most_levels or len(machine.levels))
-
-    def minimises(self, machine: Machine) -> tuple[str, ...]:
-        """The objectives that it minimises on a machine, its default first."""
-        if not self.levels(machine):
-            return ()
-        return tuple(dict.fromkeys(other for name in self.objectives for other in alike(name, machine)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,8 +38,10 @@ class Method:
     """Key in `METHODS`."""
     description: str
     """One line for lists."""
-    routes: tuple[Route, ...]
-    """The first that minimises an objective on a machine is taken."""
+    routes: tuple[Route, ...] = ()
+    """On machines without fanouts: the first that minimises an objective on a machine is taken."""
+    accelerator: AcceleratorRoute | None = None
+    """On accelerators; None if it is not for them."""
 
     def run(self, request: Request) -> SolveResult:
         """Find a mapping, and count it again.
@@ -95,8 +57,41 @@ class Method:
         found = refuse(request, self).solve(request)
         return assemble(request, self.name, found, seconds=time.monotonic() - begun)
 
+    def map(self, request: AcceleratorRequest) -> AcceleratorResult:
+        """Find a mapping on an accelerator, and count it again.
+
+        Raises:
+            InputError: for what the method cannot do.
+            OptmapError: what its solve function raises.
+            CheckError: if a re-check of the answer fails.
+        """
+        from optmap.search.accelerators.answer import assemble_nest
+
+        begun = time.monotonic()
+        route = self.route_on(request.fabric.machine, request.merit)
+        route.refuse(request, self.name)
+        found = route.solve(request)
+        return assemble_nest(request, self.name, found, seconds=time.monotonic() - begun)
+
+    def route_on(self, machine: Machine, merit: str | None = None) -> AcceleratorRoute:
+        """Its route on an accelerator.
+
+        Raises:
+            InputError: if it has none, or does not minimise the merit.
+        """
+        self.objective(merit, machine)
+        if self.accelerator is None:
+            raise InputError(f"method {self.name} has no way on accelerators")
+        return self.accelerator
+
+    def suits(self, machine: Machine) -> bool:
+        """Whether it is for machines of the kind: accelerators, or those without fanouts and prices."""
+        return self.accelerator is not None if machine.accelerator is not None else bool(self.routes)
+
     def minimises(self, machine: Machine) -> tuple[str, ...]:
         """The objectives that it minimises on a machine, its default first."""
+        if machine.accelerator is not None:
+            return () if self.accelerator is None else tuple(merit.value for merit in self.accelerator.merits)
         return tuple(dict.fromkeys(name for route in self.routes for name in route.minimises(machine)))
 
     def objective(self, name: str | None, machine: Machine) -> str:
@@ -113,16 +108,20 @@ class Method:
         if known and name is None:
             return known[0]
         if name not in known:
-            levels = "one level" if len(machine.levels) == 1 else f"{len(machine.levels)} levels"
-            offer = f"there it knows {', '.join(known)}" if known else self._depths()
+            levels = _kind(machine)
+            offer = f"there it knows {', '.join(known)}" if known else self._depths(machine)
             others = [m.name for m in METHODS.values() if (name or _first(m, machine)) in m.minimises(machine)]
             use = f"; use --method {' or '.join(others)}" if others else ""
             asked = f"does not minimise {name} on" if name else "has no objective for"
             raise InputError(f"method {self.name} {asked} {levels}: {offer}{use}")
         return str(name)
 
-    def _depths(self) -> str:
-        """For how many levels it is, if not for as many as there are."""
+    def _depths(self, machine: Machine) -> str:
+        """For which machines it is, if not for this one."""
+        if machine.accelerator is not None:
+            return "it is for machines without fanouts and prices"
+        if not self.routes:
+            return "it is for accelerators, machines with fanouts and prices"
         if all(route.most_levels == 1 for route in self.routes):
             return "it is for one level only"
         ranges = [(r.fewest_levels, r.most_levels) for r in self.routes]
@@ -160,6 +159,18 @@ def refuse(request: Request, method: Method) -> Route:
     return route
 
 
+def _kind(machine: Machine) -> str:
+    """What a machine is to a method, in words."""
+    if machine.accelerator is not None:
+        return f"the accelerator {machine.name}"
+    return "one level" if len(machine.levels) == 1 else f"{len(machine.levels)} levels"
+
+
+def default_method(machine: Machine) -> str:
+    """The method that is taken where none is asked for."""
+    return EXACT.name if machine.accelerator is not None else MOPT.name
+
+
 def _first(method: Method, machine: Machine) -> str:
     """The objective that a method takes of itself on a machine; empty for none."""
     return next(iter(method.minimises(machine)), "")
@@ -187,6 +198,8 @@ def _demands(request: Request) -> Iterator[tuple[str, Can]]:
         )
     if request.solver is not None:
         yield "solves no relaxation; leave out --solver", lambda route: route.solver
+    if request.tiles is TileRule.PADDED:
+        yield "pads no dim, tiles are cut at the end of one: use --tiles any", lambda _: False
     if request.tiles is TileRule.DIVISORS:
         yield (
             "rounds tiles down and cannot keep to divisors; use --tiles any",
@@ -356,7 +369,13 @@ TILING_LP = Method(
     ),
 )
 
+EXACT = Method(
+    name="exact",
+    description="accelerators: tiles, loop orders, bypass and spatial split searched exactly, proved optimal",
+    accelerator=AcceleratorRoute(solve=Deferred("search.accelerators.exact:solve")),
+)
+
 METHODS: dict[str, Method] = {
-    each.name: each for each in (MOPT, IOOUB, GEMMINI, ALGORITHM1, ARTIFACT, GREEDY, TILING_LP)
+    each.name: each for each in (MOPT, IOOUB, GEMMINI, ALGORITHM1, ARTIFACT, GREEDY, TILING_LP, EXACT)
 }
 """The methods by name; each is imported when it is used."""

@@ -13,12 +13,14 @@ from optmap import __version__
 from optmap.api import solve
 from optmap.bounds.compulsory import compulsory
 from optmap.bounds.hierarchy import fast_side_words
-from optmap.errors import CheckError, ContradictionError, InfeasibleError, LimitError, OptmapError
+from optmap.errors import CheckError, ContradictionError, InfeasibleError, InputError, LimitError, OptmapError
 from optmap.gap.beside import certified_bound
 from optmap.gap.solution import solution_document
 from optmap.problem import Level, Machine, Workload
 from optmap.problem.io.machines import machine_document
 from optmap.problem.io.workloads import workload_document
+from optmap.search.accelerators.result import AcceleratorResult
+from optmap.sweeps.nest_rows import nest_row
 from optmap.sweeps.points import GridPoint, blank_row, certificate_name, read_task
 from optmap.sweeps.rows import Row, as_dict
 from optmap.sweeps.spec import BOUND
@@ -162,6 +164,8 @@ def _machine(point: GridPoint) -> Machine:
 
 def _answer_bound(point: GridPoint) -> Answer:
     machine = _machine(point)
+    if machine.accelerator is not None:
+        raise InputError("on accelerators every mapping comes with its floor; leave the method bound out")
     found = level_bounds(point.workload, machine, point.options.cores)
     made = _with_bound(point, blank_row(point, stop="optimal"), machine, found)
     document: dict[str, object] = {
@@ -205,8 +209,12 @@ def _answer_mapping(point: GridPoint) -> Answer:
         constraints=options.constraints,
         solver=options.solver,
         time_limit=options.time_limit,
+        counting=options.counting,
         seed=point.seed,
     )
+    if isinstance(result, AcceleratorResult):
+        row, document = nest_row(point, result), result.to_dict()
+        return Answer(row=replace(row, mapping=json.dumps(_mapping_levels(document))), solution=document)
     found = _mapping_bounds(point.workload, result, options.cores)
     words = _traffic(result)
     for each in found:

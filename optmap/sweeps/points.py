@@ -138,7 +138,11 @@ def _nameless_machine(machine: Machine) -> dict[str, object]:
 
 def _options_document(options: Options) -> dict[str, object]:
     given = {name: getattr(options, name) for name in Options.__dataclass_fields__}
-    absent = {"solver": None, "constraints": ()}  # options that came later leave the hashes of points without them
+    absent = {
+        "solver": None,
+        "constraints": (),
+        "counting": None,
+    }  # options that came later leave the hashes of points without them
     return {name: value for name, value in given.items() if not (name in absent and value == absent[name])}
 
 

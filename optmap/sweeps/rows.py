@@ -14,7 +14,11 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import pyarrow as pa
 
-SCHEMA_VERSION = "optmap.rows/2"
+SCHEMA_VERSION = "optmap.rows/3"
+BEFORE = "optmap.rows/2"
+"""Rows without the columns of accelerators; they are read with these empty."""
+ADDED = ("counting", "energy_pj", "cycles", "edp", "utilisation", "search_bound", "evaluations")
+"""Columns that rows of the version before have not."""
 LARGEST_INTEGER = 2**63 - 1
 WIDE = ("operations", "compulsory_words", "traffic_words", "bound_words")
 """Whole numbers that pass 2^63 on large workloads: columns of 38 decimal digits, lossless."""
@@ -81,6 +85,20 @@ class Row:
     """exact / bound - 1: how far the mapping can be from the best schedule under `objective`."""
     integer_gap: float | None = None
     """cost / relaxation - 1."""
+    counting: str = ""
+    """On accelerators `exact` or `timeloop`; empty elsewhere."""
+    energy_pj: float | None = None
+    """Energy of the mapping on an accelerator, arithmetic included."""
+    cycles: int | None = None
+    """Cycles of the mapping on an accelerator."""
+    edp: float | None = None
+    """energy_pj times cycles."""
+    utilisation: float | None = None
+    """Operations over what all arithmetic units could do in these cycles."""
+    search_bound: float | None = None
+    """Proved lower bound on `objective` of every mapping of the accelerator's space."""
+    evaluations: int | None = None
+    """Mappings or partial ones that the search priced."""
     proved: bool | None = None
     """Whether no mapping of the method's space costs less; None without a mapping."""
     within: float | None = None

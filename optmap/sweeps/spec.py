@@ -11,7 +11,7 @@ from optmap.api import OBJECTIVES
 from optmap.errors import InfeasibleError, InputError
 from optmap.names import choose
 from optmap.problem import Capacity, CapacityRule, Machine, Workload, constraints_of, two_level
-from optmap.problem.options import IntegerRule, TileRule
+from optmap.problem.options import Counting, IntegerRule, Merit, TileRule
 from optmap.solvers.config import FORMS
 
 BOUND = "bound"
@@ -91,6 +91,8 @@ class Options:
 
     objective: str | None = None
     """What is minimised; None takes each method's own."""
+    counting: str | None = None
+    """On accelerators, `exact` or `timeloop`; None for `exact` there, and elsewhere."""
     tiles: str = "any"
     capacity: str = "tile"
     integers: str = "exact"
@@ -105,7 +107,8 @@ class Options:
 
     def __post_init__(self) -> None:
         choices = {
-            "objective": tuple(OBJECTIVES),
+            "objective": (*OBJECTIVES, *(merit.value for merit in Merit if merit.value not in OBJECTIVES)),
+            "counting": tuple(mode.value for mode in Counting),
             "tiles": tuple(rule.value for rule in TileRule),
             "capacity": tuple(rule.value for rule in CapacityRule),
             "integers": tuple(rule.value for rule in IntegerRule),
@@ -113,7 +116,7 @@ class Options:
         }
         for name, known in choices.items():
             value = getattr(self, name)
-            if not (name in ("objective", "solver") and value is None):
+            if not (name in ("objective", "solver", "counting") and value is None):
                 choose(name, value, known, where="options")
         try:
             object.__setattr__(self, "constraints", constraints_of(self.constraints).texts)

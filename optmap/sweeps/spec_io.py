@@ -38,6 +38,7 @@ KEYS = (
 AXIS_KEYS = ("level", "from", "to", "points", "scale", "values")
 OPTION_KEYS = (
     "objective",
+    "counting",
     "tiles",
     "capacity",
     "integers",

@@ -40,7 +40,7 @@ def touched_once(result: SolveResult) -> bool:
     ("method", "tiles"),
     [
         (method, tiles)
-        for method in METHODS
+        for method in (name for name, each in METHODS.items() if each.routes)
         for tiles in ("any", "divisors")
         if method != "mopt-artifact"
         and (method, tiles) not in (("mopt-algorithm1", "divisors"), ("tiling-lp", "divisors"))

@@ -1,0 +1,39 @@
+"""Mappings of several methods on an accelerator, side by side with the floor."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from optmap.problem.fabric import Fabric
+from optmap.problem.options import Counting, Merit
+from optmap.search.accelerators.result import AcceleratorResult, Floor
+from optmap.shown import Form, Shown
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NestComparison(Shown):
+    """What several methods find for one workload on one accelerator."""
+
+    shown_as: ClassVar[Form] = Form(
+        table="report.nest_comparison:comparison_table", document="report.nest_comparison:comparison_document"
+    )
+
+    fabric: Fabric
+    merit: Merit
+    counting: Counting
+    methods: tuple[str, ...]
+    results: dict[str, AcceleratorResult]
+    """Of the methods that found a mapping."""
+    left_out: dict[str, str]
+    """Methods without a mapping, each with the reason."""
+
+    @property
+    def best(self) -> str | None:
+        """The method with the least objective; None without any."""
+        return min(self.results, key=lambda name: self.results[name].cost, default=None)
+
+    @property
+    def floor(self) -> Floor | None:
+        """Of every schedule; None without any result."""
+        return next((result.floor for result in self.results.values() if result.floor is not None), None)

@@ -1,0 +1,268 @@
+"""The JSON document of `solve` on an accelerator (schema `optmap.accelerator-solution/1`) and its strict reader."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import pairwise
+from typing import TYPE_CHECKING, ClassVar
+
+from optmap.bounds.certificate import digest
+from optmap.errors import InputError
+from optmap.gap.beside import plain
+from optmap.lazy import named
+from optmap.problem.fabric import Fabric, fabric_of
+from optmap.problem.io.fields import Fields, located
+from optmap.problem.io.machines import machine_document, machine_from
+from optmap.problem.io.mappings import mapping_document, read_mapping
+from optmap.problem.io.workloads import read_workload, workload_document
+from optmap.problem.machine import Machine
+from optmap.problem.mapping import Mapping
+from optmap.problem.nest import Nest, nest_of
+from optmap.problem.options import Counting, Merit
+from optmap.problem.workload import Workload
+from optmap.search.accelerators.result import UNITS
+from optmap.shown import Form, Shown
+from optmap.texts import exact_text
+
+if TYPE_CHECKING:
+    from optmap.evaluate.spatial.results import MemoryCost, SpatialCost
+    from optmap.search.accelerators.result import AcceleratorResult
+
+SCHEMA = "optmap.accelerator-solution/1"
+REQUIRED = ("schema", "workload", "machine", "mapping")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SavedNest(Shown):
+    """What a solution document of an accelerator says: the mapping, and the claims made about it."""
+
+    shown_as: ClassVar[Form] = Form(
+        table="report.accelerators:saved_table", document="gap.nest_solution:saved_document"
+    )
+
+    source: str
+    """File it was read from."""
+    fabric: Fabric
+    mapping: Mapping
+    nest: Nest
+    counting: Counting
+    merit: Merit
+    document: dict[str, object]
+    """The whole document as read."""
+
+    @property
+    def workload(self) -> Workload:
+        """What was mapped."""
+        return self.fabric.workload
+
+    @property
+    def machine(self) -> Machine:
+        """Onto what."""
+        return self.fabric.machine
+
+    def loop_nest(self) -> str:
+        """The mapping as loops per memory, spatial ones marked."""
+        return str(named("report.spatial_nest:nest_text")(self.nest, self.fabric))
+
+
+def saved_document(solution: SavedNest) -> dict[str, object]:
+    """A solution file as it was read."""
+    return solution.document
+
+
+def nest_document(result: AcceleratorResult) -> dict[str, object]:
+    """The JSON document of a workload mapped onto an accelerator.
+
+    Levels are inner first, the outermost memory among them, counts those of all instances together. Where a
+    number may be a fraction, `exact` beside it is the same as exact text. The digest leaves out the seconds.
+    """
+    search, floor = result.search, result.floor
+    document: dict[str, object] = {
+        "schema": SCHEMA,
+        "workload": workload_document(result.workload),
+        "machine": machine_document(result.machine),
+        "method": result.method,
+        "objective": result.objective,
+        "counting": result.counting.value,
+        "tiles": result.tiles.value,
+        "status": {
+            "stop": result.stop.value,
+            "point": "feasible",
+            "proved": search.proved,
+            "within": float(result.cost / search.bound - 1) if search.bound else None,
+            "space": search.space,
+        },
+        "mapping": mapping_document(result.mapping),
+        **counts_document(result.fabric, result.count),
+        "cost": amount(result.cost, result.cost_unit),
+        "exact": amount(result.exact.merit(result.merit), result.cost_unit),
+        "relaxation": {
+            "value": plain(search.bound),
+            "unit": result.cost_unit,
+            "proved": search.bound > 0,
+            "formulation": search.proof,
+            "tolerance": 0.0,
+        },
+        "integer_gap": float(result.cost / search.bound - 1) if search.bound else None,
+        "search": {
+            "bound": plain(search.bound),
+            "proved": search.proved,
+            "proof": search.proof,
+            "evaluations": search.evaluations,
+        },
+        "bound": None
+        if floor is None
+        else {**amount(floor.merit(result.merit), result.cost_unit), "method": "data movement of every schedule"},
+        "gap": None if result.gap is None else float(result.gap),
+        "floor": None if floor is None else _floor(result),
+        "seed": result.seed,
+        "versions": dict(result.versions),
+        "notes": list(result.notes),
+        **({"constraints": result.constraints.document()} if result.constraints else {}),
+    }
+    # The time it took is no claim: the same answer has the same digest.
+    signed = digest(document)
+    document["search"] = {**search_part(document), "seconds": search.seconds}
+    return {**document, "seconds": result.seconds, "digest": signed}
+
+
+def search_part(document: dict[str, object]) -> dict[str, object]:
+    """What a document says about the search."""
+    found = document["search"]
+    return dict(found) if isinstance(found, dict) else {}
+
+
+def amount(value: Fraction | int, unit: str) -> dict[str, object]:
+    """A number with its unit, and as exact text."""
+    return {"value": plain(Fraction(value)), "unit": unit, "exact": exact_text(Fraction(value))}
+
+
+def counts_document(fabric: Fabric, cost: SpatialCost) -> dict[str, object]:
+    """What a nest reads, writes, holds and costs, as `solve` and `evaluate` say it."""
+    return {
+        "boundaries": boundary_rows(fabric, cost),
+        "levels": [_level(fabric, number, cost) for number in range(len(cost.memories))],
+        "operations": cost.operations,
+        "arithmetic": amount(cost.arithmetic_pj, "pJ"),
+        "compute_cycles": cost.compute_cycles,
+        "utilisation": float(cost.utilisation),
+        "bottleneck": bottleneck(cost),
+        "energy": amount(cost.energy_pj, UNITS[Merit.ENERGY]),
+        "cycles": amount(cost.cycles, UNITS[Merit.CYCLES]),
+        "edp": amount(cost.edp, UNITS[Merit.EDP]),
+    }
+
+
+def bottleneck(cost: SpatialCost) -> str:
+    """What decides the cycles: `arithmetic`, or the memory with the slowest port."""
+    slowest = max(cost.memories, key=lambda memory: memory.cycles)
+    return slowest.name if slowest.cycles > cost.compute_cycles else "arithmetic"
+
+
+def boundary_rows(fabric: Fabric, cost: SpatialCost) -> list[dict[str, object]]:
+    """Per tensor and pair of neighbouring keepers what the outer one reads and takes back for the inner one."""
+    rows: list[dict[str, object]] = []
+    for operand in fabric.operands:
+        keepers = [m for m in cost.memories if any(row.operand == operand.name for row in m.accesses)]
+        for inner, outer in pairwise(keepers):
+            row = next(row for row in outer.accesses if row.operand == operand.name)
+            rows.append(
+                {
+                    "between": [inner.name, outer.name],
+                    "tensor": operand.name,
+                    "loads_words": row.reads,
+                    "stores_words": row.updates,
+                }
+            )
+    return rows
+
+
+def _level(fabric: Fabric, number: int, cost: SpatialCost) -> dict[str, object]:
+    memory = cost.memories[number]
+    return {
+        "level": memory.name,
+        "instances": memory.instances,
+        "occupancy_words": memory.occupancy_words,
+        "capacity_words": memory.capacity_words,
+        "traffic_words": _traffic(memory, cost),
+        "bandwidth_words_per_cycle": _rate(memory),
+        "cycles": memory.cycles,
+        "utilisation": float(memory.utilisation),
+        "energy_pj": plain(memory.energy_pj),
+        "energy_exact": exact_text(memory.energy_pj),
+        "accesses": {
+            row.operand: {
+                "reads": row.reads,
+                "fills": row.fills,
+                "updates": row.updates,
+                "tile_words": row.tile_words,
+                "multicast": float(row.multicast),
+            }
+            for row in memory.accesses
+        },
+    }
+
+
+def _traffic(memory: MemoryCost, cost: SpatialCost) -> int:
+    """Words that the memories outside read and take back for it."""
+    outside = cost.memories[[m.name for m in cost.memories].index(memory.name) + 1 :]
+    total = 0
+    for mine in memory.accesses:
+        found = (row for other in outside for row in other.accesses if row.operand == mine.operand)
+        keeper = next(found, None)
+        total += 0 if keeper is None else keeper.reads + keeper.updates
+    return total
+
+
+def _rate(memory: MemoryCost) -> float | None:
+    """Words per cycle of its slowest port; None without a limit."""
+    return min((float(port.rate) for port in memory.ports), default=None)
+
+
+def _floor(result: AcceleratorResult) -> dict[str, object]:
+    floor = result.floor
+    if floor is None:
+        return {}
+    return {
+        "energy": amount(floor.energy_pj, "pJ"),
+        "cycles": floor.cycles,
+        "port_cycles": floor.port_cycles,
+        "crossings": [
+            {
+                "between": list(crossing.between),
+                "memory_words": crossing.memory_words,
+                "words": crossing.words,
+                "certificate": crossing.certificate,
+            }
+            for crossing in floor.crossings
+        ],
+    }
+
+
+def nest_solution_from(fields: Fields) -> SavedNest:
+    """A solution of an accelerator from its document; `schema`, `workload`, `machine` and `mapping` are enough.
+
+    Raises:
+        InputError: naming file and field of the first thing that is wrong.
+    """
+    fields.choice("schema", (SCHEMA,), "")
+    missing = [key for key in REQUIRED if key not in fields.values]
+    if missing:
+        raise InputError(f"{fields.where}: {missing[0]} is missing")
+    workload, machine = read_workload(fields.fields("workload")), machine_from(fields.fields("machine"))
+    try:
+        fabric = fabric_of(workload, machine)
+        mapping = read_mapping(fields.fields("mapping"), workload, machine)
+        nest = nest_of(mapping, fabric)
+    except InputError as error:
+        raise located(error, fields.where) from error
+    return SavedNest(
+        source=fields.where,
+        fabric=fabric,
+        mapping=mapping,
+        nest=nest,
+        counting=Counting(fields.choice("counting", [c.value for c in Counting], Counting.EXACT.value)),
+        merit=Merit(fields.choice("objective", [m.value for m in Merit], Merit.EDP.value)),
+        document=dict(fields.values),
+    )

@@ -1,0 +1,178 @@
+"""Mappings on accelerators as text: memories, accesses, the loop nest, and what is proved."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from optmap.evaluate.spatial.results import SpatialCost
+from optmap.gap.nest_solution import bottleneck
+from optmap.problem.machine import Machine
+from optmap.report.spatial_nest import nest_text
+from optmap.report.tables import constraint_lines, grid, pairs, workload_lines
+from optmap.texts import number, percent
+
+if TYPE_CHECKING:
+    from optmap.gap.nest_solution import SavedNest
+    from optmap.search.accelerators.result import AcceleratorResult
+
+
+def accelerator_line(machine: Machine, cost: SpatialCost | None = None) -> str:
+    """Name and memories of an accelerator, inner to outer, and its units."""
+    names = [level.name for level in machine.levels] + [machine.memory]
+    used = "" if cost is None else f", {cost.operations // cost.compute_cycles:,} in use"
+    units = machine.cores if machine.accelerator is None else machine.cores * machine.accelerator.outermost.mesh.size
+    return f"{machine.name} ({' < '.join(names)}; {units:,} arithmetic units{used})"
+
+
+def result_table(result: AcceleratorResult) -> str:
+    """The whole answer of `solve` on an accelerator for people."""
+    head = pairs(
+        [
+            *workload_lines(result.workload),
+            ("machine", accelerator_line(result.machine, result.count)),
+            (
+                "method",
+                f"{result.method}, objective {result.objective}, counting {result.counting}, tiles {result.tiles}",
+            ),
+            ("status", _status(result)),
+            ("space", result.search.space),
+            *constraint_lines(result.constraints),
+        ]
+    )
+    parts = [head, *cost_parts(result.count), nest_text(result.nest, result.fabric).rstrip(), pairs(_summary(result))]
+    if result.notes:
+        parts.append("\n".join(f"note: {note}" for note in result.notes))
+    return "\n\n".join(parts)
+
+
+def cost_parts(cost: SpatialCost) -> list[str]:
+    """The tables of a count: memories, and what each tensor does in them."""
+    return [memory_table(cost), access_table(cost)]
+
+
+def memory_table(cost: SpatialCost) -> str:
+    """Per memory, inner first, what it holds, what it costs and how long its ports are busy."""
+    slowest = bottleneck(cost)
+    rows: list[tuple[str, ...]] = [
+        (
+            memory.name,
+            f"{memory.instances:,}",
+            f"{memory.occupancy_words:,}",
+            "-" if memory.capacity_words is None else f"{memory.capacity_words:,}",
+            "-" if memory.capacity_words is None else percent(memory.occupancy_words, memory.capacity_words),
+            percent(*_parts(memory.utilisation)),
+            number(float(memory.energy_pj)),
+            percent(*_parts(memory.energy_pj / cost.energy_pj if cost.energy_pj else Fraction(0))),
+            number(memory.cycles) if memory.ports else "-",
+            "<- bottleneck" if memory.name == slowest else "",
+        )
+        for memory in cost.memories
+    ]
+    rows.insert(0, _arithmetic(cost, slowest))
+    header = ("memory", "instances", "occupancy", "capacity", "used", "in use", "energy (pJ)", "share", "cycles", "")
+    return "Memories, inner first: words of one instance, energy of all\n" + grid(header, "<>>>>>>>><", rows)
+
+
+def _arithmetic(cost: SpatialCost, slowest: str) -> tuple[str, ...]:
+    share = percent(*_parts(cost.arithmetic_pj / cost.energy_pj if cost.energy_pj else Fraction(0)))
+    return (
+        "arithmetic",
+        f"{cost.operations // cost.compute_cycles:,}",
+        *("-",) * 4,
+        number(float(cost.arithmetic_pj)),
+        share,
+        number(cost.compute_cycles),
+        "<- bottleneck" if slowest == "arithmetic" else "",
+    )
+
+
+def access_table(cost: SpatialCost) -> str:
+    """Reads, fills and updates per memory and tensor that it keeps."""
+    rows = [
+        (
+            memory.name,
+            found.operand,
+            f"{found.tile_words:,}",
+            f"{found.reads:,}",
+            f"{found.fills:,}",
+            f"{found.updates:,}",
+            f"{float(found.multicast):g}",
+            number(float(found.energy_pj)),
+        )
+        for memory in cost.memories
+        for found in memory.accesses
+    ]
+    header = ("memory", "tensor", "tile", "reads", "fills", "updates", "shared by", "energy (pJ)")
+    title = "Accesses of all instances together, in words; one read (or update) is shared by so many children\n"
+    return title + grid(header, "<<>>>>>>", rows)
+
+
+def _parts(share: Fraction) -> tuple[float, float]:
+    return float(share), 1.0
+
+
+def amounts(cost: SpatialCost) -> list[tuple[str, str]]:
+    """Energy, cycles and their product, as lines."""
+    return [
+        ("energy", f"{number(float(cost.energy_pj))} pJ"),
+        ("cycles", f"{cost.cycles:,} (decided by {bottleneck(cost)})"),
+        ("EDP", f"{float(cost.edp):.6g} pJ*cycles"),
+        ("utilisation", f"{percent(*_parts(cost.utilisation))} of all arithmetic units"),
+    ]
+
+
+def _status(result: AcceleratorResult) -> str:
+    search = result.search
+    if search.proved:
+        return "optimal, proved"
+    stop = result.stop.value.replace("_", " ")
+    if not search.bound:
+        return f"{stop}, nothing is proved of the mappings of the machine"
+    return f"{stop}, proved within {100 * float(result.cost / search.bound - 1):.3g} % of the best"
+
+
+def _summary(result: AcceleratorResult) -> list[tuple[str, str]]:
+    search, unit = result.search, result.cost_unit
+    rows = amounts(result.count)
+    if search.bound:
+        rows += [
+            ("bound", f"{float(search.bound):.9g} {unit}, of every mapping of the space"),
+            ("  proof", search.proof),
+        ]
+    rows.append(("evaluations", f"{search.evaluations:,} in {result.seconds:.3f} s"))
+    floor, gap = result.floor, result.gap
+    if floor is not None:
+        rows.append(
+            (
+                "floor",
+                f"{float(floor.merit(result.merit)):.9g} {unit}, of every schedule: "
+                f"energy {number(float(floor.energy_pj))} pJ, cycles {floor.cycles:,}",
+            )
+        )
+    if gap is not None:
+        exact = "" if result.exact is result.count else " (counted exactly)"
+        rows.append(("gap", f"{100 * float(gap):.2f} % of {result.objective}{exact} above the floor"))
+    return rows
+
+
+def saved_table(solution: SavedNest) -> str:
+    """What a solution file of an accelerator says; nothing in it is recounted."""
+    rows = [
+        *workload_lines(solution.workload),
+        ("machine", accelerator_line(solution.machine)),
+        ("objective", f"{solution.merit}, counting {solution.counting}"),
+        *[
+            (name, f"{_claim(solution, name)} (as the file says)")
+            for name in ("cost", "bound")
+            if _claim(solution, name)
+        ],
+    ]
+    return pairs(rows) + "\n\n" + nest_text(solution.nest, solution.fabric).rstrip()
+
+
+def _claim(solution: SavedNest, name: str) -> str:
+    found = solution.document.get(name)
+    if not isinstance(found, dict) or not isinstance(found.get("value"), int | float):
+        return ""
+    return f"{float(found['value']):.9g} {found.get('unit', '')}"

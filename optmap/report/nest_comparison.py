@@ -1,0 +1,77 @@
+"""Methods side by side on an accelerator: table and JSON."""
+
+from __future__ import annotations
+
+from optmap.gap.nest_comparison import NestComparison
+from optmap.gap.nest_solution import amount, nest_document
+from optmap.problem.io.machines import machine_document
+from optmap.problem.io.workloads import workload_document
+from optmap.report.accelerators import accelerator_line
+from optmap.report.tables import grid, pairs, workload_lines
+from optmap.search.accelerators.result import UNITS
+from optmap.texts import number
+
+SCHEMA = "optmap.accelerator-comparison/1"
+COPIED = ("status", "energy", "cycles", "edp", "cost", "exact", "search", "gap", "mapping", "notes", "seconds")
+"""Keys of a row that are those of the document of `solve`."""
+
+
+def comparison_document(comparison: NestComparison) -> dict[str, object]:
+    """The JSON document of `compare` on an accelerator: a row per method, with the keys of `solve`."""
+    floor = comparison.floor
+    rows = []
+    for name, result in comparison.results.items():
+        document = nest_document(result)
+        rows.append({"method": name, **{key: document[key] for key in COPIED}, "over_best": _over(comparison, name)})
+    return {
+        "schema": SCHEMA,
+        "workload": workload_document(comparison.fabric.workload),
+        "machine": machine_document(comparison.fabric.machine),
+        "objective": comparison.merit.value,
+        "counting": comparison.counting.value,
+        "methods": list(comparison.methods),
+        "best": comparison.best,
+        "bound": None if floor is None else amount(floor.merit(comparison.merit), UNITS[comparison.merit]),
+        "rows": rows,
+        "left_out": dict(comparison.left_out),
+    }
+
+
+def _over(comparison: NestComparison, name: str) -> float | None:
+    """The objective of a method over the best one, minus one."""
+    best = comparison.results[comparison.best or name].cost
+    return float(comparison.results[name].cost / best - 1) if best else None
+
+
+def comparison_table(comparison: NestComparison) -> str:
+    """One line per method."""
+    merit, floor = comparison.merit, comparison.floor
+    head = [
+        *workload_lines(comparison.fabric.workload),
+        ("machine", accelerator_line(comparison.fabric.machine)),
+        ("objective", f"{merit}, counting {comparison.counting}"),
+    ]
+    if floor is not None:
+        head.append(("floor", f"{float(floor.merit(merit)):.9g} {UNITS[merit]}, of every schedule"))
+    rows = []
+    for name, result in comparison.results.items():
+        over = _over(comparison, name)
+        gap = result.gap
+        rows.append(
+            (
+                name,
+                number(float(result.count.energy_pj)),
+                f"{result.count.cycles:,}",
+                f"{float(result.count.edp):.6g}",
+                "-" if over is None else f"{1 + over:.4f}x",
+                "-" if gap is None else f"{100 * float(gap):.1f} %",
+                "optimal" if result.search.proved else result.stop.value.replace("_", " "),
+                f"{result.search.evaluations:,}",
+                f"{result.seconds:.2f}",
+            )
+        )
+    header = ("method", "energy (pJ)", "cycles", "EDP", "over best", "over floor", "status", "evaluations", "seconds")
+    parts = [pairs(head), grid(header, "<>>>>><>>", rows)]
+    if comparison.left_out:
+        parts.append("\n".join(f"left out: {name}: {reason}" for name, reason in comparison.left_out.items()))
+    return "\n\n".join(parts)

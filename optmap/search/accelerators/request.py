@@ -1,0 +1,38 @@
+"""What is asked of a mapping method on an accelerator."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+from optmap.clock import Clock
+from optmap.problem.constraints import NO_CONSTRAINTS, Constraints
+from optmap.problem.fabric import Fabric
+from optmap.problem.options import Counting, Merit, TileRule
+
+
+@dataclass(frozen=True, kw_only=True)
+class AcceleratorRequest:
+    """What is asked of a mapping method on an accelerator."""
+
+    fabric: Fabric
+    """Workload and machine; outputs start empty."""
+    merit: Merit = Merit.EDP
+    """What is minimised."""
+    counting: Counting = Counting.EXACT
+    tiles: TileRule = TileRule.PADDED
+    """`divisors`: factors of every extent; `padded`: those of slightly larger extents too."""
+    constraints: Constraints = NO_CONSTRAINTS
+    """What the user demands beside the rules of the machine."""
+    time_limit: float = 60.0
+    """Seconds."""
+    seed: int = 0
+    progress: Callable[[str, float], None] | None = None
+    """Called with what is being done and the share of the time limit used."""
+
+    @cached_property
+    def clock(self) -> Clock:
+        """When to stop; it runs from the first look at it."""
+        return Clock(time.monotonic() + self.time_limit)

@@ -1,0 +1,65 @@
+"""The way of a method on accelerators, with what it can do.
+
+A method has one route there at most:
+
+    def mine(request: AcceleratorRequest) -> AcceleratorFound: ...
+    register_method(Method(name="mine", description="...", accelerator=AcceleratorRoute(solve=mine)))
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from optmap.errors import InputError
+from optmap.problem.options import Counting, Merit, TileRule
+
+if TYPE_CHECKING:
+    from optmap.search.accelerators.answer import AcceleratorFound
+    from optmap.search.accelerators.request import AcceleratorRequest
+
+RULES = (TileRule.PADDED, TileRule.DIVISORS)
+"""Tile rules on accelerators; `any` is `padded` there."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AcceleratorRoute:
+    """The way of a method on accelerators, with what it can do."""
+
+    solve: Callable[[AcceleratorRequest], AcceleratorFound]
+    """From a request that it can do to a nest; what it raises is the answer."""
+    merits: tuple[Merit, ...] = (Merit.EDP, Merit.ENERGY, Merit.CYCLES, Merit.TRAFFIC)
+    """What it minimises, its default first."""
+    countings: tuple[Counting, ...] = tuple(Counting)
+    tiles: tuple[TileRule, ...] = RULES
+    """Rules that it knows, its default first."""
+    constraints: bool = False
+    """Whether it keeps to what a user demands beside the rules of the machine."""
+
+    def rule(self, tiles: TileRule) -> TileRule:
+        """The tile rule in force: `any` is the route's default."""
+        return self.tiles[0] if tiles is TileRule.ANY else tiles
+
+    def refuse(self, request: AcceleratorRequest, name: str) -> None:
+        """Refuse what the route cannot do, before anything is computed.
+
+        Args:
+            request: what is asked.
+            name: of the method.
+
+        Raises:
+            InputError: naming the option.
+        """
+        if request.counting not in self.countings:
+            known = " or ".join(self.countings)
+            raise InputError(f"method {name} does not count as {request.counting} does; use --counting {known}")
+        if request.tiles not in self.tiles:
+            known = " or ".join(self.tiles)
+            raise InputError(f"method {name} does not know tiles {request.tiles}; use --tiles {known}")
+        if request.constraints and not self.constraints:
+            raise InputError(
+                f"method {name} keeps to the rules of an accelerator (keeps, factors and order in its file) and knows "
+                f"no other constraints; leave out --constraint ({request.constraints.text}), or write such rules into "
+                "a copy of the machine"
+            )

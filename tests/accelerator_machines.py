@@ -1,0 +1,112 @@
+"""Small accelerators and mappings on them, for the tests of answers, checks and sweeps there."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from dataclasses import replace
+from fractions import Fraction
+
+from optmap.evaluate.spatial.count import count_nest
+from optmap.evaluate.spatial.rules import broken_rules
+from optmap.problem import Capacity, Level, Machine, Workload, parse_workload
+from optmap.problem.accelerator import Accelerator, Arithmetic, Keep, Mesh, MeshAxis, Ports, Prices, Store
+from optmap.problem.fabric import Fabric, fabric_of
+from optmap.problem.nest import MemoryNest, Nest
+from optmap.problem.workload import Semantics
+from optmap.search.accelerators.answer import AcceleratorFound
+from optmap.search.accelerators.request import AcceleratorRequest
+
+CONVOLUTION = "O[k,p,q] = I[c,p+r,q+s] * W[k,c,r,s]"
+EXTENTS = {"k": 4, "c": 3, "p": 6, "q": 4, "r": 3, "s": 2}
+
+
+def grid_machine(*, free: bool = True, ports: bool = True) -> Machine:
+    """Registers under a 4 x 3 mesh below a buffer with limited ports."""
+    bypass = Keep.FREE if free else Keep.KEPT
+    registers = Store(
+        keeps=(("output", bypass), ("weight", Keep.KEPT), ("input", bypass)),
+        energy_pj=Prices(read=0.96, fill=0.96, update=0.96),
+    )
+    buffer = Store(
+        keeps=(("output", Keep.KEPT), ("input", Keep.KEPT), ("weight", Keep.REFUSED)),
+        energy_pj=Prices(read=13.5, fill=13.5, update=14.25),
+        ports=Ports(read=4, write=4) if ports else Ports(),
+        block=2,
+        mesh=Mesh(x=MeshAxis(size=4), y=MeshAxis(size=3)),
+    )
+    dram = Store(energy_pj=Prices(read=200, fill=200, update=200), ports=Ports(shared=2) if ports else Ports())
+    return Machine(
+        name="grid",
+        levels=(
+            Level(name="Registers", capacity=Capacity(amount=24, unit="words"), store=registers),
+            Level(name="Buffer", capacity=Capacity(amount=160, unit="words"), store=buffer),
+        ),
+        memory="DRAM",
+        accelerator=Accelerator(outermost=dram, arithmetic=Arithmetic(energy_pj=Fraction("0.56"))),
+    )
+
+
+def convolution(**extents: int) -> Workload:
+    """A small convolution that assigns."""
+    return parse_workload(CONVOLUTION, {**EXTENTS, **extents})
+
+
+def factorings(number: int, parts: int, generator: random.Random) -> list[int]:
+    """A random split of a number into so many factors."""
+    found = [1] * parts
+    rest, prime = number, 2
+    while rest > 1:
+        if rest % prime == 0:
+            found[generator.randrange(parts)] *= prime
+            rest //= prime
+        else:
+            prime += 1
+    return found
+
+
+def random_nest(fabric: Fabric, generator: random.Random, extents: tuple[int, ...] | None = None) -> Nest:
+    """A mapping with random factors, orders and bypass; it may break capacities and meshes."""
+    sizes = fabric.extents if extents is None else extents
+    places = 3 * len(fabric.memories)
+    shares = [factorings(size, places, generator) for size in sizes]
+    memories = []
+    for number, memory in enumerate(fabric.memories):
+        x, y, t = ([share[3 * number + axis] for share in shares] for axis in range(3))
+        for ways, axis in ((x, memory.x), (y, memory.y)):
+            if axis.size == 1:
+                t = [a * b for a, b in zip(t, ways, strict=True)]
+                ways[:] = [1] * len(ways)
+        loops = [(dim, trips) for dim, trips in enumerate(t) if trips > 1]
+        generator.shuffle(loops)
+        keeps = tuple(keep is Keep.KEPT or (keep is Keep.FREE and generator.random() < 0.5) for keep in memory.keeps)
+        memories.append(MemoryNest(x=tuple(x), y=tuple(y), temporal=tuple(loops), keeps=keeps))
+    return Nest(memories=tuple(memories))
+
+
+def valid_nests(fabric: Fabric, seed: int, tries: int = 4000) -> Iterator[Nest]:
+    """Random mappings that are valid."""
+    generator = random.Random(seed)
+    for _ in range(tries):
+        nest = random_nest(fabric, generator)
+        if not broken_rules(nest, fabric):
+            yield nest
+
+
+def sampled(request: AcceleratorRequest) -> AcceleratorFound:
+    """A stand-in for a search: the best of random mappings, which proves nothing."""
+    found = min(
+        valid_nests(request.fabric, request.seed, 150),
+        key=lambda nest: count_nest(nest, request.fabric, request.counting).merit(request.merit),
+    )
+    return AcceleratorFound(nest=found, evaluations=150, space="150 random mappings")
+
+
+def small_fabric(machine: Machine | None = None, **extents: int) -> Fabric:
+    """The small convolution on the small machine."""
+    return fabric_of(convolution(**extents), grid_machine() if machine is None else machine)
+
+
+def assigned(workload: Workload) -> Workload:
+    """The workload with outputs that start empty."""
+    return replace(workload, semantics=Semantics.ASSIGN)

@@ -1,0 +1,207 @@
+"""Answers on accelerators: what is asked, what is refused, what is claimed, and how far it is from any schedule."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from fractions import Fraction
+
+import pytest
+from accelerator_machines import convolution, grid_machine, sampled, small_fabric, valid_nests
+
+import optmap
+from optmap.errors import CheckError, ContradictionError, InputError
+from optmap.evaluate.spatial.count import count_nest
+from optmap.gap.floor import even, floor_of, inside_words, with_floor
+from optmap.problem.options import Counting, Merit, TileRule
+from optmap.problem.workload import Semantics
+from optmap.search import METHODS, AcceleratorFound, AcceleratorRequest, AcceleratorResult, AcceleratorRoute, Method
+from optmap.texts import exact_text
+
+
+@pytest.fixture
+def sampling() -> Iterator[Method]:
+    """A method that samples, registered for one test."""
+    before = dict(METHODS)
+    METHODS["sampled"] = Method(
+        name="sampled", description="random mappings", accelerator=AcceleratorRoute(solve=sampled)
+    )
+    yield METHODS["sampled"]
+    METHODS.clear()
+    METHODS.update(before)
+
+
+def answer(**options: object) -> AcceleratorResult:
+    found = optmap.solve(convolution(), machine=grid_machine(), method="sampled", **options)  # type: ignore[arg-type]
+    assert isinstance(found, AcceleratorResult)
+    return found
+
+
+@pytest.mark.usefixtures("sampling")
+@pytest.mark.parametrize("merit", list(Merit))
+def test_an_answer_is_counted_again_and_stands_above_its_floor(merit: Merit) -> None:
+    found = answer(objective=merit.value)
+    assert found.merit is merit
+    assert found.cost == count_nest(found.nest, found.fabric).merit(merit)
+    assert found.floor is not None
+    assert found.floor.merit(merit) <= found.cost
+    assert found.gap is None or found.gap >= 0
+
+
+@pytest.mark.usefixtures("sampling")
+def test_timeloops_counting_is_the_cost_and_the_exact_count_has_the_gap() -> None:
+    found = answer(counting="timeloop")
+    assert found.cost == count_nest(found.nest, found.fabric, Counting.TIMELOOP).edp
+    assert found.exact == count_nest(found.nest, found.fabric, Counting.EXACT)
+    assert found.floor is not None
+    assert found.gap == found.exact.edp / found.floor.merit(Merit.EDP) - 1
+
+
+@pytest.mark.parametrize("free", [True, False])
+@pytest.mark.parametrize("ports", [True, False])
+def test_no_valid_mapping_is_below_the_floor(free: bool, ports: bool) -> None:
+    """The floor is one of every schedule, so of each of the random ones."""
+    for extents in ({}, {"k": 16, "c": 1, "r": 1}, {"p": 1, "q": 1, "s": 1, "c": 24}):
+        fabric = small_fabric(grid_machine(free=free, ports=ports), **extents)
+        floor, notes = floor_of(fabric)
+        assert notes == ()
+        assert len(floor.crossings) == 2
+        least = dict.fromkeys(Merit, Fraction(10**30))
+        for nest in valid_nests(fabric, 3, 200):
+            count = count_nest(nest, fabric)
+            least = {merit: min(value, count.merit(merit)) for merit, value in least.items()}
+        for merit, value in least.items():
+            assert floor.merit(merit) <= value
+
+
+def test_the_floor_counts_what_is_inside_together_with_what_is_under_way() -> None:
+    fabric = small_fabric()
+    # Registers: 12 instances of 24 words; inputs and results may pass them, a word per unit.
+    assert inside_words(fabric, 0) == 12 * 24 + 2 * 12
+    assert inside_words(fabric, 1) == 12 * 24 + 160  # the buffer must keep both, the registers the weights
+    assert even(fabric.workload).word_bits == 8
+
+
+def test_a_mapping_below_the_floor_is_a_contradiction(sampling: Method) -> None:
+    found = answer()
+    cheap = replace(found, exact=replace(found.exact, energy_pj=Fraction(1)))
+    with pytest.raises(ContradictionError, match="below the floor"):
+        with_floor(cheap)
+
+
+def test_what_a_search_claims_is_held_against_the_recount(sampling: Method) -> None:
+    fabric = small_fabric()
+    nest = next(valid_nests(fabric, 1))
+    cost = count_nest(nest, fabric).edp
+    lies = {
+        "the search claims": AcceleratorFound(nest=nest, claimed=cost * 2),
+        "below the proved bound": AcceleratorFound(nest=nest, bound=cost + 1),
+    }
+    for reason, lie in lies.items():
+        METHODS["sampled"] = replace(sampling, accelerator=AcceleratorRoute(solve=lambda _, lie=lie: lie))  # type: ignore[misc]
+        with pytest.raises(CheckError, match=reason):
+            answer()
+
+
+def test_a_mapping_that_breaks_the_machine_is_no_answer(sampling: Method) -> None:
+    fabric = small_fabric()
+    nest = next(valid_nests(fabric, 1))
+    outer = nest.memories[-1]
+    wide = replace(outer, keeps=(True, False, True))
+    broken = replace(nest, memories=(*nest.memories[:-1], wide))
+    assert count_nest(broken, fabric).broken
+    METHODS["sampled"] = replace(sampling, accelerator=AcceleratorRoute(solve=lambda _: AcceleratorFound(nest=broken)))
+    with pytest.raises(CheckError, match="not valid"):
+        answer()
+
+
+@pytest.mark.usefixtures("sampling")
+def test_a_statement_that_accumulates_is_solved_as_one_that_assigns_and_says_so() -> None:
+    accumulating = convolution().with_semantics(Semantics.ACCUMULATE)
+    found = optmap.solve(accumulating, machine=grid_machine(), method="sampled")
+    assert isinstance(found, AcceleratorResult)
+    assert found.workload.semantics is Semantics.ASSIGN
+    assert any("outputs start empty" in note for note in found.notes)
+    assert not any("outputs start empty" in note for note in answer().notes)
+    with pytest.raises(InputError, match="use --semantics assign"):
+        optmap.solve(accumulating, machine=grid_machine(), method="sampled", semantics="accumulate")
+
+
+@pytest.mark.usefixtures("sampling")
+@pytest.mark.parametrize(
+    ("option", "reason"),
+    [
+        ({"cores": 2}, "leave out --cores"),
+        ({"capacity": "safe"}, "scratchpads"),
+        ({"integers": "floor"}, "whole factors"),
+        ({"solver": "ipopt"}, "no relaxation"),
+        ({"innermost": "Buffer"}, "arithmetic"),
+        ({"objective": "bottleneck"}, "edp"),
+        ({"counting": "factorflow"}, "timeloop"),
+        ({"constraints": ["Buffer.k=2"]}, "leave out --constraint"),
+        ({"method": "mopt"}, "without fanouts and prices"),
+    ],
+)
+def test_what_means_nothing_on_an_accelerator_is_refused_with_a_reason(option: dict[str, object], reason: str) -> None:
+    with pytest.raises(InputError, match=reason):
+        optmap.solve(**{"workload": convolution(), "machine": grid_machine(), "method": "sampled", **option})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("option", "reason"),
+    [
+        ({"counting": "exact"}, "for accelerators"),
+        ({"tiles": "padded"}, "use --tiles any"),
+        ({"objective": "edp"}, "objective"),
+        ({"method": "exact"}, "it is for accelerators"),
+    ],
+)
+def test_what_only_accelerators_have_is_refused_elsewhere(option: dict[str, object], reason: str) -> None:
+    with pytest.raises(InputError, match=reason):
+        optmap.solve("resnet18/R12", memory="8192w", **option)  # type: ignore[arg-type]
+
+
+def test_a_route_refuses_what_it_does_not_know() -> None:
+    route = AcceleratorRoute(solve=sampled, countings=(Counting.TIMELOOP,), tiles=(TileRule.DIVISORS,))
+    request = AcceleratorRequest(fabric=small_fabric(), tiles=route.rule(TileRule.ANY))
+    assert request.tiles is TileRule.DIVISORS
+    with pytest.raises(InputError, match="use --counting timeloop"):
+        route.refuse(request, "mine")
+    with pytest.raises(InputError, match="use --tiles divisors"):
+        route.refuse(replace(request, counting=Counting.TIMELOOP, tiles=TileRule.PADDED), "mine")
+
+
+@pytest.mark.usefixtures("sampling")
+def test_methods_are_compared_side_by_side() -> None:
+    found = optmap.compare(convolution(), machine=grid_machine(), methods=["sampled", "mopt"], objective="energy")
+    assert found.best == "sampled"  # type: ignore[union-attr]
+    assert "without fanouts" in found.left_out["mopt"]
+    text = str(found)
+    assert "1.0000x" in text
+    assert "left out: mopt" in text
+
+
+@pytest.mark.usefixtures("sampling")
+def test_the_table_says_what_is_held_read_and_proved() -> None:
+    found = answer()
+    text = str(found)
+    for part in ("Memories, inner first", "Accesses of all instances", "(Spatial-", "above the floor", "pJ*cycles"):
+        assert part in text
+    assert f"{found.count.cycles:,} (decided by" in text
+    assert found.loop_nest() in text + "\n"
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (Fraction(1, 8), "0.125"),
+        (Fraction(-5, 4), "-1.25"),
+        (Fraction(12), "12"),
+        (Fraction(1, 3), "1/3"),
+        (Fraction(0), "0"),
+        (Fraction(7, 10**20), "0.00000000000000000007"),
+    ],
+)
+def test_fractions_are_written_without_loss(value: Fraction, text: str) -> None:
+    assert exact_text(value) == text
+    assert Fraction(text) == value
