@@ -1,0 +1,126 @@
+"""Random mappings of an accelerator: perfect factors that fit, drawn a whole batch at a time."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from optmap.problem.accelerator import Keep
+from optmap.problem.fabric import Fabric, Memory, Rule
+from optmap.problem.nest_batch import Booleans, Integers, NestBatch
+from optmap.problem.relations import Relation
+from optmap.search.sizes import divisors_of
+
+KINDS = 3
+"""Of places for a factor at a memory: along x, along y, in time."""
+
+
+def random_nests(fabric: Fabric, count: int, rng: np.random.Generator) -> NestBatch:
+    """Random mappings with perfect factors.
+
+    The prime factors of the extents go one by one, in random order, to a place drawn evenly among those (x, y or
+    time at any memory) where they may stand: the mesh is large enough, no factor rule is exceeded, and the tiles of
+    this memory and of all outside it still fit, as hulls. So most nests are valid; those that are not miss a rule
+    that asks for a product that was not reached, or found no place to fit and went to the outermost memory.
+
+    Args:
+        fabric: the machine as the workload sees it.
+        count: how many.
+        rng: where chance comes from.
+    """
+    keeps = _keeps(fabric, count, rng)
+    factors = [(dim, prime) for dim, extent in enumerate(fabric.extents) for prime in prime_factors(extent)]
+    trips = np.ones((count, len(fabric.memories), KINDS, len(fabric.dims)), np.int64)
+    if factors:
+        turns = rng.permuted(np.tile(np.arange(len(factors)), (count, 1)), axis=1)
+        for turn in turns.T:
+            _place(fabric, trips, keeps, np.array(factors)[turn], rng)
+    order = np.stack([_order(memory, len(fabric.dims), count, rng) for memory in fabric.memories], axis=1)
+    return NestBatch(x=trips[:, :, 0], y=trips[:, :, 1], temporal=trips[:, :, 2], order=order, keeps=keeps)
+
+
+def prime_factors(number: int) -> list[int]:
+    """Prime factors of a number, smallest first, as often as they divide it; none for 1."""
+    found = []
+    while number > 1:
+        found.append(divisors_of(number)[1])
+        number //= found[-1]
+    return found
+
+
+def _keeps(fabric: Fabric, count: int, rng: np.random.Generator) -> Booleans:
+    asked = np.array([list(memory.keeps) for memory in fabric.memories])
+    found = rng.random((count, *asked.shape)) < 0.5
+    found[:, asked == Keep.KEPT] = True
+    found[:, asked == Keep.REFUSED] = False
+    for operand in range(asked.shape[1]):
+        outermost = int(np.flatnonzero(asked[:, operand] != Keep.REFUSED)[-1])
+        found[:, outermost, operand] |= ~found[:, :, operand].any(axis=1)
+    return found
+
+
+def _place(fabric: Fabric, trips: Integers, keeps: Booleans, factors: Integers, rng: np.random.Generator) -> None:
+    """Gives every nest one more factor, (nests, 2) as (dim, prime), and writes it into `trips`."""
+    rows = np.arange(len(trips))
+    dim, prime = factors.T
+    further = np.ones((len(trips), len(fabric.dims)), np.int64)
+    further[rows, dim] = prime
+    open_ = np.zeros((len(trips), len(fabric.memories), KINDS), bool)
+    tiles = trips.prod(axis=2).cumprod(axis=1) * further[:, None]
+    fits = np.ones(len(trips), bool)
+    for number in reversed(range(len(fabric.memories))):
+        memory = fabric.memories[number]
+        fits &= _fits(fabric, number, tiles[:, number], keeps[:, number])
+        for kind, direction in enumerate((memory.x, memory.y)):
+            now = trips[:, number, kind] * further
+            allowed = np.array(direction.allowed)[dim] & (now.prod(axis=1) <= direction.size)
+            open_[:, number, kind] = fits & allowed & _admitted(direction.rules, now)
+        open_[:, number, 2] = fits & _admitted(memory.rules, trips[:, number, 2] * further) & _orderable(memory, dim)
+    open_[~open_.any(axis=(1, 2)), -1, 2] = True
+    places = open_.reshape(len(trips), len(fabric.memories) * KINDS)
+    chosen = (rng.random(places.shape) * places).argmax(axis=1)
+    trips[rows, chosen // KINDS, chosen % KINDS, dim] *= prime
+
+
+def _fits(fabric: Fabric, number: int, tile: Integers, keeps: Booleans) -> Booleans:
+    found = np.ones(len(tile), bool)
+    for room in fabric.memories[number].rooms:
+        held = np.zeros(len(tile), np.int64)
+        for operand, weight in zip(room.operands, room.weights, strict=True):
+            words = np.ones(len(tile), np.int64)
+            for axis in fabric.operands[operand].axes:
+                words *= 1 + sum(factor * (tile[:, dim] - 1) for dim, factor in axis)
+            held += weight * words * keeps[:, operand]
+        found &= held <= room.capacity
+    return found
+
+
+def _admitted(rules: tuple[Rule, ...], trips: Integers) -> Booleans:
+    """Whether no rule is exceeded; products only grow."""
+    found = np.ones(len(trips), bool)
+    for rule in rules:
+        product = trips[:, list(rule.dims)].prod(axis=1)
+        if rule.relation is Relation.EQUAL:
+            found &= rule.value % product == 0
+        elif rule.relation is Relation.AT_MOST:
+            found &= product <= rule.value
+    return found
+
+
+def _orderable(memory: Memory, dim: Integers) -> Booleans:
+    """Whether a memory's pattern of loops has a place for a dim."""
+    if not memory.order or None in memory.order:
+        return np.ones(len(dim), bool)
+    return np.isin(dim, [own for entry in memory.order if entry is not None for own in entry])
+
+
+def _order(memory: Memory, dims: int, count: int, rng: np.random.Generator) -> Integers:
+    """Loop orders of one memory, (nests, dims), by the entry of the pattern that a dim suits and then by chance."""
+    gaps = [place for place, entry in enumerate(memory.order) if entry is None]
+    keys = rng.random((count, dims))
+    for dim in range(dims):
+        named = [place for place, entry in enumerate(memory.order) if entry is not None and dim in entry]
+        if named:
+            keys[:, dim] += named[0]
+        elif gaps:
+            keys[:, dim] += rng.choice(gaps, count)
+    return keys.argsort(axis=1)

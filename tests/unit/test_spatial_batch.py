@@ -1,0 +1,150 @@
+"""Many mappings of an accelerator at once: what columns count is what the readable counting counts, one by one."""
+
+import random
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from spatial_brute_force import tiny_machine, tiny_workload
+
+from optmap.errors import InputError
+from optmap.evaluate.spatial.batch import EXACT, BatchCost, evaluate_batch
+from optmap.evaluate.spatial.count import count_nest
+from optmap.problem import Machine, parse_workload
+from optmap.problem.accelerator import Accelerator, Prices, Store
+from optmap.problem.fabric import Fabric, fabric_of
+from optmap.problem.nest_batch import NestBatch, batch_of
+from optmap.problem.options import Counting, Merit
+from optmap.search.random_nests import random_nests
+
+
+def some_fabric(seed: int) -> Fabric:
+    """A random small problem."""
+    draw = random.Random(seed)
+    return fabric_of(tiny_workload(draw), tiny_machine(draw))
+
+
+def shuffled(batch: NestBatch, fabric: Fabric, rng: np.random.Generator) -> NestBatch:
+    """The same loops with other extents, ways and keepers: mappings that break every kind of rule."""
+    grown = rng.choice([1, 1, 1, 1, 2, 3], size=batch.temporal.shape)
+    split = rng.choice([1] * 12 + [2], size=batch.x.shape)
+    kept = batch.keeps ^ (rng.random(batch.keeps.shape) < 0.1)
+    return replace(batch, temporal=batch.temporal * grown, x=batch.x * split, keeps=kept)
+
+
+def assert_same(batch: NestBatch, fabric: Fabric, counting: Counting) -> BatchCost:
+    """Every row of a batch against the readable counting."""
+    cost = evaluate_batch(batch, fabric, counting)
+    names = [operand.name for operand in fabric.operands]
+    for row in range(len(batch)):
+        found = count_nest(batch.nest(row), fabric, counting)
+        assert bool(cost.valid[row]) == (not found.broken), found.broken
+        counts = np.zeros((3, *batch.keeps.shape[1:]))
+        for number, memory in enumerate(found.memories):
+            for accesses in memory.accesses:
+                place = names.index(accesses.operand)
+                counts[:, number, place] = accesses.reads, accesses.fills, accesses.updates
+        assert np.array_equal(counts, [cost.reads[row], cost.fills[row], cost.updates[row]])
+        assert cost.port_cycles[row].tolist() == [memory.cycles for memory in found.memories]
+        for merit in Merit:
+            exact = found.merit(merit)
+            assert abs(Fraction(float(cost.merit(merit)[row])) - exact) <= Fraction(1, 10**12) * exact
+    return cost
+
+
+@pytest.mark.parametrize("counting", Counting)
+@settings(max_examples=40)
+@given(seed=st.integers(0, 10**6))
+def test_columns_count_as_one_by_one(counting: Counting, seed: int) -> None:
+    fabric, rng = some_fabric(seed), np.random.default_rng(seed)
+    batch = random_nests(fabric, 4, rng)
+    assert assert_same(batch, fabric, counting).recounted == 0
+    assert_same(shuffled(batch, fabric, rng), fabric, counting)
+
+
+@pytest.mark.parametrize("counting", Counting)
+def test_numbers_too_large_for_floats_are_counted_one_by_one(counting: Counting) -> None:
+    workload = parse_workload("O[k,p] = I[c,2*p+r] * W[k,c,r]", {"k": 2**20, "p": 2**14, "c": 2**15, "r": 3})
+    fabric = fabric_of(workload, tiny_machine(random.Random(3)))
+    assert fabric.operations > EXACT
+    batch = random_nests(fabric, 3, np.random.default_rng(0))
+    assert assert_same(batch, fabric, counting).recounted == 3
+
+
+@pytest.mark.parametrize(
+    ("text", "wires"),
+    [
+        ("O[i] = A[i+j,i] * B[j]", 0),
+        ("O[i+j] = A[i,k] * B[k,j]", 0),
+        ("O[2*i] = A[i,j] * B[j]", 0),
+        ("O[i] = A[i,j] * B[j]", 1),
+    ],
+)
+def test_what_has_no_closed_form_is_counted_one_by_one(text: str, wires: int) -> None:
+    machine = tiny_machine(random.Random(1))
+    assert machine.accelerator is not None
+    outermost = replace(machine.accelerator.outermost, hop_pj=wires)
+    machine = replace(machine, accelerator=replace(machine.accelerator, outermost=outermost))
+    extents = {dim: 4 for dim in "ijk" if dim in text.replace("in", "")}
+    fabric = fabric_of(parse_workload(text, extents), machine)
+    batch = random_nests(fabric, 8, np.random.default_rng(0))
+    for counting in Counting:
+        assert assert_same(batch, fabric, counting).recounted == 8
+
+
+def test_many_chunks_are_put_together_in_order() -> None:
+    fabric = some_fabric(11)
+    batch = random_nests(fabric, 9000, np.random.default_rng(0))
+    cost = evaluate_batch(batch, fabric)
+    rows = np.array([0, 4095, 4096, 8191, 8192, 8999])
+    few = evaluate_batch(batch[rows], fabric)
+    assert np.array_equal(cost.energy_pj[rows], few.energy_pj)
+    assert np.array_equal(cost.fills[rows], few.fills)
+    assert np.array_equal(cost.valid[rows], few.valid)
+
+
+def test_no_nests_cost_nothing() -> None:
+    fabric = some_fabric(0)
+    cost = evaluate_batch(random_nests(fabric, 0, np.random.default_rng(0)), fabric)
+    assert cost.energy_pj.shape == (0,)
+    assert cost.reads.shape == (0, len(fabric.memories), len(fabric.operands))
+
+
+def test_batches_of_nests_are_the_nests_again() -> None:
+    fabric = some_fabric(5)
+    batch = random_nests(fabric, 20, np.random.default_rng(1))
+    nests = [batch.nest(row) for row in range(len(batch))]
+    again = batch_of(nests, fabric)
+    assert [again.nest(row) for row in range(len(again))] == nests
+    assert [nest.tiles()[-1] for nest in nests] == [fabric.extents] * 20
+
+
+def test_batches_of_other_shapes_are_refused() -> None:
+    batch = random_nests(some_fabric(5), 4, np.random.default_rng(1))
+    with pytest.raises(InputError, match="one shape"):
+        replace(batch, x=batch.x[:2])
+    with pytest.raises(InputError, match="keeps must be"):
+        replace(batch, keeps=batch.keeps[:2])
+    with pytest.raises(InputError, match="a nest is not one of"):
+        batch_of([batch.nest(0)], some_fabric(6))
+
+
+def test_random_nests_are_mostly_valid_and_all_different_kinds() -> None:
+    valid = 0
+    for seed in range(40):
+        fabric = some_fabric(seed)
+        batch = random_nests(fabric, 25, np.random.default_rng(seed))
+        assert (batch.temporal.prod(axis=1) * batch.x.prod(axis=1) * batch.y.prod(axis=1) == fabric.extents).all()
+        valid += int(evaluate_batch(batch, fabric).valid.sum())
+    assert valid > 600
+
+
+def test_a_machine_without_ports_needs_no_port_cycles() -> None:
+    machine = tiny_machine(random.Random(2))
+    free = tuple(replace(level, store=Store(energy_pj=Prices(read=1))) for level in machine.levels)
+    bare = Machine(name="bare", levels=free, accelerator=Accelerator())
+    fabric = fabric_of(tiny_workload(random.Random(2)), bare)
+    assert not evaluate_batch(random_nests(fabric, 5, np.random.default_rng(0)), fabric).port_cycles.any()
