@@ -150,7 +150,7 @@ class Store:
 
     keeps: tuple[tuple[str, Keep], ...] = ()
     """(role or name of a tensor, whether it is held). Without any every tensor is kept; with some, a tensor
-    that is not named is refused."""
+    that is not named is refused, and the last of several that name one counts (`inputs`, then `weight`)."""
     energy_pj: Prices = Prices()
     ports: Ports = Ports()
     block: int = 1
@@ -176,6 +176,9 @@ class Store:
             whole_number(self.word_bits, "word_bits")
         for key in ("hop_pj", "router_pj"):
             object.__setattr__(self, key, amount(getattr(self, key), key))
+        tensors = [tensor for tensor, _ in self.keeps]
+        if len(set(tensors)) != len(tensors):
+            raise InputError(f"keeps names a tensor twice: {','.join(tensors)}")
         named = [dim for dim in self.order if dim != GAP]
         if len(set(named)) != len(named):
             raise InputError(f"order names a dim twice: {','.join(self.order)}")

@@ -196,6 +196,7 @@ class Level:
                 raise InputError(f"level {self.name}: {error}") from error
         if self.store is not None:
             object.__setattr__(self, "fanout", self.store.mesh.size)
+            object.__setattr__(self, "inclusive", False)  # it holds the tensors that it keeps, no others
         whole_number(self.fanout, f"level {self.name}: fanout")
         whole_number(self.buffering, f"level {self.name}: buffering")
         if self.energy_pj is not None and not 0 <= self.energy_pj < math.inf:
@@ -243,7 +244,7 @@ class Machine(Shown):
     """
 
     shown_as: ClassVar[Form] = Form(
-        table="report.tables:machine_table",
+        table="report.machines:machine_table",
         document="report.entries:machine_entry",
     )
 

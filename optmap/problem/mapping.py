@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from math import prod
 
 from optmap.errors import InputError
+from optmap.problem.fabric import Fabric, fabric_of
 from optmap.problem.machine import Machine
 from optmap.problem.workload import Workload
 
@@ -43,11 +44,17 @@ class Mapping:
     def check(self, workload: Workload, machine: Machine) -> None:
         """Refuse a mapping that does not belong to the workload and the machine.
 
-        Capacities are not looked at: whether a tile fits is a question for `evaluate`.
+        Capacities are not looked at: whether a tile fits is a question for `evaluate`. So are, on an
+        accelerator, the machine's rules: who is kept, factors and orders.
 
         Raises:
             InputError: naming level and dim of the first thing that is wrong.
         """
+        if machine.accelerator is not None:
+            _check_nest(self, fabric_of(workload, machine))
+            return
+        if any(level.keeps is not None or level.spatial_y for level in self.levels):
+            raise InputError(f"mapping has keeps or a second axis, but machine {machine.name} is no accelerator")
         names = tuple(level.name for level in machine.levels)
         mine = tuple(level.level for level in self.levels)
         if mine != names:
@@ -81,3 +88,63 @@ class Mapping:
             if ways > children:
                 raise InputError(f"level {level.level}: the tile is split {ways} ways, but feeds {children} children")
             outer = inside
+
+
+def nest_entries(mapping: Mapping, fabric: Fabric) -> tuple[LevelMapping, ...]:
+    """The entries of a mapping on an accelerator, which are a nest: its tiles divide, the outermost memory has one.
+
+    Raises:
+        InputError: naming level and dim of the first thing that is wrong.
+    """
+    names = [memory.name for memory in fabric.memories]
+    entries = list(mapping.levels)
+    if [entry.level for entry in entries] == names[:-1]:
+        whole = dict(zip(fabric.dims, fabric.extents, strict=True))
+        entries.append(LevelMapping(level=names[-1], tile=whole, permutation=fabric.dims, spatial={}))
+    if [entry.level for entry in entries] != names:
+        raise InputError(f"mapping has levels {[e.level for e in entries]}, the machine has {names}, inner first")
+    for number, entry in enumerate(entries):
+        _check_entry(entry, entries[number - 1].tile if number else {}, fabric)
+        if number < len(entries) - 1 and sorted(entry.permutation) != sorted(fabric.dims):
+            raise InputError(
+                f"level {entry.level}: permutation {list(entry.permutation)} must name each of {list(fabric.dims)} once"
+            )
+    return tuple(entries)
+
+
+def _check_entry(entry: LevelMapping, inside: dict[str, int], fabric: Fabric) -> None:
+    where = f"level {entry.level}"
+    for name in (*entry.tile, *entry.permutation, *entry.spatial, *entry.spatial_y):
+        if name not in fabric.dims:
+            raise InputError(f"{where}: {name!r} is no dim; the dims are {list(fabric.dims)}")
+    for dim in fabric.dims:
+        size, ways, y = entry.tile.get(dim), entry.spatial.get(dim, 1), entry.spatial_y.get(dim, 1)
+        if size is None or any(isinstance(n, bool) or not isinstance(n, int) or n < 1 for n in (size, ways, y)):
+            raise InputError(f"{where}: tile and ways of {dim} must be whole numbers from 1")
+        if size % (inside.get(dim, 1) * ways) or ways % y:
+            raise InputError(
+                f"{where}: the tile of {dim} is {size}, which is no multiple of {inside.get(dim, 1)} (the tile "
+                f"inside) times {ways} ways ({y} along y); on an accelerator tiles divide, pad the dim if need be"
+            )
+    names = [operand.name for operand in fabric.operands]
+    unknown = next((name for name in entry.keeps or () if name not in names), None)
+    if unknown is not None:
+        raise InputError(f"{where}: keeps {unknown!r}, which is no tensor; the tensors are {names}")
+
+
+def _check_nest(mapping: Mapping, fabric: Fabric) -> None:
+    """Refuse what is no nest, splits among more children than there are, or leaves out a part of the problem."""
+    entries = nest_entries(mapping, fabric)
+    for memory, entry in zip(fabric.memories, entries, strict=True):
+        for axis, ways, size in (
+            ("x", prod(entry.spatial_x.values()), memory.x.size),
+            ("y", prod(entry.spatial_y.values()), memory.y.size),
+        ):
+            if ways > size:
+                raise InputError(
+                    f"level {memory.name}: the tile is split {ways} ways along {axis}, but feeds {size} children there"
+                )
+    for dim, extent in zip(fabric.dims, fabric.extents, strict=True):
+        whole = entries[-1].tile[dim]
+        if whole < extent:
+            raise InputError(f"level {entries[-1].level}: the nest covers {whole} of {dim}, the workload has {extent}")

@@ -10,10 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import prod
 
-from optmap.errors import InputError
 from optmap.problem.accelerator import Keep
 from optmap.problem.fabric import Fabric
-from optmap.problem.mapping import LevelMapping, Mapping
+from optmap.problem.mapping import LevelMapping, Mapping, nest_entries
 
 Loop = tuple[int, int]
 """(dim by number, trips)."""
@@ -86,6 +85,9 @@ def mapping_of(nest: Nest, fabric: Fabric) -> Mapping:
 def nest_of(mapping: Mapping, fabric: Fabric) -> Nest:
     """The loops of a mapping. Whether it fits and keeps to the machine's rules is a question for `evaluate`.
 
+    No count depends on the order of the innermost memory's own loops, and a mapping does not say it: they come
+    as the machine's rule has it.
+
     Args:
         mapping: an entry per memory of the fabric, the outermost memory's among them; left out, it is the whole
             problem, without a split.
@@ -94,54 +96,42 @@ def nest_of(mapping: Mapping, fabric: Fabric) -> Nest:
     Raises:
         InputError: for entries that are not those of the machine, or tiles that do not divide.
     """
-    names = [memory.name for memory in fabric.memories]
-    entries = list(mapping.levels)
-    if [entry.level for entry in entries] == names[:-1]:
-        entries.append(
-            LevelMapping(
-                level=names[-1], tile=dict(zip(fabric.dims, fabric.extents, strict=True)), permutation=(), spatial={}
-            )
-        )
-    if [entry.level for entry in entries] != names:
-        raise InputError(f"mapping has levels {[e.level for e in entries]}, the machine has {names}, inner first")
+    entries = nest_entries(mapping, fabric)
     found = []
     for number, entry in enumerate(entries):
         inner = entries[number - 1] if number else None
-        trips = [_trips(entry, inner, dim) for dim in fabric.dims]
-        order = inner.permutation if inner is not None else fabric.dims
-        if sorted(order) != sorted(fabric.dims):
-            raise InputError(f"level {names[number - 1]}: permutation {list(order)} must name each dim once")
-        temporal = tuple((place, trips[place]) for place in map(fabric.dims.index, order) if trips[place] > 1)
+        trips = {dim: _trips(entry, inner, dim) for dim in fabric.dims}
+        order = inner.permutation if inner is not None else _innermost_order(fabric)
         x, y = entry.spatial_x, entry.spatial_y
         found.append(
             MemoryNest(
                 x=tuple(x.get(dim, 1) for dim in fabric.dims),
                 y=tuple(y.get(dim, 1) for dim in fabric.dims),
-                temporal=temporal,
+                temporal=tuple((fabric.dims.index(dim), trips[dim]) for dim in order if trips[dim] > 1),
                 keeps=_kept(entry, fabric, number),
             )
         )
     return Nest(memories=tuple(found))
 
 
+def _innermost_order(fabric: Fabric) -> tuple[str, ...]:
+    """Dims as the innermost memory's order asks for, those that it does not name in its first gap or at the end."""
+    pattern = fabric.memories[0].order
+    named = {dim for entry in pattern if entry is not None for dim in entry}
+    others = tuple(dim for dim in range(len(fabric.dims)) if dim not in named)
+    found: list[int] = []
+    for entry in (*pattern, None):
+        found += [dim for dim in (others if entry is None else entry) if dim not in found]
+    return tuple(fabric.dims[dim] for dim in found)
+
+
 def _trips(entry: LevelMapping, inner: LevelMapping | None, dim: str) -> int:
-    size, inside = entry.tile.get(dim), 1 if inner is None else inner.tile.get(dim, 1)
-    ways, y = entry.spatial.get(dim, 1), entry.spatial_y.get(dim, 1)
-    if size is None or any(isinstance(n, bool) or not isinstance(n, int) or n < 1 for n in (size, ways, y)):
-        raise InputError(f"level {entry.level}: tile and ways of {dim} must be whole numbers from 1")
-    if size % (inside * ways) or ways % y:
-        raise InputError(
-            f"level {entry.level}: the tile of {dim} is {size}, which is no multiple of {inside} (the tile "
-            f"inside) times {ways} ways ({y} along y); on an accelerator tiles divide, pad the dim if need be"
-        )
-    return size // (inside * ways)
+    """Trips of a memory's loop; `nest_entries` has seen that they are whole."""
+    inside = 1 if inner is None else inner.tile[dim]
+    return entry.tile[dim] // (inside * entry.spatial.get(dim, 1))
 
 
 def _kept(entry: LevelMapping, fabric: Fabric, number: int) -> tuple[bool, ...]:
-    names = [operand.name for operand in fabric.operands]
     if entry.keeps is None:
         return tuple(keep is not Keep.REFUSED for keep in fabric.memories[number].keeps)
-    unknown = [name for name in entry.keeps if name not in names]
-    if unknown:
-        raise InputError(f"level {entry.level}: keeps {unknown[0]!r}, which is no tensor; the tensors are {names}")
-    return tuple(name in entry.keeps for name in names)
+    return tuple(operand.name in entry.keeps for operand in fabric.operands)

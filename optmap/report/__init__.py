@@ -12,6 +12,7 @@ __getattr__, __dir__ = exports(
         "compare_plot": "plot_comparison save_comparison",
         "evaluation": "evaluation_table",
         "loopnest": "loop_nest statement",
+        "machines": "machine_table",
         "network": "network_document network_table",
         "plots": "plot_traffic",
         "programs": "Format Which exported",
@@ -20,6 +21,6 @@ __getattr__, __dir__ = exports(
         "spatial_nest": "nest_text",
         "sweep_album": "Album album write_album",
         "sweep_plots": "plot_curve plot_gaps plot_network plot_pareto",
-        "tables": "bands_text grid machine_table mapping_table solve_table workload_table",
+        "tables": "bands_text grid mapping_table solve_table workload_table",
     },
 )

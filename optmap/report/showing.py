@@ -10,9 +10,11 @@ import yaml
 from optmap.errors import UnknownNameError
 from optmap.onnx_import.model import workload_fields
 from optmap.problem import Bandwidth, Capacity, Level, Machine, Workload, library
+from optmap.problem.accelerator import Accelerator, Store
 from optmap.problem.inputs import ExtentsInput, is_file, is_statement, workload_of
 from optmap.problem.io.files import load_yaml
 from optmap.problem.io.machines import level_document
+from optmap.problem.io.stores import accelerator_document
 from optmap.problem.network import list_networks, network, network_path
 from optmap.report.entries import Entry
 
@@ -58,6 +60,9 @@ def machine_yaml(machine: Machine) -> str:
     fields: dict[str, object] = {"name": machine.name, "memory": machine.memory}
     if machine.clock_hz is not None:
         fields["clock"] = f"{machine.clock_hz}Hz"
+    if machine.accelerator is not None:
+        plain = accelerator_document(Accelerator())
+        fields |= {"arithmetic": {}, **_changed(accelerator_document(machine.accelerator), plain)}
     fields["levels"] = [_level_fields(level) for level in machine.levels]
     return yaml.safe_dump(fields, sort_keys=False, allow_unicode=True, width=110)
 
@@ -65,15 +70,29 @@ def machine_yaml(machine: Machine) -> str:
 def _level_fields(level: Level) -> dict[str, object]:
     """A level as machine files write it; what is as by default is left out."""
     document = level_document(level)
-    plain = level_document(Level(name=level.name, capacity=level.capacity, bandwidth=level.bandwidth))
-    fields = {key: value for key, value in document.items() if value != plain[key]}
+    store = None if level.store is None else Store()
+    default = Level(name=level.name, capacity=level.capacity, bandwidth=level.bandwidth, store=store)
+    fields = _changed(document, level_document(default))
     if level.partitions:
         fields["partitions"] = [
             {"name": part.name, "tensors": list(part.tensors), "capacity": size_field(part.capacity)}
             for part in level.partitions
         ]
-    rate = size_field(level.bandwidth)
-    return {"name": level.name, "capacity": size_field(level.capacity), "bandwidth": rate, **fields}
+    size = {"name": level.name, "capacity": size_field(level.capacity)}
+    rate = {} if level.store is not None else {"bandwidth": size_field(level.bandwidth)}
+    return {**size, **rate, **fields}
+
+
+def _changed(document: dict[str, Any], plain: dict[str, Any]) -> dict[str, Any]:
+    """The entries of a document that are not those of another one with its keys, at any depth."""
+    found = {}
+    for key, value in document.items():
+        default: Any = plain.get(key)
+        both = isinstance(value, dict) and isinstance(default, dict)
+        own = _changed(value, default) if both else value
+        if own != ({} if both else default):
+            found[key] = own
+    return found
 
 
 def size_field(size: Capacity | Bandwidth) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Mapping as MappingABC
 from math import prod
 from typing import TYPE_CHECKING, Any
 
-from optmap.problem import Level, Machine, Mapping, Workload
+from optmap.problem import Machine, Mapping, Workload
 from optmap.problem.constraints import Constraints
 from optmap.problem.padding import padding_text
 from optmap.texts import number, percent
@@ -68,7 +68,8 @@ def workload_lines(workload: Workload) -> list[tuple[str, str]]:
 def machine_line(machine: Machine) -> str:
     """Name, memories inner to outer and cores of a machine, on one line."""
     names = [level.name for level in machine.levels] + [machine.memory]
-    cores = f"{machine.cores} core{'s' if machine.cores > 1 else ''}"
+    what = "core" if machine.accelerator is None else "unit"
+    cores = f"{machine.cores} {what}{'s' if machine.cores > 1 else ''}"
     return f"{machine.name} ({' < '.join(names)}; {cores})"
 
 
@@ -94,35 +95,6 @@ def workload_table(workload: Workload) -> str:
     ]
     header = ("tensor", "role", "bytes", "elements", "words")
     return pairs(rows) + "\n\n" + grid(header, "<<>>>", tensors)
-
-
-def _capacity_text(level: Level) -> str:
-    total = str(level.capacity)
-    parts = [f"{p.name} {p.capacity.amount:,} for {', '.join(p.tensors)}" for p in level.partitions]
-    detail = "; ".join([*parts, *([f"{level.buffering} buffers"] if level.buffering > 1 else [])])
-    return f"{total} ({detail})" if detail else total
-
-
-def machine_table(machine: Machine) -> str:
-    """Everything about a machine, inner level first."""
-    rows = []
-    for level in machine.levels:
-        kernel = level.microkernel
-        rows.append(
-            (
-                level.name,
-                _capacity_text(level),
-                str(level.bandwidth),
-                level.kind.value,
-                "shared" if level.shared else "private",
-                str(level.fanout),
-                "yes" if level.inclusive else "no",
-                "-" if level.energy_pj is None else f"{level.energy_pj:g}",
-                "-" if kernel is None else f"{kernel.vector} x {kernel.broadcast}",
-            )
-        )
-    header = ("level", "capacity", "bandwidth", "kind", "sharing", "fanout", "inclusive", "pJ/word", "microkernel")
-    return "machine  " + machine_line(machine) + "\n\n" + grid(header, "<>><<><><", rows)
 
 
 def mapping_table(workload: Workload, machine: Machine, mapping: Mapping) -> str:

@@ -23,7 +23,7 @@ CASES = (
     *({"method": "iooub", "memory": memory} for memory in ("700w", "8192w", "1MiB")),
     {"method": "iooub", "memory": "4KiB", "tiles": "divisors", "semantics": "assign"},
     *({"method": "gemmini", "memory": memory} for memory in ("700w", "4KiB", "64KiB")),
-    {"method": "gemmini", "machine": "gemmini", "tiles": "divisors"},
+    {"method": "gemmini", "machine": "gemmini-buffers", "tiles": "divisors"},
     {"method": "mopt-algorithm1", "machine": "balanced"},
     {"method": "mopt-artifact", "machine": "balanced"},
 )

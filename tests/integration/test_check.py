@@ -22,7 +22,7 @@ def files(optmap, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     optmap("solve", layer, "--machine", "i7-9700k", "-o", made["mopt"])
     optmap("solve", layer, "--machine", "i7-9700k", "--cores", "4", "--capacity", "safe", "-o", made["cores"])
     optmap("solve", layer, "--memory", "8192w", "--method", "iooub", "-o", made["iooub"])
-    optmap("solve", "resnet50/conv2", "--machine", "gemmini", "--method", "gemmini", "-o", made["gemmini"])
+    optmap("solve", "resnet50/conv2", "--machine", "gemmini-buffers", "--method", "gemmini", "-o", made["gemmini"])
     return made
 
 

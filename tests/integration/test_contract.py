@@ -164,7 +164,7 @@ def test_every_method_in_the_list_solves(optmap) -> None:
     """A layer so small, below one memory, that no method comes near a limit on a busy machine."""
     layer = ("Out[n,k,h,w] += In[n,c,h+r,w+s]*Ker[k,c,r,s]", "--extents", "n=1,k=16,c=8,h=10,w=10,r=3,s=3")
     for row in optmap("list", "methods", "--json").document()["methods"]:
-        where = ("--machine", "gemmini") if row["name"].startswith("gemmini") else ("--memory", "4KiB")
+        where = ("--machine", "gemmini-buffers") if row["name"].startswith("gemmini") else ("--memory", "4KiB")
         args = ("solve", *layer, *where, "--method", row["name"], "--time-limit", "600", "--json")
         document = optmap(*args).document()
         assert document["method"] == row["name"]

@@ -94,7 +94,7 @@ def test_networks_are_listed_and_shown() -> None:
     code, text, _ = run("network")
     assert code == 0
     assert "resnet18" in text
-    assert json.loads(run("network", "--json")[1])["networks"] == ["mobilenet", "resnet18", "yolo9000"]
+    assert json.loads(run("network", "--json")[1])["networks"] == ["mobilenet", "resnet18", "resnet50", "yolo9000"]
     code, text, _ = run("network", "yolo9000")
     assert code == 0
     assert "19 layers, 24,531,022,848 multiply-accumulates" in text

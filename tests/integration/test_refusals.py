@@ -27,7 +27,7 @@ CONV = ("O[x,y,k] += I[x+r,y+s,c]*K[r,s,c,k]", "--extents", "x=8,y=8,k=4,c=4,r=3
 
 
 def test_a_network_that_a_method_cannot_solve_is_bad_input() -> None:
-    found = run("network", "resnet18", "--machine", "gemmini")
+    found = run("network", "resnet18", "--machine", "gemmini-buffers")
     assert found.exit_code == 2
     assert "or --method iooub" in found.stderr
 

@@ -32,7 +32,7 @@ from optmap.report import machine_table
 from optmap.search import METHODS, Request, best_stationary, fits, greedy_stationary, stationary
 from optmap.solvers import Point, Stop
 
-GEMMINI = library.machine("gemmini")
+GEMMINI = library.machine("gemmini-buffers")
 BYTES = {"Out": 4, "In": 1, "Ker": 1}
 
 
@@ -129,7 +129,7 @@ def test_greedy_cannot_grow_any_further():
 def test_the_greedy_tiler_is_a_method_whose_gap_is_what_it_loses(semantics):
     workload = resnet("conv2")
     grown, best = (
-        solve(workload, machine="gemmini", method=m, semantics=semantics) for m in ("gemmini-greedy", "gemmini")
+        solve(workload, machine="gemmini-buffers", method=m, semantics=semantics) for m in ("gemmini-greedy", "gemmini")
     )
     level = GEMMINI.levels[0]
     assert grown.mapping.levels[0].tile == greedy_stationary(workload, level).tile
@@ -139,18 +139,18 @@ def test_the_greedy_tiler_is_a_method_whose_gap_is_what_it_loses(semantics):
     assert grown.stop is Stop.SEARCH_ENDED
     words = [walked(workload, made.mapping.levels[0].tile) for made in (grown, best)]
     assert f"brings in {words[0]:,} words of inputs, the best tile {words[1]:,}" in grown.notes[0]
-    kept = solve(workload, machine="gemmini", method="gemmini-greedy", semantics=semantics, tiles="divisors")
+    kept = solve(workload, machine="gemmini-buffers", method="gemmini-greedy", semantics=semantics, tiles="divisors")
     assert all(n % kept.mapping.levels[0].tile[d] == 0 for d, n in workload.sizes)
     assert kept.cost >= best.cost
 
 
 def test_the_method_answers_with_a_proof_and_shares():
-    result = solve(resnet("conv2"), machine="gemmini", method="gemmini", semantics="assign")
+    result = solve(resnet("conv2"), machine="gemmini-buffers", method="gemmini", semantics="assign")
     assert result.integer_gap == 0
     assert result.mapping.levels[0].permutation[-3:] == ("c", "r", "s")
     rows = {row.tensor: row for row in result.boundaries}
     assert rows["Out"].loads_words == 0
-    summed = solve(resnet("conv2"), machine="gemmini", method="gemmini")
+    summed = solve(resnet("conv2"), machine="gemmini-buffers", method="gemmini")
     assert summed.cost == result.cost + rows["Out"].stores_words
     assert result.cost == result.exact == sum(row.words for row in result.boundaries)
     assert result.cost == best_stationary(result.workload, GEMMINI.levels[0]).words
@@ -216,7 +216,7 @@ def test_overfull_partitions_do_not_fit_although_the_sum_does():
 def test_other_methods_refuse_partitions_but_know_buffering():
     workload = matmul(i=16, j=16, k=16)
     with pytest.raises(InputError, match=r"does not know the partitions of Buffers \(scratchpad, accumulator\)"):
-        solve(workload, machine="gemmini")
+        solve(workload, machine="gemmini-buffers")
     double = Machine(name="double", levels=(Level(name="Fast", capacity=words(128), buffering=2),))
     one, two = solve(workload, machine=double), solve(workload, memory="64w")
     assert one.cost == two.cost
@@ -290,7 +290,7 @@ def test_what_does_not_fit_or_apply_is_refused():
     with pytest.raises(InputError, match="one level only"):
         solve(workload, machine="balanced", method="gemmini")
     with pytest.raises(InputError, match="--integers floor"):
-        solve(workload, machine="gemmini", method="gemmini", integers="floor")
+        solve(workload, machine="gemmini-buffers", method="gemmini", integers="floor")
     with pytest.raises(InputError, match="to prove a best tile"):
         best_stationary(matmul(i=2**40, j=2, k=2), split(9, 9))
 

@@ -178,8 +178,22 @@ def test_computations_of_sunstone_table_ii(name, expression, extents):
 
 
 def test_machines():
-    assert list_machines() == ("balanced", "gemmini", "i7-9700k", "i9-10980xe")
-    unified = [name for name in list_machines() if name != "gemmini"]
+    assert list_machines() == (
+        "balanced",
+        "eyeriss",
+        "eyeriss_like",
+        "gemmini",
+        "gemmini-buffers",
+        "i7-9700k",
+        "i9-10980xe",
+        "simba",
+        "simba-cosa",
+        "simba_like",
+        "sunstone-conventional",
+        "sunstone-simba",
+        "tpuv1",
+    )
+    unified = ("balanced", "i7-9700k", "i9-10980xe")
     words = {name: [level.capacity.words(32) for level in library.machine(name).levels] for name in unified}
     assert words == {
         "balanced": [1024, 8192, 65536],
@@ -237,7 +251,7 @@ def test_unknown_workloads_suggest_known_ones(name, words):
 def test_unknown_machines_suggest_known_ones():
     with pytest.raises(UnknownNameError, match=r"unknown machine 'i7'; did you mean i7-9700k\?"):
         library.machine("i7")
-    with pytest.raises(UnknownNameError, match="known are balanced, gemmini, i7-9700k, i9-10980xe"):
+    with pytest.raises(UnknownNameError, match=r"known are balanced, eyeriss, .*i7-9700k, i9-10980xe"):
         machine_note("qqq")
 
 

@@ -16,6 +16,7 @@ import yaml
 import optmap
 from optmap.errors import InputError
 from optmap.problem import BUILDERS, LEVEL_FIELDS, WORKLOAD_FIELDS, models_path, read_workloads
+from optmap.problem.io.stores import STORE_FIELDS, TOP_FIELDS
 
 KINDS = ("workloads", "networks", "machines")
 FILES = [(kind, path) for kind in KINDS for path in sorted((models_path() / kind).glob("*.yaml"))]
@@ -38,7 +39,7 @@ def test_library_files_are_valid(kind: str, path: Path) -> None:
 
 
 def test_printed_entries_are_valid() -> None:
-    for name in ("resnet18/R2", "mobilenet/M9", "sunstone/mttkrp_nell2", "i7-9700k", "resnet18"):
+    for name in ("resnet18/R2", "mobilenet/M9", "sunstone/mttkrp_nell2", "i7-9700k", "eyeriss", "resnet18"):
         entry = optmap.show(name)
         jsonschema.validate(yaml.safe_load(entry.yaml), schema(f"{entry.kind}s"))
 
@@ -57,7 +58,8 @@ def test_schema_and_reader_know_the_same_keys(kind: str) -> None:
 def test_machine_schema_and_reader_know_the_same_keys() -> None:
     made = schema("machines")
     assert set(made["$defs"]["level"]["properties"]) == set(LEVEL_FIELDS)
-    assert all(f"| `{field}` |" in PAGE for field in LEVEL_FIELDS)
+    assert set(made["properties"]["outermost"]["properties"]) == set(STORE_FIELDS)
+    assert all(f"| `{field}` |" in PAGE for field in (*LEVEL_FIELDS, *STORE_FIELDS, *TOP_FIELDS))
     assert all(f"`{field}`" in PAGE for field in (*made["properties"], *WORKLOAD_FIELDS))
     for name, builder in BUILDERS.items():
         line = next(line for line in PAGE.splitlines() if line.startswith(f"| `{name}` |"))
@@ -78,6 +80,18 @@ def test_machine_schema_and_reader_know_the_same_keys() -> None:
         ("machines", "levels: [{name: L1, capacity: 32KB}]"),
         ("machines", "levels: [{name: L1, capacity: 32KiB, kind: cach}]"),
         ("machines", "{levels: [{name: L1, capacity: 32KiB}], core: 4}"),
+        ("machines", "{arithmetic: {energy_pj: -1}, levels: [{name: L1, capacity: 8w}]}"),
+        ("machines", "{arithmetic: {energy: 1}, levels: [{name: L1, capacity: 8w}]}"),
+        ("machines", "{arithmetic: {}, levels: [{name: L1, capacity: 8w, keeps: {input: maybe}}]}"),
+        ("machines", "{arithmetic: {}, levels: [{name: L1, capacity: 8w, keeps: []}]}"),
+        ("machines", "{arithmetic: {}, levels: [{name: L1, capacity: 8w, energy_pj: {read: 1, write: 2}}]}"),
+        ("machines", "{arithmetic: {}, levels: [{name: L1, capacity: 8w, energy_pj: {read: cheap}}]}"),
+        ("machines", "{arithmetic: {}, levels: [{name: L1, capacity: 8w, ports: {read: 0}}]}"),
+        ("machines", "{arithmetic: {}, levels: [{name: L1, capacity: 8w, fanout: {x: 0}}]}"),
+        ("machines", "{arithmetic: {}, levels: [{name: L1, capacity: 8w, fanout: {z: 2}}]}"),
+        ("machines", "{arithmetic: {}, levels: [{name: L1, capacity: 8w, factors: {filters: '<4'}}]}"),
+        ("machines", "{arithmetic: {}, levels: [{name: L1, capacity: 8w, order: channels}]}"),
+        ("machines", "{outermost: {capacity: 8w}, levels: [{name: L1, capacity: 8w}]}"),
     ],
 )
 def test_schema_and_reader_refuse_alike(kind: str, text: str, tmp_path: Path) -> None:

@@ -93,7 +93,7 @@ def test_the_example_of_the_readme_is_solved_compared_saved_and_checked(
         ({"capacity": (CapacityRule.TILE,)}, {"capacity": "safe", "memory": "60w"}, "use --capacity tile"),
         ({"semantics": ()}, {"semantics": "assign", "memory": "60w"}, "use --semantics accumulate"),
         ({}, {"machine": "i7-9700k"}, "does not impose the microkernel of Reg"),
-        ({}, {"machine": "gemmini"}, "does not know the partitions of Buffers .* --method iooub"),
+        ({}, {"machine": "gemmini-buffers"}, "does not know the partitions of Buffers .* --method iooub"),
         ({"most_levels": 1}, {"machine": "balanced"}, "it is for one level only; use --method mopt"),
         ({"fewest_levels": 2, "most_levels": 3}, {"memory": "60w"}, "it is for 2 to 3 levels"),
         ({"fewest_levels": 4}, {"machine": "balanced"}, "it is for 4 or more levels"),

@@ -194,7 +194,7 @@ def test_a_machine_made_in_python_is_a_file_that_loads_back_equal(tmp_path):
 
 def test_list_knows_every_kind(answers):
     listing = answers["list"]
-    assert listing["networks"] == ("mobilenet", "resnet18", "yolo9000")
+    assert listing["networks"] == ("mobilenet", "resnet18", "resnet50", "yolo9000")
     assert "yolo_caches" in listing["sweeps"]
     assert {"best", "compulsory"} <= set(listing["bounds"])
     assert {"bottleneck", "loads"} <= set(listing["objectives"])

@@ -10,6 +10,18 @@ from fractions import Fraction
 
 from optmap.errors import InputError
 from optmap.problem.io.fields import Fields, describe, located
+from optmap.problem.io.stores import (
+    CACHE_FIELDS,
+    STORE_FIELDS,
+    TOP_FIELDS,
+    accelerator_document,
+    accelerator_from,
+    is_accelerator,
+    plain,
+    refuse_store_fields,
+    store_document,
+    store_from,
+)
 from optmap.problem.machine import ONE_WORD, Bandwidth, Capacity, Level, LevelKind, Machine, Microkernel, Partition
 from optmap.problem.sizes import parse_bandwidth, parse_capacity, parse_clock
 
@@ -25,39 +37,40 @@ def machine_document(machine: Machine) -> dict[str, object]:
         "cores": machine.cores,
         "clock_hz": machine.clock_hz,
         "levels": [level_document(level) for level in machine.levels],
+        **({} if machine.accelerator is None else accelerator_document(machine.accelerator)),
     }
 
 
 def level_document(level: Level) -> dict[str, object]:
     """A level of a machine as JSON, complete."""
     kernel = level.microkernel
+    size = {"name": level.name, "capacity": {"amount": level.capacity.amount, "unit": level.capacity.unit}}
+    if level.store is not None:
+        parts = {"partitions": _partitions_document(level), "buffering": level.buffering}
+        return {**size, **parts, **store_document(level.store)}
     return {
-        "name": level.name,
-        "capacity": {"amount": level.capacity.amount, "unit": level.capacity.unit},
-        "bandwidth": {"amount": _plain(level.bandwidth.exact), "unit": level.bandwidth.unit},
+        **size,
+        "bandwidth": {"amount": plain(level.bandwidth.exact), "unit": level.bandwidth.unit},
         "kind": level.kind.value,
         "shared": level.shared,
         "fanout": level.fanout,
         "inclusive": level.inclusive,
         "energy_pj": level.energy_pj,
         "microkernel": None if kernel is None else {"vector": kernel.vector, "broadcast": kernel.broadcast},
-        "partitions": [
-            {
-                "name": part.name,
-                "tensors": list(part.tensors),
-                "capacity": {"amount": part.capacity.amount, "unit": part.capacity.unit},
-            }
-            for part in level.partitions
-        ],
+        "partitions": _partitions_document(level),
         "buffering": level.buffering,
     }
 
 
-def _plain(amount: Fraction) -> int | float | str:
-    """A fraction as JSON without loss: a whole number, a decimal number, or the text p/q."""
-    if amount.denominator == 1:
-        return int(amount)
-    return float(amount) if Fraction(str(float(amount))) == amount else str(amount)
+def _partitions_document(level: Level) -> list[dict[str, object]]:
+    return [
+        {
+            "name": part.name,
+            "tensors": list(part.tensors),
+            "capacity": {"amount": part.capacity.amount, "unit": part.capacity.unit},
+        }
+        for part in level.partitions
+    ]
 
 
 def machine_from(fields: Fields, default_name: str | None = None) -> Machine:
@@ -65,7 +78,8 @@ def machine_from(fields: Fields, default_name: str | None = None) -> Machine:
 
     `cores` is the product of the fanouts: without explicit ones it becomes the fanout of the
     innermost shared level. Sizes and speeds are texts with a unit (`32KiB`, `64B`, `3.6GHz`) or, as
-    documents have them, numbers beside the name of their unit.
+    documents have them, numbers beside the name of their unit. With `arithmetic` or `outermost` the machine
+    is an accelerator and its levels are stores.
 
     Args:
         fields: of a file or a document.
@@ -74,16 +88,17 @@ def machine_from(fields: Fields, default_name: str | None = None) -> Machine:
     Raises:
         InputError: naming file and field of the first thing that is wrong.
     """
-    fields.allow("name", "cores", "levels", "memory", "clock", "clock_hz", "description", "source")
+    fields.allow("name", "cores", "levels", "memory", "clock", "clock_hz", "description", "source", *TOP_FIELDS)
     items = fields.items("levels")
     clock = _clock(fields)
+    accelerator = accelerator_from(fields) if is_accelerator(fields) else None
     try:
-        levels = tuple(_level(item, clock) for item in items)
+        levels = tuple(_level(item, clock) if accelerator is None else _memory(item) for item in items)
         if fields.has("cores"):
-            explicit = any(item.has("fanout") for item in items)
+            explicit = accelerator is not None or any(item.has("fanout") for item in items)
             levels = _with_cores(levels, fields.integer("cores"), explicit=explicit, where=fields.at("cores"))
         name, memory = fields.text("name", default_name), fields.text("memory", MEMORY)
-        return Machine(name=name, levels=levels, memory=memory, clock_hz=clock)
+        return Machine(name=name, levels=levels, memory=memory, clock_hz=clock, accelerator=accelerator)
     except InputError as error:
         raise located(error, fields.where) from error
 
@@ -100,6 +115,7 @@ LEVEL_FIELDS = (
     "microkernel",
     "partitions",
     "buffering",
+    *(key for key in STORE_FIELDS if key not in ("fanout", "energy_pj")),
 )
 
 
@@ -144,6 +160,7 @@ def _rate(link: Fields) -> Bandwidth:
 
 def _level(fields: Fields, clock_hz: int | None) -> Level:
     fields.allow(*LEVEL_FIELDS)
+    refuse_store_fields(fields)
     partitions = tuple(_partition(item) for item in fields.items("partitions", least=0))
     microkernel = None
     if fields.given("microkernel"):
@@ -167,6 +184,23 @@ def _level(fields: Fields, clock_hz: int | None) -> Level:
         microkernel=microkernel,
         partitions=partitions,
         buffering=fields.integer("buffering", 1),
+    )
+
+
+def _memory(fields: Fields) -> Level:
+    """A level of an accelerator."""
+    fields.allow(*LEVEL_FIELDS)
+    foreign = next((key for key in CACHE_FIELDS if fields.has(key)), None)
+    if foreign is not None:
+        instead = "write words per cycle as `ports`" if foreign == "bandwidth" else "leave it out"
+        raise InputError(f"{fields.at(foreign)}: a memory of an accelerator has no {foreign}; {instead}")
+    partitions = tuple(_partition(item) for item in fields.items("partitions", least=0))
+    return Level(
+        name=fields.text("name"),
+        capacity=_capacity(fields) if fields.has("capacity") or not partitions else _together(partitions),
+        partitions=partitions,
+        buffering=fields.integer("buffering", 1),
+        store=store_from(fields),
     )
 
 

@@ -10,18 +10,29 @@ from optmap.problem.workload import Workload
 
 
 def mapping_document(mapping: Mapping) -> dict[str, object]:
-    """A mapping as JSON, inner level first, permutations outermost first."""
-    return {
-        "levels": [
-            {
-                "level": level.level,
-                "tile": dict(level.tile),
-                "permutation": list(level.permutation),
-                "spatial": {dim: ways for dim, ways in level.spatial.items() if ways > 1},
-            }
-            for level in mapping.levels
-        ]
+    """A mapping as JSON, inner level first, permutations outermost first.
+
+    On an accelerator an entry has `spatial_axes`, which parts `spatial` among the axes of the mesh, and `keeps`.
+    """
+    return {"levels": [_entry(level) for level in mapping.levels]}
+
+
+def _entry(level: LevelMapping) -> dict[str, object]:
+    found: dict[str, object] = {
+        "level": level.level,
+        "tile": dict(level.tile),
+        "permutation": list(level.permutation),
+        "spatial": _split(level.spatial),
     }
+    if level.keeps is not None or level.spatial_y:
+        found["spatial_axes"] = {"x": _split(level.spatial_x), "y": _split(level.spatial_y)}
+    if level.keeps is not None:
+        found["keeps"] = list(level.keeps)
+    return found
+
+
+def _split(ways: dict[str, int]) -> dict[str, int]:
+    return {dim: number for dim, number in ways.items() if number > 1}
 
 
 def read_mapping(fields: Fields, workload: Workload, machine: Machine) -> Mapping:
@@ -33,13 +44,20 @@ def read_mapping(fields: Fields, workload: Workload, machine: Machine) -> Mappin
     fields.allow("levels")
     levels = []
     for level in fields.items("levels"):
-        level.allow("level", "tile", "permutation", "spatial")
+        level.allow("level", "tile", "permutation", "spatial", "spatial_axes", "keeps")
+        x, y = _axes(level)
+        both = {dim: x.get(dim, 1) * y.get(dim, 1) for dim in (*x, *y)}
+        spatial = level.integers("spatial") if level.has("spatial") else both
+        if level.given("spatial_axes") and _split(spatial) != _split(both):
+            raise InputError(f"{level.at('spatial')} is not the product of both axes of spatial_axes; make them agree")
         levels.append(
             LevelMapping(
                 level=level.text("level"),
                 tile=level.integers("tile"),
                 permutation=level.texts("permutation"),
-                spatial=level.integers("spatial") if level.has("spatial") else {},
+                spatial=spatial,
+                spatial_y=_split(y),
+                keeps=level.texts("keeps") if level.given("keeps") else None,
             )
         )
     mapping = Mapping(levels=tuple(levels))
@@ -48,3 +66,13 @@ def read_mapping(fields: Fields, workload: Workload, machine: Machine) -> Mappin
     except InputError as error:
         raise located(error, fields.where) from error
     return mapping
+
+
+def _axes(level: Fields) -> tuple[dict[str, int], dict[str, int]]:
+    """Ways along both axes of a mesh."""
+    if not level.given("spatial_axes"):
+        return {}, {}
+    axes = level.fields("spatial_axes")
+    axes.allow("x", "y")
+    x, y = (axes.integers(key) if axes.given(key) else {} for key in ("x", "y"))
+    return x, y

@@ -1,0 +1,272 @@
+"""What makes a level of a file a memory of an accelerator: who is kept, prices, ports, fanout, rules."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from fractions import Fraction
+from functools import partial
+from typing import TypeVar
+
+from optmap.errors import InputError
+from optmap.problem.accelerator import (
+    Accelerator,
+    Arithmetic,
+    FactorRule,
+    Keep,
+    Mesh,
+    MeshAxis,
+    Ports,
+    Prices,
+    Store,
+)
+from optmap.problem.io.fields import Fields, describe, located
+from optmap.problem.relations import Relation
+
+STORE_FIELDS = ("keeps", "energy_pj", "ports", "block", "cluster", "word_bits", "fanout", "factors", "order")
+"""Keys of the outermost memory; levels of an accelerator have them beside name, capacity and buffering."""
+TOP_FIELDS = ("outermost", "arithmetic")
+"""Keys that only an accelerator has."""
+CACHE_FIELDS = ("bandwidth", "kind", "shared", "inclusive", "microkernel")
+"""Keys of a level that no accelerator has, with what says the same there."""
+
+_DECIMAL = re.compile(r"[0-9]{1,99}(\.[0-9]{1,99})?([eE][+-]?[0-9]{1,2})?|[0-9]{1,99}/[1-9][0-9]{0,98}")
+_FACTOR = re.compile(r"(=|<=|>=)?\s*([0-9]{1,18})")
+_MESH_FIELDS = ("x", "y", "multicast", "reduction", "hop_pj", "router_pj")
+_Made = TypeVar("_Made")
+
+
+def is_accelerator(fields: Fields) -> bool:
+    """Whether a machine's file describes an accelerator: it has prices of arithmetic or an outermost store."""
+    return any(fields.given(key) for key in TOP_FIELDS)
+
+
+def refuse_store_fields(level: Fields) -> None:
+    """Refuse what only a memory of an accelerator can have.
+
+    Raises:
+        InputError: naming the field.
+    """
+    nested = ("fanout", "energy_pj")
+    own = [key for key in STORE_FIELDS if level.given(key) and key not in nested]
+    own += [key for key in nested if isinstance(level.values.get(key), Mapping)]
+    if own:
+        raise InputError(
+            f"{level.at(own[0])} is for accelerators; say at the top that the machine is one: "
+            "`arithmetic: {energy_pj: 1}`"
+        )
+
+
+def plain(amount: Fraction | float) -> int | float | str:
+    """A fraction as JSON without loss: a whole number, a decimal number, or the text p/q."""
+    exact = Fraction(amount)
+    if exact.denominator == 1:
+        return int(exact)
+    return float(exact) if Fraction(str(float(exact))) == exact else str(exact)
+
+
+def exact_number(fields: Fields, key: str) -> Fraction:
+    """A number as it is written: 0.28 is 28/100; texts such as `1/3` and `0.1` are numbers, too.
+
+    Raises:
+        InputError: naming file and field.
+    """
+    value = fields.get(key)
+    if isinstance(value, str) and _DECIMAL.fullmatch(value.strip()):
+        return Fraction(value.strip())
+    number = fields.number(key)
+    if not 0 <= number < float("inf"):
+        raise InputError(f"{fields.at(key)} is {describe(value)}; a finite number, 0 or more, is needed")
+    return Fraction(value) if isinstance(value, int) else Fraction(str(number))
+
+
+def accelerator_document(machine: Accelerator) -> dict[str, object]:
+    """The keys of a machine's document that only an accelerator has."""
+    arithmetic = machine.arithmetic
+    return {
+        "outermost": store_document(machine.outermost),
+        "arithmetic": {"energy_pj": plain(arithmetic.energy_pj), "word_bits": arithmetic.word_bits},
+    }
+
+
+def store_document(store: Store) -> dict[str, object]:
+    """A store as JSON, complete."""
+    mesh = store.mesh
+    return {
+        "keeps": {name: keep.value for name, keep in store.keeps} or None,
+        "energy_pj": {key: plain(getattr(store.energy_pj, key)) for key in ("read", "fill", "update")},
+        "ports": {
+            key: None if rate is None else plain(rate)
+            for key, rate in ((key, getattr(store.ports, key)) for key in ("read", "write", "shared"))
+        },
+        "block": store.block,
+        "cluster": store.cluster,
+        "word_bits": store.word_bits,
+        "fanout": {
+            "x": _axis_document(mesh.x),
+            "y": _axis_document(mesh.y),
+            "multicast": mesh.multicast,
+            "reduction": mesh.reduction,
+            "hop_pj": plain(store.hop_pj),
+            "router_pj": plain(store.router_pj),
+        },
+        "factors": _factors_document(store.factors),
+        "order": list(store.order),
+    }
+
+
+def _axis_document(axis: MeshAxis) -> dict[str, object]:
+    return {
+        "size": axis.size,
+        "dims": None if axis.dims is None else list(axis.dims),
+        "factors": _factors_document(axis.factors),
+    }
+
+
+def _factors_document(rules: Iterable[FactorRule]) -> dict[str, object]:
+    """`{filters: 16, channels: ["<=4", ">=2"]}`: an exact factor is a number, several rules of a dim a list."""
+    found: dict[str, list[int | str]] = {}
+    for rule in rules:
+        text = rule.value if rule.relation is Relation.EQUAL else f"{rule.relation}{rule.value}"
+        found.setdefault(rule.dim, []).append(text)
+    return {dim: texts[0] if len(texts) == 1 else texts for dim, texts in found.items()}
+
+
+def accelerator_from(fields: Fields) -> Accelerator:
+    """The outermost store and the arithmetic of a machine's file.
+
+    Raises:
+        InputError: naming file and field.
+    """
+    outermost, arithmetic = Store(), Arithmetic()
+    if fields.given("outermost"):
+        inside = fields.fields("outermost")
+        inside.allow(*STORE_FIELDS)
+        outermost = store_from(inside)
+    if fields.given("arithmetic"):
+        inside = fields.fields("arithmetic")
+        inside.allow("energy_pj", "word_bits")
+        arithmetic = Arithmetic(
+            energy_pj=exact_number(inside, "energy_pj") if inside.given("energy_pj") else Fraction(0),
+            word_bits=inside.integer("word_bits") if inside.given("word_bits") else None,
+        )
+    return Accelerator(outermost=outermost, arithmetic=arithmetic)
+
+
+def store_from(fields: Fields) -> Store:
+    """The store of a level, or of the outermost memory.
+
+    Raises:
+        InputError: naming file and field of the first thing that is wrong.
+    """
+    hop, router, mesh = Fraction(0), Fraction(0), Mesh()
+    if isinstance(fields.values.get("fanout"), Mapping):
+        inside = fields.fields("fanout")
+        inside.allow(*_MESH_FIELDS)
+        mesh = Mesh(
+            x=_axis(inside, "x"),
+            y=_axis(inside, "y"),
+            multicast=inside.flag("multicast", True),
+            reduction=inside.flag("reduction", True),
+        )
+        hop, router = (
+            exact_number(inside, key) if inside.given(key) else Fraction(0) for key in ("hop_pj", "router_pj")
+        )
+    elif fields.given("fanout"):
+        mesh = Mesh(x=MeshAxis(size=fields.integer("fanout")))
+    keeps, prices, ports = _keeps(fields), _prices(fields), _ports(fields)
+    factors, order = _factors(fields), fields.texts("order") if fields.given("order") else ()
+    return _at(
+        fields,
+        lambda: Store(
+            keeps=keeps,
+            energy_pj=prices,
+            ports=ports,
+            block=fields.integer("block", 1),
+            cluster=fields.integer("cluster", 1),
+            word_bits=fields.integer("word_bits") if fields.given("word_bits") else None,
+            mesh=mesh,
+            factors=factors,
+            order=order,
+            hop_pj=hop,
+            router_pj=router,
+        ),
+    )
+
+
+def _keeps(fields: Fields) -> tuple[tuple[str, Keep], ...]:
+    """`{input: kept, output: free}`, or the list of those that are kept."""
+    if not fields.given("keeps"):
+        return ()
+    if isinstance(fields.get("keeps"), list):
+        found = tuple((name, Keep.KEPT) for name in fields.texts("keeps"))
+    else:
+        inside = fields.fields("keeps")
+        known = [keep.value for keep in Keep]
+        found = tuple((name, Keep(inside.choice(name, known, ""))) for name in inside.values)
+    if not found:
+        raise InputError(f"{fields.at('keeps')} is empty; name tensors, or leave it out to keep all of them")
+    return found
+
+
+def _prices(fields: Fields) -> Prices:
+    """`{read: 2.02, fill: 2.02, update: 2.02}`, or a number for all three."""
+    if not fields.given("energy_pj"):
+        return Prices()
+    if not isinstance(fields.get("energy_pj"), Mapping):
+        price = exact_number(fields, "energy_pj")
+        return _at(fields, lambda: Prices(read=price, fill=price, update=price))
+    inside = fields.fields("energy_pj")
+    inside.allow("read", "fill", "update")
+    prices = {key: exact_number(inside, key) for key in inside.values}
+    return _at(fields, lambda: Prices(**prices))
+
+
+def _ports(fields: Fields) -> Ports:
+    """`{read: 16, write: 16, shared: 8}` in words per cycle; what is left out has no limit."""
+    if not fields.given("ports"):
+        return Ports()
+    inside = fields.fields("ports")
+    inside.allow("read", "write", "shared")
+    rates = {key: exact_number(inside, key) for key in inside.values if inside.given(key)}
+    return _at(fields, lambda: Ports(**rates))
+
+
+def _axis(fields: Fields, key: str) -> MeshAxis:
+    """A number of children, or `{size: 14, dims: [width, filters], factors: {filters: 2}}`."""
+    if not fields.given(key):
+        return MeshAxis()
+    if not isinstance(fields.get(key), Mapping):
+        return MeshAxis(size=fields.integer(key))
+    inside = fields.fields(key)
+    inside.allow("size", "dims", "factors")
+    return MeshAxis(
+        size=inside.integer("size", 1),
+        dims=inside.texts("dims") if inside.given("dims") else None,
+        factors=_factors(inside),
+    )
+
+
+def _factors(fields: Fields) -> tuple[FactorRule, ...]:
+    """`{filters: 16, channels: "<=4", width: [">=2", "<=7"]}`."""
+    if not fields.given("factors"):
+        return ()
+    inside = fields.fields("factors")
+    found = []
+    for dim, value in inside.values.items():
+        for demand in value if isinstance(value, list) else [value]:
+            number = isinstance(demand, int) and not isinstance(demand, bool) and demand >= 0
+            parts = _FACTOR.fullmatch(str(demand).strip()) if number or isinstance(demand, str) else None
+            if parts is None:
+                raise InputError(f"{inside.at(dim)} is {describe(demand)}; write a number, '<=4' or '>=4'")
+            relation, trips = Relation(parts[1] or Relation.EQUAL), int(parts[2])
+            found.append(_at(inside, partial(FactorRule, dim=dim, relation=relation, value=trips)))
+    return tuple(found)
+
+
+def _at(fields: Fields, make: Callable[[], _Made]) -> _Made:
+    """What a constructor makes; what it refuses is refused with file and field."""
+    try:
+        return make()
+    except InputError as error:
+        raise located(error, fields.where) from error

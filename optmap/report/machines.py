@@ -1,0 +1,133 @@
+"""Machines as tables: levels of processors, and of accelerators what memories keep, cost and feed, and their rules."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from optmap.problem import Level, Machine
+from optmap.problem.accelerator import Accelerator, FactorRule, Keep, MeshAxis, Ports, Prices, Store
+from optmap.report.tables import grid, machine_line, pairs
+
+MEMORIES = ("memory", "capacity", "keeps", "pJ read/fill/update", "words/cycle", "block", "feeds")
+
+
+def _capacity_text(level: Level) -> str:
+    total = str(level.capacity)
+    parts = [f"{p.name} {p.capacity.amount:,} for {', '.join(p.tensors)}" for p in level.partitions]
+    detail = "; ".join([*parts, *([f"{level.buffering} buffers"] if level.buffering > 1 else [])])
+    return f"{total} ({detail})" if detail else total
+
+
+def machine_table(machine: Machine) -> str:
+    """Everything about a machine, inner level first."""
+    if machine.accelerator is not None:
+        return "machine  " + machine_line(machine) + "\n\n" + accelerator_table(machine, machine.accelerator)
+    rows = []
+    for level in machine.levels:
+        kernel = level.microkernel
+        rows.append(
+            (
+                level.name,
+                _capacity_text(level),
+                str(level.bandwidth),
+                level.kind.value,
+                "shared" if level.shared else "private",
+                str(level.fanout),
+                "yes" if level.inclusive else "no",
+                "-" if level.energy_pj is None else f"{level.energy_pj:g}",
+                "-" if kernel is None else f"{kernel.vector} x {kernel.broadcast}",
+            )
+        )
+    header = ("level", "capacity", "bandwidth", "kind", "sharing", "fanout", "inclusive", "pJ/word", "microkernel")
+    return "machine  " + machine_line(machine) + "\n\n" + grid(header, "<>><<><><", rows)
+
+
+def accelerator_table(machine: Machine, parts: Accelerator) -> str:
+    """Memories inner to outer, the outermost last, with the rules of each below."""
+    stores = [(level.name, level.store or Store(), _size_text(level)) for level in machine.levels]
+    stores.append((machine.memory, parts.outermost, "unbounded"))
+    names = ["arithmetic", *(level.name for level in machine.levels)]
+    rows = [
+        (
+            name,
+            capacity,
+            _keeps(store),
+            _prices(store.energy_pj),
+            _ports(store.ports),
+            " x ".join(str(size) for size in (store.block, store.cluster) if size > 1) or "-",
+            _feeds(store, names[place]),
+        )
+        for place, (name, store, capacity) in enumerate(stores)
+    ]
+    lines = [
+        ("arithmetic", f"{machine.cores:,} units, {_decimal(parts.arithmetic.energy_pj)} pJ per multiply-accumulate"),
+        *((name, text) for name, store, _ in stores for text in [_rules(store)] if text),
+    ]
+    return grid(MEMORIES, "<><>>><", rows) + "\n\n" + pairs(lines)
+
+
+def _size_text(level: Level) -> str:
+    total = str(level.capacity)
+    parts = [f"{part.name} {part.capacity.amount:,} for {', '.join(part.tensors)}" for part in level.partitions]
+    bits = level.store.word_bits if level.store is not None else None
+    if bits is not None:
+        parts.append(f"{bits} bits each")
+    if level.buffering > 1:
+        parts.append(f"{level.buffering} buffers")
+    return f"{total} ({'; '.join(parts)})" if parts else total
+
+
+def _keeps(store: Store) -> str:
+    if not store.keeps:
+        return "all"
+    kept = [name for name, keep in store.keeps if keep is Keep.KEPT]
+    free = [name for name, keep in store.keeps if keep is Keep.FREE]
+    texts = [", ".join(kept)] if kept else []
+    return "; ".join([*texts, *([f"{', '.join(free)} if wanted"] if free else [])]) or "none"
+
+
+def _prices(prices: Prices) -> str:
+    values = [_decimal(price) for price in (prices.read, prices.fill, prices.update)]
+    return values[0] if len(set(values)) == 1 else " / ".join(values)
+
+
+def _ports(ports: Ports) -> str:
+    named = {"read": ports.read, "write": ports.write, "shared": ports.shared}
+    texts = [f"{_decimal(rate)} {name}" for name, rate in named.items() if rate is not None]
+    if ports.read is not None and ports.read == ports.write and ports.shared is None:
+        return f"{_decimal(ports.read)} each way"
+    return ", ".join(texts) or "no limit"
+
+
+def _feeds(store: Store, inner: str) -> str:
+    mesh = store.mesh
+    if mesh.size == 1:
+        return f"1 {inner}"
+    size = f"{mesh.x.size} x {mesh.y.size}" if mesh.y.size > 1 else str(mesh.x.size)
+    missing = [name for name, there in (("multicast", mesh.multicast), ("reduction", mesh.reduction)) if not there]
+    return f"{size} {inner}" + (f" (no {', no '.join(missing)})" if missing else "")
+
+
+def _rules(store: Store) -> str:
+    """What mappings must obey at a memory; empty for nothing."""
+    texts = [_axis(name, axis) for name, axis in (("along x", store.mesh.x), ("along y", store.mesh.y))]
+    texts.append(_factors("loops", store.factors))
+    if store.order:
+        texts.append(f"loops in order {', '.join(store.order)} (outermost first)")
+    for what, price in (("hop", store.hop_pj), ("router", store.router_pj)):
+        if price:
+            texts.append(f"{_decimal(price)} pJ per {what}")
+    return "; ".join(text for text in texts if text)
+
+
+def _axis(name: str, axis: MeshAxis) -> str:
+    texts = [] if axis.dims is None else [f"{name} {', '.join(axis.dims) or 'nothing'}"]
+    return "; ".join([*texts, *([_factors(name, axis.factors)] if axis.factors else [])])
+
+
+def _factors(name: str, factors: tuple[FactorRule, ...]) -> str:
+    return f"{name} {' '.join(rule.text for rule in factors)}" if factors else ""
+
+
+def _decimal(value: Fraction | float) -> str:
+    return f"{float(value):,.10g}"

@@ -1,0 +1,323 @@
+"""Accelerators in files and documents: what is written is read back, and what is wrong is named."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from fractions import Fraction
+from math import prod
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import optmap
+from optmap.errors import InputError
+from optmap.problem import (
+    Capacity,
+    Fields,
+    Level,
+    Machine,
+    Partition,
+    library,
+    list_machines,
+    machine_document,
+    machine_from,
+    mapping_document,
+    matmul,
+    read_mapping,
+)
+from optmap.problem.accelerator import (
+    ROLES,
+    TENSOR_ROLES,
+    Accelerator,
+    Arithmetic,
+    FactorRule,
+    Keep,
+    Mesh,
+    MeshAxis,
+    Ports,
+    Prices,
+    Store,
+)
+from optmap.problem.fabric import fabric_of
+from optmap.problem.nest import MemoryNest, Nest, mapping_of, nest_of
+from optmap.problem.relations import Relation
+
+ACCELERATORS = [name for name in list_machines() if library.machine(name).accelerator is not None]
+
+amounts = st.one_of(
+    st.integers(0, 10**6).map(Fraction),
+    st.decimals(0, 1000, places=3).map(Fraction),
+    st.fractions(0, 50, max_denominator=97),
+)
+rates = st.none() | amounts.filter(bool)
+rules = st.lists(
+    st.builds(
+        FactorRule,
+        dim=st.sampled_from(ROLES),
+        relation=st.sampled_from([Relation.EQUAL, Relation.AT_MOST, Relation.AT_LEAST]),
+        value=st.integers(1, 64),
+    ),
+    max_size=3,
+).map(lambda found: tuple(sorted(found, key=lambda rule: ROLES.index(rule.dim))))
+some_dims = st.lists(st.sampled_from(ROLES), unique=True).map(tuple)
+axes = st.builds(MeshAxis, size=st.integers(1, 16), dims=st.none() | some_dims, factors=rules)
+stores = st.builds(
+    Store,
+    keeps=st.lists(st.tuples(st.sampled_from(TENSOR_ROLES), st.sampled_from(Keep)), unique_by=lambda pair: pair[0]).map(
+        tuple
+    ),
+    energy_pj=st.builds(Prices, read=amounts, fill=amounts, update=amounts),
+    ports=st.builds(Ports, read=rates, write=rates, shared=rates),
+    block=st.integers(1, 64),
+    cluster=st.integers(1, 64),
+    word_bits=st.none() | st.integers(1, 64),
+    mesh=st.builds(Mesh, x=axes, y=axes, multicast=st.booleans(), reduction=st.booleans()),
+    factors=rules,
+    order=st.lists(st.sampled_from([*ROLES, "..."]), unique=True).map(tuple),
+    hop_pj=amounts,
+    router_pj=amounts,
+)
+
+
+@st.composite
+def accelerators(draw: st.DrawFn) -> Machine:
+    levels = []
+    for number in range(draw(st.integers(1, 3))):
+        capacity = Capacity(amount=draw(st.integers(2, 4096)), unit=draw(st.sampled_from(["words", "bytes"])))
+        half = Capacity(amount=capacity.amount // 2, unit=capacity.unit)
+        rest = Capacity(amount=capacity.amount - half.amount, unit=capacity.unit)
+        parts = (
+            Partition(name="a", tensors=("inputs",), capacity=half),
+            Partition(name="b", tensors=("output",), capacity=rest),
+        )
+        levels.append(
+            Level(
+                name=f"L{number}",
+                capacity=capacity,
+                partitions=draw(st.sampled_from([(), parts])),
+                buffering=draw(st.integers(1, 2)),
+                store=draw(stores),
+            )
+        )
+    arithmetic = Arithmetic(energy_pj=draw(amounts), word_bits=draw(st.none() | st.integers(1, 64)))
+    return Machine(
+        name="drawn", levels=tuple(levels), accelerator=Accelerator(outermost=draw(stores), arithmetic=arithmetic)
+    )
+
+
+@settings(max_examples=30)
+@given(accelerators())
+def test_documents_and_files_say_everything(machine: Machine) -> None:
+    document = json.loads(json.dumps(machine_document(machine), allow_nan=False))
+    assert machine_from(Fields.of(document, "file.json")) == machine
+    import yaml
+
+    written = yaml.safe_load(optmap.show(machine).yaml)
+    assert machine_from(Fields.of(written, "file.yaml")) == machine
+
+
+def test_decimals_are_exact() -> None:
+    gemmini = library.machine("gemmini")
+    assert gemmini.accelerator is not None
+    assert gemmini.accelerator.arithmetic.energy_pj == Fraction(28, 100)
+    store = gemmini.levels[2].store
+    assert store is not None
+    assert store.energy_pj == Prices(read=Fraction(347, 100), fill=Fraction(347, 100), update=Fraction(347, 100))
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("keeps: {input: maybe}", "levels[0].keeps: unknown input 'maybe'"),
+        ("keeps: {}", "levels[0].keeps is empty"),
+        ("keeps: 3", "levels[0].keeps: a mapping"),
+        ("energy_pj: {read: 1, write: 2}", "levels[0].energy_pj: unknown key 'write'"),
+        ("energy_pj: {read: -1}", "levels[0].energy_pj.read is -1"),
+        ("energy_pj: .inf", "levels[0].energy_pj is inf"),
+        ("energy_pj: 1/0", "levels[0].energy_pj is '1/0'"),
+        ("ports: {read: 0}", "ports: read is 0"),
+        ("ports: 4", "levels[0].ports: a mapping"),
+        ("block: 0", "levels[0].block is 0"),
+        ("fanout: {x: 0}", "levels[0].fanout.x is 0"),
+        ("fanout: {x: {sizes: 3}}", "levels[0].fanout.x: unknown key 'sizes'"),
+        ("fanout: {z: 3}", "levels[0].fanout: unknown key 'z'"),
+        ("fanout: {multicast: maybe}", "levels[0].fanout.multicast is 'maybe'"),
+        ("factors: {filters: '<4'}", "levels[0].factors.filters is '<4'"),
+        ("factors: {filters: 0}", "levels[0].factors: factors: filters is 0"),
+        ("factors: {filters: true}", "levels[0].factors.filters is True"),
+        ("order: [channels, channels]", "order names a dim twice"),
+        ("bandwidth: 4w", "levels[0].bandwidth: a memory of an accelerator has no bandwidth; write"),
+        ("kind: cache", "levels[0].kind: a memory of an accelerator has no kind"),
+    ],
+)
+def test_what_is_wrong_is_named_with_file_and_field(text: str, said: str, tmp_path: Path) -> None:
+    path = tmp_path / "wrong.yaml"
+    path.write_text(f"arithmetic: {{}}\nlevels:\n  - {{name: L1, capacity: 8w, {text}}}\n")
+    with pytest.raises(InputError, match=re.escape(said)) as caught:
+        optmap.machine(path)
+    assert "wrong.yaml" in str(caught.value)
+
+
+def test_keys_of_accelerators_say_that_the_machine_is_none(tmp_path: Path) -> None:
+    path = tmp_path / "cpu.yaml"
+    for text in ("keeps: [input]", "fanout: {x: 2}", "energy_pj: {read: 2}"):
+        path.write_text(f"levels:\n  - {{name: L1, capacity: 8w, {text}}}\n")
+        with pytest.raises(InputError, match=r"levels\[0\]\.\w+ is for accelerators"):
+            optmap.machine(path)
+
+
+def test_cores_must_be_the_units(tmp_path: Path) -> None:
+    path = tmp_path / "units.yaml"
+    path.write_text("arithmetic: {}\ncores: 5\nlevels:\n  - {name: L1, capacity: 8w, fanout: {x: 2, y: 3}}\n")
+    with pytest.raises(InputError, match="cores is 5, but the fanouts multiply to 6"):
+        optmap.machine(path)
+
+
+@pytest.mark.parametrize("name", ACCELERATORS)
+def test_library_accelerators_serve_every_kind_of_workload(name: str) -> None:
+    machine = library.machine(name)
+    for workload in ("resnet50/conv1", "resnet50/fc", "mobilenet/M2", "sunstone/mttkrp_poisson1"):
+        fabric = fabric_of(library.workload(workload), machine)
+        assert fabric.units == machine.cores
+        assert all(any(keeps) for keeps in zip(*(memory.keeps for memory in fabric.memories), strict=True))
+    table = str(optmap.show(name))
+    assert all(level.name in table for level in machine.levels)
+
+
+def test_machines_of_factorflow_have_its_numbers() -> None:
+    units = {name: library.machine(name).cores for name in ACCELERATORS}
+    assert units == {
+        "eyeriss": 168,
+        "eyeriss_like": 168,
+        "gemmini": 256,
+        "simba": 256,
+        "simba-cosa": 1024,
+        "simba_like": 1024,
+        "sunstone-conventional": 1024,
+        "sunstone-simba": 1024,
+        "tpuv1": 65536,
+    }
+    eyeriss = library.machine("eyeriss")
+    sizes = {level.name: level.capacity.amount for level in eyeriss.levels}
+    assert sizes == {"OutRegister": 32, "WRegister": 384, "InRegister": 24, "GlobalBuffer": 131072}
+    fabric = fabric_of(library.workload("resnet50/conv2"), eyeriss)
+    shared = fabric.memories[3]
+    roles = {"x": "wk", "y": "sck"}
+    for axis, direction in (("x", shared.x), ("y", shared.y)):
+        allowed = {dim for dim, free in zip(fabric.dims, direction.allowed, strict=True) if free}
+        assert allowed == set(roles[axis])
+
+
+@st.composite
+def nests(draw: st.DrawFn) -> tuple[Nest, Machine]:
+    machine = library.machine(draw(st.sampled_from(["eyeriss_like", "simba_like"])))
+    fabric = fabric_of(matmul(i=12, j=8, k=30), machine)
+    left, memories = list(fabric.extents), []
+    for place, memory in enumerate(fabric.memories):
+        last = place == len(fabric.memories) - 1
+        ways: list[list[int]] = []
+        for children in (memory.x.size, memory.y.size):
+            axis: list[int] = []
+            for dim in range(3):
+                most = min(children // prod(axis), left[dim])
+                axis.append(draw(st.sampled_from([n for n in range(1, most + 1) if left[dim] % n == 0])))
+                left[dim] //= axis[-1]
+            ways.append(axis)
+        trips = [
+            left[dim] if last else draw(st.sampled_from([n for n in range(1, left[dim] + 1) if left[dim] % n == 0]))
+            for dim in range(3)
+        ]
+        left = [size // trip for size, trip in zip(left, trips, strict=True)]
+        order = draw(st.permutations(range(3)))
+        keeps = (True,) * 3 if last else draw(st.tuples(*[st.booleans()] * 3))
+        memories.append(
+            MemoryNest(
+                x=tuple(ways[0]),
+                y=tuple(ways[1]),
+                temporal=tuple((dim, trips[dim]) for dim in order if trips[dim] > 1),
+                keeps=keeps,
+            )
+        )
+    return Nest(memories=tuple(memories)), machine
+
+
+@settings(max_examples=40)
+@given(nests())
+def test_mappings_of_accelerators_survive(drawn: tuple[Nest, Machine]) -> None:
+    nest, machine = drawn
+    workload = matmul(i=12, j=8, k=30)
+    fabric = fabric_of(workload, machine)
+    mapping = mapping_of(nest, fabric)
+    document = json.loads(json.dumps(mapping_document(mapping)))
+    assert set(document["levels"][0]) == {"level", "tile", "permutation", "spatial", "spatial_axes", "keeps"}
+    read = read_mapping(Fields.of(document, "file.json"), workload, machine)
+    found = nest_of(read, fabric)
+    assert found.memories[1:] == nest.memories[1:]
+    assert sorted(found.memories[0].temporal) == sorted(nest.memories[0].temporal)  # no count depends on this order
+    assert (found.memories[0].x, found.memories[0].keeps) == (nest.memories[0].x, nest.memories[0].keeps)
+    assert mapping_document(read) == document
+
+
+def wrong(change: dict[str, object]) -> str:
+    """What is said of a mapping with something changed at the shared buffer."""
+    machine = library.machine("eyeriss_like")
+    workload = matmul(i=12, j=8, k=30)
+    tile = {"i": 12, "j": 8, "k": 30}
+    levels: list[dict[str, object]] = [
+        {"level": "RegisterFile", "tile": {"i": 1, "j": 1, "k": 30}, "permutation": ["i", "j", "k"], "spatial": {}},
+        {"level": "GlobalBuffer", "tile": tile, "permutation": ["i", "j", "k"], "spatial": {"i": 12}},
+    ]
+    levels[1] |= change
+    with pytest.raises(InputError) as caught:
+        read_mapping(Fields.of({"levels": levels}, "m.json: mapping"), workload, machine)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"spatial": {"i": 12, "j": 2}}, "split 24 ways along x, but feeds 14 children"),
+        ({"spatial_axes": {"y": {"i": 6}}}, "not the product of both axes"),
+        ({"spatial_axes": {"z": {"i": 12}}}, "unknown key 'z'"),
+        ({"keeps": ["A", "X"]}, "keeps 'X', which is no tensor"),
+        ({"keeps": "A"}, "keeps is 'A'; a list of texts"),
+        ({"tile": {"i": 12, "j": 8, "k": 31}}, "no multiple of 30"),
+        ({"tile": {"i": 12, "j": 8, "k": 30, "z": 1}}, "'z' is no dim"),
+        ({"permutation": ["i", "j", "z"]}, "'z' is no dim"),
+        ({"permutation": ["i", "j"]}, "must name each of"),
+        ({"level": "Buffer"}, "the machine has"),
+    ],
+)
+def test_wrong_mappings_of_accelerators_are_refused(change: dict[str, object], said: str) -> None:
+    assert said in wrong(change)
+
+
+def test_a_nest_must_cover_the_problem_and_cpus_keep_everything() -> None:
+    workload = matmul(i=12, j=8, k=30)
+    machine = library.machine("eyeriss_like")
+    fabric = fabric_of(matmul(i=6, j=8, k=30), machine)
+    inner = MemoryNest(x=(1, 1, 1), y=(1, 1, 1), temporal=(), keeps=(True,) * 3)
+    outer = MemoryNest(x=(1, 1, 1), y=(1, 1, 1), temporal=((0, 6), (1, 8), (2, 30)), keeps=(True,) * 3)
+    short = mapping_of(Nest(memories=(inner, inner, outer)), fabric)
+    with pytest.raises(InputError, match="covers 6 of i, the workload has 12"):
+        short.check(workload, machine)
+    cpu = optmap.machine(memory="64w")
+    entry = {"level": "Fast", "tile": {"i": 1, "j": 1, "k": 1}, "permutation": ["i", "j", "k"], "keeps": ["A"]}
+    with pytest.raises(InputError, match="is no accelerator"):
+        read_mapping(Fields.of({"levels": [entry]}, "m"), workload, cpu)
+
+
+def test_the_innermost_loops_come_as_the_machine_orders_them() -> None:
+    machine = library.machine("eyeriss_like")
+    store = machine.levels[0].store
+    assert store is not None
+    ordered = replace(machine.levels[0], store=replace(store, order=("k", "...", "i")))
+    fabric = fabric_of(matmul(i=2, j=3, k=5), replace(machine, levels=(ordered, *machine.levels[1:])))
+    inner = MemoryNest(x=(1, 1, 1), y=(1, 1, 1), temporal=((2, 5), (1, 3), (0, 2)), keeps=(True,) * 3)
+    outer = MemoryNest(x=(1, 1, 1), y=(1, 1, 1), temporal=(), keeps=(True,) * 3)
+    nest = Nest(memories=(inner, outer, outer))
+    assert nest_of(mapping_of(nest, fabric), fabric) == nest
