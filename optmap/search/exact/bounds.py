@@ -1,0 +1,365 @@
+"""What a label costs at least, however its mapping goes on.
+
+Three facts make the bound.
+
+- **Locked words.** Whatever level inside keeps an operand next, at least `locked` words enter it (see
+  `costs.locked_of`), and the parent reads at least `locked/share` of them. The same holds for each later pair of
+  keepers, of which nothing is known about the children that share a read: ways over irrelevant dims in between make
+  as many more copies inside as they save reads outside. So a chain of keepers costs at least its prices times locked
+  words. A further keeper adds words and takes none away from the others, except that it serves the arithmetic: so
+  only chains of the memories that must keep the operand and at most one more, inside of them, matter.
+- **Arithmetic.** The innermost keeper serves M operand words over the children that share a read. These are at most the
+  ways left for irrelevant dims, and where windows of children coincide, what that can give.
+- **Ways.** The ways left are products over classes of dims (dims that occur in the same operands) that can be packed
+  into the meshes left and divide the tile. Cycles are at least M over the units; energy and cycles are bounded for
+  the same ways, and the least over all maximal ways counts. Reads of the present parents limit the cycles too.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import chain
+
+import numpy as np
+
+from optmap.problem.accelerator import Keep
+from optmap.search.exact.costs import cycles_of, locked_of
+from optmap.search.exact.frame import Floats, Frame, Ints
+from optmap.search.exact.labels import Labels
+from optmap.search.exact.steps import Level, Pairs
+
+
+@dataclass(frozen=True, slots=True)
+class Prospect:
+    """What the bound needs of labels, or of labels with a split chosen."""
+
+    energy: Floats
+    instances: Floats
+    parent: Ints
+    parents: Floats
+    share: Floats
+    """Per operand children of the parent so far that share a read."""
+    first: Floats
+    """Per operand the least that the parent reads if another memory keeps it, in words."""
+    locked: Floats
+    """Per operand the least that enters any later keeper."""
+    reduced: Floats
+    reduced_above: Floats
+    reads: Floats
+    writes: Floats
+    values: Ints
+    """Extents that are left."""
+
+    def take(self, rows: Ints) -> Prospect:
+        """Some of them."""
+        return Prospect(*(getattr(self, key)[rows] for key in self.__dataclass_fields__))
+
+
+@dataclass(frozen=True, slots=True)
+class _Chain:
+    """Keepers that are still to come, as prices."""
+
+    innermost: int
+    """-1 for none."""
+    first: float
+    """Per word that the present parent reads."""
+    locked: float
+    """Per locked word."""
+    less: float
+    """Per first touch of outputs by the instances so far, taken off."""
+    less_above: float
+    """The same, of the parent."""
+    work: float
+    """Per word that the innermost keeper reads for the arithmetic."""
+    updates: float
+    """Per word that it takes from the arithmetic."""
+
+
+class Bounds:
+    """Bounds of labels at one level, before it is decided which operands are kept there.
+
+    Args:
+        frame: of the search.
+        levels: all levels, inner first; those up to `top` are still open.
+        top: the outermost open level, -1 for none.
+    """
+
+    def __init__(self, frame: Frame, levels: list[Level], top: int) -> None:
+        self.frame, self.top = frame, top
+        self.classes = _classes(frame)
+        self.ways = _ways(frame, levels[: top + 1], self.classes)
+        self._maximal: dict[tuple[int, ...], Ints] = {}
+        self.widest = np.array(
+            [[_widest(frame, level, operand) for operand in range(frame.operands)] for level in range(-1, top + 1)]
+        )
+        """(level + 1, operand): children inside a level that may share a read."""
+        self._chains = {
+            (operand, parent): _chains(frame, operand, parent, top)
+            for operand in range(frame.operands)
+            for parent in (-1, *range(top + 1, frame.levels))
+        }
+
+    def of_labels(self, labels: Labels) -> Prospect:
+        """Labels as the bound sees them."""
+        frame = self.frame
+        values = frame.values(labels.tile)
+        locked = np.stack([locked_of(frame, labels, k, values) for k in range(frame.operands)], axis=1)
+        return Prospect(
+            labels.energy,
+            labels.instances,
+            labels.parent,
+            labels.parents,
+            labels.share,
+            locked / labels.share,
+            locked,
+            labels.reduced,
+            labels.reduced_above,
+            labels.reads,
+            labels.writes,
+            values,
+        )
+
+    def of_pairs(self, labels: Labels, outer: Prospect, level: Level, pairs: Pairs) -> Prospect:
+        """Labels with a split as the bound of the level inside sees them.
+
+        A split over irrelevant dims multiplies what enters inside and divides what is read outside by as much. For
+        other dims nothing more is known than before.
+        """
+        frame, memory = self.frame, self.frame.memory(level.number)
+        copies = level.copies[pairs.split]
+        share = copies * level.doubled[pairs.split]
+        if not memory.multicast:
+            share[:, [k for k in range(frame.operands) if k != frame.output]] = 1.0
+        if not memory.reduction:
+            share[:, frame.output] = 1.0
+        own = outer.take(pairs.label)
+        return Prospect(
+            own.energy,
+            own.instances * level.units[pairs.split],
+            own.parent,
+            own.parents,
+            own.share * share,
+            own.first,
+            own.locked * copies,
+            own.reduced * copies[:, frame.output],
+            own.reduced_above,
+            own.reads,
+            own.writes,
+            frame.values(pairs.rest),
+        )
+
+    def least(self, own: Prospect, cutoff: float) -> Floats:
+        """The bound of each; where a simple one reaches the cutoff already, that one."""
+        frame = self.frame
+        if not len(self.ways):
+            return np.full(len(own.energy), np.inf)
+        free = np.ones((len(own.energy), frame.operands))
+        caps = np.ones((len(own.energy), len(self.classes)))
+        for number, members in enumerate(self.classes):
+            most = self.ways[:, number].max()
+            caps[:, number] = np.minimum(own.values[:, members].prod(axis=1), most)
+        for operand in range(frame.operands):
+            outside = [k for k, members in enumerate(self.classes) if not frame.relevant[operand, members[0]]]
+            free[:, operand] = caps[:, outside].prod(axis=1) * self._doubled(operand, caps)
+        units = np.minimum(caps.prod(axis=1), self.ways.prod(axis=1).max())
+        found = self._value(own, free, units)
+        open_rows = np.flatnonzero(found < cutoff)
+        if len(self.ways) > 1 and len(open_rows):
+            found[open_rows] = np.maximum(found[open_rows], self._over_ways(own.take(open_rows)))
+        return found
+
+    def _over_ways(self, own: Prospect) -> Floats:
+        """The least over all maximal ways that divide what is left."""
+        frame = self.frame
+        products = np.stack([own.values[:, members].prod(axis=1) for members in self.classes], axis=1)
+        cases, place = np.unique(products, axis=0, return_inverse=True)
+        place = place.ravel()
+        options = [self._most(tuple(map(int, case))) for case in cases]
+        counts = np.array([len(option) for option in options])[place]
+        rows = np.repeat(np.arange(len(products)), counts)
+        ways = self.ways[np.concatenate([options[k] for k in place])].astype(np.float64)
+        free = np.ones((len(rows), frame.operands))
+        for operand in range(frame.operands):
+            outside = [k for k, members in enumerate(self.classes) if not frame.relevant[operand, members[0]]]
+            free[:, operand] = ways[:, outside].prod(axis=1) * self._doubled(operand, ways)
+        found = self._value(own.take(rows), free, ways.prod(axis=1))
+        starts = np.concatenate([[0], np.cumsum(counts)[:-1]])
+        return np.asarray(np.minimum.reduceat(found, starts))
+
+    def _doubled(self, operand: int, ways: Floats) -> Floats:
+        """Children over different windows, at most.
+
+        Among the children of a subscript at most as many coincide as there are ways without the widest dim. Its dims
+        are of different classes, so the ways of all windows together are at most the product over all classes but any
+        one.
+        """
+        found = np.ones(len(ways))
+        if operand not in self.frame.sliding:
+            return found
+        inside = {dim for window in self.frame.windows[operand] if len(window.dims) > 1 for dim in window.dims}
+        own = [k for k, members in enumerate(self.classes) if inside & set(members)]
+        if not own:
+            return found
+        return np.asarray(ways[:, own].prod(axis=1) / ways[:, own].max(axis=1))
+
+    def _most(self, products: tuple[int, ...]) -> Ints:
+        """Maximal ways that divide the products of the classes."""
+        if products not in self._maximal:
+            rows = np.flatnonzero(np.all(np.array(products) % self.ways == 0, axis=1))
+            self._maximal[products] = rows[_maximal(self.ways[rows])]
+        return self._maximal[products]
+
+    def _value(self, own: Prospect, free: Floats, units: Floats) -> Floats:
+        """Merit of the least energy and cycles, for the most children that share a read, and units."""
+        frame = self.frame
+        energy = own.energy.copy()
+        reads, writes = own.reads, own.writes
+        if frame.limited:
+            reads, writes = reads.copy(), writes.copy()
+        for operand in range(frame.operands):
+            energy += self._operand(own, operand, free[:, operand])
+            if frame.limited:
+                self._ports(own, operand, free[:, operand], reads, writes)
+        cycles = cycles_of(frame, reads, writes, frame.operations / (own.instances * units))
+        return merit_of(frame, energy, cycles)
+
+    def _operand(self, own: Prospect, operand: int, free: Floats) -> Floats:
+        """Least energy that an operand still costs."""
+        frame = self.frame
+        found = np.full(len(free), np.inf)
+        first_touches = frame.output_words * own.reduced if operand == frame.output else np.zeros(len(free))
+        above = frame.output_words * own.reduced_above if operand == frame.output else first_touches
+        locked, first = np.maximum(own.locked[:, operand], first_touches), np.maximum(own.first[:, operand], above)
+        for parent in np.unique(own.parent[:, operand]):
+            rows = np.flatnonzero(own.parent[:, operand] == parent)
+            best = np.full(len(rows), np.inf)
+            for option in self._chains[operand, int(parent)]:
+                served = frame.operations / np.minimum(free[rows], self.widest[option.innermost + 1, operand])
+                read, less = served, first_touches[rows]
+                if option.innermost < 0:
+                    served = read = frame.operations / free[rows] / own.share[rows, operand]
+                    less = above[rows]
+                if operand == frame.output:
+                    read = np.maximum(
+                        0.0,
+                        frame.operations / free[rows] / (own.share[rows, operand] if option.innermost < 0 else 1.0)
+                        - less,
+                    )
+                cost = option.first * first[rows] + option.locked * locked[rows]
+                cost += option.work * read + option.updates * served
+                cost -= option.less * first_touches[rows] + option.less_above * above[rows]
+                best = np.minimum(best, cost)
+            found[rows] = best
+        return found
+
+    def _ports(self, own: Prospect, operand: int, free: Floats, reads: Floats, writes: Floats) -> None:
+        """Adds the words that the present parent still reads and writes, at least."""
+        frame = self.frame
+        port = frame.port[own.parent[:, operand]]
+        rows = np.flatnonzero(port >= 0)
+        if not len(rows):
+            return
+        least = own.first[rows, operand]
+        for parent in np.unique(own.parent[rows, operand]):
+            some = own.parent[rows, operand] == parent
+            if any(option.innermost < 0 for option in self._chains[operand, int(parent)]):
+                alone = frame.operations / free[rows] / own.share[rows, operand]
+                least = np.where(some, np.minimum(least, alone), least)
+        above = own.parents[rows, operand]
+        if operand == frame.output:
+            reads[rows, port[rows]] += np.maximum(0.0, least - frame.output_words * own.reduced_above[rows]) / above
+            writes[rows, port[rows]] += least / above
+        else:
+            reads[rows, port[rows]] += least / above
+
+
+def merit_of(frame: Frame, energy: Floats, cycles: Floats) -> Floats:
+    """What is minimised."""
+    if frame.merit == "energy":
+        return energy
+    return energy * cycles if frame.merit == "edp" else cycles
+
+
+def _classes(frame: Frame) -> list[list[int]]:
+    """Dims that occur in the same operands, and at different places of windows, apart."""
+    found: dict[tuple[object, ...], list[int]] = {}
+    for dim in range(frame.dims):
+        places = [w.dims.index(dim) for own in frame.windows for w in own if len(w.dims) > 1 and dim in w.dims]
+        found.setdefault((*frame.relevant[:, dim], *places), []).append(dim)
+    return list(found.values())
+
+
+def _ways(frame: Frame, levels: list[Level], classes: list[list[int]]) -> Ints:
+    """Products of ways per class that all the meshes together can take."""
+    products = np.array([frame.extents[members].prod() for members in classes])
+    found = np.ones((1, len(classes)), np.int64)
+    for level in levels:
+        own = np.stack([level.splits.ways[:, members].prod(axis=1) for members in classes], axis=1)
+        own = np.unique(own, axis=0)
+        both = (found[:, None, :] * own[None, :, :]).reshape(-1, len(classes))
+        found = np.unique(both[np.all(products % both == 0, axis=1)], axis=0)
+    return found
+
+
+def _maximal(ways: Ints) -> Ints:
+    """Rows that no other row exceeds in every class."""
+    kept = np.ones(len(ways), np.bool_)
+    for row in np.argsort(-ways.prod(axis=1), kind="stable"):
+        if kept[row]:
+            under = np.all(ways <= ways[row], axis=1)
+            under[row] = False
+            kept &= ~under
+    return np.flatnonzero(kept)
+
+
+def _widest(frame: Frame, level: int, operand: int) -> float:
+    """Children inside a level that may share a read of an operand, by the meshes alone."""
+    inside = {dim for window in frame.windows[operand] if len(window.dims) > 1 for dim in window.dims}
+    able = [dim for dim in range(frame.dims) if not frame.relevant[operand, dim] or dim in inside]
+    found = 1.0
+    for number in range(level + 1):
+        memory = frame.memory(number)
+        if not (memory.reduction if operand == frame.output else memory.multicast):
+            continue
+        for direction in (memory.x, memory.y):
+            if any(direction.allowed[dim] for dim in able):
+                found *= direction.size
+    return found
+
+
+def _chains(frame: Frame, operand: int, parent: int, top: int) -> list[_Chain]:
+    """Chains of keepers that may be cheapest."""
+    must = [level for level in range(top, -1, -1) if frame.keep(level, operand) is Keep.KEPT]
+    last = must[-1] if must else top + 1
+    free = [level for level in range(last) if frame.keep(level, operand) is Keep.FREE]
+    chains = [must, *([*must, level] for level in free)]
+    return [_priced(frame, operand, parent, own) for own in chains if own or parent >= 0]
+
+
+def _priced(frame: Frame, operand: int, parent: int, keepers: list[int]) -> _Chain:
+    """Prices of a chain of keepers, outermost first, per word: blocks are not rounded up here, clusters full."""
+    output = operand == frame.output
+    read, fill, update = frame.read / frame.bulk, frame.fill / frame.bulk, frame.update / frame.bulk
+    first = locked = less = less_above = 0.0
+    for outer, inner in zip(chain([parent], keepers), keepers, strict=False):
+        if outer < 0:
+            continue
+        price = read[outer] + (update[outer] if output else 0.0)
+        if outer == parent:
+            first += price
+            less_above += read[outer] if output else 0.0
+        else:
+            locked += price
+            less += read[outer] if output else 0.0
+        locked += fill[inner]
+        less += fill[inner] if output else 0.0
+    serving = keepers[-1] if keepers else parent
+    return _Chain(
+        innermost=keepers[-1] if keepers else -1,
+        first=float(first),
+        locked=float(locked),
+        less=float(less),
+        less_above=float(less_above),
+        work=float(read[serving]),
+        updates=float(update[serving]) if output else 0.0,
+    )

@@ -1,0 +1,213 @@
+"""What it costs to keep operands at a level, and to serve the arithmetic: the terms of the model.
+
+M are the operations, n the instances of the level, e its tile. The temporal loops outside have
+T = M/(n |e|) trips in one instance; while the last F of them (`reuse`) run, an operand is held still. So
+its tile is brought in T/F times, into all instances together
+
+    fills = n T/F tile = M / (extents of the tile that do not occur in the operand) / F
+
+words if nothing overlaps. Of an operand with windows the steps of its run save the words that the tile
+shares with the one before: the counting lets a step reuse a part if the tile moves along one
+subscript by as much as at the innermost step, and all of it if it does not move at all. The parent reads
+fills/D words, D being the children that one read serves. An output is updated instead: its parent takes
+fills/D updates, and reads as many less the first of each element (|O| per way of reduction outside); of the fills
+the first ones of each instance's elements are left out in the same way.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from optmap.problem.accelerator import Keep
+from optmap.search.exact.frame import ROUNDING, Flags, Floats, Frame, Ints
+from optmap.search.exact.labels import Labels, joined
+
+
+def fills_of(frame: Frame, labels: Labels, operand: int, values: Ints) -> Floats:
+    """Words that enter all instances of a level if it keeps an operand, first touches of outputs among them."""
+    if operand not in frame.sliding:
+        return np.asarray(frame.operations / frame.irrelevant(operand, values) / labels.reuse[:, operand])
+    words = frame.words(operand, labels.tile, values)
+    trips = frame.operations / (labels.instances * values.prod(axis=1))
+    found = trips / labels.reuse[:, operand] * words
+    place = frame.sliding.index(operand)
+    for number, window in enumerate(frame.windows[operand]):
+        table = window.rows(labels.tile)
+        last = np.minimum(labels.step[:, place], window.kept.shape[1] - 1)
+        share = _shared(frame, operand, number, table, last)
+        for step in range(labels.shift.shape[2]):
+            shift = labels.shift[:, place, step]
+            same = np.where(shift == labels.step[:, place], share, 0.0)
+            saved = np.where(shift == 0, 1.0, same)
+            found -= np.where(labels.window[:, place] == number, saved * labels.count[:, place, step], 0.0) * words
+    return np.asarray(found * labels.instances)
+
+
+def _shared(frame: Frame, operand: int, number: int, table: Ints, shift: Ints) -> Floats:
+    """Part of a tile that it shares with itself moved along one window."""
+    window = frame.windows[operand][number]
+    if frame.hulls:
+        width = window.words[table]
+        return np.asarray(np.maximum(0.0, width - shift) / width)
+    return np.asarray(window.kept[table, shift] / window.words[table])
+
+
+def locked_of(frame: Frame, labels: Labels, operand: int, values: Ints) -> Floats:
+    """Words that will enter all instances of any level from this one inwards that keeps an operand, at least.
+
+    Without windows: irrelevant loops inside take their trips from the tile's irrelevant extents, and the reuse
+    becomes at most as much larger; a loop that moves the operand ends the reuse. Ways of a mesh over irrelevant dims
+    only make more copies. So what enters this level is the least that enters further inside. With windows: whenever
+    the tile of this level moves, what it did not have before was not in any tile inside it, and all of the tile is
+    needed inside; so at each step of the run at least the tile without its overlap enters, gaps left out (tiles
+    further inside may have none), and at each other move that is no repetition the whole tile.
+    """
+    if operand not in frame.sliding:
+        return np.asarray(frame.operations / frame.irrelevant(operand, values) / labels.reuse[:, operand])
+    words = frame.words(operand, labels.tile, values, certain=True)
+    trips = frame.operations / (labels.instances * values.prod(axis=1))
+    found = trips / labels.reuse[:, operand] * words
+    place = frame.sliding.index(operand)
+    for number, window in enumerate(frame.windows[operand]):
+        table = window.rows(labels.tile)
+        for step in range(labels.shift.shape[2]):
+            shift = labels.shift[:, place, step]
+            saved = window.kept[table, np.clip(shift, 0, window.kept.shape[1] - 1)] / window.touched[table]
+            saved = np.where((shift >= 0) & (labels.window[:, place] == number), saved, 0.0)
+            found -= saved * labels.count[:, place, step] * words
+    return np.asarray(found * labels.instances)
+
+
+def charge(frame: Frame, level: Ints | int, price: Floats, words: Floats, instances: Floats) -> Floats:
+    """Energy of accesses to memories: whole blocks in each instance, one of each cluster paid for."""
+    if not frame.grouped:
+        return np.asarray(price[level] * words)
+    block = frame.block[level]
+    accesses = np.where(block > 1, np.ceil(words / (instances * block) * (1 - ROUNDING)) * instances, words)
+    return np.asarray(price[level] * accesses * np.minimum(1.0, frame.groups[level] / instances))
+
+
+def kept(frame: Frame, labels: Labels, level: int) -> Labels:
+    """Labels with every allowed set of operands kept at the level, those that do not fit left out.
+
+    `choice[:, 2]` then says the set, `origin` the row of the label before.
+    """
+    values = frame.values(labels.tile)
+    words = [frame.words(operand, labels.tile, values) for operand in range(frame.operands)]
+    bills = [_bill(frame, labels, level, operand, values) for operand in range(frame.operands)]
+    parts = []
+    for chosen in keep_sets(frame, level):
+        rows = np.flatnonzero(fitting(frame, level, chosen, words))
+        if len(rows):
+            parts.append(_with(frame, labels, level, bills, chosen=chosen, rows=rows))
+    return joined(parts) if parts else labels.take(np.zeros(0, np.int64))
+
+
+def keep_sets(frame: Frame, level: int) -> list[int]:
+    """Sets of operands (bits) that a memory may keep."""
+    must = sum(1 << k for k in range(frame.operands) if frame.keep(level, k) is Keep.KEPT)
+    free = [k for k in range(frame.operands) if frame.keep(level, k) is Keep.FREE]
+    return [must | sum(1 << k for bit, k in enumerate(free) if some >> bit & 1) for some in range(1 << len(free))]
+
+
+def fitting(frame: Frame, level: int, chosen: int, words: list[Floats]) -> Flags:
+    """Which tiles fit a memory that keeps a set of operands."""
+    found = np.ones(len(words[0]), np.bool_)
+    for room in frame.memory(level).rooms:
+        held = [
+            weight * words[operand]
+            for operand, weight in zip(room.operands, room.weights, strict=True)
+            if chosen >> operand & 1
+        ]
+        if held:
+            found &= sum(held) <= room.capacity
+    return found
+
+
+Bill = tuple[Floats, Floats, Floats, Floats]
+"""Energy, words read and written at one instance of the parent, words written at one instance of the level."""
+
+
+def _bill(frame: Frame, labels: Labels, level: int, operand: int, values: Ints) -> Bill:
+    """What keeping an operand at a level costs; nothing if no memory outside keeps it."""
+    parent, above = labels.parent[:, operand], labels.parents[:, operand]
+    fills = np.where(parent >= 0, fills_of(frame, labels, operand, values), 0.0)
+    served = fills / labels.share[:, operand]
+    n = labels.instances
+    if operand != frame.output:
+        energy = charge(frame, parent, frame.read, served, above) + charge(frame, level, frame.fill, fills, n)
+        return energy, served / above, np.zeros(len(labels)), fills / n
+    read = np.where(parent >= 0, served - frame.output_words * labels.reduced_above, 0.0)
+    filled = np.where(parent >= 0, fills - frame.output_words * labels.reduced, 0.0)
+    energy = (
+        charge(frame, parent, frame.update, served, above)
+        + charge(frame, parent, frame.read, read, above)
+        + charge(frame, level, frame.fill, filled, n)
+    )
+    return energy, read / above, served / above, filled / n
+
+
+def _with(frame: Frame, labels: Labels, level: int, bills: list[Bill], *, chosen: int, rows: Ints) -> Labels:
+    """Labels that keep a set of operands at a level."""
+    found = labels.take(rows)
+    all_rows = np.arange(len(rows))
+    for operand in range(frame.operands):
+        if not chosen >> operand & 1:
+            continue
+        energy, read, written, filled = (part[rows] for part in bills[operand])
+        found.energy += energy
+        if frame.limited:
+            port = frame.port[found.parent[:, operand]]
+            some = port >= 0
+            found.reads[all_rows[some], port[some]] += read[some]
+            found.writes[all_rows[some], port[some]] += written[some]
+            if frame.port[level] >= 0:
+                found.writes[:, frame.port[level]] += filled
+        found.parent[:, operand] = level
+        found.parents[:, operand] = found.instances
+        found.share[:, operand] = 1.0
+        if operand == frame.output:
+            found.reduced_above = found.reduced.copy()
+    choice = np.zeros((len(rows), 3), np.int64)
+    choice[:, 2] = chosen
+    return replace(found, origin=rows, choice=choice)
+
+
+def finished(frame: Frame, labels: Labels, share: Floats, units: Floats) -> tuple[Floats, Floats]:
+    """Energy and cycles of whole mappings.
+
+    Args:
+        frame: of the search.
+        labels: at the innermost memory, keeping decided.
+        share: per operand the units that one read of the parent serves.
+        units: arithmetic units in use.
+    """
+    energy, reads, writes = labels.energy.copy(), labels.reads.copy(), labels.writes.copy()
+    rows = np.arange(len(labels))
+    for operand in range(frame.operands):
+        parent, above = labels.parent[:, operand], labels.parents[:, operand]
+        served = frame.operations / share[:, operand]
+        read = served
+        if operand == frame.output:
+            read = served - frame.output_words * labels.reduced_above
+            energy += charge(frame, parent, frame.update, served, above)
+        energy += charge(frame, parent, frame.read, read, above)
+        if frame.limited:
+            port = frame.port[parent]
+            some = port >= 0
+            reads[rows[some], port[some]] += (read / above)[some]
+            if operand == frame.output:
+                writes[rows[some], port[some]] += (served / above)[some]
+    return energy, cycles_of(frame, reads, writes, frame.operations / units)
+
+
+def cycles_of(frame: Frame, reads: Floats, writes: Floats, compute: Floats) -> Floats:
+    """Cycles of computation or of the slowest port, in whole numbers; of ports alone for the merit `traffic`."""
+    found = np.zeros(len(compute)) if frame.merit == "traffic" else np.ceil(compute * (1 - ROUNDING))
+    if frame.limited:
+        load = np.maximum(reads / frame.read_rate, writes / frame.write_rate)
+        load = np.maximum(load, (reads + writes) / frame.shared_rate).max(axis=1)
+        found = np.maximum(found, np.ceil(load * (1 - ROUNDING)))
+    return found

@@ -1,0 +1,244 @@
+"""The numbers of one exact search: divisors, words of tiles, overlaps of windows, and prices, as arrays.
+
+A tile is a row of divisor numbers (`tile[dim]` is a place in the ascending list of the dim's divisors), so
+that dividing one tile by another is a look-up. Words are counted as `evaluate.spatial` counts them:
+exactly, or as hulls in the counting of Timeloop.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+
+import numpy as np
+from numpy.typing import NDArray
+
+from optmap.errors import InputError
+from optmap.problem.accelerator import Keep
+from optmap.problem.fabric import Fabric, Memory, Operand, Rule
+from optmap.problem.halo import value_mask
+from optmap.problem.options import Counting, Merit
+from optmap.problem.relations import Relation
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+Tiles = NDArray[np.int16]
+
+MOST_DIMS = 8
+SLACK = 1e-9
+"""Relative tolerance of comparisons of bounds and values."""
+ROUNDING = 1e-12
+"""Relative error that sums of floats here stay well below, where a number of accesses or cycles is rounded up."""
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """A subscript of several dims, whose neighbouring tiles overlap; tables over the divisors of its dims."""
+
+    dims: tuple[int, ...]
+    factors: tuple[int, ...]
+    strides: tuple[int, ...]
+    """Of the divisor numbers in the rows of the tables."""
+    words: Floats
+    """Words of a tile as they are counted."""
+    shared: Floats
+    """Row, shift: words that a tile shares with itself moved, as they are counted."""
+    touched: Floats
+    """Words of a tile, gaps left out: what certainly passes, however it is cut."""
+    kept: Floats
+    """Row, shift: words that a tile shares with itself moved, gaps left out."""
+
+    def rows(self, tiles: Tiles) -> Ints:
+        """Rows of the tables for tiles."""
+        found = np.zeros(len(tiles), np.int64)
+        for dim, stride in zip(self.dims, self.strides, strict=True):
+            found += tiles[:, dim].astype(np.int64) * stride
+        return found
+
+
+class Frame:
+    """A fabric as arrays, for one counting and one merit.
+
+    Args:
+        fabric: machine and workload.
+        counting: how words are counted.
+        merit: what is minimised.
+
+    Raises:
+        InputError: for more than 8 dims, a dim in two subscripts of one tensor, or an output whose subscripts have
+            several dims or factors.
+    """
+
+    def __init__(self, fabric: Fabric, counting: Counting, merit: Merit) -> None:
+        refuse(fabric)
+        self.fabric, self.counting, self.merit = fabric, counting, merit
+        self.dims, self.operands = len(fabric.dims), len(fabric.operands)
+        self.levels = len(fabric.memories)
+        self.extents = np.array(fabric.extents, np.int64)
+        self.operations = float(fabric.operations)
+        self.divisors = [_divisors(extent) for extent in fabric.extents]
+        self.number_of = [{int(n): place for place, n in enumerate(own)} for own in self.divisors]
+        self.quotients = [_quotients(own, places) for own, places in zip(self.divisors, self.number_of, strict=True)]
+        self.whole = np.array([[len(own) - 1 for own in self.divisors]], np.int16)
+        sizes = [len(own) for own in self.divisors]
+        self.strides = np.array([prod(sizes[dim + 1 :]) for dim in range(self.dims)], np.int64)
+        self.relevant = np.array([[dim in o.dims for dim in range(self.dims)] for o in fabric.operands])
+        self.windows = [self._windows(operand) for operand in fabric.operands]
+        self.sliding = [place for place, own in enumerate(self.windows) if own]
+        self.output = next(place for place, operand in enumerate(fabric.operands) if operand.output)
+        self.output_words = float(prod(fabric.extents[dim] for dim in fabric.operands[self.output].dims))
+        self._prices()
+
+    def _prices(self) -> None:
+        """Prices and ports per memory; a last entry of 0 stands for no memory, so that -1 finds it."""
+        memories = self.fabric.memories
+        self.read = np.array([*(float(m.prices.read) for m in memories), 0.0])
+        self.fill = np.array([*(float(m.prices.fill) for m in memories), 0.0])
+        self.update = np.array([*(float(m.prices.update) for m in memories), 0.0])
+        self.block = np.array([*(float(m.block) for m in memories), 1.0])
+        limited = [k for k, m in enumerate(memories) if m.read_rate or m.write_rate or m.shared_rate]
+        self.limited = limited
+        self.port = np.full(self.levels + 1, -1)
+        self.port[limited] = np.arange(len(limited))
+        inf = float("inf")
+
+        def rates(key: str) -> Floats:
+            return np.array([float(getattr(memories[k], key) or inf) for k in limited])
+
+        self.read_rate, self.write_rate, self.shared_rate = (
+            rates("read_rate"),
+            rates("write_rate"),
+            rates("shared_rate"),
+        )
+        self.arithmetic = float(self.fabric.arithmetic_pj) * self.operations
+        there = [self.fabric.instances(k) for k in range(self.levels)]
+        groups = [max(1, n // m.cluster) for n, m in zip(there, memories, strict=True)]
+        self.groups = np.array([*(float(n) for n in groups), 1.0])
+        """Clusters: as many instances as that are paid for."""
+        self.bulk = np.array([*(m.block * n / k for m, n, k in zip(memories, there, groups, strict=True)), 1.0])
+        """Words that one paid access serves, at most."""
+        self.grouped = any(m.block > 1 or m.cluster > 1 for m in memories)
+
+    def memory(self, level: int) -> Memory:
+        """A memory by number."""
+        return self.fabric.memories[level]
+
+    def keep(self, level: int, operand: int) -> Keep:
+        """Whether a memory holds an operand."""
+        return self.fabric.memories[level].keeps[operand]
+
+    def values(self, tiles: Tiles) -> Ints:
+        """Extents of tiles: (tiles, dims)."""
+        return np.stack([self.divisors[dim][tiles[:, dim]] for dim in range(self.dims)], axis=1)
+
+    def codes(self, tiles: Tiles) -> Ints:
+        """One number per tile."""
+        return np.asarray(tiles.astype(np.int64) @ self.strides)
+
+    def divided(self, tiles: Tiles, by: Tiles) -> Tiles:
+        """Quotients of tiles; -1 where one does not divide."""
+        return np.stack([self.quotients[dim][tiles[:, dim], by[:, dim]] for dim in range(self.dims)], axis=1)
+
+    def words(self, operand: int, tiles: Tiles, values: Ints, *, certain: bool = False) -> Floats:
+        """Words of an operand that tiles need; with `certain` those that they touch, gaps left out."""
+        found = np.ones(len(tiles))
+        own = self.windows[operand]
+        inside = {dim for window in own for dim in window.dims}
+        for dim in self.fabric.operands[operand].dims - inside:
+            found *= values[:, dim]
+        for window in own:
+            table = window.touched if certain else window.words
+            found *= table[window.rows(tiles)]
+        return found
+
+    def irrelevant(self, operand: int, values: Ints) -> Floats:
+        """Product of the extents of the dims that do not occur in an operand."""
+        found = np.ones(len(values))
+        for dim in range(self.dims):
+            if not self.relevant[operand, dim]:
+                found *= values[:, dim]
+        return found
+
+    def _windows(self, operand: Operand) -> list[Window]:
+        return [self._window(axis) for axis in operand.axes if len(axis) > 1 or (self.hulls and self._gaps(axis))]
+
+    @property
+    def hulls(self) -> bool:
+        """Whether tiles are counted as hulls."""
+        return self.counting is Counting.TIMELOOP
+
+    @staticmethod
+    def _gaps(axis: tuple[tuple[int, int], ...]) -> bool:
+        return any(factor > 1 for _, factor in axis)
+
+    def _window(self, axis: tuple[tuple[int, int], ...]) -> Window:
+        dims, factors = tuple(dim for dim, _ in axis), tuple(factor for _, factor in axis)
+        sizes = [len(self.divisors[dim]) for dim in dims]
+        strides = tuple(prod(sizes[place + 1 :]) for place in range(len(dims)))
+        widest = 1 + sum(f * (self.fabric.extents[d] - 1) for d, f in axis)
+        hull, hull_kept, touched, kept = [], [], [], []
+        shifts = np.arange(widest + 1)
+        for place in range(prod(sizes)):
+            box = tuple(int(self.divisors[d][place // s % n]) for d, s, n in zip(dims, strides, sizes, strict=True))
+            width = 1 + sum(f * (n - 1) for f, n in zip(factors, box, strict=True))
+            mask = value_mask(factors, box)
+            bits = np.array([(mask >> k) & 1 for k in range(width)], np.float64)
+            own = np.zeros(widest + 1)
+            own[:width] = (
+                np.rint(np.correlate(bits, bits, "full")[width - 1 :])
+                if width <= 2**14
+                else [(mask & (mask >> k)).bit_count() for k in range(width)]
+            )
+            touched.append(own[0])
+            kept.append(own)
+            hull.append(float(width))
+            hull_kept.append(np.maximum(0.0, width - shifts))
+        exact = np.array(touched), np.array(kept)
+        counted = (np.array(hull), np.array(hull_kept)) if self.hulls else exact
+        return Window(dims, factors, strides, counted[0], counted[1], exact[0], exact[1])
+
+    @cached_property
+    def dims_of_rules(self) -> tuple[tuple[Rule, ...], ...]:
+        """Rules of the temporal loops, per memory."""
+        return tuple(memory.rules for memory in self.fabric.memories)
+
+
+def refuse(fabric: Fabric) -> None:
+    """What this search cannot count.
+
+    Raises:
+        InputError: see `Frame`.
+    """
+    if len(fabric.dims) > MOST_DIMS:
+        raise InputError(f"{fabric.workload.title}: {len(fabric.dims)} dims; the exact search takes up to {MOST_DIMS}")
+    for operand in fabric.operands:
+        named = [dim for axis in operand.axes for dim, _ in axis]
+        if len(set(named)) < len(named):
+            raise InputError(f"{operand.name}: a dim in two subscripts; the exact search counts dims that occur once")
+        if operand.output and any(len(axis) > 1 or any(f > 1 for _, f in axis) for axis in operand.axes):
+            raise InputError(f"{operand.name}: an output with sums or factors in a subscript is not searched exactly")
+
+
+def admits(rules: tuple[Rule, ...], values: Ints) -> Flags:
+    """Which rows of trips (or ways) per dim meet rules."""
+    found = np.ones(len(values), np.bool_)
+    for rule in rules:
+        product = values[:, list(rule.dims)].prod(axis=1) if rule.dims else np.ones(len(values), np.int64)
+        if rule.relation is Relation.EQUAL:
+            found &= product == rule.value
+        elif rule.relation is Relation.AT_MOST:
+            found &= product <= rule.value
+        else:
+            found &= product >= rule.value
+    return found
+
+
+def _divisors(number: int) -> Ints:
+    small = [n for n in range(1, int(number**0.5) + 1) if number % n == 0]
+    return np.array(sorted({*small, *(number // n for n in small)}), np.int64)
+
+
+def _quotients(own: Ints, places: dict[int, int]) -> NDArray[np.int16]:
+    return np.array([[places.get(int(a // b), -1) if a % b == 0 else -1 for b in own] for a in own], np.int16)

@@ -1,0 +1,182 @@
+"""The proven optimum of a mapping on an accelerator: passes with rising cutoffs until nothing is left.
+
+A pass keeps every label whose bound is below its cutoff, so what it leaves out costs the cutoff or more. The first
+pass goes on with the most promising labels only; it gives an incumbent. Then the cutoff rises from the root's bound;
+a pass that finds a mapping has found the least one, and one that finds none has proved that all cost at least its
+cutoff. No cutoff goes beyond the incumbent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from optmap.clock import Clock
+from optmap.errors import CheckError
+from optmap.evaluate.spatial.count import count_nest
+from optmap.evaluate.spatial.results import SpatialCost
+from optmap.problem.fabric import Fabric
+from optmap.problem.nest import Nest
+from optmap.problem.options import Counting, Merit
+from optmap.search.exact.frame import SLACK, Frame
+from optmap.search.exact.passes import Pass, Tally
+
+RISES = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
+"""How far above the root's bound the cutoffs are."""
+BEAMS = (30, 300)
+"""Labels per level of the passes that look for an incumbent."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PassRecord:
+    """One pass."""
+
+    cutoff: float
+    value: float
+    """Least value found, infinite for none."""
+    discarded: float
+    """Least bound among the labels that were left out."""
+    labels: int
+    evaluations: int
+    sizes: tuple[str, ...]
+    """Labels that entered each level."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExactAnswer:
+    """What the exact search hands back."""
+
+    nest: Nest | None
+    """The best mapping found."""
+    value: float
+    """Its merit, from the exact recount; infinite for none."""
+    bound: float
+    """No mapping of the space is below it."""
+    proved: bool
+    """Whether the mapping is optimal (up to a relative 1e-9, which floats are trusted for)."""
+    evaluations: int
+    """Labels and mappings whose cost was computed."""
+    labels: int
+    """Labels that were kept on the way."""
+    passes: tuple[PassRecord, ...]
+    reason: str
+    """Why it ended, in words."""
+
+
+def search_nest(
+    fabric: Fabric,
+    *,
+    merit: Merit,
+    counting: Counting,
+    clock: Clock,
+    progress: Callable[[str], None] | None = None,
+    start: Nest | None = None,
+    dominance: bool = True,
+    bounds: bool = True,
+) -> ExactAnswer:
+    """The best mapping with perfect factors, and the proof.
+
+    Args:
+        fabric: machine and workload.
+        merit: what is minimised.
+        counting: how words are counted.
+        clock: when to stop; the answer then has what was found and proved so far.
+        progress: takes a line of text now and then.
+        start: a valid mapping to be better than.
+        dominance: off to check the search against itself.
+        bounds: off to check the search against itself.
+
+    Raises:
+        InputError: for what the search cannot count (see `Frame`).
+        CheckError: if a recount contradicts the search.
+    """
+    machinery = Pass(Frame(fabric, counting, merit), dominance=dominance, bounds=bounds)
+    return _Search(machinery, clock, progress or (lambda _: None)).run(start)
+
+
+class _Search:
+    """One search: the passes so far, the incumbent and the bound."""
+
+    def __init__(self, machinery: Pass, clock: Clock, progress: Callable[[str], None]) -> None:
+        self.machinery, self.clock, self.progress = machinery, clock, progress
+        frame = machinery.frame
+        self.fabric, self.merit, self.counting = frame.fabric, frame.merit, frame.counting
+        self.bounded = machinery.bounded
+        self.records: list[PassRecord] = []
+        self.nest: Nest | None = None
+        self.value = float("inf")
+        self.bound = 0.0
+
+    def run(self, start: Nest | None) -> ExactAnswer:
+        """All passes."""
+        if start is not None:
+            cost = self._count(start)
+            if not cost.broken:
+                self.nest, self.value = start, float(cost.merit(self.merit))
+        root = self.machinery.root_bound()
+        self.bound = root
+        if not self.bounded:
+            self._pass(float("inf"))
+            return self._answer("every mapping was looked at")
+        for beam in BEAMS:
+            self._pass(self.value, beam)
+        for cutoff in (*(root * (1 + rise) for rise in RISES), float("inf")):
+            if self.bound >= self.value * (1 - SLACK):
+                return self._answer("nothing can be better")
+            if self.clock.late:
+                return self._answer("the time was over")
+            if cutoff <= self.bound:
+                continue
+            self._pass(min(cutoff, self.value))
+            if self.clock.late and self.bound < self.value * (1 - SLACK):
+                return self._answer("the time was over")
+        return self._answer("nothing can be better" if self.nest is not None else "no mapping is valid")
+
+    def _pass(self, cutoff: float, beam: int | None = None) -> None:
+        tally = self.machinery.run(cutoff, self.clock, beam)
+        self.records.append(
+            PassRecord(
+                cutoff=cutoff,
+                value=tally.value,
+                discarded=tally.discarded,
+                labels=tally.labels,
+                evaluations=tally.evaluations,
+                sizes=tuple(tally.sizes),
+            )
+        )
+        if tally.nest is not None:
+            self._found(tally, tally.nest)
+        if beam is None:
+            self.bound = min(self.value, max(self.bound, tally.discarded))
+        self.progress(
+            f"{'beam' if beam else 'cutoff'} {beam or format(cutoff, '.6g')}: "
+            f"best {self.value:.6g}, bound {self.bound:.6g}, "
+            f"{tally.labels:,} labels ({', '.join(tally.sizes)}), {tally.evaluations:,} evaluations"
+        )
+
+    def _found(self, tally: Tally, nest: Nest) -> None:
+        """Recounts the best mapping of a pass exactly."""
+        cost = self._count(nest)
+        value = float(cost.merit(self.merit))
+        if cost.broken:
+            raise CheckError(f"the exact search found a mapping that is not valid: {cost.broken[0]}")
+        if abs(value - tally.value) > SLACK * abs(value):
+            raise CheckError(f"the exact search counted {tally.value!r}, the recount says {value!r}")
+        if value < self.value:
+            self.nest, self.value = nest, value
+
+    def _count(self, nest: Nest) -> SpatialCost:
+        return count_nest(nest, self.fabric, self.counting)
+
+    def _answer(self, reason: str) -> ExactAnswer:
+        proved = self.nest is not None and self.bound >= self.value * (1 - SLACK)
+        return ExactAnswer(
+            nest=self.nest,
+            value=self.value,
+            bound=self.value if proved else self.bound,
+            proved=proved,
+            evaluations=sum(record.evaluations for record in self.records),
+            labels=sum(record.labels for record in self.records),
+            passes=tuple(self.records),
+            reason=reason,
+        )

@@ -1,0 +1,38 @@
+"""The exact search on accelerators against every mapping there is, against itself, and against known optima."""
+
+import pytest
+
+from optmap.clock import NO_LIMIT
+from optmap.evaluate.spatial.count import count_nest
+from optmap.problem.options import Counting, Merit
+from optmap.search.exact import search_nest
+from tests.spatial_brute_force import best_of_all, tiny_fabric
+
+
+@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("counting", Counting)
+def test_no_mapping_is_better(seed: int, counting: Counting) -> None:
+    fabric = tiny_fabric(seed, most=8_000)
+    best = best_of_all(fabric, counting)
+    for merit in Merit:
+        found = search_nest(fabric, merit=merit, counting=counting, clock=NO_LIMIT)
+        if not best:
+            assert found.nest is None
+            continue
+        assert found.nest is not None
+        assert found.proved
+        assert found.value == pytest.approx(float(best[merit].value), rel=1e-9)
+        cost = count_nest(found.nest, fabric, counting)
+        assert not cost.broken
+        assert float(cost.merit(merit)) == found.value
+
+
+@pytest.mark.parametrize("seed", range(100, 108))
+def test_bounds_and_dominance_leave_no_optimum_out(seed: int) -> None:
+    fabric = tiny_fabric(seed, most=400_000)
+    counting = list(Counting)[seed % 2]
+    merit = list(Merit)[seed // 2 % 4]
+    quick = search_nest(fabric, merit=merit, counting=counting, clock=NO_LIMIT)
+    slow = search_nest(fabric, merit=merit, counting=counting, clock=NO_LIMIT, dominance=False, bounds=False)
+    assert quick.value == pytest.approx(slow.value, rel=1e-9)
+    assert (quick.nest is None) == (slow.nest is None)
