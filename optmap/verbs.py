@@ -23,11 +23,14 @@ from optmap.problem.inputs import (
     text_of,
     workload_of,
 )
+from optmap.problem.options import Counting
 from optmap.problem.values import quoted
 
 if TYPE_CHECKING:
     from optmap.baselines.randomized import RandomizedComparison
     from optmap.gap.closed_forms import ClosedFormAnswer
+    from optmap.gap.nest_recount import NestEvaluation
+    from optmap.gap.nest_solution import SavedNest
     from optmap.gap.recount import Evaluation
     from optmap.gap.solution import SavedSolution
     from optmap.onnx_import import ImportedModel
@@ -35,6 +38,7 @@ if TYPE_CHECKING:
     from optmap.report.algorithms import AlgorithmComparison
     from optmap.report.derivation import Classes, Derivation
     from optmap.report.solvers import Doctor
+    from optmap.search.accelerators.result import AcceleratorResult
     from optmap.search.result import SolveResult
     from optmap.sweeps.networks import NetworkSums
     from optmap.sweeps.pictures import Pictures
@@ -42,12 +46,17 @@ if TYPE_CHECKING:
 
 
 def evaluate(
-    solution: SolveResult | SavedSolution | str | Path, *, simulate: bool = False, limit: int = 5_000_000
-) -> Evaluation:
+    solution: SolveResult | SavedSolution | AcceleratorResult | SavedNest | str | Path,
+    *,
+    counting: Counting | str | None = None,
+    simulate: bool = False,
+    limit: int = 5_000_000,
+) -> Evaluation | NestEvaluation:
     """Count a mapping's exact cost again, from the mapping alone.
 
     Args:
         solution: what `solve` returned, or a solution file.
+        counting: of a mapping on an accelerator, `exact` or `timeloop`; None for that of the solution.
         simulate: execute the loop nest as well, with LRU and with optimal replacement.
         limit: largest number of simulated accesses.
 
@@ -58,21 +67,50 @@ def evaluate(
         InputError: if the file cannot be used.
         LimitError: if the nest is too large to simulate.
     """
+    from optmap.gap.nest_recount import evaluate_nest
+    from optmap.gap.nest_solution import SavedNest
+    from optmap.names import choose
+
+    read = saved(solution)
+    if isinstance(read, SavedNest):
+        if simulate:
+            raise InputError("there is no simulation of accelerators; leave out --simulate")
+        return evaluate_nest(read, None if counting is None else Counting(choose("counting", counting, list(Counting))))
+    if counting is not None:
+        raise InputError("--counting is for mappings on accelerators; leave it out")
     from dataclasses import replace
 
     from optmap.gap.recount import evaluate_solution, run_simulations
-    from optmap.gap.solution import SavedSolution, read_solution, solution_from
-    from optmap.problem.io.fields import Fields
-    from optmap.search.result import SolveResult
 
-    if isinstance(solution, SolveResult):
-        read = solution_from(Fields.of(solution.to_dict(), "solution"))
-    elif isinstance(solution, SavedSolution):
-        read = solution
-    else:
-        read = read_solution(text_of(solution, "solution", "a result of solve or a solution file"))
     found = evaluate_solution(read)
     return replace(found, simulations=run_simulations(read, limit)) if simulate else found
+
+
+def saved(
+    solution: SolveResult | SavedSolution | AcceleratorResult | SavedNest | str | Path,
+) -> SavedSolution | SavedNest:
+    """A solution as its file says it.
+
+    Args:
+        solution: what `solve` returned, or a solution file.
+
+    Raises:
+        InputError: if the file cannot be used.
+    """
+    from optmap.gap.nest_solution import SCHEMA, SavedNest, nest_solution_from
+    from optmap.gap.solution import SavedSolution, solution_from
+    from optmap.problem.io.fields import Fields
+    from optmap.problem.io.files import read_json
+    from optmap.search.accelerators.result import AcceleratorResult
+    from optmap.search.result import SolveResult
+
+    if isinstance(solution, SavedSolution | SavedNest):
+        return solution
+    if isinstance(solution, SolveResult | AcceleratorResult):
+        fields = Fields.of(solution.to_dict(), "solution")
+    else:
+        fields = read_json(Path(text_of(solution, "solution", "a result of solve or a solution file")))
+    return nest_solution_from(fields) if fields.get("schema") == SCHEMA else solution_from(fields)
 
 
 def derive(

@@ -19,6 +19,7 @@ from optmap.evaluate.spatial.batch import evaluate_batch
 from optmap.evaluate.spatial.count import count_nest
 from optmap.problem import Capacity, Level, Machine, Workload, parse_workload
 from optmap.problem.accelerator import (
+    ROLES,
     Accelerator,
     Arithmetic,
     FactorRule,
@@ -33,7 +34,7 @@ from optmap.problem.fabric import Fabric, fabric_of
 from optmap.problem.nest import Nest
 from optmap.problem.nest_batch import NestBatch
 from optmap.problem.options import Counting, Merit
-from optmap.problem.relations import Relation
+from optmap.problem.relations import GAP, Relation
 
 ROWS = 1 << 16
 """Mappings per batch."""
@@ -264,7 +265,17 @@ def _store(draw: random.Random, *, meshed: bool, price: int, outermost: bool) ->
         cluster=draw.choice((1, 1, 1, 2)),
         mesh=_mesh(draw) if meshed else Mesh(),
         factors=_factors(draw, 0.08),
+        order=_order(draw),
     )
+
+
+def _order(draw: random.Random) -> tuple[str, ...]:
+    """Mostly any order, else some roles with gaps around them."""
+    if draw.random() < 0.85:
+        return ()
+    roles = draw.sample(ROLES, k=draw.choice((1, 2, 2, 3)))
+    pattern = [part for role in roles for part in ((GAP, role) if draw.random() < 0.6 else (role,))]
+    return (*pattern, GAP) if draw.random() < 0.7 or pattern[0] != GAP else tuple(pattern)
 
 
 def _keeps(draw: random.Random) -> tuple[tuple[str, Keep], ...]:
@@ -296,8 +307,7 @@ def _mesh(draw: random.Random) -> Mesh:
 
 
 def _mesh_axis(draw: random.Random) -> MeshAxis:
-    roles = ("batch", "filters", "channels", "height", "width", "filter_height", "filter_width")
-    dims = tuple(draw.sample(roles, k=draw.randint(2, 5))) if draw.random() < 0.3 else None
+    dims = tuple(draw.sample(ROLES, k=draw.randint(2, 5))) if draw.random() < 0.3 else None
     return MeshAxis(size=draw.choice((2, 2, 3, 4, 4, 6, 8)), dims=dims, factors=_factors(draw, 0.1))
 
 

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from optmap.cli.console import Progress, complain, guarded, say
-from optmap.cli.options import JsonOption, path_of
+from optmap.cli.options import CountingOption, JsonOption, path_of
 from optmap.errors import CheckError, LimitError
 
 EVALUATE_HELP = """Count a mapping's exact cost and check a file's claims.
@@ -22,6 +22,9 @@ Examples:
   optmap solve resnet18/R9 --machine i7-9700k -o r9.json
   optmap evaluate r9.json
   optmap evaluate small.json --simulate --json
+
+A mapping on an accelerator: reads, fills and updates per memory and tensor, how many children share
+one access, energy, cycles, utilisation; with --counting as Timeloop counts, too.
 
 Exit codes: 0 counted, 2 bad input, 4 too large to simulate, 5 a claim is wrong or a tile does not fit.
 """
@@ -37,6 +40,7 @@ def evaluate(
         Path, typer.Argument(metavar="SOLUTION.json", parser=path_of, help="A solution file.", show_default=False)
     ],
     simulate: Annotated[bool, typer.Option("--simulate", help="Execute the loop nest as well.")] = False,
+    counting: CountingOption = None,
     limit: Annotated[int, typer.Option("--limit", min=1, help="Largest number of simulated accesses.")] = 5_000_000,
     as_json: JsonOption = False,
 ) -> int:
@@ -46,7 +50,7 @@ def evaluate(
 
     too_large: LimitError | None = None
     with Progress("evaluating"):
-        evaluation = verbs.evaluate(solution)
+        evaluation = verbs.evaluate(solution, counting=counting)
         if simulate:
             try:
                 evaluation = verbs.evaluate(evaluation.solution, simulate=True, limit=limit)

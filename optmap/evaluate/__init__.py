@@ -43,6 +43,7 @@ __getattr__, __dir__ = exports(
         "spatial.count": "count_nest",
         "spatial.results": "Accesses MemoryCost SpatialCost",
         "spatial.rules": "broken_rules",
+        "spatial.walk": "Walked walk_spatial",
         "walk_held": "run_held",
     },
 )

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from optmap.errors import InputError
+from optmap.gap.nest_solution import nest_solution_from
 from optmap.gap.solution import solution_from
 from optmap.problem.io.fields import Fields
 from optmap.problem.io.files import read_json
@@ -61,6 +62,8 @@ def load_file(path: Path) -> Any:
     kind = schema.removeprefix("optmap.").partition("/")[0]
     if kind == "solution":
         return solution_from(fields)
+    if kind == "accelerator-solution":
+        return nest_solution_from(fields)
     if kind == "comparison":
         return read_comparison(fields)
     if kind in ("workload", "machine"):

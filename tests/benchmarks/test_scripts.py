@@ -15,6 +15,7 @@ from optmap.checker import form, solution
 HERE = Path(__file__).resolve().parent
 SMALLEST = {
     "answer_attack": ["--trials", "6"],
+    "batch_counting": ["--nests", "64", "--scalar", "8"],
     "bounds_soundness": ["20", "1"],
     "checker_mutants": ["20", "1"],
     "held_attack": ["20", "1"],

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
+from pathlib import Path
 
 import pytest
 from accelerator_machines import convolution, grid_machine, sampled, small_fabric, valid_nests
@@ -13,6 +15,9 @@ import optmap
 from optmap.errors import CheckError, ContradictionError, InputError
 from optmap.evaluate.spatial.count import count_nest
 from optmap.gap.floor import even, floor_of, inside_words, with_floor
+from optmap.gap.nest_recount import NestEvaluation, evaluate_nest
+from optmap.gap.nest_solution import SavedNest, nest_solution_from
+from optmap.problem.io.fields import Fields
 from optmap.problem.options import Counting, Merit, TileRule
 from optmap.problem.workload import Semantics
 from optmap.search import METHODS, AcceleratorFound, AcceleratorRequest, AcceleratorResult, AcceleratorRoute, Method
@@ -205,3 +210,63 @@ def test_the_table_says_what_is_held_read_and_proved() -> None:
 def test_fractions_are_written_without_loss(value: Fraction, text: str) -> None:
     assert exact_text(value) == text
     assert Fraction(text) == value
+
+
+@pytest.mark.usefixtures("sampling")
+def test_a_saved_answer_is_read_and_recounted_in_both_countings(tmp_path: Path) -> None:
+    found = answer(objective="energy")
+    file = found.save(tmp_path / "solution.json")
+    read = optmap.load(file)
+    assert isinstance(read, SavedNest)
+    # The mapping does not say in which order the innermost memory runs its own loops: no count depends on it.
+    assert count_nest(read.nest, read.fabric) == found.count
+    assert read.mapping == found.mapping
+    again = optmap.evaluate(file)
+    assert isinstance(again, NestEvaluation)
+    assert again.disagreements == []
+    assert again.count == found.count
+    other = optmap.evaluate(file, counting="timeloop")
+    assert other.count == count_nest(found.nest, found.fabric, Counting.TIMELOOP)
+    assert other.disagreements == []
+    assert "every claim of the file holds" in str(other)
+    assert {"levels", "energy", "cycles", "edp", "cost"} <= set(again.to_dict())
+    with pytest.raises(InputError, match="no simulation"):
+        optmap.evaluate(file, simulate=True)
+
+
+@pytest.mark.usefixtures("sampling")
+def test_the_document_keeps_the_contract() -> None:
+    document = answer().to_dict()
+    for entry in document["mapping"]["levels"]:
+        assert {"keeps", "spatial", "spatial_axes", "tile", "permutation"} <= set(entry)
+    for entry in document["levels"]:
+        assert {"instances", "accesses", "energy_pj", "cycles", "utilisation"} <= set(entry)
+        for row in entry["accesses"].values():
+            assert {"reads", "fills", "updates"} <= set(row)
+    assert {"bound", "proved", "evaluations", "seconds"} <= set(document["search"])
+    assert Fraction(document["energy"]["exact"]) * document["cycles"]["value"] == Fraction(document["edp"]["exact"])
+    assert document["cost"]["value"] == document["edp"]["value"]
+    assert document["gap"] == pytest.approx(document["exact"]["value"] / document["bound"]["value"] - 1)
+
+
+@pytest.mark.usefixtures("sampling")
+@pytest.mark.parametrize(
+    ("place", "value", "reason"),
+    [
+        (("energy", "value"), 1, "energy.value says 1"),
+        (("levels", 1, "accesses", "I", "reads"), 1, r"levels\[1\].accesses.I.reads says 1"),
+        (("levels", 0, "instances"), True, "instances says True"),
+        (("cost", "exact"), "3", "cost.exact says 3"),
+        (("boundaries", 0, "stores_words"), 0, "stores_words says 0"),
+    ],
+)
+def test_claims_that_differ_from_the_recount_are_named(
+    place: tuple[str | int, ...], value: object, reason: str
+) -> None:
+    document = answer().to_dict()
+    inside = document
+    for key in place[:-1]:
+        inside = inside[key]  # type: ignore[index]
+    inside[place[-1]] = value  # type: ignore[index]
+    wrong = evaluate_nest(nest_solution_from(Fields.of(document, "solution"))).disagreements
+    assert any(re.search(reason, sentence) for sentence in wrong)

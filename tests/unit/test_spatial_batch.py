@@ -18,7 +18,7 @@ from optmap.problem.accelerator import Accelerator, Prices, Store
 from optmap.problem.fabric import Fabric, fabric_of
 from optmap.problem.nest_batch import NestBatch, batch_of
 from optmap.problem.options import Counting, Merit
-from optmap.search.random_nests import random_nests
+from optmap.search.accelerators.random_nests import random_nests
 
 
 def some_fabric(seed: int) -> Fabric:

@@ -11,7 +11,7 @@ from optmap.evaluate.spatial.batch import evaluate_batch
 from optmap.evaluate.spatial.count import count_nest
 from optmap.problem.nest import MemoryNest, Nest
 from optmap.problem.options import Counting, Merit
-from optmap.search.random_nests import random_nests
+from optmap.search.accelerators.random_nests import random_nests
 
 
 def every_nest(fabric):
@@ -39,7 +39,7 @@ def every_nest(fabric):
                 )
 
 
-@pytest.mark.parametrize("seed", [50, 72])
+@pytest.mark.parametrize("seed", [44, 55, 94])
 def test_enumeration_is_whole(seed):
     fabric = tiny_fabric(seed, 60)
     found = []
@@ -78,5 +78,5 @@ def test_no_random_mapping_beats_it(seed):
 
 def test_too_many_are_not_enumerated():
     fabric = tiny_fabric(14)
-    assert mapspace_size(fabric, 100_000) == 73_664
-    assert mapspace_size(fabric, 73_663) is None
+    assert mapspace_size(fabric, 100_000) == 14_264
+    assert mapspace_size(fabric, 14_263) is None

@@ -10,6 +10,8 @@ from optmap.problem.nest_batch import Booleans, Integers, NestBatch
 from optmap.problem.relations import Relation
 from optmap.search.sizes import divisors_of
 
+ROWS = 2048
+"""Nests that are drawn together."""
 KINDS = 3
 """Of places for a factor at a memory: along x, along y, in time."""
 
@@ -27,6 +29,12 @@ def random_nests(fabric: Fabric, count: int, rng: np.random.Generator) -> NestBa
         count: how many.
         rng: where chance comes from.
     """
+    parts = [_drawn(fabric, min(ROWS, count - start), rng) for start in range(0, max(count, 1), ROWS)]
+    return NestBatch(**{key: np.concatenate([part[key] for part in parts]) for key in parts[0]})
+
+
+def _drawn(fabric: Fabric, count: int, rng: np.random.Generator) -> dict[str, Integers | Booleans]:
+    """Some nests, as fields of a batch."""
     keeps = _keeps(fabric, count, rng)
     factors = [(dim, prime) for dim, extent in enumerate(fabric.extents) for prime in prime_factors(extent)]
     trips = np.ones((count, len(fabric.memories), KINDS, len(fabric.dims)), np.int64)
@@ -35,7 +43,7 @@ def random_nests(fabric: Fabric, count: int, rng: np.random.Generator) -> NestBa
         for turn in turns.T:
             _place(fabric, trips, keeps, np.array(factors)[turn], rng)
     order = np.stack([_order(memory, len(fabric.dims), count, rng) for memory in fabric.memories], axis=1)
-    return NestBatch(x=trips[:, :, 0], y=trips[:, :, 1], temporal=trips[:, :, 2], order=order, keeps=keeps)
+    return {"x": trips[:, :, 0], "y": trips[:, :, 1], "temporal": trips[:, :, 2], "order": order, "keeps": keeps}
 
 
 def prime_factors(number: int) -> list[int]:
@@ -48,10 +56,19 @@ def prime_factors(number: int) -> list[int]:
 
 
 def _keeps(fabric: Fabric, count: int, rng: np.random.Generator) -> Booleans:
+    """What the machine leaves open is drawn evenly, but for what would not fit as single elements."""
     asked = np.array([list(memory.keeps) for memory in fabric.memories])
     found = rng.random((count, *asked.shape)) < 0.5
     found[:, asked == Keep.KEPT] = True
     found[:, asked == Keep.REFUSED] = False
+    for number, memory in enumerate(fabric.memories):
+        for room in memory.rooms:
+            weights = np.zeros(asked.shape[1], np.int64)
+            weights[list(room.operands)] = room.weights
+            free = (asked[number] == Keep.FREE) & (weights > 0)
+            for operand in rng.permuted(np.tile(np.flatnonzero(free), (count, 1)), axis=1).T:
+                over = found[:, number] @ weights > room.capacity
+                found[over, number, operand[over]] = False
     for operand in range(asked.shape[1]):
         outermost = int(np.flatnonzero(asked[:, operand] != Keep.REFUSED)[-1])
         found[:, outermost, operand] |= ~found[:, :, operand].any(axis=1)

@@ -1,0 +1,95 @@
+"""The closed form of counting on accelerators against a literal walk of every step and child."""
+
+import itertools
+import random
+from math import prod
+
+import pytest
+from hypothesis import given, settings
+from spatial_strategies import dims_of, machine, spatial_cases, statement
+
+from optmap.errors import LimitError
+from optmap.evaluate import count_nest, walk_spatial
+from optmap.problem.fabric import fabric_of
+from optmap.problem.nest import MemoryNest, Nest
+
+
+def counted(nest, fabric, **options):
+    cost = count_nest(nest, fabric, **options)
+    return {(m.name, a.operand): (a.reads, a.fills, a.updates) for m in cost.memories for a in m.accesses}
+
+
+def walked(nest, fabric, **options):
+    return {key: (w.reads, w.fills, w.updates) for key, w in walk_spatial(nest, fabric, **options).items()}
+
+
+@settings(max_examples=80)
+@given(spatial_cases(max_operations=150))
+def test_the_closed_form_is_what_a_walk_counts(case):
+    fabric, nest = case
+    assert counted(nest, fabric) == walked(nest, fabric)
+
+
+@settings(max_examples=40)
+@given(spatial_cases(max_operations=100))
+def test_drains_are_what_leaves(case):
+    fabric, nest = case
+    assert counted(nest, fabric, charge_drains=True) == walked(nest, fabric, charge_drains=True)
+
+
+def sliding_nests():
+    """Nests of one window along which up to five loops run: the moves that a walk can make, one after another."""
+    rng = random.Random(5)
+    while True:
+        kind = rng.choice(("conv1d", "outer window", "three", "turned", "skewed", "diagonal", "twice", "twice"))
+        dims = dims_of(kind)
+        trips = [{d: rng.choice((1, 1, 2, 3)) for d in dims} for _ in range(4)]
+        extents = {d: prod(row[d] for row in trips) for d in dims}
+        if prod(extents.values()) > 600:
+            continue
+        workload = statement(kind, extents, stride=rng.randint(1, 3), dilation=rng.randint(1, 2))
+        fabric = fabric_of(workload, machine([(1, 1), (extents[dims[0]], 1), (1, 1), (1, 1)]))
+        place = workload.dims.index
+        ones = (1,) * len(dims)
+        ways = tuple(trips[1][d] if d == dims[0] else 1 for d in workload.dims)
+        memories = []
+        for number, row in enumerate(trips):
+            loops = [d for d in rng.sample(dims, len(dims)) if row[d] > 1 and not (number == 1 and d == dims[0])]
+            memories.append(
+                MemoryNest(
+                    x=ways if number == 1 else ones,
+                    y=ones,
+                    temporal=tuple((place(d), row[d]) for d in loops),
+                    keeps=tuple(number in (0, 3) or rng.random() < 0.5 for _ in fabric.operands),
+                )
+            )
+        yield fabric, Nest(memories=tuple(memories))
+
+
+def test_windows_that_slide_jump_and_stay():
+    for fabric, nest in itertools.islice(sliding_nests(), 300):
+        assert counted(nest, fabric) == walked(nest, fabric), (fabric.workload.expression, nest)
+
+
+def test_a_step_of_one_subscript_between_steps_of_two_is_the_first_after_a_reset():
+    # A[i+j,i+j+l+m]: i moves both subscripts; where l goes on and i starts again, only the first one moves, by -2.
+    workload = statement("twice", {"i": 3, "j": 4, "k": 1, "l": 4, "m": 3})
+    fabric = fabric_of(workload, machine([(1, 1), (1, 1)]))
+    at = workload.dims.index
+    ones, all_kept = (1,) * 5, (True,) * 3
+    inside = MemoryNest(x=ones, y=ones, temporal=((at("j"), 4), (at("l"), 2), (at("m"), 3)), keeps=all_kept)
+    outside = MemoryNest(x=ones, y=ones, temporal=((at("l"), 2), (at("i"), 3)), keeps=all_kept)
+    nest = Nest(memories=(inside, outside))
+    found = counted(nest, fabric)
+    assert found == walked(nest, fabric)
+    tile, steps = 4 * 4, 6  # 4 values of the first subscript, 4 of l+m
+    shared = 2 * 2  # of the first subscript, and of l+m
+    assert found["L0", "A"][1] == tile * steps - shared
+
+
+def test_a_walk_that_is_too_long_is_refused():
+    fabric = fabric_of(statement("gemm", {"i": 200, "j": 200, "k": 200}), machine([(1, 1), (1, 1)]))
+    whole = MemoryNest(x=(1, 1, 1), y=(1, 1, 1), temporal=((0, 200), (1, 200), (2, 200)), keeps=(True,) * 3)
+    nest = Nest(memories=(MemoryNest(x=(1, 1, 1), y=(1, 1, 1), temporal=(), keeps=(True,) * 3), whole))
+    with pytest.raises(LimitError, match="walking"):
+        walk_spatial(nest, fabric)
