@@ -372,10 +372,18 @@ TILING_LP = Method(
 EXACT = Method(
     name="exact",
     description="accelerators: tiles, loop orders, bypass and spatial split searched exactly, proved optimal",
-    accelerator=AcceleratorRoute(solve=Deferred("search.accelerators.exact:solve"), tiles=(TileRule.DIVISORS,)),
+    accelerator=AcceleratorRoute(solve=Deferred("search.accelerators.exact:solve")),
+)
+
+ALLOCATION = Method(
+    name="allocation",
+    description="accelerators: CoSA's allocation made exact, a program whose bound HiGHS proves beside exact's",
+    accelerator=AcceleratorRoute(
+        solve=Deferred("search.accelerators.programs:solve_by_program"), tiles=(TileRule.DIVISORS,)
+    ),
 )
 
 METHODS: dict[str, Method] = {
-    each.name: each for each in (MOPT, IOOUB, GEMMINI, ALGORITHM1, ARTIFACT, GREEDY, TILING_LP, EXACT)
+    each.name: each for each in (MOPT, IOOUB, GEMMINI, ALGORITHM1, ARTIFACT, GREEDY, TILING_LP, EXACT, ALLOCATION)
 }
 """The methods by name; each is imported when it is used."""

@@ -1,0 +1,326 @@
+"""The numbers of an allocation program: stages, divisors that can occur, tables of windows. No solver, no model.
+
+A mapping with perfect factors is, per dim, a chain of divisors: the extent that is covered up to each stage of each
+memory, from inner to outer x, y and time. What the chain can be is thinned out here: rules that say 1, meshes of one
+child, tiles that no memory holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cache
+from itertools import product
+from math import log, prod
+
+from optmap.errors import InfeasibleError, InputError
+from optmap.problem.accelerator import Keep
+from optmap.problem.fabric import Fabric, Memory, Operand, Rule
+from optmap.problem.halo import distinct_values
+from optmap.problem.options import Counting
+from optmap.problem.relations import Relation
+
+MOST_COMBINATIONS = 20_000
+"""Entries of one table over the dims of a subscript; more are refused."""
+
+
+class Kind(StrEnum):
+    """What the loops of a stage are."""
+
+    X = "x"
+    Y = "y"
+    TIME = "time"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stage:
+    """Loops of one memory of one kind."""
+
+    memory: int
+    kind: Kind
+    moves: tuple[bool, ...]
+    """Per dim, whether its loop here may have more than one trip."""
+    size: int | None
+    """Children along the axis of the mesh; None for time."""
+    rules: tuple[Rule, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chain:
+    """What one dim can do."""
+
+    dim: int
+    stages: tuple[int, ...]
+    """Numbers of the stages at which it may move, inner to outer."""
+    layers: tuple[tuple[int, ...], ...]
+    """Extents that may be covered: before the first of its stages (only 1), then after each (at last the extent)."""
+    steps: tuple[tuple[tuple[int, int], ...], ...]
+    """Per stage of its own the pairs (covered before, covered after)."""
+
+    def layer(self, stage: int) -> int:
+        """The layer that holds after a stage of the machine (-1: before the first)."""
+        return sum(own <= stage for own in self.stages)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Window:
+    """A subscript of an operand whose words are a table: of several dims, or a hull with gaps."""
+
+    operand: int
+    axis: int
+    dims: tuple[int, ...]
+    coefficients: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Layout:
+    """A fabric as chains of divisors."""
+
+    fabric: Fabric
+    counting: Counting
+    stages: tuple[Stage, ...]
+    chains: dict[int, Chain]
+    """By dim; dims of extent 1 have none."""
+    windows: tuple[Window, ...]
+
+    def after(self, memory: int) -> int:
+        """The last stage of a memory, whose layers are its tile; -1 for the arithmetic (memory -1)."""
+        return max((n for n, stage in enumerate(self.stages) if stage.memory <= memory), default=-1)
+
+    def meshes(self, above: int, to: int) -> Iterator[int]:
+        """Spatial stages of the memories above one, up to another (it included)."""
+        for number, stage in enumerate(self.stages):
+            if stage.size is not None and above < stage.memory <= to:
+                yield number
+
+    def times(self, above: int, to: int | None = None) -> Iterator[int]:
+        """Temporal stages of the memories above one, up to another (it included)."""
+        for number, stage in enumerate(self.stages):
+            if stage.size is None and above < stage.memory and (to is None or stage.memory <= to):
+                yield number
+
+    def values(self, window: Window, extents: tuple[int, ...]) -> int:
+        """Words along a subscript of a tile, as they are counted."""
+        return axis_words(window.coefficients, extents, self.counting)
+
+    def extents(self, dim: int, memory: int) -> tuple[int, ...]:
+        """What the tile of a memory may cover of a dim."""
+        if dim not in self.chains:
+            return (1,)
+        chain = self.chains[dim]
+        return chain.layers[chain.layer(self.after(memory))]
+
+    def combinations(self, window: Window, memory: int) -> list[tuple[int, ...]]:
+        """Extents that the dims of a window may have together in the tile of a memory.
+
+        Raises:
+            InputError: if they are too many for a table.
+        """
+        choices = [self.extents(dim, memory) for dim in window.dims]
+        if prod(map(len, choices)) > MOST_COMBINATIONS:
+            names = ", ".join(self.fabric.dims[dim] for dim in window.dims)
+            raise InputError(f"{prod(map(len, choices)):,} tiles of {names} are too many for a table; use exact")
+        return list(product(*choices))
+
+
+@cache
+def axis_words(coefficients: tuple[int, ...], extents: tuple[int, ...], counting: Counting) -> int:
+    """Distinct values of a subscript, or its hull in mode `timeloop`."""
+    if counting is Counting.TIMELOOP:
+        return 1 + sum(c * (n - 1) for c, n in zip(coefficients, extents, strict=True))
+    return distinct_values(coefficients, extents)
+
+
+@cache
+def least_new(
+    coefficients: tuple[int, ...], extents: tuple[int, ...], place: int, whole: int, counting: Counting
+) -> int:
+    """Words along a subscript that a step of the loop over one of its dims must bring at least.
+
+    The loop moves the tile by a multiple of what the tile covers of the dim (a mesh between may move it further).
+
+    Args:
+        coefficients: of the subscript.
+        extents: of the tile.
+        place: which dim the loop is over.
+        whole: extent of that dim in the workload.
+        counting: footprints or hulls.
+    """
+    words, shift = axis_words(coefficients, extents, counting), coefficients[place] * extents[place]
+    if counting is Counting.TIMELOOP:
+        return min(words, shift)
+    tile = {sum(c * i for c, i in zip(coefficients, at, strict=True)) for at in product(*map(range, extents))}
+    span, least = max(tile), words
+    for times in range(1, whole // extents[place] + 1):
+        if times * shift > span:
+            break
+        least = min(least, len({value + times * shift for value in tile} - tile))
+    return least
+
+
+def layout_of(fabric: Fabric, counting: Counting) -> Layout:
+    """The stages and chains of a fabric.
+
+    Raises:
+        InputError: for an output with a subscript of several dims.
+        InfeasibleError: if the rules or the smallest tiles leave no chain for a dim.
+    """
+    _refuse(fabric)
+    stages = tuple(_stages(fabric))
+    chains = {dim: _chain(fabric, counting, stages, dim) for dim, extent in enumerate(fabric.extents) if extent > 1}
+    windows = tuple(
+        Window(
+            operand=number,
+            axis=place,
+            dims=tuple(dim for dim, _ in axis if dim in chains),
+            coefficients=tuple(factor for dim, factor in axis if dim in chains),
+        )
+        for number, operand in enumerate(fabric.operands)
+        for place, axis in enumerate(operand.axes)
+        if _tabled([(dim, factor) for dim, factor in axis if dim in chains], counting)
+    )
+    return Layout(fabric=fabric, counting=counting, stages=stages, chains=chains, windows=windows)
+
+
+def _tabled(terms: list[tuple[int, int]], counting: Counting) -> bool:
+    """Whether the words along a subscript are something else than the extent of its one dim."""
+    return len(terms) > 1 or (counting is Counting.TIMELOOP and any(factor > 1 for _, factor in terms))
+
+
+def _refuse(fabric: Fabric) -> None:
+    output = next(operand for operand in fabric.operands if operand.output)
+    if any(len(axis) > 1 for axis in output.axes):
+        raise InputError(f"the allocation program needs an output without windows, unlike {output.name}; use exact")
+
+
+def _stages(fabric: Fabric) -> Iterator[Stage]:
+    for number, memory in enumerate(fabric.memories):
+        for kind, direction in ((Kind.X, memory.x), (Kind.Y, memory.y)):
+            still = _still(direction.rules, fabric)
+            moves = tuple(
+                direction.size > 1 and free and dim not in still and fabric.extents[dim] > 1
+                for dim, free in enumerate(direction.allowed)
+            )
+            if any(moves) or direction.rules:
+                yield Stage(memory=number, kind=kind, moves=moves, size=direction.size, rules=direction.rules)
+        still = _still(memory.rules, fabric)
+        if memory.order and None not in memory.order:
+            still |= set(range(len(fabric.dims))) - {dim for group in memory.order if group for dim in group}
+        moves = tuple(dim not in still and extent > 1 for dim, extent in enumerate(fabric.extents))
+        yield Stage(memory=number, kind=Kind.TIME, moves=moves, size=None, rules=memory.rules)
+
+
+def _still(rules: tuple[Rule, ...], fabric: Fabric) -> set[int]:
+    """Dims that a rule allows one trip only; a rule that no chain can meet is an error."""
+    found: set[int] = set()
+    for rule in rules:
+        if not any(fabric.extents[dim] > 1 for dim in rule.dims) and not rule.admits((1,) * len(fabric.extents)):
+            raise InfeasibleError(f"no mapping keeps to {rule.text}: the workload has one trip there")
+        if rule.value == 1 and rule.relation is not Relation.AT_LEAST:
+            found |= set(rule.dims)
+    return found
+
+
+def divisors(number: int) -> tuple[int, ...]:
+    """All divisors, in order."""
+    return tuple(n for n in range(1, number + 1) if number % n == 0)
+
+
+def _chain(fabric: Fabric, counting: Counting, stages: tuple[Stage, ...], dim: int) -> Chain:
+    own = tuple(number for number, stage in enumerate(stages) if stage.moves[dim])
+    every = divisors(fabric.extents[dim])
+    bounds = [
+        1,
+        *(
+            _largest(fabric, counting, stages, number=number, following=following, dim=dim)
+            for number, following in _next(own)
+        ),
+    ]
+    forward: list[set[int]] = [{1}]
+    for place, number in enumerate(own):
+        forward.append(
+            {
+                new
+                for new in every
+                if new <= bounds[place + 1] and any(_step(stages[number], old, new) for old in forward[-1])
+            }
+        )
+    layers = [{fabric.extents[dim]} & forward[-1]]
+    for place in range(len(own) - 1, -1, -1):
+        outer = layers[0]
+        layers.insert(0, {old for old in forward[place] if any(_step(stages[own[place]], old, n) for n in outer)})
+    if not layers[0] or not own:
+        raise InfeasibleError(
+            f"no chain of tiles of {fabric.dims[dim]} fits the memories, meshes and rules of {fabric.machine.name}"
+        )
+    ordered = tuple(tuple(sorted(layer)) for layer in layers)
+    steps = tuple(
+        tuple((old, new) for old in ordered[place] for new in ordered[place + 1] if _step(stages[number], old, new))
+        for place, number in enumerate(own)
+    )
+    return Chain(dim=dim, stages=own, layers=ordered, steps=steps)
+
+
+def _next(own: tuple[int, ...]) -> Iterator[tuple[int, int | None]]:
+    """Each of a dim's stages with the one after it."""
+    for place, number in enumerate(own):
+        yield number, own[place + 1] if place + 1 < len(own) else None
+
+
+def _step(stage: Stage, old: int, new: int) -> bool:
+    return new % old == 0 and (stage.size is None or new // old <= stage.size)
+
+
+def _largest(
+    fabric: Fabric, counting: Counting, stages: tuple[Stage, ...], *, number: int, following: int | None, dim: int
+) -> int:
+    """The largest extent of a dim after a stage that the memories before its next stage can hold, others at 1."""
+    end = len(stages) if following is None else following
+    inside = {stage.memory for stage in stages[number:end] if stage.kind is Kind.TIME}
+    return max(
+        (
+            extent
+            for extent in divisors(fabric.extents[dim])
+            if all(_holds(fabric, counting, fabric.memories[memory], dim, extent) for memory in inside)
+        ),
+        default=1,
+    )
+
+
+def _holds(fabric: Fabric, counting: Counting, memory: Memory, dim: int, extent: int) -> bool:
+    """Whether the tiles that a memory must keep fit if they cover one dim that far and the others not at all."""
+    for room in memory.rooms:
+        needed = 0
+        for operand, weight in zip(room.operands, room.weights, strict=True):
+            if memory.keeps[operand] is Keep.KEPT:
+                needed += weight * least_tile(fabric.operands[operand], dim, extent, counting)
+        if needed > room.capacity:
+            return False
+    return True
+
+
+def least_tile(operand: Operand, dim: int, extent: int, counting: Counting) -> int:
+    """Words of a tile that covers one dim that far and the others not at all."""
+    return prod(
+        axis_words(tuple(c for _, c in axis), tuple(extent if d == dim else 1 for d, _ in axis), counting)
+        for axis in operand.axes
+        if axis
+    )
+
+
+def whole_words(layout: Layout, operand: Operand) -> int:
+    """Words of an operand that the workload touches."""
+    extents = layout.fabric.extents
+    return prod(
+        axis_words(tuple(c for _, c in axis), tuple(extents[d] for d, _ in axis), layout.counting)
+        for axis in operand.axes
+        if axis
+    )
+
+
+def gain(layout: Layout, window: Window, place: int, extents: tuple[int, ...]) -> float:
+    """Log of a window's words over the least that a step along one of its dims brings anew."""
+    whole = layout.fabric.extents[window.dims[place]]
+    words = layout.values(window, extents)
+    return log(words / max(1, least_new(window.coefficients, extents, place, whole, layout.counting)))

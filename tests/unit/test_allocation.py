@@ -1,0 +1,159 @@
+"""The allocation program: every mapping is a point of it at no more than its cost, and solving it finds the best."""
+
+from __future__ import annotations
+
+import random
+import time
+from math import exp, isfinite
+
+import numpy as np
+import pyomo.environ as pyo
+import pytest
+from spatial_brute_force import all_mappings, best_of_all, tiny_fabric, tiny_machine
+
+from optmap.clock import Clock
+from optmap.errors import InfeasibleError, InputError
+from optmap.evaluate.spatial.batch import evaluate_batch
+from optmap.evaluate.spatial.count import count_nest
+from optmap.problem import parse_workload
+from optmap.problem.fabric import Fabric, fabric_of
+from optmap.problem.nest import MemoryNest, Nest
+from optmap.problem.options import Counting, Merit
+from optmap.programs.allocation import Allocation
+from optmap.programs.allocation_layout import least_new
+from optmap.search.allocation import solve_allocation
+from optmap.search.nest_orders import best_orders
+from optmap.solvers.outer import MARGIN, OuterModel
+from optmap.solvers.status import Stop
+
+
+def some_nests(fabric: Fabric, counting: Counting, count: int, draw: random.Random) -> list[Nest]:
+    """Valid mappings from all over the space."""
+    found: list[Nest] = []
+    for batch in all_mappings(fabric):
+        rows = np.flatnonzero(evaluate_batch(batch, fabric, counting).valid)
+        found += [batch.nest(int(row)) for row in draw.sample(list(rows), min(4, len(rows)))]
+    return draw.sample(found, min(count, len(found)))
+
+
+def least_at(made: Allocation, nest: Nest) -> float:
+    """The program's objective over the tiles and keeps of a mapping, relative to the reference."""
+    outer = OuterModel(*made.built)
+    names = set(made.chosen(nest))
+    every = [name for name in outer.names if name.startswith(("cover[", "keep["))]
+    outer.restrict({name: float(name in names) for name in every}, every)
+    for _ in range(8):
+        point = outer.solve(gap=1e-6, deadline=time.monotonic() + 30)
+        if point.values is None or not outer.tighten(point.values):
+            break
+    return exp(point.bound) if made.is_log else point.bound
+
+
+@pytest.mark.parametrize("seed", [40, *range(200, 214)])
+def test_every_mapping_is_a_point_of_the_program_at_no_more_than_its_cost(seed: int) -> None:
+    draw = random.Random(seed)
+    fabric = tiny_fabric(seed, 2000)
+    for counting in Counting:
+        for nest in some_nests(fabric, counting, 2, draw):
+            merit = draw.choice(list(Merit))
+            cost = float(count_nest(nest, fabric, counting).merit(merit))
+            if cost:
+                made = Allocation(fabric=fabric, merit=merit, counting=counting, reference=cost)
+                assert least_at(made, nest) <= 1 + 1e-5
+
+
+@pytest.mark.parametrize("seed", [2, 4, 8, 9, 10, 19, 32, 33])
+def test_the_answer_is_the_best_of_all_mappings(seed: int) -> None:
+    fabric = tiny_fabric(seed, 3000)
+    counting, merit = list(Counting)[seed % 2], list(Merit)[seed // 2 % 4]
+    best = best_of_all(fabric, counting)[merit].value
+    found = solve_allocation(fabric, merit=merit, counting=counting)
+    assert found.proved
+    assert found.value == best
+    assert found.bound <= best
+    assert found.nest is not None
+    assert not count_nest(found.nest, fabric, counting).broken
+
+
+def test_a_start_is_cut_off_with_and_kept_if_nothing_is_better() -> None:
+    fabric = tiny_fabric(4, 3000)
+    best = best_of_all(fabric, Counting.EXACT)[Merit.ENERGY]
+    found = solve_allocation(fabric, merit=Merit.ENERGY, start=best.nest)
+    assert found.value == best.value
+    assert best.value * (1 - 3 * MARGIN) <= found.bound <= best.value
+
+
+def test_without_time_there_is_a_bound_of_nothing_and_no_error() -> None:
+    fabric = tiny_fabric(4, 3000)
+    best = best_of_all(fabric, Counting.EXACT)[Merit.ENERGY]
+    found = solve_allocation(fabric, merit=Merit.ENERGY, start=best.nest, clock=Clock(time.monotonic() - 1))
+    assert found.value == best.value
+    assert 0 <= found.bound <= best.value
+
+
+def test_no_mapping_is_an_error() -> None:
+    seed = next(s for s in range(100) if not best_of_all(tiny_fabric(s, 500), Counting.EXACT))
+    with pytest.raises(InfeasibleError):
+        solve_allocation(tiny_fabric(seed, 500), merit=Merit.CYCLES)
+
+
+def test_outputs_with_windows_are_refused() -> None:
+    fabric = fabric_of(parse_workload("O[a+b] = A[a] * B[b]", {"a": 4, "b": 4}), tiny_machine(random.Random(1)))
+    with pytest.raises(InputError, match="without windows"):
+        solve_allocation(fabric)
+
+
+@pytest.mark.parametrize("counting", Counting)
+@pytest.mark.parametrize("coefficients", [(1, 1), (2, 1), (3, 1), (1, 2), (2, 3)])
+def test_a_step_brings_at_least_what_is_new_after_any_move(coefficients: tuple[int, int], counting: Counting) -> None:
+    for extents in ((1, 3), (2, 3), (4, 2), (3, 1)):
+        tile = {coefficients[0] * i + coefficients[1] * j for i in range(extents[0]) for j in range(extents[1])}
+        if counting is Counting.TIMELOOP:
+            tile = set(range(max(tile) + 1))
+        moves = (coefficients[0] * extents[0] * times for times in range(1, 13))
+        expected = min(len({value + move for value in tile} - tile) for move in moves)
+        assert least_new(coefficients, extents, 0, 12 * extents[0], counting) == expected
+
+
+def test_orders_are_all_tried_where_they_are_few() -> None:
+    loops = tuple((dim, 2) for dim in range(3))
+    nest = Nest(
+        memories=(MemoryNest(x=(), y=(), temporal=(), keeps=()),) * 1
+        + (MemoryNest(x=(), y=(), temporal=loops, keeps=()),)
+    )
+    seen = set()
+
+    def price(each: Nest) -> int:
+        order = tuple(dim for dim, _ in each.memories[1].temporal)
+        seen.add(order)
+        return sum(place * dim for place, dim in enumerate(order))
+
+    found, value, every = best_orders(nest, price, most=6)
+    assert every
+    assert len(seen) == 6
+    assert value == 2 * 0 + 1 * 1 + 0 * 2
+    assert found is not None
+    assert [dim for dim, _ in found.memories[1].temporal] == [2, 1, 0]
+    assert not best_orders(nest, price, most=5)[2]
+
+
+def test_tangents_close_in_on_an_exponential() -> None:
+    model = pyo.ConcreteModel()
+    model.x, model.v = pyo.Var(bounds=(0, None)), pyo.Var(bounds=(-3, 3))
+    model.n = pyo.Var(domain=pyo.Integers, bounds=(0, 9))
+    model.row = pyo.Constraint(expr=model.v >= 0.35 * model.n - 1)
+    model.least = pyo.Constraint(expr=model.n >= 1.5)
+    model.cost = pyo.Objective(expr=model.x)
+    outer = OuterModel(model, [("x", "v")])
+    values = []
+    for _ in range(9):
+        point = outer.solve(gap=0, deadline=time.monotonic() + 10)
+        assert point.values is not None
+        assert isfinite(point.bound)
+        values.append(point.bound)
+        if not outer.tighten(point.values):
+            break
+    assert values == sorted(values)
+    assert values[-1] == pytest.approx(exp(0.35 * 2 - 1), abs=1e-6)
+    outer.cut_off(0.5)
+    assert outer.solve(gap=0, deadline=time.monotonic() + 10).stop is Stop.INFEASIBLE
