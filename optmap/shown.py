@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from html import escape
 from pathlib import Path
 from typing import Any, ClassVar
@@ -23,6 +24,18 @@ class Form:
     """Text of a saved file; the document as JSON if empty."""
     plot: str = ""
     """Function of the answer and matplotlib axes (None for new ones) that returns the axes; empty for none."""
+    pictures: Mapping[str, str] = field(default_factory=dict)
+    """Of an answer with several pictures, each one's name and function as in `plot`; the first is drawn unasked."""
+
+    def drawing(self, picture: str = "") -> str:
+        """The function of a picture; of the first one if no name is given; empty for none.
+
+        Raises:
+            UnknownNameError: for a name that no picture of the answer has.
+        """
+        if picture:
+            return self.pictures[named("names:choose")("picture", picture, tuple(self.pictures))]
+        return self.plot or next(iter(self.pictures.values()), "")
 
 
 class Shown:
@@ -58,12 +71,13 @@ class Shown:
         named("problem.io.files:write_text")(file, text)
         return file
 
-    def plot(self, path: str | Path | None = None) -> Any:
+    def plot(self, path: str | Path | None = None, *, picture: str = "") -> Any:
         """Draw the answer.
 
         Args:
             path: write a picture (.png, .svg or .pdf) there; None leaves the figure open, as a
                 notebook wants it.
+            picture: which one, of an answer with several (`shown_as.pictures`); the first if left out.
 
         Returns:
             The matplotlib axes, or the path that was written.
@@ -71,12 +85,14 @@ class Shown:
         Raises:
             InputError: if there is nothing to draw, matplotlib is not installed, or the file cannot
                 be written.
+            UnknownNameError: for a name that no picture of the answer has.
         """
-        if not self.shown_as.plot:
+        make = self.shown_as.drawing(picture)
+        if not make:
             raise InputError(f"there is no picture of a {type(self).__name__}; print it, or use its numbers")
         if path is None:
-            return named(self.shown_as.plot)(self, None)
+            return named(make)(self, None)
         file: Path = named("problem.values:file_path")(path)
         named("problem.io.files:check_picture")(file)
-        named("report.compare_plot:save_figure")(named(self.shown_as.plot)(self, None), file)
+        named("report.compare_plot:save_figure")(named(make)(self, None), file)
         return file

@@ -15,8 +15,7 @@ from math import factorial, prod
 
 import numpy as np
 
-from optmap.evaluate.spatial.batch import evaluate_batch
-from optmap.evaluate.spatial.count import count_nest
+from optmap.evaluate import count_nest, evaluate_batch
 from optmap.problem import Capacity, Level, Machine, Workload, parse_workload
 from optmap.problem.accelerator import (
     ROLES,

@@ -8,7 +8,8 @@ from typing import Annotated
 import typer
 
 from optmap.cli.console import Progress, complain, guarded, say
-from optmap.cli.options import CountingOption, JsonOption, path_of
+from optmap.cli.options import CountingOption, JsonOption, PlotFolderOption, path_of
+from optmap.cli.pictures import draw_pictures, prepare_pictures
 from optmap.errors import CheckError, LimitError
 
 EVALUATE_HELP = """Count a mapping's exact cost and check a file's claims.
@@ -24,7 +25,8 @@ Examples:
   optmap evaluate small.json --simulate --json
 
 A mapping on an accelerator: reads, fills and updates per memory and tensor, how many children share
-one access, energy, cycles, utilisation; with --counting as Timeloop counts, too.
+one access, energy, cycles, utilisation; with --counting as Timeloop counts, too. --plot draws its loop
+nest, energy, utilisation, cycles and roofline.
 
 Exit codes: 0 counted, 2 bad input, 4 too large to simulate, 5 a claim is wrong or a tile does not fit.
 """
@@ -36,18 +38,21 @@ def register(app: typer.Typer) -> None:
 
 
 def evaluate(
+    *,
     solution: Annotated[
         Path, typer.Argument(metavar="SOLUTION.json", parser=path_of, help="A solution file.", show_default=False)
     ],
     simulate: Annotated[bool, typer.Option("--simulate", help="Execute the loop nest as well.")] = False,
     counting: CountingOption = None,
     limit: Annotated[int, typer.Option("--limit", min=1, help="Largest number of simulated accesses.")] = 5_000_000,
+    plot: PlotFolderOption = None,
     as_json: JsonOption = False,
 ) -> int:
     """Print what the mapping of a solution file really costs."""
     from optmap import verbs
     from optmap.problem.io.files import to_json
 
+    prepare_pictures(plot)
     too_large: LimitError | None = None
     with Progress("evaluating"):
         evaluation = verbs.evaluate(solution, counting=counting)
@@ -56,6 +61,7 @@ def evaluate(
                 evaluation = verbs.evaluate(evaluation.solution, simulate=True, limit=limit)
             except LimitError as error:
                 too_large = error
+    draw_pictures(evaluation, plot)
     say(to_json(evaluation.to_dict()) if as_json else str(evaluation))
     wrong = evaluation.disagreements
     if wrong:

@@ -42,6 +42,10 @@ PaddingOption = Annotated[
         show_default=False,
     ),
 ]
+PlotFolderOption = Annotated[
+    Path | None,
+    typer.Option("--plot", metavar="DIR", parser=path_of, help="Draw the answer into this folder.", show_default=False),
+]
 MachineOption = Annotated[
     str | None,
     typer.Option("--machine", metavar="M", help="A library machine or a YAML file.", show_default=False),

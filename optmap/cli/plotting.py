@@ -10,6 +10,7 @@ import typer
 
 from optmap.cli.console import Progress, guarded, say
 from optmap.cli.options import JsonOption, path_of
+from optmap.cli.pictures import without_screen
 from optmap.errors import InputError
 
 PLOT_HELP = """Draw the curves of a sweep and name the cheapest capacities.
@@ -87,7 +88,7 @@ def plot(
     if len(metrics) != 2:
         raise InputError(f"--pareto {pareto!r}: two metrics with a comma between are needed")
     if form is not PictureFormat.HTML:
-        _without_screen()
+        without_screen()
     with Progress("drawing") as progress:
         drawn = verbs.plot(
             directory,
@@ -99,12 +100,3 @@ def plot(
             progress=progress,
         )
     say(to_json(drawn.to_dict()) if as_json else str(drawn))
-
-
-def _without_screen() -> None:
-    """Pictures go to files: no window system is needed."""
-    try:
-        import matplotlib as mpl
-    except ImportError as error:
-        raise InputError("pictures need matplotlib, which is not installed; run: pip install 'optmap[plot]'") from error
-    mpl.use("Agg")

@@ -17,11 +17,13 @@ from optmap.cli.options import (
     MachineOption,
     MemoryOption,
     PaddingOption,
+    PlotFolderOption,
     SemanticsOption,
     TilesOption,
     WorkloadArgument,
     path_of,
 )
+from optmap.cli.pictures import draw_pictures, prepare_pictures
 from optmap.problem import CapacityRule
 from optmap.problem.inputs import machine_of, workload_of
 from optmap.problem.options import IntegerRule, TileRule
@@ -60,6 +62,10 @@ orders, tiles, spatial split and bypass. Outputs start empty there (semantics as
 \b
   optmap solve resnet50/conv2 --machine eyeriss --objective edp
   optmap solve resnet18/R9 --machine simba --objective energy --tiles divisors -o r9.json
+  optmap solve resnet18/R9 --machine simba --plot figures
+
+--plot draws the traffic beside its bound; on an accelerator the loop nest, energy, utilisation, cycles and
+the roofline.
 
 Exit codes: 0 solved, 2 bad input, 3 infeasible, 4 limit reached (incumbent printed).
 """
@@ -121,6 +127,7 @@ def solve(
             "-o", "--output", metavar="FILE", parser=path_of, help="Write the JSON document.", show_default=False
         ),
     ] = None,
+    plot: PlotFolderOption = None,
     as_json: JsonOption = False,
 ) -> int:
     """Solve a workload on a machine and print the answer."""
@@ -129,6 +136,7 @@ def solve(
     problem = workload_of(workload, extents, semantics, padding)
     target = machine_of(machine, memory)
     check_target(output)
+    prepare_pictures(plot)
     from optmap import api
 
     with Progress("solving") as progress:
@@ -152,6 +160,7 @@ def solve(
         )
     if output is not None:
         result.save(output)
+    draw_pictures(result, plot)
     say(to_json(result.to_dict()) if as_json else str(result))
     return _exit_code(result)
 

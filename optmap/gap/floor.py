@@ -18,10 +18,10 @@ Only real words count: with padded dims there are more.
 
 **Energy.** Who keeps a tensor decides which accesses a crossing costs: between neighbouring keepers a read outside
 and a fill inside per input word (fills are reads times the children served), an update outside per result. In the
-outermost memory, of which there is one, all updates of a result but the first are reads too. Blocks are at best full:
-a word costs its share of a block. For each choice of keepers that the machine allows let w be the price per word of a
-stretch between neighbouring keepers of a tensor and n what crosses there at least. For every choice of y(c) >= 0 with
-the sum of y(c) over a stretch at most w, on every stretch (linear programming duality),
+outermost memory, of which there is one, all updates of a result but the first are reads too. Blocks and clusters are
+at best full: a word costs its share of them. For each choice of keepers that the machine allows let w be the price per
+word of a stretch between neighbouring keepers of a tensor and n what crosses there at least. For every choice of
+y(c) >= 0 with the sum of y(c) over a stretch at most w, on every stretch (linear programming duality),
 
     energy >= arithmetic + sum over stretches w n + sum over c y(c) (B(c) - sum of the n of the stretches across c).
 
@@ -182,9 +182,10 @@ def _keepers(fabric: Fabric, operand: int) -> Iterator[tuple[int, ...]]:
                 yield found
 
 
-def _share(price: Fraction | float, memory: Memory) -> Fraction:
-    """Energy of a word in a full block."""
-    return Fraction(price) / (memory.block * memory.cluster)
+def _share(fabric: Fabric, number: int, price: Fraction | float) -> Fraction:
+    """Energy of a word in a full block of a full cluster, all instances in use."""
+    memory, there = fabric.memories[number], fabric.instances(number)
+    return Fraction(price) / memory.block * Fraction(max(1, there // memory.cluster), there)
 
 
 def _served(fabric: Fabric, operand: int, keeper: int) -> int:
@@ -201,16 +202,16 @@ def chain(fabric: Fabric, operand: int, keepers: Sequence[int]) -> Chain:
     outermost = len(fabric.memories) - 1
     stretches, extra = [], Fraction(0)
     for place, keeper in enumerate(keepers):
-        memory = fabric.memories[keeper]
+        prices = fabric.memories[keeper].prices
         inner = keepers[place - 1] if place else -1
         least = max(words, Fraction(fabric.operations, _served(fabric, operand, keeper))) if inner < 0 else words
-        price = _share(memory.prices.update if own.output else memory.prices.read, memory)
+        price = _share(fabric, keeper, prices.update if own.output else prices.read)
         if own.output and keeper == outermost:  # updates but the first are read
-            again = _share(memory.prices.read, memory)
+            again = _share(fabric, keeper, prices.read)
             most = fabric.workload.tensors[operand].footprint(fabric.workload.extents)
             price, extra = price + again, extra - again * most
         if not own.output and inner >= 0:
-            price += _share(fabric.memories[inner].prices.fill, fabric.memories[inner])
+            price += _share(fabric, inner, fabric.memories[inner].prices.fill)
         stretches.append(Stretch(first=inner, last=keeper - 1, price=price, words=least))
     return tuple(stretches), extra
 

@@ -10,8 +10,10 @@ from typing import Any, ClassVar
 from optmap.evaluate.spatial.count import count_nest
 from optmap.evaluate.spatial.results import SpatialCost
 from optmap.gap.nest_solution import SavedNest, amount, counts_document
+from optmap.problem.fabric import Fabric
+from optmap.problem.nest import Nest
 from optmap.problem.options import Counting
-from optmap.search.accelerators.result import UNITS
+from optmap.search.accelerators.result import PICTURES, UNITS
 from optmap.shown import Form, Shown
 
 TOLERANCE = 1e-9
@@ -25,7 +27,9 @@ class NestEvaluation(Shown):
     """A mapping on an accelerator, counted again."""
 
     shown_as: ClassVar[Form] = Form(
-        table="report.nest_evaluation:evaluation_table", document="report.nest_evaluation:evaluation_document"
+        table="report.nest_evaluation:evaluation_table",
+        document="report.nest_evaluation:evaluation_document",
+        pictures=PICTURES,
     )
 
     solution: SavedNest
@@ -36,6 +40,16 @@ class NestEvaluation(Shown):
     claimed: SpatialCost
     """In the counting that the document names."""
     exact: SpatialCost
+
+    @property
+    def fabric(self) -> Fabric:
+        """Workload and machine."""
+        return self.solution.fabric
+
+    @property
+    def nest(self) -> Nest:
+        """The mapping as loops."""
+        return self.solution.nest
 
     @property
     def disagreements(self) -> list[str]:

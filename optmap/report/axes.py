@@ -1,14 +1,31 @@
-"""Axes of pictures: capacities in their unit, counts in k, M and G, times in seconds."""
+"""Axes of pictures: one style, capacities in their unit, counts in k, M and G, times in seconds."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from itertools import pairwise
 from typing import Any
 
+from optmap.errors import InputError
 from optmap.texts import size_text
 
+STYLE = {
+    "font.size": 11,
+    "axes.titlesize": 11,
+    "legend.fontsize": 9.5,
+    "lines.linewidth": 1.8,
+    "lines.markersize": 4.5,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "grid.color": "#dddddd",
+    "grid.linewidth": 0.6,
+    "svg.hashsalt": "optmap",
+}
+SIZE = (5.4, 3.7)
+"""Width and height in inches."""
 TICKS: tuple[tuple[float, tuple[float, ...]], ...] = (
     (1.5, (1.0, 1.1, 1.2, 1.3, 1.4, 1.6, 1.8, 2.0, 2.2, 2.5, 3.0, 3.5, 4.0, 4.5, 5.0, 6.0, 7.0, 8.0, 9.0)),
     (4.0, (1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0)),
@@ -18,6 +35,32 @@ TICKS: tuple[tuple[float, tuple[float, ...]], ...] = (
 )
 """Where a logarithmic axis has ticks, by the quotient of its ends."""
 MOST_TICKS = 8
+
+
+@contextmanager
+def styled() -> Iterator[None]:
+    """The look of a picture that is drawn inside.
+
+    Raises:
+        InputError: if matplotlib is not installed.
+    """
+    try:
+        from matplotlib import rc_context
+    except ImportError as error:
+        raise InputError("pictures need matplotlib, which is not installed; run: pip install 'optmap[plot]'") from error
+    with rc_context(STYLE):
+        yield
+
+
+def new_axes(size: tuple[float, float] = SIZE) -> Any:
+    """Axes of a new figure.
+
+    Args:
+        size: width and height in inches.
+    """
+    from matplotlib import pyplot
+
+    return pyplot.subplots(figsize=size, layout="constrained")[1]
 
 
 def capacity_axis(axes: Any, label: str, *, in_bytes: bool = True, sizes: Sequence[float] = ()) -> None:
@@ -50,7 +93,7 @@ def words_label(word_bits: int) -> str:
 
 
 def count_axis(axis: Any, *, seconds: bool = False) -> None:
-    """1, 2, 5 in every decade of a logarithmic axis, with k, M, G; seconds as plain numbers."""
+    """1, 2, 5 in every decade of a logarithmic axis, with k, M, G; seconds, and what is below 1, as plain numbers."""
     from matplotlib.ticker import EngFormatter, FuncFormatter, LogLocator, NullFormatter
 
     low, high = sorted(axis.get_view_interval())
@@ -58,4 +101,5 @@ def count_axis(axis: Any, *, seconds: bool = False) -> None:
     steps = next(steps for limit, steps in TICKS if span < limit)
     axis.set_major_locator(LogLocator(base=10, subs=steps, numticks=20))
     axis.set_minor_formatter(NullFormatter())
-    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}") if seconds else EngFormatter(sep=""))
+    counts = EngFormatter(sep="")
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}" if seconds or value < 1 else counts(value)))

@@ -59,8 +59,9 @@ def accelerator_table(machine: Machine, parts: Accelerator) -> str:
         )
         for place, (name, store, capacity) in enumerate(stores)
     ]
+    units = machine.cores * parts.outermost.mesh.size
     lines = [
-        ("arithmetic", f"{machine.cores:,} units, {_decimal(parts.arithmetic.energy_pj)} pJ per multiply-accumulate"),
+        ("arithmetic", f"{units:,} units, {_decimal(parts.arithmetic.energy_pj)} pJ per multiply-accumulate"),
         *((name, text) for name, store, _ in stores for text in [_rules(store)] if text),
     ]
     return grid(MEMORIES, "<><>>><", rows) + "\n\n" + pairs(lines)

@@ -15,6 +15,8 @@ from optmap.gap.networks import NetworkView, network_views
 from optmap.gap.sizing import TARGETS, Sizing, sizing
 from optmap.names import choose
 from optmap.problem.io.files import write_text
+from optmap.report.pictures import FORMATS as IMAGES
+from optmap.report.pictures import made_folder
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -22,7 +24,6 @@ if TYPE_CHECKING:
     from optmap.problem import Machine
     from optmap.problem.network import Network
 
-IMAGES = ("png", "svg", "pdf")
 FORMATS = (*IMAGES, "html")
 DOTS_PER_INCH = 160
 NO_DATES: dict[str, dict[str, str | None]] = {
@@ -138,10 +139,7 @@ def write_album(
     choose("format", form, FORMATS)
     for name in metrics:
         choose("metric", name, METRICS)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(f"{folder}: cannot be made: {error.strerror}; choose another folder") from error
+    made_folder(folder)
     if form == "html":
         return (_page(shown, folder / "sweep.html", metrics),)
     written: list[Path] = []

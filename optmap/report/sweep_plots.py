@@ -7,8 +7,7 @@ Okabe and Ito's and the map goes from white to blue, so nothing relies on tellin
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -16,26 +15,11 @@ from optmap.errors import InputError
 from optmap.gap.curves import Panel, Sample, Series, best_and_bound
 from optmap.gap.designs import METRICS, pareto_designs, pareto_front
 from optmap.gap.networks import NetworkView
-from optmap.report.axes import capacity_axis, count_axis, words_label
+from optmap.report.axes import SIZE, capacity_axis, count_axis, new_axes, styled, words_label
 from optmap.report.compare_plot import nested
 from optmap.report.plots import BOUND_COLOR, PALETTE
 from optmap.texts import size_text
 
-STYLE = {
-    "font.size": 11,
-    "axes.titlesize": 11,
-    "legend.fontsize": 9.5,
-    "lines.linewidth": 1.8,
-    "lines.markersize": 4.5,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.grid": True,
-    "grid.color": "#dddddd",
-    "grid.linewidth": 0.6,
-    "svg.hashsalt": "optmap",
-}
-SIZE = (5.4, 3.7)
-"""Width and height in inches."""
 MARKERS = "osD^vP"
 LAYERS_SHOWN = 7
 """Layers of a network with a colour of their own; the rest are one band."""
@@ -59,8 +43,8 @@ def plot_curve(panel: Panel, *, real_bytes: int | None = None, title: str = "", 
     Raises:
         InputError: if matplotlib is not installed.
     """
-    with _styled():
-        axes = _axes() if axes is None else axes
+    with styled():
+        axes = new_axes() if axes is None else axes
         for series, style in zip(panel.series, nested(len(panel.series)), strict=True):
             held = [sample.capacity_bytes for sample in series.samples]
             words = [sample.traffic_words for sample in series.samples]
@@ -113,12 +97,12 @@ def plot_gaps(panels: Sequence[Panel], *, axes: Any = None) -> Any:
     gaps = [100 * max(sample.gap, 0.0) for _, series in rows for sample in series.samples if sample.gap is not None]
     if not gaps:
         raise InputError("no row of the sweep has a gap; sweep a mapping method such as mopt")
-    with _styled():
+    with styled():
         from matplotlib.colors import PowerNorm
         from matplotlib.patches import Patch
         from matplotlib.ticker import MaxNLocator
 
-        axes = _axes((SIZE[0], max(2.6, 1.2 + 0.26 * len(rows)))) if axes is None else axes
+        axes = new_axes((SIZE[0], max(2.6, 1.2 + 0.26 * len(rows)))) if axes is None else axes
         # Small gaps are the interesting ones: the square root gives them more of the scale.
         norm = PowerNorm(0.5, vmin=0.0, vmax=max(*gaps, 1.0))
         axes.set_facecolor("#ffffff")
@@ -191,8 +175,8 @@ def plot_pareto(totals: Sequence[Panel], x: str = "capacity_bytes", y: str = "tr
         InputError: if matplotlib is not installed, or there is no design with both numbers.
     """
     designs = pareto_designs(totals, x, y)
-    with _styled():
-        axes = _axes() if axes is None else axes
+    with styled():
+        axes = new_axes() if axes is None else axes
         labels = list(dict.fromkeys(label for label, _, _ in designs))
         for label, style in zip(labels, nested(len(labels)), strict=True):
             mine = [(a, b) for name, a, b in designs if name == label]
@@ -234,8 +218,8 @@ def plot_network(view: NetworkView, *, real_bytes: int | None = None, axes: Any 
     """
     bands = network_bands(view)
     sizes = [sample.capacity_bytes for sample in view.total.series[0].samples]
-    with _styled():
-        axes = _axes((SIZE[0], SIZE[1] + 0.5)) if axes is None else axes
+    with styled():
+        axes = new_axes((SIZE[0], SIZE[1] + 0.5)) if axes is None else axes
         colors = [*PALETTE[: len(bands) - 1], "#bbbbbb"] if len(bands) > LAYERS_SHOWN else PALETTE[: len(bands)]
         values = [words for _, words in bands]
         axes.stackplot(sizes, values, labels=[name for name, _ in bands], colors=colors, lw=0.4, edgecolor="white")
@@ -279,22 +263,6 @@ def network_bands(view: NetworkView) -> list[tuple[str, list[int]]]:
         return lines
     rest = [sum(values) for values in zip(*(words for _, words in lines[LAYERS_SHOWN:]), strict=True)]
     return [*lines[:LAYERS_SHOWN], (f"{len(lines) - LAYERS_SHOWN} others", rest)]
-
-
-@contextmanager
-def _styled() -> Iterator[None]:
-    try:
-        from matplotlib import rc_context
-    except ImportError as error:
-        raise InputError("pictures need matplotlib, which is not installed; run: pip install 'optmap[plot]'") from error
-    with rc_context(STYLE):
-        yield
-
-
-def _axes(size: tuple[float, float] = SIZE) -> Any:
-    from matplotlib import pyplot
-
-    return pyplot.subplots(figsize=size, layout="constrained")[1]
 
 
 def capacity_label(panel: Panel) -> str:

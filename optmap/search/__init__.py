@@ -29,6 +29,7 @@ __getattr__, __dir__ = exports(
     __name__,
     {
         "accelerators.answer": "AcceleratorFound assemble_nest",
+        "accelerators.random_nests": "random_nests",
         "accelerators.request": "AcceleratorRequest",
         "accelerators.result": "AcceleratorResult",
         "accelerators.route": "AcceleratorRoute",

@@ -15,12 +15,11 @@ from itertools import product
 import numpy as np
 
 from optmap import api
-from optmap.evaluate.spatial.batch import evaluate_batch
-from optmap.evaluate.spatial.count import count_nest
+from optmap.evaluate import count_nest, evaluate_batch
 from optmap.problem.fabric import Fabric, fabric_of
 from optmap.problem.nest_batch import NestBatch
 from optmap.problem.options import Counting
-from optmap.search.accelerators.random_nests import random_nests
+from optmap.search import random_nests
 
 
 def per_second(count: int, work: Callable[[], object], times: int) -> float:

@@ -20,6 +20,7 @@ SMALLEST = {
     "checker_mutants": ["20", "1"],
     "held_attack": ["20", "1"],
     "search_fuzz": ["--trials", "3"],
+    "spatial_counting": ["--trials", "4", "--operations", "60"],
     "startup": ["1", "list"],
     "sweep_cheap": ["4"],
     "sweep_kill": ["1", "1", "tccg/ab-ac-cb"],

@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 from spatial_brute_force import tiny_machine, tiny_workload
 
 from optmap.errors import InputError
-from optmap.evaluate.spatial.batch import EXACT, BatchCost, evaluate_batch
-from optmap.evaluate.spatial.count import count_nest
+from optmap.evaluate import BatchCost, count_nest, evaluate_batch
+from optmap.evaluate.spatial.batch import EXACT
 from optmap.problem import Machine, parse_workload
 from optmap.problem.accelerator import Accelerator, Prices, Store
 from optmap.problem.fabric import Fabric, fabric_of
 from optmap.problem.nest_batch import NestBatch, batch_of
 from optmap.problem.options import Counting, Merit
-from optmap.search.accelerators.random_nests import random_nests
+from optmap.search import random_nests
 
 
 def some_fabric(seed: int) -> Fabric:

@@ -7,11 +7,10 @@ import numpy as np
 import pytest
 from spatial_brute_force import all_mappings, best_of_all, mapspace_size, tiny_fabric
 
-from optmap.evaluate.spatial.batch import evaluate_batch
-from optmap.evaluate.spatial.count import count_nest
+from optmap.evaluate import count_nest, evaluate_batch
 from optmap.problem.nest import MemoryNest, Nest
 from optmap.problem.options import Counting, Merit
-from optmap.search.accelerators.random_nests import random_nests
+from optmap.search import random_nests
 
 
 def every_nest(fabric):

@@ -18,8 +18,12 @@ MOST_DIGITS = 1000
 """Digits of a number in a JSON file that are read."""
 
 
-def load_yaml(path: Path) -> object:
+def load_yaml(path: Path, loader_type: type[yaml.SafeLoader] | None = None) -> object:
     """The document in a YAML file, made of plain dicts, lists, texts and numbers.
+
+    Args:
+        path: the file.
+        loader_type: a safe loader that knows more tags; None for the plain one.
 
     Raises:
         InputError: if the file cannot be read or is not one YAML document, or if a mapping has a
@@ -36,7 +40,7 @@ def load_yaml(path: Path) -> object:
     import yaml
 
     try:
-        loader = yaml.SafeLoader(text)
+        loader = (loader_type or yaml.SafeLoader)(text)
         try:
             node = loader.get_single_node()
             _refuse_duplicates(node, path, set())

@@ -20,6 +20,14 @@ from optmap.solvers.status import Stop
 
 UNITS = {Merit.ENERGY: "pJ", Merit.CYCLES: "cycles", Merit.EDP: "pJ*cycles", Merit.TRAFFIC: "cycles"}
 """Of every merit."""
+PICTURES = {
+    "nest": "report.spatial_nest_plot:plot_nest",
+    "energy": "report.spatial_plots:plot_energy",
+    "utilisation": "report.spatial_plots:plot_utilisation",
+    "cycles": "report.spatial_plots:plot_cycles",
+    "roofline": "report.spatial_roofline:plot_roofline",
+}
+"""Of a counted mapping."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,7 +90,9 @@ class AcceleratorResult(Shown):
     """A workload mapped onto an accelerator."""
 
     shown_as: ClassVar[Form] = Form(
-        table="report.accelerators:result_table", document="gap.nest_solution:nest_document"
+        table="report.accelerators:result_table",
+        document="gap.nest_solution:nest_document",
+        pictures=PICTURES,
     )
 
     fabric: Fabric

@@ -1,0 +1,194 @@
+"""Workload, machine and mapping as files of Timeloop (version 0.4)."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from math import prod
+
+from optmap.errors import InputError
+from optmap.interchange.energies import energies_document
+from optmap.interchange.problems import problem_document
+from optmap.interchange.yaml_files import TAG, Tagged, dump
+from optmap.problem import Level, Machine
+from optmap.problem.accelerator import Keep, Store
+from optmap.problem.fabric import Direction, Fabric, Memory, Rule
+from optmap.problem.nest import Nest
+from optmap.problem.relations import Relation
+from optmap.problem.workload import access_names
+
+
+def timeloop_files(fabric: Fabric, nest: Nest | None) -> dict[str, str]:
+    """The text of `problem.yaml`, `arch.yaml` (with the energies) and, for a mapping, `map.yaml`.
+
+    A memory's mesh becomes a container per axis, so that a dim can be unrolled along both. Read again by
+    `read_timeloop`, they give a mapping that counts the same. Of the machine's rules those are left out that
+    Timeloop cannot say: products of several dims, and orders with a gap anywhere but outside.
+
+    Args:
+        fabric: workload and machine.
+        nest: the mapping; where it pads dims, the problem has the padded sizes.
+
+    Raises:
+        InputError: for what Timeloop has not: parts of a memory for some tensors, and multicast without reduction or
+            the other way round.
+    """
+    extents = fabric.extents if nest is None else nest.tiles()[-1]
+    problem = problem_document(fabric.workload, dict(zip(fabric.dims, extents, strict=True)))
+    found = {"problem.yaml": dump({"problem": problem}), "arch.yaml": dump(_architecture(fabric))}
+    if nest is not None:
+        found["map.yaml"] = dump({"mapping": _directives(nest, fabric)})
+    return found
+
+
+def _stores(machine: Machine) -> list[tuple[Level | None, Store]]:
+    """Levels with their stores, outermost first; None for the unbounded memory."""
+    if machine.accelerator is None:
+        raise InputError(f"machine {machine.name} is no accelerator; Timeloop has no caches")
+    bounded: list[tuple[Level | None, Store]] = [(level, level.store or Store()) for level in reversed(machine.levels)]
+    return [(None, machine.accelerator.outermost), *bounded]
+
+
+def _architecture(fabric: Fabric) -> dict[str, object]:
+    machine = fabric.machine
+    nodes: list[object] = [Tagged({TAG: "Container", "name": "System"})]
+    tables: dict[str, dict[str, int | float]] = {}
+    for memory, (level, store) in zip(reversed(fabric.memories), _stores(machine), strict=True):
+        nodes.append(
+            Tagged(
+                {
+                    TAG: "Component",
+                    "name": memory.name,
+                    "class": "DRAM" if level is None else "SRAM",
+                    "attributes": _attributes(memory, level, store),
+                    "constraints": _constraints(memory, fabric),
+                }
+            )
+        )
+        nodes += [
+            _container(memory, axis, direction, fabric) for axis, direction in _axes(memory) if direction.size > 1
+        ]
+        prices = {"read": store.energy_pj.read, "write": store.energy_pj.fill, "update": store.energy_pj.update}
+        tables[memory.name] = {action: _decimal(price) for action, price in prices.items()}
+    arithmetic = machine.accelerator.arithmetic if machine.accelerator is not None else None
+    name = _arithmetic_name(fabric)
+    bits = (arithmetic.word_bits if arithmetic is not None else None) or 16
+    nodes.append(Tagged({TAG: "Component", "name": name, "class": "intmac", "attributes": {"datawidth": bits}}))
+    tables[name] = {"compute": _decimal(fabric.arithmetic_pj)}
+    return {"architecture": {"version": "0.4", "nodes": nodes}, "ERT": energies_document(tables)}
+
+
+def _arithmetic_name(fabric: Fabric) -> str:
+    name, taken = "mac", {memory.name for memory in fabric.memories}
+    while name in taken:
+        name += "_"
+    return name
+
+
+def _axes(memory: Memory) -> tuple[tuple[str, Direction], ...]:
+    return ("X", memory.x), ("Y", memory.y)
+
+
+def _mesh_name(memory: Memory, axis: str) -> str:
+    """What a container of a mesh is called."""
+    return f"{memory.name}_mesh{axis}"
+
+
+def _attributes(memory: Memory, level: Level | None, store: Store) -> dict[str, object]:
+    """Of a memory; a width is as many words as one access has."""
+    bits = store.word_bits or 16
+    found: dict[str, object] = {"datawidth": bits, "width": bits * store.block * store.cluster}
+    if level is not None:
+        if level.partitions:
+            raise InputError(f"level {level.name} has partitions; Timeloop has one size per memory: split the level")
+        found |= {"entries": memory.rooms[0].capacity * level.buffering, "multiple_buffering": level.buffering}
+        weights = set(memory.rooms[0].weights)
+        if weights != {1}:
+            raise InputError(
+                f"level {level.name}: its bytes are no number of entries for these element sizes; give it word_bits"
+            )
+    found |= {"block_size": store.block, "cluster_size": store.cluster}
+    rates = {"read": store.ports.read, "write": store.ports.write, "shared": store.ports.shared}
+    found |= {f"{key}_bandwidth": _decimal(rate) for key, rate in rates.items() if rate is not None}
+    wires = {"energy_per_hop": store.hop_pj, "router_energy": store.router_pj}
+    return found | {key: _decimal(price) for key, price in wires.items() if price}
+
+
+def _constraints(memory: Memory, fabric: Fabric) -> dict[str, object]:
+    names = access_names(fabric.workload, mark="_")
+    keeps = {
+        "keep": [name for name, keep in zip(names, memory.keeps, strict=True) if keep is Keep.KEPT],
+        "bypass": [name for name, keep in zip(names, memory.keeps, strict=True) if keep is Keep.REFUSED],
+    }
+    temporal: dict[str, object] = {}
+    factors = _factors(memory.rules, fabric)
+    if factors:
+        temporal["factors"] = list(factors.values())
+    inner = memory.order[1:]
+    if memory.order[:1] == (None,) and all(entry is not None and len(entry) <= 1 for entry in inner):
+        temporal["permutation"] = [fabric.dims[dim] for entry in reversed(inner) for dim in entry or ()]
+    return {"dataspace": keeps, **({"temporal": temporal} if temporal else {})}
+
+
+def _factors(rules: tuple[Rule, ...], fabric: Fabric) -> dict[str, str]:
+    """Rules as factors by dim: those of one dim, and those that leave one trip to each of several."""
+    found: dict[str, str] = {}
+    for rule in rules:
+        ones = rule.value == 1 and rule.relation in (Relation.EQUAL, Relation.AT_MOST)
+        if len(rule.dims) == 1 or ones:
+            for dim in rule.dims:
+                found.setdefault(fabric.dims[dim], f"{fabric.dims[dim]}{rule.relation}{rule.value}")
+    return found
+
+
+def _container(memory: Memory, axis: str, direction: Direction, fabric: Fabric) -> Tagged:
+    """One axis of a mesh, with what may be unrolled along it."""
+    if memory.multicast is not memory.reduction:
+        raise InputError(f"level {memory.name}: Timeloop has multicast and reduction together, or neither")
+    rules = _factors(direction.rules, fabric)
+    rules |= {dim: f"{dim}=1" for dim, allowed in zip(fabric.dims, direction.allowed, strict=True) if not allowed}
+    spatial: dict[str, object] = {"factors": list(rules.values())}
+    if not memory.multicast:
+        spatial["no_multicast_no_reduction"] = list(access_names(fabric.workload, mark="_"))
+    return Tagged(
+        {
+            TAG: "Container",
+            "name": _mesh_name(memory, axis),
+            "spatial": {f"mesh{axis}": direction.size},
+            "constraints": {"spatial": spatial},
+        }
+    )
+
+
+def _directives(nest: Nest, fabric: Fabric) -> list[dict[str, object]]:
+    """A mapping, outermost first; permutations innermost first."""
+    names, dims = access_names(fabric.workload, mark="_"), fabric.dims
+    found: list[dict[str, object]] = []
+    for memory, own in zip(reversed(fabric.memories), reversed(nest.memories), strict=True):
+        kept = [name for name, keep in zip(names, own.keeps, strict=True) if keep]
+        bypassed = [name for name in names if name not in kept]
+        found.append({"target": memory.name, "type": "dataspace", "keep": kept, "bypass": bypassed})
+        loops = [dims[dim] for dim, _ in reversed(own.temporal)]
+        trips = [own.trips(dim) for dim in range(len(dims))]
+        found.append(
+            {
+                "target": memory.name,
+                "type": "temporal",
+                "factors": [f"{dim}={trip}" for dim, trip in zip(dims, trips, strict=True)],
+                "permutation": [*loops, *(dim for dim in dims if dim not in loops)],
+            }
+        )
+        for (axis, direction), ways in zip(_axes(memory), (own.x, own.y), strict=True):
+            if direction.size == 1 and prod(ways) > 1:
+                raise InputError(f"level {memory.name}: its mesh has no axis {axis}, but the mapping is split there")
+            if direction.size > 1:
+                factors = [f"{dim}={way}" for dim, way in zip(dims, ways, strict=True)]
+                split = len(dims) if axis == "X" else 0
+                mesh = {"target": _mesh_name(memory, axis), "type": "spatial", "factors": factors}
+                found.append({**mesh, "permutation": list(dims), "split": split})
+    return found
+
+
+def _decimal(value: Fraction | float) -> int | float:
+    """A number as YAML writes it; exact if a decimal number is."""
+    exact = Fraction(value)
+    return int(exact) if exact.denominator == 1 else float(exact)

@@ -1,0 +1,48 @@
+"""All pictures of one answer, written to a folder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from optmap.errors import InputError
+from optmap.names import choose
+from optmap.problem.values import file_path
+from optmap.shown import Shown
+
+FORMATS = ("png", "svg", "pdf")
+
+
+def write_pictures(answer: Shown, folder: str | Path, *, form: str = "png") -> tuple[Path, ...]:
+    """Write every picture that there is of an answer, each named for what it shows.
+
+    Args:
+        answer: anything that `plot` draws.
+        folder: made if it is not there.
+        form: `png`, `svg` or `pdf`.
+
+    Returns:
+        The files.
+
+    Raises:
+        InputError: if there is nothing to draw, matplotlib is not installed, or a file cannot be written.
+        UnknownNameError: for a form that is none.
+    """
+    choose("format", form, FORMATS)
+    place = made_folder(folder)
+    if not answer.shown_as.pictures:
+        return (answer.plot(place / f"traffic.{form}"),)
+    return tuple(answer.plot(place / f"{name}.{form}", picture=name) for name in answer.shown_as.pictures)
+
+
+def made_folder(folder: str | Path) -> Path:
+    """A folder for pictures, made if it is not there.
+
+    Raises:
+        InputError: if it cannot be made.
+    """
+    place = file_path(folder)
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"{place}: cannot be made: {error.strerror}; choose another folder") from error
+    return place

@@ -1,0 +1,361 @@
+"""Files of Timeloop: written and read again they count the same, both notations mean the same, mistakes are named."""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from spatial_strategies import spatial_cases
+
+from optmap.errors import InputError
+from optmap.evaluate.spatial.count import count_nest
+from optmap.interchange import read_timeloop, timeloop_files
+from optmap.problem import Capacity, Level, Machine, Partition, library, matmul
+from optmap.problem.accelerator import Keep, Ports, Prices
+from optmap.problem.fabric import Fabric, fabric_of
+from optmap.problem.nest import Nest
+from optmap.problem.options import Counting
+from optmap.search.accelerators.random_nests import random_nests
+
+PROBLEM = """
+problem:
+  shape:
+    name: layer
+    dimensions: [C, K, R, P, N]
+    coefficients:
+      - {name: stride, default: 1}
+    data-spaces:
+      - {name: Weights, projection: [[[C]], [[K]], [[R]]]}
+      - {name: Inputs, projection: [[[C]], [[R], [P, stride]]]}
+      - {name: Outputs, projection: [[[K]], [[P]]], read-write: True}
+  instance: {C: 4, K: 8, R: 3, P: 16, N: 1, stride: 2}
+"""
+NESTED = """
+architecture:
+  version: 0.3
+  subtree:
+    - name: system
+      attributes: {word-bits: 16}
+      local:
+        - {name: DRAM, class: DRAM, attributes: {block-size: 4, read_bandwidth: 4, write_bandwidth: 2}}
+      subtree:
+        - name: chip
+          local:
+            - {name: Buffer, class: SRAM, attributes: {memory_depth: 64, memory_width: 64}}
+          subtree:
+            - name: PE[0..7]
+              local:
+                - {name: Registers, class: regfile, attributes: {entries: 40, meshX: 4}}
+                - {name: mac, class: intmac, attributes: {datawidth: 16, meshX: 4}}
+ERT:
+  version: 0.3
+  tables:
+    - name: system.DRAM
+      actions: [{name: read, energy: 100.5}, {name: write, energy: 101}, {name: update, energy: 102}]
+    - name: system.chip.Buffer
+      actions:
+        - {name: read, arguments: {address_delta: 0}, energy: 1.25}
+        - {name: read, arguments: {address_delta: 1}, energy: 6.5}
+        - {name: write, energy: 7}
+        - {name: idle, energy: 0.1}
+    - {name: 'system.chip.PE[0..7].Registers', actions: [{name: access, energy: 0.3}]}
+    - {name: 'system.chip.PE[0..7].mac', actions: [{name: idle, energy: 9}, {name: mac_random, energy: 2.2}]}
+"""
+NODES = """
+architecture:
+  version: 0.4
+  nodes:
+    - !Container {name: system, attributes: {datawidth: 16}}
+    - !Component
+      name: DRAM
+      class: DRAM
+      attributes: {block_size: 4, read_bandwidth: 4, write_bandwidth: 2}
+    - !Component {name: Buffer, class: smartbuffer_SRAM, attributes: {depth: 64, width: 64}}
+    - !Container {name: PE, spatial: {meshX: 4, meshY: 2}}
+    - !Parallel
+      nodes:
+        - !Component {name: Registers, class: regfile, attributes: {depth: 40, width: 16}}
+        - !Nothing {}
+    - !Component {name: mac, class: intmac, attributes: {datawidth: 16}}
+ERT:
+  version: 0.4
+  tables:
+    system.DRAM: {read: [{arguments: {}, energy: 100.5}], write: {energy: 101}, update: {energy: 102}}
+    system.Buffer: {read: {energy: 6.5}, write: {energy: 7}}
+    system.Registers[1..8]: {access: {energy: 0.3}}
+    system.mac[1..8]: {compute: {energy: 2.2}, leak: {energy: 100}}
+"""
+MAPPING = """
+mapping:
+  - {target: DRAM, type: temporal, factors: C=1 P=8 K=1, permutation: KCRPN}
+  - {target: Buffer, type: temporal, factors: C2 P1 K0 R3, permutation: RKCPN}
+  - {target: Buffer, type: spatial, factors: C=2 P=2 K=2, permutation: CPKRN, split: 2}
+  - {target: Buffer, type: datatype, keep: [Inputs, Outputs], bypass: [Weights]}
+  - {target: Registers, type: bypass, bypass: [Inputs]}
+"""
+NODES_MAPPING = """
+mapping:
+  - {target: DRAM, type: temporal, factors: [C=1, P=8, K=1], permutation: [K, C, R, P]}
+  - {target: Buffer, type: temporal, factors: "C=2,R=3,K=4", permutation: "R,K,C"}
+  - {target: PE, type: spatial, factors: [C=2, P=2, K=2], permutation: [C, P, K], split: 2}
+  - {target: Buffer, type: dataspace, keep: [Inputs, Outputs], bypass: [Weights]}
+  - {target: Registers, type: dataspace, bypass: [Inputs]}
+"""
+
+
+def read(*texts: str) -> tuple[Fabric, Nest | None]:
+    """What texts in files of their own hold."""
+    with tempfile.TemporaryDirectory() as folder:
+        paths = [Path(folder) / f"part{number}.yaml" for number in range(len(texts))]
+        for path, text in zip(paths, texts, strict=True):
+            path.write_text(text)
+        model = read_timeloop(paths)
+    return model.fabric, model.nest
+
+
+def refused(*texts: str) -> str:
+    with pytest.raises(InputError) as caught:
+        read(*texts)
+    return str(caught.value)
+
+
+def test_both_notations_mean_the_same() -> None:
+    nested, first = read(PROBLEM, NESTED, MAPPING)
+    flat, second = read(PROBLEM.replace("-", "_").replace("      _ {", "      - {"), NODES, NODES_MAPPING)
+    assert first == second
+    assert nested.memories == flat.memories
+    assert nested.arithmetic_pj == flat.arithmetic_pj == Fraction(22, 10)
+    assert nested.workload.expression == "Outputs[K,P] = Weights[C,K,R] * Inputs[C,2*P+R]".replace("2*P+R", "R+2*P")
+
+
+def test_a_machine_has_the_numbers_of_the_architecture() -> None:
+    fabric, _ = read(PROBLEM, NESTED)
+    registers, buffer, memory = fabric.memories
+    assert (registers.rooms[0].capacity, buffer.rooms[0].capacity) == (40, 64 * 4)
+    assert (buffer.x.size, buffer.y.size, fabric.units) == (4, 2, 8)
+    assert (memory.block, memory.read_rate, memory.write_rate, buffer.read_rate) == (4, 4, 2, None)
+    assert memory.prices == Prices(read=Fraction(201, 2), fill=Fraction(101), update=Fraction(102))
+    assert buffer.prices == Prices(read=Fraction(13, 2), fill=Fraction(7), update=Fraction(7))
+    assert registers.keeps == (Keep.FREE,) * 3  # nothing is demanded: mappings decide
+
+
+def test_a_mapping_is_the_nest_that_it_says() -> None:
+    fabric, nest = read(PROBLEM, NESTED, MAPPING)
+    assert nest is not None
+    dims = {dim: place for place, dim in enumerate(fabric.dims)}
+    registers, buffer, memory = nest.memories
+    assert memory.temporal == ((dims["P"], 8),)
+    assert buffer.temporal == ((dims["C"], 2), (dims["K"], 4), (dims["R"], 3))  # outermost first
+    assert [buffer.x[dims[dim]] for dim in "CPK"] == [2, 2, 1]  # two of the permutation are before the split
+    assert [buffer.y[dims[dim]] for dim in "CPK"] == [1, 1, 2]
+    assert (buffer.keeps, registers.keeps) == ((True, False, True), (True, True, False))
+    assert registers.temporal == ()
+
+
+def test_constraints_are_rules_of_the_machine() -> None:
+    limits = """
+mapspace_constraints:
+  targets:
+    - {target: Buffer, type: spatial, factors: R=1 P<=4, permutation: CPK, split: 1}
+    - {target: Registers, type: temporal, factors: C=1, permutation: RP}
+    - {target: Registers, type: datatype, keep: [Weights], bypass: [Inputs]}
+"""
+    fabric, _ = read(PROBLEM, NESTED, limits)
+    registers, buffer, _ = fabric.memories
+    allowed = [
+        {dim for dim, free in zip(fabric.dims, axis.allowed, strict=True) if free} for axis in (buffer.x, buffer.y)
+    ]
+    assert allowed == [{"C"}, {"K", "P"}]
+    assert [rule.text for rule in buffer.y.rules] == ["Buffer, axis y: P<=4"]
+    assert [rule.text for rule in registers.rules] == ["Registers: C=1"]
+    assert registers.order == (None, (fabric.dims.index("P"),), (fabric.dims.index("R"),))
+    assert registers.keeps == (Keep.FREE, Keep.KEPT, Keep.REFUSED)
+
+
+def same_counts(fabric: Fabric, nest: Nest) -> None:
+    """Written and read again, a mapping counts the same, in both countings."""
+    again, read_back = read(*timeloop_files(fabric, nest).values())
+    assert read_back is not None
+    for counting in Counting:
+        before, after = (count_nest(loops, seen, counting) for loops, seen in ((nest, fabric), (read_back, again)))
+        assert [replace(row, operand="") for memory in before.memories for row in memory.accesses] == [
+            replace(row, operand="") for memory in after.memories for row in memory.accesses
+        ]
+        assert (before.energy_pj, before.cycles, before.utilisation) == (
+            after.energy_pj,
+            after.cycles,
+            after.utilisation,
+        )
+
+
+@settings(max_examples=50)
+@given(spatial_cases())
+def test_random_nests_count_the_same_when_read_again(drawn: tuple[Fabric, Nest]) -> None:
+    fabric, nest = drawn
+    assume(all(memory.multicast is memory.reduction for memory in fabric.memories))
+    same_counts(fabric, nest)
+
+
+@pytest.mark.parametrize(
+    "machine", ["eyeriss", "simba", "gemmini", "tpuv1", "eyeriss_like", "simba_like", "simba-cosa"]
+)
+def test_mappings_on_library_machines_count_the_same_when_read_again(machine: str) -> None:
+    fabric = fabric_of(library.workload("resnet50/conv3_stride"), library.machine(machine))
+    drawn = random_nests(fabric, 3, np.random.default_rng(5))
+    for nest in map(drawn.nest, range(len(drawn))):
+        broken = count_nest(nest, fabric).broken
+        again, read_back = read(*timeloop_files(fabric, nest).values())
+        assert read_back is not None
+        assert bool(count_nest(read_back, again).broken) is bool(broken)
+        same_counts(fabric, nest)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("read-write: True", "read-write: no way", "read_write is 'no way'"),
+        (", read-write: True", "", "0 have read_write: true"),
+        ("[[[K]], [[P]]]", "[[[K]], [[Z]]]", "['Z'] is no term"),
+        ("[P, stride]", "[P, strides]", "'strides' is no coefficient"),
+        ("K: 8,", "", "K is missing"),
+        ("N: 1", "N: 2", "N is in no data space"),
+        ("  shape:", "  shape: cnn-layer\n  other:", "write the shape out"),
+    ],
+)
+def test_wrong_problems_are_named(old: str, new: str, said: str) -> None:
+    assert old in PROBLEM
+    message = refused(PROBLEM.replace(old, new), NESTED, MAPPING)
+    assert said in message
+    assert "part0.yaml" in message
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("class: SRAM, ", "", "class is missing"),
+        ("memory_depth: 64, ", "", "Buffer has no size"),
+        ("meshX: 4}}\n                - {name: mac", "meshX: 3}}\n                - {name: mac", "are no mesh with 3"),
+        ("name: Buffer", "name: DRAM", "two parts are called DRAM"),
+        ("class: intmac", "class: SRAM", "no arithmetic"),
+        ("PE[0..7]", "PE[0..5]", "are no mesh with 4 along X"),
+        ("energy: 6.5", "energy: much", "energy is 'much'"),
+        ("  subtree:\n    - name: system", "  trees:\n    - name: system", "this is no architecture"),
+        ("word-bits: 16", "word-bits: 0", "word_bits is 0"),
+    ],
+)
+def test_wrong_architectures_are_named(old: str, new: str, said: str) -> None:
+    assert old in NESTED
+    message = refused(PROBLEM, NESTED.replace(old, new), MAPPING)
+    assert said in message
+    assert "part1.yaml" in message
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("target: DRAM", "target: DRAMM", "the architecture has no 'DRAMM'"),
+        ("type: temporal", "type: temporary", "use temporal, spatial or dataspace"),
+        ("P=8", "P=4", "factors of P multiply to 8, but its size is 16"),
+        ("P=8", "P=5", "factors of P multiply to 10, but its size is 16"),
+        ("C=1 P=8 K=1", "'C=1 P=4,3 K=1'", "'3' is no factor"),
+        ("P=8", "P=4,3", "unknown key '3 K=1'"),
+        ("P=8", "Z=8", "'Z' is no dim"),
+        ("P=8", "P<=8", "P<=8 is no factor"),
+        ("KCRPN", "KCRPX", "'X' is no dim"),
+        ("KCRPN", "KCRPP", "named twice"),
+        ("bypass: [Inputs]", "bypass: [Input]", "'Input' is no data space"),
+        ("type: bypass, ", "type: bypass, passthrough: [Inputs], ", "not counted here"),
+    ],
+)
+def test_wrong_mappings_are_named(old: str, new: str, said: str) -> None:
+    assert old in MAPPING
+    message = refused(PROBLEM, NESTED, MAPPING.replace(old, new, 1))
+    assert said in message
+    assert "part2.yaml" in message
+
+
+def test_files_must_fit_together(tmp_path: Path) -> None:
+    assert "have no architecture" in refused(PROBLEM)
+    assert "a mapping needs the architecture" in refused(PROBLEM, MAPPING)
+    assert "has a part of that name, too" in refused(PROBLEM, NESTED, NODES)
+    assert "no problem and no architecture" in refused(MAPPING)
+    assert "it has templates" in refused("{{include_text('x.yaml')}}\n" + PROBLEM)
+    assert "not valid YAML" in refused("problem: !!python/object:os.system {}")
+    architecture = tmp_path / "arch.yaml"
+    architecture.write_text(NESTED)
+    model = read_timeloop([architecture])
+    assert (model.workload, model.nest) == (None, None)
+    assert model.machine is not None
+    assert model.machine.name == "arch"
+
+
+def test_what_timeloop_cannot_say_is_refused() -> None:
+    workload = matmul(i=4, j=4, k=4)
+    with pytest.raises(InputError, match="is no accelerator"):
+        timeloop_files(
+            replace(fabric_of(workload, library.machine("eyeriss")), machine=library.machine("balanced")), None
+        )
+    machine = library.machine("eyeriss_like")
+    words = Capacity(amount=128, unit="words")
+    parts = (
+        Partition(name="a", tensors=("inputs",), capacity=words),
+        Partition(name="b", tensors=("output",), capacity=words),
+    )
+    split = replace(machine, levels=(replace(machine.levels[0], partitions=parts), machine.levels[1]))
+    with pytest.raises(InputError, match="RegisterFile has partitions"):
+        timeloop_files(fabric_of(workload, split), None)
+    shared = machine.levels[1].store
+    assert shared is not None
+    half = replace(machine.levels[1], store=replace(shared, mesh=replace(shared.mesh, multicast=False)))
+    with pytest.raises(InputError, match="multicast and reduction together"):
+        timeloop_files(fabric_of(workload, replace(machine, levels=(machine.levels[0], half))), None)
+
+
+def test_cosas_simba_is_the_machine_of_the_library() -> None:
+    counts = {"Registers": 1024, "AccumulationBuffer": 128, "WeightBuffer": 128, "InputBuffer": 16, "GlobalBuffer": 1}
+    entries = {
+        "Registers": 1,
+        "AccumulationBuffer": 64,
+        "WeightBuffer": 16384,
+        "InputBuffer": 4096,
+        "GlobalBuffer": 65536,
+    }
+    extra = {"Registers": "cluster-size: 64", "AccumulationBuffer": "cluster-size: 8"}
+    storage = "\n".join(
+        f"    - {{name: {name}, entries: {entries[name]}, instances: {count}, meshX: {min(count, 16)}, "
+        f"word-bits: {24 if name.startswith('Acc') else 8}, {extra.get(name, 'block-size: 8')}}}"
+        for name, count in counts.items()
+    )
+    text = f"""
+arch:
+  arithmetic: {{instances: 1024, meshX: 16, word-bits: 8}}
+  storage:
+{storage}
+    - {{name: DRAM, technology: DRAM, instances: 1, word-bits: 8, block-size: 64, bandwidth: 20.0}}
+"""
+    fabric, _ = read(PROBLEM, text)
+    library_fabric = fabric_of(fabric.workload, library.machine("simba-cosa"))
+    for memory, own in zip(fabric.memories, library_fabric.memories, strict=True):
+        same = ("name", "rooms", "block", "cluster", "read_rate", "write_rate")
+        assert [getattr(memory, key) for key in same] == [getattr(own, key) for key in same]
+        assert (memory.x.size, memory.y.size) == (own.x.size, own.y.size)
+
+
+def test_prices_and_ports_survive() -> None:
+    machine = library.machine("eyeriss_like")
+    outer = machine.levels[1]
+    assert outer.store is not None
+    store = replace(outer.store, ports=Ports(read=0.3, shared=7), hop_pj=0.05, router_pj=0.02, cluster=2)
+    level = Level(name="GlobalBuffer", capacity=outer.capacity, buffering=2, store=store)
+    changed = Machine(name="m", levels=(machine.levels[0], level), memory="DRAM", accelerator=machine.accelerator)
+    fabric = fabric_of(matmul(i=4, j=4, k=4), changed)
+    again, _ = read(*timeloop_files(fabric, None).values())
+    for memory, own in zip(fabric.memories, again.memories, strict=True):
+        assert replace(memory, keeps=()) == replace(own, keeps=())
+    assert re.search(r"read_bandwidth: 0\.3", timeloop_files(fabric, None)["arch.yaml"])
