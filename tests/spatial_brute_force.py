@@ -16,7 +16,7 @@ from math import factorial, prod
 import numpy as np
 
 from optmap.evaluate import count_nest, evaluate_batch
-from optmap.problem import Capacity, Level, Machine, Workload, parse_workload
+from optmap.problem import Capacity, Level, Machine, Partition, Workload, parse_workload
 from optmap.problem.accelerator import (
     ROLES,
     Accelerator,
@@ -238,6 +238,7 @@ def tiny_machine(draw: random.Random) -> Machine:
                 name=f"L{number + 1}",
                 capacity=Capacity(amount=amount, unit="words"),
                 inclusive=False,
+                partitions=_partitions(amount),
                 buffering=draw.choice((1, 1, 1, 2)) if amount > 1 else 1,
                 store=_store(draw, meshed=number in meshes, price=4**number, outermost=False),
             )
@@ -247,6 +248,17 @@ def tiny_machine(draw: random.Random) -> Machine:
     arithmetic = Arithmetic(energy_pj=Fraction(draw.randint(0, 8), 4))
     return Machine(
         name="tiny", levels=tuple(levels), accelerator=Accelerator(outermost=outermost, arithmetic=arithmetic)
+    )
+
+
+def _partitions(amount: int) -> tuple[Partition, ...]:
+    """Rooms apart for inputs and output in a part of the levels."""
+    if amount < 6 or amount % 5:
+        return ()
+    parts = (("in", "inputs", amount - amount // 3), ("out", "output", amount // 3))
+    return tuple(
+        Partition(name=name, tensors=(tensors,), capacity=Capacity(amount=words, unit="words"))
+        for name, tensors, words in parts
     )
 
 

@@ -73,7 +73,7 @@ def disagreement(batch: NestBatch, fabric: Fabric) -> tuple[str, int]:
             if (
                 cost.valid[row] != (not one.broken)
                 or cost.cycles[row] != one.cycles
-                or abs(cost.energy_pj[row] - energy) > 1e-12 * energy
+                or abs(cost.energy_pj[row] - energy) > 1e-12 * abs(energy)
             ):
                 return f"columns, {counting}: validity, cycles or energy of {nest}", recounted
             if counting is Counting.EXACT:
