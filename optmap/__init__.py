@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from optmap.verbs import algorithms as algorithms
     from optmap.verbs import classes as classes
     from optmap.verbs import closed_form as closed_form
+    from optmap.verbs import conformance as conformance
     from optmap.verbs import derive as derive
     from optmap.verbs import doctor as doctor
     from optmap.verbs import import_onnx as import_onnx
@@ -47,7 +48,7 @@ _VERBS = {
     **dict.fromkeys(("read_sweep", "sweep_document"), "optmap.sweeps.reading"),
     **dict.fromkeys(("list", "load", "machine", "show", "workload"), "optmap.catalogue"),
     **dict.fromkeys(("algorithms", "classes", "derive", "doctor", "import_onnx"), "optmap.verbs"),
-    **dict.fromkeys(("closed_form", "network", "plan", "plot", "randomized"), "optmap.verbs"),
+    **dict.fromkeys(("closed_form", "conformance", "network", "plan", "plot", "randomized"), "optmap.verbs"),
     **dict.fromkeys(("export", "program"), "optmap.modelling"),
     "register_method": "optmap.search.methods",
     "register_objective": "optmap.problem.objective",

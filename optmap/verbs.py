@@ -29,6 +29,7 @@ from optmap.problem.values import quoted
 if TYPE_CHECKING:
     from optmap.baselines.randomized import RandomizedComparison
     from optmap.gap.closed_forms import ClosedFormAnswer
+    from optmap.gap.conformance import Conformance
     from optmap.gap.nest_recount import NestEvaluation
     from optmap.gap.nest_solution import SavedNest
     from optmap.gap.recount import Evaluation
@@ -111,6 +112,28 @@ def saved(
     else:
         fields = read_json(Path(text_of(solution, "solution", "a result of solve or a solution file")))
     return nest_solution_from(fields) if fields.get("schema") == SCHEMA else solution_from(fields)
+
+
+def conformance(records: str | Path, *, counting: Counting | str = Counting.TIMELOOP) -> Conformance:
+    """Compare the counts of another model with optmap's.
+
+    Args:
+        records: a file of records: architecture, workload, mapping and result of each.
+        counting: `timeloop`, or `exact` against the numbers that the records give for a literal walk.
+
+    Returns:
+        `.mismatches` are the numbers that differ.
+
+    Raises:
+        InputError: if the file cannot be used.
+    """
+    from optmap.gap.conformance import compare_records
+    from optmap.interchange import read_records
+    from optmap.names import choose
+    from optmap.problem.values import file_path
+
+    chosen = Counting(choose("counting", counting, list(Counting)))
+    return compare_records(read_records(file_path(records, "records")), chosen)
 
 
 def derive(

@@ -23,6 +23,7 @@ COMMANDS = {
     "randomized": "randomized",
     "check": "checking",
     "evaluate": "evaluating",
+    "conformance": "conforming",
     "export": "exporting",
     "doctor": "checkup",
     "sweep": "sweeping",

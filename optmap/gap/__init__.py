@@ -8,6 +8,7 @@ __getattr__, __dir__ = exports(
     __name__,
     {
         "beside": "certified_bound with_bound",
+        "conformance": "Conformance Mismatch",
         "curves": "panels summed",
         "designs": "pareto_designs pareto_front",
         "networks": "LayerShare dominant layer_shares network_views",

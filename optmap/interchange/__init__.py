@@ -1,4 +1,4 @@
-"""Files of other tools: problems, architectures and mappings of Timeloop, in both of its notations."""
+"""Files of other tools: problems, architectures and mappings of Timeloop, and records of what a model counted."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ __getattr__, __dir__ = exports(
     __name__,
     {
         "exporting": "timeloop_files",
+        "records": "ExpectedTensor Record read_records",
         "timeloop": "TimeloopModel read_timeloop",
     },
 )

@@ -10,6 +10,7 @@ __getattr__, __dir__ = exports(
         "bounds": "bound_document bound_table",
         "compare": "comparison_document comparison_table",
         "compare_plot": "plot_comparison save_comparison",
+        "conformance": "conformance_document conformance_table",
         "evaluation": "evaluation_table",
         "loopnest": "loop_nest statement",
         "machines": "machine_table",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -43,6 +44,7 @@ def save_model(path: Path) -> None:
 @pytest.mark.slow
 def test_examples_run(optmap, tmp_path: Path) -> None:
     save_model(tmp_path / "model.onnx")
+    shutil.copy(ROOT / "tests" / "data" / "timeloop_conformance.json", tmp_path / "records.json")
     lines = [line for block in blocks("sh") for line in block.splitlines() if line.startswith("optmap ")]
     assert len(lines) >= 9
     for line in lines:

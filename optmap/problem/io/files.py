@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from optmap.errors import InputError
-from optmap.problem.io.fields import Fields
+from optmap.problem.io.fields import Fields, describe
 
 if TYPE_CHECKING:
     import yaml
@@ -102,8 +102,24 @@ def read_json(path: Path) -> Fields:
         InputError: if the file cannot be read, is not JSON, repeats a key, contains NaN or an
             infinity, or has something else at its top.
     """
+    return Fields.of(_json(path), str(path))
+
+
+def read_json_list(path: Path) -> list[Fields]:
+    """Read a JSON file whose top is a list of objects.
+
+    Raises:
+        InputError: as `read_json`, and for a list that is empty.
+    """
+    value = _json(path)
+    if not isinstance(value, list) or not value:
+        raise InputError(f"{path}: a list with at least one entry is needed, not {describe(value)}")
+    return [Fields.of(item, f"{path}: [{number}]") for number, item in enumerate(value)]
+
+
+def _json(path: Path) -> object:
     try:
-        value = json.loads(
+        value: object = json.loads(
             path.read_text(encoding="utf-8"), object_pairs_hook=_unique, parse_constant=_refuse, parse_int=_whole
         )
     except FileNotFoundError as error:
@@ -114,7 +130,7 @@ def read_json(path: Path) -> Fields:
         raise InputError(f"{path}: not an optmap document: nested too deeply") from error
     except ValueError as error:  # syntax, text encoding, repeated keys, NaN
         raise InputError(f"{path}: not a JSON document: {error}") from error
-    return Fields.of(value, str(path))
+    return value
 
 
 def check_target(path: Path | None) -> None:

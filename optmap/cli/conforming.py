@@ -1,0 +1,56 @@
+"""`conformance`: another model's records against optmap's counts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from optmap.cli.console import Progress, guarded, say
+from optmap.cli.options import JsonOption, path_of
+from optmap.errors import CheckError
+from optmap.problem.options import Counting
+
+CONFORMANCE_HELP = """Compare another model's counts with optmap's.
+
+The file is a JSON list of records: an accelerator, a workload, a mapping, and what that model
+counted. Compared are tiles, reads, fills, updates and energy of every tensor in every memory,
+instances, operations, cycles and energy. Fills and cycles may differ by one, energy by 1e-9.
+
+With --counting exact the loops are walked. Where a record says that a walk counts differently,
+the walk's number is expected, and what follows from it is not compared.
+
+\b
+Examples:
+  optmap conformance records.json
+  optmap conformance records.json --counting exact
+  optmap conformance records.json --json
+
+Exit codes: 0 all agree, 2 unreadable file, 5 some differ, each with a line of its own.
+"""
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command of this module."""
+    app.command("conformance", help=CONFORMANCE_HELP)(guarded(conformance))
+
+
+def conformance(
+    records: Annotated[
+        Path, typer.Argument(metavar="RECORDS.json", parser=path_of, help="A file of records.", show_default=False)
+    ],
+    counting: Annotated[
+        Counting, typer.Option("--counting", help="As Timeloop counts, or as a walk of the loops does.")
+    ] = Counting.TIMELOOP,
+    as_json: JsonOption = False,
+) -> None:
+    """Print every number that differs, and a summary."""
+    from optmap import verbs
+    from optmap.problem.io.files import to_json
+
+    with Progress("counting"):
+        found = verbs.conformance(records, counting=counting)
+    say(to_json(found.to_dict()) if as_json else str(found))
+    if not found.agree:
+        raise CheckError(f"{records}: {len(found.mismatches):,} of {found.compared:,} numbers differ")

@@ -1,0 +1,268 @@
+"""Records of another model: architecture, workload and mapping in one document, with what that model counted.
+
+A file is a JSON list. Levels stand innermost first and loops outermost first; counts are those of one
+instance. A record with `exact_differs` names the counts in which that model is known to differ from a
+literal walk, and the walk's numbers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import pairwise
+from pathlib import Path
+
+from optmap.errors import InputError
+from optmap.problem import Axis, Capacity, Level, Machine, Semantics, TensorAccess, Workload
+from optmap.problem.accelerator import Accelerator, Arithmetic, Keep, Mesh, MeshAxis, Ports, Prices, Store
+from optmap.problem.fabric import Fabric, fabric_of
+from optmap.problem.io.fields import Fields, describe, located
+from optmap.problem.io.files import read_json_list
+from optmap.problem.io.stores import exact_number
+from optmap.problem.nest import Loop, MemoryNest, Nest
+
+KINDS = ("reads", "fills", "updates")
+"""Kinds of accesses; a record has each as `reads_per_instance` and so on."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExpectedTensor:
+    """What a record says of one tensor in one memory."""
+
+    tile_words: int
+    instances: int
+    """In use."""
+    accesses: dict[str, int]
+    """Per kind, of one instance."""
+    energy_pj: Fraction
+    """All instances together."""
+    marked: dict[str, int]
+    """Per kind the count of a literal walk, where it is known to differ."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Record:
+    """A mapping of a workload on an accelerator, and what another model counted for it."""
+
+    name: str
+    """Its id in the file."""
+    note: str
+    fabric: Fabric
+    nest: Nest
+    levels: dict[str, dict[str, ExpectedTensor]]
+    """Per memory and tensor."""
+    operations: int
+    compute_cycles: int
+    cycles: int
+    energy_pj: Fraction
+
+
+def read_records(path: Path) -> tuple[Record, ...]:
+    """The records of a file.
+
+    Raises:
+        InputError: if it cannot be read, naming record and field; if two records have one id.
+    """
+    found = tuple(_record(fields) for fields in read_json_list(path))
+    names = [record.name for record in found]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise InputError(f"{path}: two records have id {twice!r}; give each one of its own")
+    return found
+
+
+def _record(fields: Fields) -> Record:
+    name = fields.text("id")
+    where = f"{fields.where} (id {name})"
+    fields = Fields(values=fields.values, where=where)
+    workload = _workload(fields.fields("workload"))
+    try:
+        fabric = fabric_of(workload, _machine(fields.fields("arch"), workload))
+    except InputError as error:
+        raise located(error, where) from error
+    result = fields.fields("result")
+    return Record(
+        name=name,
+        note=fields.text("note", ""),
+        fabric=fabric,
+        nest=_nest(fields, fabric),
+        levels=_levels(fields, result.fields("levels"), fabric),
+        operations=result.integer("computes"),
+        compute_cycles=result.integer("compute_cycles"),
+        cycles=result.integer("cycles"),
+        energy_pj=exact_number(result, "energy_pJ"),
+    )
+
+
+def _workload(fields: Fields) -> Workload:
+    extents = fields.integers("dims")
+    tensors = [(item, _tensor(item)) for item in fields.items("tensors")]
+    output = [tensor for item, tensor in tensors if item.flag("read_write")]
+    if len(output) != 1:
+        raise InputError(f"{fields.at('tensors')}: {len(output)} have read_write: true; exactly one is needed")
+    used = {dim for _, tensor in tensors for dim in tensor.dims}
+    try:
+        return Workload(
+            name=fields.text("name"),
+            output=output[0],
+            inputs=tuple(tensor for _, tensor in tensors if tensor is not output[0]),
+            sizes=tuple((dim, n) for dim, n in extents.items() if n > 1 or dim in used),
+            semantics=Semantics.ASSIGN,
+        )
+    except InputError as error:
+        raise located(error, fields.where) from error
+
+
+def _tensor(fields: Fields) -> TensorAccess:
+    axes = []
+    for number, axis in enumerate(_list(fields, "projection")):
+        terms: dict[str, int] = {}
+        for dim, factor in _pairs(axis, f"{fields.at('projection')}[{number}]"):
+            terms[dim] = terms.get(dim, 0) + factor
+        axes.append(Axis(terms=tuple(terms.items())))
+    return TensorAccess(name=fields.text("name"), axes=tuple(axes))
+
+
+def _machine(fields: Fields, workload: Workload) -> Machine:
+    mac, levels = fields.fields("mac"), fields.items("levels", least=2)
+    free = tuple((tensor.name, Keep.FREE) for tensor in workload.tensors)
+    stores = [
+        Store(
+            keeps=free,
+            energy_pj=Prices(**{kind: exact_number(own, f"energy_{kind}") for kind in ("read", "fill", "update")}),
+            ports=Ports(
+                **{
+                    port: exact_number(own, f"{port}_bandwidth")
+                    for port in ("read", "write", "shared")
+                    if own.given(f"{port}_bandwidth")
+                }
+            ),
+            block=_optional(own, "block_size"),
+            cluster=_optional(own, "cluster_size"),
+            word_bits=own.integer("word_bits"),
+            mesh=_mesh(inner, own),
+            hop_pj=exact_number(own, "energy_per_hop") if own.given("energy_per_hop") else 0,
+            router_pj=exact_number(own, "router_energy") if own.given("router_energy") else 0,
+        )
+        for inner, own in pairwise([mac, *levels])
+    ]
+    return Machine(
+        name=fields.text("name"),
+        levels=tuple(
+            Level(
+                name=own.text("name"),
+                capacity=Capacity(amount=own.integer("entries"), unit="words"),
+                store=store,
+                inclusive=False,
+            )
+            for own, store in zip(levels[:-1], stores[:-1], strict=True)
+        ),
+        memory=levels[-1].text("name"),
+        accelerator=Accelerator(
+            outermost=stores[-1],
+            arithmetic=Arithmetic(energy_pj=exact_number(mac, "energy"), word_bits=mac.integer("word_bits")),
+        ),
+    )
+
+
+def _optional(fields: Fields, key: str) -> int:
+    return fields.integer(key) if fields.given(key) else 1
+
+
+def _mesh(inner: Fields, outer: Fields) -> Mesh:
+    """The children of one instance: how many more instances there are inside, and how many more columns."""
+    children, rest = divmod(inner.integer("instances"), outer.integer("instances"))
+    columns, odd = divmod(inner.integer("meshX"), outer.integer("meshX"))
+    if rest or odd or children % max(columns, 1) or not children:
+        raise InputError(
+            f"{inner.where}: {inner.integer('instances')} instances in {inner.integer('meshX')} columns do not spread "
+            f"evenly over {outer.integer('instances')} in {outer.integer('meshX')} ({outer.where})"
+        )
+    return Mesh(x=MeshAxis(size=columns), y=MeshAxis(size=children // columns))
+
+
+def _nest(fields: Fields, fabric: Fabric) -> Nest:
+    levels = fields.items("mapping")
+    names = [memory.name for memory in fabric.memories]
+    if [level.text("level") for level in levels] != names:
+        raise InputError(f"{fields.at('mapping')}: the levels must be {', '.join(names)}, innermost first")
+    return Nest(memories=tuple(_memory(level, fabric) for level in levels))
+
+
+def _memory(fields: Fields, fabric: Fabric) -> MemoryNest:
+    ways = {"X": [1] * len(fabric.dims), "Y": [1] * len(fabric.dims)}
+    for number, entry in enumerate(_list(fields, "spatial")):
+        where = f"{fields.at('spatial')}[{number}]"
+        if not isinstance(entry, list) or len(entry) != 3 or entry[2] not in ("X", "Y"):
+            raise InputError(f'{where} is {describe(entry)}; [dim, ways, "X" or "Y"] is needed')
+        ((dim, trips),) = _pairs([entry[:2]], where)
+        ways[entry[2]][_dim(dim, fabric, where)] *= trips
+    temporal: list[Loop] = []
+    for dim, trips in _pairs(_list(fields, "temporal"), fields.at("temporal")):
+        place = _dim(dim, fabric, fields.at("temporal"))
+        if place in [known for known, _ in temporal]:
+            raise InputError(f"{fields.at('temporal')}: two loops over {dim}; a level has one per dim")
+        if trips > 1:
+            temporal.append((place, trips))
+    keeps = fields.texts("keep")
+    unknown = next((name for name in keeps if name not in [operand.name for operand in fabric.operands]), None)
+    if unknown is not None:
+        raise InputError(f"{fields.at('keep')}: {unknown!r} is no tensor of the workload")
+    return MemoryNest(
+        x=tuple(ways["X"]),
+        y=tuple(ways["Y"]),
+        temporal=tuple(temporal),
+        keeps=tuple(operand.name in keeps for operand in fabric.operands),
+    )
+
+
+def _dim(name: str, fabric: Fabric, where: str) -> int:
+    if name not in fabric.dims:
+        raise InputError(f"{where}: {name!r} is no dim of the workload, which has {', '.join(fabric.dims)}")
+    return fabric.dims.index(name)
+
+
+def _list(fields: Fields, key: str) -> list[object]:
+    value = fields.get(key)
+    if not isinstance(value, list):
+        raise InputError(f"{fields.at(key)} is {describe(value)}; a list is needed")
+    return value
+
+
+def _pairs(value: object, where: str) -> list[tuple[str, int]]:
+    """[dim, whole number] pairs."""
+    found = []
+    for entry in value if isinstance(value, list) else [value]:
+        if not isinstance(entry, list) or len(entry) != 2 or not isinstance(entry[0], str):
+            raise InputError(f"{where}: {describe(entry)} is no [dim, number]")
+        number = Fields(values={entry[0]: entry[1]}, where=where).integer(entry[0])
+        found.append((entry[0], number))
+    return found
+
+
+def _levels(fields: Fields, levels: Fields, fabric: Fabric) -> dict[str, dict[str, ExpectedTensor]]:
+    marks: dict[tuple[str, str], dict[str, int]] = {}
+    for item in fields.items("exact_differs", least=0):
+        kind = item.choice("count", KINDS, KINDS[0])
+        marks.setdefault((item.text("level"), item.text("tensor")), {})[kind] = item.integer("exact", least=0)
+    found = {}
+    for memory in fabric.memories:
+        tensors = levels.fields(memory.name).fields("tensors")
+        found[memory.name] = {
+            operand.name: _expected(tensors.fields(operand.name), marks.pop((memory.name, operand.name), {}))
+            for operand in fabric.operands
+        }
+    if marks:
+        level, tensor = next(iter(marks))
+        raise InputError(f"{fields.at('exact_differs')}: there is no {tensor} in {level}")
+    return found
+
+
+def _expected(fields: Fields, marked: dict[str, int]) -> ExpectedTensor:
+    return ExpectedTensor(
+        tile_words=fields.integer("tile_size", least=0),
+        instances=fields.integer("instances", least=0),
+        accesses={kind: fields.integer(f"{kind}_per_instance", least=0) for kind in KINDS},
+        energy_pj=exact_number(fields, "energy_pJ"),
+        marked=marked,
+    )

@@ -1,0 +1,54 @@
+"""Records of another model against optmap's counts: table and JSON."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+
+from optmap.gap.conformance import Conformance
+from optmap.problem.options import Counting
+
+SCHEMA = "optmap.conformance/1"
+MOST_NAMES = 12
+
+
+def conformance_document(found: Conformance) -> dict[str, object]:
+    """The JSON document of `conformance`."""
+    return {
+        "schema": SCHEMA,
+        "counting": found.counting.value,
+        "records": found.records,
+        "compared": found.compared,
+        "agree": found.agree,
+        "mismatches": [asdict(mismatch) for mismatch in found.mismatches],
+        "marked": list(found.marked),
+        "not_compared": list(found.left_out),
+        "gaps": list(found.gaps),
+    }
+
+
+def conformance_table(found: Conformance) -> str:
+    """Every mismatch on a line, then a summary."""
+    lines = [str(mismatch) for mismatch in found.mismatches]
+    records = len({mismatch.record for mismatch in found.mismatches})
+    verdict = "all agree" if found.agree else f"{len(found.mismatches):,} differ, in {_many(records)}"
+    lines.append(f"{_many(found.records)}, counting {found.counting}: {found.compared:,} numbers compared, {verdict}")
+    if found.counting is Counting.EXACT and found.marked:
+        lines.append(
+            f"note: of {_names(found.marked)} the records give a walk's numbers where it counts differently; these "
+            "were expected, and energy and cycles that follow from them not compared"
+        )
+    if found.counting is Counting.EXACT and found.gaps:
+        lines.append(
+            f"note: tiles of {_names(found.gaps)} have gaps; they were counted as hulls, as the records have them: "
+            "elsewhere exact counting leaves gaps out"
+        )
+    return "\n".join(lines)
+
+
+def _many(records: int) -> str:
+    return f"{records:,} record{'' if records == 1 else 's'}"
+
+
+def _names(names: tuple[str, ...]) -> str:
+    more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
+    return ", ".join(names[:MOST_NAMES]) + more
