@@ -110,3 +110,12 @@ def small_fabric(machine: Machine | None = None, **extents: int) -> Fabric:
 def assigned(workload: Workload) -> Workload:
     """The workload with outputs that start empty."""
     return replace(workload, semantics=Semantics.ASSIGN)
+
+
+def wired_machine() -> Machine:
+    """The same with priced wires, clusters of instances, and blocks that do not divide."""
+    machine = grid_machine()
+    registers, buffer = machine.levels
+    inner = replace(registers.store or Store(), cluster=5, block=3)
+    outer = replace(buffer.store or Store(), hop_pj=Fraction(1, 4), router_pj=Fraction(1, 8), cluster=2)
+    return replace(machine, levels=(replace(registers, store=inner), replace(buffer, store=outer)))

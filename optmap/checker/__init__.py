@@ -2,7 +2,8 @@
 
 Only Python's standard library, and nothing else of optmap: no line of code is shared with what it
 checks. Everything is decided in integers and fractions. `bound.py` and `inequality.py` re-prove lower
-bounds (format: the docstring of `optmap/bounds/certificate.py`), `solution.py` recounts mappings.
+bounds (format: the docstring of `optmap/bounds/certificate.py`), `solution.py` recounts mappings, and
+`nest_solution.py` those of accelerators.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import Any
 
 from .bound import check_bound
 from .form import SWEEP_BOUND, check_form
+from .nest_solution import check_nest_solution
 from .report import Report, statement_lines
 from .solution import check_solution
 from .statement import Work
@@ -25,11 +27,13 @@ ELSEWHERE = {
     "optmap.bound/": "write the certificate with bound -o FILE and check that",
     "optmap.evaluation/": "check the solution that was evaluated",
     "optmap.comparison/": "write a solution with solve -o FILE and check that",
+    "optmap.accelerator-evaluation/": "check the solution that was evaluated",
+    "optmap.accelerator-comparison/": "write a solution with solve -o FILE and check that",
 }
 """Documents beside certificates and solutions, and where their proofs are."""
 MOST_DIGITS = 1000
 """Digits of a number that are read; no count of words has more."""
-KNOWN = ("optmap.certificate/", "optmap.solution/", "optmap.sweep-bound/")
+KNOWN = ("optmap.certificate/", "optmap.solution/", "optmap.sweep-bound/", "optmap.accelerator-solution/")
 
 
 def check_file(path: str | Path) -> Report:
@@ -66,6 +70,8 @@ def check_document(document: Any) -> Report:
     try:
         if str(schema).startswith("optmap.solution/"):
             return check_solution(document)
+        if str(schema).startswith("optmap.accelerator-solution/"):
+            return check_nest_solution(document)
         if document.get("schema") == "optmap.sweep-bound/1":
             return _check_levels(document)
         claims = check_bound(document)

@@ -1,0 +1,227 @@
+"""The checker on accelerators: it counts as the library does, proves what was solved, and refuses what was changed."""
+
+from __future__ import annotations
+
+import copy
+import random
+from collections.abc import Iterator
+from functools import cache
+from typing import Any
+
+import pytest
+from accelerator_machines import convolution, grid_machine, random_nest, sampled, wired_machine
+
+import optmap
+from optmap.checker import RefusedError, check_document
+from optmap.checker.accesses import Counts
+from optmap.checker.fabric import Fabric
+from optmap.checker.floor import held_inside
+from optmap.checker.loops import Loops
+from optmap.checker.tools import digest
+from optmap.evaluate.spatial.count import count_nest
+from optmap.gap.beside import certified_bound
+from optmap.gap.floor import even, inside_words
+from optmap.problem import Workload, parse_workload
+from optmap.problem.fabric import fabric_of
+from optmap.problem.io.machines import machine_document
+from optmap.problem.io.mappings import mapping_document
+from optmap.problem.io.workloads import workload_document
+from optmap.problem.nest import mapping_of
+from optmap.problem.options import Counting
+from optmap.search import METHODS, AcceleratorRoute, Method
+
+WORKLOADS = (
+    convolution(),
+    parse_workload("O[k,p,q] = I[c,2*p+r,3*q+2*s] * W[k,c,r,s]", {"k": 4, "c": 3, "p": 6, "q": 4, "r": 3, "s": 2}),
+    parse_workload("O[c,p] = I[c,p+r] * W[c,r]", {"c": 6, "p": 8, "r": 4}),
+    parse_workload("C[i,j] = A[i,k] * B[k,j]", {"i": 8, "j": 6, "k": 12}),
+    parse_workload("A[i,j] = B[i,k,l] * C[k,j] * D[l,j]", {"i": 4, "j": 6, "k": 4, "l": 3}),
+    parse_workload("A[i] = B[i+j,j] * C[j]", {"i": 6, "j": 8}),
+    parse_workload("A[i] = B[i+2*j+3*k] * C[j,k]", {"i": 6, "j": 8, "k": 4}),
+)
+UNPROVED = (
+    "workload.name",
+    "workload.count",
+    "machine.name",
+    "machine.clock_hz",
+    "machine.arithmetic.word_bits",
+    "method",
+    "status.stop",
+    "status.point",
+    "status.space",
+    "relaxation.formulation",
+    "relaxation.tolerance",
+    "search.proof",
+    "search.evaluations",
+    "search.seconds",
+    "bound.method",
+    "seed",
+    "versions",
+    "notes",
+    "seconds",
+)
+"""What the checker names as not verified, or has no meaning for a claim."""
+STILL_TRUE = {
+    "workload.bytes",  # an element is a word, whatever its size
+    "floor.port_cycles",  # a smaller floor than the proved one is a floor
+}
+
+
+@pytest.mark.parametrize("workload", WORKLOADS, ids=lambda workload: workload.expression)
+@pytest.mark.parametrize("counting", list(Counting))
+def test_two_roads_count_the_same(workload: Workload, counting: Counting) -> None:
+    """Counts, energy, cycles and validity of random mappings, wires and clusters among them."""
+    generator = random.Random(5)
+    for machine in (grid_machine(), wired_machine()):
+        fabric = fabric_of(workload, machine)
+        own = Fabric(workload_document(workload), machine_document(machine))
+        assert [held_inside(own, n) for n in range(2)] == [inside_words(fabric, n) for n in range(2)]
+        for _ in range(25):
+            nest = random_nest(fabric, generator)
+            found = count_nest(nest, fabric, counting)
+            loops = Loops(own, mapping_document(mapping_of(nest, fabric))["levels"])
+            counts = Counts(loops, timeloop=counting is Counting.TIMELOOP)
+            rows = [
+                {row.operand: (row.reads, row.fills, row.updates, row.tile_words, row.multicast) for row in m.accesses}
+                for m in found.memories
+            ]
+            assert rows == [{own.operands[i][0]: row for i, row in counted.items()} for counted in counts.rows]
+            assert counts.energies == [memory.energy_pj for memory in found.memories]
+            assert (counts.energy, counts.cycles) == (found.energy_pj, found.cycles)
+            if found.broken:
+                with pytest.raises(RefusedError):
+                    loops.check(hulls=counting is Counting.TIMELOOP)
+            else:
+                loops.check(hulls=counting is Counting.TIMELOOP)
+
+
+@cache
+def solved(counting: str = "exact", objective: str = "edp") -> dict[str, Any]:
+    METHODS["sampled"] = Method(name="sampled", description="x", accelerator=AcceleratorRoute(solve=sampled))
+    try:
+        found = optmap.solve(
+            convolution(), machine=grid_machine(), method="sampled", counting=counting, objective=objective, seed=1
+        )
+    finally:
+        del METHODS["sampled"]
+    return found.to_dict()
+
+
+def sign(document: dict[str, Any]) -> dict[str, Any]:
+    """The document with the digest of what it says now."""
+    search = {key: value for key, value in document["search"].items() if key != "seconds"}
+    body = {key: value for key, value in document.items() if key != "seconds"}
+    return {**document, "digest": digest({**body, "search": search})}
+
+
+@pytest.mark.parametrize("counting", ["exact", "timeloop"])
+@pytest.mark.parametrize("objective", ["energy", "cycles", "edp", "traffic"])
+def test_what_was_solved_is_verified(counting: str, objective: str) -> None:
+    report = check_document(solved(counting, objective))
+    text = str(report)
+    assert "re-proved certificates of words that cross" in text
+    assert f"counted as {counting}" in text
+    assert "search whose labels are not in the file" in text
+
+
+def leaves(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[Any, ...], Any]]:
+    if isinstance(value, dict):
+        for key, inside in value.items():
+            if key != "certificate":
+                yield from leaves(inside, (*path, key))
+    elif isinstance(value, list):
+        for number, inside in enumerate(value):
+            yield from leaves(inside, (*path, number))
+    else:
+        yield path, value
+
+
+def forged(value: Any) -> list[Any]:
+    """Other values of the same kind."""
+    if isinstance(value, bool):
+        return [not value]
+    if isinstance(value, int):
+        return [value + 1, max(0, value - 1)] if value else [1]
+    if isinstance(value, float):
+        return [value * 1.001]
+    if isinstance(value, str):
+        return ["9" + value if value[:1].isdigit() else value + "x"]
+    return []
+
+
+def changed(document: dict[str, Any], path: tuple[Any, ...], value: Any) -> dict[str, Any]:
+    made = copy.deepcopy(document)
+    inside: Any = made
+    for key in path[:-1]:
+        inside = inside[key]
+    inside[path[-1]] = value
+    return sign(made)
+
+
+def spoken(path: tuple[Any, ...]) -> str:
+    return ".".join(str(key) for key in path if not isinstance(key, int))
+
+
+@pytest.mark.parametrize("counting", ["exact", "timeloop"])
+def test_no_claim_can_be_forged(counting: str) -> None:
+    """Every number and word of a document, changed and signed again, is refused unless it is named as not verified."""
+    document = solved(counting)
+    survivors = set()
+    for path, value in leaves(document):
+        said = spoken(path)
+        if said == "digest" or said.startswith(UNPROVED) or said.startswith("machine."):
+            continue
+        for other in forged(value):
+            try:
+                check_document(changed(document, path, other))
+                survivors.add(said)
+            except RefusedError:
+                continue
+    assert survivors == STILL_TRUE
+
+
+def test_without_its_digest_it_is_refused() -> None:
+    document = copy.deepcopy(solved())
+    document["energy"]["value"] += 1
+    with pytest.raises(RefusedError, match="digest"):
+        check_document(document)
+
+
+def test_a_floor_of_a_smaller_memory_is_refused() -> None:
+    """A certificate that is true, but of less memory than the inside of the boundary has, proves too much."""
+    document = copy.deepcopy(solved("exact", "energy"))
+    crossing = document["floor"]["crossings"][0]
+    small = certified_bound(even(convolution()), crossing["memory_words"] // 8)
+    assert small.total_words >= crossing["words"]
+    crossing.update(memory_words=crossing["memory_words"] // 8, words=small.total_words, certificate=small.certificate)
+    with pytest.raises(RefusedError, match="words are inside"):
+        check_document(sign(document))
+
+
+def test_a_floor_of_another_workload_is_refused() -> None:
+    document = copy.deepcopy(solved("exact", "energy"))
+    crossing = document["floor"]["crossings"][1]
+    other = certified_bound(even(convolution(k=8)), crossing["memory_words"])
+    crossing.update(words=other.total_words, certificate=other.certificate)
+    with pytest.raises(RefusedError, match="another workload"):
+        check_document(sign(document))
+
+
+@pytest.mark.parametrize("key", ["levels", "floor", "search", "mapping", "machine"])
+def test_a_part_of_another_kind_is_refused_in_words(key: str) -> None:
+    for value in (None, 3, [], {}, "x"):
+        document = {**copy.deepcopy(solved()), key: value}
+        if key == "floor" and value is None:
+            document |= {"bound": None, "gap": None}
+            assert "no schedule" not in str(check_document({**sign(document)}))
+        else:
+            with pytest.raises(RefusedError):
+                check_document(sign(document) if key != "search" else document)
+
+
+def test_proved_means_that_the_bound_is_the_cost() -> None:
+    document = copy.deepcopy(solved())
+    for part in (document["search"], document["status"]):
+        part["proved"] = True
+    with pytest.raises(RefusedError, match="above its bound"):
+        check_document(sign(document))
