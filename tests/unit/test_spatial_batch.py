@@ -12,9 +12,9 @@ from spatial_brute_force import tiny_machine, tiny_workload
 
 from optmap.errors import InputError
 from optmap.evaluate import BatchCost, count_nest, evaluate_batch
-from optmap.evaluate.spatial.batch import EXACT
+from optmap.evaluate.spatial.batch_count import LARGEST
 from optmap.problem import Machine, parse_workload
-from optmap.problem.accelerator import Accelerator, Prices, Store
+from optmap.problem.accelerator import Accelerator, Ports, Prices, Store
 from optmap.problem.fabric import Fabric, fabric_of
 from optmap.problem.nest_batch import NestBatch, batch_of
 from optmap.problem.options import Counting, Merit
@@ -69,9 +69,23 @@ def test_columns_count_as_one_by_one(counting: Counting, seed: int) -> None:
 def test_numbers_too_large_for_floats_are_counted_one_by_one(counting: Counting) -> None:
     workload = parse_workload("O[k,p] = I[c,2*p+r] * W[k,c,r]", {"k": 2**20, "p": 2**14, "c": 2**15, "r": 3})
     fabric = fabric_of(workload, tiny_machine(random.Random(3)))
-    assert fabric.operations > EXACT
+    assert fabric.operations > LARGEST
     batch = random_nests(fabric, 3, np.random.default_rng(0))
     assert assert_same(batch, fabric, counting).recounted == 3
+
+
+@pytest.mark.parametrize(
+    ("rate", "recounted"),
+    [("7.1", 0), ("0.333333333", 0), ("1.000000000000001", 6), (Fraction(2**60 + 1, 3), 6), (Fraction(1, 2**60), 6)],
+)
+def test_rates_of_many_digits(rate: str | Fraction, recounted: int) -> None:
+    machine = tiny_machine(random.Random(6))
+    ports = Ports(read=Fraction(rate), write=Fraction(rate) * 2)
+    levels = tuple(replace(level, store=replace(level.store or Store(), ports=ports)) for level in machine.levels)
+    fabric = fabric_of(tiny_workload(random.Random(6)), replace(machine, levels=levels))
+    batch = random_nests(fabric, 6, np.random.default_rng(0))
+    for counting in Counting:
+        assert assert_same(batch, fabric, counting).recounted == recounted
 
 
 @pytest.mark.parametrize(

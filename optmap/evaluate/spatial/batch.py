@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from optmap.evaluate.spatial.batch_columns import Columns
-from optmap.evaluate.spatial.batch_count import count_columns, is_closed
+from optmap.evaluate.spatial.batch_count import LARGEST, count_columns, is_closed
 from optmap.evaluate.spatial.batch_valid import valid_rows
 from optmap.evaluate.spatial.count import count_nest
 from optmap.problem.fabric import Fabric
@@ -24,8 +24,6 @@ Numbers = NDArray[np.float64]
 
 ROWS = 4096
 """Mappings that are counted together: their columns stay in a core's own cache."""
-EXACT = 2.0**50
-"""Whole numbers below it are exact in float64, and so are their quotients by a rate, rounded up."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -111,7 +109,7 @@ def _count(cost: BatchCost, batch: NestBatch, rows: slice, fabric: Fabric, count
     cost.port_cycles[rows] = counted.port_cycles.T
     for own, found in ((cost.reads, counted.reads), (cost.fills, counted.fills), (cost.updates, counted.updates)):
         own[rows] = found.transpose(2, 0, 1)
-    return [rows.start + int(row) for row in np.flatnonzero(counted.largest >= EXACT)]
+    return [rows.start + int(row) for row in np.flatnonzero(counted.largest >= LARGEST)]
 
 
 def _recount(cost: BatchCost, batch: NestBatch, row: int, fabric: Fabric, counting: Counting) -> None:
