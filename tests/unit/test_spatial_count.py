@@ -112,6 +112,18 @@ def test_a_cluster_is_served_by_one_access():
     assert count_nest(nest, replace(fabric, memories=memories)).memories[0].energy_pj == alone / 4
 
 
+def test_wires_and_routers_by_hand():
+    fabric, nest = gemm()
+    bare = count_nest(nest, fabric).memories[1].energy_pj
+    priced = changed(fabric, 1, hop_pj=Fraction(10), router_pj=Fraction(1))
+    # Children stand in two rows of two, rows are k and columns i. From the middle of the left edge a word of B goes
+    # to both columns of a row (1 right, half a row each), one of O to both rows of a column, one of A to one child.
+    hops = {"B": 1 + Fraction(2, 2), "O": Fraction(0 + 1, 2) + Fraction(2, 2), "A": Fraction(0 + 1, 2) + Fraction(1, 2)}
+    words = {"B": 32, "O": 32, "A": 64}
+    wires = sum(words[name] * (hops[name] * 10 + 1 + int(hops[name])) for name in words)
+    assert count_nest(nest, priced).memories[1].energy_pj == bare + wires
+
+
 def changed(fabric, number, **fields):
     memories = [*fabric.memories]
     memories[number] = replace(memories[number], **fields)

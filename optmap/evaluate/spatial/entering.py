@@ -44,36 +44,28 @@ def entering_words(
     turns = list(turns)
     while turns and turns[-1][0] not in operand.dims:
         turns.pop()
-    if not turns:
-        return whole
+    total, outside = whole, prod(trips for _, _, trips in turns)
     back = [0] * len(tile)  # where the loops inside stand when the next loop moves on
-    first: tuple[int, ...] | None = None
-    total, outside = 0, prod(trips for _, _, trips in turns)
+    usual: tuple[int, ...] | None = None  # how far the innermost loop moves the subscripts; None for that loop itself
     for dim, step, trips in reversed(turns):
         outside //= trips
-        move = [-n for n in back]
-        move[dim] += step
-        total += outside * (trips - 1) * _needed(operand, tile, tuple(move), first, whole, hulls=hulls)
-        first = first or tuple(move)
+        move = tuple(step - n if own == dim else -n for own, n in enumerate(back))
+        shifts = moved(operand, move)
+        kept = 0
+        if not any(shifts):
+            kept = whole
+        elif _is_slide(shifts, usual):
+            kept = kept_words(operand, tile, move, hulls=hulls)
+        total += outside * (trips - 1) * (whole - kept)
+        usual = usual or shifts
         back[dim] += step * (1 if extrapolate else trips - 1)
-    return whole + total
+    return total
 
 
-def _needed(
-    operand: Operand,
-    tile: tuple[int, ...],
-    move: tuple[int, ...],
-    first: tuple[int, ...] | None,
-    whole: int,
-    *,
-    hulls: bool,
-) -> int:
-    """Words that enter at one step of a loop; `first` is the move of the innermost loop, if this is another one."""
-    shifts = moved(operand, move)
-    if not any(shifts):
-        return 0
-    before = None if first is None else moved(operand, first)
-    reset = before is None or sum(map(bool, before)) > 1
-    if sum(map(bool, shifts)) == 1 and (reset or shifts == before):
-        return whole - kept_words(operand, tile, move, hulls=hulls)
-    return whole
+def _is_slide(shifts: tuple[int, ...], usual: tuple[int, ...] | None) -> bool:
+    """Whether one subscript moves, and by as much as before or just after a reset.
+
+    The move before is that of the innermost loop; where that moves several subscripts it has reset the walk.
+    """
+    reset = usual is None or sum(map(bool, usual)) > 1
+    return sum(map(bool, shifts)) == 1 and (reset or shifts == usual)

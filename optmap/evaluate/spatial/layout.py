@@ -55,13 +55,13 @@ class Layout:
             inside: number of the memory that receives; -1 for the arithmetic units.
             outside: number of the memory that serves.
         """
-        return prod((self._groups(operand, number) for number in range(inside + 1, outside + 1)), start=Fraction(1))
-
-    def _groups(self, operand: Operand, number: int) -> Fraction:
-        ways, memory = self.ways[number], self.fabric.memories[number]
-        if not (memory.reduction if operand.output else memory.multicast):
-            return Fraction(1)
-        return Fraction(groups(operand, self.inners[number], ways), prod(ways))
+        served, children = 1, 1
+        for number in range(inside + 1, outside + 1):
+            ways, memory = self.ways[number], self.fabric.memories[number]
+            if max(ways) > 1 and (memory.reduction if operand.output else memory.multicast):
+                served *= groups(operand, self.inners[number], ways)
+                children *= prod(ways)
+        return Fraction(served, children)
 
     def tile_words(self, operand: Operand, number: int) -> int:
         """Words of an operand in a memory's tile."""

@@ -23,8 +23,9 @@ def access_energy(memory: Memory, words: tuple[int, int, int], *, used: int, ava
     """
     prices = memory.prices
     clusters = min(used, max(1, available // memory.cluster))
-    each = zip(words, (prices.read, prices.fill, prices.update), strict=True)
-    return clusters * sum((-(-count // (used * memory.block)) * Fraction(price) for count, price in each), Fraction(0))
+    kinds = zip(words, (prices.read, prices.fill, prices.update), strict=True)
+    paid = [-(-count // (used * memory.block)) * Fraction(price) for count, price in kinds if count]
+    return clusters * sum(paid, Fraction(0))
 
 
 def port_loads(memory: Memory, accesses: Sequence[Accesses], used: int) -> tuple[PortLoad, ...]:
