@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from optmap.catalogue import machine as machine
     from optmap.catalogue import show as show
     from optmap.catalogue import workload as workload
+    from optmap.exchange import export_timeloop as export_timeloop
+    from optmap.exchange import import_timeloop as import_timeloop
+    from optmap.exchange import score as score
     from optmap.modelling import export as export
     from optmap.modelling import program as program
     from optmap.problem.objective import register_objective as register_objective
@@ -50,6 +53,7 @@ _VERBS = {
     **dict.fromkeys(("algorithms", "classes", "derive", "doctor", "import_onnx"), "optmap.verbs"),
     **dict.fromkeys(("closed_form", "conformance", "network", "plan", "plot", "randomized"), "optmap.verbs"),
     **dict.fromkeys(("export", "program"), "optmap.modelling"),
+    **dict.fromkeys(("export_timeloop", "import_timeloop", "score"), "optmap.exchange"),
     "register_method": "optmap.search.methods",
     "register_objective": "optmap.problem.objective",
     "evaluate": "optmap.evaluate",

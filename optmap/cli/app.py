@@ -30,6 +30,7 @@ COMMANDS = {
     "plot": "plotting",
     "network": "networking",
     "import": "importing",
+    "score": "scoring",
 }
 """Every command and the module in `optmap.cli` that has it, in the order of the help."""
 PLAIN: dict[str, Any] = {

@@ -29,6 +29,9 @@ best loop orders and filter extents (or those of --permutation). It is convex in
 the sizes, which nl has as variables. lp and mps hold the log-space linear program of one memory (of
 a convolution the lifted one, with the digits of its windows).
 
+timeloop writes a solution of an accelerator (what solve wrote with -o) as files of Timeloop, version 0.4:
+problem.yaml, arch.yaml with the energies, and map.yaml, in the folder that -o names.
+
 --program classes writes the best program of every class of loop orders, each used at all levels;
 --program paper the one that MOpt prints, with every size free: not convex, and not solved here.
 
@@ -38,6 +41,7 @@ Examples:
   optmap export resnet18/R9 --memory 8192w --permutation k,c,r,s,n,h,w --format nl -o r9.nl
   optmap export resnet18/R9 --memory 8192w --program classes --format text
   optmap export 'C[i,j] += A[i,k]*B[k,j]' --extents i=64,j=64,k=64 --memory 1024w --format lp
+  optmap export SOLUTION.json --format timeloop -o folder
 """
 
 
@@ -50,7 +54,8 @@ def export(
     *,
     workload: WorkloadArgument,
     form: Annotated[
-        str, typer.Option("--format", metavar="lp|mps|nl|text|latex", help="Form of the text.", show_default=False)
+        str,
+        typer.Option("--format", metavar="lp|mps|nl|text|latex|timeloop", help="Form of the text.", show_default=False),
     ],
     machine: MachineOption = None,
     memory: MemoryOption = None,
@@ -86,7 +91,10 @@ def export(
     from optmap.report.programs import Format, Which, exported, programs_document
     from optmap.verbs import order_of
 
-    written, which = Format(choose("format", form, list(Format))), Which(choose("program", program, list(Which)))
+    if choose("format", form, (*Format, "timeloop")) == "timeloop":
+        _export_timeloop(workload, output, as_json=as_json)
+        return
+    written, which = Format(form), Which(choose("program", program, list(Which)))
     check_target(output)
     request = program_request(
         workload,
@@ -107,3 +115,15 @@ def export(
         say(to_json(programs_document(found, written)))
     elif output is None:
         say(content)
+
+
+def _export_timeloop(solution: str, folder: Path | None, *, as_json: bool) -> None:
+    """Write a solution of an accelerator as files of Timeloop; printed together they are one such file."""
+    from optmap.exchange import export_timeloop
+    from optmap.problem.io.files import to_json
+
+    found = export_timeloop(solution, folder)
+    if as_json:
+        say(to_json({"schema": "optmap.timeloop-files/1", "files": found}))
+    else:
+        say("\n".join(found.values() if folder is None else (str(folder / name) for name in found)).rstrip())

@@ -1,4 +1,4 @@
-"""`import`: the workloads of an ONNX model, with counts, as a workload file."""
+"""`import`: the workloads of an ONNX model, or problem, architecture and mapping of Timeloop."""
 
 from __future__ import annotations
 
@@ -10,19 +10,26 @@ import typer
 from optmap.cli.console import Progress, guarded, say
 from optmap.cli.options import JsonOption, path_of
 from optmap.errors import InputError
+from optmap.names import choose
+from optmap.problem.library import SUFFIXES
 from optmap.problem.parser import parse_extents
 
-IMPORT_HELP = """Read the workloads of an ONNX model, with their counts.
+IMPORT_HELP = """Read the workloads of an ONNX model with their counts, or files of Timeloop.
 
-Conv, ConvTranspose, MatMul, Gemm and Einsum become named workloads; equal ones are counted. Every
+Of an ONNX model Conv, ConvTranspose, MatMul, Gemm and Einsum become named workloads; equal ones are counted. Every
 other operator is listed as skipped, with the reason. The file that -o writes can be used wherever
 a workload is: FILE.yaml/NAME for one of them, FILE.yaml in a sweep, --network FILE.yaml for sums.
+
+YAML files are Timeloop's (versions 0.2 to 0.4): problem, architecture, energies (ERT), constraints and
+mapping, each in a file of its own or together. The folder that -o names gets workload.yaml,
+machine.yaml and mapping.json, which evaluate counts. See also: optmap score.
 
 \b
 Examples:
   optmap import model.onnx
   optmap import model.onnx -o model.yaml
   optmap import model.onnx --dim batch=1 --dim 'tokens[1]=128' --json
+  optmap import problem.yaml arch.yaml map.yaml -o imported
 """
 
 
@@ -33,13 +40,25 @@ def register(app: typer.Typer) -> None:
 
 def import_command(
     *,
-    model: Annotated[
-        Path, typer.Argument(metavar="MODEL.onnx", parser=path_of, help="An ONNX file.", show_default=False)
+    files: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="FILE", parser=path_of, help="One ONNX file, or YAML files of Timeloop.", show_default=False
+        ),
     ],
+    form: Annotated[
+        str | None,
+        typer.Option("--format", metavar="onnx|timeloop", help="By the files' names if left out.", show_default=False),
+    ] = None,
     output: Annotated[
         Path | None,
         typer.Option(
-            "-o", "--output", metavar="FILE", parser=path_of, help="Write a workload file (YAML).", show_default=False
+            "-o",
+            "--output",
+            metavar="FILE",
+            parser=path_of,
+            help="Write a workload file (YAML); of Timeloop's files a folder.",
+            show_default=False,
         ),
     ] = None,
     dims: Annotated[
@@ -47,24 +66,47 @@ def import_command(
         typer.Option(
             "--dim",
             metavar="NAME=SIZE",
-            help="Size of a dynamic dim of an input, by its name or as input[axis]; repeat as needed.",
+            help="Size of a dynamic dim of an ONNX input, by its name or as input[axis]; repeat as needed.",
             show_default=False,
         ),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Print the workloads of a model and write them to a file."""
+    """Print what files of other tools hold, and write it as files of optmap."""
+    yaml = all(path.suffix in SUFFIXES for path in files)
+    if choose("format", form or ("timeloop" if yaml else "onnx"), ("onnx", "timeloop")) == "timeloop":
+        if dims:
+            raise InputError("--dim is for ONNX files; leave it out")
+        _import_timeloop(files, output, as_json=as_json)
+    elif len(files) > 1:
+        raise InputError(f"one ONNX file at a time: {', '.join(str(path) for path in files)} are {len(files)}")
+    else:
+        _import_onnx(files[0], output, _sizes(dims or ()), as_json=as_json)
+
+
+def _import_onnx(model: Path, output: Path | None, sizes: dict[str, int], *, as_json: bool) -> None:
     from optmap.onnx_import import import_model, workloads_yaml
     from optmap.problem.io.files import check_target, to_json, write_text
 
     check_target(output)
     with Progress("reading the model"):
-        found = import_model(model, _sizes(dims or ()))
+        found = import_model(model, sizes)
     if output is not None and found.workloads:
         write_text(output, workloads_yaml(found))
     say(to_json(found.to_dict()) if as_json else str(found))
     if not found.workloads:
         raise InputError(f"{model}: no Conv, ConvTranspose, MatMul, Gemm or Einsum in it; nothing is imported")
+
+
+def _import_timeloop(files: list[Path], output: Path | None, *, as_json: bool) -> None:
+    from optmap.exchange import import_timeloop, write_folder
+    from optmap.problem.io.files import to_json
+    from optmap.report.interchange import model_files
+
+    found = import_timeloop(files)
+    if output is not None:
+        write_folder(output, model_files(found))
+    say(to_json(found.to_dict()) if as_json else str(found))
 
 
 def _sizes(texts: list[str] | tuple[()]) -> dict[str, int]:

@@ -31,6 +31,7 @@ COMMANDS = (
     "plot",
     "network",
     "import",
+    "score",
 )
 
 

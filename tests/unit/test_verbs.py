@@ -21,7 +21,7 @@ PRODUCT = matmul(i=12, j=10, k=8)
 IN_PYTHON = {"import": "import_onnx"}
 SHELL = (
     *("list", "show", "derive", "solve", "bound", "compare", "algorithms", "check", "evaluate", "export"),
-    *("randomized", "doctor", "sweep", "plot", "network", "import"),
+    *("randomized", "doctor", "sweep", "plot", "network", "import", "score"),
 )
 
 

@@ -1,0 +1,65 @@
+"""`score`: how far a mapping in files of Timeloop is from the optimum."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from optmap.cli.console import Progress, guarded, say
+from optmap.cli.options import CountingOption, JsonOption, path_of
+from optmap.errors import CheckError
+from optmap.problem.options import Merit, TileRule
+
+SCORE_HELP = """Score somebody's mapping: how many times it costs what the proven optimum does.
+
+The files are Timeloop's (versions 0.2 to 0.4): a problem, an architecture with energies (ERT), and a
+mapping; one file may hold several of them. The mapping is counted, the best one on the same machine
+searched, and both are printed beside one another.
+
+\b
+Examples:
+  optmap score problem.yaml arch.yaml map.yaml
+  optmap score problem.yaml arch.yaml ERT.yaml map.yaml --objective energy --counting timeloop
+
+Exit codes: 0 scored, 2 bad input, 3 no valid mapping exists, 5 the mapping is not valid on the machine.
+"""
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command of this module."""
+    app.command("score", help=SCORE_HELP)(guarded(score))
+
+
+def score(
+    *,
+    files: Annotated[
+        list[Path], typer.Argument(metavar="FILE", parser=path_of, help="YAML files.", show_default=False)
+    ],
+    objective: Annotated[Merit, typer.Option("--objective", help="By what they are compared.")] = Merit.EDP,
+    counting: CountingOption = None,
+    tiles: Annotated[
+        TileRule, typer.Option("--tiles", help="The optimum of which mappings: divisors as Timeloop has, or padded.")
+    ] = TileRule.DIVISORS,
+    time_limit: Annotated[
+        float, typer.Option("--time-limit", metavar="SECONDS", help="Stop the search after this time.")
+    ] = 60.0,
+    as_json: JsonOption = False,
+) -> None:
+    """Print a mapping beside the optimum."""
+    from optmap import exchange
+    from optmap.problem.io.files import to_json
+
+    with Progress("searching the optimum") as progress:
+        found = exchange.score(
+            files,
+            objective=objective,
+            counting=counting,
+            tiles=tiles,
+            time_limit=time_limit,
+            progress=progress,
+        )
+    say(to_json(found.to_dict()) if as_json else str(found))
+    if found.count.broken:
+        raise CheckError(found.verdict)

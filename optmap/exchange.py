@@ -1,0 +1,134 @@
+"""Verbs for files of other tools: Timeloop's are read, written, and held against the optimum."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from optmap.errors import InputError
+from optmap.problem.values import quoted
+
+if TYPE_CHECKING:
+    from optmap.gap.nest_solution import SavedNest
+    from optmap.gap.scoring import Score
+    from optmap.interchange.timeloop import TimeloopModel
+    from optmap.search.accelerators.result import AcceleratorResult
+
+PathsInput = str | Path | Sequence[str | Path]
+
+
+def import_timeloop(files: PathsInput) -> TimeloopModel:
+    """Read a problem, an architecture and a mapping from files of Timeloop (versions 0.2 to 0.4).
+
+    Args:
+        files: one path or several; each file may hold several of `problem`, `architecture`, `ERT`, constraints and
+            `mapping`. A mapping needs the problem and the architecture.
+
+    Returns:
+        `.workload`, `.machine` (an accelerator), `.nest` and `.notes` of what is left out.
+
+    Raises:
+        InputError: naming file and field of the first thing that is wrong.
+    """
+    from optmap.interchange.timeloop import read_timeloop
+
+    return read_timeloop(_paths(files))
+
+
+def export_timeloop(
+    solution: AcceleratorResult | SavedNest | str | Path, folder: str | Path | None = None
+) -> dict[str, str]:
+    """A mapping on an accelerator as files of Timeloop (version 0.4).
+
+    Args:
+        solution: what `solve` returned on an accelerator, or a solution file.
+        folder: where to write them; it is made if need be. None to write nothing.
+
+    Returns:
+        The text of `problem.yaml`, `arch.yaml` (with energies) and `map.yaml`.
+
+    Raises:
+        InputError: if the solution is not one of an accelerator, or has what Timeloop cannot say.
+    """
+    from optmap.gap.nest_solution import SavedNest, nest_solution_from
+    from optmap.interchange.exporting import timeloop_files
+    from optmap.problem.io.files import read_json
+    from optmap.search.accelerators.result import AcceleratorResult
+
+    if isinstance(solution, str | Path):
+        solution = nest_solution_from(read_json(Path(solution)))
+    if not isinstance(solution, AcceleratorResult | SavedNest):
+        raise InputError(f"{quoted(solution)} is no mapping on an accelerator; solve one, such as on eyeriss")
+    found = timeloop_files(solution.fabric, solution.nest)
+    if folder is not None:
+        write_folder(Path(folder), found)
+    return found
+
+
+def score(
+    files: PathsInput,
+    *,
+    objective: str = "edp",
+    counting: str | None = None,
+    tiles: str = "divisors",
+    time_limit: float = 60.0,
+    progress: Callable[[str, float], None] | None = None,
+) -> Score:
+    """How far somebody's mapping, in files of Timeloop, is from the optimum.
+
+    Args:
+        files: problem, architecture (with energies) and mapping, as for `import_timeloop`.
+        objective: `edp`, `energy`, `cycles` or `traffic`.
+        counting: `exact` (None, too) or `timeloop`.
+        tiles: `divisors`, as Timeloop's mappings have, or `padded`.
+        time_limit: seconds of the search for the optimum.
+        progress: called with a text and the share of the time limit used.
+
+    Returns:
+        Both counts, their ratio, and `.verdict` in words.
+
+    Raises:
+        InputError: for files that cannot be used, or without a mapping.
+        InfeasibleError: if the architecture has no valid mapping at all.
+    """
+    from optmap.api import solve
+    from optmap.gap.scoring import scored
+
+    model = import_timeloop(files)
+    if model.nest is None:
+        raise InputError("the files have no mapping; give the file that has it, too")
+    fabric = model.fabric
+    best = solve(
+        fabric.workload,
+        machine=fabric.machine,
+        objective=objective,
+        counting=counting,
+        tiles=tiles,
+        time_limit=time_limit,
+        progress=progress,
+    )
+    return scored(model.nest, fabric, best, notes=model.notes)
+
+
+def write_folder(folder: Path, files: dict[str, str]) -> None:
+    """Write texts into a folder, which is made if need be.
+
+    Raises:
+        InputError: if they cannot be written.
+    """
+    from optmap.problem.io.files import write_text
+
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"{folder}: cannot be made: {error.strerror}; choose another folder") from error
+    for name, text in files.items():
+        write_text(folder / name, text)
+
+
+def _paths(files: PathsInput) -> list[str | Path]:
+    found = [files] if isinstance(files, str | Path) else list(files)
+    if not found:
+        raise InputError("no file is given; name the YAML files of a problem and an architecture")
+    return found
