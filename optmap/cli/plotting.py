@@ -27,7 +27,8 @@ Examples:
   optmap plot results --target 1.5 --target 1.1 --pareto capacity_bytes,exact
 
 Metrics of --pareto: capacity_bytes, traffic_bytes, traffic_words, exact (traffic over bandwidth), gap,
-traffic_gap, seconds.
+traffic_gap, seconds; of accelerators capacity_bytes, energy_pj, cycles, edp, seconds (cycles,energy_pj if
+others are given).
 """
 
 

@@ -15,6 +15,7 @@ __getattr__, __dir__ = exports(
         "loopnest": "loop_nest statement",
         "machines": "machine_table",
         "network": "network_document network_table",
+        "pareto_plot": "plot_nest_pareto plot_pareto",
         "pictures": "write_pictures",
         "plots": "plot_traffic",
         "programs": "Format Which exported",
@@ -25,7 +26,7 @@ __getattr__, __dir__ = exports(
         "spatial_plots": "plot_cycles plot_energy plot_utilisation",
         "spatial_roofline": "plot_roofline",
         "sweep_album": "Album album write_album",
-        "sweep_plots": "plot_curve plot_gaps plot_network plot_pareto",
+        "sweep_plots": "plot_curve plot_gaps plot_network",
         "tables": "bands_text grid mapping_table solve_table workload_table",
     },
 )

@@ -10,7 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from optmap.errors import InputError
+from optmap.gap.accelerator_designs import NEST_METRICS, NestDesign, nest_designs
 from optmap.gap.curves import Panel, panels, summed
+from optmap.gap.designs import METRICS
 from optmap.gap.networks import NetworkView, network_views
 from optmap.gap.sizing import TARGETS, Sizing, sizing
 from optmap.names import choose
@@ -49,6 +51,8 @@ class Album:
     """Cheapest capacities: of the network first, then of every workload."""
     real: dict[tuple[str, str], int]
     """Capacity in bytes of the real machine by (machine, level), where the sweep varied it."""
+    designs: tuple[NestDesign, ...] = ()
+    """Accelerators, with the workloads that all of them map added up."""
 
 
 def album(
@@ -71,8 +75,11 @@ def album(
     Raises:
         InputError: if there are no answers, or a target is below 1.
     """
-    found = panels(frame)
-    views = network_views(found, network) if network is not None else ()
+    counts = None if network is None else {layer.title: layer.count for layer in network.layers}
+    designs = nest_designs(frame, counts)
+    # Rows of accelerators alone are no curves of traffic.
+    found = () if designs and not frame["traffic_words"].notna().any() else panels(frame)
+    views = network_views(found, network) if network is not None and found else ()
     wanted = [view.total for view in views]
     return Album(
         name=name,
@@ -80,6 +87,7 @@ def album(
         views=views,
         totals=tuple(wanted) if wanted else _totals(found),
         sizes=sizing([*wanted, *found], targets),
+        designs=designs,
         real=_real(found, machine),
     )
 
@@ -88,7 +96,8 @@ def _totals(found: Sequence[Panel]) -> tuple[Panel, ...]:
     places: dict[tuple[str, str, str], list[Panel]] = {}
     for panel in found:
         places.setdefault((panel.machine, panel.level, panel.semantics), []).append(panel)
-    common = set.intersection(*({panel.workload for panel in group} for group in places.values()))
+    named = [{panel.workload for panel in group} for group in places.values()]
+    common = set.intersection(*named) if named else set()
     made = []
     for group in places.values():
         mine = [(panel, panel.count) for panel in group if panel.workload in common]
@@ -124,7 +133,8 @@ def write_album(
         shown: what to draw.
         folder: made if it is not there.
         form: `png`, `svg` or `pdf`; `html` for one interactive page.
-        metrics: of the Pareto front, drawn if there are several designs.
+        metrics: of the Pareto front, drawn if there are several designs; of accelerators, if they have both of
+            them, else cycles and energy.
         progress: told what is drawn and the share done.
 
     Returns:
@@ -134,11 +144,9 @@ def write_album(
         UnknownNameError: for a form or a metric that is none.
         InputError: if matplotlib or plotly is not installed, or a file cannot be written.
     """
-    from optmap.gap.designs import METRICS
-
     choose("format", form, FORMATS)
     for name in metrics:
-        choose("metric", name, METRICS)
+        choose("metric", name, [*METRICS, *(name for name in NEST_METRICS if name not in METRICS)])
     made_folder(folder)
     if form == "html":
         return (_page(shown, folder / "sweep.html", metrics),)
@@ -155,13 +163,14 @@ def write_album(
 def _page(shown: Album, path: Path, metrics: tuple[str, str]) -> Path:
     from optmap.report.sweep_html import sweep_page
 
-    several = _designs(shown.totals) > 1
+    several = _designs(shown.totals) > 1 and METRICS.keys() >= set(metrics)
     page = sweep_page(
         shown.panels,
         title=shown.name,
         answers=shown.sizes,
         views=shown.views,
         totals=shown.totals if several else (),
+        designs=shown.designs,
         metrics=metrics,
         real=shown.real,
     )
@@ -176,6 +185,7 @@ def _designs(totals: Sequence[Panel]) -> int:
 def _pictures(shown: Album, metrics: tuple[str, str]) -> Iterator[tuple[str, Callable[[], Any]]]:
     """(file name without ending, what draws it) pairs."""
     from optmap.report import sweep_plots as plots
+    from optmap.report.pareto_plot import nest_metrics, plot_nest_pareto, plot_pareto
 
     for panel in shown.panels:
         real = shown.real.get((panel.machine, panel.level))
@@ -191,8 +201,10 @@ def _pictures(shown: Album, metrics: tuple[str, str]) -> Iterator[tuple[str, Cal
         yield f"curve-network-{_slug(view.total)}", partial(plots.plot_curve, view.total, real_bytes=real)
         if _designs([view.total]) > 1:
             yield f"layers-{_slug(view.total)}", partial(plots.plot_network, view, real_bytes=real)
-    if _designs(shown.totals) > 1:
-        yield "pareto", partial(plots.plot_pareto, shown.totals, *metrics)
+    if _designs(shown.totals) > 1 and METRICS.keys() >= set(metrics):
+        yield "pareto", partial(plot_pareto, shown.totals, *metrics)
+    if shown.designs:
+        yield "pareto-accelerators", partial(plot_nest_pareto, shown.designs, *nest_metrics(metrics))
 
 
 def _slug(panel: Panel) -> str:

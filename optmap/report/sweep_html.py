@@ -10,13 +10,15 @@ from html import escape
 from typing import Any
 
 from optmap.errors import InputError
+from optmap.gap.accelerator_designs import NestDesign
 from optmap.gap.curves import Panel, best_and_bound
-from optmap.gap.designs import METRICS, pareto_designs, pareto_front
+from optmap.gap.designs import pareto_designs, pareto_front
 from optmap.gap.networks import NetworkView
 from optmap.gap.sizing import Sizing
 from optmap.report.axes import words_label
 from optmap.report.compare_plot import nested
 from optmap.report.network import network_table
+from optmap.report.pareto_plot import Place, metric_label, nest_metrics, nest_places
 from optmap.report.plots import BOUND_COLOR, PALETTE
 from optmap.report.sweep_plots import capacity_label, network_bands
 from optmap.texts import size_text
@@ -35,31 +37,38 @@ def sweep_page(
     answers: Sequence[Sizing] = (),
     views: Sequence[NetworkView] = (),
     totals: Sequence[Panel] = (),
+    designs: Sequence[NestDesign] = (),
     metrics: tuple[str, str] = ("capacity_bytes", "traffic_bytes"),
     real: Mapping[tuple[str, str], int] | None = None,
 ) -> str:
     """One HTML document with curves, gaps, Pareto front, network and sizing table.
 
     Args:
-        panels: curves of the sweep, at least one.
+        panels: curves of the sweep.
         title: of the page.
         answers: the sizing table; left out if empty.
         views: a network at every machine; left out if empty.
         totals: sums per machine for the Pareto front; left out if empty.
+        designs: accelerators for another one; left out if empty.
         metrics: of the Pareto front.
         real: capacity in bytes of the real machine by (machine, level).
 
     Raises:
         InputError: if plotly is not installed.
     """
-    figures: list[tuple[str, Any]] = [("Traffic and bound against capacity", _curves(panels, real or {}))]
+    figures: list[tuple[str, Any]] = []
+    figures += [("Traffic and bound against capacity", _curves(panels, real or {}))] if panels else []
     gaps = _gaps(panels)
     figures += (
         []
         if gaps is None
         else [("Gap of the objective: exact / bound - 1; empty where there is no mapping or no bound", gaps)]
     )
-    figures += [("Machines and capacities", _pareto(totals, *metrics))] if totals else []
+    figures += [("Machines and capacities", _pareto(pareto_designs(totals, *metrics), metrics))] if totals else []
+    if designs:
+        both = nest_metrics(metrics)
+        places = nest_places(designs, *both)
+        figures.append(("Accelerators", _pareto(places, both, [design.name for design in designs])))
     figures += [(f"{view.network.name} on {view.total.place}", _network(view)) for view in views if _drawn(view)]
     parts = [f"<h1>{escape(title)}</h1>"]
     for number, (heading, figure) in enumerate(figures):
@@ -229,20 +238,21 @@ def _gaps(panels: Sequence[Panel]) -> Any:
     return figure
 
 
-def _pareto(totals: Sequence[Panel], x: str, y: str) -> Any:
+def _pareto(designs: Sequence[Place], metrics: tuple[str, str], names: Sequence[str] = ()) -> Any:
+    """Two metrics of every design; `names` are shown under the pointer, else the first metric is."""
     go = _plotly()
-    designs = pareto_designs(totals, x, y)
+    x, y = metrics
     figure = go.Figure()
+    texts = list(names) or [size_text(a) if x == "capacity_bytes" else f"{a:,.6g}" for _, a, _ in designs]
     for number, label in enumerate(dict.fromkeys(label for label, _, _ in designs)):
-        mine = [(a, b) for name, a, b in designs if name == label]
-        texts = [size_text(a) if x == "capacity_bytes" else f"{a:,.6g}" for a, _ in mine]
+        mine = [(a, b, text) for (name, a, b), text in zip(designs, texts, strict=True) if name == label]
         figure.add_scatter(
-            x=[a for a, _ in mine],
-            y=[b for _, b in mine],
+            x=[a for a, _, _ in mine],
+            y=[b for _, b, _ in mine],
             name=label,
             mode="markers",
             marker={"color": PALETTE[number % len(PALETTE)], "symbol": number % 5, "size": 9},
-            text=texts,
+            text=[text for _, _, text in mine],
             hovertemplate="%{text}<br>%{y:,.6g}<extra>" + escape(label) + "</extra>",
         )
     front = pareto_front([(a, b) for _, a, b in designs])
@@ -260,9 +270,10 @@ def _pareto(totals: Sequence[Panel], x: str, y: str) -> Any:
     for axis, metric in (("xaxis", x), ("yaxis", y)):
         kind = "linear" if metric in ("gap", "traffic_gap") else "log"
         form = "none" if metric == "seconds" else "SI"
-        figure.update_layout({axis: {"type": kind, "title": METRICS[metric].label, "exponentformat": form}})
+        title = metric_label(metric)
+        figure.update_layout({axis: {"type": kind, "title": title, "exponentformat": form}})
     if x == "capacity_bytes":
-        _capacities(figure, [int(a) for _, a, _ in designs], METRICS[x].label)
+        _capacities(figure, [int(a) for _, a, _ in designs], metric_label(x))
     return figure
 
 

@@ -13,7 +13,6 @@ from typing import Any
 
 from optmap.errors import InputError
 from optmap.gap.curves import Panel, Sample, Series, best_and_bound
-from optmap.gap.designs import METRICS, pareto_designs, pareto_front
 from optmap.gap.networks import NetworkView
 from optmap.report.axes import SIZE, capacity_axis, count_axis, new_axes, styled, words_label
 from optmap.report.compare_plot import nested
@@ -158,50 +157,6 @@ def _cells(series: Series) -> list[tuple[float, float, Sample]]:
     return [(left, right, sample) for left, right, sample in cells if sample.gap is not None]
 
 
-def plot_pareto(totals: Sequence[Panel], x: str = "capacity_bytes", y: str = "traffic_bytes", axes: Any = None) -> Any:
-    """Two metrics of every design (machine and capacity), the Pareto front among all of them drawn.
-
-    Args:
-        totals: one panel per machine and level, all of the same workloads.
-        x: a key of `METRICS`.
-        y: another one.
-        axes: matplotlib axes to draw into; new ones are made if absent.
-
-    Returns:
-        The axes.
-
-    Raises:
-        UnknownNameError: for a metric that is none.
-        InputError: if matplotlib is not installed, or there is no design with both numbers.
-    """
-    designs = pareto_designs(totals, x, y)
-    with styled():
-        axes = new_axes() if axes is None else axes
-        labels = list(dict.fromkeys(label for label, _, _ in designs))
-        for label, style in zip(labels, nested(len(labels)), strict=True):
-            mine = [(a, b) for name, a, b in designs if name == label]
-            look = {"color": style["color"], "marker": style["marker"], "zorder": style["zorder"]}
-            axes.scatter(*zip(*mine, strict=True), s=style["ms"] ** 2, label=label, **look)
-        front = pareto_front([(a, b) for _, a, b in designs])
-        axes.step(
-            [a for a, _ in front],
-            [b for _, b in front],
-            where="post",
-            color="#000000",
-            lw=1.2,
-            label="Pareto front" if len(front) > 1 else "_nolegend_",
-        )
-        if len(front) == 1:
-            axes.scatter(*front[0], s=170, facecolors="none", edgecolors="#000000", lw=1.4, label="best in both")
-            why = "one design" if len({(a, b) for _, a, b in designs}) == 1 else "one design is best in both"
-            axes.annotate(f"no front: {why}", front[0], (12, 10), textcoords="offset points", fontsize=9.5)
-        _metric_axis(axes, "x", x)
-        _metric_axis(axes, "y", y)
-        axes.set_title(totals[0].workload)
-        axes.legend(frameon=True, framealpha=0.9, edgecolor="none", loc="best")
-    return axes
-
-
 def plot_network(view: NetworkView, *, real_bytes: int | None = None, axes: Any = None) -> Any:
     """Traffic of a network against capacity, split by layer, with the proved bound of the sum.
 
@@ -268,18 +223,6 @@ def network_bands(view: NetworkView) -> list[tuple[str, list[int]]]:
 def capacity_label(panel: Panel) -> str:
     """What the axis of capacities is called."""
     return "fast memory" if panel.machine == "two-level" else f"capacity of {panel.level}"
-
-
-def _metric_axis(axes: Any, side: str, metric: str) -> None:
-    if metric == "capacity_bytes" and side == "x":
-        axes.set_xscale("log", base=2)
-        capacity_axis(axes, METRICS[metric].label)
-        return
-    axis = getattr(axes, f"{side}axis")
-    getattr(axes, f"set_{side}label")(METRICS[metric].label + (" (bytes)" if metric == "capacity_bytes" else ""))
-    if metric not in ("gap", "traffic_gap"):
-        getattr(axes, f"set_{side}scale")("log")
-        count_axis(axis, seconds=metric == "seconds")
 
 
 def _engineering(axis: Any) -> None:

@@ -13,13 +13,22 @@ from typing import Any
 import matplotlib as mpl
 import numpy as np
 import pytest
-from sweep_frames import frame_of, rows_of
+from sweep_frames import frame_of, row, rows_of
 
 from optmap.errors import InputError, UnknownNameError
-from optmap.gap import network_views, panels, pareto_front
+from optmap.gap import nest_designs, network_views, panels, pareto_front
 from optmap.problem import library
 from optmap.problem.network import network
-from optmap.report import Album, album, plot_curve, plot_gaps, plot_network, plot_pareto, write_album
+from optmap.report import (
+    Album,
+    album,
+    plot_curve,
+    plot_gaps,
+    plot_nest_pareto,
+    plot_network,
+    plot_pareto,
+    write_album,
+)
 
 CURVE = [(256, 4000, 2500), (512, 2300, 1500), (1024, 1090, 1040), (2048, 1000, 1000)]
 
@@ -255,3 +264,99 @@ def test_what_cannot_be_written(tmp_path: Path) -> None:
         write_album(shown, tmp_path, form="gif")
     with pytest.raises(UnknownNameError, match="metric 'x'"):
         write_album(shown, tmp_path, metrics=("x", "gap"))
+
+
+def nest_rows(
+    machine: str, numbers: dict[str, tuple[float, int]], capacity: int = 1024, **columns: object
+) -> list[Any]:
+    """A row per workload with energy in pJ and cycles, as `sweep` writes them of accelerators."""
+    common = {"machine": machine, "level": "Glb", "capacity_words": capacity, "capacity_bytes": float(capacity)}
+    fixed = {"word_bits": 8, "semantics": "assign", "cores": 1, "operations": 1000, "seed": 0, "capacity_rule": "tile"}
+    answer = {"method": "exact", "objective": "edp", "tiles": "divisors", "stop": "optimal", "point": "feasible"}
+    return [
+        row(
+            {
+                **common,
+                **fixed,
+                **answer,
+                "workload": name,
+                "count": 1,
+                "input_hash": f"{machine}{capacity}{name}",
+                "energy_pj": energy,
+                "cycles": cycles,
+                "edp": energy * cycles,
+                "cost": energy * cycles,
+                "seconds": 0.5,
+            }
+            | columns
+        )
+        for name, (energy, cycles) in numbers.items()
+    ]
+
+
+ACCELERATORS = frame_of(
+    nest_rows("small", {"a": (4e6, 2000), "b": (1e6, 1000)}),
+    nest_rows("small", {"a": (3e6, 2500), "b": (1e6, 1000), "c": (1.0, 1)}, 4096),
+    nest_rows("large", {"a": (9e6, 500), "b": (2e6, 250)}),
+    nest_rows("large", {"a": (9e6, 800), "b": (2e6, 250)}, 512),
+)
+
+
+def test_accelerators_are_added_up_over_what_all_of_them_map() -> None:
+    designs = nest_designs(ACCELERATORS)
+    assert [design.name for design in designs] == [
+        "small, Glb 1 KiB",
+        "small, Glb 4 KiB",
+        "large, Glb 1 KiB",
+        "large, Glb 512 B",
+    ]
+    assert [(design.energy_pj, design.cycles) for design in designs] == [
+        (5e6, 3000),
+        (4e6, 3500),
+        (11e6, 750),
+        (11e6, 1050),
+    ]
+    assert designs[0].edp == 5e6 * 3000
+    assert designs[0].workloads == ("a", "b")
+    (a, *_) = nest_designs(ACCELERATORS, {"a": 3})
+    assert (a.energy_pj, a.cycles) == (12e6, 6000)
+    assert nest_designs(frame_of(rows_of("w", CURVE, compulsory=900))) == ()
+
+
+def test_energy_against_cycles_names_the_designs_of_the_front() -> None:
+    axes = plot_nest_pareto(nest_designs(ACCELERATORS))
+    assert (axes.get_xlabel(), axes.get_ylabel()) == ("cycles", "energy")
+    points = {tuple(point) for group in axes.collections for point in group.get_offsets().tolist()}
+    assert points == {(3000, 5e6), (3500, 4e6), (750, 11e6), (1050, 11e6)}
+    front = lines(axes)["Pareto front"]
+    assert list(zip(*front.get_data(), strict=True)) == [(750, 11e6), (3000, 5e6), (3500, 4e6)]
+    legend = [text.get_text() for text in axes.get_legend().get_texts()]
+    assert legend[-3:] == ["1: large, Glb 1 KiB", "2: small, Glb 1 KiB", "3: small, Glb 4 KiB"]
+    axes.figure.canvas.draw()
+    assert any(label.get_text().endswith("µJ") for label in axes.get_yticklabels())
+    with pytest.raises(UnknownNameError, match="metric 'gap'"):
+        plot_nest_pareto(nest_designs(ACCELERATORS), "gap", "cycles")
+
+
+def test_many_accelerators_share_a_colour() -> None:
+    frame = frame_of(*(nest_rows(f"m{number}", {"a": (1e6 + number, 5000 - number)}) for number in range(15)))
+    axes = plot_nest_pareto(nest_designs(frame), "cycles", "edp")
+    legend = [text.get_text() for text in axes.get_legend().get_texts()]
+    assert legend[0] == "15 designs"
+    assert legend[-1] == "1: m14, Glb 1 KiB"  # least cycles and least product
+
+
+def test_an_album_of_accelerators_alone_is_one_picture(tmp_path: Path) -> None:
+    shown = album(ACCELERATORS)
+    assert [path.name for path in write_album(shown, tmp_path)] == ["pareto-accelerators.png"]
+    (page,) = write_album(shown, tmp_path, form="html", metrics=("edp", "energy_pj"))
+    text = page.read_text(encoding="utf-8")
+    assert "large, Glb 512 B" in text
+    assert "energy times cycles" in text
+
+
+def test_an_album_of_both_kinds_has_both_pictures(tmp_path: Path) -> None:
+    both = frame_of(rows_of("w", CURVE, compulsory=900), nest_rows("small", {"a": (4e6, 2000)}))
+    names = {path.stem for path in write_album(album(both), tmp_path, form="svg")}
+    assert {"pareto", "pareto-accelerators"} <= names
+    assert any(name.startswith("curve-") for name in names)
