@@ -18,6 +18,7 @@ SMALLEST = {
     "batch_counting": ["--nests", "64", "--scalar", "8"],
     "bounds_soundness": ["20", "1"],
     "checker_mutants": ["20", "1"],
+    "exact_attack": ["--all", "2", "--itself", "2"],
     "held_attack": ["20", "1"],
     "search_fuzz": ["--trials", "3"],
     "spatial_counting": ["--trials", "4", "--operations", "60"],

@@ -24,7 +24,7 @@ import numpy as np
 
 from optmap.problem.accelerator import Keep
 from optmap.search.exact.costs import cycles_of, locked_of
-from optmap.search.exact.frame import Floats, Frame, Ints
+from optmap.search.exact.frame import Floats, Frame, Ints, product
 from optmap.search.exact.labels import Labels
 from optmap.search.exact.steps import Level, Pairs
 
@@ -150,23 +150,34 @@ class Bounds:
 
     def least(self, own: Prospect, cutoff: float) -> Floats:
         """The bound of each; where a simple one reaches the cutoff already, that one."""
-        frame = self.frame
         if not len(self.ways):
             return np.full(len(own.energy), np.inf)
-        free = np.ones((len(own.energy), frame.operands))
-        caps = np.ones((len(own.energy), len(self.classes)))
-        for number, members in enumerate(self.classes):
-            most = self.ways[:, number].max()
-            caps[:, number] = np.minimum(own.values[:, members].prod(axis=1), most)
-        for operand in range(frame.operands):
-            outside = [k for k, members in enumerate(self.classes) if not frame.relevant[operand, members[0]]]
-            free[:, operand] = caps[:, outside].prod(axis=1) * self._doubled(operand, caps)
-        units = np.minimum(caps.prod(axis=1), self.ways.prod(axis=1).max())
+        free, units = self._freest(own)
         found = self._value(own, free, units)
         open_rows = np.flatnonzero(found < cutoff)
         if len(self.ways) > 1 and len(open_rows):
             found[open_rows] = np.maximum(found[open_rows], self._over_ways(own.take(open_rows)))
         return found
+
+    def _freest(self, own: Prospect) -> tuple[Floats, Floats]:
+        """Children that may share a read, per operand, and units, each as if the ways were all for it."""
+        frame = self.frame
+        free = np.ones((len(own.energy), frame.operands))
+        caps = np.ones((len(own.energy), len(self.classes)))
+        for number, members in enumerate(self.classes):
+            most = self.ways[:, number].max()
+            caps[:, number] = np.minimum(product(own.values[:, members]), most)
+        for operand in range(frame.operands):
+            outside = [k for k, members in enumerate(self.classes) if not frame.relevant[operand, members[0]]]
+            free[:, operand] = caps[:, outside].prod(axis=1) * self._doubled(operand, caps)
+        return free, np.minimum(product(caps), self.ways.prod(axis=1).max())
+
+    def simply(self, own: Prospect) -> tuple[list[list[tuple[Floats, Floats, Floats]]], Floats]:
+        """Per operand and chain what a word read by the parent and a locked word cost, and the rest; and the units."""
+        if not len(self.ways):
+            return [[] for _ in range(self.frame.operands)], np.ones(len(own.energy))
+        free, units = self._freest(own)
+        return [self._lines(own, operand, free[:, operand]) for operand in range(self.frame.operands)], units
 
     def _over_ways(self, own: Prospect) -> Floats:
         """The least over all maximal ways that divide what is left."""
@@ -183,8 +194,11 @@ class Bounds:
             outside = [k for k, members in enumerate(self.classes) if not frame.relevant[operand, members[0]]]
             free[:, operand] = ways[:, outside].prod(axis=1) * self._doubled(operand, ways)
         found = self._value(own.take(rows), free, ways.prod(axis=1))
-        starts = np.concatenate([[0], np.cumsum(counts)[:-1]])
-        return np.asarray(np.minimum.reduceat(found, starts))
+        least = np.full(len(products), np.inf)
+        some = counts > 0
+        if some.any():
+            least[some] = np.minimum.reduceat(found, (np.cumsum(counts) - counts)[some])
+        return least
 
     def _doubled(self, operand: int, ways: Floats) -> Floats:
         """Children over different windows, at most.
@@ -225,32 +239,39 @@ class Bounds:
 
     def _operand(self, own: Prospect, operand: int, free: Floats) -> Floats:
         """Least energy that an operand still costs."""
-        frame = self.frame
         found = np.full(len(free), np.inf)
-        first_touches = frame.output_words * own.reduced if operand == frame.output else np.zeros(len(free))
-        above = frame.output_words * own.reduced_above if operand == frame.output else first_touches
-        locked, first = np.maximum(own.locked[:, operand], first_touches), np.maximum(own.first[:, operand], above)
-        for parent in np.unique(own.parent[:, operand]):
-            rows = np.flatnonzero(own.parent[:, operand] == parent)
-            best = np.full(len(rows), np.inf)
-            for option in self._chains[operand, int(parent)]:
-                served = frame.operations / np.minimum(free[rows], self.widest[option.innermost + 1, operand])
-                read, less = served, first_touches[rows]
-                if option.innermost < 0:
-                    served = read = frame.operations / free[rows] / own.share[rows, operand]
-                    less = above[rows]
-                if operand == frame.output:
-                    read = np.maximum(
-                        0.0,
-                        frame.operations / free[rows] / (own.share[rows, operand] if option.innermost < 0 else 1.0)
-                        - less,
-                    )
-                cost = option.first * first[rows] + option.locked * locked[rows]
-                cost += option.work * read + option.updates * served
-                cost -= option.less * first_touches[rows] + option.less_above * above[rows]
-                best = np.minimum(best, cost)
-            found[rows] = best
+        locked, first = own.locked[:, operand], own.first[:, operand]
+        for per_first, per_locked, rest in self._lines(own, operand, free):
+            found = np.minimum(found, per_first * first + per_locked * locked + rest)
         return found
+
+    def _lines(self, own: Prospect, operand: int, free: Floats) -> list[tuple[Floats, Floats, Floats]]:
+        """Chains of keepers as prices: per word that the parent reads, per locked word, and the rest.
+
+        Outputs pay no reads and fills for the first touch of each element: what is taken off for them is in the rest.
+        """
+        frame, rows = self.frame, len(free)
+        output = operand == frame.output
+        touches = frame.output_words * own.reduced if output else np.zeros(rows)
+        above = frame.output_words * own.reduced_above if output else touches
+        parents = own.parent[:, operand]
+        most = max((len(self._chains[operand, int(parent)]) for parent in np.unique(parents)), default=0)
+        lines = [(np.zeros(rows), np.zeros(rows), np.full(rows, np.inf)) for _ in range(most)]
+        served = frame.operations / free
+        alone = served / own.share[:, operand]
+        for parent in np.unique(parents):
+            mine = np.flatnonzero(parents == parent)
+            for (per_first, per_locked, rest), option in zip(lines, self._chains[operand, int(parent)], strict=False):
+                per_first[mine], per_locked[mine] = option.first, option.locked
+                if option.innermost < 0:
+                    taken, all_ways, less = alone[mine], alone[mine], above[mine]
+                else:
+                    taken = frame.operations / np.minimum(free[mine], self.widest[option.innermost + 1, operand])
+                    all_ways, less = served[mine], touches[mine]
+                read = np.maximum(0.0, all_ways - less) if output else taken
+                rest[mine] = option.work * read + option.updates * taken
+                rest[mine] -= option.less * touches[mine] + option.less_above * above[mine]
+        return lines
 
     def _ports(self, own: Prospect, operand: int, free: Floats, reads: Floats, writes: Floats) -> None:
         """Adds the words that the present parent still reads and writes, at least."""

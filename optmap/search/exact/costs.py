@@ -21,7 +21,7 @@ from dataclasses import replace
 import numpy as np
 
 from optmap.problem.accelerator import Keep
-from optmap.search.exact.frame import ROUNDING, Flags, Floats, Frame, Ints
+from optmap.search.exact.frame import ROUNDING, Flags, Floats, Frame, Ints, product
 from optmap.search.exact.labels import Labels, joined
 
 
@@ -30,7 +30,7 @@ def fills_of(frame: Frame, labels: Labels, operand: int, values: Ints) -> Floats
     if operand not in frame.sliding:
         return np.asarray(frame.operations / frame.irrelevant(operand, values) / labels.reuse[:, operand])
     words = frame.words(operand, labels.tile, values)
-    trips = frame.operations / (labels.instances * values.prod(axis=1))
+    trips = frame.operations / (labels.instances * product(values))
     found = trips / labels.reuse[:, operand] * words
     place = frame.sliding.index(operand)
     for number, window in enumerate(frame.windows[operand]):
@@ -67,7 +67,7 @@ def locked_of(frame: Frame, labels: Labels, operand: int, values: Ints) -> Float
     if operand not in frame.sliding:
         return np.asarray(frame.operations / frame.irrelevant(operand, values) / labels.reuse[:, operand])
     words = frame.words(operand, labels.tile, values, certain=True)
-    trips = frame.operations / (labels.instances * values.prod(axis=1))
+    trips = frame.operations / (labels.instances * product(values))
     found = trips / labels.reuse[:, operand] * words
     place = frame.sliding.index(operand)
     for number, window in enumerate(frame.windows[operand]):
@@ -96,7 +96,7 @@ def kept(frame: Frame, labels: Labels, level: int) -> Labels:
     """
     values = frame.values(labels.tile)
     words = [frame.words(operand, labels.tile, values) for operand in range(frame.operands)]
-    bills = [_bill(frame, labels, level, operand, values) for operand in range(frame.operands)]
+    bills = [bill_of(frame, labels, level, operand, values) for operand in range(frame.operands)]
     parts = []
     for chosen in keep_sets(frame, level):
         rows = np.flatnonzero(fitting(frame, level, chosen, words))
@@ -130,7 +130,7 @@ Bill = tuple[Floats, Floats, Floats, Floats]
 """Energy, words read and written at one instance of the parent, words written at one instance of the level."""
 
 
-def _bill(frame: Frame, labels: Labels, level: int, operand: int, values: Ints) -> Bill:
+def bill_of(frame: Frame, labels: Labels, level: int, operand: int, values: Ints) -> Bill:
     """What keeping an operand at a level costs; nothing if no memory outside keeps it."""
     parent, above = labels.parent[:, operand], labels.parents[:, operand]
     fills = np.where(parent >= 0, fills_of(frame, labels, operand, values), 0.0)
@@ -175,31 +175,48 @@ def _with(frame: Frame, labels: Labels, level: int, bills: list[Bill], *, chosen
     return replace(found, origin=rows, choice=choice)
 
 
-def finished(frame: Frame, labels: Labels, share: Floats, units: Floats) -> tuple[Floats, Floats]:
+def finished(
+    frame: Frame, labels: Labels, bills: list[Bill], *, share: Floats, units: Floats, keeps: int
+) -> tuple[Floats, Floats]:
     """Energy and cycles of whole mappings.
 
     Args:
         frame: of the search.
-        labels: at the innermost memory, keeping decided.
-        share: per operand the units that one read of the parent serves.
+        labels: at the innermost memory; what it keeps is not decided.
+        bills: what keeping each operand there costs.
+        share: per operand the units that one read of the innermost memory serves.
         units: arithmetic units in use.
+        keeps: set of operands that it keeps.
     """
     energy, reads, writes = labels.energy.copy(), labels.reads.copy(), labels.writes.copy()
     rows = np.arange(len(labels))
+
+    def add(ports: Floats, level: Ints, words: Floats) -> None:
+        if frame.limited:
+            port = frame.port[level]
+            some = port >= 0
+            ports[rows[some], port[some]] += words[some]
+
     for operand in range(frame.operands):
         parent, above = labels.parent[:, operand], labels.parents[:, operand]
-        served = frame.operations / share[:, operand]
+        serves, touched = share[:, operand] * labels.share[:, operand], labels.reduced_above
+        if keeps >> operand & 1:
+            bill, read, written, filled = bills[operand]
+            energy += bill
+            add(reads, parent, read)
+            add(writes, parent, written)
+            parent, above = np.zeros_like(parent), labels.instances
+            add(writes, parent, filled)
+            serves, touched = share[:, operand], labels.reduced
+        served = frame.operations / serves
         read = served
         if operand == frame.output:
-            read = served - frame.output_words * labels.reduced_above
+            read = served - frame.output_words * touched
             energy += charge(frame, parent, frame.update, served, above)
+            add(writes, parent, served / above)
         energy += charge(frame, parent, frame.read, read, above)
-        if frame.limited:
-            port = frame.port[parent]
-            some = port >= 0
-            reads[rows[some], port[some]] += (read / above)[some]
-            if operand == frame.output:
-                writes[rows[some], port[some]] += (served / above)[some]
+        add(reads, parent, read / above)
+        energy[parent < 0] = np.inf
     return energy, cycles_of(frame, reads, writes, frame.operations / units)
 
 

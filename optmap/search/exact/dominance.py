@@ -45,28 +45,34 @@ def undominated(frame: Frame, labels: Labels) -> Ints:
 
 
 def _beats(own: Labels, one: Ints, other: Ints) -> Flags:
-    """Which of some rows beat which others, all else equal."""
-    found = own.energy[one] <= own.energy[other]
-    for better in (own.reuse, own.share):
-        found &= (better[one] >= better[other]).all(axis=1)
-    found &= (own.reduced[one] >= own.reduced[other]) & (own.reduced_above[one] >= own.reduced_above[other])
-    if own.reads.shape[1]:
-        found &= (own.reads[one] <= own.reads[other]).all(axis=1)
-        found &= (own.writes[one] <= own.writes[other]).all(axis=1)
-    return found & _slides(own, one, other)
+    """Which of some rows beat which others, all else equal; what is quick to see is looked at first."""
+    left = np.arange(len(one))
+    for greater in (own.reuse, own.share, own.reduced[:, None], own.reduced_above[:, None], -own.energy[:, None]):
+        for column in range(greater.shape[1]):
+            values = greater[:, column]
+            left = left[values[one[left]] >= values[other[left]]]
+    for less in (own.reads, own.writes):
+        for column in range(less.shape[1]):
+            values = less[:, column]
+            left = left[values[one[left]] <= values[other[left]]]
+    found = np.zeros(len(one), np.bool_)
+    found[left[_slides(own, one[left], other[left])]] = True
+    return found
 
 
 def _slides(own: Labels, one: Ints, other: Ints) -> Flags:
     """Whether the first's runs save what the second's do, at least."""
     found = np.ones(len(one), np.bool_)
     for place in range(own.window.shape[1]):
-        shift, count = own.shift[:, place], own.count[:, place]
-        mine, theirs = shift[one], shift[other]
-        empty = (theirs < 0).all(axis=1)
-        same = (own.window[one, place] == own.window[other, place]) & (own.step[one, place] == own.step[other, place])
-        every = np.ones(len(one), np.bool_)
-        for step in range(shift.shape[1]):
-            there = (mine == theirs[:, step, None]) & (count[one] >= count[other][:, step, None])
-            every &= (theirs[:, step] < 0) | there.any(axis=1)
+        window, step = own.window[:, place], own.step[:, place]
+        same = (window[one] == window[other]) & (step[one] == step[other])
+        every, empty = np.ones(len(one), np.bool_), np.ones(len(one), np.bool_)
+        for theirs in range(own.shift.shape[2]):
+            shift, count = own.shift[:, place, theirs][other], own.count[:, place, theirs][other]
+            there = shift < 0
+            empty &= there
+            for mine in range(own.shift.shape[2]):
+                there = there | ((own.shift[:, place, mine][one] == shift) & (own.count[:, place, mine][one] >= count))
+            every &= there
         found &= empty | (same & every)
     return found

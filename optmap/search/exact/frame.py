@@ -33,7 +33,7 @@ ROUNDING = 1e-12
 """Relative error that sums of floats here stay well below, where a number of accesses or cycles is rounded up."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Window:
     """A subscript of several dims, whose neighbouring tiles overlap; tables over the divisors of its dims."""
 
@@ -49,6 +49,13 @@ class Window:
     """Words of a tile, gaps left out: what certainly passes, however it is cut."""
     kept: Floats
     """Row, shift: words that a tile shares with itself moved, gaps left out."""
+
+    def boxes(self, frame: Frame) -> list[tuple[int, ...]]:
+        """Extents of its dims per row of the tables."""
+        sizes = [len(frame.divisors[dim]) for dim in self.dims]
+        each = zip(self.dims, self.strides, sizes, strict=True)
+        own = list(each)
+        return [tuple(int(frame.divisors[d][row // s % n]) for d, s, n in own) for row in range(prod(sizes))]
 
     def rows(self, tiles: Tiles) -> Ints:
         """Rows of the tables for tiles."""
@@ -86,6 +93,8 @@ class Frame:
         self.strides = np.array([prod(sizes[dim + 1 :]) for dim in range(self.dims)], np.int64)
         self.relevant = np.array([[dim in o.dims for dim in range(self.dims)] for o in fabric.operands])
         self.windows = [self._windows(operand) for operand in fabric.operands]
+        inside = {dim for own in self.windows for window in own for dim in window.dims}
+        self.window_dims = np.array([dim in inside for dim in range(self.dims)])
         self.sliding = [place for place, own in enumerate(self.windows) if own]
         self.output = next(place for place, operand in enumerate(fabric.operands) if operand.output)
         self.output_words = float(prod(fabric.extents[dim] for dim in fabric.operands[self.output].dims))
@@ -130,8 +139,26 @@ class Frame:
         return self.fabric.memories[level].keeps[operand]
 
     def values(self, tiles: Tiles) -> Ints:
-        """Extents of tiles: (tiles, dims)."""
-        return np.stack([self.divisors[dim][tiles[:, dim]] for dim in range(self.dims)], axis=1)
+        """Extents of tiles: (tiles, dims), a dim's together in memory."""
+        found = np.empty((self.dims, len(tiles)), np.int64)
+        for dim in range(self.dims):
+            found[dim] = self.divisors[dim][tiles[:, dim]]
+        return found.T
+
+    @staticmethod
+    def columns(values: Ints | Floats) -> Floats:
+        """Numbers per dim as floats, a dim's together in memory."""
+        return np.ascontiguousarray(values.T, np.float64).T
+
+    def distinct(self, one: Ints, other: Ints) -> tuple[Ints, Ints]:
+        """Places of the different pairs of two codes, and for each place the number of its pair."""
+        most = int(self.strides[0]) * len(self.divisors[0])
+        if most < 2**31:
+            joint = one * most + other
+            _, first, places = np.unique(joint, return_index=True, return_inverse=True)
+        else:
+            _, first, places = np.unique(np.stack([one, other]), axis=1, return_index=True, return_inverse=True)
+        return first, places.ravel()
 
     def codes(self, tiles: Tiles) -> Ints:
         """One number per tile."""
@@ -139,7 +166,10 @@ class Frame:
 
     def divided(self, tiles: Tiles, by: Tiles) -> Tiles:
         """Quotients of tiles; -1 where one does not divide."""
-        return np.stack([self.quotients[dim][tiles[:, dim], by[:, dim]] for dim in range(self.dims)], axis=1)
+        found = np.empty((self.dims, len(tiles)), np.int16)
+        for dim in range(self.dims):
+            found[dim] = self.quotients[dim][tiles[:, dim], by[:, dim]]
+        return found.T
 
     def words(self, operand: int, tiles: Tiles, values: Ints, *, certain: bool = False) -> Floats:
         """Words of an operand that tiles need; with `certain` those that they touch, gaps left out."""
@@ -203,6 +233,14 @@ class Frame:
     def dims_of_rules(self) -> tuple[tuple[Rule, ...], ...]:
         """Rules of the temporal loops, per memory."""
         return tuple(memory.rules for memory in self.fabric.memories)
+
+
+def product(values: Ints | Floats) -> Floats:
+    """Product per row; quicker than `prod` for a few columns."""
+    found = values[:, 0].astype(np.float64)
+    for column in range(1, values.shape[1]):
+        found *= values[:, column]
+    return found
 
 
 def refuse(fabric: Fabric) -> None:

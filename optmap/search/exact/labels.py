@@ -10,7 +10,7 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
-from optmap.search.exact.frame import Flags, Floats, Frame, Ints, Tiles
+from optmap.search.exact.frame import Floats, Frame, Ints, Tiles
 
 
 @dataclass(slots=True)
@@ -54,9 +54,9 @@ class Labels:
     def __len__(self) -> int:
         return len(self.energy)
 
-    def take(self, rows: Ints | Flags) -> Labels:
+    def take(self, rows: Ints) -> Labels:
         """Some of them, or some several times."""
-        return Labels(*(getattr(self, field.name)[rows] for field in fields(self)))
+        return Labels(*(getattr(self, field.name).take(rows, axis=0) for field in fields(self)))
 
 
 def joined(parts: list[Labels]) -> Labels:

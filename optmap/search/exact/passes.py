@@ -8,16 +8,19 @@ import numpy as np
 
 from optmap.clock import Clock
 from optmap.problem.nest import Nest
-from optmap.search.exact.bounds import Bounds, Prospect, merit_of
-from optmap.search.exact.costs import finished, kept
+from optmap.search.exact.bounds import Bounds, merit_of
+from optmap.search.exact.costs import bill_of, finished, fitting, keep_sets, kept
 from optmap.search.exact.dominance import undominated
-from optmap.search.exact.frame import SLACK, Floats, Frame, Ints, admits
+from optmap.search.exact.frame import SLACK, Flags, Floats, Frame, Ints, Tiles, admits
 from optmap.search.exact.labels import Labels, joined, root
+from optmap.search.exact.quick import quick_bound
 from optmap.search.exact.rebuild import Trace, nest_from
-from optmap.search.exact.steps import Level, Pairs
+from optmap.search.exact.steps import Level, Moves, Pairs
 
-ROWS = 200_000
+ROWS = 100_000
 """Rows that are worked on at a time."""
+WIDTH = 40
+"""Moves that a beam looks at for each label that it keeps."""
 
 
 @dataclass(slots=True)
@@ -27,19 +30,18 @@ class Tally:
     labels: int = 0
     """Labels that entered a level."""
     evaluations: int = 0
-    """Labels and whole mappings whose cost was computed."""
+    """Moves, labels and whole mappings whose bound or cost was computed."""
     discarded: float = float("inf")
-    """Least bound among what was left out."""
-    finished: bool = True
-    """Whether nothing is open."""
+    """Least bound among what was left out, or open when the time was over."""
     value: float = float("inf")
     """Least value of a whole mapping."""
     nest: Nest | None = None
     sizes: list[str] = field(default_factory=list)
+    """Labels that entered each level, in words."""
 
 
-class Pass:
-    """The machinery of one search: levels, their choices, and the bounds of their labels.
+class Machinery:
+    """What all passes of one search share: levels, their choices, and the bounds of their labels.
 
     Args:
         frame: of the search.
@@ -51,6 +53,7 @@ class Pass:
         self.frame, self.dominance, self.bounded = frame, dominance, bounds
         self.levels = [Level(frame, number) for number in range(frame.levels)]
         self.bounds = [Bounds(frame, self.levels, top) for top in range(-1, frame.levels)]
+        """By the number of open levels."""
 
     def root_bound(self) -> float:
         """What any mapping costs at least."""
@@ -65,140 +68,167 @@ class Pass:
             clock: when to stop; what is open then counts as left out.
             beam: labels per level that go on, None for all.
         """
-        tally = Tally()
+        return _Run(self, cutoff, clock, beam).tally
+
+
+class _Run:
+    """One pass. The cutoff falls whenever a better mapping is found."""
+
+    def __init__(self, machinery: Machinery, cutoff: float, clock: Clock, beam: int | None) -> None:
+        self.machinery, self.frame = machinery, machinery.frame
+        self.cutoff, self.clock, self.beam = cutoff, clock, beam
+        self.tally = Tally()
         labels = root(self.frame)
-        traces = [self._trace(labels)]
-        for number in range(self.frame.levels - 1, -1, -1):
+        self.traces = [Trace(self.frame.values(labels.tile), labels.origin, labels.choice)]
+        if self.frame.levels == 1:
+            self._finish(labels)
+            return
+        for number in range(self.frame.levels - 1, 0, -1):
             own = kept(self.frame, labels, number)
-            tally.evaluations += len(own)
-            if number == 0:
-                self._finish(own, tally, traces, cutoff)
+            labels = self._inwards(own, number)
+            if not len(labels):
                 break
-            inside = self._inwards(own, number, cutoff, tally, clock=clock, beam=beam)
-            if inside is None:
-                break
-            labels = inside
-            tally.labels += len(labels)
-            tally.sizes.append(f"{self.frame.memory(number - 1).name} {len(labels)}")
+            self.tally.labels += len(labels)
+            self.tally.sizes.append(f"{self.frame.memory(number - 1).name} {len(labels)}")
             labels.origin = own.origin[labels.origin]
-            traces.append(self._trace(labels))
-        return tally
+            self.traces.append(Trace(self.frame.values(labels.tile), labels.origin, labels.choice))
 
-    def _trace(self, labels: Labels) -> Trace:
-        return Trace(self.frame.values(labels.tile), labels.origin, labels.choice)
-
-    def _below(self, values: Floats, cutoff: float, tally: Tally) -> Ints:
-        """Rows whose bound leaves hope."""
-        if not self.bounded:
+    def _below(self, values: Floats) -> Ints:
+        """Rows whose bound leaves hope. Cycles are whole numbers: there only less is better."""
+        if not self.machinery.bounded:
             return np.flatnonzero(np.isfinite(values))
-        hopeful = values * (1 - SLACK) < cutoff
+        slack = SLACK if self.frame.merit in ("energy", "edp") else 0.0
+        hopeful = values * (1 - slack) < self.cutoff
         if not hopeful.all():
-            tally.discarded = min(tally.discarded, float(values[~hopeful].min()))
+            self.tally.discarded = min(self.tally.discarded, float(values[~hopeful].min()))
         return np.flatnonzero(hopeful)
 
-    def _inwards(
-        self, own: Labels, number: int, cutoff: float, tally: Tally, *, clock: Clock, beam: int | None
-    ) -> Labels | None:
-        """Labels at the level inside, None for none."""
-        level, bounds = self.levels[number], self.bounds[number]
-        outer = bounds.of_labels(own)
+    def _inwards(self, own: Labels, number: int) -> Labels:
+        """Labels at the level inside; whole mappings are made of those at the innermost one at once."""
+        level, bounds = self.machinery.levels[number], self.machinery.bounds[number]
         found: list[Labels] = []
-        pairs, values = self._pairs(own, outer, number, cutoff, tally)
-        if beam is not None and len(values) > 2 * beam:
-            best = np.argsort(values, kind="stable")[: 2 * beam]
-            tally.discarded = min(tally.discarded, float(np.partition(values, 2 * beam)[2 * beam]))
-            pairs, values = Pairs(pairs.label[best], pairs.split[best], pairs.rest[best]), values[best]
-        for some in self._portions(level, pairs):
-            if clock.late:
-                tally.finished = False
-                tally.discarded = min(tally.discarded, float(values[some].min()))
-                continue
+        pairs, values = self._pairs(own, number)
+        for some in self._portions(level, pairs, values):
+            if self.clock.late:
+                self.tally.discarded = min(self.tally.discarded, float(values[some].min()))
+                break
             part = Pairs(pairs.label[some], pairs.split[some], pairs.rest[some])
-            labels = level.children(own, part)
-            tally.evaluations += len(labels)
-            if not len(labels):
-                continue
-            bound = bounds.least(bounds.of_labels(labels), cutoff)
-            rows = self._below(bound, cutoff, tally)
-            if beam is not None and len(rows) > 4 * beam:
-                rows = rows[np.argsort(bound[rows], kind="stable")[: 4 * beam]]
-            labels = labels.take(rows)
-            if self.dominance and len(labels):
-                labels = labels.take(undominated(self.frame, labels))
-            if len(labels):
-                found.append(labels)
-        if not found:
-            return None
-        labels = joined(found)
-        if self.dominance and len(found) > 1:
+            moves = level.moves(part)
+            quick = quick_bound(bounds, level, own, part, moves)
+            chosen = self._below(quick)
+            self.tally.evaluations += len(quick)
+            if self.beam is not None and len(chosen) > WIDTH * self.beam:
+                chosen = chosen[np.argpartition(quick[chosen], WIDTH * self.beam)[: WIDTH * self.beam]]
+            for start in range(0, len(chosen), ROWS):
+                labels = self._children(own, part, moves, chosen[start : start + ROWS], number)
+                if number == 1 and len(labels):
+                    self._innermost(own, labels)
+                elif len(labels):
+                    found.append(labels)
+        labels = joined(found) if found else own.take(np.zeros(0, np.int64))
+        if self.machinery.dominance and len(found) > 1:
             labels = labels.take(undominated(self.frame, labels))
-        if beam is not None and len(labels) > beam:
-            bound = bounds.least(bounds.of_labels(labels), cutoff)
-            labels = labels.take(np.argsort(bound, kind="stable")[:beam])
+        if self.beam is not None and len(labels) > self.beam:
+            bound = bounds.least(bounds.of_labels(labels), self.cutoff)
+            labels = labels.take(np.argsort(bound, kind="stable")[: self.beam])
         return labels
 
-    def _pairs(self, own: Labels, outer: Prospect, number: int, cutoff: float, tally: Tally) -> tuple[Pairs, Floats]:
-        """Labels with the splits that leave hope."""
-        level, bounds = self.levels[number], self.bounds[number]
+    def _children(self, own: Labels, part: Pairs, moves: Moves, chosen: Ints, number: int) -> Labels:
+        """Labels at the level inside that leave hope, of some moves."""
+        bounds = self.machinery.bounds[number]
+        labels = self.machinery.levels[number].children(own, part, moves, chosen)
+        labels = labels.take(self._below(bounds.least(bounds.of_labels(labels), self.cutoff)))
+        if self.machinery.dominance and len(labels) and number > 1:
+            labels = labels.take(undominated(self.frame, labels))
+        return labels
+
+    def _innermost(self, own: Labels, labels: Labels) -> None:
+        """Whole mappings of labels at the innermost level."""
+        self.tally.labels += len(labels)
+        labels.origin = own.origin[labels.origin]
+        self.traces.append(Trace(self.frame.values(labels.tile), labels.origin, labels.choice))
+        self._finish(labels)
+        self.traces.pop()
+
+    def _pairs(self, own: Labels, number: int) -> tuple[Pairs, Floats]:
+        """Labels with the splits that leave hope, the most promising first."""
+        level, bounds = self.machinery.levels[number], self.machinery.bounds[number]
+        outer = bounds.of_labels(own)
         parts: list[Pairs] = []
-        values: list[Floats] = []
+        values: list[Floats] = [np.zeros(0)]
         width = max(1, ROWS // max(1, len(level.splits.tiles)))
         for start in range(0, len(own), width):
             rows = np.arange(start, min(start + width, len(own)))
             pairs = level.pairs(own.take(rows))
             pairs = Pairs(rows[pairs.label], pairs.split, pairs.rest)
-            bound = bounds.least(bounds.of_pairs(own, outer, level, pairs), cutoff)
-            some = self._below(bound, cutoff, tally)
+            bound = bounds.least(bounds.of_pairs(own, outer, level, pairs), self.cutoff)
+            some = self._below(bound)
             parts.append(Pairs(pairs.label[some], pairs.split[some], pairs.rest[some]))
             values.append(bound[some])
-        if not parts:
-            none = np.zeros(0, np.int64)
-            return Pairs(none, none, np.zeros((0, self.frame.dims), np.int16)), np.zeros(0)
-        joint = [np.concatenate([getattr(part, key) for part in parts]) for key in ("label", "split", "rest")]
-        return Pairs(*joint), np.concatenate(values)
+        bound = np.concatenate(values)
+        best = np.argsort(bound, kind="stable")
+        if self.beam is not None and len(best) > 2 * self.beam:
+            self.tally.discarded = min(self.tally.discarded, float(bound[best[2 * self.beam]]))
+            best = best[: 2 * self.beam]
+        if not len(best):
+            return Pairs(best, best, np.zeros((0, self.frame.dims), np.int16)), bound[best]
+        joint = [np.concatenate([getattr(part, key) for part in parts])[best] for key in ("label", "split", "rest")]
+        return Pairs(*joint), bound[best]
 
-    def _portions(self, level: Level, pairs: Pairs) -> list[Ints]:
-        """Pairs in portions of a bounded number of tiles inside."""
-        if not len(pairs.label):
+    def _portions(self, level: Level, pairs: Pairs, values: Floats) -> list[Ints]:
+        """Pairs in portions of a bounded number of moves, the most promising first."""
+        if not len(values):
             return []
         _, first, places = np.unique(self.frame.codes(pairs.rest), return_index=True, return_inverse=True)
         sizes = np.array([8 * len(level.inside(pairs.rest[row])) for row in first])[places.ravel()]
         edges = np.searchsorted(np.cumsum(sizes), np.arange(ROWS, int(sizes.sum()) + ROWS, ROWS))
         return [part for part in np.split(np.arange(len(places)), np.unique(edges)) if len(part)]
 
-    def _finish(self, own: Labels, tally: Tally, traces: list[Trace], cutoff: float) -> None:
-        """The best whole mapping."""
-        frame, level = self.frame, self.levels[0]
-        if not len(own):
-            return
-        outer = self.bounds[0].of_labels(own)
-        pairs, _ = self._pairs(own, outer, 0, cutoff, tally)
-        trips = frame.values(pairs.rest)
+    def _finish(self, raw: Labels) -> None:
+        """The best whole mapping of labels at the innermost level."""
+        level = self.machinery.levels[0]
+        width = max(1, ROWS // len(level.splits.tiles)) if len(level.splits.tiles) else 1
+        for start in range(0, len(raw), width):
+            rows = np.arange(start, min(start + width, len(raw)))
+            pairs = level.pairs(raw.take(rows))
+            allowed = np.flatnonzero(self._allowed(pairs.rest))
+            if len(allowed):
+                self._evaluate(raw, rows[pairs.label[allowed]], pairs.split[allowed])
+
+    def _allowed(self, rest: Tiles) -> Flags:
+        """Whether the loops that are left may be those of the innermost memory."""
+        frame, level = self.frame, self.machinery.levels[0]
+        trips = frame.values(rest)
         allowed = admits(frame.memory(0).rules, trips)
-        present = ((trips > 1) << np.arange(frame.dims)).sum(axis=1)
-        for kind in np.unique(present):
-            if not level.orders(int(kind)):
-                allowed &= present != kind
-        rows = np.flatnonzero(allowed)
-        if not len(rows):
-            return
-        label, split = pairs.label[rows], pairs.split[rows]
-        inner = np.zeros((len(rows), frame.dims), np.int16)
-        labels = own.take(label)
-        share = labels.share * level.shares(split, inner)
-        energy, cycles = finished(frame, labels, share, labels.instances * level.units[split])
-        value = merit_of(frame, energy, cycles)
-        value = np.where((labels.parent >= 0).all(axis=1), value, np.inf)
-        tally.evaluations += len(value)
-        best = int(np.argmin(value))
-        if np.isfinite(value[best]):
-            tally.value = float(value[best])
-            chosen = int(label[best])
-            tally.nest = nest_from(
-                frame,
-                self.levels,
-                traces[::-1],
-                row=int(own.origin[chosen]),
-                split=int(split[best]),
-                keeps=int(own.choice[chosen, 2]),
-            )
+        if frame.memory(0).order:
+            present = ((trips > 1) << np.arange(frame.dims)).sum(axis=1)
+            for kind in np.unique(present):
+                if not len(level.table.numbers(int(kind))):
+                    allowed &= present != kind
+        return allowed
+
+    def _evaluate(self, raw: Labels, label: Ints, split: Ints) -> None:
+        """Whole mappings, with every set of operands that the innermost memory may keep."""
+        frame, level = self.frame, self.machinery.levels[0]
+        labels = raw.take(label)
+        values = frame.values(labels.tile)
+        words = [frame.words(operand, labels.tile, values) for operand in range(frame.operands)]
+        bills = [bill_of(frame, labels, 0, operand, values) for operand in range(frame.operands)]
+        share = level.shares(split, np.zeros((len(label), frame.dims), np.int16))
+        units = labels.instances * level.units[split]
+        for keeps in keep_sets(frame, 0):
+            energy, cycles = finished(frame, labels, bills, share=share, units=units, keeps=keeps)
+            value = np.where(fitting(frame, 0, keeps, words), merit_of(frame, energy, cycles), np.inf)
+            self.tally.evaluations += len(value)
+            best = int(np.argmin(value))
+            if value[best] < self.tally.value:
+                self.tally.value = float(value[best])
+                self.cutoff = min(self.cutoff, self.tally.value)
+                self.tally.nest = nest_from(
+                    frame,
+                    self.machinery.levels,
+                    self.traces[::-1],
+                    row=int(label[best]),
+                    split=int(split[best]),
+                    keeps=keeps,
+                )

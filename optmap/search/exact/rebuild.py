@@ -41,7 +41,7 @@ def nest_from(frame: Frame, levels: list[Level], traces: list[Trace], *, row: in
         trips = [n // (i * int(a) * int(b)) for n, i, a, b in zip(tile, inside, x, y, strict=True)]
         if not number:
             present = sum(1 << dim for dim, n in enumerate(trips) if n > 1)
-            order = level.orders(present)[0].order
+            order = level.table.signatures[int(level.table.numbers(present)[0])].order
         found.append(
             MemoryNest(
                 x=tuple(map(int, x)),
@@ -53,6 +53,6 @@ def nest_from(frame: Frame, levels: list[Level], traces: list[Trace], *, row: in
         inside = tile
         if number + 1 < len(levels):
             split, signature, keeps = (int(n) for n in traces[number].choice[row])
-            order = levels[number + 1].signatures[signature].order
+            order = levels[number + 1].table.signatures[signature].order
             row = int(traces[number].origin[row])
     return Nest(memories=tuple(found))

@@ -19,12 +19,12 @@ from optmap.problem.fabric import Fabric
 from optmap.problem.nest import Nest
 from optmap.problem.options import Counting, Merit
 from optmap.search.exact.frame import SLACK, Frame
-from optmap.search.exact.passes import Pass, Tally
+from optmap.search.exact.passes import Machinery, Tally
 
-RISES = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
+RISES = (0.003, 0.01, 0.03, 0.06, 0.1, 0.2, 0.4, 1.0, 3.0, 10.0)
 """How far above the root's bound the cutoffs are."""
 BEAMS = (30, 300)
-"""Labels per level of the passes that look for an incumbent."""
+"""Labels per level of the passes that look for an incumbent: before the first cutoff, and if two did not suffice."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,14 +90,14 @@ def search_nest(
         InputError: for what the search cannot count (see `Frame`).
         CheckError: if a recount contradicts the search.
     """
-    machinery = Pass(Frame(fabric, counting, merit), dominance=dominance, bounds=bounds)
+    machinery = Machinery(Frame(fabric, counting, merit), dominance=dominance, bounds=bounds)
     return _Search(machinery, clock, progress or (lambda _: None)).run(start)
 
 
 class _Search:
     """One search: the passes so far, the incumbent and the bound."""
 
-    def __init__(self, machinery: Pass, clock: Clock, progress: Callable[[str], None]) -> None:
+    def __init__(self, machinery: Machinery, clock: Clock, progress: Callable[[str], None]) -> None:
         self.machinery, self.clock, self.progress = machinery, clock, progress
         frame = machinery.frame
         self.fabric, self.merit, self.counting = frame.fabric, frame.merit, frame.counting
@@ -118,18 +118,15 @@ class _Search:
         if not self.bounded:
             self._pass(float("inf"))
             return self._answer("every mapping was looked at")
-        for beam in BEAMS:
-            self._pass(self.value, beam)
-        for cutoff in (*(root * (1 + rise) for rise in RISES), float("inf")):
+        for number, cutoff in enumerate((*(root * (1 + rise) for rise in RISES), float("inf"))):
+            if number in (0, 2) and self.bound < self.value * (1 - SLACK):
+                self._pass(self.value, BEAMS[number // 2])
             if self.bound >= self.value * (1 - SLACK):
-                return self._answer("nothing can be better")
+                break
             if self.clock.late:
                 return self._answer("the time was over")
-            if cutoff <= self.bound:
-                continue
-            self._pass(min(cutoff, self.value))
-            if self.clock.late and self.bound < self.value * (1 - SLACK):
-                return self._answer("the time was over")
+            if cutoff > self.bound:
+                self._pass(min(cutoff, self.value))
         return self._answer("nothing can be better" if self.nest is not None else "no mapping is valid")
 
     def _pass(self, cutoff: float, beam: int | None = None) -> None:
@@ -146,8 +143,7 @@ class _Search:
         )
         if tally.nest is not None:
             self._found(tally, tally.nest)
-        if beam is None:
-            self.bound = min(self.value, max(self.bound, tally.discarded))
+        self.bound = min(self.value, max(self.bound, tally.discarded if beam is None else 0.0))
         self.progress(
             f"{'beam' if beam else 'cutoff'} {beam or format(cutoff, '.6g')}: "
             f"best {self.value:.6g}, bound {self.bound:.6g}, "

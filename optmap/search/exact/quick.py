@@ -1,0 +1,74 @@
+"""A bound of many moves at once, before labels are made of them.
+
+Most tiles and orders cost too much by what they make enter the level inside alone. Of these words a part is known
+without the label: with T trips outside of all that a pair leaves, an operand that some loop here moves
+enters T times what enters while the loops here run once. Only if the run outside goes on may the first tile of
+each time be there already. Pairs that leave the same share these numbers; what else a bound needs is
+known per pair. So a move costs a few operations, a label hundreds.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from optmap.search.exact.bounds import Bounds, Prospect, merit_of
+from optmap.search.exact.costs import cycles_of
+from optmap.search.exact.frame import Floats, Frame, Ints, product
+from optmap.search.exact.labels import Labels
+from optmap.search.exact.steps import Level, Moves, Pairs
+
+
+def quick_bound(bounds: Bounds, level: Level, labels: Labels, pairs: Pairs, moves: Moves) -> Floats:
+    """A bound per move."""
+    own = bounds.of_pairs(labels, bounds.of_labels(labels), level, pairs)
+    entering = [_entering(bounds.frame, level, pairs, moves, k) for k in range(bounds.frame.operands)]
+    energy, units = bounds.simply(own)
+    cycles = _cycles(bounds, own, units)
+    found = own.energy[moves.pair]
+    for operand, (least, less) in enumerate(entering):
+        rows = least[moves.row]
+        if less is not None:
+            place = bounds.frame.sliding.index(operand)
+            window, first = less
+            goes_on = labels.window[pairs.label, place][moves.pair] == window[moves.row]
+            rows = rows - np.where(goes_on, first[moves.row], 0.0)
+        locked = np.maximum(rows, own.locked[:, operand][moves.pair])
+        first_words = np.maximum(locked * (1.0 / own.share[:, operand])[moves.pair], own.first[:, operand][moves.pair])
+        best = np.full(len(found), np.inf)
+        for first, inner, rest in energy[operand]:
+            best = np.minimum(best, first[moves.pair] * first_words + inner[moves.pair] * locked + rest[moves.pair])
+        found += best
+    return merit_of(bounds.frame, found, cycles[moves.pair])
+
+
+def _cycles(bounds: Bounds, own: Prospect, units: Floats) -> Floats:
+    frame = bounds.frame
+    return cycles_of(frame, own.reads, own.writes, frame.operations / (own.instances * units))
+
+
+def _entering(
+    frame: Frame, level: Level, pairs: Pairs, moves: Moves, operand: int
+) -> tuple[Floats, tuple[Ints, Floats] | None]:
+    """Words that enter inside because of the loops here, per row of moves.
+
+    For an operand with windows also the window whose run may go on, and the words that are there then, at most.
+    """
+    values = frame.values(moves.tile)
+    run, moved = level.table.still(operand, moves.signature, moves.trips)
+    if operand not in frame.sliding:
+        return np.where(moved, frame.operations / frame.irrelevant(operand, values) / run, 0.0), None
+    times = frame.operations / (product(values) * product(moves.trips))
+    words = frame.words(operand, moves.tile, values, certain=True)
+    steps = level.table.steps(
+        frame.sliding.index(operand), moves.signature, moves.trips, values * level.splits.ways[pairs.split[moves.key]]
+    )
+    visits = product(moves.trips) / run
+    for number, window in enumerate(frame.windows[operand]):
+        table = window.rows(moves.tile)
+        for shift, count in zip(steps.shift, steps.count, strict=True):
+            saved = window.kept[table, np.clip(shift, 0, window.kept.shape[1] - 1).astype(np.int64)]
+            saved = np.where((shift >= 0) & (steps.window == number), saved / window.touched[table], 0.0)
+            visits = visits - saved * count
+    found = np.where(moved, times * words * visits, 0.0)
+    goes_on = np.where(moved & steps.covers, steps.window, -2)
+    return found, (goes_on, times * words)
