@@ -3,6 +3,7 @@
 import random
 from dataclasses import replace
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,12 +14,15 @@ from spatial_brute_force import tiny_machine, tiny_workload
 from optmap.errors import InputError
 from optmap.evaluate import BatchCost, count_nest, evaluate_batch
 from optmap.evaluate.spatial.batch_count import LARGEST
+from optmap.interchange import read_records
 from optmap.problem import Machine, parse_workload
 from optmap.problem.accelerator import Accelerator, Ports, Prices, Store
 from optmap.problem.fabric import Fabric, fabric_of
 from optmap.problem.nest_batch import NestBatch, batch_of
 from optmap.problem.options import Counting, Merit
 from optmap.search import random_nests
+
+RECORDS = Path(__file__).parents[1] / "data" / "timeloop_conformance.json"
 
 
 def some_fabric(seed: int) -> Fabric:
@@ -56,13 +60,28 @@ def assert_same(batch: NestBatch, fabric: Fabric, counting: Counting) -> BatchCo
 
 
 @pytest.mark.parametrize("counting", Counting)
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(seed=st.integers(0, 10**6))
 def test_columns_count_as_one_by_one(counting: Counting, seed: int) -> None:
     fabric, rng = some_fabric(seed), np.random.default_rng(seed)
     batch = random_nests(fabric, 4, rng)
     assert assert_same(batch, fabric, counting).recounted == 0
     assert_same(shuffled(batch, fabric, rng), fabric, counting)
+
+
+@pytest.mark.parametrize("counting", Counting)
+def test_recorded_mappings_and_other_orders_of_their_loops(counting: Counting) -> None:
+    rng = np.random.default_rng(0)
+    recounted = 0
+    for record in read_records(RECORDS):
+        batch = batch_of([record.nest] * 2, record.fabric)
+        order = rng.permuted(batch.order, axis=2)
+        order[0] = batch.order[0]
+        cost = assert_same(replace(batch, order=order), record.fabric, counting)
+        if counting is Counting.TIMELOOP:
+            assert cost.energy_pj[0] == pytest.approx(float(record.energy_pj), rel=1e-9)
+        recounted += cost.recounted
+    assert recounted == 6, "three records are of the machine whose wires have a price"
 
 
 @pytest.mark.parametrize("counting", Counting)
