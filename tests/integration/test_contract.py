@@ -25,6 +25,7 @@ COMMANDS = (
     "bound",
     "compare",
     "check",
+    "conformance",
     "algorithms",
     "randomized",
     "sweep",

@@ -18,10 +18,11 @@ from optmap.report import loop_nest
 from optmap.sweeps import read_spec
 
 PRODUCT = matmul(i=12, j=10, k=8)
+RECORDS = Path(__file__).parents[1] / "data" / "timeloop_conformance.json"
 IN_PYTHON = {"import": "import_onnx"}
 SHELL = (
     *("list", "show", "derive", "solve", "bound", "compare", "algorithms", "check", "evaluate", "export"),
-    *("randomized", "doctor", "sweep", "plot", "network", "import", "score"),
+    *("randomized", "doctor", "sweep", "plot", "network", "import", "score", "conformance"),
 )
 
 
@@ -47,6 +48,7 @@ def answers(result):
         "workload": optmap.workload("resnet18/R9"),
         "machine": optmap.machine("balanced"),
         "network": optmap.network("resnet18"),
+        "conformance": optmap.conformance(RECORDS, counting="exact"),
     }
 
 
