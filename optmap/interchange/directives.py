@@ -58,7 +58,7 @@ class Directive:
 def directives_of(
     items: Iterable[Fields], skeleton: Skeleton, dims: tuple[str, ...], tensors: tuple[str, ...]
 ) -> list[Directive]:
-    """The directives of a `mapping`, or of constraints.
+    """The directives of a `mapping`, or of constraints. What only says that a mesh holds nothing is left out.
 
     Args:
         items: each with `target` and `type`.
@@ -69,10 +69,11 @@ def directives_of(
     Raises:
         InputError: naming file and field of what is unknown, or not counted here.
     """
-    return [_directive(item, skeleton, dims, tensors) for item in items]
+    found = [_directive(item, skeleton, dims, tensors) for item in items]
+    return [directive for directive in found if directive is not None]
 
 
-def _directive(item: Fields, skeleton: Skeleton, dims: tuple[str, ...], tensors: tuple[str, ...]) -> Directive:
+def _directive(item: Fields, skeleton: Skeleton, dims: tuple[str, ...], tensors: tuple[str, ...]) -> Directive | None:
     item.allow(*KEYS)
     target = plain_name(item.text("target" if item.has("target") or not item.has("name") else "name"))[0]
     if target not in skeleton.owner:
@@ -87,7 +88,7 @@ def _directive(item: Fields, skeleton: Skeleton, dims: tuple[str, ...], tensors:
     alone = words_of(item.values.get("no_multicast_no_reduction"), item.at("no_multicast_no_reduction"))
     if alone and set(alone) != set(tensors):
         raise InputError(f"{item.at('no_multicast_no_reduction')}: it is counted for all tensors or none")
-    return Directive(
+    found = Directive(
         where=item.where,
         memory=skeleton.owner[target],
         mesh=skeleton.single[target],
@@ -99,6 +100,11 @@ def _directive(item: Fields, skeleton: Skeleton, dims: tuple[str, ...], tensors:
         bypass=_tensors(item, "bypass", tensors),
         shared=not alone,
     )
+    if form == "spatial" or target in {part.name for part in skeleton.memories}:
+        return found
+    if found.keep or any(value != 1 for _, value in found.factors.values()):
+        raise InputError(f"{item.where}: {target} holds nothing and has no loops over time; only spatial ones")
+    return None
 
 
 def _tensors(item: Fields, key: str, tensors: tuple[str, ...]) -> tuple[str, ...]:

@@ -17,6 +17,11 @@ TAG = "!"
 """Key under which a tagged mapping has the name of its tag."""
 RANGE = re.compile(r"(.*?)\[(\d{1,9})\.\.(\d{1,9})\]")
 """`PE[0..15]`: sixteen of them."""
+PARTS = (
+    *("problem", "architecture", "arch", "ERT", "mapping"),
+    *("architecture_constraints", "mapspace_constraints", "mapspace"),
+)
+"""Keys of files that are read; others, such as settings of Timeloop's mapper, are left alone."""
 
 
 class TimeloopLoader(yaml.SafeLoader):
@@ -69,7 +74,7 @@ def read_files(paths: Sequence[str | Path]) -> dict[str, Fields]:
             raise
         top = Fields.of(_underscored(values), str(path))
         for key in top.values:
-            if key in found:
+            if key in found and key in PARTS:
                 raise InputError(f"{top.at(key)}: {found[key].where} has a part of that name, too; give one of the two")
             found[key] = top
     return found

@@ -119,6 +119,80 @@ def read(*texts: str) -> tuple[Fabric, Nest | None]:
     return model.fabric, model.nest
 
 
+PROCESSED = """
+dumped_by_timeloop_front_end: true
+mapper: {algorithm: hybrid}
+architecture:
+  version: '0.4'
+  subtree:
+    - name: System_top_level
+      attributes: {version: '0.4'}
+      local:
+        - {name: 'Main[1..1]', class: DRAM, attributes: {width: 32, datawidth: 16, meshX: 1, meshY: 1}}
+        - name: inter_PE_spatial[1..1]
+          class: dummy_storage
+          attributes: {width: 1, depth: 1, datawidth: 1, meshX: 1, meshY: 1}
+        - {name: 'Inner[1..6]', class: regfile, attributes: {depth: 64, width: 16, datawidth: 16, meshX: 2, meshY: 3}}
+        - {name: 'wires[1..6]', class: XY_NoC, attributes: {meshX: 2, meshY: 3}}
+        - {name: 'mac[1..6]', class: intmac, attributes: {datawidth: 16, meshX: 2, meshY: 3}}
+architecture_constraints: {targets: []}
+mapping:
+  - {target: Main, type: temporal, factors: 'C=1,K=8,R=3,P=4,N=1', permutation: PRKCN}
+  - {type: spatial, target: inter_PE_spatial, factors: 'C=2', permutation: CKRPN}
+  - {target: inter_PE_spatial, type: temporal, factors: 'C=1,K=1', permutation: CKRPN}
+  - {target: inter_PE_spatial, type: bypass, bypass: [Weights, Inputs, Outputs]}
+  - {target: Inner, type: temporal, factors: 'C=2,P=4', permutation: PC}
+"""
+
+
+def test_what_the_front_end_writes_is_read() -> None:
+    fabric, nest = read(PROBLEM, PROCESSED)
+    assert nest is not None
+    assert [memory.name for memory in fabric.memories] == ["Inner", "Main"]
+    assert (fabric.memories[1].x.size, fabric.memories[1].y.size, fabric.memories[1].block) == (2, 3, 2)
+    assert nest.memories[1].x == tuple(2 if dim == "C" else 1 for dim in fabric.dims)
+    assert nest.memories[1].keeps == (True, True, True)
+    loops = PROCESSED.replace(
+        "target: inter_PE_spatial, type: temporal, factors: 'C=1,K=1'",
+        "target: inter_PE_spatial, type: temporal, factors: 'C=1,K=2'",
+    )
+    assert "inter_PE_spatial holds nothing" in refused(PROBLEM, loops)
+
+
+def test_branches_beside_one_another_follow_one_another() -> None:
+    text = """
+architecture:
+  nodes:
+    - !Component {name: DRAM, class: DRAM, attributes: {width: 64, datawidth: 8}}
+    - !Container
+      name: PE
+      spatial: {meshX: 16}
+      constraints: {spatial: {factors: R=1 P=1 N=1, permutation: [K, C, R, P, N]}}
+    - !Component
+      name: In
+      class: storage
+      attributes: {depth: 8, width: 64, datawidth: 8}
+      constraints: {dataspace: {keep: [Inputs], bypass: [Weights, Outputs]}}
+    - !Container {name: lanes, spatial: {meshY: 4}}
+    - !Parallel
+      nodes:
+        - !Component {name: W, class: storage, attributes: {depth: 4, width: 64, datawidth: 8}}
+        - !Component {name: Acc, class: storage, attributes: {depth: 128, datawidth: 24, width: 24}}
+        - !Nothing {constraints: {dataspace: {keep: [Inputs]}}}
+    - !Component {name: mac, class: intmac, attributes: {multiplier_width: 8}}
+"""
+    fabric, _ = read(PROBLEM, text)
+    assert [memory.name for memory in fabric.memories] == ["Acc", "W", "In", "DRAM"]
+    assert [(memory.x.size, memory.y.size) for memory in fabric.memories] == [(1, 1), (1, 1), (1, 4), (16, 1)]
+    assert [memory.rooms[0].capacity for memory in fabric.memories[:3]] == [128, 32, 64]
+    allowed = [dim for dim, free in zip(fabric.dims, fabric.memories[3].x.allowed, strict=True) if free]
+    assert allowed == ["C", "K"]
+    assert fabric.memories[2].keeps == (Keep.REFUSED, Keep.REFUSED, Keep.KEPT)
+    unequal = text.replace("!Component {name: W,", "!Component {name: W, spatial: {meshX: 2},")
+    assert "branches have different numbers" in refused(PROBLEM, unequal)
+    assert "!Komponent is not known" in refused(PROBLEM, text.replace("!Component {name: mac", "!Komponent {name: mac"))
+
+
 def refused(*texts: str) -> str:
     with pytest.raises(InputError) as caught:
         read(*texts)
