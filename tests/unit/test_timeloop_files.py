@@ -268,7 +268,7 @@ def same_counts(fabric: Fabric, nest: Nest) -> None:
         )
 
 
-@settings(max_examples=50)
+@settings(max_examples=25)
 @given(spatial_cases())
 def test_random_nests_count_the_same_when_read_again(drawn: tuple[Fabric, Nest]) -> None:
     fabric, nest = drawn
