@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from optmap.report.solvers import Doctor
     from optmap.search.accelerators.result import AcceleratorResult
     from optmap.search.result import SolveResult
+    from optmap.sweeps.nest_networks import NetworkNests
     from optmap.sweeps.networks import NetworkSums
     from optmap.sweeps.pictures import Pictures
     from optmap.sweeps.plan import Plan
@@ -311,19 +312,25 @@ def network(
     *,
     machine: MachineInput | None = None,
     memory: MemoryInput | None = None,
-    method: str = "mopt",
+    method: str | None = None,
+    objective: str | None = None,
+    counting: str | None = None,
+    tiles: str = "any",
     time_limit: float = 60.0,
     jobs: int | None = None,
     directory: str | Path | None = None,
     progress: Callable[[str, float], None] | None = None,
-) -> Network | NetworkSums:
+) -> Network | NetworkSums | NetworkNests:
     """The layers of a network; with a machine, what they move on it, added up.
 
     Args:
         name: a library network, or a workload file with counts.
         machine: solve every layer on this machine.
         memory: instead of `machine`, a two-level one.
-        method: a mapping method.
+        method: a mapping method; None for `exact` on accelerators, `mopt` elsewhere.
+        objective: what every layer minimises; None for the method's own.
+        counting: on accelerators, `exact` (None, too) or `timeloop`.
+        tiles: as for `solve`.
         time_limit: seconds per layer.
         jobs: processes; None for one per core.
         directory: keep rows, mappings and certificates there.
@@ -346,6 +353,9 @@ def network(
         layers,
         target,
         method=method,
+        objective=objective,
+        counting=counting,
+        tiles=tiles,
         time_limit=time_limit,
         jobs=jobs,
         directory=None if directory is None else Path(directory),

@@ -8,7 +8,8 @@ from typing import Annotated
 import typer
 
 from optmap.cli.console import Progress, complain, guarded, say
-from optmap.cli.options import JsonOption, MachineOption, MemoryOption, path_of
+from optmap.cli.options import CountingOption, JsonOption, MachineOption, MemoryOption, TilesOption, path_of
+from optmap.problem.options import TileRule
 
 LIMIT_REACHED = 4
 
@@ -24,6 +25,10 @@ Examples:
   optmap network resnet18
   optmap network resnet18 --machine balanced
   optmap network model.yaml --memory 256KiB --json
+  optmap network resnet50 --machine eyeriss --objective edp
+
+On an accelerator every different layer is mapped once for the objective, and energy and cycles are
+added up; the network's EDP is its energy times its cycles.
 
 Exit codes: 0 solved, 2 bad input, 3 infeasible, 4 a layer reached its time limit (its best mapping counts).
 """
@@ -46,7 +51,18 @@ def network(
     ] = None,
     machine: MachineOption = None,
     memory: MemoryOption = None,
-    method: Annotated[str, typer.Option("--method", help="See: optmap list methods.")] = "mopt",
+    method: Annotated[
+        str | None,
+        typer.Option(
+            "--method", help="See: optmap list methods. If left out: mopt, on accelerators exact.", show_default=False
+        ),
+    ] = None,
+    objective: Annotated[
+        str | None,
+        typer.Option("--objective", help="Of every layer; the method's own if left out.", show_default=False),
+    ] = None,
+    counting: CountingOption = None,
+    tiles: TilesOption = TileRule.ANY,
     time_limit: Annotated[float, typer.Option("--time-limit", metavar="SECONDS", help="Of one layer.")] = 60.0,
     jobs: Annotated[
         int | None, typer.Option("--jobs", min=1, help="Processes; one per core if left out.", show_default=False)
@@ -77,6 +93,9 @@ def network(
             machine=machine,
             memory=memory,
             method=method,
+            objective=objective,
+            counting=None if counting is None else counting.value,
+            tiles=tiles.value,
             time_limit=time_limit,
             jobs=jobs,
             directory=output,

@@ -6,20 +6,27 @@ import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from optmap.errors import CheckError, InfeasibleError, InputError, LimitError, OptmapError
 from optmap.gap.curves import Series, panels
 from optmap.gap.networks import NetworkView, network_views
+from optmap.names import choose
 from optmap.problem import Machine
 from optmap.problem.network import Network
+from optmap.problem.options import Counting, Merit
 from optmap.report.network import network_document, network_table
+from optmap.search.methods import METHODS, default_method
 from optmap.shown import Form, Shown
+from optmap.sweeps.nest_networks import NetworkNests, mapped_layers
 from optmap.sweeps.plan import first_grid, points
 from optmap.sweeps.reading import read_sweep
 from optmap.sweeps.rows import KEY
 from optmap.sweeps.run import sweep
 from optmap.sweeps.spec import BOUND, Options, SweepSpec
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 REASONS: dict[str, type[OptmapError]] = {"infeasible": InfeasibleError, "check": CheckError, "error": InputError}
 """What ends the sums of a network, the most telling first; else a layer had no mapping in time."""
@@ -45,18 +52,24 @@ def solve_network(
     layers: Network,
     machine: Machine,
     *,
-    method: str = "mopt",
+    method: str | None = None,
+    objective: str | None = None,
+    counting: str | None = None,
+    tiles: str = "any",
     time_limit: float = 60.0,
     jobs: int | None = None,
     directory: Path | None = None,
     progress: Callable[[str, float], None] | None = None,
-) -> NetworkSums:
+) -> NetworkSums | NetworkNests:
     """Solve every layer and add up.
 
     Args:
         layers: the network.
         machine: the machine.
-        method: a mapping method.
+        method: a mapping method; None for `exact` on accelerators, `mopt` elsewhere.
+        objective: what every layer minimises; None for the method's own.
+        counting: on accelerators, `exact` (None, too) or `timeloop`.
+        tiles: as for `solve`.
         time_limit: seconds per layer.
         jobs: processes; None for one per core.
         directory: keep rows, mappings and certificates there.
@@ -67,11 +80,14 @@ def solve_network(
         InfeasibleError: if a layer does not fit.
         LimitError: if a layer has no mapping when its time is over.
     """
+    name = default_method(machine) if method is None else str(choose("method", method, METHODS))
+    goal = METHODS[name].objective(objective, machine)
+    nests = machine.accelerator is not None
     spec = SweepSpec(
         workloads=layers.layers,
         machines=(machine,),
-        methods=(BOUND, method),
-        options=Options(time_limit=time_limit),
+        methods=(name,) if nests else (BOUND, name),
+        options=Options(time_limit=time_limit, objective=goal if nests else objective, counting=counting, tiles=tiles),
         name=layers.name,
     )
     with tempfile.TemporaryDirectory(prefix="optmap-") as folder:
@@ -82,15 +98,23 @@ def solve_network(
             tell = lambda tally: said("solving", tally.done / max(1, tally.points))  # noqa: E731
         sweep(spec, place, jobs=jobs, progress=tell)
         frame = read_sweep(place)
-    # A directory that was there before may hold rows of other questions.
-    asked = {point.key for _, _, point in points(spec, first_grid(spec))}
-    mine = frame[[key in asked for key in zip(*(frame[name] for name in KEY), strict=True)]]
+        # A directory that was there before may hold rows of other questions.
+        asked = {point.key for _, _, point in points(spec, first_grid(spec))}
+        mine = frame[[key in asked for key in zip(*(frame[column] for column in KEY), strict=True)]]
+        if nests:
+            _all_mapped(layers, mine)
+            return NetworkNests(
+                network=layers,
+                machine=machine,
+                method=name,
+                merit=Merit(goal),
+                counting=counting or Counting.EXACT.value,
+                layers=mapped_layers(layers, mine, place),
+                limited=bool((mine["stop"] == "time_limit").any()),
+            )
     view = network_views(panels(mine), layers)[0]
     if not view.total.series or not view.total.series[0].samples:
-        problems = dict.fromkeys(str(text) for text in mine["error"] if text)
-        stops = set(mine["stop"])
-        kind = next((kind for stop, kind in REASONS.items() if stop in stops), LimitError)
-        raise kind(f"{layers.name}: no mapping of all its layers: {'; '.join(problems)[:400]}")
+        raise _incomplete(layers, mine)
     series = view.total.series[0]
     return NetworkSums(
         view=view,
@@ -98,6 +122,20 @@ def solve_network(
         capacity_bytes=series.samples[-1].capacity_bytes,
         limited=bool((mine["stop"] == "time_limit").any()),
     )
+
+
+def _all_mapped(layers: Network, rows: pd.DataFrame) -> None:
+    """Refuse to add up where a layer has no mapping."""
+    if any(rows["error"]):
+        raise _incomplete(layers, rows)
+
+
+def _incomplete(layers: Network, rows: pd.DataFrame) -> OptmapError:
+    """Why not all layers have a mapping, the most telling reason first."""
+    problems = dict.fromkeys(str(text) for text in rows["error"] if text)
+    stops = set(rows["stop"])
+    kind = next((kind for stop, kind in REASONS.items() if stop in stops), LimitError)
+    return kind(f"{layers.name}: no mapping of all its layers: {'; '.join(problems)[:400]}")
 
 
 def sums_document(sums: NetworkSums) -> dict[str, object]:

@@ -12,6 +12,7 @@ from optmap.errors import InfeasibleError, InputError
 from optmap.names import choose
 from optmap.problem import Capacity, CapacityRule, Machine, Workload, constraints_of, two_level
 from optmap.problem.options import Counting, IntegerRule, Merit, TileRule
+from optmap.search.methods import default_method
 from optmap.solvers.config import FORMS
 
 BOUND = "bound"
@@ -128,6 +129,13 @@ class Options:
             raise InputError(f"options: time_limit is {self.time_limit}; give a positive number of seconds")
 
 
+def default_methods(machines: tuple[Machine, ...]) -> tuple[str, ...]:
+    """The methods of a sweep that names none: on accelerators every mapping brings its bounds along."""
+    if machines and all(machine.accelerator is not None for machine in machines):
+        return (default_method(machines[0]),)
+    return (BOUND, "mopt")
+
+
 @dataclass(frozen=True, kw_only=True)
 class SweepSpec:
     """A declared grid: every workload on every machine at every capacity by every method.
@@ -174,6 +182,8 @@ class SweepSpec:
     def _check_methods(self) -> None:
         if not self.methods:
             raise InputError("methods is empty; name at least one")
+        if len({machine.accelerator is None for machine in self.machines}) > 1:
+            raise InputError("machines: accelerators and machines without fanouts need sweeps of their own")
         for method in self.methods:
             choose("method", method, (BOUND, *MAPPING_METHODS), where="methods")
         if len(set(self.methods)) != len(self.methods):

@@ -19,7 +19,8 @@ from optmap.problem.parser import parse_workload
 from optmap.problem.sizes import parse_capacity
 from optmap.problem.values import file_path
 from optmap.problem.workload import Semantics
-from optmap.sweeps.spec import METRICS, MOST_POINTS, SCALES, Axis, Options, Refine, SweepSpec
+from optmap.sweeps.machine_numbers import variants
+from optmap.sweeps.spec import METRICS, MOST_POINTS, SCALES, Axis, Options, Refine, SweepSpec, default_methods
 
 KEYS = (
     "name",
@@ -28,6 +29,7 @@ KEYS = (
     "extents",
     "semantics",
     "machines",
+    "machine_numbers",
     "capacities",
     "methods",
     "options",
@@ -93,12 +95,13 @@ def spec_from(document: object, *, where: str = "sweep", folder: Path | None = N
     axis = _axis(top.fields("capacities")) if top.has("capacities") else None
     options = _options(top.fields("options")) if top.has("options") else Options()
     refine = _refine(top.fields("refine")) if top.has("refine") else None
+    machines = _machines(top, folder)
     try:
         return SweepSpec(
             workloads=_workloads(top, folder),
-            machines=_machines(top, folder),
+            machines=machines,
             capacities=axis,
-            methods=_texts(top, "methods") if top.has("methods") else ("bound", "mopt"),
+            methods=_texts(top, "methods") if top.has("methods") else default_methods(machines),
             options=options,
             seed=top.integer("seed", 0, least=0),
             refine=refine,
@@ -281,6 +284,8 @@ def _named(text: str, folder: Path | None) -> list[Workload]:
 
 def _machines(top: Fields, folder: Path | None) -> tuple[Machine, ...]:
     if not top.has("machines"):
+        if top.has("machine_numbers"):
+            raise InputError(f"{top.at('machine_numbers')}: there are no machines whose numbers could be others")
         return ()
     made = []
     for number, item in enumerate(_list(top, "machines")):
@@ -291,10 +296,24 @@ def _machines(top: Fields, folder: Path | None) -> tuple[Machine, ...]:
             made.append(library.machine(_beside(item, folder) if item.endswith(library.SUFFIXES) else item))
         else:
             raise InputError(f"{where} is {item!r}; a name, a file or a machine is needed")
+    if top.has("machine_numbers"):
+        made = [each for machine in made for each in variants(machine, _numbers(top.fields("machine_numbers")))]
     names = [machine.name for machine in made]
     if len(set(names)) != len(names):
         raise InputError(f"{top.at('machines')}: names repeat in {', '.join(names)}")
     return tuple(made)
+
+
+def _numbers(fields: Fields) -> dict[str, list[object]]:
+    """Values per number of the machines; one value is a list of one."""
+    found = {}
+    for name in fields.values:
+        value = fields.get(name)
+        values = value if isinstance(value, list) else [value]
+        if not values or any(isinstance(each, bool | Mapping | list) for each in values):
+            raise InputError(f"{fields.at(name)} is {value!r}; a list of numbers, or of sizes with a unit, is needed")
+        found[name] = values
+    return found
 
 
 def _beside(text: str, folder: Path | None) -> Path:

@@ -1,0 +1,125 @@
+"""A network on an accelerator: table and JSON."""
+
+from __future__ import annotations
+
+from optmap.gap.nest_solution import amount
+from optmap.problem.options import Merit
+from optmap.report.accelerators import accelerator_line
+from optmap.report.tables import grid, pairs
+from optmap.search.accelerators.result import UNITS
+from optmap.sweeps.nest_networks import MappedLayer, NetworkNests
+from optmap.texts import number
+
+SCHEMA = "optmap.accelerator-network/1"
+PRODUCT = "the network's EDP is its energy times its cycles, not the sum of those of its layers"
+SINGLY = (
+    "every layer is mapped for its own EDP; mappings that trade energy of one layer for cycles of another may do better"
+)
+
+
+def network_document(sums: NetworkNests) -> dict[str, object]:
+    """The JSON document of `network` on an accelerator."""
+    return {
+        "schema": SCHEMA,
+        "network": sums.network.name,
+        "machine": sums.machine.name,
+        "method": sums.method,
+        "objective": sums.merit.value,
+        "counting": sums.counting,
+        "operations": sums.network.operations,
+        "energy": amount(sums.energy_pj, "pJ"),
+        "cycles": amount(sums.cycles, "cycles"),
+        "edp": amount(sums.edp, UNITS[Merit.EDP]),
+        "cost": amount(sums.value, UNITS[sums.merit]),
+        "search": {
+            "bound": amount(sums.bound, UNITS[sums.merit]),
+            "proved_layers": sum(layer.proved for layer in sums.layers),
+        },
+        "floor": {
+            "energy": amount(sums.floor_pj, "pJ"),
+            "cycles": sums.floor_cycles,
+            "edp": amount(sums.floor_pj * sums.floor_cycles, UNITS[Merit.EDP]),
+        },
+        "limited": sums.limited,
+        "layers": [_layer(layer, sums.merit) for layer in sums.layers],
+        "notes": _notes(sums),
+    }
+
+
+def _layer(layer: MappedLayer, merit: Merit) -> dict[str, object]:
+    return {
+        "workload": layer.workload.title,
+        "count": layer.workload.count,
+        "operations": layer.workload.operations,
+        "energy": amount(layer.energy_pj, "pJ"),
+        "cycles": layer.cycles,
+        "edp": amount(layer.energy_pj * layer.cycles, UNITS[Merit.EDP]),
+        "search_bound": amount(layer.bound, UNITS[merit]),
+        "proved": layer.proved,
+        "floor_energy": amount(layer.floor_pj, "pJ"),
+        "floor_cycles": layer.floor_cycles,
+        "seconds": layer.seconds,
+    }
+
+
+def _notes(sums: NetworkNests) -> list[str]:
+    notes = [PRODUCT, SINGLY] if sums.merit is Merit.EDP else [PRODUCT]
+    return notes
+
+
+def network_table(sums: NetworkNests) -> str:
+    """The layers and their sums for people."""
+    total = sums.energy_pj
+    rows = [
+        (
+            layer.workload.title,
+            f"{layer.workload.count:,}",
+            f"{layer.workload.operations:,}",
+            number(float(layer.energy_pj)),
+            f"{layer.cycles:,}",
+            f"{float(layer.energy_pj * layer.cycles):.6g}",
+            f"{100 * float(layer.workload.count * layer.energy_pj / total):.1f} %" if total else "-",
+            "optimal" if layer.proved else "not proved",
+            f"{layer.seconds:.2f}",
+        )
+        for layer in sums.layers
+    ]
+    rows.append(
+        (
+            sums.network.name,
+            f"{sums.network.occurrences:,}",
+            f"{sums.network.operations:,}",
+            number(float(total)),
+            f"{sums.cycles:,}",
+            f"{float(sums.edp):.6g}",
+            "100.0 %",
+            f"{sum(layer.proved for layer in sums.layers)} of {len(sums.layers)}",
+            f"{sum(layer.seconds for layer in sums.layers):.2f}",
+        )
+    )
+    header = ("layer", "count", "operations", "energy (pJ)", "cycles", "EDP", "energy share", "status", "seconds")
+    head = pairs(
+        [
+            (
+                "network",
+                f"{sums.network.name}: {sums.network.occurrences} layers, {len(sums.layers)} of them different",
+            ),
+            ("machine", accelerator_line(sums.machine)),
+            ("method", f"{sums.method}, objective {sums.merit} of every layer, counting {sums.counting}"),
+        ]
+    )
+    unit = UNITS[sums.merit]
+    lines = [(str(sums.merit), f"{float(sums.value):.9g} {unit} of the whole network")]
+    if sums.bound:
+        over = 100 * float(sums.value / sums.bound - 1)
+        lines.append(
+            ("bound", f"{float(sums.bound):.9g} {unit} over all mappings of the layers; the sum is {over:.3g} % above")
+        )
+    floor = {Merit.ENERGY: sums.floor_pj, Merit.EDP: sums.floor_pj * sums.floor_cycles}.get(
+        sums.merit, sums.floor_cycles
+    )
+    lines.append(("floor", f"{float(floor):.9g} {unit}, of every schedule of the layers"))
+    notes = "\n".join(f"note: {note}" for note in _notes(sums))
+    return "\n\n".join(
+        [head, "Of one occurrence of each layer\n" + grid(header, "<>>>>>><>", rows), pairs(lines), notes]
+    )
