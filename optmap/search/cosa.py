@@ -1,0 +1,102 @@
+"""CoSA's mappings: its program solved by HiGHS, what it gives counted again, and where that does not fit."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+from optmap.clock import NO_LIMIT, Clock
+from optmap.errors import InfeasibleError, LimitError
+from optmap.evaluate.spatial.words import tile_words
+from optmap.problem.fabric import Fabric
+from optmap.problem.nest import Nest
+from optmap.problem.options import Counting
+from optmap.programs.cosa import Cosa
+from optmap.solvers.registry import solve
+from optmap.solvers.status import Point, Stop
+
+GAP = 1e-4
+"""Relative, at which a solver may stop: that of the solver which the public code calls."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Overflow:
+    """Tiles that a memory cannot hold."""
+
+    memory: str
+    needed: int
+    capacity: int
+
+    @property
+    def ratio(self) -> float:
+        """Needed over capacity."""
+        return self.needed / self.capacity if self.capacity else float("inf")
+
+    @property
+    def text(self) -> str:
+        """In words."""
+        return f"{self.memory} is asked to hold {self.needed:,} of {self.capacity:,}: {self.ratio:.2f} times"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CosaAnswer:
+    """What CoSA's program gave."""
+
+    nest: Nest
+    overflows: tuple[Overflow, ...]
+    """Empty if all tiles fit."""
+    objective: float
+    """CoSA's own."""
+    late: bool
+    """Whether the solver ran out of time, so that CoSA's objective may not be the least."""
+    seconds: float
+
+
+def overflows(nest: Nest, fabric: Fabric, counting: Counting) -> tuple[Overflow, ...]:
+    """The rooms of memories that the tiles of a mapping do not fit."""
+    found = []
+    for memory, own, tile in zip(fabric.memories, nest.memories, nest.tiles(), strict=True):
+        for room in memory.rooms:
+            needed = sum(
+                weight * tile_words(fabric.operands[place], tile, hulls=counting is Counting.TIMELOOP)
+                for place, weight in zip(room.operands, room.weights, strict=True)
+                if own.keeps[place]
+            )
+            if needed > room.capacity:
+                name = memory.name if room.name == memory.name else f"{memory.name}, {room.name}"
+                found.append(Overflow(memory=name, needed=needed, capacity=room.capacity))
+    return tuple(found)
+
+
+def solve_cosa(fabric: Fabric, *, counting: Counting = Counting.EXACT, clock: Clock = NO_LIMIT) -> CosaAnswer:
+    """Solve CoSA's program; what comes out may not fit.
+
+    Args:
+        fabric: machine and workload.
+        counting: of tiles against capacities.
+        clock: when to stop; the best point so far is the answer then.
+
+    Raises:
+        InfeasibleError: if the program has no point.
+        LimitError: if none was found in time.
+        SolverUnavailableError: without HiGHS.
+    """
+    began = time.monotonic()
+    cosa = Cosa(fabric=fabric)
+    limit = clock.deadline - began if clock != NO_LIMIT or clock.deadline < float("inf") else None
+    found = solve(cosa.program(), options={"mip_rel_gap": GAP}, time_limit=None if limit is None else max(limit, 0.1))
+    if found.stop is Stop.INFEASIBLE:
+        raise InfeasibleError(
+            f"CoSA's program of {fabric.machine.name} has no point: its fixed shares of memories, the meshes and the "
+            "rules of the machine leave no mapping; use --method exact"
+        )
+    if found.point is Point.NONE or found.objective is None:
+        raise LimitError(f"CoSA's program was not solved in time ({found.message}); raise the time limit")
+    nest = cosa.nest(found.values)
+    return CosaAnswer(
+        nest=nest,
+        overflows=overflows(nest, fabric, counting),
+        objective=found.objective,
+        late=found.stop is not Stop.OPTIMAL,
+        seconds=time.monotonic() - began,
+    )
