@@ -169,6 +169,7 @@ def _exit_code(result: SolveResult | AcceleratorResult) -> int:
     from optmap.solvers.status import Stop
 
     if result.stop is Stop.INFEASIBLE:
+        complain("the mapping of this method does not fit the machine")
         return INFEASIBLE
     if result.stop in (Stop.TIME_LIMIT, Stop.ITERATION_LIMIT):
         complain("a limit was reached; the answer is the best one found so far")

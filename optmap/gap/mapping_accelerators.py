@@ -126,8 +126,10 @@ def map_workload(
     )
     deadline = time.monotonic() + time_limit
     result = way.map(request)
-    clock = Clock(max(deadline, time.monotonic() + FLOOR_SECONDS))
-    return with_floor(replace(result, notes=(*notes, *result.notes)), clock)
+    noted = replace(result, notes=(*notes, *result.notes))
+    if not result.fits:  # the floor holds for mappings that the machine can run
+        return noted
+    return with_floor(noted, Clock(max(deadline, time.monotonic() + FLOOR_SECONDS)))
 
 
 def compare_nests(

@@ -30,8 +30,9 @@ class NestComparison(Shown):
 
     @property
     def best(self) -> str | None:
-        """The method with the least objective; None without any."""
-        return min(self.results, key=lambda name: self.results[name].cost, default=None)
+        """The method with the least objective among mappings that fit; None without any."""
+        fitting = [name for name, result in self.results.items() if result.fits]
+        return min(fitting, key=lambda name: self.results[name].cost, default=None)
 
     @property
     def floor(self) -> Floor | None:

@@ -88,7 +88,7 @@ def nest_document(result: AcceleratorResult) -> dict[str, object]:
         "tiles": result.tiles.value,
         "status": {
             "stop": result.stop.value,
-            "point": "feasible",
+            "point": "feasible" if result.fits else "none",
             "proved": search.proved,
             "within": float(result.cost / search.bound - 1) if search.bound else None,
             "space": search.space,
@@ -119,6 +119,7 @@ def nest_document(result: AcceleratorResult) -> dict[str, object]:
         "seed": result.seed,
         "versions": dict(result.versions),
         "notes": list(result.notes),
+        **({} if result.fits else {"broken": list(result.count.broken)}),
         **({"constraints": result.constraints.document()} if result.constraints else {}),
     }
     # The time it took is no claim: the same answer has the same digest.

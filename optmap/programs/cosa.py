@@ -11,9 +11,10 @@ of a height or width, not the extent. A memory of one tensor is all its own; of 
 three quarters, as in the code's global buffer; of others even shares. So mappings may overflow: whoever solves it
 counts them again.
 
-Objective: 10 x log of the cycles of computation + log traffic of every tensor - 0.1 x log tiles below the ranked memory.
-Traffic is the sum of the paper's three: tile (D, with the code's 0.8 + 0.04 per memory, which prefers inner ones), ways
-in the ranked memory's mesh (L, as the paper has it), trips that repeat (T), and all trips of the outermost memory.
+Objective: 10 x log of the cycles of computation + log traffic of every tensor - 0.1 x log tiles below the ranked
+memory. Traffic is the sum of the paper's three: tile (D, with the code's 0.8 + 0.04 per memory, which prefers inner
+ones), ways in the ranked memory's mesh (L, as the paper has it), trips that repeat (T), and all trips of the outermost
+memory.
 
 Where the code has one number of children per memory, a mesh has two axes here. Meshes that admit some dims only, and
 rules of a machine on trips, are kept to; orders of loops are those of the machine or, in other memories than the
@@ -266,7 +267,7 @@ class _Model:
         return list(self.slots(self.cosa.ranked, time=True))
 
     def _repeated(self, tensor: int) -> Any:
-        """T in the paper: logs of the loops at ranks outside the innermost one that is relevant to a tensor, it included."""
+        """T in the paper: logs of the loops at the innermost rank that is relevant to a tensor and all outside it."""
         model, name = self.model, self.fabric.operands[tensor].name
         largest = log2(max((factor[2] for factor in self.cosa.factors), default=2))
         before = None

@@ -124,6 +124,8 @@ def amounts(cost: SpatialCost) -> list[tuple[str, str]]:
 
 def _status(result: AcceleratorResult) -> str:
     search = result.search
+    if not result.fits:
+        return f"does not fit the machine: {'; '.join(result.count.broken)}"
     if search.proved:
         return "optimal, proved"
     stop = result.stop.value.replace("_", " ")

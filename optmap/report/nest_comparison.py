@@ -8,7 +8,7 @@ from optmap.problem.io.machines import machine_document
 from optmap.problem.io.workloads import workload_document
 from optmap.report.accelerators import accelerator_line
 from optmap.report.tables import grid, pairs, workload_lines
-from optmap.search.accelerators.result import UNITS
+from optmap.search.accelerators.result import UNITS, AcceleratorResult
 from optmap.texts import number
 
 SCHEMA = "optmap.accelerator-comparison/1"
@@ -35,6 +35,12 @@ def comparison_document(comparison: NestComparison) -> dict[str, object]:
         "rows": rows,
         "left_out": dict(comparison.left_out),
     }
+
+
+def _status(result: AcceleratorResult) -> str:
+    if not result.fits:
+        return "does not fit"
+    return "optimal" if result.search.proved else result.stop.value.replace("_", " ")
 
 
 def _over(comparison: NestComparison, name: str) -> float | None:
@@ -65,7 +71,7 @@ def comparison_table(comparison: NestComparison) -> str:
                 f"{float(result.count.edp):.6g}",
                 "-" if over is None else f"{1 + over:.4f}x",
                 "-" if gap is None else f"{100 * float(gap):.1f} %",
-                "optimal" if result.search.proved else result.stop.value.replace("_", " "),
+                _status(result),
                 f"{result.search.evaluations:,}",
                 f"{result.seconds:.2f}",
             )

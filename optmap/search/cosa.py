@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
+from math import inf, isfinite
 
 from optmap.clock import NO_LIMIT, Clock
 from optmap.errors import InfeasibleError, LimitError
@@ -30,7 +31,7 @@ class Overflow:
     @property
     def ratio(self) -> float:
         """Needed over capacity."""
-        return self.needed / self.capacity if self.capacity else float("inf")
+        return self.needed / self.capacity if self.capacity else inf
 
     @property
     def text(self) -> str:
@@ -83,8 +84,8 @@ def solve_cosa(fabric: Fabric, *, counting: Counting = Counting.EXACT, clock: Cl
     """
     began = time.monotonic()
     cosa = Cosa(fabric=fabric)
-    limit = clock.deadline - began if clock != NO_LIMIT or clock.deadline < float("inf") else None
-    found = solve(cosa.program(), options={"mip_rel_gap": GAP}, time_limit=None if limit is None else max(limit, 0.1))
+    limit = max(clock.deadline - began, 0.1) if isfinite(clock.deadline) else None
+    found = solve(cosa.program(), options={"mip_rel_gap": GAP}, time_limit=limit)
     if found.stop is Stop.INFEASIBLE:
         raise InfeasibleError(
             f"CoSA's program of {fabric.machine.name} has no point: its fixed shares of memories, the meshes and the "

@@ -383,7 +383,15 @@ ALLOCATION = Method(
     ),
 )
 
+COSA = Method(
+    name="cosa",
+    description="accelerators: CoSA as published, log objective and fixed shares; says where its mapping does not fit",
+    accelerator=AcceleratorRoute(
+        solve=Deferred("search.accelerators.programs:solve_by_cosa"), tiles=(TileRule.DIVISORS,)
+    ),
+)
+
 METHODS: dict[str, Method] = {
-    each.name: each for each in (MOPT, IOOUB, GEMMINI, ALGORITHM1, ARTIFACT, GREEDY, TILING_LP, EXACT, ALLOCATION)
+    each.name: each for each in (MOPT, IOOUB, GEMMINI, ALGORITHM1, ARTIFACT, GREEDY, TILING_LP, EXACT, ALLOCATION, COSA)
 }
 """The methods by name; each is imported when it is used."""

@@ -39,6 +39,8 @@ class AcceleratorFound:
     """Mappings or partial ones that were priced."""
     late: bool = False
     """Whether the time ran out."""
+    may_not_fit: bool = False
+    """Whether the method is known to hand in mappings that break rules of their machine: then the answer says so."""
     notes: tuple[str, ...] = ()
     """What a reader should know."""
 
@@ -55,8 +57,8 @@ def assemble_nest(
         seconds: time it took.
 
     Raises:
-        CheckError: if the nest is not valid on the machine, costs something else than the search claimed, or less than
-            a proved bound.
+        CheckError: if the nest is not valid on the machine (of a method that is not known for that), costs something
+            else than the search claimed, or less than a proved bound.
     """
     fabric = request.fabric
     cost = count_nest(found.nest, fabric, request.counting)
@@ -66,7 +68,9 @@ def assemble_nest(
     for item, level in request.constraints.broken(mapping):
         raise CheckError(f"the mapping found does not meet the constraint {item.text}: {item.found(level)}")
     exact = cost if request.counting is Counting.EXACT else count_nest(found.nest, fabric, Counting.EXACT)
-    late = Stop.TIME_LIMIT if found.late else Stop.SEARCH_ENDED
+    ended = Stop.TIME_LIMIT if found.late else Stop.SEARCH_ENDED
+    if cost.broken:
+        ended = Stop.INFEASIBLE
     return AcceleratorResult(
         fabric=fabric,
         method=method,
@@ -74,7 +78,7 @@ def assemble_nest(
         counting=request.counting,
         tiles=request.tiles,
         constraints=request.constraints,
-        stop=Stop.OPTIMAL if found.proved else late,
+        stop=Stop.OPTIMAL if found.proved else ended,
         nest=found.nest,
         mapping=mapping,
         count=cost,
@@ -96,7 +100,7 @@ def assemble_nest(
 
 def _check(request: AcceleratorRequest, found: AcceleratorFound, cost: SpatialCost, value: Fraction) -> None:
     """Hold the nest against what was asked and what is claimed of it."""
-    if cost.broken:
+    if cost.broken and not found.may_not_fit:
         raise CheckError(f"the mapping found is not valid on its machine: {'; '.join(cost.broken)}")
     if found.claimed is not None and abs(value - Fraction(found.claimed)) > SAME * value:
         raise CheckError(f"the search claims {float(found.claimed):.12g}, the recount finds {float(value):.12g}")

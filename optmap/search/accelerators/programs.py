@@ -9,11 +9,13 @@ from optmap.errors import InfeasibleError
 from optmap.search.accelerators.answer import AcceleratorFound
 from optmap.search.accelerators.request import AcceleratorRequest
 from optmap.search.allocation import solve_allocation
+from optmap.search.cosa import solve_cosa
 from optmap.search.exact.search import search_nest
 from optmap.solvers.outer import MARGIN
 
 FIRST = 0.4
 """Part of the time that the search which gives the program its start may take."""
+KEPT = "perfect factors, every tensor kept wherever the machine lets it be"
 SPACE = "perfect factors, all loop orders, spatial splits and bypasses that the machine allows"
 
 
@@ -53,4 +55,20 @@ def solve_by_program(request: AcceleratorRequest) -> AcceleratorFound:
         evaluations=found.evaluations,
         late=found.late,
         notes=("proved means: no mapping is better by more than 0.03 %",) if found.proved else (),
+    )
+
+
+def solve_by_cosa(request: AcceleratorRequest) -> AcceleratorFound:
+    """CoSA's program; its mapping may not fit, and the answer then says where.
+
+    Raises:
+        InfeasibleError: if the program has no point.
+        LimitError: if none was found in time.
+        SolverUnavailableError: without HiGHS.
+    """
+    found = solve_cosa(request.fabric, counting=request.counting, clock=request.clock)
+    notes = [f"CoSA minimises its own objective ({found.objective:.6g} in logs to base 2), whatever is asked for"]
+    notes += [f"does not fit: {each.text}" for each in found.overflows]
+    return AcceleratorFound(
+        nest=found.nest, space=KEPT, evaluations=1, late=found.late, may_not_fit=True, notes=tuple(notes)
     )

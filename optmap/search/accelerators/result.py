@@ -148,6 +148,11 @@ class AcceleratorResult(Shown):
         return UNITS[self.merit]
 
     @property
+    def fits(self) -> bool:
+        """Whether the mapping keeps to all rules of its machine; `count.broken` says which it breaks."""
+        return not self.count.broken
+
+    @property
     def gap(self) -> Fraction | None:
         """How far the exactly counted objective is above its floor, as a share of it; None without a floor."""
         least = None if self.floor is None else self.floor.merit(self.merit)

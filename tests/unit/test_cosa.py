@@ -1,0 +1,146 @@
+"""CoSA as published: its program against every assignment of tiny problems; mappings that do not fit are told."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import product
+from math import log2
+
+import pytest
+
+from optmap import solve as solve_workload
+from optmap.errors import InfeasibleError
+from optmap.evaluate.spatial.count import count_nest
+from optmap.gap.nest_comparison import NestComparison
+from optmap.problem import Capacity, Level, Machine, Semantics, Workload, conv2d, matmul
+from optmap.problem.accelerator import Accelerator, FactorRule, Keep, Mesh, MeshAxis, Store
+from optmap.problem.fabric import Fabric, fabric_of
+from optmap.problem.library import list_machines, machine
+from optmap.problem.options import Counting, Merit
+from optmap.problem.relations import Relation
+from optmap.programs.cosa import COMPUTE, INNER, PER_MEMORY, REPEATED, UTILISATION, Cosa, primes
+from optmap.search.cosa import Overflow, overflows, solve_cosa
+from optmap.solvers.registry import solve
+from optmap.solvers.status import Stop
+
+
+def seen(layer: Workload, name: str) -> Fabric:
+    return fabric_of(layer.with_semantics(Semantics.ASSIGN), machine(name))
+
+
+def small_machine(words: int, ways: int) -> Machine:
+    """Registers of one word, a buffer with a mesh."""
+    buffer = Store(keeps=(("inputs", Keep.KEPT), ("output", Keep.KEPT)), mesh=Mesh(x=MeshAxis(size=ways)))
+    levels = (Level(name="Buffer", capacity=Capacity(amount=words, unit="words"), store=buffer),)
+    return Machine(name="small", levels=levels, accelerator=Accelerator())
+
+
+def by_hand(fabric: Fabric, words: int, ways: int) -> float:
+    """CoSA's objective of a matrix product on `small_machine`, over every assignment of its prime factors."""
+    factors = [(dim, prime) for dim, extent in enumerate(fabric.extents) for prime in primes(extent)]
+    ranks = [f"rank{n}" for n in range(len(factors))]
+    best = float("inf")
+    for places in product(("x", *ranks, "out"), repeat=len(factors)):
+        timed = [place for place in places if place.startswith("rank")]
+        spatial = [prime for (_, prime), place in zip(factors, places, strict=True) if place == "x"]
+        if len(set(timed)) < len(timed) or sum(map(log2, spatial)) > log2(ways + 0.5):
+            continue
+        cost, fits = 0.0, True
+        logs = dict.fromkeys(("x", "out"), 0.0)
+        for (_, prime), place in zip(factors, places, strict=True):
+            logs[place] = logs.get(place, 0.0) + log2(prime)
+        cost += COMPUTE * sum(value for place, value in logs.items() if place != "x")
+        for operand in fabric.operands:
+            own = [dim in operand.dims for dim, _ in factors]
+            tile = sum(
+                log2(prime)
+                for (_, prime), place, mine in zip(factors, places, own, strict=True)
+                if mine and place != "out"
+            )
+            fits &= tile <= log2(words / 3) + 1e-9
+            cost += REPEATED * sum(
+                log2(p) for (_, p), place, mine in zip(factors, places, own, strict=True) if mine and place == "x"
+            )
+            met = False
+            for rank in ranks:
+                at = [n for n, place in enumerate(places) if place == rank]
+                met |= any(own[n] for n in at)
+                cost += sum(log2(factors[n][1]) for n in at) if met else 0.0
+            cost += logs["out"]
+        if fits:
+            best = min(best, cost)
+    return best
+
+
+@pytest.mark.parametrize(("words", "ways", "extents"), [(18, 2, (4, 2, 3)), (48, 4, (2, 4, 2)), (9, 3, (3, 3, 2))])
+def test_the_program_is_that_of_the_paper(words: int, ways: int, extents: tuple[int, int, int]) -> None:
+    i, j, k = extents
+    fabric = fabric_of(matmul(i=i, j=j, k=k).with_semantics(Semantics.ASSIGN), small_machine(words, ways))
+    found = solve(Cosa(fabric=fabric).program())
+    assert found.objective == pytest.approx(by_hand(fabric, words, ways), abs=1e-6)
+
+
+def test_weights_are_those_of_the_public_code() -> None:
+    assert (COMPUTE, UTILISATION, INNER, PER_MEMORY, REPEATED) == (10, -0.1, 0.8, 0.04, 0.99)
+
+
+def test_a_pointwise_layer_fits() -> None:
+    layer = conv2d(n=1, k=16, c=32, h=7, w=7, r=1, s=1)
+    found = solve_cosa(seen(layer, "simba-cosa"))
+    assert not found.overflows
+    assert not count_nest(found.nest, seen(layer, "simba-cosa"), Counting.EXACT).broken
+
+
+@pytest.mark.parametrize("name", [name for name in list_machines() if machine(name).accelerator is not None])
+def test_every_accelerator_gets_a_mapping_with_all_factors(name: str) -> None:
+    for layer in (matmul(i=8, j=4, k=8), conv2d(n=1, k=4, c=2, h=4, w=3, r=3, s=1)):
+        fabric = seen(layer, name)
+        found = solve_cosa(fabric)
+        assert found.nest.tiles()[-1] == fabric.extents
+        broken = count_nest(found.nest, fabric, Counting.EXACT).broken
+        assert len(broken) == len(found.overflows), broken
+
+
+def test_a_three_by_three_layer_overflows_the_input_buffer_of_its_own_machine() -> None:
+    result = solve_workload("resnet18/R12", machine="simba-cosa", method="cosa")
+    (overflow,) = overflows(result.nest, result.fabric, Counting.EXACT)
+    assert overflow == Overflow(memory="InputBuffer", needed=64 * 9 * 9, capacity=4096)  # 64 * 7 * 7 without halo
+    (reason,) = result.count.broken
+    assert "InputBuffer" in reason
+    assert result.stop is Stop.INFEASIBLE
+    assert not result.fits
+    document = result.to_dict()
+    assert document["status"]["point"] == "none"
+    assert document["broken"] == [reason]
+    assert "does not fit" in str(result)
+    assert any("1.27 times" in note for note in result.notes)
+    smaller = solve_workload(conv2d(n=1, k=8, c=4, h=4, w=4, r=1, s=1), machine="simba-cosa", method="cosa")
+    beside = NestComparison(
+        fabric=result.fabric,
+        merit=Merit.EDP,
+        counting=Counting.EXACT,
+        methods=("cosa", "other"),
+        results={"cosa": replace(result, count=replace(smaller.count, broken=(reason,))), "other": smaller},
+        left_out={},
+    )
+    assert beside.best == "other"
+    assert "does not fit" in str(beside)
+
+
+def test_overflows_say_by_how_much() -> None:
+    each = Overflow(memory="M", needed=15, capacity=10)
+    assert each.text == "M is asked to hold 15 of 10: 1.50 times"
+    fabric = fabric_of(matmul(i=4, j=4, k=4).with_semantics(Semantics.ASSIGN), small_machine(12, 4))
+    found = solve_cosa(fabric)
+    assert overflows(found.nest, fabric, Counting.EXACT) == found.overflows
+
+
+def test_rules_that_leave_nothing_are_an_error() -> None:
+    never = FactorRule(dim="batch", relation=Relation.EQUAL, value=5)
+    level = Level(name="Buffer", capacity=Capacity(amount=9, unit="words"), store=Store(factors=(never,)))
+    fabric = fabric_of(
+        matmul(i=4, j=4, k=4).with_semantics(Semantics.ASSIGN),
+        Machine(name="odd", levels=(level,), accelerator=Accelerator()),
+    )
+    with pytest.raises(InfeasibleError, match="no point"):
+        solve_cosa(fabric)
