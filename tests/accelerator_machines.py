@@ -7,15 +7,12 @@ from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
 
-from optmap.evaluate.spatial.count import count_nest
-from optmap.evaluate.spatial.rules import broken_rules
-from optmap.problem import Capacity, Level, Machine, Workload, parse_workload
+from optmap.evaluate import broken_rules, count_nest
+from optmap.problem import Capacity, Level, Machine, Semantics, Workload, parse_workload
 from optmap.problem.accelerator import Accelerator, Arithmetic, Keep, Mesh, MeshAxis, Ports, Prices, Store
 from optmap.problem.fabric import Fabric, fabric_of
 from optmap.problem.nest import MemoryNest, Nest
-from optmap.problem.workload import Semantics
-from optmap.search.accelerators.answer import AcceleratorFound
-from optmap.search.accelerators.request import AcceleratorRequest
+from optmap.search import AcceleratorFound, AcceleratorRequest
 
 CONVOLUTION = "O[k,p,q] = I[c,p+r,q+s] * W[k,c,r,s]"
 EXTENTS = {"k": 4, "c": 3, "p": 6, "q": 4, "r": 3, "s": 2}

@@ -10,12 +10,13 @@ import sys
 import time
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from spatial_brute_force import best_of_all, tiny_fabric
 
 from optmap.clock import NO_LIMIT
 from optmap.problem.options import Counting, Merit
 from optmap.search.exact import search_nest
-from tests.spatial_brute_force import best_of_all, tiny_fabric
 
 
 def against_all(seed: int) -> list[str]:

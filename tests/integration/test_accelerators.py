@@ -12,8 +12,8 @@ import pytest
 import optmap as api
 from optmap.errors import InputError
 from optmap.problem.library import machine as library_machine
+from optmap.sweeps import spec_from
 from optmap.sweeps.machine_numbers import variants
-from optmap.sweeps.spec_io import spec_from
 
 CONVOLUTION = ("O[k,p,q] += I[c,p+r,q+s]*W[k,c,r,s]", "--extents", "k=8,c=4,p=6,q=6,r=3,s=3")
 TINY = """

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from optmap.evaluate.spatial.count import count_nest
+from optmap.evaluate import count_nest
 from optmap.interchange import read_timeloop
 from optmap.problem.options import Counting
 

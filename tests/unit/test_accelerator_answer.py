@@ -13,13 +13,12 @@ from accelerator_machines import convolution, grid_machine, sampled, small_fabri
 
 import optmap
 from optmap.errors import CheckError, ContradictionError, InputError
-from optmap.evaluate.spatial.count import count_nest
+from optmap.evaluate import count_nest
 from optmap.gap.floor import even, floor_of, inside_words, with_floor
 from optmap.gap.nest_recount import NestEvaluation, evaluate_nest
 from optmap.gap.nest_solution import SavedNest, nest_solution_from
-from optmap.problem.io.fields import Fields
-from optmap.problem.options import Counting, Merit, TileRule
-from optmap.problem.workload import Semantics
+from optmap.problem import Fields, Semantics, TileRule
+from optmap.problem.options import Counting, Merit
 from optmap.search import METHODS, AcceleratorFound, AcceleratorRequest, AcceleratorResult, AcceleratorRoute, Method
 from optmap.texts import exact_text
 

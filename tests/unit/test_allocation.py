@@ -13,8 +13,7 @@ from spatial_brute_force import all_mappings, best_of_all, tiny_fabric, tiny_mac
 
 from optmap.clock import Clock
 from optmap.errors import InfeasibleError, InputError
-from optmap.evaluate.spatial.batch import evaluate_batch
-from optmap.evaluate.spatial.count import count_nest
+from optmap.evaluate import count_nest, evaluate_batch
 from optmap.problem import parse_workload
 from optmap.problem.fabric import Fabric, fabric_of
 from optmap.problem.nest import MemoryNest, Nest
@@ -23,8 +22,8 @@ from optmap.programs.allocation import Allocation
 from optmap.programs.allocation_layout import least_new
 from optmap.search.allocation import solve_allocation
 from optmap.search.nest_orders import best_orders
+from optmap.solvers import Stop
 from optmap.solvers.outer import MARGIN, OuterModel
-from optmap.solvers.status import Stop
 
 
 def some_nests(fabric: Fabric, counting: Counting, count: int, draw: random.Random) -> list[Nest]:

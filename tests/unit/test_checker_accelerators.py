@@ -18,14 +18,11 @@ from optmap.checker.fabric import Fabric
 from optmap.checker.floor import held_inside
 from optmap.checker.loops import Loops
 from optmap.checker.tools import digest
-from optmap.evaluate.spatial.count import count_nest
-from optmap.gap.beside import certified_bound
+from optmap.evaluate import count_nest
+from optmap.gap import certified_bound
 from optmap.gap.floor import even, inside_words
-from optmap.problem import Workload, parse_workload
+from optmap.problem import Workload, machine_document, mapping_document, parse_workload, workload_document
 from optmap.problem.fabric import fabric_of
-from optmap.problem.io.machines import machine_document
-from optmap.problem.io.mappings import mapping_document
-from optmap.problem.io.workloads import workload_document
 from optmap.problem.nest import mapping_of
 from optmap.problem.options import Counting
 from optmap.search import METHODS, AcceleratorRoute, Method

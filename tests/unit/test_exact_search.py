@@ -1,12 +1,12 @@
 """The exact search on accelerators against every mapping there is, against itself, and against known optima."""
 
 import pytest
+from spatial_brute_force import best_of_all, tiny_fabric
 
 from optmap.clock import NO_LIMIT
-from optmap.evaluate.spatial.count import count_nest
+from optmap.evaluate import count_nest
 from optmap.problem.options import Counting, Merit
 from optmap.search.exact import search_nest
-from tests.spatial_brute_force import best_of_all, tiny_fabric
 
 
 @pytest.mark.parametrize("seed", range(12))

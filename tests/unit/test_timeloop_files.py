@@ -14,14 +14,14 @@ from hypothesis import assume, given, settings
 from spatial_strategies import spatial_cases
 
 from optmap.errors import InputError
-from optmap.evaluate.spatial.count import count_nest
+from optmap.evaluate import count_nest
 from optmap.interchange import read_timeloop, timeloop_files
 from optmap.problem import Capacity, Level, Machine, Partition, library, matmul
 from optmap.problem.accelerator import Keep, Ports, Prices
 from optmap.problem.fabric import Fabric, fabric_of
 from optmap.problem.nest import Nest
 from optmap.problem.options import Counting
-from optmap.search.accelerators.random_nests import random_nests
+from optmap.search import random_nests
 
 PROBLEM = """
 problem:
