@@ -10,18 +10,17 @@ import pytest
 
 from optmap import solve as solve_workload
 from optmap.errors import InfeasibleError
-from optmap.evaluate.spatial.count import count_nest
+from optmap.evaluate import count_nest
 from optmap.gap.nest_comparison import NestComparison
-from optmap.problem import Capacity, Level, Machine, Semantics, Workload, conv2d, matmul
+from optmap.problem import Capacity, Level, Machine, Semantics, Workload, conv2d, list_machines, matmul
 from optmap.problem.accelerator import Accelerator, FactorRule, Keep, Mesh, MeshAxis, Store
 from optmap.problem.fabric import Fabric, fabric_of
-from optmap.problem.library import list_machines, machine
+from optmap.problem.library import machine
 from optmap.problem.options import Counting, Merit
 from optmap.problem.relations import Relation
 from optmap.programs.cosa import COMPUTE, INNER, PER_MEMORY, REPEATED, UTILISATION, Cosa, primes
 from optmap.search.cosa import Overflow, overflows, solve_cosa
-from optmap.solvers.registry import solve
-from optmap.solvers.status import Stop
+from optmap.solvers import Stop, solve
 
 
 def seen(layer: Workload, name: str) -> Fabric:
