@@ -33,6 +33,7 @@ from optmap.bounds import (
     dual_volume,
     family_constraints,
     instance_words,
+    kappa,
     kernel,
     map_system,
     operations_bound,
@@ -43,10 +44,13 @@ from optmap.bounds import (
     scenarios,
     tensor_sums,
     whole_space,
+    why_no_halo,
     why_not_ioopt,
     why_not_projective,
+    window_shape,
+    window_volume,
 )
-from optmap.problem import Axis, Semantics, TensorAccess, Workload
+from optmap.problem import Axis, Semantics, TensorAccess, Workload, convolution_form
 from optmap.programs import projective_face
 from optmap.solvers import VertexFinder
 
@@ -94,6 +98,11 @@ RANGED = 0.15
 """Share of the nests that have implicit padding."""
 PRINTED = 0.03
 """Share of the trials' workloads at which all methods are asked for what they print."""
+WINDOW_POWERS = [
+    (Fraction(x, 24), Fraction(y, 24), Fraction(z, 24))
+    for x, y, z in ((13, 11, 13), (14, 10, 14), (15, 9, 15), (16, 8, 16), (18, 6, 18), (21, 3, 21), (14, 8, 12))
+] + [(Fraction(x, 24), Fraction(y, 24), Fraction(z, 24)) for x, y, z in ((11, 9, 15), (18, 6, 9), (18, 0, 18))]
+"""Exponents of outputs, taps and inputs with which windows are tried."""
 NESTED = (1, 1, 2, 4, 8)
 """Coefficients that cut a digit again when two subscripts share a dim."""
 
@@ -123,6 +132,36 @@ def attacked_workload(rng: random.Random, *, most: int = 40) -> Workload:
             semantics=rng.choice(list(Semantics)),
         )
         if most // 4 <= workload.operations <= most:
+            return workload
+
+
+def window_workload(rng: random.Random, *, most: int = 200) -> Workload:
+    """A small convolution, one or two windows of two or three taps per residue: any stride, groups, order."""
+    while True:
+        axes = rng.choice([1, 2, 2])
+        taps = [rng.choice([2, 3, 3, 4, 5, 6]) for _ in range(axes)]
+        image, sizes = [], {}
+        for (p, t), n in zip(("xr", "ys"), taps, strict=False):
+            stride, dilation = rng.choice([(1, 1), (1, 1), (2, 1), (1, 2), (2, 3), (2, 2), (3, 1)])
+            terms = [(p, stride), (t, dilation)]
+            image.append(Axis(terms=tuple(rng.sample(terms, 2)), offset=rng.choice([0, 0, 1])))
+            sizes |= {p: rng.randint(1, 6), t: n}
+        shared = {d: rng.choice([1, 2, 2, 3]) for d in "kcng" if rng.random() < 0.5}
+        names = {"O": "kng" + "xy"[:axes], "I": "cng", "K": "kcg" + "rs"[:axes]}
+        accesses = {
+            name: [Axis(terms=((d, 1),)) for d in dims if d in shared or d in sizes] for name, dims in names.items()
+        }
+        accesses["I"] = rng.sample([*accesses["I"], *image], len(accesses["I"]) + axes)
+        output, *inputs = (TensorAccess(name=name, axes=tuple(found), bits=8) for name, found in accesses.items())
+        rng.shuffle(inputs)
+        workload = Workload(
+            name="window",
+            output=output,
+            inputs=tuple(inputs),
+            sizes=tuple((sizes | shared).items()),
+            semantics=rng.choice(list(Semantics)),
+        )
+        if workload.operations <= most and why_no_halo(workload) is None:
             return workload
 
 
@@ -272,6 +311,12 @@ def argued_everywhere(
             bound = operations_bound(system, units, chosen)
             cost = strongest_segments(bound, b * memories, units.operations, units.ceiling)
             yield f"best mu={mu} {chosen}", -((a * most - cost) // b)
+    if mu and why_no_halo(workload) is None:
+        form = convolution_form(workload)
+        for powers in rng.sample(WINDOW_POWERS, 4):
+            volume = window_volume(workload, form, units, powers, kappa(window_shape(workload, form), *powers))
+            cost = strongest_segments(volume.segment(), b * memories, units.operations, units.ceiling)
+            yield f"halo mu={mu} {powers}", -((a * most - cost) // b)
     units = accounting(workload, 1)
     volumes = []
     if why_not_ioopt(workload) is None:
@@ -334,7 +379,7 @@ def attack_variant(
                 if bound.loads_words > truth[k] or bound.stores_words > output_words(workload):
                     printed_by = f"{bound.method} as printed"
                     raise BeatenError(workload, printed_by, bound.loads_words, truth[k], memories[k])
-            private_memories(workload, int(memories[k]), found[-1], tried)
+            private_memories(workload, int(memories[k]), next(b for b in found if b.method == "best"), tried)
     return Trials(
         count=len(memories), printed=printed, argued=int((claimed > forced).sum()), met=int((claimed == truth).sum())
     )

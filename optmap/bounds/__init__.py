@@ -13,6 +13,8 @@ __getattr__, __dir__ = exports(
         "compulsory": "compulsory_loads output_count output_words output_words_at_most tensor_counts",
         "convex": "satisfies",
         "convolution": "large_loops_volume precision_constant small_filter_volume theorem15",
+        "halo": "kappa",
+        "halo_proof": "HaloProof halo_proofs why_no_halo window_shape window_volume",
         "hierarchy": "INCLUSIVE INSTANCES SUMMED TOTAL fast_side_words instance_words separating_dims",
         "ioopt_formulas": "figure6_contraction figure6_convolution ioopt scenarios why_not_ioopt",
         "lattice": "canonical closure complete_flag image_rank intersection kernel rank space_sum whole_space",

@@ -1,4 +1,4 @@
-"""Method `best`: the strongest of compulsory traffic and the certified convex program.
+"""Method `best`: the strongest of compulsory traffic, the certified convex program and the halo of windows.
 
 The only place where a bound gets its certificate: none leaves it that the independent checker has not
 proved again.
@@ -7,15 +7,17 @@ proved again.
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from fractions import Fraction
 
 from optmap.bounds.certificate import bound_certificate
+from optmap.bounds.halo_proof import HaloProof, halo_proofs, why_no_halo
 from optmap.bounds.maps import map_system
 from optmap.bounds.proof import Proof, operations_bound, ranked_proofs
 from optmap.bounds.result import Document, LowerBound
 from optmap.checker import RefusedError, check_document
 from optmap.clock import NO_LIMIT, Clock
-from optmap.errors import CheckError
+from optmap.errors import CheckError, InputError
 from optmap.problem.workload import Padding, Semantics, Workload
 
 log = logging.getLogger(__name__)
@@ -34,19 +36,48 @@ def best(workload: Workload, memory_words: int, clock: Clock = NO_LIMIT) -> Lowe
         CheckError: if the checker refuses every candidate, compulsory traffic included.
 
     Source: Dinh, chapters 3 and 4 (Brascamp-Lieb inequalities for loop nests), with size maps,
-    tensor weights and the segment argument in integers.
+    tensor weights and the segment argument in integers; for windows the inequality of `halo`.
+    """
+    found: list[Proof | HaloProof] = [*ranked_proofs(workload, memory_words, clock=clock)]
+    found += halo_proofs(workload, memory_words, beat=found[0].loads_words if found else None, clock=clock)
+    return certified("best", workload, memory_words, sorted(found, key=lambda proof: -proof.loads_words))
+
+
+def halo(workload: Workload, memory_words: int) -> LowerBound:
+    """The bound of a convolution that sees the halo of its windows, with a certificate.
+
+    Args:
+        workload: a convolution whose windows `why_no_halo` finds covered.
+        memory_words: fast memory, in words.
+
+    Raises:
+        InputError: if the windows are not covered.
+        CheckError: as `best`.
+
+    Source: the proof in `optmap/bounds/halo.py`.
+    """
+    reason = why_no_halo(workload)
+    if reason is not None:
+        raise InputError(reason)
+    return certified("halo", workload, memory_words, halo_proofs(workload, memory_words))
+
+
+def certified(method: str, workload: Workload, memory_words: int, proofs: Sequence[Proof | HaloProof]) -> LowerBound:
+    """The first proof whose certificate the checker accepts; compulsory traffic after all of them.
+
+    Raises:
+        CheckError: if the checker refuses them all.
     """
     system = map_system(workload)
-    for proof in (*ranked_proofs(workload, memory_words, clock=clock), None):
-        document = bound_certificate(workload, memory_words, system, proof)
+    for proof in (*proofs, None):
+        document = bound_certificate(workload, memory_words, system, proof, method)
         if not _accepted(workload, document):
             continue
-        exponents = {} if proof is None else {system.maps[i].name: x for i, x in proof.exponents.items()}
         return LowerBound(
-            method="best",
+            method=method,
             loads_words=document["claims"]["loads_words"],
             stores_words=document["claims"]["stores_words"],
-            exponents=exponents,
+            exponents=_exponents(workload, proof),
             expression=_expression(workload, proof),
             assumptions=_assumptions(workload, proof),
             certificate=document,
@@ -67,8 +98,21 @@ def _accepted(workload: Workload, document: Document) -> bool:
     return True
 
 
-def operations_text(workload: Workload, proof: Proof) -> str:
+def _exponents(workload: Workload, proof: Proof | HaloProof | None) -> dict[str, Fraction]:
+    """Exponent per map; those of a window under the names of its tensors' maps."""
+    if proof is None:
+        return {}
+    maps = map_system(workload).maps
+    if isinstance(proof, Proof):
+        return {maps[i].name: x for i, x in proof.exponents.items()}
+    names = {m.tensor: m.name for m in maps if m.tensor is not None}
+    return {names[tensor]: x for tensor, _, x in proof.volume.tensors if x}
+
+
+def operations_text(workload: Workload, proof: Proof | HaloProof) -> str:
     """U(K) as a product of powers."""
+    if isinstance(proof, HaloProof):
+        return str(proof.volume)
     system = map_system(workload)
     bound = operations_bound(system, proof.units, proof.exponents)
     factors = []
@@ -88,7 +132,7 @@ def power_text(exponent: Fraction) -> str:
     return f"^{exponent}" if exponent.denominator == 1 else f"^({exponent})"
 
 
-def _expression(workload: Workload, proof: Proof | None) -> str:
+def _expression(workload: Workload, proof: Proof | HaloProof | None) -> str:
     if proof is None:
         return "compulsory traffic"
     rule = f"M + n*T + t + 1, n={proof.segments.n}, T={proof.segments.T}, t={proof.segments.t}"
@@ -98,7 +142,7 @@ def _expression(workload: Workload, proof: Proof | None) -> str:
     return f"{rule}, since n*U(M+T) + U(M+t) < G with U(K) = {operations_text(workload, proof)}"
 
 
-def _assumptions(workload: Workload, proof: Proof | None) -> tuple[str, ...]:
+def _assumptions(workload: Workload, proof: Proof | HaloProof | None) -> tuple[str, ...]:
     lines = ["the fast memory starts empty and results end in slow memory", "every point is computed once"]
     if workload.padding is Padding.IMPLICIT:
         lines[-1] += ", except those on padding, which need no word"

@@ -21,6 +21,8 @@ marked "check"; a document that fails one test proves nothing.
                                                               for kind "size"
     families      ([] without a segment) [{dims: [...], lattice: {generators: [basis...], subspaces: [basis...]}}
                    or {dims: [...], flag: [vector...]}]
+    window        {outputs: "p/q", taps: "p/q", inputs: "p/q", kappa: "p/q"}; only there in place of
+                  maps and families, which are [] then
     mu            "p/q" in [0, 1]; "1/1" under accumulate
     segment       null or {operations, memory_units, weights {tensor: int}, K, T, n, t,
                            U_full, U_last, cost_units, loads_words}
@@ -97,10 +99,21 @@ space. For a map f and a subspace H, rank f(H) is the rank of (restricted matrix
 Either way (Dinh, Theorem 9, with the whole space; or submodularity) every finite set V of points
 satisfies |V| <= product over maps of |f(V)|^exponent.
 
+**Window.** In place of maps: the inequality of a convolution whose windows overlap (`optmap/bounds/halo.py`
+has the proof). Check: three tensors; one input has subscripts of two dims, each stride*p + dilation*t (divided
+by the gcd) with p of the output and not of the other input (the kernel), t the other way round; no dim in two
+subscripts of a tensor, every other dim in two tensors or more. With ceil(extent(t)/stride) taps per window,
+those of one tap left out, the sorted numbers are a shape of which losses are proved there. outputs, taps,
+inputs <= 1 < outputs + inputs; for all whole a, b, c >= 1 (b up to the shape's taps) the pairs that the
+losses leave are at most kappa * a^outputs * b^taps * c^inputs (decided on cells of sizes, see
+`optmap/checker/window.py`). = S of the output, the kernel and the image are these three. In place of size maps
+U below has kappa, features^max(0, 1 - outputs - taps) (dims of output and kernel alone) and
+channels^max(0, 1 - taps - inputs) (dims of image and kernel alone, times min(stride, extent(t)) of every window).
+
 **Segment.** mu = a/b in lowest terms, 0 <= mu <= 1, and mu = 1 under accumulate. weights_t = b*weight_t, for the
 output tensor a*weight_t. Check: no tensor with weight 0 has a tensor map. operations = |D|, the product of
 the extents without ranges; memory_units = b*M. With S_t = sum of the exponents of the tensor maps whose access
-reads or writes t, and sigma = sum S_t (check: > 0),
+reads or writes t (or what the window says), and sigma = sum S_t (check: > 0),
     U(K) = floor( prod_t (S_t*K / (sigma*weights_t))^S_t * prod over size maps of size^exponent ),
 that is, with q a common denominator of all S_t and size exponents, the largest integer u such that u^q is
 at most the rational number obtained by raising the product to the power q. It bounds the operations
@@ -147,6 +160,7 @@ from optmap.bounds.compulsory import (
     output_words_at_most,
     tensor_counts,
 )
+from optmap.bounds.halo_proof import HaloProof
 from optmap.bounds.lattice import closure, kernel
 from optmap.bounds.lifting import Digit, Node
 from optmap.bounds.maps import LinearMap, MapSystem
@@ -163,7 +177,7 @@ SCHEMA = "optmap.certificate/1"
 
 
 def bound_certificate(
-    workload: Workload, memory_words: int, system: MapSystem, proof: Proof | None, method: str = "best"
+    workload: Workload, memory_words: int, system: MapSystem, proof: Proof | HaloProof | None, method: str = "best"
 ) -> Document:
     """The document described above.
 
@@ -215,8 +229,12 @@ def digest(document: Mapping[str, object]) -> str:
     return "sha256:" + fingerprint({key: value for key, value in document.items() if key != "digest"})
 
 
-def _product_inequality(system: MapSystem, proof: Proof | None) -> Document:
-    """Maps with a positive exponent and the lattice or flag of each family."""
+def _product_inequality(system: MapSystem, proof: Proof | HaloProof | None) -> Document:
+    """Maps with a positive exponent and the lattice or flag of each family; or a window."""
+    if isinstance(proof, HaloProof):
+        powers = zip(("outputs", "taps", "inputs"), proof.exponents, strict=True)
+        window = {key: _ratio(power) for key, power in powers} | {"kappa": _ratio(proof.kappa)}
+        return {"maps": [], "families": [], "window": window}
     exponents = proof.exponents if proof else {}
     maps = [(system.maps[i], x) for i, x in exponents.items()]
     families = proof.polytope.families if proof else ()
@@ -258,7 +276,7 @@ def _family(system: MapSystem, family: FamilyRows, maps: list[LinearMap]) -> Doc
     }
 
 
-def _segment(proof: Proof | None) -> Document | None:
+def _segment(proof: Proof | HaloProof | None) -> Document | None:
     if proof is None:
         return None
     return {
@@ -276,7 +294,7 @@ def _segment(proof: Proof | None) -> Document | None:
     }
 
 
-def _claims(workload: Workload, proof: Proof | None) -> Document:
+def _claims(workload: Workload, proof: Proof | HaloProof | None) -> Document:
     compulsory = compulsory_loads(workload)
     loads = max(compulsory, proof.loads_words if proof else 0)
     stores = output_words(workload)

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
 
-from optmap.bounds.best import best
+from optmap.bounds.best import certified
 from optmap.bounds.lattice import Subspace, canonical, image_rank
 from optmap.bounds.maps import LinearMap, MapSystem, map_system
 from optmap.bounds.polytope import FamilyRows, polytopes, restrict
 from optmap.bounds.printed import Printed, printed
+from optmap.bounds.proof import ranked_proofs
 from optmap.problem.workload import Workload
 
 
@@ -48,7 +49,7 @@ class Explanation:
     rows: tuple[ConstraintRow, ...]
     """The table."""
     exponents: dict[str, Fraction]
-    """Of the strongest bound."""
+    """Of the strongest bound that the convex program over these maps gives."""
     printed: tuple[Printed, ...]
     """What the papers print for workloads of this form."""
 
@@ -61,7 +62,7 @@ def explain(workload: Workload, memory_words: int) -> Explanation:
         memory_words: fast memory, in words.
     """
     system = map_system(workload)
-    exponents = best(workload, memory_words).exponents
+    exponents = certified("best", workload, memory_words, ranked_proofs(workload, memory_words)).exponents
     dims = [str(digit) for digit in system.dims]
     families = polytopes(system)[0].families if system.dims else ()
     rows = [row for family in families for row in _family_rows(system, family, exponents)]

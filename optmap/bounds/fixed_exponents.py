@@ -43,8 +43,8 @@ class VolumeBound:
 
     tensors: tuple[tuple[str, int, Fraction], ...]
     """(tensor, words per element p, exponent S)."""
-    sizes: tuple[tuple[str, int, Fraction], ...] = ()
-    """(what is counted, its size, exponent z) of the maps that cost no memory."""
+    sizes: tuple[tuple[str, int | Fraction, Fraction], ...] = ()
+    """(what is counted, its size, exponent z) of the factors that cost no memory."""
 
     @property
     def sigma(self) -> Fraction:
@@ -72,7 +72,7 @@ class VolumeBound:
     def __str__(self) -> str:
         held = [(name, words, s) for name, words, s in self.tensors if s]
         parts = [f"({s / (self.sigma * words)}*K)^({s})" for _, words, s in held]
-        parts += [f"{name}^({z})" for name, _, z in self.sizes if z]
+        parts += [f"{name}{f'^({z})' if z != 1 else ''}" for name, _, z in self.sizes if z]
         return " * ".join(parts) or "1"
 
 

@@ -58,8 +58,13 @@ BOUNDS: dict[str, BoundMethod] = {
         function="bounds.ioopt_formulas:ioopt",
         scope="bounds.ioopt_formulas:why_not_ioopt",
     ),
+    "halo": BoundMethod(
+        description="windows of two or three taps per axis that overlap: tiles need their halo; with a certificate",
+        function="bounds.best:halo",
+        scope="bounds.halo_proof:why_no_halo",
+    ),
     "best": BoundMethod(
-        description="convex program over all maps, with a certificate",
+        description="the strongest of a convex program over all maps and the halo of windows, with a certificate",
         function="bounds.best:best",
     ),
 }

@@ -269,17 +269,21 @@ def prove_exponents(
     segments = best_segments(bound, units.memory, units.operations)
     if segments is None:
         return None
-    loads = segments.cost_units
-    if workload.semantics is Semantics.ASSIGN:
-        created = units.mu.numerator * output_words_at_most(workload)
-        loads = -((created - loads) // units.mu.denominator)
     return Proof(
         units=units,
         polytope=polytope,
         exponents=dict(exponents),
         segments=segments,
-        loads_words=loads,
+        loads_words=loads_of_units(workload, units, segments.cost_units),
     )
+
+
+def loads_of_units(workload: Workload, units: Units, cost: int) -> int:
+    """Loads, in words, of a run that costs at least so many units."""
+    if workload.semantics is not Semantics.ASSIGN:
+        return cost
+    created = units.mu.numerator * output_words_at_most(workload)
+    return -((created - cost) // units.mu.denominator)
 
 
 def operations_bound(system: MapSystem, units: Units, exponents: Mapping[int, Fraction]) -> SegmentBound:

@@ -29,8 +29,8 @@ class SegmentBound:
 
     sums: tuple[tuple[Fraction, int], ...]
     """(S_t, units per element) of every tensor with S_t > 0; at least one."""
-    sizes: tuple[tuple[Fraction, int], ...] = ()
-    """(exponent, size) of the size maps."""
+    sizes: tuple[tuple[Fraction, int | Fraction], ...] = ()
+    """(exponent, size) of the size maps and of other constant factors."""
 
     @cached_property
     def sigma(self) -> Fraction:

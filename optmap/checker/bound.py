@@ -12,6 +12,7 @@ from .inequality import Maps, Space, check_families, check_maps
 from .padding import Done
 from .statement import Work
 from .tools import count, echelon, need, ratio
+from .window import Powers, check_window
 
 BITS = 2**23
 """Most bits of a power."""
@@ -23,7 +24,7 @@ def check_segment(doc: dict[str, Any], maps: Maps, weights: dict[str, int], at_m
     accumulate = work["semantics"] == "accumulate"
     need(mu <= 1 and (mu == 1 or not accumulate), "mu must be in [0, 1], and 1 under accumulate")
     if part is None:
-        need(not doc["maps"] and not doc["families"], "maps without a segment")
+        need(not doc["maps"] and not doc["families"] and "window" not in doc, "maps without a segment")
         return 0
     a, b = mu.numerator, mu.denominator
     output = doc["accesses"][0]["tensor"]
@@ -32,16 +33,10 @@ def check_segment(doc: dict[str, Any], maps: Maps, weights: dict[str, int], at_m
     need(part["weights"] == units, "weights are not those of the tensors")
     need(part["operations"] == points, f"{points} operations are done, not {part['operations']}")
     need(memory == b * doc["memory_words"] and memory + T == K, "memory_units or K is wrong")
-    sums: dict[str, Fraction] = {}
-    sizes = []
-    for entry, (_, s) in zip(doc["maps"], maps, strict=True):
-        if entry["kind"] == "size":
-            sizes.append((entry["size"], s))
-        else:
-            tensor = doc["accesses"][entry["access"]]["tensor"]
-            need(units[tensor] > 0, f"{tensor} costs nothing and cannot bound anything")
-            sums[tensor] = sums.get(tensor, Fraction(0)) + s
+    sums, sizes = check_window(doc) if "window" in doc else map_powers(doc, maps)
     need(bool(sums), "no tensor has an exponent")
+    free = [tensor for tensor in sums if not units[tensor]]
+    need(not free, f"{', '.join(free)} costs nothing and cannot bound anything")
     check_power(part["U_full"], K, sums, units, sizes)
     check_power(part["U_last"], memory + t, sums, units, sizes)
     need(n == 0 or part["U_full"] > 0, "no operation fits into a segment, so that their number proves nothing")
@@ -53,13 +48,26 @@ def check_segment(doc: dict[str, Any], maps: Maps, weights: dict[str, int], at_m
     return loads
 
 
+def map_powers(doc: dict[str, Any], maps: Maps) -> Powers:
+    """Exponents of the tensors, and size and exponent of the size maps."""
+    sums: dict[str, Fraction] = {}
+    sizes = []
+    for entry, (_, s) in zip(doc["maps"], maps, strict=True):
+        if entry["kind"] == "size":
+            sizes.append((Fraction(entry["size"]), s))
+        else:
+            tensor = doc["accesses"][entry["access"]]["tensor"]
+            sums[tensor] = sums.get(tensor, Fraction(0)) + s
+    return sums, sizes
+
+
 def check_power(
-    u: int, K: int, sums: dict[str, Fraction], units: dict[str, int], sizes: list[tuple[int, Fraction]]
+    u: int, K: int, sums: dict[str, Fraction], units: dict[str, int], sizes: list[tuple[Fraction, Fraction]]
 ) -> None:
     """U is the largest integer with u^q <= the q-th power of the product inequality at K."""
     sigma = sum(sums.values(), Fraction(0))
     q = lcm(*(s.denominator for s in sums.values()), *(z.denominator for _, z in sizes))
-    factors = [(s * K / (sigma * units[t]), s) for t, s in sums.items()] + [(Fraction(n), z) for n, z in sizes]
+    factors = [(s * K / (sigma * units[t]), s) for t, s in sums.items()] + sizes
     bits = u.bit_length() + sum(x.numerator.bit_length() + x.denominator.bit_length() for x, _ in factors)
     need(bits * q < BITS, "too large a power")
     top = prod(x.numerator ** int(s * q) for x, s in factors)
@@ -124,7 +132,7 @@ def check_bound(doc: dict[str, Any]) -> dict[str, int]:
     done = Done(accesses, extents)
     space = Space(doc)
     maps = check_maps(doc, space, done)
-    if doc["segment"] is not None:
+    if doc["segment"] is not None and "window" not in doc:
         check_families(doc, space, maps)
     need(set(doc["compulsory"]) == set(weights), "compulsory counts do not cover the tensors")
     counts = {}

@@ -177,38 +177,38 @@ SEGMENT = record(
     ),
     weights=table(count, 1),
 )
-CERTIFICATE = record(
-    schema=word("optmap.certificate/1"),
-    kind=word("bound"),
-    method=text,
-    workload=record(name=text, expression=name, extents=EXTENTS, bytes=BYTES, semantics=SEMANTICS),
-    accesses=many(record(tensor=name, axes=many(records(AXIS, AXIS | {"real": row(count, count)}))), 2),
-    memory_words=positive,
-    lifts=many(record(dim=name, modulus=positive, high=name, low=name)),
-    dims=many(name),
-    derivations=many(many(node)),
-    maps=many(
+CLAIMED = ["loads_words", "stores_words", "total_words"]
+CLAIMS = ["compulsory_loads_words", "output_words", "output_words_at_most", *CLAIMED]
+WINDOW = record(**dict.fromkeys(["outputs", "taps", "inputs", "kappa"], ratio))
+SAYS: dict[str, Shape] = {
+    "schema": word("optmap.certificate/1"),
+    "kind": word("bound"),
+    "method": text,
+    "workload": record(name=text, expression=name, extents=EXTENTS, bytes=BYTES, semantics=SEMANTICS),
+    "accesses": many(record(tensor=name, axes=many(records(AXIS, AXIS | {"real": row(count, count)}))), 2),
+    "memory_words": positive,
+    "lifts": many(record(dim=name, modulus=positive, high=name, low=name)),
+    "dims": many(name),
+    "derivations": many(many(node)),
+    "maps": many(
         records(
             MAP | {"kind": word("tensor"), "access": count}, MAP | {"kind": word("size"), "size": positive, "of": OF}
         )
     ),
-    families=many(
+    "families": many(
         records(
             {"dims": many(name, 1), "lattice": record(generators=many(SPACE), subspaces=many(SPACE, 1))},
             {"dims": many(name, 1), "flag": many(many(integer, 1), 1)},
         )
     ),
-    mu=ratio,
-    segment=maybe(SEGMENT),
-    compulsory=table(COUNT, 1),
-    output=COUNT,
-    claims=record(
-        **dict.fromkeys(["compulsory_loads_words", "output_words", "output_words_at_most"], count),
-        **dict.fromkeys(["loads_words", "stores_words", "total_words"], count),
-    ),
-    digest=text,
-)
-
+    "mu": ratio,
+    "segment": maybe(SEGMENT),
+    "compulsory": table(COUNT, 1),
+    "output": COUNT,
+    "claims": record(**dict.fromkeys(CLAIMS, count)),
+    "digest": text,
+}
+CERTIFICATE = records(SAYS, SAYS | {"window": WINDOW})
 CAPACITY = record(amount=positive, unit=word("bytes", "words"))
 BANDWIDTH = record(amount=either(str, text, rate), unit=word("bytes", "words"))
 LEVEL = record(
@@ -287,7 +287,7 @@ SOLVED: dict[str, Shape] = {
 SOLUTION = records(SOLVED, SOLVED | {"constraints": many(CONSTRAINT, 1)})
 PROVED = record(
     **dict.fromkeys(["method", "expression"], text),
-    **dict.fromkeys(["loads_words", "stores_words", "total_words"], count),
+    **dict.fromkeys(CLAIMED, count),
     level=name,
     memory_words=positive,
     exponents=table(text),

@@ -37,8 +37,8 @@ class BoundaryBounds:
 
     @property
     def best(self) -> LowerBound:
-        """The strongest; one with a certificate on a tie."""
-        return max(self.bounds, key=lambda bound: (bound.total_words, bound.certificate is not None))
+        """The strongest; on a tie one with a certificate, and method `best` before others."""
+        return max(self.bounds, key=strength)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,7 +69,12 @@ class BoundReport(Shown):
     def certificate(self) -> Document | None:
         """The document of the best certified bound at the outermost boundary."""
         certified = [bound for bound in self.outermost.bounds if bound.certificate is not None]
-        return max(certified, key=lambda bound: bound.total_words).certificate if certified else None
+        return max(certified, key=strength).certificate if certified else None
+
+
+def strength(bound: LowerBound) -> tuple[int, bool, bool]:
+    """What orders bounds, from the weakest up."""
+    return bound.total_words, bound.certificate is not None, bound.method == "best"
 
 
 def bound_report(

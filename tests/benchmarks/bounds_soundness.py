@@ -13,10 +13,10 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from bounds_attack import BeatenError, Trials, attack, attacked_workload
+from bounds_attack import BeatenError, Trials, attack, attacked_workload, window_workload
 from bounds_oracles import random_workload, template_workload
 
-MAKERS = (attacked_workload, template_workload, attacked_workload, random_workload)
+MAKERS = (attacked_workload, template_workload, window_workload, random_workload)
 EVERY = 50
 """Nests between two lines of output."""
 

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from strategies import machines, mappings, workloads
 
 from optmap.bounds import BOUNDS, compulsory_loads, ranked_proofs, tensor_counts
-from optmap.bounds.best import best
+from optmap.bounds.best import best, certified
 from optmap.checker import RefusedError, check_document
 from optmap.checker.nest import first_values
 from optmap.checker.tools import digest
@@ -330,7 +330,7 @@ def test_yaml_says_which_padding(tmp_path: Path):
 
 def certificate() -> dict[str, Any]:
     made = conv2d(k=4, c=3, h=8, w=6, r=3, s=3, stride=(2, 1)).with_padding("implicit")
-    document = json.loads(json.dumps(best(made, 12).certificate))
+    document = json.loads(json.dumps(certified("best", made, 12, ranked_proofs(made, 12)).certificate))
     assert document["segment"] is not None
     return document  # type: ignore[no-any-return]
 

@@ -1,0 +1,207 @@
+r"""How few operations a tile of a convolution has, because its windows overlap: the halo.
+
+For one feature, channel, image and group let A be the outputs, B the taps and C the inputs that are
+touched, points of Z^2 with B inside a window of R x S taps, a, b, c their numbers, and
+    T = #{(p, t) : p in A, t in B, p + t in C}.
+A tile of outputs needs a larger tile of inputs, so that T stays below b*min(a, c). This page proves by
+how much, and what follows for the words of a segment. Nothing in it depends on a layer.
+
+**Losses.** loss_B := b(a+c)/2 - T = 1/2 * sum over t in B of d_t, where d_t = |(A+t) symmetric difference C|.
+More taps lose more, and T <= b min(a, c).
+
+*One dimension* (P and Q subsets of Z, p and q their sizes, e = |p-q|). With p = 0 or q = 0 the loss is
+b*e/2. For p, q >= 1 it is at least
+- max(1, e) with two taps: pairs of P and Q that a tap joins form paths (each point has at most two
+  neighbours, and there is no cycle), so T <= p+q-1; and T <= 2 min(p, q);
+- max(3e/2, 2 + e/2) with three neighbouring taps: T <= 3 min(p, q) is the first. The second says more
+  for e <= 1 only. Sort P and Q; (i, j) is related if |p_i - q_j| <= 1. Along an antidiagonal i + j = s
+  the difference grows by 2 or more per step, so at most two pairs are related, with differences -1
+  and 1; then p_(i+1) = p_i + 1 = q_j = q_(j-1) + 1, the pair between them on the next antidiagonal has
+  difference 0 and is the only one there. So two consecutive antidiagonals have at most 3 related
+  pairs, and the first and the last have one cell. Of p+q-1 antidiagonals: e = 0: T <= 1 + 3(p-1);
+  e = 1: T <= 2 + 3(min(p, q) - 1).
+
+*Runs of rows.* Let a_h, c_h be the sizes of the rows of A and C. Two rows of taps at different offsets
+link the rows of A and C into paths, in which rows of A and C alternate and every row has one link of each
+kind; the links lose what one dimension says. Let u_1 ... u_H > 0 be a run of a path between
+empty rows, m its sum.
+A link costs 3e/2 + max(0, 2-e) with three taps, and to an empty row 3u/2; with two taps e + max(0, 1-e)
+and u. Replace u_i by min(max of u_1..u_i, max of u_i..u_H): no step e grows, the ends stay, m does
+not fall, and the run rises to its greatest width W and falls. Then the steps and ends of the run add
+up to 2W. Of the other terms, let 2k (three taps; k with two) be the sum of min(e, 2) (of min(e, 1)) on one
+side of the widest row. A step that is i-th from its end takes e words from i rows, so that side is short of
+a rectangle by k(k+1) (by k(k+1)/2) at least. With three taps in both rows and eta more per row:
+    cost >= 3W + (2+eta)H - 2 - 2(k1+k2),   m <= WH - k1(k1+1) - k2(k2+1),
+with two taps in both: cost >= 2W + H - 1 - (k1+k2), m <= WH - k1(k1+1)/2 - k2(k2+1)/2. The largest m of a given
+cost L is a concave quadratic program: m <= L^2/28 + 1/2 for eta = 1, L^2/16 + 1/2 for eta = 0, L^2/4 + 1/4
+with two taps. So L >= octagon(m) = sqrt(28(m - 1/2)), rectangle(m) = sqrt(16(m - 1/2)), diamond(m) =
+sqrt(4(m - 1/4)). Below 1 (1/2) replace these roots by their tangents there, which go through 0: they
+are concave, 0 at 0, so several runs, and several paths, of m elements together lose no less.
+
+*Nine taps.* Offsets 1 and -1 link the rows to two paths a_0, c_1, a_2 ... and c_0, a_1, c_2 ...
+of m1 and m2, m1 + m2 = a + c. The row of offset 0 joins a_h and c_h: it loses at least 1 per
+nonempty row and |a_h - c_h|/2 besides. Give the first to the runs (eta = 1); the second is at least
+max(|a-c|, |m1-m2|)/2 in all. As a function of |m1-m2| the sum octagon(m1) + octagon(m2) + that is
+concave on [0, |a-c|], where it falls, and on [|a-c|, a+c]: it is least at an end of the latter.
+    nine(a, c) = min(octagon(a) + octagon(c) + |a-c|/2, octagon(a+c) + (a+c)/2).
+
+*Fewer taps.* d is a metric between shifted sets: if t0 - t1 = t2 - t3 then d_t0 <= d_t1 + d_t2 + d_t3 (go
+from A+t0 to A+t1, as far as from A+t2 to A+t3, over C). For a missing tap t0 = (i, j) take (i, j'), (i', j), (i', j').
+- 8 of 3x3: the four of these, a quarter each, burden no tap with more than 1/2:
+  nine <= loss + loss/2, so loss >= 2/3 nine.
+- 7: both missing ones in one row: the two full rows lose rectangle(a+c) (columns alike). Else leave out
+  the parallelogram with the other missing tap and the one opposite to it: (1/2)+(1/2) at most, loss >= nine/2.
+- 6: two rows have two taps or more each: diamond(a+c). 5: so have two rows or two columns, unless the taps are
+  one row and one column; then the four parallelograms of the missing ones use the crossing four times
+  and other taps twice, loss >= nine/5.
+- 2x3: 6 taps lose rectangle(a+c), 5 diamond(a+c). 2x2: 4 lose diamond(a+c); 3 have nothing but the parallelogram,
+  loss >= diamond/2. Windows of one axis: the losses of one dimension.
+
+**Kappa.** For exponents x, y, z with x + z > 1 let kappa be such that for all whole a, b, c >= 1
+    T <= kappa * a^x * b^y * c^z.
+`optmap/checker/window.py` decides this in integers for all sizes at once (large sizes are trivial because
+x + z > 1); `kappa` here finds candidates in floats.
+
+**From one feature and channel to a segment.** A finite set V of operations has one such triple per image
+n, feature k, channel c, group g: |V| <= sum of kappa a_nkg^x b_kcg^y c_ncg^z. Hoelder's inequality over one index
+after the other (Finner), for sums, where exponents may add up to more than 1, with the function 1 of the features
+in the power f = max(0, 1-x-y), and of the channels in the power e = max(0, 1-y-z), gives for x, y, z <= 1
+    |V| <= kappa * |Out|^x * |Ker|^y * |In|^z * features^f * channels^e,
+since x + z >= 1 for n and x + y + z >= 1 for g. V may be any part of the iteration space, so padding may be
+left out. This is one more product inequality for U(K) of `segments`, and everything after it stays.
+
+**Stride and dilation.** Of s*p + d*t, s and d coprime, write t = s*t' + t'' and p = d*p' + p'': it is
+s*d*(p' + t') + (s*p'' + d*t''), and the input determines p'' and t'' (the bracket modulo d and s). So p''
+belongs to outputs and inputs like an image, t'' to inputs and taps like a channel (of min(s, R) values), and
+p', t' are a unit window of ceil(R/s) taps. Where that is 1, p' is like p''.
+
+Sources: Dinh's dissertation 4.1 for the segment argument; the isoperimetric inequalities are proved above.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+from functools import lru_cache
+from math import ceil, inf, log, prod, sqrt
+
+import numpy as np
+from numpy.typing import NDArray
+
+Cell = tuple[int, int, int]
+"""(s1, s2, i): sizes s1 <= s <= s2 of the smaller set, s to s*i/GRID of the larger one."""
+Loss = Callable[[float, float], float]
+"""Sizes a <= c of outputs and inputs, in either order -> the loss, at least."""
+
+FINE, GRID = 16, 64
+"""Steps of the sizes, as the checker takes them."""
+MARGIN = 1e-6
+"""What kappa is above its float, relatively, so that integers accept it."""
+LARGEST = 3 * 10**4
+"""Sizes whose kappa is estimated."""
+
+
+def octagon(m: float) -> float:
+    """What m elements lose that three rows of three taps join."""
+    return sqrt(28 * m - 14)
+
+
+def rectangle(m: float) -> float:
+    """What m elements lose that two rows of three taps join."""
+    return sqrt(16 * m - 8)
+
+
+def diamond(m: float) -> float:
+    """What m elements lose that two rows of two taps join."""
+    return sqrt(4 * m - 1)
+
+
+def nine(a: float, c: float) -> float:
+    """What a outputs and c inputs, or the other way round, lose under all taps of a 3x3 window, a <= c."""
+    return min(octagon(a) + octagon(c) + (c - a) / 2, octagon(a + c) + (a + c) / 2)
+
+
+LOSSES: dict[tuple[int, ...], dict[int, Loss]] = {
+    (3, 3): {
+        9: nine,
+        8: lambda a, c: nine(a, c) * 2 / 3,
+        7: lambda a, c: min(rectangle(a + c), nine(a, c) / 2),
+        6: lambda a, c: diamond(a + c),
+        5: lambda a, c: min(diamond(a + c), nine(a, c) / 5),
+    },
+    (2, 3): {6: lambda a, c: rectangle(a + c), 5: lambda a, c: diamond(a + c)},
+    (2, 2): {4: lambda a, c: diamond(a + c), 3: lambda a, c: diamond(a + c) / 2},
+    (3,): {3: lambda a, c: 2 + (c - a) / 2, 2: lambda a, c: 1},
+    (2,): {2: lambda a, c: 1},
+}
+"""Per window (its taps per axis, sorted, 1 left out) and number of taps in use: what is lost."""
+
+
+@lru_cache(maxsize=512)
+def kappa(shape: tuple[int, ...], x: Fraction, y: Fraction, z: Fraction) -> Fraction:
+    """A kappa close to the least one, of which integers prove that T <= kappa a^x b^y c^z.
+
+    Args:
+        shape: one of `LOSSES`.
+        x: exponent of the outputs.
+        y: exponent of the taps in use.
+        z: exponent of the inputs; x + z > 1.
+    """
+    losses, power = LOSSES[shape], float(y)
+    needed = least = kappa_about(shape, float(x), power, float(z))
+    for u, v in {(float(x), float(z)), (float(z), float(x))}:
+        for b in range(1, prod(shape) + 1):
+            kinds = [(n, loss) for n, loss in losses.items() if n >= b]
+            for cell in _cells(b, least, (u, power, v)):
+                held = min(_corners(cell, n, loss, (u, v)) for n, loss in kinds)
+                needed = max(needed, held / b**power)
+    return Fraction(ceil(needed * (1 + MARGIN) * 10**6), 10**6)
+
+
+def kappa_about(shape: tuple[int, ...], x: float, y: float, z: float) -> float:
+    """The largest T that losses leave over a^x b^y c^z, among sizes that are tried: not above `kappa`."""
+    table = _samples(shape)
+    return float(np.exp((table[:, 0] - table[:, 1:] @ np.array([x, y, z])).max()))
+
+
+@lru_cache
+def _samples(shape: tuple[int, ...]) -> NDArray[np.float64]:
+    """Logs of T, a, b, c: what losses leave of pairs at sizes close to each other."""
+    losses, rows = LOSSES[shape], [(0.0, 0.0, 0.0, 0.0)]
+    for b in range(1, prod(shape) + 1):
+        for s in itertools.takewhile(lambda s: s < LARGEST, _sizes(FINE // 2)):
+            for more in {s, s + s // 8, s + s // 4, s + s // 2}:
+                kinds = (n * (s + more) / 2 - loss(s, more) for n, loss in losses.items() if n >= b)
+                pairs = log(max(1.0, min(b * s, *kinds)))
+                rows += [(pairs, log(s), log(b), log(more)), (pairs, log(more), log(b), log(s))]
+    return np.array(rows)
+
+
+def _sizes(fine: int = FINE) -> Iterator[int]:
+    s = 1
+    while True:
+        yield s
+        s += s // fine + 1
+
+
+def _cells(taps: int, least: float, powers: tuple[float, float, float]) -> Iterator[Cell]:
+    """Sizes of the smaller set for which those of the larger one are not trivial; powers of both and the taps."""
+    u, y, v = powers
+    for s in _sizes():
+        quotient: float = (taps ** (1 - y) / (least * s ** (u + v - 1))) ** (1 / v)
+        if quotient <= 1:
+            return
+        yield s, s + s // FINE, ceil(GRID * quotient)
+
+
+def _corners(cell: Cell, taps: int, loss: Loss, powers: tuple[float, float]) -> float:
+    """The least kappa b^y that the checker accepts on one trapezoid; powers of the smaller and the larger set."""
+    (low, high, i), (u, v) = cell, powers
+    middle, d = (low + high) // 2, u + v
+    needed = -inf
+    for s in (low, high):
+        for n in (GRID, i):
+            tangent = middle**d * (1 - d + d * s * (n / GRID) ** (v / d) / middle)
+            needed = max(needed, (taps * s * (1 + n / GRID) / 2 - loss(s, s * n / GRID)) / tangent)
+    return needed

@@ -1,0 +1,192 @@
+"""Search for the exponents of a window's inequality that prove most loads (`halo` has the inequality)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cache
+from math import inf, log, prod
+
+from optmap.bounds.compulsory import compulsory_loads, output_words_at_most
+from optmap.bounds.fixed_exponents import VolumeBound
+from optmap.bounds.halo import LOSSES, kappa, kappa_about
+from optmap.bounds.proof import MUS, Units, accounting, loads_of_units
+from optmap.bounds.segments import LARGEST_BITS, Segments, best_segments
+from optmap.clock import NO_LIMIT, Clock
+from optmap.errors import InputError
+from optmap.problem.forms import ConvolutionForm, convolution_form
+from optmap.problem.workload import Semantics, Workload
+
+Exponents = tuple[Fraction, Fraction, Fraction]
+"""Of outputs, filter and inputs."""
+Triple = tuple[int, int, int]
+"""Exponents in 1/Q."""
+Q = 240
+"""Denominator of the exponents tried."""
+EVEN = tuple((Fraction(n + 1, 2 * n), Fraction(n - 1, 2 * n), Fraction(n + 1, 2 * n)) for n in range(2, 129))
+"""Exponents with which neither features nor channels matter; they suit sets that grow along the list."""
+MOVES = ((1, -1, 1), (0, 0, 1), (1, 0, 0), (1, -1, 0), (0, -1, 1), (0, 1, 0), (1, 0, -1))
+"""Directions of the search: most keep one of the sums that make features or channels free."""
+STRIDES = (16, 4, 1)
+"""Lengths of its moves."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HaloProof:
+    """A proved bound with everything a certificate needs."""
+
+    units: Units
+    """The accounting."""
+    exponents: Exponents
+    """Of outputs, filter and inputs."""
+    kappa: Fraction
+    """The constant of the window."""
+    volume: VolumeBound
+    """U, as the product of its powers."""
+    segments: Segments
+    """The integers of the segment argument."""
+    loads_words: int
+    """What the argument proves for loads."""
+
+
+def window_shape(workload: Workload, form: ConvolutionForm) -> tuple[int, ...]:
+    """Taps per axis of the unit windows that strided ones are made of, sorted, those of one tap left out."""
+    sizes = (-(-workload.extents[w.tap] // w.stride) for w in form.windows)
+    return tuple(sorted(n for n in sizes if n > 1))
+
+
+def why_no_halo(workload: Workload) -> str | None:
+    """None if the workload is a convolution whose windows have a proved inequality, else the reason why not."""
+    try:
+        shape = window_shape(workload, convolution_form(workload))
+    except InputError as error:
+        return str(error)
+    if shape in LOSSES:
+        return None
+    known = ", ".join("x".join(map(str, shape)) for shape in LOSSES)
+    return (
+        f"{workload.title}: its windows have {'x'.join(map(str, shape)) or 'one'} taps (per residue of the stride); "
+        f"inequalities are proved of {known}"
+    )
+
+
+def halo_proofs(
+    workload: Workload, memory_words: int, *, beat: int | None = None, clock: Clock = NO_LIMIT
+) -> list[HaloProof]:
+    """The best proof found per price of created words (under `assign`), the strongest first.
+
+    Args:
+        workload: the computation.
+        memory_words: fast memory, in words.
+        beat: loads that a proof must exceed; compulsory loads if None.
+        clock: when to give up.
+
+    Returns:
+        Proofs of more than `beat` loads; none for a workload without such windows.
+
+    Raises:
+        LimitError: if the time is over.
+    """
+    if why_no_halo(workload) is not None:
+        return []
+    least = compulsory_loads(workload) if beat is None else beat
+    found = []
+    for mu in MUS if workload.semantics is Semantics.ASSIGN else MUS[:1]:
+        units = accounting(workload, memory_words, mu)
+        if mu and units.memory < units.ceiling and 0 < units.operations.bit_length() <= LARGEST_BITS:
+            created = mu.numerator * output_words_at_most(workload) if workload.semantics is Semantics.ASSIGN else 0
+            found.append(_proof(workload, units, mu.denominator * least + created, clock))
+    return sorted((p for p in found if p is not None and p.loads_words > least), key=lambda p: -p.loads_words)
+
+
+def _proof(workload: Workload, units: Units, needed: int, clock: Clock) -> HaloProof | None:
+    """The proof with the exponents that look best in floats, if they promise more than `needed` units."""
+    form = convolution_form(workload)
+    shape = window_shape(workload, form)
+    exponents, promised = _search(_promise(workload, form, units), clock)
+    if promised <= log(max(needed, 1) / units.operations):
+        return None
+    constant = kappa(shape, *exponents)
+    volume = window_volume(workload, form, units, exponents, constant)
+    segments = best_segments(volume.segment(), units.memory, units.operations)
+    if segments is None:
+        return None
+    return HaloProof(
+        units=units,
+        exponents=exponents,
+        kappa=constant,
+        volume=volume,
+        segments=segments,
+        loads_words=loads_of_units(workload, units, segments.cost_units),
+    )
+
+
+def _promise(workload: Workload, form: ConvolutionForm, units: Units) -> Callable[[float, float, float], float]:
+    """Log of the units of many segments per operation; their best length is memory/(sigma-1)."""
+    shape = window_shape(workload, form)
+    weights = [units.weights[t.name] for t in (form.output, form.kernel, form.image)]
+    features, channels = (log(n) for n in free_sizes(workload, form))
+
+    def promise(x: float, y: float, z: float) -> float:
+        sigma = x + y + z
+        touched = min(units.memory * sigma / (sigma - 1), float(units.ceiling))
+        shares = sum(e * log(e * touched / (sigma * w)) for e, w in zip((x, y, z), weights, strict=True))
+        rest = max(0.0, 1 - x - y) * features + max(0.0, 1 - y - z) * channels
+        return log(max(touched - units.memory, 1.0)) - log(kappa_about(shape, x, y, z)) - shares - rest
+
+    return promise
+
+
+def _search(promise: Callable[[float, float, float], float], clock: Clock) -> tuple[Exponents, float]:
+    """Exponents near the best and what they promise, by moves that improve until none does."""
+
+    @cache
+    def value(at: Triple) -> float:
+        X, Y, Z = at
+        if not (0 < X <= Q and 0 < Y <= Q and 0 < Z <= Q < X + Z):
+            return -inf
+        return promise(X / Q, Y / Q, Z / Q)
+
+    even = max(EVEN, key=lambda e: promise(*map(float, e)))
+    X, Y, Z = (round(e * Q) for e in even)
+    at = (X, Y, Z)
+    for stride in STRIDES:
+        while True:
+            clock.check()
+            best = max((_moved(at, move, sign * stride) for move in MOVES for sign in (1, -1)), key=value)
+            if value(best) <= value(at):
+                break
+            at = best
+    found = (Fraction(at[0], Q), Fraction(at[1], Q), Fraction(at[2], Q))
+    return max(((e, promise(*map(float, e))) for e in (even, found)), key=lambda pair: pair[1])
+
+
+def _moved(at: Triple, move: Triple, by: int) -> Triple:
+    X, Y, Z = (a + m * by for a, m in zip(at, move, strict=True))
+    return X, Y, Z
+
+
+def free_sizes(workload: Workload, form: ConvolutionForm) -> tuple[int, int]:
+    """Features and channels, residues of the stride among them."""
+    extents = workload.extents
+    residues = prod(min(w.stride, extents[w.tap]) for w in form.windows)
+    return prod(extents[d] for d in form.features), prod(extents[d] for d in form.channels) * residues
+
+
+def window_volume(
+    workload: Workload,
+    form: ConvolutionForm,
+    units: Units,
+    exponents: Exponents,
+    constant: Fraction,
+) -> VolumeBound:
+    """U for given exponents of outputs, filter and inputs, and kappa."""
+    x, y, z = exponents
+    features, channels = free_sizes(workload, form)
+    rests = (features, max(Fraction(0), 1 - x - y)), (channels, max(Fraction(0), 1 - y - z))
+    powers = ((form.output.name, x), (form.kernel.name, y), (form.image.name, z))
+    return VolumeBound(
+        tensors=tuple((name, units.weights[name], power) for name, power in powers),
+        sizes=tuple((f"{size}", size, power) for size, power in ((constant, Fraction(1)), *rests)),
+    )

@@ -1,0 +1,211 @@
+"""The product inequality of a convolution whose windows overlap (proof: the docstring of `optmap/bounds/halo.py`).
+
+For outputs A, taps B inside a window and inputs C of one feature and channel,
+    |{(p, t): p in A, t in B, p + t in C}| <= kappa * |A|^outputs * |B|^taps * |C|^inputs.
+This module knows the windows for which losses are proved, finds them in a statement, and decides the
+inequality for all sizes at once, in integers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from math import exp, gcd, isqrt, lcm, log, prod
+from typing import Any
+
+from .tools import need, ratio
+
+ONE = 2**24
+"""Roots are rounded down to multiples of 1/ONE."""
+GRID = 64
+"""Larger sets are taken in multiples of 1/GRID of the smaller one."""
+FINE = 16
+"""Smaller sets are taken in steps of this part of themselves."""
+FINEST, CELLS, WIDEST = 1024, 512, 2**16
+"""Largest denominator of exponents, most cells, and largest quotient of two sizes, in 1/GRID."""
+Cell = tuple[int, int, int]
+"""(s1, s2, i): sizes s1 <= s <= s2 of the smaller set, s to s*i/GRID of the larger one."""
+Powers = tuple[dict[str, Fraction], list[tuple[Fraction, Fraction]]]
+"""Exponents of the tensors; value and exponent of every other factor of a product inequality."""
+Loss = Callable[[int, int], int]
+"""Sizes a <= c in 1/GRID -> how much less than taps*(a+c)/2 pairs there are, at least, in 1/ONE; concave."""
+
+
+def isoperimetric(q: int, half: int) -> Callable[[int], int]:
+    """sqrt(q*(size - 1/half)), rounded down, of a size in 1/GRID."""
+    return lambda size: isqrt(q * (half * size - GRID) * ONE * ONE // (half * GRID))
+
+
+OCTAGON, RECTANGLE, DIAMOND = isoperimetric(28, 2), isoperimetric(16, 2), isoperimetric(4, 4)
+
+
+def nine(a: int, c: int) -> int:
+    """All taps of a 3x3 window."""
+    apart = OCTAGON(a) + OCTAGON(c) + (c - a) * ONE // (2 * GRID)
+    return min(apart, OCTAGON(a + c) + (a + c) * ONE // (2 * GRID))
+
+
+LOSSES: dict[tuple[int, ...], dict[int, Loss]] = {
+    (3, 3): {
+        9: nine,
+        8: lambda a, c: nine(a, c) * 2 // 3,
+        7: lambda a, c: min(RECTANGLE(a + c), nine(a, c) // 2),
+        6: lambda a, c: DIAMOND(a + c),
+        5: lambda a, c: min(DIAMOND(a + c), nine(a, c) // 5),
+    },
+    (2, 3): {6: lambda a, c: RECTANGLE(a + c), 5: lambda a, c: DIAMOND(a + c)},
+    (2, 2): {4: lambda a, c: DIAMOND(a + c), 3: lambda a, c: DIAMOND(a + c) // 2},
+    (3,): {3: lambda a, c: 2 * ONE + (c - a) * ONE // (2 * GRID), 2: lambda a, c: ONE},
+    (2,): {2: lambda a, c: ONE},
+}
+"""Per window (sorted numbers of taps) and number of taps in use: what is lost."""
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """A convolution as unit windows: taps per axis, and how many there are of what shares two tensors."""
+
+    shape: tuple[int, ...]
+    features: int
+    channels: int
+    image: str
+    kernel: str
+
+
+def window_of(accesses: list[Any], extents: dict[str, int]) -> Window:
+    """The windows of a statement; with stride s taps of one residue mod s meet inputs of that residue alone.
+
+    Raises:
+        RefusedError: if it is no convolution, or its windows have no proved losses.
+    """
+    names = [access["tensor"] for access in accesses]
+    terms = [[[d for d, _ in axis["terms"]] for axis in access["axes"]] for access in accesses]
+    need(len(accesses) == len(set(names)) == 3, "a window needs an output and two inputs")
+    sliding = [i for i in (1, 2) if any(len(axis) > 1 for axis in terms[i])]
+    need(len(sliding) == 1 and all(len(axis) < 2 for axis in terms[0]), "one input alone slides under a window")
+    image = sliding[0]
+    out, img, ker = ([d for axis in terms[i] for d in axis] for i in (0, image, 3 - image))
+    need(all(len(dims) == len(set(dims)) for dims in (out, img, ker)), "a dim stands in two subscripts of a tensor")
+    shape, channels, slid = [], 1, set()
+    for axis in accesses[image]["axes"]:
+        coefficients = dict(axis["terms"])
+        if len(coefficients) > 1:
+            places = [d for d in coefficients if d in out and d not in ker]
+            taps = [d for d in coefficients if d in ker and d not in out]
+            need(len(coefficients) == 2 and len(places) == len(taps) == 1, "a window is an output dim plus a tap")
+            stride = coefficients[places[0]] // gcd(*coefficients.values())
+            shape.append(-(-extents[taps[0]] // stride))
+            channels *= min(stride, extents[taps[0]])
+            slid |= set(coefficients)
+    others = set(extents) - slid
+    need(all((d in out) + (d in img) + (d in ker) > 1 for d in others), "a dim occurs in one tensor only")
+    live = tuple(sorted(n for n in shape if n > 1))
+    need(live in LOSSES, f"nothing is proved of a window of {live} taps")
+    return Window(
+        shape=live,
+        features=prod(extents[d] for d in others - set(img)),
+        channels=channels * prod(extents[d] for d in others - set(out)),
+        image=names[image],
+        kernel=names[3 - image],
+    )
+
+
+def check_window(doc: dict[str, Any]) -> Powers:
+    """Exponents of the tensors, and (value, exponent) of the other factors of the product inequality."""
+    need(not doc["maps"] and not doc["families"], "maps beside a window")
+    entry = doc["window"]
+    x, y, z, kappa = (ratio(entry[key], key) for key in ("outputs", "taps", "inputs", "kappa"))
+    found = window_of(doc["accesses"], doc["workload"]["extents"])
+    need(
+        max(x, y, z) <= 1 < x + z and min(x, z, kappa) > 0, "exponents are at most 1, those of the pixels more together"
+    )
+    need(lcm(*(n.denominator for n in (x, y, z))) <= FINEST and kappa.denominator <= 2**30, "exponents are too fine")
+    for smaller, larger in {(x, z), (z, x)}:
+        decide(found.shape, smaller, y, larger, kappa)
+    sums = {doc["accesses"][0]["tensor"]: x, found.image: z} | ({found.kernel: y} if y else {})
+    features, channels = max(Fraction(0), 1 - x - y), max(Fraction(0), 1 - y - z)
+    return sums, [(kappa, Fraction(1)), (Fraction(found.features), features), (Fraction(found.channels), channels)]
+
+
+@lru_cache(maxsize=256)
+def decide(shape: tuple[int, ...], u: Fraction, y: Fraction, v: Fraction, kappa: Fraction) -> None:
+    """Refuse unless there are at most kappa s^u b^y l^v pairs for all sizes s <= l and numbers of taps b.
+
+    There are at most b*s pairs, and at most b'(s+l)/2 - loss for any b' >= b. Once b <= kappa b^y s^(u+v-1) (l/s)^v
+    the first is enough, for this s and every larger one. In the rest of s1 <= s <= s2, the trapezoid
+    s <= l <= s*i/GRID, the second is convex; the right-hand side is at least its tangent in
+    M = (s^u l^v)^(1/(u+v)), a concave function of s and l, because u + v > 1: the four corners decide.
+    """
+    for taps in range(1, prod(shape) + 1):
+        power = Power(u, y, v, kappa, taps)
+        for cell in cells(power):
+            held = any(corners(power, cell, b, loss) for b, loss in LOSSES[shape].items() if b >= taps)
+            need(held, f"kappa is not proved for {taps} taps at {cell[0]} and more pixels")
+
+
+class Power:
+    """kappa * b^y * M^(u+v) for one number of taps."""
+
+    def __init__(self, u: Fraction, y: Fraction, v: Fraction, kappa: Fraction, taps: int) -> None:
+        self.q = q = lcm(u.denominator, y.denominator, v.denominator)
+        self.V: int = int(v * q)
+        self.D: int = int((u + v) * q)
+        self.kappa, self.factor = kappa, root_below(taps * GRID, int(y * q), q)
+        self.left: int = taps ** (q - int(y * q)) * kappa.denominator**q * GRID**self.V
+        self.right: int = kappa.numerator**q
+
+    def trivial(self, s: int, i: int) -> bool:
+        """Is b*s enough for l >= s*i/GRID?"""
+        right: int = self.right * s ** (self.D - self.q) * i**self.V
+        return self.left <= right
+
+    def tangent(self, at: int) -> Callable[[int], int]:
+        """M in 1/ONE -> a lower bound in 1/ONE^3 times kappa's denominator, q and `at`."""
+        q, D = self.q, self.D
+        scale = self.kappa.numerator * self.factor * root_below(at * GRID, D, q)
+        return lambda M: scale * ((q - D) * at * ONE + D * M)
+
+    def mean(self, s: int, n: int) -> int:
+        """M of s and s*n/GRID, in 1/ONE."""
+        return s * root_below(n, self.V, self.D)
+
+
+def cells(power: Power) -> Iterator[Cell]:
+    """Cells that cover all sizes s <= l where b*s is not enough."""
+    i, s = 2 * GRID, 1
+    while not power.trivial(s, i):
+        i *= 2
+        need(i <= WIDEST, "kappa is far too small")
+    for _ in range(CELLS):
+        while i > GRID and power.trivial(s, i - 1):
+            i -= 1
+        if i == GRID:
+            return
+        yield s, s + s // FINE, i
+        s += s // FINE + 1
+    need(False, "the exponents of the pixels are too small for this kappa")
+
+
+def corners(power: Power, cell: Cell, taps: int, loss: Loss) -> bool:
+    """Are there at most kappa b^y M^(u+v) pairs at the corners of a cell, by the loss of so many taps?"""
+    low, high, i = cell
+    middle = (low + high) // 2
+    tangent = power.tangent(middle)
+    unit = power.kappa.denominator * ONE * ONE * power.q * middle
+    for s in (low, high):
+        for n in (GRID, i):
+            pairs = taps * s * (GRID + n) * ONE // (2 * GRID) - loss(s * GRID, s * n)
+            if pairs * unit > tangent(power.mean(s, n)):
+                return False
+    return True
+
+
+@lru_cache(maxsize=4096)
+def root_below(n: int, p: int, q: int) -> int:
+    """A number r with (r/ONE)^q <= (n/GRID)^p, close to the largest one."""
+    r = int(ONE * exp(p / q * log(n / GRID)))
+    while r**q * GRID**p > n**p * ONE**q:
+        r -= 1 + (r >> 40)
+    return r
