@@ -19,6 +19,7 @@ SMALLEST = {
     "bounds_soundness": ["20", "1"],
     "checker_mutants": ["20", "1"],
     "exact_attack": ["--all", "2", "--itself", "2"],
+    "halo_attack": ["20000", "1"],
     "held_attack": ["20", "1"],
     "search_fuzz": ["--trials", "3"],
     "spatial_counting": ["--trials", "4", "--operations", "60"],
