@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,8 @@ from typer.testing import CliRunner
 
 import optmap
 from optmap.cli.app import app
-from optmap.errors import InputError
+from optmap.errors import ContradictionError, InputError
+from optmap.gap.scoring import scored
 
 PRODUCT = ("C[i,j] = A[i,k]*B[k,j]", "--extents", "i=8,j=6,k=4")
 
@@ -61,6 +63,19 @@ def test_a_worse_mapping_is_so_many_times_the_optimum(folder: Path, tmp_path: Pa
     assert score.ratio == score.count.edp / best.cost
     assert score.ratio > 1
     assert out.rstrip().endswith(f"yours is {float(score.ratio):.2f}x of the proven optimum")
+
+
+def test_what_is_not_proved_is_not_called_the_optimum(folder: Path) -> None:
+    score = optmap.score(files(folder))
+    best = score.best
+    half = replace(best, search=replace(best.search, bound=best.cost / 2, proved=False, seconds=3.0))
+    open_end = replace(score, best=half)
+    assert open_end.verdict == "yours is as good as the best mapping found in 3 s, at most 2.00x of the optimum"
+    nothing = replace(open_end, best=replace(half, search=replace(half.search, bound=best.cost * 0)))
+    assert nothing.verdict == "yours is as good as the best mapping found in 3 s"
+    wrong = replace(best, search=replace(best.search, bound=best.cost + 1))
+    with pytest.raises(ContradictionError, match="proved to be the least"):
+        scored(score.nest, score.fabric, wrong)
 
 
 def test_an_invalid_mapping_is_said_to_be_one(folder: Path, tmp_path: Path) -> None:
