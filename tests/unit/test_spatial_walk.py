@@ -10,8 +10,11 @@ from spatial_strategies import dims_of, machine, spatial_cases, statement
 
 from optmap.errors import LimitError
 from optmap.evaluate import count_nest, walk_spatial
+from optmap.evaluate.spatial.entering import arriving_words
+from optmap.evaluate.spatial.layout import layout_of
 from optmap.problem.fabric import fabric_of
 from optmap.problem.nest import MemoryNest, Nest
+from optmap.problem.options import Counting
 
 
 def counted(nest, fabric, **options):
@@ -67,8 +70,48 @@ def sliding_nests():
 
 
 def test_windows_that_slide_jump_and_stay():
-    for fabric, nest in itertools.islice(sliding_nests(), 300):
+    for fabric, nest in itertools.islice(sliding_nests(), 250):
         assert counted(nest, fabric) == walked(nest, fabric), (fabric.workload.expression, nest)
+
+
+def first_two_trips(operand, tile, turns):
+    """Words that enter when every loop is taken at its first two trips, the second standing for all others."""
+    spans = [sum(c * (tile[dim] - 1) for dim, c in axis) + 1 for axis in operand.axes]
+    before, last, total = None, None, 0
+
+    def step(at, weight):
+        nonlocal before, last, total
+        here = [sum(c * at[dim] for dim, c in axis) for axis in operand.axes]
+        kept = 0
+        if before is not None:
+            move = [new - old for new, old in zip(here, before, strict=True)]
+            if not any(move):
+                kept = prod(spans)
+            elif sum(n != 0 for n in move) == 1 and last in (None, move):
+                kept, last = prod(max(0, span - abs(n)) for span, n in zip(spans, move, strict=True)), move
+            else:
+                last = None
+        before = here
+        total += weight * (prod(spans) - kept)
+
+    def visit(left, at, weight):
+        if not left:
+            step(at, weight)
+            return
+        (dim, stride, trips), *rest = left
+        visit(rest, at, weight)
+        visit(rest, [n + stride * (own == dim) for own, n in enumerate(at)], weight * (trips - 1))
+
+    visit(list(turns), [0] * len(tile), 1)
+    return total
+
+
+def test_timeloop_goes_on_from_the_first_two_trips_of_every_loop():
+    for fabric, nest in itertools.islice(sliding_nests(), 200):
+        layout = layout_of(nest, fabric, Counting.TIMELOOP)
+        for operand, (tile, turns) in itertools.product(fabric.operands, zip(layout.tiles, layout.turns, strict=True)):
+            found = arriving_words(operand, tile, turns, hulls=True, extrapolate=True)
+            assert found == first_two_trips(operand, tile, turns), (fabric.workload.expression, tile, turns)
 
 
 def test_a_step_of_one_subscript_between_steps_of_two_is_the_first_after_a_reset():

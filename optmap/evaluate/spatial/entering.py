@@ -27,7 +27,7 @@ Turn = tuple[int, int, int]
 """A temporal loop: (dim, iterations from one trip to the next, trips)."""
 
 
-def entering_words(
+def arriving_words(
     operand: Operand, tile: tuple[int, ...], turns: Sequence[Turn], *, hulls: bool = False, extrapolate: bool = False
 ) -> int:
     """Words of an operand that enter one instance, over all steps.

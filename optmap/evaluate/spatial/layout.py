@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from math import prod
 
-from optmap.evaluate.spatial.entering import Turn, entering_words
+from optmap.evaluate.spatial.entering import Turn, arriving_words
 from optmap.evaluate.spatial.words import Term, groups, tile_words, visited_words
 from optmap.problem.fabric import Fabric, Operand
 from optmap.problem.nest import Nest
@@ -72,7 +72,7 @@ class Layout:
         if number < 0:
             return self.operations
         turns = self.turns[number]
-        each = entering_words(operand, self.tiles[number], turns, hulls=self.hulls, extrapolate=self.extrapolate)
+        each = arriving_words(operand, self.tiles[number], turns, hulls=self.hulls, extrapolate=self.extrapolate)
         return self.instances[number] * each
 
     def touched(self, operand: Operand, number: int) -> int:
