@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from optmap.errors import InputError
 from optmap.names import choose
 from optmap.problem import CapacityRule, Semantics
 from optmap.problem.inputs import (
@@ -21,6 +22,7 @@ from optmap.verbs import order_of
 
 if TYPE_CHECKING:
     from optmap.gap.program import ProvedProgram
+    from optmap.report.programs import Exported
     from optmap.search.request import Request
 
 
@@ -31,6 +33,9 @@ def export(
     memory: MemoryInput | None = None,
     format: str = "text",
     program: str = "best",
+    method: str | None = None,
+    objective: str | None = None,
+    counting: str | None = None,
     permutations: Sequence[str | Sequence[str]] = (),
     capacity: str = "tile",
     extents: ExtentsInput | None = None,
@@ -47,6 +52,9 @@ def export(
         format: `lp`, `mps`, `nl`, `text` or `latex`.
         program: `best` (the one that attains the proved relaxation), `classes` (that of every class
             of loop orders) or `paper` (as MOpt prints it, every size free, not solved).
+        method: on accelerators, `allocation` (None, too) or `cosa`: whose program.
+        objective: of `allocation`: `edp` (None, too), `energy`, `cycles` or `traffic`.
+        counting: of `allocation`: `exact` (None, too) or `timeloop`.
         permutations: one loop order for all levels or one per level, inner first; none for a free choice.
         capacity: `tile` or `safe`.
         extents: extent per dim, for a statement.
@@ -60,8 +68,74 @@ def export(
         LimitError: if the time is over before a program is solved.
     """
     from optmap.problem.io.files import write_text
+
+    found = programs_of(
+        workload,
+        machine=machine,
+        memory=memory,
+        format=format,
+        program=program,
+        method=method,
+        objective=objective,
+        counting=counting,
+        permutations=permutations,
+        capacity=capacity,
+        extents=extents,
+        semantics=semantics,
+        time_limit=time_limit,
+    )
+    content = "\n".join(each.content for each in found)
+    if path is not None:
+        write_text(Path(path), content)
+    return content
+
+
+def programs_of(
+    workload: WorkloadInput,
+    *,
+    machine: MachineInput | None,
+    memory: MemoryInput | None,
+    format: str,
+    program: str,
+    method: str | None,
+    objective: str | None,
+    counting: str | None,
+    permutations: Sequence[str | Sequence[str]],
+    capacity: str,
+    extents: ExtentsInput | None,
+    semantics: Semantics | str | None,
+    time_limit: float,
+) -> tuple[Exported, ...]:
+    """The programs of `export`; arguments as its own.
+
+    Raises:
+        InputError: for anything that cannot be accepted.
+        InfeasibleError: if not even the smallest tiles fit.
+        LimitError: if the time is over before a program is solved.
+    """
     from optmap.report.programs import Format, Which, exported
 
+    form = Format(choose("format", format, list(Format)))
+    which = Which(choose("program", program, list(Which)))
+    target = machine_of(machine, memory)
+    if target.accelerator is not None:
+        from optmap.report.accelerator_programs import exported_allocation
+
+        if permutations or which is not Which.BEST or capacity != CapacityRule.TILE:
+            raise InputError(
+                "on an accelerator leave out --permutation, --program and --capacity: there is one program"
+            )
+        return exported_allocation(
+            workload_of(workload, extents),
+            target,
+            form,
+            method=method,
+            objective=objective,
+            counting=counting,
+            semantics=semantics,
+        )
+    if method is not None or objective is not None or counting is not None:
+        raise InputError("--method, --objective and --counting choose programs of accelerators; leave them out")
     request = program_request(
         workload,
         machine=machine,
@@ -72,12 +146,7 @@ def export(
         time_limit=time_limit,
     )
     orders = [order_of(each, request.workload) for each in permutations]
-    form = Format(choose("format", format, list(Format)))
-    which = Which(choose("program", program, list(Which)))
-    content = "\n".join(each.content for each in exported(request, form, which, orders))
-    if path is not None:
-        write_text(Path(path), content)
-    return content
+    return exported(request, form, which, orders)
 
 
 def program(

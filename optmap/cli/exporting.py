@@ -10,6 +10,7 @@ import typer
 from optmap.cli.console import Progress, guarded, say
 from optmap.cli.options import (
     CapacityOption,
+    CountingOption,
     ExtentsOption,
     JsonOption,
     MachineOption,
@@ -32,6 +33,9 @@ a convolution the lifted one, with the digits of its windows).
 timeloop writes a solution of an accelerator (what solve wrote with -o) as files of Timeloop, version 0.4:
 problem.yaml, arch.yaml with the energies, and map.yaml, in the folder that -o names.
 
+On an accelerator they hold, lp and mps too, the allocation program that `solve --method allocation`
+bounds all mappings with, or CoSA's with --method cosa.
+
 --program classes writes the best program of every class of loop orders, each used at all levels;
 --program paper the one that MOpt prints, with every size free: not convex, and not solved here.
 
@@ -40,6 +44,7 @@ Examples:
   optmap export resnet18/R9 --machine balanced --format text
   optmap export resnet18/R9 --memory 8192w --permutation k,c,r,s,n,h,w --format nl -o r9.nl
   optmap export resnet18/R9 --memory 8192w --program classes --format text
+  optmap export resnet50/conv2 --machine eyeriss_like --method allocation --objective energy --format mps
   optmap export 'C[i,j] += A[i,k]*B[k,j]' --extents i=64,j=64,k=64 --memory 1024w --format lp
   optmap export SOLUTION.json --format timeloop -o folder
 """
@@ -71,6 +76,17 @@ def export(
     program: Annotated[
         str, typer.Option("--program", help="best, classes or paper: which programs (text, latex and nl).")
     ] = "best",
+    method: Annotated[
+        str | None,
+        typer.Option("--method", help="On accelerators: allocation (if left out) or cosa.", show_default=False),
+    ] = None,
+    objective: Annotated[
+        str | None,
+        typer.Option(
+            "--objective", help="Of allocation: edp (if left out), energy, cycles, traffic.", show_default=False
+        ),
+    ] = None,
+    counting: CountingOption = None,
     capacity: CapacityOption = CapacityRule.TILE,
     extents: ExtentsOption = None,
     semantics: SemanticsOption = None,
@@ -86,33 +102,35 @@ def export(
     as_json: JsonOption = False,
 ) -> None:
     """Print or write a program."""
-    from optmap.modelling import program_request
+    from optmap.modelling import programs_of
     from optmap.problem.io.files import check_target, to_json, write_text
-    from optmap.report.programs import Format, Which, exported, programs_document
-    from optmap.verbs import order_of
+    from optmap.report.programs import Format, programs_document
 
     if choose("format", form, (*Format, "timeloop")) == "timeloop":
         _export_timeloop(workload, output, as_json=as_json)
         return
-    written, which = Format(form), Which(choose("program", program, list(Which)))
     check_target(output)
-    request = program_request(
-        workload,
-        machine=machine,
-        memory=memory,
-        capacity=capacity,
-        extents=extents,
-        semantics=semantics,
-        time_limit=time_limit,
-    )
-    orders = [order_of(text, request.workload) for text in permutation or ()]
     with Progress("building the program"):
-        found = exported(request, written, which, orders)
+        found = programs_of(
+            workload,
+            machine=machine,
+            memory=memory,
+            format=form,
+            program=program,
+            method=method,
+            objective=objective,
+            counting=counting,
+            permutations=permutation or (),
+            capacity=capacity,
+            extents=extents,
+            semantics=semantics,
+            time_limit=time_limit,
+        )
         content = "\n".join(each.content for each in found)
     if output is not None:
         write_text(output, content)
     if as_json:
-        say(to_json(programs_document(found, written)))
+        say(to_json(programs_document(found, Format(form))))
     elif output is None:
         say(content)
 

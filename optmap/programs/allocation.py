@@ -91,7 +91,7 @@ class Allocation:
             objective_log=self.is_log,
             notes=(
                 "a relaxation: no mapping with perfect factors costs less than its optimum",
-                "size: logs of what is covered of a dim after a stage; order: class of the loops of a memory",
+                "cover: 1 for what is covered of a dim after a stage; order: the class of the loops of a memory",
                 f"counting {self.counting}; exponentials by tangents, more may be added",
             ),
         )
@@ -118,6 +118,9 @@ def _variable(each: Any) -> Variable:
     lower = float("-inf") if each.lb is None else float(each.lb)
     upper = float("inf") if each.ub is None else float(each.ub)
     integer = not each.is_continuous()
+    if each.name.startswith("size["):  # a log: what is covered of a dim is read back
+        quantity = each.name.replace("size[", "T[", 1)
+        return Variable(name=each.name, quantity=quantity, lower=lower, upper=upper, log=True, unit="iterations")
     return Variable(name=each.name, quantity=each.name, lower=lower, upper=upper, integer=integer)
 
 

@@ -40,7 +40,7 @@ class Frame:
     def stage(self, number: int) -> str:
         """Name of a stage."""
         stage = self.layout.stages[number]
-        return f"{self.names[stage.memory]}.{stage.kind}"
+        return f"{self.names[stage.memory]}_{stage.kind}"
 
     def covered(self, dim: int, stage: int) -> Any:
         """Log of what is covered of a dim after a stage."""
@@ -109,7 +109,7 @@ class Frame:
         """A function of the extents of the dims of a window in a tile; linear in its joint binaries."""
         if memory == NONE or len(values) == 1:
             return next(iter(values.values()))
-        name = f"{self.layout.fabric.operands[window.operand].name}.{window.axis}"
+        name = f"{self.layout.fabric.operands[window.operand].name}_{window.axis}"
         return sum(
             value * self.model.joint[name, self.names[memory], "x".join(map(str, at))]
             for at, value in values.items()
@@ -196,7 +196,7 @@ def _windows(frame: Frame) -> None:
     model, layout = frame.model, frame.layout
     wanted, ties = [], []
     for window in layout.windows:
-        name = f"{layout.fabric.operands[window.operand].name}.{window.axis}"
+        name = f"{layout.fabric.operands[window.operand].name}_{window.axis}"
         for memory in range(len(layout.fabric.memories)):
             if layout.fabric.memories[memory].keeps[window.operand] is Keep.REFUSED:
                 continue

@@ -152,6 +152,22 @@ def solve_allocation(
     )
 
 
+def root_bound(fabric: Fabric, *, merit: Merit, counting: Counting, clock: Clock = NO_LIMIT) -> float:
+    """The linear relaxation of the allocation program, in the unit of the merit: a first lower bound.
+
+    Raises:
+        InputError: for a workload that the program is not for.
+        InfeasibleError: if it has no point.
+        SolverUnavailableError: without HiGHS.
+    """
+    reference = max(_scale(_Solving(fabric, merit, counting)), 1e-9)
+    made = Allocation(fabric=fabric, merit=merit, counting=counting, reference=reference)
+    found = OuterModel(made.built[0], made.curves).relax(rounds=RELAXED, deadline=clock.deadline)
+    if found == inf:
+        raise InfeasibleError(f"no mapping with perfect factors fits {fabric.machine.name}")
+    return reference * (exp(found) if made.is_log else max(found, 0.0))
+
+
 def _scale(state: _Solving) -> float:
     """Merit of a mapping that has all loops outermost: a reference where no valid mapping is known."""
     fabric = state.fabric

@@ -6,9 +6,14 @@ from pathlib import Path
 
 import pytest
 
+import optmap
+from optmap.clock import NO_LIMIT
 from optmap.errors import InputError
-from optmap.problem import conv2d, matmul, models_path
+from optmap.problem import Capacity, Level, Machine, Semantics, conv2d, matmul, models_path
+from optmap.problem.accelerator import Accelerator, Arithmetic, Keep, Mesh, MeshAxis, Ports, Prices, Store
+from optmap.problem.fabric import Fabric, fabric_of
 from optmap.problem.library import workload
+from optmap.problem.options import Counting, Merit
 from optmap.programs import (
     Program,
     export_program,
@@ -17,7 +22,9 @@ from optmap.programs import (
     minmax_program,
     one_level_program,
 )
+from optmap.programs.allocation import Allocation
 from optmap.programs.tile import Scale, TileLevel
+from optmap.search.exact.search import search_nest
 from optmap.solvers import solve
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "programs"
@@ -48,12 +55,31 @@ def tiling_lp() -> Program:
     return log_tiling_program(matmul(i=2000, j=1500, k=1500), capacity=1024)
 
 
+def row_fabric() -> Fabric:
+    buffer = Store(
+        keeps=(("inputs", Keep.FREE), ("output", Keep.KEPT)),
+        energy_pj=Prices(read=6, fill=6, update=8),
+        mesh=Mesh(x=MeshAxis(size=4)),
+    )
+    outermost = Store(energy_pj=Prices(read=200, fill=200, update=200), ports=Ports(shared=4))
+    level = Level(name="Buffer", capacity=Capacity(amount=12, unit="words"), store=buffer)
+    accelerator = Accelerator(outermost=outermost, arithmetic=Arithmetic(energy_pj=1))
+    machine = Machine(name="row", levels=(level,), memory="DRAM", accelerator=accelerator)
+    layer = matmul(i=4, j=2, k=6).with_semantics(Semantics.ASSIGN)
+    return fabric_of(layer, machine)
+
+
+def gemm_allocation() -> Program:
+    return Allocation(fabric=row_fabric(), merit=Merit.EDP, counting=Counting.EXACT, reference=1e5).program()
+
+
 EXAMPLES: list[tuple[str, Callable[[], Program], str]] = [
     ("mopt_one_level.txt", mopt_one_level, "text"),
     ("mopt_one_level.nl", mopt_one_level, "nl"),
     ("matmul_one_level.txt", matmul_one_level, "text"),
     ("resnet18_R9_three_levels.txt", three_levels, "text"),
     ("matmul_log_tiling.lp", tiling_lp, "lp"),
+    ("matmul_allocation.txt", gemm_allocation, "text"),
     ("resnet50_conv2_lifted_tiling.lp", lambda: lifted_tiling_program(workload("resnet50/conv2"), capacity=8192), "lp"),
 ]
 
@@ -115,3 +141,33 @@ def test_the_printed_model_evaluates_to_the_objective() -> None:
         total += product
     assert set(defined) == {"traffic[C]", "traffic[A]", "traffic[B]"}
     assert total == pytest.approx(found.objective, rel=1e-12)
+
+
+def test_the_stored_allocation_program_bounds_every_mapping() -> None:
+    fabric, program = row_fabric(), gemm_allocation()
+    found = solve(program)
+    best = search_nest(fabric, merit=Merit.EDP, counting=Counting.EXACT, clock=NO_LIMIT)
+    assert best.proved
+    assert found.bound is not None
+    assert 0.7 * best.value < 1e5 * found.bound <= best.value * (1 + 1e-6)
+    assert program.read_back(found.values)["T[k,Buffer_time]"] == pytest.approx(2)
+
+
+@pytest.mark.parametrize("method", ["allocation", "cosa"])
+@pytest.mark.parametrize("form", ["lp", "mps", "text"])
+def test_programs_of_accelerators_are_exported(method: str, form: str) -> None:
+    layer = matmul(i=4, j=2, k=6)
+    text = optmap.export(layer, machine="gemmini", method=method, format=form)
+    assert text == optmap.export(layer, machine="gemmini", method=method, format=form)
+    assert ("order" in text) == (method == "allocation")
+    assert ("rank0" in text) == (method == "cosa")
+
+
+def test_options_of_accelerators_are_refused_elsewhere_and_others_there() -> None:
+    layer = matmul(i=4, j=2, k=6)
+    with pytest.raises(InputError, match="programs of accelerators"):
+        optmap.export(layer, memory="64w", method="allocation")
+    with pytest.raises(InputError, match="leave out --permutation"):
+        optmap.export(layer, machine="gemmini", permutations=["i,j,k"])
+    with pytest.raises(InputError, match="of its own"):
+        optmap.export(layer, machine="gemmini", method="cosa", objective="energy")

@@ -1,0 +1,66 @@
+"""Programs of mappings on accelerators, for export: the allocation program, and CoSA's."""
+
+from __future__ import annotations
+
+from math import floor, log10
+
+from optmap.errors import InputError
+from optmap.gap.mapping_accelerators import seen
+from optmap.names import choose
+from optmap.problem import Machine, Semantics, Workload
+from optmap.problem.options import Counting, Merit
+from optmap.programs.allocation import Allocation
+from optmap.programs.cosa import Cosa
+from optmap.programs.export import export_program
+from optmap.report.programs import Exported, Format
+from optmap.search.allocation import root_bound
+
+METHODS = ("allocation", "cosa")
+"""Methods on accelerators that solve a program."""
+ABOVE = 4
+"""The objective is written relative to so many times the linear relaxation, which the best mapping rarely exceeds."""
+
+
+def exported_allocation(
+    workload: Workload,
+    machine: Machine,
+    form: Format,
+    *,
+    method: str | None = None,
+    objective: str | None = None,
+    counting: str | None = None,
+    semantics: Semantics | str | None = None,
+) -> tuple[Exported, ...]:
+    """The program of a workload on an accelerator, as text.
+
+    Args:
+        workload: what is mapped; its outputs start empty.
+        machine: an accelerator.
+        form: of the text.
+        method: one of `METHODS`; None for `allocation`.
+        objective: a value of `Merit`; None for `edp`.
+        counting: a value of `Counting`; None for `exact`.
+        semantics: what the user asked for.
+
+    Raises:
+        InputError: for what does not go together.
+        InfeasibleError: if the program has no point.
+    """
+    way = choose("method", method or METHODS[0], METHODS)
+    fabric, _ = seen(workload, machine, semantics)
+    if way == "cosa":
+        if objective is not None or counting is not None:
+            raise InputError("CoSA's program has an objective and counts of its own; leave out --objective, --counting")
+        program = Cosa(fabric=fabric).program()
+    else:
+        merit = Merit(choose("objective", objective or Merit.EDP.value, list(Merit)))
+        rule = Counting(choose("counting", counting or Counting.EXACT.value, list(Counting)))
+        reference = _rounded(ABOVE * root_bound(fabric, merit=merit, counting=rule))
+        program = Allocation(fabric=fabric, merit=merit, counting=rule, reference=reference).program()
+    return (Exported(program=program, content=export_program(program, form.value)),)
+
+
+def _rounded(number: float) -> float:
+    """Two digits: the same on every computer."""
+    digits = 10.0 ** (floor(log10(number)) - 1) if number > 0 else 1.0
+    return max(round(number / digits), 1) * digits
