@@ -8,7 +8,8 @@ from typing import Annotated
 import typer
 
 from optmap.cli.console import Progress, guarded, say
-from optmap.cli.options import CountingOption, JsonOption, path_of
+from optmap.cli.options import CountingOption, JsonOption, PlotFolderOption, path_of
+from optmap.cli.pictures import draw_pictures, prepare_pictures
 from optmap.errors import CheckError
 from optmap.problem.options import Merit, TileRule
 
@@ -20,7 +21,7 @@ searched, and both are printed beside one another.
 
 \b
 Examples:
-  optmap score problem.yaml arch.yaml map.yaml
+  optmap score problem.yaml arch.yaml map.yaml --plot figures
   optmap score problem.yaml arch.yaml ERT.yaml map.yaml --objective energy --counting timeloop
 
 Exit codes: 0 scored, 2 bad input, 3 no valid mapping exists, 5 the mapping is not valid on the machine.
@@ -45,12 +46,14 @@ def score(
     time_limit: Annotated[
         float, typer.Option("--time-limit", metavar="SECONDS", help="Stop the search after this time.")
     ] = 60.0,
+    plot: PlotFolderOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Print a mapping beside the optimum."""
     from optmap import exchange
     from optmap.problem.io.files import to_json
 
+    prepare_pictures(plot)
     with Progress("searching the optimum") as progress:
         found = exchange.score(
             files,
@@ -60,6 +63,7 @@ def score(
             time_limit=time_limit,
             progress=progress,
         )
+    draw_pictures(found, plot)
     say(to_json(found.to_dict()) if as_json else str(found))
     if found.count.broken:
         raise CheckError(found.verdict)

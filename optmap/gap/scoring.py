@@ -16,7 +16,7 @@ from optmap.problem.io.mappings import mapping_document
 from optmap.problem.io.workloads import workload_document
 from optmap.problem.nest import Nest, mapping_of
 from optmap.problem.options import Merit
-from optmap.search.accelerators.result import UNITS, AcceleratorResult
+from optmap.search.accelerators.result import PICTURES, UNITS, AcceleratorResult
 from optmap.shown import Form, Shown
 
 if TYPE_CHECKING:
@@ -27,7 +27,11 @@ if TYPE_CHECKING:
 class Score(Shown):
     """A mapping, and the best one that was found for the same workload and machine."""
 
-    shown_as: ClassVar[Form] = Form(table="report.scoring:score_table", document="gap.scoring:score_document")
+    shown_as: ClassVar[Form] = Form(
+        table="report.scoring:score_table",
+        document="gap.scoring:score_document",
+        pictures={"score": "report.score_plot:plot_score", **PICTURES},  # the others are of the mapping that is scored
+    )
 
     nest: Nest
     """The mapping that is scored."""

@@ -19,6 +19,7 @@ __getattr__, __dir__ = exports(
         "pictures": "write_pictures",
         "plots": "plot_traffic",
         "programs": "Format Which exported",
+        "score_plot": "plot_score",
         "sizing": "sizing_table",
         "solvers": "doctor_document doctor_table",
         "spatial_nest": "nest_text",

@@ -80,13 +80,13 @@ def plot_energy(answer: Mapped, axes: Any = None) -> Any:
         form = EngFormatter(unit="J", places=2)
         for place, end in enumerate(ends):
             share = percent(float(end), float(cost.energy_pj))
-            _note(axes, float(end) * PICO, place, f"{form(float(end) * PICO)}, {share}", end == max(ends))
-        _rows(axes, [ARITHMETIC, *(memory.name for memory in cost.memories)])
+            note(axes, float(end) * PICO, place, f"{form(float(end) * PICO)}, {share}", end == max(ends))
+        name_rows(axes, [ARITHMETIC, *(memory.name for memory in cost.memories)])
         axes.set_xlim(0, 1.42 * (float(max(ends)) * PICO or 1.0))
         axes.xaxis.set_major_formatter(EngFormatter(unit="J"))
         axes.set_xlabel("energy")
         axes.set_title(f"{title(answer)}: {form(float(cost.energy_pj) * PICO)}", loc="left")
-        _legend(axes, own)
+        legend(axes, own)
     return axes
 
 
@@ -130,14 +130,14 @@ def plot_utilisation(answer: Mapped, axes: Any = None) -> Any:
             shares = [100 * float(row[1 + index][0]) for row in rows]
             axes.barh(at, shares, 0.36, color=color, label=label)
             for y, share, row in zip(at, shares, rows, strict=True):
-                _note(axes, share, y, f"{share:.3g} % {row[1 + index][1]}")
-        _rows(axes, [row[0] for row in rows])
+                note(axes, share, y, f"{share:.3g} % {row[1 + index][1]}")
+        name_rows(axes, [row[0] for row in rows])
         axes.set_xlim(0, 175)
         axes.set_xticks([0, 25, 50, 75, 100])
         axes.spines["bottom"].set_bounds(0, 100)
         axes.set_xlabel("share (%)")
         axes.set_title(title(answer), loc="left")
-        _legend(axes, own)
+        legend(axes, own)
     return axes
 
 
@@ -192,8 +192,8 @@ def plot_cycles(answer: Mapped, axes: Any = None) -> Any:
         axes.barh(range(len(rows)), [float(row[1]) for row in rows], 0.62, color=[row[2] for row in rows])
         for place, (_, cycles, _) in enumerate(rows):
             decides = cycles == slowest
-            _note(axes, float(cycles), place, number(float(round(cycles))) + (", decides" if decides else ""), decides)
-        _rows(axes, [row[0] for row in rows])
+            note(axes, float(cycles), place, number(float(round(cycles))) + (", decides" if decides else ""), decides)
+        name_rows(axes, [row[0] for row in rows])
         axes.set_xlim(0, 1.4 * float(slowest))
         axes.xaxis.set_major_formatter(EngFormatter(sep=""))
         free = [memory.name for memory in cost.memories if not memory.ports]
@@ -221,7 +221,8 @@ def _bar_axes(rows: float) -> Any:
     return new_axes((WIDTH, 1.35 + 0.42 * rows))
 
 
-def _rows(axes: Any, names: Sequence[str]) -> None:
+def name_rows(axes: Any, names: Sequence[str]) -> None:
+    """Names of rows of bars, from the top, and nothing else on that side."""
     axes.set_yticks(range(len(names)), names)
     axes.set_ylim(len(names) - 0.5, -0.5)
     axes.tick_params(axis="y", length=0)
@@ -230,13 +231,14 @@ def _rows(axes: Any, names: Sequence[str]) -> None:
     axes.set_axisbelow(True)
 
 
-def _note(axes: Any, x: float, y: float, text: str, bold: bool = False) -> None:
+def note(axes: Any, x: float, y: float, text: str, bold: bool = False) -> None:
+    """A text behind the end of a bar."""
     ground = {"fc": "#ffffff", "ec": "none", "pad": 0.6}
     look = {"va": "center", "fontsize": 9, "weight": "bold" if bold else "normal", "bbox": ground}
     axes.annotate(text, (x, y), (4, 0), textcoords="offset points", **look)
 
 
-def _legend(axes: Any, own: bool) -> None:
+def legend(axes: Any, own: bool) -> None:
     """Below the axes of a figure of its own, clear of the notes behind the bars."""
     if own:
         axes.figure.legend(frameon=False, fontsize=9, loc="outside lower center", ncols=6)

@@ -11,10 +11,12 @@ import matplotlib as mpl
 import pytest
 from typer.testing import CliRunner
 
+import optmap
 from optmap.cli.app import app
 from optmap.errors import InputError, UnknownNameError
 from optmap.evaluate import SpatialCost, count_nest
 from optmap.gap.nest_solution import SCHEMA
+from optmap.gap.scoring import scored
 from optmap.problem import (
     Capacity,
     Level,
@@ -331,3 +333,18 @@ def test_the_shell_draws_an_answer_into_a_folder(tmp_path):
     refused = CliRunner().invoke(app, ["evaluate", str(tmp_path / "nest.json"), "--plot", str(tmp_path / "nest.json")])
     assert refused.exit_code == 2
     assert "cannot be made" in refused.output
+
+
+def test_a_score_shows_both_mappings_side_by_side():
+    best = optmap.solve(LAYER, machine=MACHINE, objective="edp", tiles="divisors", method="exact")
+    score = scored(NEST, FABRIC, best)
+    axes = score.plot()
+    found = bars(axes)
+    assert rows(axes) == ["optimum", "yours"]
+    assert list(found) == ["arithmetic", "Reg", "Glb", "DRAM"]
+    for place, count in enumerate((best.count, COST)):
+        assert sum(widths[place] for widths in found.values()) == pytest.approx(float(count.energy_pj) * PICO)
+        assert texts(axes)[place].endswith(f"{count.cycles:,} cycles")
+    assert axes.get_title(loc="left") == f"small on tiny: edp {float(COST.edp / best.count.edp):.2f}x"
+    assert overlapping(axes) == []
+    assert score.plot(picture="nest").get_title(loc="left") == "small on tiny"
