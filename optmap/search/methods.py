@@ -372,7 +372,7 @@ TILING_LP = Method(
 EXACT = Method(
     name="exact",
     description="accelerators: tiles, loop orders, bypass and spatial split searched exactly, proved optimal",
-    accelerator=AcceleratorRoute(solve=Deferred("search.accelerators.exact:solve"), tiles=(TileRule.DIVISORS,)),
+    accelerator=AcceleratorRoute(solve=Deferred("search.accelerators.exact:solve")),
 )
 
 ALLOCATION = Method(

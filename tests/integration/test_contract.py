@@ -12,6 +12,7 @@ import pytest
 
 from optmap.cli import console
 from optmap.problem import models_path
+from optmap.search import METHODS
 
 MATMUL = ("C[i,j] += A[i,k]*B[k,j]", "--extents", "i=40,j=30,k=20")
 COMMANDS = (
@@ -167,6 +168,7 @@ def test_every_method_in_the_list_solves(optmap) -> None:
     layer = ("Out[n,k,h,w] += In[n,c,h+r,w+s]*Ker[k,c,r,s]", "--extents", "n=1,k=16,c=8,h=10,w=10,r=3,s=3")
     for row in optmap("list", "methods", "--json").document()["methods"]:
         where = ("--machine", "gemmini-buffers") if row["name"].startswith("gemmini") else ("--memory", "4KiB")
+        where = ("--machine", "eyeriss") if METHODS[row["name"]].accelerator is not None else where
         args = ("solve", *layer, *where, "--method", row["name"], "--time-limit", "600", "--json")
         document = optmap(*args).document()
         assert document["method"] == row["name"]

@@ -12,14 +12,15 @@ import pytest
 from accelerator_machines import convolution, grid_machine, sampled, small_fabric, valid_nests
 
 import optmap
-from optmap.errors import CheckError, ContradictionError, InputError
+from optmap.errors import CheckError, ContradictionError, InfeasibleError, InputError
 from optmap.evaluate import count_nest
 from optmap.gap.floor import even, floor_of, inside_words, with_floor
 from optmap.gap.nest_recount import NestEvaluation, evaluate_nest
 from optmap.gap.nest_solution import SavedNest, nest_solution_from
-from optmap.problem import Fields, Semantics, TileRule
+from optmap.problem import Capacity, Fields, Semantics, TileRule, parse_workload
 from optmap.problem.options import Counting, Merit
 from optmap.search import METHODS, AcceleratorFound, AcceleratorRequest, AcceleratorResult, AcceleratorRoute, Method
+from optmap.search.accelerators.paddings import larger, paddings
 from optmap.texts import exact_text
 
 
@@ -269,3 +270,37 @@ def test_claims_that_differ_from_the_recount_are_named(
     inside[place[-1]] = value  # type: ignore[index]
     wrong = evaluate_nest(nest_solution_from(Fields.of(document, "solution"))).disagreements
     assert any(re.search(reason, sentence) for sentence in wrong)
+
+
+def test_paddings_are_smooth_and_only_of_ragged_dims() -> None:
+    assert [larger(n) for n in (55, 509, 64, 1, 13)] == [(56, 60), (512, 525), (), (), (14, 15)]
+    assert list(paddings({"i": 64, "j": 12})) == []
+    assert list(paddings({"i": 55, "j": 12})) == [{"i": 56}, {"i": 60}]
+    found = list(paddings({"i": 11, "j": 13}))
+    assert found == [{"i": 12, "j": 14}, {"i": 12}, {"j": 14}, {"i": 14, "j": 15}, {"i": 14}, {"j": 15}]
+
+
+def test_a_ragged_dim_is_padded_where_that_is_better_and_the_answer_says_so(tmp_path: Path) -> None:
+    workload = parse_workload("C[i,j] = A[i,k] * B[k,j]", {"i": 23, "j": 29, "k": 6})
+    factors = optmap.solve(workload, machine=grid_machine(), tiles="divisors")
+    found = optmap.solve(workload, machine=grid_machine())
+    assert isinstance(found, AcceleratorResult)
+    assert isinstance(factors, AcceleratorResult)
+    assert found.tiles is TileRule.PADDED
+    assert found.search.proved
+    assert found.cost < factors.cost
+    assert found.count.operations > workload.operations
+    assert any(note.startswith("padded: ") for note in found.notes)
+    assert "padded to i=24, j=30 or i=24 or j=30" in found.search.space
+    assert not any("padded" in note for note in factors.notes)
+    file = found.save(tmp_path / "padded.json")
+    assert optmap.evaluate(file).disagreements == []
+    assert "; padded to " in str(optmap.check(file))
+
+
+def test_no_valid_mapping_is_a_reason_and_no_answer() -> None:
+    machine = grid_machine(free=False)
+    registers, buffer = machine.levels
+    tiny = replace(machine, levels=(replace(registers, capacity=Capacity(amount=2, unit="words")), buffer))
+    with pytest.raises(InfeasibleError, match="Registers"):
+        optmap.solve(convolution(), machine=tiny)

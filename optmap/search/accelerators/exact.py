@@ -1,15 +1,25 @@
-"""Method `exact` on accelerators: the exact search, asked for one request."""
+"""Method `exact` on accelerators: the exact search, asked for one request, and for paddings of ragged dims."""
 
 from __future__ import annotations
 
 import time
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from optmap.errors import InfeasibleError, LimitError
+from optmap.problem.fabric import Fabric, fabric_of
+from optmap.problem.options import TileRule
 from optmap.search.accelerators.answer import AcceleratorFound
+from optmap.search.accelerators.infeasible import reason
+from optmap.search.accelerators.paddings import paddings
 from optmap.search.accelerators.request import AcceleratorRequest
 from optmap.search.exact import search_nest
 
+if TYPE_CHECKING:
+    from optmap.search.exact.search import ExactAnswer
+
 SPACE = "perfect factors of every dim, with every loop order, spatial split and bypass that the machine allows"
+TRUST = "its bounds are floating-point numbers, trusted to a relative 1e-9"
 
 
 def solve(request: AcceleratorRequest) -> AcceleratorFound:
@@ -19,27 +29,67 @@ def solve(request: AcceleratorRequest) -> AcceleratorFound:
         InfeasibleError: if no mapping is valid.
         LimitError: if none was found in time.
     """
+    found = _search(request, request.fabric, float("inf"))
+    best = None if found.nest is None else _found(request, found)
+    if request.tiles is TileRule.PADDED and (found.proved or found.nest is None) and not request.clock.late:
+        best = _padded(request, best)
+    if best is None:
+        if request.clock.late:
+            raise LimitError("no mapping was found in time; raise the time limit")
+        machine, why = request.fabric.machine.name, reason(request.fabric, request.counting, request.clock)
+        raise InfeasibleError(f"no mapping of {request.fabric.workload.title} onto {machine} is valid: {why}")
+    return best
+
+
+def _search(request: AcceleratorRequest, fabric: Fabric, below: float) -> ExactAnswer:
+    """Mappings of a fabric that are better than a value."""
     begun = time.monotonic()
 
     def tell(text: str) -> None:
         if request.progress is not None:
             request.progress(text, min(1.0, (time.monotonic() - begun) / request.time_limit))
 
-    found = search_nest(
-        request.fabric, merit=request.merit, counting=request.counting, clock=request.clock, progress=tell
+    return search_nest(
+        fabric, merit=request.merit, counting=request.counting, clock=request.clock, progress=tell, below=below
     )
+
+
+def _found(request: AcceleratorRequest, found: ExactAnswer) -> AcceleratorFound | None:
+    """What the search of perfect factors hands in."""
     if found.nest is None:
-        if request.clock.late:
-            raise LimitError("no mapping was found in time; raise the time limit")
-        machine = request.fabric.machine.name
-        raise InfeasibleError(f"no mapping of {request.fabric.workload.title} onto {machine} is valid: {found.reason}")
+        return None
     return AcceleratorFound(
         nest=found.nest,
         claimed=found.value,
         bound=found.bound,
         proved=found.proved,
-        proof=f"search over labels, {len(found.passes)} passes: {found.reason}",
+        proof=f"search over labels, {len(found.passes)} passes: {found.reason}; {TRUST}",
         evaluations=found.evaluations,
         late=request.clock.late and not found.proved,
         space=SPACE,
     )
+
+
+def _padded(request: AcceleratorRequest, best: AcceleratorFound | None) -> AcceleratorFound | None:
+    """The best with paddings of ragged dims, too; each is searched for what is better than all before.
+
+    A padding whose search the clock ends is in the answer, but not in the space that it is proved the best of.
+    """
+    workload, looked = request.fabric.workload, []
+    for sizes in paddings(dict(zip(request.fabric.dims, request.fabric.extents, strict=True))):
+        fabric = fabric_of(workload.with_extents(**sizes), request.fabric.machine)
+        value = float("inf") if best is None or best.claimed is None else float(best.claimed)
+        found = _search(request, fabric, value)
+        ended = found.proved or found.bound >= value * (1 - 1e-9)
+        evaluations = found.evaluations + (0 if best is None else best.evaluations)
+        better = _found(request, found)
+        if better is not None:
+            best = replace(better, proved=ended, late=not ended, evaluations=evaluations)
+        elif best is not None:
+            best = replace(best, evaluations=evaluations)
+        if not ended:
+            break
+        looked.append(", ".join(f"{dim}={size}" for dim, size in sizes.items()))
+    if best is None or not looked:
+        return best
+    return replace(best, space=f"{SPACE}; as asked for, and padded to {' or '.join(looked)}")

@@ -71,6 +71,7 @@ def search_nest(
     clock: Clock,
     progress: Callable[[str], None] | None = None,
     start: Nest | None = None,
+    below: float = float("inf"),
     dominance: bool = True,
     bounds: bool = True,
 ) -> ExactAnswer:
@@ -83,6 +84,7 @@ def search_nest(
         clock: when to stop; the answer then has what was found and proved so far.
         progress: takes a line of text now and then.
         start: a valid mapping to be better than.
+        below: look for mappings with a merit less than this only; without any the answer has none, and this as bound.
         dominance: off to check the search against itself.
         bounds: off to check the search against itself.
 
@@ -91,27 +93,29 @@ def search_nest(
         CheckError: if a recount contradicts the search.
     """
     machinery = Machinery(Frame(fabric, counting, merit), dominance=dominance, bounds=bounds)
-    return _Search(machinery, clock, progress or (lambda _: None)).run(start)
+    return _Search(machinery, clock, progress or (lambda _: None), below).run(start)
 
 
 class _Search:
     """One search: the passes so far, the incumbent and the bound."""
 
-    def __init__(self, machinery: Machinery, clock: Clock, progress: Callable[[str], None]) -> None:
+    def __init__(
+        self, machinery: Machinery, clock: Clock, progress: Callable[[str], None], below: float = float("inf")
+    ) -> None:
         self.machinery, self.clock, self.progress = machinery, clock, progress
         frame = machinery.frame
         self.fabric, self.merit, self.counting = frame.fabric, frame.merit, frame.counting
         self.bounded = machinery.bounded
         self.records: list[PassRecord] = []
         self.nest: Nest | None = None
-        self.value = float("inf")
+        self.value = below
         self.bound = 0.0
 
     def run(self, start: Nest | None) -> ExactAnswer:
         """All passes."""
         if start is not None:
             cost = self._count(start)
-            if not cost.broken:
+            if not cost.broken and float(cost.merit(self.merit)) < self.value:
                 self.nest, self.value = start, float(cost.merit(self.merit))
         root = self.machinery.root_bound()
         self.bound = root
