@@ -22,7 +22,8 @@ def timeloop_files(fabric: Fabric, nest: Nest | None) -> dict[str, str]:
 
     A memory's mesh becomes a container per axis, so that a dim can be unrolled along both. Read again by
     `read_timeloop`, they give a mapping that counts the same. Of the machine's rules those are left out that
-    Timeloop cannot say: products of several dims, and orders with a gap anywhere but outside.
+    Timeloop cannot say: products of several dims, and orders with a gap anywhere but outside, or of dims that
+    share a role.
 
     Args:
         fabric: workload and machine.
@@ -121,11 +122,14 @@ def _constraints(memory: Memory, fabric: Fabric) -> dict[str, object]:
     }
     temporal: dict[str, object] = {}
     factors = _factors(memory.rules, fabric)
+    inner = memory.order[1:] if memory.order[:1] == (None,) else memory.order
+    if inner and all(entry is not None and len(entry) <= 1 for entry in inner):
+        named = [dim for entry in inner for dim in entry or ()]
+        temporal["permutation"] = [fabric.dims[dim] for dim in reversed(named)]  # innermost first
+        if inner == memory.order:  # no gap: other dims have no loop there
+            factors |= {dim: f"{dim}=1" for place, dim in enumerate(fabric.dims) if place not in named}
     if factors:
         temporal["factors"] = list(factors.values())
-    inner = memory.order[1:]
-    if memory.order[:1] == (None,) and all(entry is not None and len(entry) <= 1 for entry in inner):
-        temporal["permutation"] = [fabric.dims[dim] for entry in reversed(inner) for dim in entry or ()]
     return {"dataspace": keeps, **({"temporal": temporal} if temporal else {})}
 
 
