@@ -171,7 +171,7 @@ def _samples(shape: tuple[int, ...]) -> NDArray[np.float64]:
     losses, rows = LOSSES[shape], [(0.0, 0.0, 0.0, 0.0)]
     for b in range(1, prod(shape) + 1):
         for s in itertools.takewhile(lambda s: s < LARGEST, _sizes(FINE // 2)):
-            for more in {s, s + s // 8, s + s // 4, s + s // 2}:
+            for more in {s, s + s // 32, s + s // 16, s + s // 8, s + s // 4}:
                 kinds = (n * (s + more) / 2 - loss(s, more) for n, loss in losses.items() if n >= b)
                 pairs = log(max(1.0, min(b * s, *kinds)))
                 rows += [(pairs, log(s), log(b), log(more)), (pairs, log(more), log(b), log(s))]

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
-from math import inf, log, prod
+from math import exp, floor, inf, log, prod
 
 from optmap.bounds.compulsory import compulsory_loads, output_words_at_most
 from optmap.bounds.fixed_exponents import VolumeBound
@@ -26,10 +26,12 @@ Q = 240
 """Denominator of the exponents tried."""
 EVEN = tuple((Fraction(n + 1, 2 * n), Fraction(n - 1, 2 * n), Fraction(n + 1, 2 * n)) for n in range(2, 129))
 """Exponents with which neither features nor channels matter; they suit sets that grow along the list."""
-MOVES = ((1, -1, 1), (0, 0, 1), (1, 0, 0), (1, -1, 0), (0, -1, 1), (0, 1, 0), (1, 0, -1))
+MOVES = ((1, -1, 1), (1, -1, -1), (1, 1, -1), (0, 0, 1), (1, 0, 0), (1, -1, 0), (0, -1, 1), (0, 1, 0), (1, 0, -1))
 """Directions of the search: most keep one of the sums that make features or channels free."""
 STRIDES = (16, 4, 1)
 """Lengths of its moves."""
+FEW, MOST = log(1000), 600.0
+"""Log of the number of segments below which it counts that there is a whole number of them; what floats hold."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,7 +107,7 @@ def _proof(workload: Workload, units: Units, needed: int, clock: Clock) -> HaloP
     form = convolution_form(workload)
     shape = window_shape(workload, form)
     exponents, promised = _search(_promise(workload, form, units), clock)
-    if promised <= log(max(needed, 1) / units.operations):
+    if promised <= needed:
         return None
     constant = kappa(shape, *exponents)
     volume = window_volume(workload, form, units, exponents, constant)
@@ -123,17 +125,23 @@ def _proof(workload: Workload, units: Units, needed: int, clock: Clock) -> HaloP
 
 
 def _promise(workload: Workload, form: ConvolutionForm, units: Units) -> Callable[[float, float, float], float]:
-    """Log of the units of many segments per operation; their best length is memory/(sigma-1)."""
+    """Units that so many equal segments cost which just fail to hold all operations: the best number of them."""
     shape = window_shape(workload, form)
     weights = [units.weights[t.name] for t in (form.output, form.kernel, form.image)]
     features, channels = (log(n) for n in free_sizes(workload, form))
+    total = log(units.operations)
 
     def promise(x: float, y: float, z: float) -> float:
         sigma = x + y + z
-        touched = min(units.memory * sigma / (sigma - 1), float(units.ceiling))
-        shares = sum(e * log(e * touched / (sigma * w)) for e, w in zip((x, y, z), weights, strict=True))
-        rest = max(0.0, 1 - x - y) * features + max(0.0, 1 - y - z) * channels
-        return log(max(touched - units.memory, 1.0)) - log(kappa_about(shape, x, y, z)) - shares - rest
+        constant = log(kappa_about(shape, x, y, z))  # log U(1)
+        constant += sum(e * log(e / (sigma * w)) for e, w in zip((x, y, z), weights, strict=True))
+        constant += max(0.0, 1 - x - y) * features + max(0.0, 1 - y - z) * channels
+        count = total - constant - sigma * log(units.memory * sigma / (sigma - 1))
+        if count > FEW:
+            return (units.memory / (sigma - 1)) * exp(min(count, MOST))
+        counts = {max(1, floor(exp(count))), floor(exp(count)) + 1}
+        touched = {n: exp((total - log(n) - constant) / sigma) for n in counts}
+        return max(units.memory + n * (touched[n] - units.memory) for n in counts)
 
     return promise
 
