@@ -51,7 +51,9 @@ class Machinery:
 
     def __init__(self, frame: Frame, *, dominance: bool = True, bounds: bool = True) -> None:
         self.frame, self.dominance, self.bounded = frame, dominance, bounds
-        self.levels = [Level(frame, number) for number in range(frame.levels)]
+        self.levels: list[Level] = []
+        for number in range(frame.levels):
+            self.levels.append(Level(frame, number, self.levels[-1] if number else None))
         self.bounds = [Bounds(frame, self.levels, top) for top in range(-1, frame.levels)]
         """By the number of open levels."""
 

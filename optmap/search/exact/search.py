@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import count
 
 from optmap.clock import Clock
 from optmap.errors import CheckError
@@ -21,9 +22,9 @@ from optmap.problem.options import Counting, Merit
 from optmap.search.exact.frame import SLACK, Frame
 from optmap.search.exact.passes import Machinery, Tally
 
-RISES = (0.003, 0.01, 0.03, 0.06, 0.1, 0.2, 0.4, 1.0, 3.0, 10.0)
-"""How far above the root's bound the cutoffs are."""
-BEAMS = (30, 300)
+RISES = (0.003, 0.01, 0.02, 0.04, 0.08, 0.16, 0.3)
+"""How far above what is proved the cutoff of each pass is; the last for all further ones."""
+BEAMS = (30, 120)
 """Labels per level of the passes that look for an incumbent: before the first cutoff, and if two did not suffice."""
 
 
@@ -122,15 +123,16 @@ class _Search:
         if not self.bounded:
             self._pass(float("inf"))
             return self._answer("every mapping was looked at")
-        for number, cutoff in enumerate((*(root * (1 + rise) for rise in RISES), float("inf"))):
+        cutoff = root
+        for number in count():
             if number in (0, 2) and self.bound < self.value * (1 - SLACK):
                 self._pass(self.value, BEAMS[number // 2])
             if self.bound >= self.value * (1 - SLACK):
                 break
             if self.clock.late:
                 return self._answer("the time was over")
-            if cutoff > self.bound:
-                self._pass(min(cutoff, self.value))
+            cutoff = max(cutoff, self.bound) * (1 + RISES[min(number, len(RISES) - 1)])
+            self._pass(min(cutoff, self.value) if cutoff else self.value)
         return self._answer("nothing can be better" if self.nest is not None else "no mapping is valid")
 
     def _pass(self, cutoff: float, beam: int | None = None) -> None:

@@ -9,8 +9,9 @@ import numpy as np
 
 from optmap.problem.accelerator import Keep
 from optmap.search.exact.costs import fitting
-from optmap.search.exact.frame import Floats, Frame, Ints, Tiles, Window, admits, product
+from optmap.search.exact.frame import Flags, Floats, Frame, Ints, Tiles, Window, admits, product
 from optmap.search.exact.labels import Labels
+from optmap.search.exact.reach import extents_after, extents_at
 from optmap.search.exact.runs import OrderTable, slid
 from optmap.search.exact.splits import Splits, splits_of
 
@@ -48,10 +49,17 @@ class Level:
     Args:
         frame: of the search.
         number: of the memory.
+        inner: the level inside, None for the innermost.
     """
 
-    def __init__(self, frame: Frame, number: int) -> None:
+    def __init__(self, frame: Frame, number: int, inner: Level | None) -> None:
         self.frame, self.number = frame, number
+        self.inner = inner
+        ones = [own == 1 for own in frame.divisors]
+        self.after: list[Flags] = extents_after(frame, number, ones if inner is None else inner.open)
+        """Per dim the extents that a split may leave."""
+        self.open: list[Flags] = extents_at(frame, self.splits, self.after)
+        """Per dim the extents from which a mapping can go on."""
         self._fitting: dict[int, Ints] = {}
         self._tiles: dict[int, Tiles] = {}
         self._starting: dict[Window, tuple[Ints, Floats]] = {}
@@ -99,7 +107,10 @@ class Level:
     def _options(self, code: int, tile: Tiles) -> Ints:
         if code not in self._fitting:
             rest = self.frame.divided(np.repeat(tile[None, :], len(self.splits.tiles), axis=0), self.splits.tiles)
-            self._fitting[code] = np.flatnonzero((rest >= 0).all(axis=1))
+            fits = np.ones(len(rest), np.bool_)
+            for dim in range(self.frame.dims):
+                fits &= (rest[:, dim] >= 0) & self.after[dim][rest[:, dim]]
+            self._fitting[code] = np.flatnonzero(fits)
         return self._fitting[code]
 
     def inside(self, rest: Tiles) -> Tiles:
@@ -108,7 +119,8 @@ class Level:
         code = int(frame.codes(rest[None, :])[0])
         if code in self._tiles:
             return self._tiles[code]
-        grids = [np.flatnonzero(frame.quotients[dim][rest[dim]] >= 0) for dim in range(frame.dims)]
+        can = self.inner.open if self.inner is not None else [own == 1 for own in frame.divisors]
+        grids = [np.flatnonzero((frame.quotients[dim][rest[dim]] >= 0) & can[dim]) for dim in range(frame.dims)]
         tiles = np.stack([own.ravel() for own in np.meshgrid(*grids, indexing="ij")], axis=1).astype(np.int16)
         if frame.memory(self.number).rules:
             trips = frame.values(frame.divided(np.repeat(rest[None, :], len(tiles), axis=0), tiles))
