@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -34,14 +34,25 @@ class NestDesign:
     """Time that the answers took."""
 
     @property
-    def name(self) -> str:
-        """Of the design, with the capacity."""
-        return f"{self.group}, {self.level} {size_text(self.capacity_bytes)}"
-
-    @property
     def edp(self) -> float:
         """Energy times cycles of all workloads one after the other, in pJ*cycles."""
         return self.energy_pj * self.cycles
+
+
+def names_of(designs: Sequence[NestDesign]) -> tuple[str, list[str]]:
+    """What all designs have in common, and what sets each apart: numbers of the machine, its capacity if need be.
+
+    Args:
+        designs: of one sweep.
+    """
+    parts = [design.group.split(", ") for design in designs]
+    common = [part for part in parts[0] if all(part in each for each in parts)] if len(parts) > 1 else []
+    alone = len({design.group for design in designs}) == len(designs)
+    names = []
+    for design, each in zip(designs, parts, strict=True):
+        own = [part for part in each if part not in common]
+        names.append(", ".join([*own, *([] if alone else [f"{design.level} {size_text(design.capacity_bytes)}"])]))
+    return ", ".join(common), names
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from optmap.errors import InputError
-from optmap.gap.accelerator_designs import NEST_METRICS, NestDesign
+from optmap.gap.accelerator_designs import NEST_METRICS, NestDesign, names_of
 from optmap.gap.curves import Panel
 from optmap.gap.designs import METRICS, pareto_designs, pareto_front
 from optmap.names import choose
@@ -41,7 +41,8 @@ def plot_pareto(totals: Sequence[Panel], x: str = "capacity_bytes", y: str = "tr
     with styled():
         axes = new_axes() if axes is None else axes
         _scatter(axes, designs)
-        front = _front(axes, designs)
+        front = pareto_front([(a, b) for _, a, b in designs])
+        _step(axes, front)
         if len(front) == 1:
             axes.scatter(*front[0], s=170, facecolors="none", edgecolors="#000000", lw=1.4, label="best in both")
             why = "one design" if len({(a, b) for _, a, b in designs}) == 1 else "one design is best in both"
@@ -70,16 +71,21 @@ def plot_nest_pareto(designs: Sequence[NestDesign], x: str = "cycles", y: str = 
         InputError: if matplotlib is not installed, or there is no design.
     """
     places = nest_places(designs, x, y)
+    common, names = names_of(designs)
+    front = pareto_front([(a, b) for _, a, b in places])
     with styled():
-        axes = new_axes((1.55 * SIZE[0], SIZE[1] + 0.3)) if axes is None else axes
+        own = axes is None
+        axes = new_axes((1.3 * SIZE[0], SIZE[1] + 0.3 + 0.2 * min(len(front), NAMED))) if own else axes
         _scatter(axes, places)
-        front = _front(axes, places)
+        _step(axes, front)
         _metric_axis(axes, "x", x)
         _metric_axis(axes, "y", y)
-        _name_front(axes, designs, [(a, b) for _, a, b in places], front)
+        _name_front(axes, names, [(a, b) for _, a, b in places], front)
         added = designs[0].workloads
-        axes.set_title(f"{len(added)} workloads, added up" if len(added) > 1 else added[0], loc="left")
-        axes.legend(frameon=False, fontsize=9, loc="upper left", bbox_to_anchor=(1.0, 1.0))
+        what = f"{len(added)} workloads, added up" if len(added) > 1 else added[0]
+        axes.set_title(f"{what}, on {common}" if common else what, loc="left")
+        where = {"loc": "outside lower left"} if own else {"loc": "best"}
+        (axes.figure if own else axes).legend(frameon=False, fontsize=8.5, handlelength=1.4, **where)
     return axes
 
 
@@ -114,24 +120,19 @@ def _scatter(axes: Any, designs: Sequence[Place]) -> None:
         axes.scatter(*zip(*mine, strict=True), s=style["ms"] ** 2, label=label, **look)
 
 
-def _front(axes: Any, designs: Sequence[Place]) -> list[tuple[float, float]]:
-    front = pareto_front([(a, b) for _, a, b in designs])
+def _step(axes: Any, front: Sequence[tuple[float, float]]) -> None:
     label = "Pareto front" if len(front) > 1 else "_nolegend_"
     xs, ys = [a for a, _ in front], [b for _, b in front]
     axes.step(xs, ys, where="post", color="#000000", lw=1.2, label=label)
-    return front
 
 
 def _name_front(
-    axes: Any,
-    designs: Sequence[NestDesign],
-    places: Sequence[tuple[float, float]],
-    front: Sequence[tuple[float, float]],
+    axes: Any, names: Sequence[str], places: Sequence[tuple[float, float]], front: Sequence[tuple[float, float]]
 ) -> None:
     """A number beside every design of the front, and what it is in the legend."""
     for number, point in enumerate(front[:NAMED], start=1):
-        names = [design.name for design, place in zip(designs, places, strict=True) if place == point]
-        text = names[0] + (f" and {len(names) - 1} more" if len(names) > 1 else "")
+        same = [name for name, place in zip(names, places, strict=True) if place == point]
+        text = same[0] + (f"; {len(same) - 1} more as good" if len(same) > 1 else "")
         axes.annotate(str(number), point, (5, 5), textcoords="offset points", fontsize=9, weight="bold")
         axes.plot([], [], ls="none", label=f"{number}: {text}")
     if len(front) > NAMED:
