@@ -24,6 +24,9 @@ from optmap.problem.relations import Relation
 MOST_COMBINATIONS = 20_000
 """Entries of one table over the dims of a subscript; more are refused."""
 
+SAFE = 1e-9
+"""Added to a largest ratio of logs, which floats may round down."""
+
 
 class Kind(StrEnum):
     """What the loops of a stage are."""
@@ -324,3 +327,35 @@ def gain(layout: Layout, window: Window, place: int, extents: tuple[int, ...]) -
     whole = layout.fabric.extents[window.dims[place]]
     words = layout.values(window, extents)
     return log(words / max(1, least_new(window.coefficients, extents, place, whole, layout.counting)))
+
+
+def most_shared(layout: Layout, window: Window, children: int) -> tuple[float, tuple[float, float]]:
+    """How many children of a mesh can have the same part of a window of two dims, as parts of their ways.
+
+    Args:
+        layout: gives extents.
+        window: of two dims.
+        children: of the mesh.
+
+    Returns:
+        The most of log(children per different offset) over log(children), and over the log of each dim's ways.
+    """
+    first, second = (divisors(layout.fabric.extents[dim]) for dim in window.dims)
+    both, one, two = 0.0, 0.0, 0.0
+    for a, b in product(first, second):
+        if a > 1 and b > 1 and a * b <= children:
+            shared = log(a * b / _fewest_offsets(window.coefficients, (a, b), (first, second)))
+            both, one, two = max(both, shared / log(a * b)), max(one, shared / log(a)), max(two, shared / log(b))
+    return both + SAFE, (one + SAFE, two + SAFE)
+
+
+def _fewest_offsets(
+    coefficients: tuple[int, ...], ways: tuple[int, int], tiles: tuple[tuple[int, ...], tuple[int, ...]]
+) -> int:
+    """Different offsets of that many children along two dims, the least over tiles of a child."""
+    whole = tiles[0][-1], tiles[1][-1]
+    return min(
+        distinct_values((coefficients[0] * a, coefficients[1] * b), ways)
+        for a, b in product(*tiles)
+        if whole[0] % (a * ways[0]) == 0 and whole[1] % (b * ways[1]) == 0
+    )

@@ -22,7 +22,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from math import log
+from math import log, prod
 from typing import Any
 
 import pyomo.environ as pyo
@@ -30,7 +30,7 @@ import pyomo.environ as pyo
 from optmap.problem.accelerator import Keep
 from optmap.problem.options import Counting
 from optmap.programs.allocation_frame import NONE, Frame, entry
-from optmap.programs.allocation_layout import whole_words
+from optmap.programs.allocation_layout import Window, gain, most_shared, whole_words
 
 THRESHOLDS = (2, 3, 4, 8, 32)
 """Visits at which the cost of read-modify-write is taken anew."""
@@ -223,9 +223,8 @@ def _slid(frame: Frame, number: int, child: int) -> Any:
             continue
         for place, dim in enumerate(window.dims):
             key = (name, inner, layout.fabric.dims[dim])
-            most = max(log(layout.fabric.extents[dim]), log(2)) + log(
-                max(layout.values(window, at) for at in layout.combinations(window, child))
-            )
+            combinations = layout.combinations(window, child)
+            most = max(gain(layout, window, place, at) for at in combinations) + log(2)
             others = [other for other in window.dims if other != dim]
             doubled = sum(frame.moved(other, stage) for stage in layout.times(child) for other in others)
             model.reuse.add(model.slid[key] <= most * model.slides[key])
@@ -265,12 +264,16 @@ def _together(frame: Frame, number: int, outer: int, inner: int) -> Any:
         found += sum(frame.trips(dim, s) for s in stages for dim in layout.chains if dim not in operand.dims)
         for window in layout.windows:
             if window.operand == number and stages:
-                found += _window_together(frame, window.dims, stages, (number, window.axis, outer, inner, memory))
+                found += _window_together(frame, window, stages)
     return found
 
 
-def _window_together(frame: Frame, dims: tuple[int, ...], stages: list[int], key: tuple[int, ...]) -> Any:
-    """Children with the same offset along a window: at most their number over the ways of any one dim."""
+def _window_together(frame: Frame, window: Window, stages: list[int]) -> Any:
+    """Children with the same offset along a window: at most their number over the ways of any one dim.
+
+    Two dims have more offsets than that wherever both are unrolled; the least share that they leave is a row, too.
+    """
+    dims = window.dims
     ways = {dim: sum(frame.trips(dim, stage) for stage in stages) for dim in dims}
     moving = [dim for dim, way in ways.items() if not isinstance(way, int | float)]
     if len(moving) < 2:
@@ -282,6 +285,12 @@ def _window_together(frame: Frame, dims: tuple[int, ...], stages: list[int], key
     shared = model.together.add()
     for dim in moving:
         model.groups.add(shared <= sum(ways[other] for other in moving if other != dim))
+    if len(dims) == 2 == len(moving):
+        children = prod(frame.layout.stages[stage].size or 1 for stage in stages)
+        of_both, of_one = most_shared(frame.layout, window, children)
+        model.groups.add(shared <= of_both * (ways[dims[0]] + ways[dims[1]]))
+        for dim, part in zip(dims, of_one, strict=True):
+            model.groups.add(shared <= part * ways[dim])
     return shared
 
 

@@ -14,6 +14,7 @@ from optmap.checker import form, solution
 
 HERE = Path(__file__).resolve().parent
 SMALLEST = {
+    "allocation_attack": ["--seeds", "2", "--first", "8", "--most", "500"],
     "answer_attack": ["--trials", "6"],
     "batch_counting": ["--nests", "64", "--scalar", "8"],
     "bounds_soundness": ["20", "1"],
