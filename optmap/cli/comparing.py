@@ -19,7 +19,6 @@ from optmap.cli.options import (
     WorkloadArgument,
     path_of,
 )
-from optmap.errors import InputError
 from optmap.problem.inputs import names_of, workload_of
 
 COMPARE_HELP = """Compare the lower bound with the mappings found.
@@ -83,7 +82,6 @@ def compare(
     problem = workload_of(workload, extents, semantics, padding)
     check_picture(plot)
     from optmap import api
-    from optmap.gap.comparison import Comparison
 
     with Progress("comparing") as progress:
         found = api.compare(
@@ -100,9 +98,5 @@ def compare(
             progress=progress,
         )
         if plot is not None:
-            if not isinstance(found, Comparison):
-                raise InputError("there is no picture of a comparison on an accelerator; leave out --plot")
-            from optmap.report.compare_plot import save_comparison
-
-            save_comparison(found, plot)
+            found.plot(plot)
     say(to_json(found.to_dict()) if as_json else str(found))

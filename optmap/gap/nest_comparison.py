@@ -16,7 +16,9 @@ class NestComparison(Shown):
     """What several methods find for one workload on one accelerator."""
 
     shown_as: ClassVar[Form] = Form(
-        table="report.nest_comparison:comparison_table", document="report.nest_comparison:comparison_document"
+        table="report.nest_comparison:comparison_table",
+        document="report.nest_comparison:comparison_document",
+        plot="report.beside_plot:plot_nest_comparison",
     )
 
     fabric: Fabric

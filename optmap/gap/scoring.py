@@ -30,7 +30,7 @@ class Score(Shown):
     shown_as: ClassVar[Form] = Form(
         table="report.scoring:score_table",
         document="gap.scoring:score_document",
-        pictures={"score": "report.score_plot:plot_score", **PICTURES},  # the others are of the mapping that is scored
+        pictures={"score": "report.beside_plot:plot_score", **PICTURES},  # the others are of the mapping that is scored
     )
 
     nest: Nest

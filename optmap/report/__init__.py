@@ -7,6 +7,7 @@ from optmap.lazy import exports
 __getattr__, __dir__ = exports(
     __name__,
     {
+        "beside_plot": "plot_nest_comparison plot_score",
         "bounds": "bound_document bound_table",
         "compare": "comparison_document comparison_table",
         "compare_plot": "plot_comparison save_comparison",
@@ -19,7 +20,6 @@ __getattr__, __dir__ = exports(
         "pictures": "write_pictures",
         "plots": "plot_traffic",
         "programs": "Format Which exported",
-        "score_plot": "plot_score",
         "sizing": "sizing_table",
         "solvers": "doctor_document doctor_table",
         "spatial_nest": "nest_text",

@@ -241,6 +241,6 @@ def note(axes: Any, x: float, y: float, text: str, bold: bool = False) -> None:
 def legend(axes: Any, own: bool) -> None:
     """Below the axes of a figure of its own, clear of the notes behind the bars."""
     if own:
-        axes.figure.legend(frameon=False, fontsize=9, loc="outside lower center", ncols=6)
+        axes.figure.legend(frameon=False, fontsize=9, loc="outside lower center", ncols=5)
     else:
         axes.legend(frameon=False, fontsize=9)

@@ -15,6 +15,7 @@ import optmap
 from optmap.cli.app import app
 from optmap.errors import InputError, UnknownNameError
 from optmap.evaluate import SpatialCost, count_nest
+from optmap.gap.nest_comparison import NestComparison
 from optmap.gap.nest_solution import SCHEMA
 from optmap.gap.scoring import scored
 from optmap.problem import (
@@ -30,6 +31,7 @@ from optmap.problem import (
 from optmap.problem.accelerator import Accelerator, Arithmetic, Keep, Mesh, MeshAxis, Ports, Prices, Store
 from optmap.problem.fabric import Fabric, fabric_of
 from optmap.problem.nest import MemoryNest, Nest, mapping_of
+from optmap.problem.options import Counting, Merit
 from optmap.report import (
     nest_text,
     plot_cycles,
@@ -348,3 +350,31 @@ def test_a_score_shows_both_mappings_side_by_side():
     assert axes.get_title(loc="left") == f"small on tiny: edp {float(COST.edp / best.count.edp):.2f}x"
     assert overlapping(axes) == []
     assert score.plot(picture="nest").get_title(loc="left") == "small on tiny"
+
+
+def test_a_comparison_of_methods_has_a_bar_each():
+    @dataclass(frozen=True)
+    class Result:
+        count: SpatialCost
+        cost: Any
+        fits: bool
+
+    other = Nest(
+        memories=(*NEST.memories[:2], MemoryNest(x=ways(), y=ways(), temporal=loops(c=4, k=2), keeps=(True,) * 3))
+    )
+    counts = {"exact": count_nest(other, FABRIC), "worse": COST}
+    results = {name: Result(count, count.edp, fits=name == "exact") for name, count in counts.items()}
+    comparison = NestComparison(
+        fabric=FABRIC,
+        merit=Merit.EDP,
+        counting=Counting.EXACT,
+        methods=("exact", "worse"),
+        results=results,  # type: ignore[arg-type]
+        left_out={},
+    )
+    axes = comparison.plot()
+    assert rows(axes) == ["exact", "worse"]
+    for place, count in enumerate(counts.values()):
+        assert sum(widths[place] for widths in bars(axes).values()) == pytest.approx(float(count.energy_pj) * PICO)
+    assert [text.rpartition(", ")[2] for text in texts(axes)] == ["best", "does not fit"]
+    assert overlapping(axes) == []
