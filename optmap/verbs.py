@@ -72,8 +72,9 @@ def evaluate(
     from optmap.gap.nest_recount import evaluate_nest
     from optmap.gap.nest_solution import SavedNest
     from optmap.names import choose
+    from optmap.report.loading import saved_solution
 
-    read = saved(solution)
+    read = saved_solution(solution)
     if isinstance(read, SavedNest):
         if simulate:
             raise InputError("there is no simulation of accelerators; leave out --simulate")
@@ -86,33 +87,6 @@ def evaluate(
 
     found = evaluate_solution(read)
     return replace(found, simulations=run_simulations(read, limit)) if simulate else found
-
-
-def saved(
-    solution: SolveResult | SavedSolution | AcceleratorResult | SavedNest | str | Path,
-) -> SavedSolution | SavedNest:
-    """A solution as its file says it.
-
-    Args:
-        solution: what `solve` returned, or a solution file.
-
-    Raises:
-        InputError: if the file cannot be used.
-    """
-    from optmap.gap.nest_solution import SCHEMA, SavedNest, nest_solution_from
-    from optmap.gap.solution import SavedSolution, solution_from
-    from optmap.problem.io.fields import Fields
-    from optmap.problem.io.files import read_json
-    from optmap.search.accelerators.result import AcceleratorResult
-    from optmap.search.result import SolveResult
-
-    if isinstance(solution, SavedSolution | SavedNest):
-        return solution
-    if isinstance(solution, SolveResult | AcceleratorResult):
-        fields = Fields.of(solution.to_dict(), "solution")
-    else:
-        fields = read_json(Path(text_of(solution, "solution", "a result of solve or a solution file")))
-    return nest_solution_from(fields) if fields.get("schema") == SCHEMA else solution_from(fields)
 
 
 def conformance(records: str | Path, *, counting: Counting | str = Counting.TIMELOOP) -> Conformance:

@@ -7,13 +7,17 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from optmap.errors import InputError
-from optmap.gap.nest_solution import nest_solution_from
-from optmap.gap.solution import solution_from
+from optmap.gap.nest_solution import SCHEMA as NEST_SCHEMA
+from optmap.gap.nest_solution import SavedNest, nest_solution_from
+from optmap.gap.solution import SavedSolution, solution_from
+from optmap.problem.inputs import text_of
 from optmap.problem.io.fields import Fields
 from optmap.problem.io.files import read_json
 from optmap.problem.io.machines import machine_from
 from optmap.problem.io.workloads import read_workload
 from optmap.report.compare import read_comparison
+from optmap.search.accelerators.result import AcceleratorResult
+from optmap.search.result import SolveResult
 from optmap.shown import Form, Shown
 
 
@@ -49,6 +53,26 @@ def certificate_document(certificate: Certificate) -> dict[str, Any]:
 def certificate_table(certificate: Certificate) -> str:
     """What the checker says of it."""
     return str(certificate.check())
+
+
+def saved_solution(
+    solution: SolveResult | SavedSolution | AcceleratorResult | SavedNest | str | Path,
+) -> SavedSolution | SavedNest:
+    """A solution as its file says it.
+
+    Args:
+        solution: what `solve` returned, or a solution file.
+
+    Raises:
+        InputError: if the file cannot be used.
+    """
+    if isinstance(solution, SavedSolution | SavedNest):
+        return solution
+    if isinstance(solution, SolveResult | AcceleratorResult):
+        fields = Fields.of(solution.to_dict(), "solution")
+    else:
+        fields = read_json(Path(text_of(solution, "solution", "a result of solve or a solution file")))
+    return nest_solution_from(fields) if fields.get("schema") == NEST_SCHEMA else solution_from(fields)
 
 
 def load_file(path: Path) -> Any:

@@ -184,6 +184,10 @@ class SweepSpec:
             raise InputError("methods is empty; name at least one")
         if len({machine.accelerator is None for machine in self.machines}) > 1:
             raise InputError("machines: accelerators and machines without fanouts need sweeps of their own")
+        if BOUND in self.methods and any(machine.accelerator is not None for machine in self.machines):
+            raise InputError(
+                "methods: on accelerators every mapping comes with the floor of every schedule; leave bound out"
+            )
         for method in self.methods:
             choose("method", method, (BOUND, *MAPPING_METHODS), where="methods")
         if len(set(self.methods)) != len(self.methods):

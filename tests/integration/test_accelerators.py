@@ -192,6 +192,11 @@ def test_numbers_without_machines_are_refused() -> None:
         spec_from(spec)
 
 
+def test_bounds_come_with_the_mappings_of_accelerators() -> None:
+    with pytest.raises(InputError, match="leave bound out"):
+        spec_from({**SPACE, "methods": ["bound", "exact"]})
+
+
 def test_kinds_of_machines_are_not_mixed() -> None:
     spec = {**SPACE, "machines": ["eyeriss", "balanced"], "methods": ["exact"]}
     del spec["machine_numbers"]

@@ -303,4 +303,4 @@ def test_no_valid_mapping_is_a_reason_and_no_answer() -> None:
     registers, buffer = machine.levels
     tiny = replace(machine, levels=(replace(registers, capacity=Capacity(amount=2, unit="words")), buffer))
     with pytest.raises(InfeasibleError, match="Registers"):
-        optmap.solve(convolution(), machine=tiny)
+        optmap.solve(convolution(p=2, q=2, r=1, s=1), machine=tiny)
