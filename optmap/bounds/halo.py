@@ -84,7 +84,8 @@ import itertools
 from collections.abc import Callable, Iterator
 from fractions import Fraction
 from functools import lru_cache
-from math import ceil, inf, log, prod, sqrt
+from heapq import heappop, heappush
+from math import ceil, floor, inf, log, prod, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
@@ -94,8 +95,14 @@ Cell = tuple[int, int, int]
 Loss = Callable[[float, float], float]
 """Sizes a <= c of outputs and inputs, in either order -> the loss, at least."""
 
-FINE, GRID = 16, 64
+FINE, GRID = 8, 256
 """Steps of the sizes, as the checker takes them."""
+SMALL = 256
+"""Smaller sets beside which every size of the larger one is tried, as by the checker."""
+SPLITS = 200
+"""Cells that are halved where kappa is largest."""
+SLACK = 1e-5
+"""Pairs that roots may be rounded by."""
 MARGIN = 1e-6
 """What kappa is above its float, relatively, so that integers accept it."""
 LARGEST = 3 * 10**4
@@ -148,14 +155,31 @@ def kappa(shape: tuple[int, ...], x: Fraction, y: Fraction, z: Fraction) -> Frac
         y: exponent of the taps in use.
         z: exponent of the inputs; x + z > 1.
     """
-    losses, power = LOSSES[shape], float(y)
-    needed = least = kappa_about(shape, float(x), power, float(z))
-    for u, v in {(float(x), float(z)), (float(z), float(x))}:
+    least = kappa_about(shape, float(x), float(y), float(z))
+    cells: list[tuple[float, int, Cell, tuple[float, float, float]]] = []
+
+    def add(b: int, cell: Cell, powers: tuple[float, float, float]) -> None:
+        kinds = [(n, loss) for n, loss in LOSSES[shape].items() if n >= b]
+        held = min(_corners(cell, n, loss, powers) for n, loss in kinds)
+        if cell[0] == cell[1] <= SMALL:
+            held = min(held, max(_whole(b, cell[0], c, kinds, powers) for c in _larger(cell)))
+        heappush(cells, (-held / b ** powers[1], b, cell, powers))
+
+    for powers in {(float(x), float(y), float(z)), (float(z), float(y), float(x))}:
         for b in range(1, prod(shape) + 1):
-            kinds = [(n, loss) for n, loss in losses.items() if n >= b]
-            for cell in _cells(b, least, (u, power, v)):
-                held = min(_corners(cell, n, loss, (u, v)) for n, loss in kinds)
-                needed = max(needed, held / b**power)
+            for low in _sizes():
+                i = _widest(b, low, least, powers)
+                if i <= GRID:
+                    break
+                add(b, (low, low + low // FINE, i), powers)
+    for _ in range(SPLITS):
+        if not cells or -cells[0][0] <= least or cells[0][2][0] == cells[0][2][1]:
+            break
+        _, b, (low, high, i), powers = heappop(cells)
+        middle = (low + high) // 2
+        add(b, (low, middle, i), powers)
+        add(b, (middle + 1, high, _widest(b, middle + 1, least, powers)), powers)
+    needed = max(least, -cells[0][0]) if cells else least
     return Fraction(ceil(needed * (1 + MARGIN) * 10**6), 10**6)
 
 
@@ -170,34 +194,43 @@ def _samples(shape: tuple[int, ...]) -> NDArray[np.float64]:
     """Logs of T, a, b, c: what losses leave of pairs at sizes close to each other."""
     losses, rows = LOSSES[shape], [(0.0, 0.0, 0.0, 0.0)]
     for b in range(1, prod(shape) + 1):
-        for s in itertools.takewhile(lambda s: s < LARGEST, _sizes(FINE // 2)):
-            for more in {s, s + s // 32, s + s // 16, s + s // 8, s + s // 4}:
+        for s in itertools.takewhile(lambda s: s < LARGEST, _sizes()):
+            for more in {s, s + 1, s + s // 32, s + s // 16, s + s // 8, s + s // 4}:
                 kinds = (n * (s + more) / 2 - loss(s, more) for n, loss in losses.items() if n >= b)
-                pairs = log(max(1.0, min(b * s, *kinds)))
+                real = max(1.0, min(b * s, s * more, *kinds))
+                pairs = log(floor(real) if s < 2 * FINE else real)  # larger sizes stand for those between
                 rows += [(pairs, log(s), log(b), log(more)), (pairs, log(more), log(b), log(s))]
     return np.array(rows)
 
 
-def _sizes(fine: int = FINE) -> Iterator[int]:
+def _sizes() -> Iterator[int]:
     s = 1
     while True:
         yield s
-        s += s // fine + 1
+        s += s // FINE + 1
 
 
-def _cells(taps: int, least: float, powers: tuple[float, float, float]) -> Iterator[Cell]:
-    """Sizes of the smaller set for which those of the larger one are not trivial; powers of both and the taps."""
+def _widest(taps: int, s: int, least: float, powers: tuple[float, float, float]) -> int:
+    """The i with which larger sets of s*i/GRID and more are trivial beside s; powers of both, and of taps between."""
     u, y, v = powers
-    for s in _sizes():
-        quotient: float = (taps ** (1 - y) / (least * s ** (u + v - 1))) ** (1 / v)
-        if quotient <= 1:
-            return
-        yield s, s + s // FINE, ceil(GRID * quotient)
+    quotient: float = (taps ** (1 - y) / (least * s ** (u + v - 1))) ** (1 / v)
+    return max(GRID, ceil(GRID * quotient))
 
 
-def _corners(cell: Cell, taps: int, loss: Loss, powers: tuple[float, float]) -> float:
-    """The least kappa b^y that the checker accepts on one trapezoid; powers of the smaller and the larger set."""
-    (low, high, i), (u, v) = cell, powers
+def _larger(cell: Cell) -> range:
+    """Whole sizes of the larger set beside the only one of the smaller."""
+    return range(cell[0], cell[0] * cell[2] // GRID + 1)
+
+
+def _whole(taps: int, a: int, c: int, kinds: list[tuple[int, Loss]], powers: tuple[float, float, float]) -> float:
+    """The least kappa b^y for sets of whole sizes a <= c."""
+    pairs = min(taps * a, a * c, *(floor(n * (a + c) / 2 - loss(a, c) + SLACK) for n, loss in kinds))
+    return float(pairs / (a ** powers[0] * c ** powers[2]))
+
+
+def _corners(cell: Cell, taps: int, loss: Loss, powers: tuple[float, float, float]) -> float:
+    """The least kappa b^y that the checker accepts on one trapezoid."""
+    (low, high, i), (u, _, v) = cell, powers
     middle, d = (low + high) // 2, u + v
     needed = -inf
     for s in (low, high):

@@ -19,11 +19,13 @@ from .tools import need, ratio
 
 ONE = 2**24
 """Roots are rounded down to multiples of 1/ONE."""
-GRID = 64
+GRID = 256
 """Larger sets are taken in multiples of 1/GRID of the smaller one."""
-FINE = 16
-"""Smaller sets are taken in steps of this part of themselves."""
-FINEST, CELLS, WIDEST = 1024, 512, 2**16
+FINE = 8
+"""Smaller sets are taken in steps of this part of themselves, at first."""
+SMALL = 256
+"""Smaller sets of which larger ones are tried one after the other where corners do not decide."""
+FINEST, CELLS, WIDEST = 1024, 512, 2**13
 """Largest denominator of exponents, most cells, and largest quotient of two sizes, in 1/GRID."""
 Cell = tuple[int, int, int]
 """(s1, s2, i): sizes s1 <= s <= s2 of the smaller set, s to s*i/GRID of the larger one."""
@@ -136,13 +138,14 @@ def decide(shape: tuple[int, ...], u: Fraction, y: Fraction, v: Fraction, kappa:
     There are at most b*s pairs, and at most b'(s+l)/2 - loss for any b' >= b. Once b <= kappa b^y s^(u+v-1) (l/s)^v
     the first is enough, for this s and every larger one. In the rest of s1 <= s <= s2, the trapezoid
     s <= l <= s*i/GRID, the second is convex; the right-hand side is at least its tangent in
-    M = (s^u l^v)^(1/(u+v)), a concave function of s and l, because u + v > 1: the four corners decide.
+    M = (s^u l^v)^(1/(u+v)), a concave function of s and l, because u + v > 1: the four corners decide. Where
+    they do not, halves of s1 ... s2 may, or whole numbers of pairs for a small s.
     """
     for taps in range(1, prod(shape) + 1):
         power = Power(u, y, v, kappa, taps)
+        losses = [(b, loss) for b, loss in LOSSES[shape].items() if b >= taps]
         for cell in cells(power):
-            held = any(corners(power, cell, b, loss) for b, loss in LOSSES[shape].items() if b >= taps)
-            need(held, f"kappa is not proved for {taps} taps at {cell[0]} and more pixels")
+            need(fits(power, cell, losses), f"kappa is not proved for {taps} taps at {cell[0]} and more pixels")
 
 
 class Power:
@@ -150,6 +153,7 @@ class Power:
 
     def __init__(self, u: Fraction, y: Fraction, v: Fraction, kappa: Fraction, taps: int) -> None:
         self.q = q = lcm(u.denominator, y.denominator, v.denominator)
+        self.taps, self.U, self.Y = taps, int(u * q), int(y * q)
         self.V: int = int(v * q)
         self.D: int = int((u + v) * q)
         self.kappa, self.factor = kappa, root_below(taps * GRID, int(y * q), q)
@@ -160,6 +164,22 @@ class Power:
         """Is b*s enough for l >= s*i/GRID?"""
         right: int = self.right * s ** (self.D - self.q) * i**self.V
         return self.left <= right
+
+    def narrowest(self, s: int, i: int) -> int:
+        """The least i from GRID on with which `trivial` holds, given one."""
+        step = 1
+        while i - step >= GRID and self.trivial(s, i - step):
+            i, step = i - step, 2 * step
+        while step := step // 2:
+            if i - step >= GRID and self.trivial(s, i - step):
+                i -= step
+        return i
+
+    def holds(self, s: int, more: int, pairs: int) -> bool:
+        """Are there at most kappa s^u b^y more^v pairs?"""
+        left: int = (pairs * self.kappa.denominator) ** self.q
+        right: int = self.right * s**self.U * self.taps**self.Y * more**self.V
+        return left <= right
 
     def tangent(self, at: int) -> Callable[[int], int]:
         """M in 1/ONE -> a lower bound in 1/ONE^3 times kappa's denominator, q and `at`."""
@@ -179,13 +199,35 @@ def cells(power: Power) -> Iterator[Cell]:
         i *= 2
         need(i <= WIDEST, "kappa is far too small")
     for _ in range(CELLS):
-        while i > GRID and power.trivial(s, i - 1):
-            i -= 1
+        i = power.narrowest(s, i)
         if i == GRID:
             return
         yield s, s + s // FINE, i
         s += s // FINE + 1
     need(False, "the exponents of the pixels are too small for this kappa")
+
+
+def fits(power: Power, cell: Cell, losses: list[tuple[int, Loss]]) -> bool:
+    """Does one of the losses hold at the corners of a cell, or of its halves?"""
+    low, high, i = cell
+    if any(corners(power, cell, b, loss) for b, loss in losses):
+        return True
+    if low == high:
+        return low <= SMALL and all(power.holds(low, c, most(power.taps, low, c, losses)) for c in sizes(low, i))
+    middle = (low + high) // 2
+    halves = (low, middle, i), (middle + 1, high, power.narrowest(middle + 1, i))
+    return all(fits(power, half, losses) for half in halves)
+
+
+def sizes(s: int, i: int) -> range:
+    """Whole sizes from s to s*i/GRID."""
+    return range(s, s * i // GRID + 1)
+
+
+def most(taps: int, a: int, c: int, losses: list[tuple[int, Loss]]) -> int:
+    """Most pairs of sets of whole sizes a <= c."""
+    kinds = (b * (a + c) * ONE // 2 - loss(a * GRID, c * GRID) for b, loss in losses)
+    return min(taps * a, a * c, *(pairs // ONE for pairs in kinds))
 
 
 def corners(power: Power, cell: Cell, taps: int, loss: Loss) -> bool:
