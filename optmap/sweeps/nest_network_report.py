@@ -41,6 +41,7 @@ def network_document(sums: NetworkNests) -> dict[str, object]:
             "edp": amount(sums.floor_pj * sums.floor_cycles, UNITS[Merit.EDP]),
         },
         "limited": sums.limited,
+        "unfit": {layer.workload.title: list(layer.broken) for layer in sums.unfit},
         "layers": [_layer(layer, sums.merit) for layer in sums.layers],
         "notes": _notes(sums),
     }
@@ -64,7 +65,17 @@ def _layer(layer: MappedLayer, merit: Merit) -> dict[str, object]:
 
 def _notes(sums: NetworkNests) -> list[str]:
     notes = [PRODUCT, SINGLY] if sums.merit is Merit.EDP else [PRODUCT]
+    if sums.unfit:
+        reasons = "; ".join(f"{layer.workload.title}: {', '.join(layer.broken)}" for layer in sums.unfit)
+        count = f"{len(sums.unfit)} of {len(sums.layers)} mappings do not fit {sums.machine.name}"
+        notes.append(f"{count}, and the sums hold what it cannot run: {reasons}")
     return notes
+
+
+def _status(layer: MappedLayer) -> str:
+    if layer.broken:
+        return "does not fit"
+    return "optimal" if layer.proved else "not proved"
 
 
 def network_table(sums: NetworkNests) -> str:
@@ -79,7 +90,7 @@ def network_table(sums: NetworkNests) -> str:
             f"{layer.cycles:,}",
             f"{float(layer.energy_pj * layer.cycles):.6g}",
             f"{100 * float(layer.workload.count * layer.energy_pj / total):.1f} %" if total else "-",
-            "optimal" if layer.proved else "not proved",
+            _status(layer),
             f"{layer.seconds:.2f}",
         )
         for layer in sums.layers

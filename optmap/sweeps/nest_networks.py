@@ -37,6 +37,8 @@ class MappedLayer:
     """Energy that no schedule goes below; 0 without a floor."""
     floor_cycles: int
     seconds: float
+    broken: tuple[str, ...] = ()
+    """Rules of the machine that the mapping breaks, of a method that may; the machine cannot run it then."""
 
     def merit(self, merit: Merit) -> Fraction:
         """What was minimised."""
@@ -60,6 +62,11 @@ class NetworkNests(Shown):
     layers: tuple[MappedLayer, ...]
     limited: bool
     """Whether a layer reached its time limit; its best mapping so far is in the sums."""
+
+    @property
+    def unfit(self) -> tuple[MappedLayer, ...]:
+        """Layers whose mapping does not fit the machine; the sums hold their counts all the same."""
+        return tuple(layer for layer in self.layers if layer.broken)
 
     @property
     def energy_pj(self) -> Fraction:
@@ -143,4 +150,5 @@ def _layer(workload: Workload, document: dict[str, Any], seconds: float) -> Mapp
         floor_pj=Fraction(0) if floor is None else Fraction(floor["energy"]["exact"]),
         floor_cycles=0 if floor is None else floor["cycles"],
         seconds=seconds,
+        broken=tuple(document.get("broken", ())),
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from fractions import Fraction
 from itertools import product
 from math import log2
 
@@ -16,11 +17,13 @@ from optmap.problem import Capacity, Level, Machine, Semantics, Workload, conv2d
 from optmap.problem.accelerator import Accelerator, FactorRule, Keep, Mesh, MeshAxis, Store
 from optmap.problem.fabric import Fabric, fabric_of
 from optmap.problem.library import machine
+from optmap.problem.network import Network
 from optmap.problem.options import Counting, Merit
 from optmap.problem.relations import Relation
 from optmap.programs.cosa import COMPUTE, INNER, PER_MEMORY, REPEATED, UTILISATION, Cosa, primes
 from optmap.search.cosa import Overflow, overflows, solve_cosa
 from optmap.solvers import Stop, solve
+from optmap.sweeps.nest_networks import MappedLayer, NetworkNests
 
 
 def seen(layer: Workload, name: str) -> Fabric:
@@ -143,3 +146,32 @@ def test_rules_that_leave_nothing_are_an_error() -> None:
     )
     with pytest.raises(InfeasibleError, match="no point"):
         solve_cosa(fabric)
+
+
+def test_a_network_counts_the_mappings_that_do_not_fit() -> None:
+    layers = tuple(
+        MappedLayer(
+            workload=conv2d(n=1, k=2, c=2, h=2, w=2, r=1, s=1, name=name),
+            energy_pj=Fraction(10),
+            cycles=4,
+            bound=Fraction(0),
+            proved=False,
+            floor_pj=Fraction(0),
+            floor_cycles=0,
+            seconds=0.1,
+            broken=broken,
+        )
+        for name, broken in (("one", ()), ("two", ("Buffer: the tiles need 9, it holds 4",)))
+    )
+    sums = NetworkNests(
+        network=Network(name="both", layers=tuple(layer.workload for layer in layers)),
+        machine=machine("gemmini"),
+        method="cosa",
+        merit=Merit.EDP,
+        counting="exact",
+        layers=layers,
+        limited=False,
+    )
+    assert "1 of 2 mappings do not fit gemmini" in str(sums)
+    assert "does not fit" in str(sums)
+    assert sums.to_dict()["unfit"] == {"two": ["Buffer: the tiles need 9, it holds 4"]}
