@@ -21,6 +21,7 @@ from optmap.report.spatial_plots import (
     memory_colors,
     name_rows,
     note,
+    title,
 )
 
 Row = tuple[str, SpatialCost, str]
@@ -91,6 +92,6 @@ def _beside(fabric: Fabric, rows: Sequence[Row], heading: str, axes: Any) -> Any
         axes.set_xlim(0, (1.75 if any(said for _, _, said in rows) else 1.5) * (float(max(ends)) * PICO or 1.0))
         axes.xaxis.set_major_formatter(EngFormatter(unit="J"))
         axes.set_xlabel("energy")
-        axes.set_title(f"{fabric.workload.title} on {fabric.machine.name}{heading}", loc="left")
+        axes.set_title(title(fabric, heading), loc="left")
         legend(axes, own)
     return axes

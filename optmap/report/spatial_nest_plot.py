@@ -46,7 +46,7 @@ def plot_nest(answer: Mapped, axes: Any = None) -> Any:
         axes.set_xlim(0, 1)
         axes.set_ylim(total, -1.1)
         axes.axis("off")
-        axes.set_title(title(answer), loc="left")
+        axes.set_title(title(answer.fabric), loc="left")
         middles = {name: LOOPS + COLUMNS * (place + 0.5) / len(colors) for place, name in enumerate(colors)}
         top, depth = 0.0, 0
         boxes: dict[str, list[float]] = {name: [] for name in colors}

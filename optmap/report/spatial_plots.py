@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
+from textwrap import fill
 from typing import Any, Protocol
 
 from optmap.evaluate.spatial.results import SpatialCost
@@ -22,6 +23,8 @@ ARITHMETIC = "arithmetic"
 """The row of the units."""
 ARITHMETIC_COLOR, WIRES_COLOR = "#8c8c8c", "#444444"
 USED_COLOR, FULL_COLOR = "#4c2c80", "#c9b8e6"
+TITLE = 78
+"""Letters of a line of a title."""
 PICO = 1e-12
 
 
@@ -46,9 +49,14 @@ def tensor_colors(fabric: Fabric) -> dict[str, str]:
     return {operand.name: COLORS[place % len(COLORS)] for place, operand in enumerate(fabric.operands)}
 
 
-def title(answer: Mapped) -> str:
-    """What stands above a picture."""
-    return f"{answer.fabric.workload.title} on {answer.fabric.machine.name}"
+def title(fabric: Fabric, more: str = "") -> str:
+    """What stands above a picture; a long statement takes several lines.
+
+    Args:
+        fabric: workload and machine.
+        more: what is said behind them.
+    """
+    return fill(f"{fabric.workload.title} on {fabric.machine.name}{more}", TITLE)
 
 
 def plot_energy(answer: Mapped, axes: Any = None) -> Any:
@@ -85,7 +93,7 @@ def plot_energy(answer: Mapped, axes: Any = None) -> Any:
         axes.set_xlim(0, 1.42 * (float(max(ends)) * PICO or 1.0))
         axes.xaxis.set_major_formatter(EngFormatter(unit="J"))
         axes.set_xlabel("energy")
-        axes.set_title(f"{title(answer)}: {form(float(cost.energy_pj) * PICO)}", loc="left")
+        axes.set_title(title(answer.fabric, f": {form(float(cost.energy_pj) * PICO)}"), loc="left")
         legend(axes, own)
     return axes
 
@@ -136,7 +144,7 @@ def plot_utilisation(answer: Mapped, axes: Any = None) -> Any:
         axes.set_xticks([0, 25, 50, 75, 100])
         axes.spines["bottom"].set_bounds(0, 100)
         axes.set_xlabel("share (%)")
-        axes.set_title(title(answer), loc="left")
+        axes.set_title(title(answer.fabric), loc="left")
         legend(axes, own)
     return axes
 
@@ -198,7 +206,7 @@ def plot_cycles(answer: Mapped, axes: Any = None) -> Any:
         axes.xaxis.set_major_formatter(EngFormatter(sep=""))
         free = [memory.name for memory in cost.memories if not memory.ports]
         axes.set_xlabel("cycles" + (f" (no limit at {', '.join(free)})" if free else ""))
-        axes.set_title(f"{title(answer)}: {number(cost.cycles)} cycles", loc="left")
+        axes.set_title(title(answer.fabric, f": {number(cost.cycles)} cycles"), loc="left")
     return axes
 
 

@@ -73,7 +73,7 @@ def plot_roofline(answer: Mapped, axes: Any = None) -> Any:
         count_axis(axes.yaxis)
         axes.set_xlabel("operations per word at the memory")
         axes.set_ylabel("operations per cycle")
-        axes.set_title(title(answer), loc="left")
+        axes.set_title(title(answer.fabric), loc="left")
         axes.legend(frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0))
     return axes
 

@@ -3,7 +3,7 @@
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 from typing import Any
 
@@ -26,6 +26,7 @@ from optmap.problem import (
     conv2d,
     machine_document,
     mapping_document,
+    parse_workload,
     workload_document,
 )
 from optmap.problem.accelerator import Accelerator, Arithmetic, Keep, Mesh, MeshAxis, Ports, Prices, Store
@@ -301,6 +302,19 @@ def test_the_figure_of_the_nest_has_every_loop_tile_and_line():
 @pytest.mark.parametrize("draw", [plot_nest, plot_energy, plot_utilisation, plot_cycles])
 def test_no_text_lies_on_another(draw):
     assert overlapping(draw(ANSWER)) == []
+
+
+def test_a_long_statement_takes_two_lines():
+    statement = "Out[batch,row,column] = In[batch,row,inner]*Ker[batch,inner,column]*Scale[batch,row]"
+    extents = {"batch": 8, "row": 4, "column": 6, "inner": 4}
+    fabric = fabric_of(parse_workload(statement, extents), replace(MACHINE, levels=MACHINE.levels[:1]))
+    memory = MemoryNest(x=(1,) * 4, y=(1,) * 4, temporal=(), keeps=(True,) * 4)
+    whole = MemoryNest(x=(1,) * 4, y=(1,) * 4, temporal=tuple(enumerate(fabric.extents)), keeps=(True,) * 4)
+    nest = Nest(memories=(memory, whole))
+    axes = plot_energy(Answer(fabric, nest, count_nest(nest, fabric)))
+    assert "\n" in axes.get_title(loc="left")
+    axes.figure.canvas.draw()
+    assert axes._left_title.get_window_extent().x1 <= axes.figure.bbox.x1
 
 
 def test_all_pictures_go_to_a_folder_or_one_to_a_file(tmp_path):
