@@ -26,6 +26,8 @@ from .footprints import Steps, common, common_hull, hull, reached, words
 from .loops import Loops
 
 Shift = tuple[int, ...]
+Row = dict[int, tuple[int, int, int, int, Fraction]]
+"""Of one memory per tensor that it keeps, by number: reads, fills, updates, words of the tile, children per access."""
 
 
 class Walk:
@@ -91,7 +93,7 @@ class Counts:
         self.loops, self.fabric, self.timeloop = loops, loops.fabric, timeloop
         self.operations = prod(loops.tiles[-1].values())
         self.size = hull if timeloop else words
-        self.rows: list[dict[int, tuple[int, int, int, int, Fraction]]] = [{} for _ in self.fabric.memories]
+        self.rows: list[Row] = [{} for _ in self.fabric.memories]
         for i in range(len(self.fabric.operands)):
             self._count(i)
         self.energies = [self._energy(number) for number in range(len(self.rows))]
@@ -198,7 +200,7 @@ class Counts:
         return (sum(farthest.values()) + vertical) / len(farthest)
 
 
-def named(fabric: Fabric, row: dict[int, tuple[int, int, int, int, Fraction]]) -> dict[str, Any]:
+def named(fabric: Fabric, row: Row) -> dict[str, Any]:
     """The accesses of a memory as a document says them."""
     return {
         fabric.operands[i][0]: {

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from fractions import Fraction
-from math import prod
+from math import gcd, prod
 from typing import Any
 
 from .statement import Work
@@ -62,7 +62,7 @@ class Memory:
         self.rooms = self._rooms(doc, fabric) if bounded else []
 
     def _rooms(self, doc: Any, fabric: Fabric) -> list[tuple[str, dict[int, int], int]]:
-        """(name, units per element of each tensor by number, units) of every part."""
+        """(name, words per element of each tensor by number, words) of every part."""
         parts = doc["partitions"] or [{"name": self.name, "tensors": None, "capacity": doc["capacity"]}]
         if doc["partitions"]:
             total = sum(part["capacity"]["amount"] for part in parts)
@@ -73,12 +73,14 @@ class Memory:
             everything = range(len(fabric.operands))
             mine = everything if part["tensors"] is None else [i for t in part["tensors"] for i in fabric.tensors_of(t)]
             size, bits = part["capacity"]["amount"], doc["word_bits"]
-            if part["capacity"]["unit"] == "words" or bits is not None:
-                units = size if part["capacity"]["unit"] == "words" else 8 * size // bits
-                weights = dict.fromkeys(mine, 1)
+            if part["capacity"]["unit"] == "words":
+                words, weights = size, dict.fromkeys(mine, 1)
+            elif bits is not None:
+                words, weights = 8 * size // bits, dict.fromkeys(mine, 1)
             else:
-                units, weights = 8 * size, {i: fabric.bits[i] for i in mine}
-            rooms.append((part["name"], weights, units // doc["buffering"]))
+                word = gcd(*fabric.bits)
+                words, weights = 8 * size // word, {i: fabric.bits[i] // word for i in mine}
+            rooms.append((part["name"], weights, words // doc["buffering"]))
         return rooms
 
     @property

@@ -6,7 +6,7 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import Any
 
-from .accesses import Counts, named
+from .accesses import Counts, Row, named
 from .demands import holds, matches, written
 from .fabric import Fabric, Memory
 from .floor import check_crossings, movement, port_cycles
@@ -108,7 +108,7 @@ def check_counts(doc: Any, fabric: Fabric, loops: Loops, counts: Counts) -> None
         wanted = {
             "level": memory.name,
             "instances": used,
-            "occupancy_words": sum(entry[3] for entry in counts.rows[number].values()),
+            "occupancy_words": occupancy(memory, counts.rows[number]),
             "capacity_words": sum(units for _, _, units in memory.rooms) if memory.rooms else None,
             "traffic_words": sum(r["loads_words"] + r["stores_words"] for r in rows if r["between"][0] == memory.name),
             "bandwidth_words_per_cycle": float(min(rates)) if rates else None,
@@ -121,6 +121,12 @@ def check_counts(doc: Any, fabric: Fabric, loops: Loops, counts: Counts) -> None
         need(equal_float(row["utilisation"], there), f"{memory.name}: the utilisation is {float(there)}")
         energy = {"value": row["energy_pj"], "unit": "pJ", "exact": row["energy_exact"]}
         check_amount(energy, counts.energies[number], "pJ", f"{memory.name}: energy")
+
+
+def occupancy(memory: Memory, row: Row) -> int:
+    """Words of its capacity that the tiles of one instance take; elements of a memory without one."""
+    weights = {i: weight for _, each, _ in memory.rooms for i, weight in each.items()}
+    return sum(weights.get(i, 1) * entry[3] for i, entry in row.items())
 
 
 def equal_float(claimed: float, value: Fraction) -> bool:
@@ -170,7 +176,7 @@ def memory_lines(fabric: Fabric, loops: Loops, counts: Counts) -> list[str]:
         prices = "/".join(f"{float(price):g}" for price in memory.prices.values())
         rooms = ", ".join(f"{name} {units:,}" for name, _, units in memory.rooms) or "no limit"
         ports = ", ".join(f"{port} {float(rate):g}" for port, rate in memory.rates.items())
-        used = sum(row[3] for row in counts.rows[number].values())
+        used = occupancy(memory, counts.rows[number])
         keeps = [name for (name, _), kept in zip(fabric.operands, loops.keeps[number], strict=True) if kept]
         lines.append(
             f"{memory.name}: holds {used:,} words of {' '.join(keeps) or 'nothing'} (room: {rooms}), read/fill/update "

@@ -10,7 +10,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import StrEnum
 from fractions import Fraction
-from math import prod
 
 from optmap.errors import InputError
 from optmap.problem.relations import GAP, Relation
@@ -19,7 +18,8 @@ from optmap.problem.values import LARGEST, quoted, whole_number
 ROLES = ("batch", "filters", "channels", "height", "width", "filter_height", "filter_width")
 """What a dim can be in a workload; `fabric.roles_of` says which it is."""
 TENSOR_ROLES = ("output", "inputs", "input", "weight")
-"""What a tensor can be in a workload: `inputs` are all but the output, `input` and `weight` the first two."""
+"""What a tensor can be in a workload: `inputs` are all but the output, `input` is the image of a convolution (else the
+first of them), `weight` the first of the others."""
 
 
 class Keep(StrEnum):
@@ -104,12 +104,6 @@ class FactorRule:
     def text(self) -> str:
         """As it is written."""
         return f"{self.dim}{self.relation}{self.value}"
-
-    def admits(self, trips: int) -> bool:
-        """Whether that many trips are allowed."""
-        if self.relation is Relation.EQUAL:
-            return trips == self.value
-        return trips <= self.value if self.relation is Relation.AT_MOST else trips >= self.value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -204,8 +198,3 @@ class Accelerator:
     outermost: Store = field(default_factory=Store)
     """The unbounded memory's store."""
     arithmetic: Arithmetic = Arithmetic()
-
-
-def units(stores: tuple[Store, ...]) -> int:
-    """Arithmetic units of a whole machine: the product of all meshes."""
-    return prod(store.mesh.size for store in stores)

@@ -44,9 +44,13 @@ class Rule:
     text: str
     """As the machine writes it, with the level."""
 
+    def product(self, trips: tuple[int, ...]) -> int:
+        """What it is a demand on, of trips per dim."""
+        return prod(trips[dim] for dim in self.dims)
+
     def admits(self, trips: tuple[int, ...]) -> bool:
         """Whether trips per dim meet it."""
-        found = prod(trips[dim] for dim in self.dims)
+        found = self.product(trips)
         if self.relation is Relation.EQUAL:
             return found == self.value
         return found <= self.value if self.relation is Relation.AT_MOST else found >= self.value
@@ -68,9 +72,11 @@ class Room:
 
     operands: tuple[int, ...]
     weights: tuple[int, ...]
-    """Units of `capacity` that one element of each takes."""
+    """Words of `capacity` that one element of each takes: 1 where the machine says the size of an entry."""
     capacity: int
+    """In entries of the machine; where it has bytes and no entries, in words of the workload (`word_bits`)."""
     name: str
+    """Of the partition, or of the level."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,9 +145,9 @@ class Fabric:
 def roles_of(workload: Workload) -> dict[str, str]:
     """What every dim is: a value of `ROLES`.
 
-    A dim inside a subscript of several dims of the first tensor that has one (the image of a convolution) is
-    `height` or `width` if the output has it, else `filter_height` or `filter_width`, by the number of the
-    subscript. Of the others, dims of the output in the weight (or in any input but the image) are `filters`, other
+    A dim inside a subscript of several dims of the first input that has one (the image of a convolution) is
+    `height`, in the first such subscript, or `width` if the output has it, else `filter_height` or
+    `filter_width`. Of the others, dims of the output in the weight (or in any input but the image) are `filters`, other
     dims of the output `batch`, and what is summed over `channels`. A matrix product has filters, channels and batch.
     """
     image = _image(workload)
@@ -172,7 +178,7 @@ def fabric_of(workload: Workload, machine: Machine) -> Fabric:
 
     Raises:
         InputError: for a machine that is no accelerator, implicit padding, an unknown role or name in the machine, or
-            an outermost memory that refuses a tensor which no level must keep.
+            a tensor that every memory refuses.
     """
     if machine.accelerator is None:
         raise InputError(f"machine {machine.name} gives no energies and fanouts; use an accelerator, such as eyeriss")
@@ -289,13 +295,10 @@ class _Resolver:
         ] or [(level.name, whole, level.capacity)]
         rooms = []
         for name, operands, capacity in parts:
-            if capacity.unit == "words" or store.word_bits is not None:
-                entries = capacity.amount if capacity.unit == "words" else 8 * capacity.amount // (store.word_bits or 8)
-                weights = (1,) * len(operands)
-            else:
-                entries = 8 * capacity.amount
-                weights = tuple(self.workload.tensors[place].bits for place in operands)
-            rooms.append(Room(operands=operands, weights=weights, capacity=entries // level.buffering, name=name))
+            words = capacity.words(store.word_bits or self.workload.word_bits)
+            entries = capacity.unit == "words" or store.word_bits is not None
+            weights = tuple(1 if entries else self.workload.weight(self.workload.tensors[place]) for place in operands)
+            rooms.append(Room(operands=operands, weights=weights, capacity=words // level.buffering, name=name))
         return tuple(rooms)
 
     def _direction(self, axis: MeshAxis, where: str) -> Direction:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import random
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -21,7 +22,17 @@ from optmap.checker.tools import digest
 from optmap.evaluate import count_nest
 from optmap.gap import certified_bound
 from optmap.gap.floor import even, inside_words
-from optmap.problem import Workload, machine_document, mapping_document, parse_workload, workload_document
+from optmap.problem import (
+    Capacity,
+    Level,
+    Machine,
+    Workload,
+    machine_document,
+    mapping_document,
+    parse_workload,
+    workload_document,
+)
+from optmap.problem.accelerator import Accelerator, Prices, Store
 from optmap.problem.fabric import fabric_of
 from optmap.problem.nest import mapping_of
 from optmap.problem.options import Counting
@@ -119,6 +130,17 @@ def test_what_was_solved_is_verified(counting: str, objective: str) -> None:
     assert "re-proved certificates of words that cross" in text
     assert f"counted as {counting}" in text
     assert "search whose labels are not in the file" in text
+
+
+def test_capacities_in_bytes_hold_words_of_the_workload() -> None:
+    """Elements of several sizes in one level of bytes: the checker counts what they take as the answer does."""
+    work = parse_workload("C[i,j] = A[i,k] * B[k,j]", {"i": 4, "j": 4, "k": 4})
+    work = replace(work, inputs=tuple(replace(tensor, bits=8) for tensor in work.inputs))
+    level = Level(name="L1", capacity=Capacity(amount=100, unit="bytes"), store=Store(energy_pj=Prices(read=1)))
+    machine = Machine(name="bytes", levels=(level,), accelerator=Accelerator(outermost=Store(energy_pj=Prices(read=9))))
+    document = optmap.solve(work, machine=machine, objective="energy").to_dict()
+    assert document["levels"][0]["capacity_words"] == 100
+    check_document(document)
 
 
 def leaves(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[Any, ...], Any]]:

@@ -52,6 +52,29 @@ def test_sums_add_up_and_hulls_hold_no_less(case):
         assert one.occupancy_words >= other.occupancy_words
 
 
+def bytes_machine(capacity):
+    """A level of so many bytes, entries of no size."""
+    target = machine([(1, 1), (1, 1)])
+    (level,) = target.levels
+    return replace(target, levels=(replace(level, capacity=Capacity(amount=capacity, unit="bytes")),))
+
+
+def test_bytes_without_a_size_of_entries_are_words_of_the_workload():
+    even = statement("gemm", {"i": 4, "j": 4, "k": 4})
+    inner = MemoryNest(x=(1, 1, 1), y=(1, 1, 1), temporal=((0, 4), (1, 4), (2, 4)), keeps=(True,) * 3)
+    nest = Nest(memories=(inner, replace(inner, temporal=())))
+    cost = count_nest(nest, fabric_of(even, bytes_machine(192)))  # 48 elements of 4 bytes fill 192
+    assert (cost.memories[0].occupancy_words, cost.memories[0].capacity_words) == (48, 48)
+    assert cost.broken == ()
+    assert count_nest(nest, fabric_of(even, bytes_machine(191))).broken == (
+        "L0: the tiles need 48 (O 16 + A 16 + B 16), it holds 47",
+    )
+    mixed = replace(even, inputs=tuple(replace(tensor, bits=8) for tensor in even.inputs))
+    cost = count_nest(nest, fabric_of(mixed, bytes_machine(100)))  # words of 1 byte: 64 + 16 + 16
+    assert (cost.memories[0].occupancy_words, cost.memories[0].capacity_words) == (96, 100)
+    assert cost.broken == ()
+
+
 def gemm(ports=None, block=1, capacity=10**6, meshes=((1, 1), (2, 2), (1, 1))):
     """8x4x4 (i, j, k) with an inner tile of 2x2x1 per child, two children along x (i) and two along y (k)."""
     target = machine(meshes, ports=ports, block=block, capacity=capacity)

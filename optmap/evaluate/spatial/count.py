@@ -70,12 +70,13 @@ def count_nest(
 
 def _memory(layout: Layout, number: int, accesses: tuple[Accesses, ...]) -> MemoryCost:
     memory, instances = layout.fabric.memories[number], layout.instances[number]
+    names, rooms = [operand.name for operand in layout.fabric.operands], memory.rooms
+    weights = {names[place]: n for room in rooms for place, n in zip(room.operands, room.weights, strict=True)}
     ports = port_loads(memory, accesses, instances)
-    rooms = memory.rooms
     return MemoryCost(
         name=memory.name,
         instances=instances,
-        occupancy_words=sum(found.tile_words for found in accesses),
+        occupancy_words=sum(weights.get(found.operand, 1) * found.tile_words for found in accesses),
         capacity_words=sum(room.capacity for room in rooms) if rooms else None,
         accesses=accesses,
         ports=ports,

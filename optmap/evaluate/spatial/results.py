@@ -52,9 +52,10 @@ class MemoryCost:
     instances: int
     """In use."""
     occupancy_words: int
-    """Of one instance: the tiles of the operands that are kept, buffering left out."""
+    """Of one instance: the tiles of the operands that are kept, buffering left out; an element is as many words as it
+    takes of the capacity."""
     capacity_words: int | None
-    """None for the outermost memory."""
+    """What one instance has for one working set (`Room.capacity`); None for the outermost memory."""
     accesses: tuple[Accesses, ...]
     """Of the operands that it keeps."""
     ports: tuple[PortLoad, ...]

@@ -81,7 +81,7 @@ def _direction(fabric: Fabric, where: str, direction: Direction, ways: tuple[int
 def _factors(rules: tuple[Rule, ...], trips: tuple[int, ...]) -> Iterator[str]:
     for rule in rules:
         if not rule.admits(trips):
-            yield f"{rule.text} is asked for, the mapping has {prod(trips[dim] for dim in rule.dims)}"
+            yield f"{rule.text} is asked for, the mapping has {rule.product(trips)}"
 
 
 def _order(fabric: Fabric, memory: Memory, own: MemoryNest) -> Iterator[str]:
