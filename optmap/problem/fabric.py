@@ -199,8 +199,12 @@ def fabric_of(workload: Workload, machine: Machine) -> Fabric:
     bounded = tuple(resolver.memory(level, bounded=True) for level in machine.levels)
     memories = (*bounded, resolver.memory(outermost, bounded=False))
     for place, name in enumerate(names):
-        if all(memory.keeps[place] is Keep.REFUSED for memory in memories):
-            raise InputError(f"machine {machine.name}: no memory keeps {name}; add it to `keeps` of {machine.memory}")
+        kept = any(memory.keeps[place] is Keep.KEPT for memory in memories)
+        if memories[-1].keeps[place] is Keep.REFUSED and not kept:
+            raise InputError(
+                f"machine {machine.name}: no memory must keep {name}, and {machine.memory} does not; add it to `keeps` "
+                f"of {machine.memory}"
+            )
     return Fabric(
         workload=workload,
         machine=machine,

@@ -18,6 +18,8 @@ from optmap.gap.floor import even, floor_of, inside_words, with_floor
 from optmap.gap.nest_recount import NestEvaluation, evaluate_nest
 from optmap.gap.nest_solution import SavedNest, nest_solution_from
 from optmap.problem import Capacity, Fields, Semantics, TileRule, parse_workload
+from optmap.problem.accelerator import Accelerator, Keep, Store
+from optmap.problem.fabric import fabric_of
 from optmap.problem.options import Counting, Merit
 from optmap.search import METHODS, AcceleratorFound, AcceleratorRequest, AcceleratorResult, AcceleratorRoute, Method
 from optmap.search.accelerators.paddings import larger, paddings
@@ -304,3 +306,14 @@ def test_no_valid_mapping_is_a_reason_and_no_answer() -> None:
     tiny = replace(machine, levels=(replace(registers, capacity=Capacity(amount=2, unit="words")), buffer))
     with pytest.raises(InfeasibleError, match="Registers"):
         optmap.solve(convolution(p=2, q=2, r=1, s=1), machine=tiny)
+
+
+def test_a_tensor_that_nobody_must_keep_is_refused() -> None:
+    machine = grid_machine()
+    outermost = Store(keeps=(("output", Keep.KEPT), ("input", Keep.KEPT)))
+    bare = replace(machine, accelerator=Accelerator(outermost=outermost))
+    free = replace(machine.levels[0].store or Store(), keeps=(("inputs", Keep.FREE), ("output", Keep.FREE)))
+    levels = (replace(machine.levels[0], store=free), machine.levels[1])
+    with pytest.raises(InputError, match="no memory must keep W"):
+        fabric_of(convolution(), replace(bare, levels=levels))
+    assert fabric_of(convolution(), bare).memories[0].keeps[2] is Keep.KEPT
