@@ -76,18 +76,19 @@ class _Chain:
 
 
 class Bounds:
-    """Bounds of labels at one level, before it is decided which operands are kept there.
+    """Bounds of labels of which some levels are still open.
 
     Args:
         frame: of the search.
         levels: all levels, inner first; those up to `top` are still open.
         top: the outermost open level, -1 for none.
+        meshes: levels whose meshes are not filled; all open ones, and one more if it has only decided what it keeps.
     """
 
-    def __init__(self, frame: Frame, levels: list[Level], top: int) -> None:
+    def __init__(self, frame: Frame, levels: list[Level], top: int, meshes: int) -> None:
         self.frame, self.top = frame, top
         self.classes = _classes(frame)
-        self.ways = _ways(frame, levels[: top + 1], self.classes)
+        self.ways = _ways(frame, levels[:meshes], self.classes)
         self._maximal: dict[tuple[int, ...], Ints] = {}
         self.widest = np.array(
             [[_widest(frame, level, operand) for operand in range(frame.operands)] for level in range(-1, top + 1)]

@@ -54,8 +54,10 @@ class Machinery:
         self.levels: list[Level] = []
         for number in range(frame.levels):
             self.levels.append(Level(frame, number, self.levels[-1] if number else None))
-        self.bounds = [Bounds(frame, self.levels, top) for top in range(-1, frame.levels)]
+        self.bounds = [Bounds(frame, self.levels, top, top + 1) for top in range(-1, frame.levels)]
         """By the number of open levels."""
+        self.kept_bounds = [Bounds(frame, self.levels, number - 1, number + 1) for number in range(frame.levels)]
+        """Of labels at a level that has decided what it keeps."""
 
     def root_bound(self) -> float:
         """What any mapping costs at least."""
@@ -86,7 +88,7 @@ class _Run:
             self._finish(labels)
             return
         for number in range(self.frame.levels - 1, 0, -1):
-            own = kept(self.frame, labels, number)
+            own = self._kept(labels, number)
             labels = self._inwards(own, number)
             if not len(labels):
                 break
@@ -105,10 +107,18 @@ class _Run:
             self.tally.discarded = min(self.tally.discarded, float(values[~hopeful].min()))
         return np.flatnonzero(hopeful)
 
+    def _kept(self, labels: Labels, number: int) -> Labels:
+        """Labels with what their level keeps decided."""
+        own = kept(self.frame, labels, number)
+        self.tally.evaluations += len(own)
+        bounds = self.machinery.kept_bounds[number]
+        return own.take(self._below(bounds.least(bounds.of_labels(own), self.cutoff)))
+
     def _inwards(self, own: Labels, number: int) -> Labels:
         """Labels at the level inside; whole mappings are made of those at the innermost one at once."""
         level, bounds = self.machinery.levels[number], self.machinery.bounds[number]
         found: list[Labels] = []
+        waiting = 0
         pairs, values = self._pairs(own, number)
         for some in self._portions(level, pairs, values):
             if self.clock.late:
@@ -127,9 +137,13 @@ class _Run:
                     self._innermost(own, labels)
                 elif len(labels):
                     found.append(labels)
+                    waiting += len(labels)
+                if waiting > 4 * ROWS and self.machinery.dominance:
+                    found = [self._best(joined(found))]
+                    waiting = 0
         labels = joined(found) if found else own.take(np.zeros(0, np.int64))
         if self.machinery.dominance and len(found) > 1:
-            labels = labels.take(undominated(self.frame, labels))
+            labels = self._best(labels)
         if self.beam is not None and len(labels) > self.beam:
             bound = bounds.least(bounds.of_labels(labels), self.cutoff)
             labels = labels.take(np.argsort(bound, kind="stable")[: self.beam])
@@ -140,9 +154,11 @@ class _Run:
         bounds = self.machinery.bounds[number]
         labels = self.machinery.levels[number].children(own, part, moves, chosen)
         labels = labels.take(self._below(bounds.least(bounds.of_labels(labels), self.cutoff)))
-        if self.machinery.dominance and len(labels) and number > 1:
-            labels = labels.take(undominated(self.frame, labels))
-        return labels
+        return self._best(labels) if self.machinery.dominance and len(labels) and number > 1 else labels
+
+    def _best(self, labels: Labels) -> Labels:
+        """Labels that no other one beats."""
+        return labels.take(undominated(self.frame, labels))
 
     def _innermost(self, own: Labels, labels: Labels) -> None:
         """Whole mappings of labels at the innermost level."""
@@ -161,6 +177,11 @@ class _Run:
         width = max(1, ROWS // max(1, len(level.splits.tiles)))
         for start in range(0, len(own), width):
             rows = np.arange(start, min(start + width, len(own)))
+            if self.clock.late:
+                whole = self.machinery.kept_bounds[number]
+                least = whole.least(whole.of_labels(own.take(np.arange(start, len(own)))), self.cutoff)
+                self.tally.discarded = min(self.tally.discarded, float(least.min()))
+                break
             pairs = level.pairs(own.take(rows))
             pairs = Pairs(rows[pairs.label], pairs.split, pairs.rest)
             bound = bounds.least(bounds.of_pairs(own, outer, level, pairs), self.cutoff)
