@@ -126,4 +126,4 @@ SOLVED: dict[str, Shape] = {
     "digest": text,
     **dict.fromkeys(("arithmetic", "energy", "cycles", "edp", "cost", "exact"), AMOUNT),
 }
-NEST_SOLUTION = records(SOLVED, SOLVED | {"constraints": many(CONSTRAINT, 1)})
+NEST_SOLUTION = records(SOLVED, SOLVED | {"constraints": many(CONSTRAINT, 1)}, SOLVED | {"broken": many(text, 1)})

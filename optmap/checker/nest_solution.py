@@ -35,6 +35,7 @@ def check_nest_solution(doc: dict[str, Any]) -> Report:
     loops = Loops(fabric, doc["mapping"]["levels"])
     timeloop = doc["counting"] == "timeloop"
     loops.check(hulls=timeloop)
+    need("broken" not in doc, "the document says that the mapping does not fit, but it does")
     need(doc["tiles"] == "padded" or not loops.padded(), "dims are padded, but divisors were asked for")
     counts = Counts(loops, timeloop=timeloop)
     exact = Counts(loops, timeloop=False) if timeloop else counts

@@ -11,10 +11,12 @@ import pyomo.environ as pyo
 import pytest
 from spatial_brute_force import all_mappings, best_of_all, tiny_fabric, tiny_machine
 
+from optmap import solve as solve_workload
 from optmap.clock import Clock
 from optmap.errors import InfeasibleError, InputError
 from optmap.evaluate import count_nest, evaluate_batch
-from optmap.problem import parse_workload
+from optmap.problem import Capacity, Level, Machine, matmul, parse_workload
+from optmap.problem.accelerator import Accelerator, Store
 from optmap.problem.fabric import Fabric, fabric_of
 from optmap.problem.nest import MemoryNest, Nest
 from optmap.problem.options import Counting, Merit
@@ -156,3 +158,14 @@ def test_tangents_close_in_on_an_exponential() -> None:
     assert values[-1] == pytest.approx(exp(0.35 * 2 - 1), abs=1e-6)
     outer.cut_off(0.5)
     assert outer.solve(gap=0, deadline=time.monotonic() + 10).stop is Stop.INFEASIBLE
+
+
+def test_the_method_says_why_nothing_fits_and_bounds_what_does() -> None:
+    layer = matmul(i=4, j=4, k=4)
+    level = Level(name="Buffer", capacity=Capacity(amount=1, unit="words"), store=Store())
+    tight = Machine(name="tight", levels=(level,), accelerator=Accelerator())
+    found = solve_workload(layer, machine="eyeriss", method="allocation", objective="cycles", tiles="divisors")
+    assert found.search.proved
+    assert found.cost == solve_workload(layer, machine="eyeriss", objective="cycles", tiles="divisors").cost
+    with pytest.raises(InfeasibleError, match="valid"):
+        solve_workload(layer, machine=tight, method="allocation")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from fractions import Fraction
 from itertools import product
@@ -10,6 +11,7 @@ from math import log2
 import pytest
 
 from optmap import solve as solve_workload
+from optmap.checker import RefusedError, check_document
 from optmap.errors import InfeasibleError
 from optmap.evaluate import count_nest
 from optmap.gap.nest_comparison import NestComparison
@@ -114,6 +116,8 @@ def test_a_three_by_three_layer_overflows_the_input_buffer_of_its_own_machine() 
     document = result.to_dict()
     assert document["status"]["point"] == "none"
     assert document["broken"] == [reason]
+    with pytest.raises(RefusedError, match="InputBuffer"):
+        check_document(json.loads(json.dumps(document)))
     assert "does not fit" in str(result)
     assert any("1.27 times" in note for note in result.notes)
     smaller = solve_workload(conv2d(n=1, k=8, c=4, h=4, w=4, r=1, s=1), machine="simba-cosa", method="cosa")

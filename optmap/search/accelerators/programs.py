@@ -5,8 +5,9 @@ from __future__ import annotations
 import time
 
 from optmap.clock import Clock
-from optmap.errors import InfeasibleError
+from optmap.errors import InfeasibleError, LimitError
 from optmap.search.accelerators.answer import AcceleratorFound
+from optmap.search.accelerators.infeasible import reason
 from optmap.search.accelerators.request import AcceleratorRequest
 from optmap.search.allocation import solve_allocation
 from optmap.search.cosa import solve_cosa
@@ -25,6 +26,7 @@ def solve_by_program(request: AcceleratorRequest) -> AcceleratorFound:
     Raises:
         InputError: for a workload that the program is not for.
         InfeasibleError: if no mapping fits.
+        LimitError: if none was found in time.
         SolverUnavailableError: without HiGHS.
     """
     clock, told = request.clock, request.progress
@@ -35,6 +37,9 @@ def solve_by_program(request: AcceleratorRequest) -> AcceleratorFound:
 
     soon = Clock(time.monotonic() + FIRST * (clock.deadline - time.monotonic()))
     first = search_nest(request.fabric, merit=request.merit, counting=request.counting, clock=soon, progress=tell)
+    if first.nest is None and not soon.late:
+        machine, why = request.fabric.machine.name, reason(request.fabric, request.counting, clock)
+        raise InfeasibleError(f"no mapping of {request.fabric.workload.title} onto {machine} is valid: {why}")
     found = solve_allocation(
         request.fabric,
         merit=request.merit,
@@ -44,7 +49,7 @@ def solve_by_program(request: AcceleratorRequest) -> AcceleratorFound:
         progress=tell,
     )
     if found.nest is None:
-        raise InfeasibleError("no mapping was found in time that fits; raise the time limit (--time-limit)")
+        raise LimitError("no mapping was found in time; raise the time limit")
     return AcceleratorFound(
         nest=found.nest,
         claimed=found.value,
