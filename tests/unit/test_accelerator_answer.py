@@ -317,3 +317,23 @@ def test_a_tensor_that_nobody_must_keep_is_refused() -> None:
     with pytest.raises(InputError, match="no memory must keep W"):
         fabric_of(convolution(), replace(bare, levels=levels))
     assert fabric_of(convolution(), bare).memories[0].keeps[2] is Keep.KEPT
+
+
+@pytest.mark.parametrize("method", ["exact", "allocation"])
+def test_wires_are_priced_in_the_answer_and_not_in_its_bound(method: str) -> None:
+    """No search bounds them: its bound is the one without them, and nothing is proved the best that has some to pay."""
+    machine = grid_machine()
+    outermost = machine.accelerator.outermost if machine.accelerator else None
+    assert outermost is not None
+    store = replace(machine.levels[-1].store or outermost, hop_pj=3, router_pj=1)
+    wired = replace(machine, levels=(*machine.levels[:-1], replace(machine.levels[-1], store=store)))
+    product = parse_workload("C[m,n] = A[m,k] * B[k,n]", {"m": 8, "n": 4, "k": 4})
+    for merit, proved in ((Merit.ENERGY, False), (Merit.EDP, False), (Merit.CYCLES, True)):
+        free = optmap.solve(product, machine=machine, method=method, objective=merit.value)
+        found = optmap.solve(product, machine=wired, method=method, objective=merit.value)
+        assert isinstance(free, AcceleratorResult)
+        assert isinstance(found, AcceleratorResult)
+        assert found.cost == count_nest(found.nest, found.fabric).merit(merit)
+        assert found.search.proved is proved
+        assert found.search.bound <= free.cost
+        assert any("routers" in note for note in found.notes) is not proved

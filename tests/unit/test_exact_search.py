@@ -1,10 +1,13 @@
 """The exact search on accelerators against every mapping there is, against itself, and against known optima."""
 
+from dataclasses import replace
+
 import pytest
 from spatial_brute_force import best_of_all, tiny_fabric
 
 from optmap.clock import NO_LIMIT
 from optmap.evaluate import count_nest
+from optmap.problem.accelerator import Keep
 from optmap.problem.options import Counting, Merit
 from optmap.search.exact import search_nest
 
@@ -36,3 +39,15 @@ def test_bounds_and_dominance_leave_no_optimum_out(seed: int) -> None:
     slow = search_nest(fabric, merit=merit, counting=counting, clock=NO_LIMIT, dominance=False, bounds=False)
     assert quick.value == pytest.approx(slow.value, rel=1e-9)
     assert (quick.nest is None) == (slow.nest is None)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_every_operand_has_a_keeper_where_energy_does_not_matter(seed: int) -> None:
+    """Who keeps what is left open at every memory, the outermost one among them."""
+    fabric = tiny_fabric(seed, most=400)
+    memories = tuple(replace(memory, keeps=(Keep.FREE,) * len(memory.keeps)) for memory in fabric.memories)
+    fabric = replace(fabric, memories=memories)
+    best = best_of_all(fabric, Counting.EXACT)
+    for merit in (Merit.CYCLES, Merit.TRAFFIC):
+        found = search_nest(fabric, merit=merit, counting=Counting.EXACT, clock=NO_LIMIT)
+        assert found.value == (float(best[merit].value) if best else float("inf"))

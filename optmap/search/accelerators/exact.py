@@ -13,6 +13,7 @@ from optmap.search.accelerators.answer import AcceleratorFound
 from optmap.search.accelerators.infeasible import reason
 from optmap.search.accelerators.paddings import paddings
 from optmap.search.accelerators.request import AcceleratorRequest
+from optmap.search.accelerators.wires import answered, searched
 from optmap.search.exact import search_nest
 
 if TYPE_CHECKING:
@@ -29,6 +30,11 @@ def solve(request: AcceleratorRequest) -> AcceleratorFound:
         InfeasibleError: if no mapping is valid.
         LimitError: if none was found in time.
     """
+    return answered(request, _solved(searched(request)))
+
+
+def _solved(request: AcceleratorRequest) -> AcceleratorFound:
+    """The answer to a request of a machine whose wires cost nothing."""
     found = _search(request, request.fabric, float("inf"))
     best = None if found.nest is None else _found(request, found)
     if request.tiles is TileRule.PADDED and (found.proved or found.nest is None) and not request.clock.late:

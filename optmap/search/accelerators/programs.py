@@ -9,6 +9,7 @@ from optmap.errors import InfeasibleError, LimitError
 from optmap.search.accelerators.answer import AcceleratorFound
 from optmap.search.accelerators.infeasible import reason
 from optmap.search.accelerators.request import AcceleratorRequest
+from optmap.search.accelerators.wires import answered, searched
 from optmap.search.allocation import solve_allocation
 from optmap.search.cosa import solve_cosa
 from optmap.search.exact.search import search_nest
@@ -29,6 +30,11 @@ def solve_by_program(request: AcceleratorRequest) -> AcceleratorFound:
         LimitError: if none was found in time.
         SolverUnavailableError: without HiGHS.
     """
+    return answered(request, _by_program(searched(request)))
+
+
+def _by_program(request: AcceleratorRequest) -> AcceleratorFound:
+    """The answer to a request of a machine whose wires cost nothing."""
     clock, told = request.clock, request.progress
 
     def tell(text: str) -> None:

@@ -178,7 +178,7 @@ def _with(frame: Frame, labels: Labels, level: int, bills: list[Bill], *, chosen
 def finished(
     frame: Frame, labels: Labels, bills: list[Bill], *, share: Floats, units: Floats, keeps: int
 ) -> tuple[Floats, Floats]:
-    """Energy and cycles of whole mappings.
+    """Energy and cycles of whole mappings; infinite where no memory keeps an operand.
 
     Args:
         frame: of the search.
@@ -189,7 +189,7 @@ def finished(
         keeps: set of operands that it keeps.
     """
     energy, reads, writes = labels.energy.copy(), labels.reads.copy(), labels.writes.copy()
-    rows = np.arange(len(labels))
+    rows, kept_nowhere = np.arange(len(labels)), np.zeros(len(labels), np.bool_)
 
     def add(ports: Floats, level: Ints, words: Floats) -> None:
         if frame.limited:
@@ -216,8 +216,10 @@ def finished(
             add(writes, parent, served / above)
         energy += charge(frame, parent, frame.read, read, above)
         add(reads, parent, read / above)
-        energy[parent < 0] = np.inf
-    return energy, cycles_of(frame, reads, writes, frame.operations / units)
+        kept_nowhere |= parent < 0
+    cycles = cycles_of(frame, reads, writes, frame.operations / units)
+    energy[kept_nowhere] = cycles[kept_nowhere] = np.inf
+    return energy, cycles
 
 
 def cycles_of(frame: Frame, reads: Floats, writes: Floats, compute: Floats) -> Floats:

@@ -1,0 +1,58 @@
+"""Prices of wires, which no search bounds: it goes without them, and its bound holds with them, too.
+
+Hops of a word depend on how children stand on their mesh, along x or y and in which order; nothing else that is counted
+depends on that. They only add energy, so the bound without them is one with them; the mapping found is counted with
+them, and is proved the best only where it has none to pay.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+
+from optmap.evaluate.spatial.count import count_nest
+from optmap.problem.fabric import fabric_of
+from optmap.problem.machine import Machine
+from optmap.problem.options import Merit
+from optmap.search.accelerators.answer import AcceleratorFound
+from optmap.search.accelerators.request import AcceleratorRequest
+
+NOTE = (
+    "hops and routers of meshes are in the energy, but not in the search: its bound leaves them out, and another "
+    "mapping may have shorter wires"
+)
+
+
+def without_wires(machine: Machine) -> Machine:
+    """The same accelerator with wires and routers that cost nothing."""
+    levels = tuple(
+        level if level.store is None else replace(level, store=replace(level.store, hop_pj=0, router_pj=0))
+        for level in machine.levels
+    )
+    accelerator = machine.accelerator
+    if accelerator is not None:
+        accelerator = replace(accelerator, outermost=replace(accelerator.outermost, hop_pj=0, router_pj=0))
+    return replace(machine, levels=levels, accelerator=accelerator)
+
+
+def searched(request: AcceleratorRequest) -> AcceleratorRequest:
+    """What a search is asked that knows no wires: the same request if they have no price or energy does not matter."""
+    if not _priced(request):
+        return request
+    fabric = request.fabric
+    return replace(request, fabric=fabric_of(fabric.workload, without_wires(fabric.machine)))
+
+
+def answered(request: AcceleratorRequest, found: AcceleratorFound) -> AcceleratorFound:
+    """What a search of `searched(request)` found, as an answer to the request."""
+    free = searched(request)
+    value = count_nest(found.nest, free.fabric, request.counting).merit(request.merit)
+    if free is request or count_nest(found.nest, request.fabric, request.counting).merit(request.merit) == value:
+        return found
+    bound = min(Fraction(found.bound), value)
+    return replace(found, claimed=None, bound=bound, proved=False, notes=(*found.notes, NOTE))
+
+
+def _priced(request: AcceleratorRequest) -> bool:
+    wires = any(memory.hop_pj or memory.router_pj for memory in request.fabric.memories)
+    return wires and request.merit in (Merit.ENERGY, Merit.EDP)
