@@ -199,11 +199,9 @@ def fabric_of(workload: Workload, machine: Machine) -> Fabric:
     bounded = tuple(resolver.memory(level, bounded=True) for level in machine.levels)
     memories = (*bounded, resolver.memory(outermost, bounded=False))
     for place, name in enumerate(names):
-        kept = any(memory.keeps[place] is Keep.KEPT for memory in memories)
-        if memories[-1].keeps[place] is Keep.REFUSED and not kept:
+        if not any(memory.keeps[place] is Keep.KEPT for memory in memories):
             raise InputError(
-                f"machine {machine.name}: no memory must keep {name}, and {machine.memory} does not; add it to `keeps` "
-                f"of {machine.memory}"
+                f"machine {machine.name}: no memory must keep {name}; add it to `keeps` of {machine.memory}"
             )
     return Fabric(
         workload=workload,

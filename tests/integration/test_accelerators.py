@@ -10,10 +10,18 @@ from typing import Any
 import pytest
 
 import optmap as api
+from optmap.checker.tools import digest
 from optmap.errors import InputError
 from optmap.problem.library import machine as library_machine
 from optmap.sweeps import spec_from
 from optmap.sweeps.machine_numbers import variants
+
+
+def signed(document: dict[str, Any]) -> str:
+    """The digest of a document, which leaves out the times."""
+    search = {key: value for key, value in document["search"].items() if key != "seconds"}
+    return digest({**{key: value for key, value in document.items() if key != "seconds"}, "search": search})
+
 
 CONVOLUTION = ("O[k,p,q] += I[c,p+r,q+s]*W[k,c,r,s]", "--extents", "k=8,c=4,p=6,q=6,r=3,s=3")
 TINY = """
@@ -49,6 +57,18 @@ def test_a_proved_mapping_is_solved_saved_evaluated_and_checked(optmap, solution
     assert checked.code == 0
     assert "no schedule on this machine uses less than" in checked.out
     assert "run it again" in checked.out  # of the optimality within the mapspace, which is not re-proved
+
+
+def test_a_layer_of_the_library_stays_one_as_an_assignment(optmap, tmp_path: Path) -> None:
+    file = tmp_path / "layer.json"
+    optmap("solve", "resnet50/fc", "--machine", "eyeriss", "--objective", "cycles", "-o", file)
+    assert "NOT resnet50" not in optmap("check", file).out
+    document = json.loads(file.read_text())
+    document["workload"]["name"] = "resnet50/conv1"
+    del document["digest"]
+    renamed = tmp_path / "renamed.json"
+    renamed.write_text(json.dumps({**document, "digest": signed(document)}))
+    assert "NOT resnet50/conv1 of the library" in optmap("check", renamed).out
 
 
 def test_a_changed_file_fails_evaluation_and_check(optmap, solution: Path, tmp_path: Path) -> None:
