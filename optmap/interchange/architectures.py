@@ -135,9 +135,7 @@ def machine_of(skeleton: Skeleton, energies: Energies | None, demands: dict[int,
         )
     actions = (energies or {}).get(skeleton.compute.name)
     compute = skeleton.compute.attributes
-    price = Fraction(0) if actions is None else arithmetic_price(actions)
-    if actions is None and compute.given("energy"):
-        price = exact_number(compute, "energy")
+    price = exact_number(compute, "energy", Fraction(0)) if actions is None else arithmetic_price(actions)
     return Machine(
         name=name,
         memory=skeleton.memories[0].name,
@@ -162,7 +160,7 @@ def _store(part: Part, mesh: tuple[int, int], energies: Energies | None, demands
         return Store(
             keeps=demands.keeps,
             energy_pj=Prices(**prices),
-            ports=_ports(own),
+            ports=ports_of(own),
             block=_block(own),
             cluster=own.integer("cluster_size", 1) if own.given("cluster_size") else 1,
             word_bits=_word_bits(own),
@@ -174,15 +172,22 @@ def _store(part: Part, mesh: tuple[int, int], energies: Energies | None, demands
             ),
             factors=demands.factors,
             order=demands.order,
-            hop_pj=exact_number(own, "energy_per_hop") if own.given("energy_per_hop") else Fraction(0),
-            router_pj=exact_number(own, "router_energy") if own.given("router_energy") else Fraction(0),
+            hop_pj=exact_number(own, "energy_per_hop", Fraction(0)),
+            router_pj=exact_number(own, "router_energy", Fraction(0)),
         )
     except InputError as error:
         raise located(error, own.where) from error
 
 
-def _ports(own: Fields) -> Ports:
-    """Words per cycle; `bandwidth` alone is half for each direction."""
+def ports_of(own: Fields) -> Ports:
+    """Words per cycle of one instance; `bandwidth` alone is half for each direction.
+
+    Args:
+        own: attributes of a memory.
+
+    Raises:
+        InputError: naming file and field.
+    """
     rates = {
         key: exact_number(own, f"{key}_bandwidth")
         for key in ("read", "write", "shared")

@@ -13,8 +13,9 @@ from itertools import pairwise
 from pathlib import Path
 
 from optmap.errors import InputError
+from optmap.interchange.architectures import ports_of
 from optmap.problem import Axis, Capacity, Level, Machine, Semantics, TensorAccess, Workload
-from optmap.problem.accelerator import Accelerator, Arithmetic, Keep, Mesh, MeshAxis, Ports, Prices, Store
+from optmap.problem.accelerator import Accelerator, Arithmetic, Keep, Mesh, MeshAxis, Prices, Store
 from optmap.problem.fabric import Fabric, fabric_of
 from optmap.problem.io.fields import Fields, describe, located
 from optmap.problem.io.files import read_json_list
@@ -130,19 +131,13 @@ def _machine(fields: Fields, workload: Workload) -> Machine:
         Store(
             keeps=free,
             energy_pj=Prices(**{kind: exact_number(own, f"energy_{kind}") for kind in ("read", "fill", "update")}),
-            ports=Ports(
-                **{
-                    port: exact_number(own, f"{port}_bandwidth")
-                    for port in ("read", "write", "shared")
-                    if own.given(f"{port}_bandwidth")
-                }
-            ),
+            ports=ports_of(own),
             block=_optional(own, "block_size"),
             cluster=_optional(own, "cluster_size"),
             word_bits=own.integer("word_bits"),
             mesh=_mesh(inner, own),
-            hop_pj=exact_number(own, "energy_per_hop") if own.given("energy_per_hop") else 0,
-            router_pj=exact_number(own, "router_energy") if own.given("router_energy") else 0,
+            hop_pj=exact_number(own, "energy_per_hop", Fraction(0)),
+            router_pj=exact_number(own, "router_energy", Fraction(0)),
         )
         for inner, own in pairwise([mac, *levels])
     ]

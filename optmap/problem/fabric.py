@@ -112,6 +112,10 @@ class Memory:
         """Children of one instance."""
         return self.x.size * self.y.size
 
+    def together(self, operand: Operand) -> bool:
+        """Whether children with the same words of an operand are served, or added up, by one access."""
+        return self.reduction if operand.output else self.multicast
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fabric:
@@ -140,6 +144,10 @@ class Fabric:
     def instances(self, number: int) -> int:
         """Instances of a memory in the machine."""
         return prod(memory.fanout for memory in self.memories[number + 1 :])
+
+    def clusters(self, number: int) -> int:
+        """Groups of instances of a memory that one access serves together: `cluster` of them, or all there are."""
+        return max(1, self.instances(number) // self.memories[number].cluster)
 
 
 def roles_of(workload: Workload) -> dict[str, str]:

@@ -315,6 +315,11 @@ class Machine(Shown):
         """Cores of the machine: the product of all fanouts."""
         return prod(level.fanout for level in self.levels)
 
+    @property
+    def units(self) -> int:
+        """Arithmetic units: cores, times the fanout of an accelerator's outermost memory."""
+        return self.cores if self.accelerator is None else self.cores * self.accelerator.outermost.mesh.size
+
     def split_level(self, cores: int) -> int | None:
         """Number of the level whose tile is split among cores, the innermost shared one.
 

@@ -80,8 +80,7 @@ def _term(name: str, link: Link, words: Any, switches: tuple[Any, ...], largest:
 def _price(fabric: Fabric, number: int, kind: str) -> float:
     """Energy per word, in pJ, of a kind of access, if blocks and clusters are full."""
     memory = fabric.memories[number]
-    there = fabric.instances(number)
-    shared = max(1, there // memory.cluster) / there
+    shared = fabric.clusters(number) / fabric.instances(number)
     return float(getattr(memory.prices, kind)) / memory.block * shared
 
 

@@ -20,6 +20,7 @@ from optmap.problem.fabric import Fabric, Memory, Operand, Rule
 from optmap.problem.halo import distinct_values
 from optmap.problem.options import Counting
 from optmap.problem.relations import Relation
+from optmap.symbolic.numbers import divisors_of
 
 MOST_COMBINATIONS = 20_000
 """Entries of one table over the dims of a subscript; more are refused."""
@@ -225,14 +226,9 @@ def _still(rules: tuple[Rule, ...], fabric: Fabric) -> set[int]:
     return found
 
 
-def divisors(number: int) -> tuple[int, ...]:
-    """All divisors, in order."""
-    return tuple(n for n in range(1, number + 1) if number % n == 0)
-
-
 def _chain(fabric: Fabric, counting: Counting, stages: tuple[Stage, ...], dim: int) -> Chain:
     own = tuple(number for number, stage in enumerate(stages) if stage.moves[dim])
-    every = divisors(fabric.extents[dim])
+    every = divisors_of(fabric.extents[dim])
     bounds = [
         1,
         *(
@@ -284,7 +280,7 @@ def _largest(
     return max(
         (
             extent
-            for extent in divisors(fabric.extents[dim])
+            for extent in divisors_of(fabric.extents[dim])
             if all(_holds(fabric, counting, fabric.memories[memory], dim, extent) for memory in inside)
         ),
         default=1,
@@ -340,7 +336,7 @@ def most_shared(layout: Layout, window: Window, children: int) -> tuple[float, t
     Returns:
         The most of log(children per different offset) over log(children), and over the log of each dim's ways.
     """
-    first, second = (divisors(layout.fabric.extents[dim]) for dim in window.dims)
+    first, second = (divisors_of(layout.fabric.extents[dim]) for dim in window.dims)
     both, one, two = 0.0, 0.0, 0.0
     for a, b in product(first, second):
         if a > 1 and b > 1 and a * b <= children:

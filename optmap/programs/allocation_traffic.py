@@ -258,7 +258,7 @@ def _together(frame: Frame, number: int, outer: int, inner: int) -> Any:
     found: Any = 0.0
     for memory in range(inner + 1, outer + 1):
         mesh = layout.fabric.memories[memory]
-        if not (mesh.reduction if operand.output else mesh.multicast):
+        if not mesh.together(operand):
             continue
         stages = list(layout.meshes(memory - 1, memory))
         found += sum(frame.trips(dim, s) for s in stages for dim in layout.chains if dim not in operand.dims)

@@ -37,6 +37,7 @@ from optmap.problem.fabric import Fabric, Room, Rule, roles_of
 from optmap.problem.nest import MemoryNest, Nest
 from optmap.problem.relations import Relation
 from optmap.programs.program import Form, Program, Sense, Variable
+from optmap.symbolic.numbers import prime_factors
 
 COMPUTE, TRAFFIC, UTILISATION = 10.0, 1.0, -0.1
 """Weights of the objective in the public code."""
@@ -68,7 +69,7 @@ class Cosa:
         return tuple(
             (dim, place, prime)
             for dim, extent in enumerate(self.fabric.extents)
-            for place, prime in enumerate(primes(extent))
+            for place, prime in enumerate(prime_factors(extent))
         )
 
     @cached_property
@@ -122,17 +123,6 @@ class Cosa:
     def keeps(self, operand: int, memory: int) -> bool:
         """Whether a memory keeps an operand: wherever it may."""
         return self.fabric.memories[memory].keeps[operand] is not Keep.REFUSED
-
-
-def primes(number: int) -> list[int]:
-    """Prime factors, smallest first."""
-    found, prime = [], 2
-    while number > 1:
-        while number % prime == 0:
-            found.append(prime)
-            number //= prime
-        prime += 1
-    return found
 
 
 class _Model:

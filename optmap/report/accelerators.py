@@ -21,8 +21,7 @@ def accelerator_line(machine: Machine, cost: SpatialCost | None = None) -> str:
     """Name and memories of an accelerator, inner to outer, and its units."""
     names = [level.name for level in machine.levels] + [machine.memory]
     used = "" if cost is None else f", {cost.operations // cost.compute_cycles:,} in use"
-    units = machine.cores if machine.accelerator is None else machine.cores * machine.accelerator.outermost.mesh.size
-    return f"{machine.name} ({' < '.join(names)}; {units:,} arithmetic units{used})"
+    return f"{machine.name} ({' < '.join(names)}; {machine.units:,} arithmetic units{used})"
 
 
 def result_table(result: AcceleratorResult) -> str:

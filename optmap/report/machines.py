@@ -9,13 +9,17 @@ from optmap.problem.accelerator import Accelerator, FactorRule, Keep, MeshAxis, 
 from optmap.report.tables import grid, machine_line, pairs
 
 MEMORIES = ("memory", "capacity", "keeps", "pJ read/fill/update", "words/cycle", "block", "feeds")
+"""Columns of the table of an accelerator."""
 
 
 def _capacity_text(level: Level) -> str:
-    total = str(level.capacity)
-    parts = [f"{p.name} {p.capacity.amount:,} for {', '.join(p.tensors)}" for p in level.partitions]
-    detail = "; ".join([*parts, *([f"{level.buffering} buffers"] if level.buffering > 1 else [])])
-    return f"{total} ({detail})" if detail else total
+    """The capacity with its parts, the size of an entry and the buffers."""
+    parts = [f"{part.name} {part.capacity.amount:,} for {', '.join(part.tensors)}" for part in level.partitions]
+    if level.store is not None and level.store.word_bits is not None:
+        parts.append(f"{level.store.word_bits} bits each")
+    if level.buffering > 1:
+        parts.append(f"{level.buffering} buffers")
+    return f"{level.capacity} ({'; '.join(parts)})" if parts else str(level.capacity)
 
 
 def machine_table(machine: Machine) -> str:
@@ -44,7 +48,7 @@ def machine_table(machine: Machine) -> str:
 
 def accelerator_table(machine: Machine, parts: Accelerator) -> str:
     """Memories inner to outer, the outermost last, with the rules of each below."""
-    stores = [(level.name, level.store or Store(), _size_text(level)) for level in machine.levels]
+    stores = [(level.name, level.store or Store(), _capacity_text(level)) for level in machine.levels]
     stores.append((machine.memory, parts.outermost, "unbounded"))
     names = ["arithmetic", *(level.name for level in machine.levels)]
     rows = [
@@ -59,23 +63,11 @@ def accelerator_table(machine: Machine, parts: Accelerator) -> str:
         )
         for place, (name, store, capacity) in enumerate(stores)
     ]
-    units = machine.cores * parts.outermost.mesh.size
     lines = [
-        ("arithmetic", f"{units:,} units, {_decimal(parts.arithmetic.energy_pj)} pJ per multiply-accumulate"),
+        ("arithmetic", f"{machine.units:,} units, {_decimal(parts.arithmetic.energy_pj)} pJ per multiply-accumulate"),
         *((name, text) for name, store, _ in stores for text in [_rules(store)] if text),
     ]
     return grid(MEMORIES, "<><>>><", rows) + "\n\n" + pairs(lines)
-
-
-def _size_text(level: Level) -> str:
-    total = str(level.capacity)
-    parts = [f"{part.name} {part.capacity.amount:,} for {', '.join(part.tensors)}" for part in level.partitions]
-    bits = level.store.word_bits if level.store is not None else None
-    if bits is not None:
-        parts.append(f"{bits} bits each")
-    if level.buffering > 1:
-        parts.append(f"{level.buffering} buffers")
-    return f"{total} ({'; '.join(parts)})" if parts else total
 
 
 def _keeps(store: Store) -> str:

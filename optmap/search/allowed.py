@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from optmap.problem.constraints import Constraints, Sizes
 from optmap.problem.machine import Machine
 from optmap.problem.workload import Workload
-from optmap.search.sizes import divisors_of
+from optmap.symbolic.numbers import divisors_of
 
 IntArray = NDArray[np.int64]
 

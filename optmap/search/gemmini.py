@@ -31,8 +31,9 @@ from optmap.search.iooub.one_memory import too_small
 from optmap.search.iooub.units import Bundle, units_of
 from optmap.search.request import Request
 from optmap.search.result import Relaxation
-from optmap.search.sizes import divisors_of, even_cuts
+from optmap.search.sizes import even_cuts
 from optmap.solvers.status import Point
+from optmap.symbolic.numbers import divisors_of
 
 MOST_POINTS = 20_000_000
 """Combinations of candidates up to which all are looked at."""

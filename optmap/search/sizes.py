@@ -1,11 +1,11 @@
-"""Candidate sizes of one dim: even cuts, divisors, and factors of a number of cores."""
+"""Candidate sizes of one dim: even cuts, and factors of a number of cores."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
 
-from optmap.symbolic.numbers import large_divisors
+from optmap.symbolic.numbers import divisors_of
 
 FEW_CUTS = 4_000_000
 """Extent beyond which not every number of tiles is a candidate."""
@@ -28,15 +28,6 @@ def even_cuts(extent: int) -> tuple[int, ...]:
         if size == 1:
             return tuple(reversed(values))
         pieces = -(-extent // (size - 1))
-
-
-@lru_cache(maxsize=4096)
-def divisors_of(number: int) -> tuple[int, ...]:
-    """All divisors, increasing."""
-    if number > FEW_CUTS:
-        return large_divisors(number)
-    small = [k for k in range(1, int(number**0.5) + 1) if number % k == 0]
-    return tuple(sorted({*small, *(number // k for k in small)}))
 
 
 def factorizations(number: int, limits: Sequence[int]) -> list[tuple[int, ...]]:

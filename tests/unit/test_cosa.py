@@ -15,17 +15,17 @@ from optmap.checker import RefusedError, check_document
 from optmap.errors import InfeasibleError
 from optmap.evaluate import count_nest
 from optmap.gap.nest_comparison import NestComparison
-from optmap.problem import Capacity, Level, Machine, Semantics, Workload, conv2d, list_machines, matmul
+from optmap.problem import Capacity, Level, Machine, Network, Semantics, Workload, conv2d, list_machines, matmul
 from optmap.problem.accelerator import Accelerator, FactorRule, Keep, Mesh, MeshAxis, Store
 from optmap.problem.fabric import Fabric, fabric_of
 from optmap.problem.library import machine
-from optmap.problem.network import Network
 from optmap.problem.options import Counting, Merit
 from optmap.problem.relations import Relation
-from optmap.programs.cosa import COMPUTE, INNER, PER_MEMORY, REPEATED, UTILISATION, Cosa, primes
+from optmap.programs.cosa import COMPUTE, INNER, PER_MEMORY, REPEATED, UTILISATION, Cosa
 from optmap.search.cosa import Overflow, overflows, solve_cosa
 from optmap.solvers import Stop, solve
 from optmap.sweeps.nest_networks import MappedLayer, NetworkNests
+from optmap.symbolic.numbers import prime_factors
 
 
 def seen(layer: Workload, name: str) -> Fabric:
@@ -41,7 +41,7 @@ def small_machine(words: int, ways: int) -> Machine:
 
 def by_hand(fabric: Fabric, words: int, ways: int) -> float:
     """CoSA's objective of a matrix product on `small_machine`, over every assignment of its prime factors."""
-    factors = [(dim, prime) for dim, extent in enumerate(fabric.extents) for prime in primes(extent)]
+    factors = [(dim, prime) for dim, extent in enumerate(fabric.extents) for prime in prime_factors(extent)]
     ranks = [f"rank{n}" for n in range(len(factors))]
     best = float("inf")
     for places in product(("x", *ranks, "out"), repeat=len(factors)):

@@ -78,7 +78,7 @@ class _Count:
         columns, memory = self.walk.columns, self.fabric.memories[number]
         ways = columns.ways[number]
         found = np.ones(ways.shape[1])
-        if not (memory.reduction if self.shape.operand.output else memory.multicast):
+        if not memory.together(self.shape.operand):
             everyone: Column = ways.prod(axis=0)
             return everyone
         if memory.fanout == 1 and not (ways > 1).any():
@@ -152,7 +152,7 @@ def count_columns(columns: Columns, fabric: Fabric, counting: Counting) -> Count
     operations = compute * walk.instances[0] * columns.ways[0].prod(axis=0)
     energy, ports = operations * float(fabric.arithmetic_pj), np.zeros((shape[0], shape[2]))
     for number, memory in enumerate(fabric.memories):
-        clusters = np.minimum(walk.instances[number], max(1, fabric.instances(number) // memory.cluster))
+        clusters = np.minimum(walk.instances[number], fabric.clusters(number))
         energy += clusters * _energy(memory, each.reads[number], each.fills[number], each.updates[number])
         ports[number] = _port_cycles(walk, memory, each.reads[number], each.fills[number] + each.updates[number])
     together = walk.instances[:, None]

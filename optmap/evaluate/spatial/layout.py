@@ -58,7 +58,7 @@ class Layout:
         served, children = 1, 1
         for number in range(inside + 1, outside + 1):
             ways, memory = self.ways[number], self.fabric.memories[number]
-            if max(ways) > 1 and (memory.reduction if operand.output else memory.multicast):
+            if max(ways) > 1 and memory.together(operand):
                 served *= groups(operand, self.inners[number], ways)
                 children *= prod(ways)
         return Fraction(served, children)

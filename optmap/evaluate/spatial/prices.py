@@ -9,23 +9,22 @@ from optmap.evaluate.spatial.results import Accesses, PortLoad
 from optmap.problem.fabric import Memory
 
 
-def access_energy(memory: Memory, words: tuple[int, int, int], *, used: int, available: int) -> Fraction:
+def access_energy(memory: Memory, words: tuple[int, int, int], *, used: int, clusters: int) -> Fraction:
     """Energy in pJ of the accesses of one operand, all instances together.
 
     Each instance accesses whole blocks. Instances in use are spread over all clusters, and those of one cluster
     are served by one access, as Timeloop has it.
 
     Args:
-        memory: prices, block and cluster.
+        memory: prices and block.
         words: reads, fills and updates, all instances together.
         used: instances in use.
-        available: instances in the machine.
+        clusters: in the machine (`Fabric.clusters`).
     """
     prices = memory.prices
-    clusters = min(used, max(1, available // memory.cluster))
     kinds = zip(words, (prices.read, prices.fill, prices.update), strict=True)
     paid = [-(-count // (used * memory.block)) * Fraction(price) for count, price in kinds if count]
-    return clusters * sum(paid, Fraction(0))
+    return min(used, clusters) * sum(paid, Fraction(0))
 
 
 def port_loads(memory: Memory, accesses: Sequence[Accesses], used: int) -> tuple[PortLoad, ...]:

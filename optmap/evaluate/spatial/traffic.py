@@ -57,6 +57,6 @@ def _accesses(
             layout.fabric.memories[keeper],
             (reads, fills, updates),
             used=layout.instances[keeper],
-            available=layout.fabric.instances(keeper),
+            clusters=layout.fabric.clusters(keeper),
         ),
     )

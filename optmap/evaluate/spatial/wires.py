@@ -41,7 +41,7 @@ def _mean_hops(layout: Layout, number: int, operand: Operand) -> Fraction:
     """Hops of one word, the mean over the groups of children that are served together."""
     memory, own, inner = layout.fabric.memories[number], layout.nest.memories[number], layout.inners[number]
     wide, high = max(memory.x.size, prod(own.x)), max(memory.y.size, prod(own.y))
-    alone = not (memory.reduction if operand.output else memory.multicast)
+    alone = not memory.together(operand)
     right: dict[object, int] = {}
     upright = Fraction(0)
     for place, index in enumerate(product(*map(range, (*own.y, *own.x)))):

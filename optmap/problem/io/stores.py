@@ -65,12 +65,19 @@ def plain(amount: Fraction | float) -> int | float | str:
     return float(exact) if Fraction(str(float(exact))) == exact else str(exact)
 
 
-def exact_number(fields: Fields, key: str) -> Fraction:
+def exact_number(fields: Fields, key: str, default: Fraction | None = None) -> Fraction:
     """A number as it is written: 0.28 is 28/100; texts such as `1/3` and `0.1` are numbers, too.
+
+    Args:
+        fields: of a file or a document.
+        key: of the field.
+        default: where it is not given; without one it has to be there.
 
     Raises:
         InputError: naming file and field.
     """
+    if default is not None and not fields.given(key):
+        return default
     value = fields.get(key)
     if isinstance(value, str) and _DECIMAL.fullmatch(value.strip()):
         return Fraction(value.strip())
@@ -147,7 +154,7 @@ def accelerator_from(fields: Fields) -> Accelerator:
         inside = fields.fields("arithmetic")
         inside.allow("energy_pj", "word_bits")
         arithmetic = Arithmetic(
-            energy_pj=exact_number(inside, "energy_pj") if inside.given("energy_pj") else Fraction(0),
+            energy_pj=exact_number(inside, "energy_pj", Fraction(0)),
             word_bits=inside.integer("word_bits") if inside.given("word_bits") else None,
         )
     return Accelerator(outermost=outermost, arithmetic=arithmetic)
@@ -169,9 +176,7 @@ def store_from(fields: Fields) -> Store:
             multicast=inside.flag("multicast", True),
             reduction=inside.flag("reduction", True),
         )
-        hop, router = (
-            exact_number(inside, key) if inside.given(key) else Fraction(0) for key in ("hop_pj", "router_pj")
-        )
+        hop, router = (exact_number(inside, key, Fraction(0)) for key in ("hop_pj", "router_pj"))
     elif fields.given("fanout"):
         mesh = Mesh(x=MeshAxis(size=fields.integer("fanout")))
     keeps, prices, ports = _keeps(fields), _prices(fields), _ports(fields)

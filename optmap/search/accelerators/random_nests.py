@@ -8,7 +8,7 @@ from optmap.problem.accelerator import Keep
 from optmap.problem.fabric import Fabric, Memory, Rule
 from optmap.problem.nest_batch import Booleans, Integers, NestBatch
 from optmap.problem.relations import Relation
-from optmap.search.sizes import divisors_of
+from optmap.symbolic.numbers import prime_factors
 
 ROWS = 2048
 """Nests that are drawn together."""
@@ -44,15 +44,6 @@ def _drawn(fabric: Fabric, count: int, rng: np.random.Generator) -> dict[str, In
             _place(fabric, trips, keeps, np.array(factors)[turn], rng)
     order = np.stack([_order(memory, len(fabric.dims), count, rng) for memory in fabric.memories], axis=1)
     return {"x": trips[:, :, 0], "y": trips[:, :, 1], "temporal": trips[:, :, 2], "order": order, "keeps": keeps}
-
-
-def prime_factors(number: int) -> list[int]:
-    """Prime factors of a number, smallest first, as often as they divide it; none for 1."""
-    found = []
-    while number > 1:
-        found.append(divisors_of(number)[1])
-        number //= found[-1]
-    return found
 
 
 def _keeps(fabric: Fabric, count: int, rng: np.random.Generator) -> Booleans:

@@ -23,12 +23,13 @@ from optmap.search.relax.tree import TOLERANCE, RelaxationResult, relax
 from optmap.search.request import Request
 from optmap.search.result import Relaxation
 from optmap.search.search_space import Setting, setting_of
-from optmap.search.sizes import divisors_of, even_cuts
+from optmap.search.sizes import even_cuts
 from optmap.search.whole.chain_answer import found_chain
 from optmap.search.whole.chain_costs import BATCH, ChainCosts, IntArray, IntegerPoint, grid_of, least_chains, thin
 from optmap.search.whole.descent import Descent
 from optmap.search.whole.integers import integer_search
 from optmap.solvers.status import Point
+from optmap.symbolic.numbers import divisors_of
 
 GRID = 20_000
 """Tiles of one level looked at in one move."""

@@ -15,8 +15,9 @@ from functools import cached_property
 import numpy as np
 
 from optmap.problem.workload import TensorAccess, Workload
-from optmap.search.sizes import divisors_of, even_cuts
+from optmap.search.sizes import even_cuts
 from optmap.search.whole.chain_costs import FloatArray
+from optmap.symbolic.numbers import divisors_of
 
 MOST_EXTENT = 2**20
 """Extent up to which every number of pieces is a candidate; larger dims get a geometric choice."""

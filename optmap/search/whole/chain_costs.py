@@ -15,7 +15,8 @@ from optmap.evaluate.per_level import level_model
 from optmap.problem.constraints import Sizes
 from optmap.search.allowed import Allowed
 from optmap.search.search_space import Order, Setting
-from optmap.search.sizes import FEW_CUTS, divisors_of
+from optmap.search.sizes import FEW_CUTS
+from optmap.symbolic.numbers import divisors_of
 
 IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]

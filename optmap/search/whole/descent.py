@@ -8,8 +8,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from optmap.search.sizes import divisors_of, even_cuts
+from optmap.search.sizes import even_cuts
 from optmap.search.whole.chain_costs import ChainCosts, IntArray, IntegerPoint, grid_of, thin
+from optmap.symbolic.numbers import divisors_of
 
 COARSE_GRID = 4_000
 """Candidate tiles of one level looked at in one move, to begin with and once the goal is reached."""

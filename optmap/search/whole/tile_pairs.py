@@ -22,8 +22,9 @@ from optmap.errors import LimitError
 from optmap.problem.workload import Semantics
 from optmap.programs.geometric import Box, whole_count
 from optmap.search.search_space import Order, Setting
-from optmap.search.sizes import divisors_of, even_cuts
+from optmap.search.sizes import even_cuts
 from optmap.search.whole.chain_costs import ChainCosts, FloatArray, IntArray, grid_of, thin
+from optmap.symbolic.numbers import divisors_of
 
 LARGEST_TILES = 60_000
 """Divisor tiles beyond which the exact program is not tried."""
