@@ -186,7 +186,7 @@ def fabric_of(workload: Workload, machine: Machine) -> Fabric:
 
     Raises:
         InputError: for a machine that is no accelerator, implicit padding, an unknown role or name in the machine, or
-            a tensor that every memory refuses.
+            a tensor that no memory must keep and the outermost refuses.
     """
     if machine.accelerator is None:
         raise InputError(f"machine {machine.name} gives no energies and fanouts; use an accelerator, such as eyeriss")
@@ -207,9 +207,11 @@ def fabric_of(workload: Workload, machine: Machine) -> Fabric:
     bounded = tuple(resolver.memory(level, bounded=True) for level in machine.levels)
     memories = (*bounded, resolver.memory(outermost, bounded=False))
     for place, name in enumerate(names):
-        if not any(memory.keeps[place] is Keep.KEPT for memory in memories):
+        kept = any(memory.keeps[place] is Keep.KEPT for memory in memories)
+        if memories[-1].keeps[place] is Keep.REFUSED and not kept:
             raise InputError(
-                f"machine {machine.name}: no memory must keep {name}; add it to `keeps` of {machine.memory}"
+                f"machine {machine.name}: no memory must keep {name}, and {machine.memory} does not; add it to `keeps` "
+                f"of {machine.memory}"
             )
     return Fabric(
         workload=workload,

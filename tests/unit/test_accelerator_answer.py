@@ -18,7 +18,7 @@ from optmap.gap.floor import even, floor_of, inside_words, with_floor
 from optmap.gap.nest_recount import NestEvaluation, evaluate_nest
 from optmap.gap.nest_solution import SavedNest, nest_solution_from
 from optmap.problem import Capacity, Fields, Semantics, TileRule, parse_workload
-from optmap.problem.accelerator import Accelerator, Keep, Store
+from optmap.problem.accelerator import Accelerator, Keep, Prices, Store
 from optmap.problem.fabric import fabric_of
 from optmap.problem.options import Counting, Merit
 from optmap.search import METHODS, AcceleratorFound, AcceleratorRequest, AcceleratorResult, AcceleratorRoute, Method
@@ -337,3 +337,15 @@ def test_wires_are_priced_in_the_answer_and_not_in_its_bound(method: str) -> Non
         assert found.search.proved is proved
         assert found.search.bound <= free.cost
         assert any("routers" in note for note in found.notes) is not proved
+
+
+def test_a_tensor_that_every_memory_may_pass_by_comes_from_the_outermost_one() -> None:
+    machine = grid_machine()
+    outermost = Store(keeps=(("output", Keep.KEPT), ("inputs", Keep.FREE)), energy_pj=Prices(read=200, update=200))
+    free = replace(machine.levels[0].store or Store(), keeps=(("inputs", Keep.FREE), ("output", Keep.FREE)))
+    levels = (replace(machine.levels[0], store=free), machine.levels[1])
+    loose = replace(machine, levels=levels, accelerator=Accelerator(outermost=outermost))
+    found = optmap.solve(convolution(p=2, q=2), machine=loose)
+    assert isinstance(found, AcceleratorResult)
+    assert found.search.proved
+    assert found.nest.memories[-1].keeps[2]
