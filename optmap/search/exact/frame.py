@@ -128,8 +128,6 @@ class Frame:
         """Clusters: as many instances as that are paid for."""
         self.bulk = np.array([*(m.block * n / k for m, n, k in zip(memories, there, groups, strict=True)), 1.0])
         """Words that one paid access serves, at most."""
-        self.wired = any(m.hop_pj or m.router_pj for m in memories)
-        """Whether meshes cost energy, which labels do not count: what they say is then too little."""
         self.grouped = any(m.block > 1 or m.cluster > 1 for m in memories)
 
     def memory(self, level: int) -> Memory:

@@ -79,7 +79,8 @@ def search_nest(
     """The best mapping with perfect factors, and the proof.
 
     Args:
-        fabric: machine and workload.
+        fabric: machine and workload. Where energy matters its wires must cost nothing (see
+            `search.accelerators.wires`).
         merit: what is minimised.
         counting: how words are counted.
         clock: when to stop; the answer then has what was found and proved so far.
@@ -132,12 +133,10 @@ class _Search:
             if self.clock.late:
                 return self._answer("the time was over")
             cutoff = max(cutoff, self.bound) * (1 + RISES[min(number, len(RISES) - 1)])
-            tally = self._pass(min(cutoff, self.value) if cutoff else self.value)
-            if tally.nest is not None and self.machinery.frame.wired:
-                return self._answer("the energy of wires is counted in the mapping, and left out of the bound")
+            self._pass(min(cutoff, self.value) if cutoff else self.value)
         return self._answer("nothing can be better" if self.nest is not None else "no mapping is valid")
 
-    def _pass(self, cutoff: float, beam: int | None = None) -> Tally:
+    def _pass(self, cutoff: float, beam: int | None = None) -> None:
         """One pass, and what it proves."""
         tally = self.machinery.run(cutoff, self.clock, beam)
         self.records.append(
@@ -159,7 +158,6 @@ class _Search:
             f"best {self.value:.6g}, bound {self.bound:.6g}, "
             f"{tally.labels:,} labels ({', '.join(tally.sizes)}), {tally.evaluations:,} evaluations"
         )
-        return tally
 
     def _found(self, tally: Tally, nest: Nest) -> None:
         """Recounts the best mapping of a pass exactly."""
@@ -167,8 +165,7 @@ class _Search:
         value = float(cost.merit(self.merit))
         if cost.broken:
             raise CheckError(f"the exact search found a mapping that is not valid: {cost.broken[0]}")
-        more = value - tally.value > SLACK * abs(value)
-        if tally.value - value > SLACK * abs(value) or (more and not self.machinery.frame.wired):
+        if abs(value - tally.value) > SLACK * abs(value):
             raise CheckError(f"the exact search counted {tally.value!r}, the recount says {value!r}")
         if value < self.value:
             self.nest, self.value = nest, value
