@@ -112,6 +112,10 @@ class Memory:
         """Children of one instance."""
         return self.x.size * self.y.size
 
+    def where(self, room: Room) -> str:
+        """What one of its rooms is called in messages."""
+        return self.name if room.name == self.name else f"{self.name}, {room.name}"
+
     def together(self, operand: Operand) -> bool:
         """Whether children with the same words of an operand are served, or added up, by one access."""
         return self.reduction if operand.output else self.multicast
@@ -265,6 +269,7 @@ class _Resolver:
         return found
 
     def memory(self, level: Level, *, bounded: bool) -> Memory:
+        """A level as a memory; only a bounded one has rooms."""
         store = level.store or Store()
         return Memory(
             name=level.name,

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from math import inf, isfinite
+from math import isfinite
 
 from optmap.clock import NO_LIMIT, Clock
 from optmap.errors import InfeasibleError, LimitError
-from optmap.evaluate.spatial.words import tile_words
+from optmap.evaluate.spatial.rules import Overflow, overflows
 from optmap.problem.fabric import Fabric
 from optmap.problem.nest import Nest
 from optmap.problem.options import Counting
@@ -18,25 +18,6 @@ from optmap.solvers.status import Point, Stop
 
 GAP = 1e-4
 """Relative, at which a solver may stop: that of the solver which the public code calls."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Overflow:
-    """Tiles that a memory cannot hold."""
-
-    memory: str
-    needed: int
-    capacity: int
-
-    @property
-    def ratio(self) -> float:
-        """Needed over capacity."""
-        return self.needed / self.capacity if self.capacity else inf
-
-    @property
-    def text(self) -> str:
-        """In words."""
-        return f"{self.memory} is asked to hold {self.needed:,} of {self.capacity:,}: {self.ratio:.2f} times"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,22 +32,6 @@ class CosaAnswer:
     late: bool
     """Whether the solver ran out of time, so that CoSA's objective may not be the least."""
     seconds: float
-
-
-def overflows(nest: Nest, fabric: Fabric, counting: Counting) -> tuple[Overflow, ...]:
-    """The rooms of memories that the tiles of a mapping do not fit."""
-    found = []
-    for memory, own, tile in zip(fabric.memories, nest.memories, nest.tiles(), strict=True):
-        for room in memory.rooms:
-            needed = sum(
-                weight * tile_words(fabric.operands[place], tile, hulls=counting is Counting.TIMELOOP)
-                for place, weight in zip(room.operands, room.weights, strict=True)
-                if own.keeps[place]
-            )
-            if needed > room.capacity:
-                name = memory.name if room.name == memory.name else f"{memory.name}, {room.name}"
-                found.append(Overflow(memory=name, needed=needed, capacity=room.capacity))
-    return tuple(found)
 
 
 def solve_cosa(fabric: Fabric, *, counting: Counting = Counting.EXACT, clock: Clock = NO_LIMIT) -> CosaAnswer:

@@ -14,6 +14,7 @@ from optmap import solve as solve_workload
 from optmap.checker import RefusedError, check_document
 from optmap.errors import InfeasibleError
 from optmap.evaluate import count_nest
+from optmap.evaluate.spatial.rules import Overflow, overflows
 from optmap.gap.nest_comparison import NestComparison
 from optmap.problem import Capacity, Level, Machine, Network, Semantics, Workload, conv2d, list_machines, matmul
 from optmap.problem.accelerator import Accelerator, FactorRule, Keep, Mesh, MeshAxis, Store
@@ -22,7 +23,7 @@ from optmap.problem.library import machine
 from optmap.problem.options import Counting, Merit
 from optmap.problem.relations import Relation
 from optmap.programs.cosa import COMPUTE, INNER, PER_MEMORY, REPEATED, UTILISATION, Cosa
-from optmap.search.cosa import Overflow, overflows, solve_cosa
+from optmap.search.cosa import solve_cosa
 from optmap.solvers import Stop, solve
 from optmap.sweeps.nest_networks import MappedLayer, NetworkNests
 from optmap.symbolic.numbers import prime_factors
@@ -108,7 +109,9 @@ def test_every_accelerator_gets_a_mapping_with_all_factors(name: str) -> None:
 def test_a_three_by_three_layer_overflows_the_input_buffer_of_its_own_machine() -> None:
     result = solve_workload("resnet18/R12", machine="simba-cosa", method="cosa")
     (overflow,) = overflows(result.nest, result.fabric, Counting.EXACT)
-    assert overflow == Overflow(memory="InputBuffer", needed=64 * 9 * 9, capacity=4096)  # 64 * 7 * 7 without halo
+    assert overflow == Overflow(
+        memory="InputBuffer", tiles=(("In", 64 * 9 * 9),), capacity=4096
+    )  # 64 * 7 * 7 without halo
     (reason,) = result.count.broken
     assert "InputBuffer" in reason
     assert result.stop is Stop.INFEASIBLE
@@ -134,7 +137,7 @@ def test_a_three_by_three_layer_overflows_the_input_buffer_of_its_own_machine() 
 
 
 def test_overflows_say_by_how_much() -> None:
-    each = Overflow(memory="M", needed=15, capacity=10)
+    each = Overflow(memory="M", tiles=(("A", 5), ("B", 10)), capacity=10)
     assert each.text == "M is asked to hold 15 of 10: 1.50 times"
     fabric = fabric_of(matmul(i=4, j=4, k=4).with_semantics(Semantics.ASSIGN), small_machine(12, 4))
     found = solve_cosa(fabric)

@@ -3,13 +3,68 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from math import prod
+from dataclasses import dataclass
+from math import inf, prod
 
 from optmap.evaluate.spatial.words import tile_words
 from optmap.problem.accelerator import Keep
 from optmap.problem.fabric import Direction, Fabric, Memory, Rule
 from optmap.problem.nest import MemoryNest, Nest
 from optmap.problem.options import Counting
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Overflow:
+    """Tiles that a memory, or a part of it, cannot hold."""
+
+    memory: str
+    """With the part, if it has parts."""
+    tiles: tuple[tuple[str, int], ...]
+    """(operand, words of the capacity that its tile takes) of those that are kept."""
+    capacity: int
+    """Words for one working set."""
+
+    @property
+    def needed(self) -> int:
+        """Words of all tiles together."""
+        return sum(words for _, words in self.tiles)
+
+    @property
+    def ratio(self) -> float:
+        """Needed over capacity."""
+        return self.needed / self.capacity if self.capacity else inf
+
+    @property
+    def text(self) -> str:
+        """In words."""
+        return f"{self.memory} is asked to hold {self.needed:,} of {self.capacity:,}: {self.ratio:.2f} times"
+
+
+def overflows(nest: Nest, fabric: Fabric, counting: Counting = Counting.EXACT) -> tuple[Overflow, ...]:
+    """The rooms of memories that the tiles of a mapping do not fit, inner memories first.
+
+    Args:
+        nest: the mapping.
+        fabric: the machine as the workload sees it.
+        counting: how tiles are counted: exactly, or as hulls for `timeloop`.
+    """
+    places = zip(fabric.memories, nest.memories, nest.tiles(), strict=True)
+    return tuple(found for memory, own, tile in places for found in _overfull(fabric, memory, own, tile, counting))
+
+
+def _overfull(
+    fabric: Fabric, memory: Memory, own: MemoryNest, tile: tuple[int, ...], counting: Counting
+) -> Iterator[Overflow]:
+    for room in memory.rooms:
+        tiles = tuple(
+            (operand.name, weight * tile_words(operand, tile, hulls=counting is Counting.TIMELOOP))
+            for place, weight in zip(room.operands, room.weights, strict=True)
+            for operand in (fabric.operands[place],)
+            if own.keeps[place]
+        )
+        found = Overflow(memory=memory.where(room), tiles=tiles, capacity=room.capacity)
+        if found.needed > room.capacity:
+            yield found
 
 
 def broken_rules(nest: Nest, fabric: Fabric, counting: Counting = Counting.EXACT) -> tuple[str, ...]:
@@ -33,7 +88,9 @@ def _broken(nest: Nest, fabric: Fabric, counting: Counting) -> Iterator[str]:
             yield f"{operand.name} is kept by no memory"
     for memory, own, tile in zip(fabric.memories, nest.memories, tiles, strict=True):
         yield from _keeping(fabric, memory, own)
-        yield from _room(fabric, memory, own, tile, counting)
+        for found in _overfull(fabric, memory, own, tile, counting):
+            listed = " + ".join(f"{name} {words:,}" for name, words in found.tiles)
+            yield f"{found.memory}: the tiles need {found.needed:,} ({listed}), it holds {found.capacity:,}"
         yield from _direction(fabric, f"{memory.name}, axis x", memory.x, own.x)
         yield from _direction(fabric, f"{memory.name}, axis y", memory.y, own.y)
         trips = tuple(own.trips(dim) for dim in range(len(fabric.dims)))
@@ -47,24 +104,6 @@ def _keeping(fabric: Fabric, memory: Memory, own: MemoryNest) -> Iterator[str]:
             yield f"{memory.name}: {operand.name} bypasses it, but must be kept"
         if demand is Keep.REFUSED and kept:
             yield f"{memory.name}: {operand.name} is kept, but must bypass it"
-
-
-def _room(fabric: Fabric, memory: Memory, own: MemoryNest, tile: tuple[int, ...], counting: Counting) -> Iterator[str]:
-    for room in memory.rooms:
-        parts = [
-            (fabric.operands[place], weight)
-            for place, weight in zip(room.operands, room.weights, strict=True)
-            if own.keeps[place]
-        ]
-        needs = [
-            (operand.name, weight * tile_words(operand, tile, hulls=counting is Counting.TIMELOOP))
-            for operand, weight in parts
-        ]
-        total = sum(words for _, words in needs)
-        if total > room.capacity:
-            where = memory.name if room.name == memory.name else f"{memory.name}, {room.name}"
-            listed = " + ".join(f"{name} {words:,}" for name, words in needs)
-            yield f"{where}: the tiles need {total:,} ({listed}), it holds {room.capacity:,}"
 
 
 def _direction(fabric: Fabric, where: str, direction: Direction, ways: tuple[int, ...]) -> Iterator[str]:

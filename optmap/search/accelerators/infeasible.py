@@ -105,7 +105,8 @@ def _capacity_text(fabric: Fabric, number: int, place: int) -> Text:
                 high = middle
             else:
                 low = middle
-        where = memory.name if room.name == memory.name else f"{memory.name}, {room.name}"
-        return f"{where} is short by {high - room.capacity:,}: it holds {room.capacity:,}, {high:,} would do"
+        return (
+            f"{memory.where(room)} is short by {high - room.capacity:,}: it holds {room.capacity:,}, {high:,} would do"
+        )
 
     return text
