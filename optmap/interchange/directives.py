@@ -231,11 +231,13 @@ class _Loops:
         self.keeps = [keep is not Keep.REFUSED for keep in fabric.memories[number].keeps]
 
     def keeping(self, directive: Directive) -> None:
+        """Note who is kept and who bypasses."""
         for place, operand in enumerate(self.fabric.operands):
             if operand.name in (*directive.keep, *directive.bypass):
                 self.keeps[place] = operand.name in directive.keep
 
     def add(self, directive: Directive, rest: dict[str, tuple[dict[str, int], str]]) -> None:
+        """Note the loops of a directive; of factors of 0 `rest` learns where they stand, and who says so."""
         if directive.form == "temporal" and all(value == 1 for _, value in directive.factors.values()):
             return
         if directive.form == "temporal":
@@ -259,10 +261,12 @@ class _Loops:
                 rest[dim] = (own, directive.where)
 
     def product(self, dim: str) -> int:
+        """Iterations of a dim here."""
         return self.x[dim] * self.y[dim] * self.temporal[dim]
 
     @property
     def nest(self) -> MemoryNest:
+        """What was read."""
         dims = self.fabric.dims
         return MemoryNest(
             x=tuple(self.x[dim] for dim in dims),

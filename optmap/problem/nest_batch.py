@@ -13,7 +13,9 @@ from optmap.problem.fabric import Fabric
 from optmap.problem.nest import MemoryNest, Nest
 
 Integers = NDArray[np.int64]
+"""Whole numbers, of the shape that is said where they are."""
 Booleans = NDArray[np.bool_]
+"""Yes or no, likewise."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -10,7 +10,7 @@ GAP = "..."
 
 
 class Relation(StrEnum):
-    """How a tile size is constrained."""
+    """How a number is held against another: a tile by a user, trips of loops by a machine."""
 
     EQUAL = "="
     AT_MOST = "<="

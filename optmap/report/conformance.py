@@ -8,7 +8,9 @@ from optmap.gap.conformance import Conformance
 from optmap.problem.options import Counting
 
 SCHEMA = "optmap.conformance/1"
+"""Name and version of the document."""
 MOST_NAMES = 12
+"""Records that a line names."""
 
 
 def conformance_document(found: Conformance) -> dict[str, object]:

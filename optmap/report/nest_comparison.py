@@ -12,6 +12,7 @@ from optmap.search.accelerators.result import UNITS, AcceleratorResult
 from optmap.texts import number
 
 SCHEMA = "optmap.accelerator-comparison/1"
+"""Name and version of the document."""
 COPIED = ("status", "energy", "cycles", "edp", "cost", "exact", "search", "gap", "mapping", "notes", "seconds")
 """Keys of a row that are those of the document of `solve`."""
 

@@ -13,6 +13,7 @@ from optmap.report.tables import pairs, workload_lines
 from optmap.search.accelerators.result import UNITS
 
 SCHEMA = "optmap.accelerator-evaluation/1"
+"""Name and version of the document."""
 
 
 def evaluation_document(evaluation: NestEvaluation) -> dict[str, object]:

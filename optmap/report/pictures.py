@@ -10,6 +10,7 @@ from optmap.problem.values import file_path
 from optmap.shown import Shown
 
 FORMATS = ("png", "svg", "pdf")
+"""Forms of pictures, as files end."""
 
 
 def write_pictures(answer: Shown, folder: str | Path, *, form: str = "png") -> tuple[Path, ...]:

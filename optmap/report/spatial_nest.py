@@ -8,6 +8,7 @@ from optmap.problem.fabric import Fabric
 from optmap.problem.nest import Nest
 
 COMPUTE = "<< Compute >>"
+"""The innermost line."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,6 +26,7 @@ USED_COLOR, FULL_COLOR = "#4c2c80", "#c9b8e6"
 TITLE = 78
 """Letters of a line of a title."""
 PICO = 1e-12
+"""Joule per pJ."""
 
 
 class Mapped(Protocol):

@@ -21,7 +21,7 @@ from optmap.problem.nest_batch import Booleans, NestBatch
 from optmap.problem.options import Counting, Merit
 
 Numbers = NDArray[np.float64]
-
+"""Of the shape that is said where they are, nests first."""
 ROWS = 4096
 """Mappings that are counted together: their columns stay in a core's own cache."""
 

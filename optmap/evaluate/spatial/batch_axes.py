@@ -7,12 +7,10 @@ from functools import lru_cache
 from math import gcd
 
 import numpy as np
-from numpy.typing import NDArray
 
+from optmap.evaluate.spatial.batch_columns import Column
 from optmap.problem.halo import distinct_values, span, value_mask
 from optmap.problem.options import Counting
-
-Column = NDArray[np.float64]
 
 
 def axis_sizes(coefficients: Sequence[int], extents: Sequence[Column], counting: Counting) -> Column:

@@ -10,8 +10,11 @@ from numpy.typing import NDArray
 from optmap.problem.nest_batch import NestBatch
 
 Column = NDArray[np.float64]
+"""(..., nests): numbers, whole ones if nothing else is said."""
 Mask = NDArray[np.bool_]
+"""(..., nests): yes or no."""
 Places = NDArray[np.int8]
+"""(..., nests): small whole numbers."""
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -19,10 +22,13 @@ class Columns:
     """Nests of a batch with the nests along the last axis."""
 
     x: Column
-    """(memories, dims, nests)"""
+    """(memories, dims, nests), as all others but `keeps`: ways along the first axis of a mesh."""
     y: Column
+    """Ways along the second axis."""
     trips: Column
     """Of temporal loops."""
+    order: Places
+    """Dims in the order of a memory's temporal loops, outermost first."""
     place: Places
     """Of a dim among the temporal loops of a memory, outermost 0."""
     keeps: Mask
@@ -32,10 +38,7 @@ class Columns:
     tiles: Column
     """Extents of the tile of every memory."""
     strides: Column
-    """By how far one step of a temporal loop moves its dim."""
-
-    order: Places
-    """(memories, dims, nests): dims, outermost first."""
+    """Iterations by which one step of a temporal loop moves its dim."""
 
     @classmethod
     def of(cls, batch: NestBatch) -> Columns:
@@ -54,5 +57,5 @@ class Columns:
         strides[1:] *= tiles[:-1]
         keeps = np.ascontiguousarray(batch.keeps.transpose(1, 2, 0))
         return cls(
-            x=x, y=y, trips=trips, place=place, keeps=keeps, ways=ways, tiles=tiles, strides=strides, order=order
+            x=x, y=y, trips=trips, order=order, place=place, keeps=keeps, ways=ways, tiles=tiles, strides=strides
         )

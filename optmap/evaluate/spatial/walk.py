@@ -31,8 +31,11 @@ from optmap.problem.fabric import Fabric, Operand
 from optmap.problem.nest import Nest
 
 Word = tuple[int, ...]
+"""An element: the value of each subscript."""
 Words = frozenset[Word]
+"""Different words."""
 Place = tuple[int, ...]
+"""An instance or a child: its turn in every spatial loop outside it, outermost first."""
 Message = tuple[Word, ...]
 """Words that cross a mesh at one step, in order."""
 
@@ -48,7 +51,10 @@ class Walked:
 
 @dataclass(frozen=True, slots=True)
 class _Loop:
+    """A loop of the nest, along an axis of a mesh or over time."""
+
     memory: int
+    """Number of the memory that it belongs to."""
     spatial: bool
     dim: int
     trips: int

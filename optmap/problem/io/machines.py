@@ -27,6 +27,12 @@ from optmap.problem.sizes import parse_bandwidth, parse_capacity, parse_clock
 
 MEMORY = "Memory"
 """Name of the unbounded memory unless a file says otherwise."""
+LEVEL_FIELDS = (
+    *("name", "capacity", "bandwidth", "kind", "shared", "inclusive"),
+    *("energy_pj", "fanout", "microkernel", "partitions", "buffering"),
+    *(key for key in STORE_FIELDS if key not in ("fanout", "energy_pj")),
+)
+"""Keys of a level, of a processor's or an accelerator's."""
 
 
 def machine_document(machine: Machine) -> dict[str, object]:
@@ -103,22 +109,6 @@ def machine_from(fields: Fields, default_name: str | None = None) -> Machine:
         raise located(error, fields.where) from error
 
 
-LEVEL_FIELDS = (
-    "name",
-    "capacity",
-    "bandwidth",
-    "kind",
-    "shared",
-    "inclusive",
-    "energy_pj",
-    "fanout",
-    "microkernel",
-    "partitions",
-    "buffering",
-    *(key for key in STORE_FIELDS if key not in ("fanout", "energy_pj")),
-)
-
-
 def _clock(fields: Fields) -> int | None:
     if not fields.has("clock"):
         return fields.integer("clock_hz") if fields.given("clock_hz") else None
@@ -174,7 +164,7 @@ def _level(fields: Fields, clock_hz: int | None) -> Level:
             raise InputError(f"{fields.at('energy_pj')} is {energy}; a finite number, 0 or more, is needed")
     return Level(
         name=fields.text("name"),
-        capacity=_capacity(fields) if fields.has("capacity") or not partitions else _together(partitions),
+        capacity=_size(fields, partitions),
         bandwidth=_bandwidth(fields, clock_hz) if fields.has("bandwidth") else ONE_WORD,
         kind=LevelKind(fields.choice("kind", [k.value for k in LevelKind], LevelKind.SCRATCHPAD.value)),
         shared=fields.flag("shared", False),
@@ -197,7 +187,7 @@ def _memory(fields: Fields) -> Level:
     partitions = tuple(_partition(item) for item in fields.items("partitions", least=0))
     return Level(
         name=fields.text("name"),
-        capacity=_capacity(fields) if fields.has("capacity") or not partitions else _together(partitions),
+        capacity=_size(fields, partitions),
         partitions=partitions,
         buffering=fields.integer("buffering", 1),
         store=store_from(fields),
@@ -214,8 +204,10 @@ def _partition(fields: Fields) -> Partition:
     return Partition(name=fields.text("name"), tensors=tuple(names), capacity=_capacity(fields))
 
 
-def _together(partitions: tuple[Partition, ...]) -> Capacity:
-    """The capacity of a level that is given by its partitions alone."""
+def _size(fields: Fields, partitions: tuple[Partition, ...]) -> Capacity:
+    """The capacity of a level, which partitions may give alone."""
+    if fields.has("capacity") or not partitions:
+        return _capacity(fields)
     return Capacity(amount=sum(part.capacity.amount for part in partitions), unit=partitions[0].capacity.unit)
 
 

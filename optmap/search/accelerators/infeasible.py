@@ -18,6 +18,9 @@ from optmap.problem.options import Counting, Merit
 from optmap.search.exact import search_nest
 
 UNLIMITED = 2**62
+"""Words of a memory that every tile fits."""
+Text = Callable[[Callable[[Fabric], bool]], str]
+"""What to say of a demand, given what tells whether a fabric has a valid mapping."""
 
 
 def reason(fabric: Fabric, counting: Counting, clock: Clock) -> str:
@@ -43,9 +46,6 @@ def reason(fabric: Fabric, counting: Counting, clock: Clock) -> str:
     if found:
         return "; or ".join(found)
     return "several of its demands together stand in the way: no single capacity, rule or demand to keep is the reason"
-
-
-Text = Callable[[Callable[[Fabric], bool]], str]
 
 
 def _changes(fabric: Fabric, number: int) -> Iterator[tuple[Fabric, Text]]:
