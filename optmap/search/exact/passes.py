@@ -132,6 +132,9 @@ class _Run:
             if self.beam is not None and len(chosen) > WIDTH * self.beam:
                 chosen = chosen[np.argpartition(quick[chosen], WIDTH * self.beam)[: WIDTH * self.beam]]
             for start in range(0, len(chosen), ROWS):
+                if self.clock.late:
+                    self.tally.discarded = min(self.tally.discarded, float(quick[chosen[start:]].min()))
+                    break
                 labels = self._children(own, part, moves, chosen[start : start + ROWS], number)
                 if number == 1 and len(labels):
                     self._innermost(own, labels)
