@@ -60,6 +60,9 @@ class Memory:
         self.rules = fabric.rules_of(doc["factors"], name)
         self.order = [None if entry == GAP else fabric.dims_of(entry, name) for entry in doc["order"]]
         self.rooms = self._rooms(doc, fabric) if bounded else []
+        homes = {i for _, weights, _ in self.rooms for i in weights}
+        lost = [i for i, keep in enumerate(self.keeps) if keep != "refused" and i not in homes]
+        need(not bounded or not lost, f"{name} has no part for a tensor that it may keep")
 
     def _rooms(self, doc: Any, fabric: Fabric) -> list[tuple[str, dict[int, int], int]]:
         """(name, words per element of each tensor by number, words) of every part."""

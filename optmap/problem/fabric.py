@@ -189,8 +189,9 @@ def fabric_of(workload: Workload, machine: Machine) -> Fabric:
     """An accelerator as a workload sees it.
 
     Raises:
-        InputError: for a machine that is no accelerator, implicit padding, an unknown role or name in the machine, or
-            a tensor that no memory must keep and the outermost refuses.
+        InputError: for a machine that is no accelerator, implicit padding, an unknown role or name in the machine, a
+            tensor that no memory must keep and the outermost refuses, or one that a level may keep without a partition
+            for it.
     """
     if machine.accelerator is None:
         raise InputError(f"machine {machine.name} gives no energies and fanouts; use an accelerator, such as eyeriss")
@@ -271,10 +272,17 @@ class _Resolver:
     def memory(self, level: Level, *, bounded: bool) -> Memory:
         """A level as a memory; only a bounded one has rooms."""
         store = level.store or Store()
+        rooms, keeps = self._rooms(level, store) if bounded else (), self._keeps(store, level.name)
+        for place, keep in enumerate(keeps):
+            if bounded and keep is not Keep.REFUSED and not any(place in room.operands for room in rooms):
+                raise InputError(
+                    f"{level.name}: no partition has room for {self.names[place]}; name it in one, or list in `keeps` "
+                    "what is kept"
+                )
         return Memory(
             name=level.name,
-            rooms=self._rooms(level, store) if bounded else (),
-            keeps=self._keeps(store, level.name),
+            rooms=rooms,
+            keeps=keeps,
             prices=store.energy_pj,
             read_rate=_rate(store.ports.read),
             write_rate=_rate(store.ports.write),

@@ -27,6 +27,7 @@ from optmap.problem import (
     machine_from,
     mapping_document,
     matmul,
+    parse_workload,
     read_mapping,
 )
 from optmap.problem.accelerator import (
@@ -168,6 +169,19 @@ def test_keys_of_accelerators_say_that_the_machine_is_none(tmp_path: Path) -> No
         path.write_text(f"levels:\n  - {{name: L1, capacity: 8w, {text}}}\n")
         with pytest.raises(InputError, match=r"levels\[0\]\.\w+ is for accelerators"):
             optmap.machine(path)
+
+
+def test_what_a_level_keeps_has_a_partition(tmp_path: Path) -> None:
+    text = (
+        "name: toy\nmemory: DRAM\nlevels:\n  - name: L1\n    partitions:\n"
+        "      - {name: results, tensors: output, capacity: 64w}\n    energy_pj: 1\narithmetic: {energy_pj: 1}\n"
+    )
+    (tmp_path / "toy.yaml").write_text(text)
+    workload = parse_workload("O[i,j] = A[i,k] * B[k,j]", {"i": 8, "j": 8, "k": 8})
+    with pytest.raises(InputError, match="L1: no partition has room for A; name it in one"):
+        fabric_of(workload, optmap.machine(tmp_path / "toy.yaml"))
+    (tmp_path / "toy.yaml").write_text(text.replace("energy_pj: 1\n", "energy_pj: 1\n    keeps: [output]\n", 1))
+    assert fabric_of(workload, optmap.machine(tmp_path / "toy.yaml")).memories[0].rooms[0].capacity == 64
 
 
 def test_cores_must_be_the_units(tmp_path: Path) -> None:

@@ -226,6 +226,15 @@ def test_a_floor_of_another_workload_is_refused() -> None:
         check_document(sign(document))
 
 
+def test_a_tensor_without_a_part_of_its_memory_is_refused() -> None:
+    """What no capacity limits would stay inside for nothing: the floor does not hold of it."""
+    document = copy.deepcopy(solved("exact", "energy"))
+    level = document["machine"]["levels"][-1]
+    level["partitions"] = [{"name": "results", "tensors": ["output"], "capacity": level["capacity"]}]
+    with pytest.raises(RefusedError, match="no part for a tensor that it may keep"):
+        check_document(sign(document))
+
+
 @pytest.mark.parametrize("key", ["levels", "floor", "search", "mapping", "machine"])
 def test_a_part_of_another_kind_is_refused_in_words(key: str) -> None:
     for value in (None, 3, [], {}, "x"):

@@ -50,7 +50,7 @@ def signatures_of(frame: Frame, level: int, present: int, *, all_of_them: bool =
         all_of_them: keep dominated effects too.
 
     Returns:
-        None if the machine's order allows none.
+        Empty if the machine's order allows none.
     """
     found: dict[tuple[object, ...], Signature] = {}
     _walk(frame, _Pattern(frame.memory(level), present), present, (), found)
