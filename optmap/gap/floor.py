@@ -2,8 +2,9 @@ r"""What no schedule on an accelerator goes below: a floor of energy and cycles 
 
 **Words that cross.** Let level c be the last one on the inside, and M(c) all elements that the instances of all
 memories up to c hold together (of a double buffer the half that is worked on, as in every count here), plus one
-per arithmetic unit and tensor that may pass all of them by. Consider the cycles one after another, S the set of words that any instance inside holds. One memory of M(c) words that
-holds S at every cycle and does the operations of a cycle one by one is a run that the bounds of `optmap.bounds`
+per arithmetic unit and tensor that may pass all of them by. Consider the cycles one after another, S the set of
+words that any instance inside holds. One memory of M(c) words that holds S at every cycle and does the operations of
+a cycle one by one is a run that the bounds of `optmap.bounds`
 speak of. It loads an input word only when an instance inside, which had it not, receives it, so at most as often as
 memories outside read that word (a word that is multicast is read once for all). A result stays in it while any
 instance holds a partial sum of it, and leaves it only when the last one hands its own out, which is an update outside:
