@@ -111,6 +111,10 @@ class Fabric:
         levels = machine["levels"]
         self.memories = [Memory(level["name"], level, self, bounded=True) for level in levels]
         self.memories.append(Memory(machine["memory"], machine["outermost"], self, bounded=False))
+        for i, (name, _) in enumerate(self.operands):  # what no level must keep comes from the unbounded memory
+            if all(memory.keeps[i] != "kept" for memory in self.memories):
+                need(self.memories[-1].keeps[i] == "free", f"no memory must keep {name}")
+                self.memories[-1].keeps[i] = "kept"
         names = [memory.name for memory in self.memories]
         need(len(set(names)) == len(names), "memory names repeat")
         self.arithmetic = amount(machine["arithmetic"]["energy_pj"], "arithmetic")

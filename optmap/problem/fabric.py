@@ -6,7 +6,7 @@ resolved in one place. Memories are numbered inner to outer; the outermost is th
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import prod
 
@@ -188,6 +188,8 @@ def _image(workload: Workload) -> TensorAccess:
 def fabric_of(workload: Workload, machine: Machine) -> Fabric:
     """An accelerator as a workload sees it.
 
+    What no level must keep the outermost memory keeps, also where the machine leaves that open.
+
     Raises:
         InputError: for a machine that is no accelerator, implicit padding, an unknown role or name in the machine, a
             tensor that no memory must keep and the outermost refuses, or one that a level may keep without a partition
@@ -210,14 +212,7 @@ def fabric_of(workload: Workload, machine: Machine) -> Fabric:
     resolver = _Resolver(workload, names)
     outermost = Level(name=machine.memory, capacity=machine.levels[-1].capacity, store=machine.accelerator.outermost)
     bounded = tuple(resolver.memory(level, bounded=True) for level in machine.levels)
-    memories = (*bounded, resolver.memory(outermost, bounded=False))
-    for place, name in enumerate(names):
-        kept = any(memory.keeps[place] is Keep.KEPT for memory in memories)
-        if memories[-1].keeps[place] is Keep.REFUSED and not kept:
-            raise InputError(
-                f"machine {machine.name}: no memory must keep {name}, and {machine.memory} does not; add it to `keeps` "
-                f"of {machine.memory}"
-            )
+    memories = (*bounded, _source(bounded, resolver.memory(outermost, bounded=False), names, machine))
     return Fabric(
         workload=workload,
         machine=machine,
@@ -227,6 +222,21 @@ def fabric_of(workload: Workload, machine: Machine) -> Fabric:
         memories=memories,
         arithmetic_pj=Fraction(machine.accelerator.arithmetic.energy_pj),
     )
+
+
+def _source(bounded: tuple[Memory, ...], outermost: Memory, names: tuple[str, ...], machine: Machine) -> Memory:
+    """The outermost memory, which must keep what no other must: every tensor comes from somewhere."""
+    keeps = list(outermost.keeps)
+    for place, name in enumerate(names):
+        if any(memory.keeps[place] is Keep.KEPT for memory in bounded):
+            continue
+        if keeps[place] is Keep.REFUSED:
+            raise InputError(
+                f"machine {machine.name}: no memory must keep {name}, and {machine.memory} does not; add it to `keeps` "
+                f"of {machine.memory}"
+            )
+        keeps[place] = Keep.KEPT
+    return replace(outermost, keeps=tuple(keeps))
 
 
 class _Resolver:

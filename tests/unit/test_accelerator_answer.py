@@ -12,6 +12,7 @@ import pytest
 from accelerator_machines import convolution, grid_machine, sampled, small_fabric, valid_nests
 
 import optmap
+from optmap.checker import check_document
 from optmap.errors import CheckError, ContradictionError, InfeasibleError, InputError
 from optmap.evaluate import count_nest
 from optmap.gap.floor import even, floor_of, inside_words, with_floor
@@ -345,7 +346,15 @@ def test_a_tensor_that_every_memory_may_pass_by_comes_from_the_outermost_one() -
     free = replace(machine.levels[0].store or Store(), keeps=(("inputs", Keep.FREE), ("output", Keep.FREE)))
     levels = (replace(machine.levels[0], store=free), machine.levels[1])
     loose = replace(machine, levels=levels, accelerator=Accelerator(outermost=outermost))
-    found = optmap.solve(convolution(p=2, q=2), machine=loose)
+    found, bounded = (
+        optmap.solve(convolution(p=2, q=2), machine=loose, method=method, tiles="divisors")
+        for method in ("exact", "allocation")
+    )
     assert isinstance(found, AcceleratorResult)
+    assert isinstance(bounded, AcceleratorResult)
     assert found.search.proved
     assert found.nest.memories[-1].keeps[2]
+    assert bounded.search.bound <= found.cost <= bounded.cost
+    assert found.floor is not None
+    assert found.floor.energy_pj >= 200 * found.workload.tensors[2].footprint(found.workload.extents)
+    check_document(found.to_dict())

@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from optmap.errors import InfeasibleError, LimitError
-from optmap.problem.accelerator import Keep
 from optmap.problem.fabric import Fabric, fabric_of
 from optmap.problem.options import TileRule
 from optmap.search.accelerators.answer import AcceleratorFound
@@ -57,23 +56,13 @@ def _search(request: AcceleratorRequest, fabric: Fabric, below: float) -> ExactA
             request.progress(text, min(1.0, (time.monotonic() - begun) / request.time_limit))
 
     return search_nest(
-        anchored(fabric),
+        fabric,
         merit=request.merit,
         counting=request.counting,
         clock=request.clock,
         progress=tell,
         below=below,
     )
-
-
-def anchored(fabric: Fabric) -> Fabric:
-    """The fabric with every tensor that no memory must keep kept in the outermost one: it comes from somewhere."""
-    loose = [
-        all(memory.keeps[place] is not Keep.KEPT for memory in fabric.memories) for place in range(len(fabric.operands))
-    ]
-    outermost = fabric.memories[-1]
-    keeps = tuple(Keep.KEPT if free else keep for free, keep in zip(loose, outermost.keeps, strict=True))
-    return replace(fabric, memories=(*fabric.memories[:-1], replace(outermost, keeps=keeps)))
 
 
 def _found(request: AcceleratorRequest, found: ExactAnswer) -> AcceleratorFound | None:
