@@ -16,6 +16,7 @@ from optmap.problem.io.mappings import mapping_document
 from optmap.problem.io.workloads import workload_document
 from optmap.problem.nest import Nest, mapping_of
 from optmap.problem.options import Merit
+from optmap.search.accelerators.answer import SAME
 from optmap.search.accelerators.result import PICTURES, UNITS, AcceleratorResult
 from optmap.shown import Form, Shown
 
@@ -90,12 +91,14 @@ def scored(nest: Nest, fabric: Fabric, best: AcceleratorResult | SolveResult, no
         notes: what the mapping's files say that is left out.
 
     Raises:
-        ContradictionError: if the mapping is valid, pads nothing and costs less than what is proved to be the least.
+        ContradictionError: if the mapping is valid, pads nothing and costs less than what is proved to be the least
+            (by more than the search's floating-point bounds are trusted for).
     """
     if not isinstance(best, AcceleratorResult):
         raise TypeError("a mapping on an accelerator is compared with one on an accelerator")
     found = Score(nest=nest, count=count_nest(nest, fabric, best.counting), best=best, notes=notes)
-    if not found.count.broken and found.cost < best.search.bound:
+    inside = not found.count.broken and nest.tiles()[-1] == fabric.extents  # a mapping that pads may cost less
+    if inside and found.cost < best.search.bound * (1 - SAME):
         raise ContradictionError(
             f"the mapping costs {float(found.cost):.12g}, less than {float(best.search.bound):.12g}, which is proved "
             "to be the least"

@@ -13,6 +13,7 @@ import optmap
 from optmap.cli.app import app
 from optmap.errors import ContradictionError, InputError
 from optmap.gap.scoring import scored
+from optmap.problem.nest import Nest
 
 PRODUCT = ("C[i,j] = A[i,k]*B[k,j]", "--extents", "i=8,j=6,k=4")
 
@@ -76,6 +77,9 @@ def test_what_is_not_proved_is_not_called_the_optimum(folder: Path) -> None:
     wrong = replace(best, search=replace(best.search, bound=best.cost + 1))
     with pytest.raises(ContradictionError, match="proved to be the least"):
         scored(score.nest, score.fabric, wrong)
+    memories = score.nest.memories
+    padded = Nest(memories=(*memories[:-1], replace(memories[-1], temporal=((0, 2), *memories[-1].temporal))))
+    assert scored(padded, score.fabric, replace(best, search=replace(best.search, bound=best.cost * 100))).ratio != 1
 
 
 def test_an_invalid_mapping_is_said_to_be_one(folder: Path, tmp_path: Path) -> None:
