@@ -62,13 +62,17 @@ def test_a_proved_mapping_is_solved_saved_evaluated_and_checked(optmap, solution
 def test_a_layer_of_the_library_stays_one_as_an_assignment(optmap, tmp_path: Path) -> None:
     file = tmp_path / "layer.json"
     optmap("solve", "resnet50/fc", "--machine", "eyeriss", "--objective", "cycles", "-o", file)
-    assert "NOT resnet50" not in optmap("check", file).out
+    said = optmap("check", file).out
+    assert "this is resnet50/fc of the library, solved as an assignment" in said
+    assert "NOT resnet50" not in said
     document = json.loads(file.read_text())
     document["workload"]["name"] = "resnet50/conv1"
     del document["digest"]
     renamed = tmp_path / "renamed.json"
     renamed.write_text(json.dumps({**document, "digest": signed(document)}))
-    assert "NOT resnet50/conv1 of the library" in optmap("check", renamed).out
+    said = optmap("check", renamed).out
+    assert "NOT resnet50/conv1 of the library" in said
+    assert "this is resnet50" not in said
 
 
 def test_a_changed_file_fails_evaluation_and_check(optmap, solution: Path, tmp_path: Path) -> None:
