@@ -33,6 +33,8 @@ RELAXED, TIGHTENED = 25, 6
 """Rounds of tangents of linear relaxations, of the whole and of its parts."""
 COARSEST, FINEST = 0.02, 1e-5
 """Relative gap to which HiGHS solves a program, first and at last."""
+PROVED = 3 * MARGIN
+"""Relative distance of bound and mapping within which the mapping is called the best."""
 SLICE = 2.0
 """Seconds that a program gets at least before another part has its turn."""
 FAR = 0.5
@@ -94,7 +96,7 @@ class _Solving:
 
     @property
     def proved(self) -> bool:
-        return self.value is not None and self.bound >= float(self.value) * (1 - 3 * MARGIN)
+        return self.value is not None and self.bound >= float(self.value) * (1 - PROVED)
 
     def cutoff(self) -> float:
         """Only mappings below this are of interest."""

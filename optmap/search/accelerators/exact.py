@@ -6,21 +6,22 @@ import time
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from optmap.errors import InfeasibleError, LimitError
+from optmap.errors import LimitError
 from optmap.problem.fabric import Fabric, fabric_of
 from optmap.problem.options import TileRule
 from optmap.search.accelerators.answer import AcceleratorFound
-from optmap.search.accelerators.infeasible import reason
+from optmap.search.accelerators.infeasible import no_mapping
 from optmap.search.accelerators.paddings import paddings
 from optmap.search.accelerators.request import AcceleratorRequest
+from optmap.search.accelerators.result import PERFECT
 from optmap.search.accelerators.wires import answered, searched
 from optmap.search.exact import search_nest
 
 if TYPE_CHECKING:
     from optmap.search.exact.search import ExactAnswer
 
-SPACE = "perfect factors of every dim, with every loop order, spatial split and bypass that the machine allows"
 TRUST = "its bounds are floating-point numbers, trusted to a relative 1e-9"
+"""What a proof by search rests on, in words."""
 
 
 def solve(request: AcceleratorRequest) -> AcceleratorFound:
@@ -42,8 +43,7 @@ def _solved(request: AcceleratorRequest) -> AcceleratorFound:
     if best is None:
         if request.clock.late:
             raise LimitError("no mapping was found in time; raise the time limit")
-        machine, why = request.fabric.machine.name, reason(request.fabric, request.counting, request.clock)
-        raise InfeasibleError(f"no mapping of {request.fabric.workload.title} onto {machine} is valid: {why}")
+        raise no_mapping(request)
     return best
 
 
@@ -77,7 +77,7 @@ def _found(request: AcceleratorRequest, found: ExactAnswer) -> AcceleratorFound 
         proof=f"search over labels, {len(found.passes)} passes: {found.reason}; {TRUST}",
         evaluations=found.evaluations,
         late=request.clock.late and not found.proved,
-        space=SPACE,
+        space=PERFECT,
     )
 
 
@@ -103,4 +103,4 @@ def _padded(request: AcceleratorRequest, best: AcceleratorFound | None) -> Accel
         looked.append(", ".join(f"{dim}={size}" for dim, size in sizes.items()))
     if best is None or not looked:
         return best
-    return replace(best, space=f"{SPACE}; as asked for, and padded to {' or '.join(looked)}")
+    return replace(best, space=f"{PERFECT}; as asked for, and padded to {' or '.join(looked)}")

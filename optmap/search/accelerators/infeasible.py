@@ -11,16 +11,24 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from optmap.clock import Clock
-from optmap.errors import LimitError
+from optmap.errors import InfeasibleError, LimitError
 from optmap.problem.accelerator import Keep
 from optmap.problem.fabric import Direction, Fabric, Memory
 from optmap.problem.options import Counting, Merit
+from optmap.search.accelerators.request import AcceleratorRequest
 from optmap.search.exact import search_nest
 
 UNLIMITED = 2**62
 """Words of a memory that every tile fits."""
 Text = Callable[[Callable[[Fabric], bool]], str]
 """What to say of a demand, given what tells whether a fabric has a valid mapping."""
+
+
+def no_mapping(request: AcceleratorRequest) -> InfeasibleError:
+    """The error of a request that no mapping meets, with the reason."""
+    fabric = request.fabric
+    why = reason(fabric, request.counting, request.clock)
+    return InfeasibleError(f"no mapping of {fabric.workload.title} onto {fabric.machine.name} is valid: {why}")
 
 
 def reason(fabric: Fabric, counting: Counting, clock: Clock) -> str:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import time
 
 from optmap.clock import Clock
-from optmap.errors import InfeasibleError, LimitError
+from optmap.errors import LimitError
 from optmap.search.accelerators.answer import AcceleratorFound
-from optmap.search.accelerators.infeasible import reason
+from optmap.search.accelerators.infeasible import no_mapping
 from optmap.search.accelerators.request import AcceleratorRequest
+from optmap.search.accelerators.result import PERFECT
 from optmap.search.accelerators.wires import answered, searched
-from optmap.search.allocation import solve_allocation
+from optmap.search.allocation import PROVED, solve_allocation
 from optmap.search.cosa import solve_cosa
 from optmap.search.exact.search import search_nest
 from optmap.solvers.outer import MARGIN
@@ -18,7 +19,7 @@ from optmap.solvers.outer import MARGIN
 FIRST = 0.4
 """Part of the time that the search which gives the program its start may take."""
 KEPT = "perfect factors, every tensor kept wherever the machine lets it be"
-SPACE = "perfect factors, all loop orders, spatial splits and bypasses that the machine allows"
+"""Mappings among which CoSA's program looks."""
 
 
 def solve_by_program(request: AcceleratorRequest) -> AcceleratorFound:
@@ -44,8 +45,7 @@ def _by_program(request: AcceleratorRequest) -> AcceleratorFound:
     soon = Clock(time.monotonic() + FIRST * (clock.deadline - time.monotonic()))
     first = search_nest(request.fabric, merit=request.merit, counting=request.counting, clock=soon, progress=tell)
     if first.nest is None and not soon.late:
-        machine, why = request.fabric.machine.name, reason(request.fabric, request.counting, clock)
-        raise InfeasibleError(f"no mapping of {request.fabric.workload.title} onto {machine} is valid: {why}")
+        raise no_mapping(request)
     found = solve_allocation(
         request.fabric,
         merit=request.merit,
@@ -62,10 +62,10 @@ def _by_program(request: AcceleratorRequest) -> AcceleratorFound:
         bound=found.bound,
         proved=found.proved,
         proof=f"allocation program, {found.iterations} solved by HiGHS with tangents, {MARGIN:g} taken off the bound",
-        space=SPACE,
+        space=PERFECT,
         evaluations=found.evaluations,
         late=found.late,
-        notes=("proved means: no mapping is better by more than 0.03 %",) if found.proved else (),
+        notes=(f"proved means: no mapping is better by more than {100 * PROVED:g} %",) if found.proved else (),
     )
 
 

@@ -20,6 +20,8 @@ from optmap.solvers.status import Stop
 
 UNITS = {Merit.ENERGY: "pJ", Merit.CYCLES: "cycles", Merit.EDP: "pJ*cycles", Merit.TRAFFIC: "cycles"}
 """Of every merit."""
+PERFECT = "perfect factors of every dim, with every loop order, spatial split and bypass that the machine allows"
+"""The mappings of a machine with whole tiles of a workload, in words."""
 PICTURES = {
     "nest": "report.spatial_nest_plot:plot_nest",
     "energy": "report.spatial_plots:plot_energy",
