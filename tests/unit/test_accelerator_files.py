@@ -6,15 +6,19 @@ import json
 import re
 from dataclasses import replace
 from fractions import Fraction
+from itertools import pairwise
 from math import prod
 from pathlib import Path
+from typing import Any
 
 import pytest
+import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import optmap
 from optmap.errors import InputError
+from optmap.interchange import read_records
 from optmap.problem import (
     Capacity,
     Fields,
@@ -43,10 +47,11 @@ from optmap.problem.accelerator import (
     Prices,
     Store,
 )
-from optmap.problem.fabric import fabric_of
+from optmap.problem.fabric import Fabric, Memory, fabric_of
 from optmap.problem.nest import MemoryNest, Nest, mapping_of, nest_of
 from optmap.problem.relations import Relation
 
+DATA = Path(__file__).parents[1] / "data"
 ACCELERATORS = [name for name in list_machines() if library.machine(name).accelerator is not None]
 
 amounts = st.one_of(
@@ -202,7 +207,7 @@ def test_library_accelerators_serve_every_kind_of_workload(name: str) -> None:
     assert all(level.name in table for level in machine.levels)
 
 
-def test_machines_of_factorflow_have_its_numbers() -> None:
+def test_machines_have_the_units_that_they_are_known_for() -> None:
     units = {name: library.machine(name).cores for name in ACCELERATORS}
     assert units == {
         "eyeriss": 168,
@@ -215,15 +220,66 @@ def test_machines_of_factorflow_have_its_numbers() -> None:
         "sunstone-simba": 1024,
         "tpuv1": 65536,
     }
-    eyeriss = library.machine("eyeriss")
-    sizes = {level.name: level.capacity.amount for level in eyeriss.levels}
-    assert sizes == {"OutRegister": 32, "WRegister": 384, "InRegister": 24, "GlobalBuffer": 131072}
-    fabric = fabric_of(library.workload("resnet50/conv2"), eyeriss)
-    shared = fabric.memories[3]
-    roles = {"x": "wk", "y": "sck"}
-    for axis, direction in (("x", shared.x), ("y", shared.y)):
-        allowed = {dim for dim, free in zip(fabric.dims, direction.allowed, strict=True) if free}
-        assert allowed == set(roles[axis])
+
+
+FACTORFLOW = {"k": "M", "c": "C", "h": "P", "w": "Q", "r": "R", "s": "S"}
+"""What FactorFlow calls the dims of a convolution."""
+
+
+@pytest.mark.parametrize("name", ["eyeriss", "gemmini", "simba", "tpuv1"])
+def test_machines_of_factorflow_have_its_numbers(name: str) -> None:
+    """Sizes, energies, bandwidths, meshes, bypass and loops that may not turn, for a convolution."""
+    source = yaml.safe_load((DATA / "factorflow_architectures.yaml").read_text())
+    parts = source[f"{name.removesuffix('v1')}-conv"]["levels"]
+    fabric = fabric_of(library.workload("resnet50/conv2"), library.machine(name))
+    left = list(reversed(fabric.memories))
+    assert fabric.arithmetic_pj == Fraction(str(parts[-1]["pJ"]))
+    assert sum("memory" in part for part in parts) == len(left)
+    meshes: list[tuple[int, set[str]]] = []
+    for part, following in pairwise(parts):
+        if "fanout" in part:
+            meshes.append((part["mesh"], set(part["dims"])))
+        else:
+            memory, meshes = left.pop(0), []
+            check_memory(memory, part, fabric)
+        if "fanout" not in following:
+            found = [(axis.size, axis.allowed) for axis in (memory.x, memory.y) if axis.size > 1]
+            assert [size for size, _ in found] == [size for size, _ in meshes]
+            for (_, allowed), (_, dims) in zip(found, meshes, strict=True):
+                assert {FACTORFLOW.get(d) for d, free in zip(fabric.dims, allowed, strict=True) if free} == dims
+    assert not left
+
+
+def check_memory(memory: Memory, part: dict[str, Any], fabric: Fabric) -> None:
+    """One memory against the level of FactorFlow that it is."""
+    assert memory.name == part["memory"]
+    assert memory.prices.read == Fraction(str(part["read_pJ"]))
+    assert memory.prices.fill == memory.prices.update == Fraction(str(part["write_pJ"]))
+    assert (memory.read_rate, memory.write_rate, memory.shared_rate) == (part["read_bw"], part["write_bw"], None)
+    for room in memory.rooms:
+        assert room.capacity == part["size"] // part["buffering"]
+    tensors = dict(zip([operand.name for operand in fabric.operands], ("out", "in", "w"), strict=True))
+    kept = {tensors[o.name] for o, keep in zip(fabric.operands, memory.keeps, strict=True) if keep is Keep.KEPT}
+    assert kept == {"out", "in", "w"} - set(part["bypass"])
+    names = [FACTORFLOW.get(dim, "batch") for dim in fabric.dims]
+    still = {names[dim] for rule in memory.rules if rule.value == 1 for dim in rule.dims}
+    assert still - {"batch"} == set(part["factors"])
+    order = [names[dim] for entry in memory.order for dim in entry or () if names[dim] != "batch"]
+    assert order == [dim for dim in part["order"] if dim in order]
+
+
+@pytest.mark.parametrize("name", ["eyeriss_like", "simba_like", "simba-cosa"])
+def test_machines_of_the_records_have_their_numbers(name: str) -> None:
+    """Memories count as those of the records do: all numbers but the axes along which children stand."""
+    records = read_records(DATA / "timeloop_conformance.json")
+    theirs = next(r.fabric for r in records if r.fabric.machine.name == name.replace("-cosa", "_cosa_clusters"))
+    mine = fabric_of(theirs.workload, library.machine(name))
+    assert mine.arithmetic_pj == theirs.arithmetic_pj
+    assert mine.units == theirs.units
+    for own, other in zip(mine.memories, theirs.memories, strict=True):
+        assert (own.name, own.fanout, own.rooms) == (other.name, other.fanout, other.rooms)
+        for key in ("prices", "read_rate", "write_rate", "shared_rate", "block", "cluster", "hop_pj", "router_pj"):
+            assert getattr(own, key) == getattr(other, key), (own.name, key)
 
 
 @st.composite
