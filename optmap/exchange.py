@@ -117,14 +117,11 @@ def write_folder(folder: Path, files: dict[str, str]) -> None:
     Raises:
         InputError: if they cannot be written.
     """
-    from optmap.problem.io.files import write_text
+    from optmap.problem.io.files import made_folder, write_text
 
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(f"{folder}: cannot be made: {error.strerror}; choose another folder") from error
+    place = made_folder(folder)
     for name, text in files.items():
-        write_text(folder / name, text)
+        write_text(place / name, text)
 
 
 def _paths(files: PathsInput) -> list[str | Path]:

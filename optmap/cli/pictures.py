@@ -28,7 +28,7 @@ def prepare_pictures(folder: Path | None) -> None:
         InputError: if it cannot, or matplotlib is not installed.
     """
     if folder is not None:
-        from optmap.report.pictures import made_folder
+        from optmap.problem.io.files import made_folder
 
         without_screen()
         made_folder(folder)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from optmap.errors import InputError
 from optmap.interchange.yaml_files import words_of
 from optmap.problem import Axis, Semantics, TensorAccess, Workload
-from optmap.problem.io.fields import Fields, describe, located
+from optmap.problem.io.fields import Fields, describe, entries, located
 from optmap.problem.workload import access_names
 
 
@@ -29,7 +29,7 @@ def workload_from(problem: Fields) -> Workload:
     for space in shape.items("data_spaces"):
         axes = tuple(
             _axis(axis, dims, factors, f"{space.at('projection')}[{number}]")
-            for number, axis in enumerate(_list(space.get("projection"), space.at("projection")))
+            for number, axis in enumerate(entries(space.get("projection"), space.at("projection")))
         )
         (output if space.flag("read_write", False) else inputs).append(TensorAccess(name=space.text("name"), axes=axes))
     if len(output) != 1:
@@ -65,7 +65,7 @@ def _coefficients(shape: Fields, sizes: Fields) -> dict[str, int]:
 def _axis(value: object, dims: tuple[str, ...], factors: dict[str, int], where: str) -> Axis:
     """`[[R, dilation], [P, stride]]`: a sum of dims with coefficients."""
     terms: dict[str, int] = {}
-    for item in _list(value, where):
+    for item in entries(value, where):
         parts = item if isinstance(item, list) else [item]
         if not 1 <= len(parts) <= 2 or parts[0] not in dims:
             raise InputError(f"{where}: {item!r} is no term; write [{dims[0]}] or [{dims[0]}, stride]")
@@ -75,12 +75,6 @@ def _axis(value: object, dims: tuple[str, ...], factors: dict[str, int], where: 
             raise InputError(f"{where}: {factor!r} is no coefficient of the shape; known are {', '.join(factors)}")
         terms[str(parts[0])] = terms.get(str(parts[0]), 0) + number
     return Axis(terms=tuple(terms.items()))
-
-
-def _list(value: object, where: str) -> list[object]:
-    if not isinstance(value, list):
-        raise InputError(f"{where} is {describe(value)}; a list is needed")
-    return value
 
 
 def problem_document(workload: Workload, extents: dict[str, int]) -> dict[str, object]:

@@ -17,7 +17,7 @@ from optmap.interchange.architectures import ports_of
 from optmap.problem import Axis, Capacity, Level, Machine, Semantics, TensorAccess, Workload
 from optmap.problem.accelerator import Accelerator, Arithmetic, Keep, Mesh, MeshAxis, Prices, Store
 from optmap.problem.fabric import Fabric, fabric_of
-from optmap.problem.io.fields import Fields, describe, located
+from optmap.problem.io.fields import Fields, describe, entries, located
 from optmap.problem.io.files import read_json_list
 from optmap.problem.io.stores import exact_number
 from optmap.problem.nest import Loop, MemoryNest, Nest
@@ -116,7 +116,7 @@ def _workload(fields: Fields) -> Workload:
 
 def _tensor(fields: Fields) -> TensorAccess:
     axes = []
-    for number, axis in enumerate(_list(fields, "projection")):
+    for number, axis in enumerate(entries(fields.get("projection"), fields.at("projection"))):
         terms: dict[str, int] = {}
         for dim, factor in _pairs(axis, f"{fields.at('projection')}[{number}]"):
             terms[dim] = terms.get(dim, 0) + factor
@@ -186,14 +186,14 @@ def _nest(fields: Fields, fabric: Fabric) -> Nest:
 
 def _memory(fields: Fields, fabric: Fabric) -> MemoryNest:
     ways = {"X": [1] * len(fabric.dims), "Y": [1] * len(fabric.dims)}
-    for number, entry in enumerate(_list(fields, "spatial")):
+    for number, entry in enumerate(entries(fields.get("spatial"), fields.at("spatial"))):
         where = f"{fields.at('spatial')}[{number}]"
         if not isinstance(entry, list) or len(entry) != 3 or entry[2] not in ("X", "Y"):
             raise InputError(f'{where} is {describe(entry)}; [dim, ways, "X" or "Y"] is needed')
         ((dim, trips),) = _pairs([entry[:2]], where)
         ways[entry[2]][_dim(dim, fabric, where)] *= trips
     temporal: list[Loop] = []
-    for dim, trips in _pairs(_list(fields, "temporal"), fields.at("temporal")):
+    for dim, trips in _pairs(entries(fields.get("temporal"), fields.at("temporal")), fields.at("temporal")):
         place = _dim(dim, fabric, fields.at("temporal"))
         if place in [known for known, _ in temporal]:
             raise InputError(f"{fields.at('temporal')}: two loops over {dim}; a level has one per dim")
@@ -215,13 +215,6 @@ def _dim(name: str, fabric: Fabric, where: str) -> int:
     if name not in fabric.dims:
         raise InputError(f"{where}: {name!r} is no dim of the workload, which has {', '.join(fabric.dims)}")
     return fabric.dims.index(name)
-
-
-def _list(fields: Fields, key: str) -> list[object]:
-    value = fields.get(key)
-    if not isinstance(value, list):
-        raise InputError(f"{fields.at(key)} is {describe(value)}; a list is needed")
-    return value
 
 
 def _pairs(value: object, where: str) -> list[tuple[str, int]]:

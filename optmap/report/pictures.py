@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from optmap.errors import InputError
 from optmap.names import choose
-from optmap.problem.values import file_path
+from optmap.problem.io.files import made_folder
 from optmap.shown import Shown
 
 FORMATS = ("png", "svg", "pdf")
@@ -33,17 +32,3 @@ def write_pictures(answer: Shown, folder: str | Path, *, form: str = "png") -> t
     if not answer.shown_as.pictures:
         return (answer.plot(place / f"traffic.{form}"),)
     return tuple(answer.plot(place / f"{name}.{form}", picture=name) for name in answer.shown_as.pictures)
-
-
-def made_folder(folder: str | Path) -> Path:
-    """A folder for pictures, made if it is not there.
-
-    Raises:
-        InputError: if it cannot be made.
-    """
-    place = file_path(folder)
-    try:
-        place.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(f"{place}: cannot be made: {error.strerror}; choose another folder") from error
-    return place

@@ -152,6 +152,21 @@ def describe(value: object) -> str:
     return next((name for kind, name in names if isinstance(value, kind)), repr(value))
 
 
+def entries(value: object, where: str) -> list[object]:
+    """The entries of a value that has to be a list, whatever they are.
+
+    Args:
+        value: from a file.
+        where: file and path of fields to it.
+
+    Raises:
+        InputError: if it is something else.
+    """
+    if not isinstance(value, list):
+        raise InputError(f"{where} is {describe(value)}; a list is needed")
+    return value
+
+
 def located(error: InputError, where: str) -> InputError:
     """The error with file and field in front, unless it has the file already; an unknown name stays one."""
     if str(error).startswith(where.partition(": ")[0]):

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from optmap.errors import InputError
 from optmap.problem.io.fields import Fields, describe
+from optmap.problem.values import file_path
 
 if TYPE_CHECKING:
     import yaml
@@ -156,6 +157,20 @@ def check_picture(path: Path | None) -> None:
             f"{path}: no form of pictures is called {path.suffix or 'so'}; "
             f"end the name in {', '.join(PICTURES[:2])} or {PICTURES[2]}"
         )
+
+
+def made_folder(folder: str | Path) -> Path:
+    """A folder to write into, made if it is not there.
+
+    Raises:
+        InputError: if it cannot be made.
+    """
+    place = file_path(folder)
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"{place}: cannot be made: {error.strerror}; choose another folder") from error
+    return place
 
 
 def write_text(path: Path, text: str) -> None:
