@@ -1,17 +1,20 @@
 """The exact search on accelerators against every mapping there is, against itself, and against known optima."""
 
 from dataclasses import replace
+from math import prod
 
 import pytest
 from spatial_brute_force import best_of_all, tiny_fabric
 
 from optmap.clock import NO_LIMIT, Clock
+from optmap.errors import InputError
 from optmap.evaluate import count_nest
-from optmap.problem import library
+from optmap.problem import library, parse_workload
 from optmap.problem.accelerator import Keep
 from optmap.problem.fabric import fabric_of
 from optmap.problem.options import Counting, Merit
 from optmap.search.exact import search_nest
+from optmap.search.exact.frame import Frame
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -67,3 +70,31 @@ def test_what_is_claimed_holds_at_every_limit() -> None:
     below = search_nest(fabric, merit=Merit.EDP, counting=Counting.EXACT, clock=NO_LIMIT, below=found.value)
     assert below.nest is None
     assert below.bound == pytest.approx(found.value, rel=1e-9)
+
+
+def test_overlaps_of_long_windows_are_counted() -> None:
+    """The tables of a window, which are as long as the window."""
+    eyeriss = library.machine("eyeriss_like")
+    for extent, strides in ((2**14, (1, 1)), (6_561, (3, 2))):
+        text = f"O[p] = I[{strides[0]}*p+{strides[1]}*r] * W[r]"
+        window = Frame(fabric_of(parse_workload(text, {"p": extent, "r": 3}), eyeriss), Counting.EXACT, Merit.EDP)
+        (own,) = window.windows[1]
+        for row, box in enumerate(own.boxes(window)):
+            if prod(box) < 2_000:
+                values = {strides[0] * p + strides[1] * r for p in range(box[0]) for r in range(box[1])}
+                for shift in (0, 1, 2, 3, 7, max(values), max(values) + 1):
+                    assert own.kept[row, shift] == len(values & {value + shift for value in values})
+
+
+@pytest.mark.parametrize(
+    ("text", "extents", "message"),
+    [
+        ("O[p] = I[p+r] * W[r]", {"p": 2**40, "r": 3}, "no room"),
+        ("C[m,n] = A[m,k] * B[k,n]", {"m": 2**62, "n": 4, "k": 4}, "iterations"),
+        ("C[m,n] = A[m,k] * B[k,n]", {"m": 735_134_400, "n": 735_134_400, "k": 735_134_400}, "fewer divisors"),
+    ],
+)
+def test_what_is_too_large_for_tables_is_refused_at_once(text: str, extents: dict[str, int], message: str) -> None:
+    fabric = fabric_of(parse_workload(text, extents), library.machine("eyeriss_like"))
+    with pytest.raises(InputError, match=message):
+        search_nest(fabric, merit=Merit.EDP, counting=Counting.EXACT, clock=NO_LIMIT)

@@ -29,6 +29,12 @@ Tiles = NDArray[np.int16]
 MOST_DIMS = 8
 SLACK = 1e-9
 """Relative tolerance of comparisons of bounds and values."""
+LARGEST_TABLE = 2**23
+"""Entries of the tables of one window."""
+LARGEST_EXTENT = 2**40
+"""Of a dim: its divisors are found one by one."""
+MOST_TILES = 2**22
+"""Different tiles of a workload, which are made all at once."""
 ROUNDING = 1e-12
 """Relative error that sums of floats here stay well below, where a number of accesses or cycles is rounded up."""
 
@@ -74,8 +80,9 @@ class Frame:
         merit: what is minimised.
 
     Raises:
-        InputError: for more than 8 dims, a dim in two subscripts of one tensor, or an output whose subscripts have
-            several dims or factors.
+        InputError: for more than 8 dims, a dim in two subscripts of one tensor, an output whose subscripts have
+            several dims or factors, extents that are too large or have too many divisors, or a window of too many
+            places.
     """
 
     def __init__(self, fabric: Fabric, counting: Counting, merit: Merit) -> None:
@@ -86,6 +93,12 @@ class Frame:
         self.extents = np.array(fabric.extents, np.int64)
         self.operations = float(fabric.operations)
         self.divisors = [_divisors(extent) for extent in fabric.extents]
+        tiles = prod(len(own) for own in self.divisors)
+        if tiles > MOST_TILES:
+            raise InputError(
+                f"{fabric.workload.title}: its extents have divisors for {tiles:,} tiles; the exact search takes up to "
+                f"{MOST_TILES:,}: use extents with fewer divisors"
+            )
         self.number_of = [{int(n): place for place, n in enumerate(own)} for own in self.divisors]
         self.quotients = [_quotients(own, places) for own, places in zip(self.divisors, self.number_of, strict=True)]
         self.whole = np.array([[len(own) - 1 for own in self.divisors]], np.int16)
@@ -208,19 +221,20 @@ class Frame:
         sizes = [len(self.divisors[dim]) for dim in dims]
         strides = tuple(prod(sizes[place + 1 :]) for place in range(len(dims)))
         widest = 1 + sum(f * (self.fabric.extents[d] - 1) for d, f in axis)
+        rows = prod(sizes)
+        if rows * widest > LARGEST_TABLE:
+            names = " and ".join(self.fabric.dims[dim] for dim in dims)
+            raise InputError(
+                f"{self.fabric.workload.title}: the windows along {names} reach over {widest:,} places, with {rows:,} "
+                "kinds of tiles; the exact search has no room for that: use smaller extents"
+            )
         hull, hull_kept, touched, kept = [], [], [], []
         shifts = np.arange(widest + 1)
-        for place in range(prod(sizes)):
+        for place in range(rows):
             box = tuple(int(self.divisors[d][place // s % n]) for d, s, n in zip(dims, strides, sizes, strict=True))
             width = 1 + sum(f * (n - 1) for f, n in zip(factors, box, strict=True))
-            mask = value_mask(factors, box)
-            bits = np.array([(mask >> k) & 1 for k in range(width)], np.float64)
             own = np.zeros(widest + 1)
-            own[:width] = (
-                np.rint(np.correlate(bits, bits, "full")[width - 1 :])
-                if width <= 2**14
-                else [(mask & (mask >> k)).bit_count() for k in range(width)]
-            )
+            own[:width] = _overlaps(value_mask(factors, box), width)
             touched.append(own[0])
             kept.append(own)
             hull.append(float(width))
@@ -251,6 +265,12 @@ def refuse(fabric: Fabric) -> None:
     """
     if len(fabric.dims) > MOST_DIMS:
         raise InputError(f"{fabric.workload.title}: {len(fabric.dims)} dims; the exact search takes up to {MOST_DIMS}")
+    for dim, extent in zip(fabric.dims, fabric.extents, strict=True):
+        if extent > LARGEST_EXTENT:
+            raise InputError(
+                f"{fabric.workload.title}: {dim} has {extent:,} iterations; the exact search takes up to "
+                f"{LARGEST_EXTENT:,}"
+            )
     for operand in fabric.operands:
         named = [dim for axis in operand.axes for dim, _ in axis]
         if len(set(named)) < len(named):
@@ -271,6 +291,14 @@ def admits(rules: tuple[Rule, ...], values: Ints) -> Flags:
         else:
             found &= product >= rule.value
     return found
+
+
+def _overlaps(mask: int, width: int) -> Floats:
+    """Values that a set has in common with itself moved by 0, 1, ... below `width`: whole numbers that floats hold."""
+    octets = np.frombuffer(mask.to_bytes(-(-width // 8), "little"), np.uint8)
+    bits = np.unpackbits(octets, bitorder="little")[:width].astype(np.float64)
+    spectrum = np.fft.rfft(bits, 2 * width)
+    return np.asarray(np.rint(np.fft.irfft(np.abs(spectrum) ** 2, 2 * width)[:width]))
 
 
 def _divisors(number: int) -> Ints:
