@@ -1,4 +1,4 @@
-"""Exact integer cost of a mapping, and a reference simulator that shares no code with it."""
+"""Exact integer cost of a mapping, on processors and accelerators, and walks that share no code with it."""
 
 from __future__ import annotations
 

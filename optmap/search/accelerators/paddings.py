@@ -36,7 +36,7 @@ def larger(extent: int) -> tuple[int, ...]:
 
 
 def paddings(extents: Mapping[str, int]) -> Iterator[dict[str, int]]:
-    """Sets of larger extents to look at, those with the least work first in each kind.
+    """Sets of larger extents to look at.
 
     All ragged dims together, at their next smooth numbers; then, if there are several, each of them alone; then the
     same with the numbers after.

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from optmap.search.accelerators.request import AcceleratorRequest
 
 RULES = (TileRule.PADDED, TileRule.DIVISORS)
-"""Tile rules on accelerators; `any` is `padded` there."""
+"""Tile rules on accelerators; `any` stands for the first that a route knows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
