@@ -36,6 +36,7 @@ def check_nest_solution(doc: dict[str, Any]) -> Report:
     timeloop = doc["counting"] == "timeloop"
     loops.check(hulls=timeloop)
     need("broken" not in doc, "the document says that the mapping does not fit, but it does")
+    need(doc["status"]["point"] == "feasible", "the mapping fits: status.point is feasible")
     need(doc["tiles"] == "padded" or not loops.padded(), "dims are padded, but divisors were asked for")
     counts = Counts(loops, timeloop=timeloop)
     exact = Counts(loops, timeloop=False) if timeloop else counts
@@ -285,6 +286,7 @@ def hearsay(doc: Any) -> list[str]:
         f"(proved optimal: {search['proved']!r}): {search['proof']!r} is a search whose labels are not in the file; "
         "run it again",
         "in which order the innermost memory runs its own loops: no count depends on it",
-        "how often the workload occurs, clock, word sizes, notes, seconds, seed, versions",
+        "formulation and tolerance of the relaxation, how often the workload occurs, clock, word sizes, notes, "
+        "seconds, seed, versions",
     ]
     return [plain(line) for line in lines]

@@ -24,6 +24,7 @@ from optmap.problem.fabric import fabric_of
 from optmap.problem.options import Counting, Merit
 from optmap.search import METHODS, AcceleratorFound, AcceleratorRequest, AcceleratorResult, AcceleratorRoute, Method
 from optmap.search.accelerators.paddings import larger, paddings
+from optmap.solvers.status import Stop
 from optmap.texts import exact_text
 
 
@@ -358,3 +359,17 @@ def test_a_tensor_that_every_memory_may_pass_by_comes_from_the_outermost_one() -
     assert found.floor is not None
     assert found.floor.energy_pj >= 200 * found.workload.tensors[2].footprint(found.workload.extents)
     check_document(found.to_dict())
+
+
+@pytest.mark.parametrize("counting", list(Counting))
+def test_an_answer_that_is_late_has_a_mapping_and_a_bound(counting: Counting) -> None:
+    """The time is over before the search has made one pass."""
+    best = optmap.solve("resnet18/R11", machine="simba_like", counting=counting.value, tiles="divisors")
+    late = optmap.solve("resnet18/R11", machine="simba_like", counting=counting.value, time_limit=1e-6)
+    assert isinstance(best, AcceleratorResult)
+    assert isinstance(late, AcceleratorResult)
+    assert best.search.proved
+    assert not late.search.proved
+    assert late.stop is Stop.TIME_LIMIT
+    assert not late.count.broken
+    assert 0 < late.search.bound <= best.cost <= late.cost

@@ -55,7 +55,6 @@ UNPROVED = (
     "machine.arithmetic.word_bits",
     "method",
     "status.stop",
-    "status.point",
     "status.space",
     "relaxation.formulation",
     "relaxation.tolerance",

@@ -6,12 +6,16 @@ import time
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from optmap.errors import LimitError
+from optmap.evaluate.spatial.batch import evaluate_batch
 from optmap.problem.fabric import Fabric, fabric_of
 from optmap.problem.options import TileRule
 from optmap.search.accelerators.answer import AcceleratorFound
 from optmap.search.accelerators.infeasible import no_mapping
 from optmap.search.accelerators.paddings import paddings
+from optmap.search.accelerators.random_nests import random_nests
 from optmap.search.accelerators.request import AcceleratorRequest
 from optmap.search.accelerators.result import PERFECT
 from optmap.search.accelerators.wires import answered, searched
@@ -22,6 +26,9 @@ if TYPE_CHECKING:
 
 TRUST = "its bounds are floating-point numbers, trusted to a relative 1e-9"
 """What a proof by search rests on, in words."""
+
+SAMPLES = 2048
+"""Random mappings that are drawn where the search met none in time."""
 
 
 def solve(request: AcceleratorRequest) -> AcceleratorFound:
@@ -40,11 +47,31 @@ def _solved(request: AcceleratorRequest) -> AcceleratorFound:
     best = None if found.nest is None else _found(request, found)
     if request.tiles is TileRule.PADDED and (found.proved or found.nest is None) and not request.clock.late:
         best = _padded(request, best)
-    if best is None:
-        if request.clock.late:
-            raise LimitError("no mapping was found in time; raise the time limit")
+    if best is None and not request.clock.late:
         raise no_mapping(request)
+    best = best or _by_chance(request, found)
+    if best is None:
+        raise LimitError("no mapping was found in time; raise the time limit")
     return best
+
+
+def _by_chance(request: AcceleratorRequest, ended: ExactAnswer) -> AcceleratorFound | None:
+    """The best of some random mappings, where the time was over before the search met any; None if none is valid."""
+    batch = random_nests(request.fabric, SAMPLES, np.random.default_rng(request.seed))
+    cost = evaluate_batch(batch, request.fabric, request.counting)
+    valid = np.flatnonzero(cost.valid)
+    if not len(valid):
+        return None
+    row = valid[cost.merit(request.merit)[valid].argmin()]
+    return AcceleratorFound(
+        nest=batch.nest(int(row)),
+        bound=ended.bound,
+        proof=f"search over labels, {len(ended.passes)} passes: {ended.reason}; {TRUST}",
+        evaluations=ended.evaluations + SAMPLES,
+        late=True,
+        space=PERFECT,
+        notes=(f"the search met no mapping in time; this is the best of {SAMPLES:,} random ones",),
+    )
 
 
 def _search(request: AcceleratorRequest, fabric: Fabric, below: float) -> ExactAnswer:
