@@ -18,6 +18,7 @@ from optmap.checker.accesses import Counts
 from optmap.checker.fabric import Fabric
 from optmap.checker.floor import held_inside
 from optmap.checker.loops import Loops
+from optmap.checker.nest_solution import occupancy
 from optmap.checker.tools import digest
 from optmap.evaluate import count_nest
 from optmap.gap import certified_bound
@@ -74,12 +75,23 @@ STILL_TRUE = {
 }
 
 
+def bytes_machine() -> Machine:
+    """Capacities in bytes, entries of no size: elements of 1 and 4 bytes share them."""
+    machine = grid_machine()
+    levels = tuple(
+        replace(level, capacity=Capacity(amount=amount, unit="bytes"), inclusive=False)
+        for level, amount in zip(machine.levels, (90, 900), strict=True)
+    )
+    return replace(machine, levels=levels)
+
+
 @pytest.mark.parametrize("workload", WORKLOADS, ids=lambda workload: workload.expression)
 @pytest.mark.parametrize("counting", list(Counting))
 def test_two_roads_count_the_same(workload: Workload, counting: Counting) -> None:
-    """Counts, energy, cycles and validity of random mappings, wires and clusters among them."""
+    """Counts, energy, cycles and validity of random mappings, wires, clusters and sizes of elements among them."""
     generator = random.Random(5)
-    for machine in (grid_machine(), wired_machine()):
+    workload = replace(workload, inputs=tuple(replace(tensor, bits=8) for tensor in workload.inputs))
+    for machine in (grid_machine(), wired_machine(), bytes_machine()):
         fabric = fabric_of(workload, machine)
         own = Fabric(workload_document(workload), machine_document(machine))
         assert [held_inside(own, n) for n in range(2)] == [inside_words(fabric, n) for n in range(2)]
@@ -88,6 +100,11 @@ def test_two_roads_count_the_same(workload: Workload, counting: Counting) -> Non
             found = count_nest(nest, fabric, counting)
             loops = Loops(own, mapping_document(mapping_of(nest, fabric))["levels"])
             counts = Counts(loops, timeloop=counting is Counting.TIMELOOP)
+            held = [(memory.occupancy_words, memory.capacity_words) for memory in found.memories]
+            assert held == [
+                (occupancy(memory, row), sum(words for _, _, words in memory.rooms) or None)
+                for memory, row in zip(own.memories, counts.rows, strict=True)
+            ]
             rows = [
                 {row.operand: (row.reads, row.fills, row.updates, row.tile_words, row.multicast) for row in m.accesses}
                 for m in found.memories
