@@ -8,7 +8,6 @@ exactly, or as hulls in the counting of Timeloop.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from math import prod
 
 import numpy as np
@@ -242,11 +241,6 @@ class Frame:
         exact = np.array(touched), np.array(kept)
         counted = (np.array(hull), np.array(hull_kept)) if self.hulls else exact
         return Window(dims, factors, strides, counted[0], counted[1], exact[0], exact[1])
-
-    @cached_property
-    def dims_of_rules(self) -> tuple[tuple[Rule, ...], ...]:
-        """Rules of the temporal loops, per memory."""
-        return tuple(memory.rules for memory in self.fabric.memories)
 
 
 def product(values: Ints | Floats) -> Floats:
