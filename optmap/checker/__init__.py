@@ -29,6 +29,8 @@ ELSEWHERE = {
     "optmap.comparison/": "write a solution with solve -o FILE and check that",
     "optmap.accelerator-evaluation/": "check the solution that was evaluated",
     "optmap.accelerator-comparison/": "write a solution with solve -o FILE and check that",
+    "optmap.accelerator-network/": "write the solution of a layer with solve -o FILE and check that",
+    "optmap.score/": "write the best mapping with solve -o FILE and check that",
 }
 """Documents beside certificates and solutions, and where their proofs are."""
 MOST_DIGITS = 1000

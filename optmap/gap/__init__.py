@@ -7,7 +7,7 @@ from optmap.lazy import exports
 __getattr__, __dir__ = exports(
     __name__,
     {
-        "accelerator_designs": "names_of nest_designs",
+        "accelerator_designs": "design_names nest_designs",
         "beside": "certified_bound with_bound",
         "conformance": "Conformance Mismatch",
         "curves": "panels summed",

@@ -39,7 +39,7 @@ class NestDesign:
         return self.energy_pj * self.cycles
 
 
-def names_of(designs: Sequence[NestDesign]) -> tuple[str, list[str]]:
+def design_names(designs: Sequence[NestDesign]) -> tuple[str, list[str]]:
     """What all designs have in common, and what sets each apart: numbers of the machine, its capacity if need be.
 
     Args:

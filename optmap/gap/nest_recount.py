@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 from optmap.evaluate.spatial.count import count_nest
 from optmap.evaluate.spatial.results import SpatialCost
+from optmap.gap.claims import TOLERANCE
 from optmap.gap.nest_solution import SavedNest, amount, counts_document
 from optmap.problem.fabric import Fabric
 from optmap.problem.nest import Nest
@@ -16,8 +17,6 @@ from optmap.problem.options import Counting
 from optmap.search.accelerators.result import PICTURES, UNITS
 from optmap.shown import Form, Shown
 
-TOLERANCE = 1e-9
-"""Relative distance within which a claimed number is the counted one."""
 COUNTED = ("boundaries", "levels", "operations", "arithmetic", "compute_cycles", "utilisation", "bottleneck")
 AMOUNTS = ("energy", "cycles", "edp", "cost", "exact")
 
@@ -97,7 +96,7 @@ def disagreements(evaluation: NestEvaluation) -> list[str]:
 def differences(claimed: Any, counted: Any, where: str) -> Iterator[str]:
     """Where a claim differs from what was counted, one sentence each."""
     if isinstance(counted, dict) and isinstance(claimed, dict):
-        for key in counted.keys() | claimed.keys():
+        for key in {**counted, **claimed}:
             if key in claimed and key in counted:
                 yield from differences(claimed[key], counted[key], f"{where}.{key}")
             else:

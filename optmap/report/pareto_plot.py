@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from optmap.errors import InputError
-from optmap.gap.accelerator_designs import NEST_METRICS, NestDesign, names_of
+from optmap.gap.accelerator_designs import NEST_METRICS, NestDesign, design_names
 from optmap.gap.curves import Panel
 from optmap.gap.designs import METRICS, pareto_designs, pareto_front
 from optmap.names import choose
@@ -71,7 +71,7 @@ def plot_nest_pareto(designs: Sequence[NestDesign], x: str = "cycles", y: str = 
         InputError: if matplotlib is not installed, or there is no design.
     """
     places = nest_places(designs, x, y)
-    common, names = names_of(designs)
+    common, names = design_names(designs)
     front = pareto_front([(a, b) for _, a, b in places])
     with styled():
         own = axes is None

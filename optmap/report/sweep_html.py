@@ -10,7 +10,7 @@ from html import escape
 from typing import Any
 
 from optmap.errors import InputError
-from optmap.gap.accelerator_designs import NestDesign, names_of
+from optmap.gap.accelerator_designs import NestDesign, design_names
 from optmap.gap.curves import Panel, best_and_bound
 from optmap.gap.designs import pareto_designs, pareto_front
 from optmap.gap.networks import NetworkView
@@ -68,7 +68,7 @@ def sweep_page(
     if designs:
         both = nest_metrics(metrics)
         places = nest_places(designs, *both)
-        figures.append(("Accelerators", _pareto(places, both, names_of(designs)[1])))
+        figures.append(("Accelerators", _pareto(places, both, design_names(designs)[1])))
     figures += [(f"{view.network.name} on {view.total.place}", _network(view)) for view in views if _drawn(view)]
     parts = [f"<h1>{escape(title)}</h1>"]
     for number, (heading, figure) in enumerate(figures):

@@ -16,7 +16,7 @@ import pytest
 from sweep_frames import frame_of, row, rows_of
 
 from optmap.errors import InputError, UnknownNameError
-from optmap.gap import names_of, nest_designs, network_views, panels, pareto_front
+from optmap.gap import design_names, nest_designs, network_views, panels, pareto_front
 from optmap.problem import library
 from optmap.problem.network import network
 from optmap.report import (
@@ -304,7 +304,7 @@ ACCELERATORS = frame_of(
 
 def test_accelerators_are_added_up_over_what_all_of_them_map() -> None:
     designs = nest_designs(ACCELERATORS)
-    assert names_of(designs) == ("", ["small, Glb 1 KiB", "small, Glb 4 KiB", "large, Glb 1 KiB", "large, Glb 512 B"])
+    assert design_names(designs) == ("", ["small, Glb 1 KiB", "small, Glb 4 KiB", "large, Glb 1 KiB", "large, Glb 512 B"])
     assert [(design.energy_pj, design.cycles) for design in designs] == [
         (5e6, 3000),
         (4e6, 3500),
