@@ -69,6 +69,7 @@ def test_what_is_claimed_holds_at_every_limit() -> None:
     assert 0 < late.bound <= found.value
     below = search_nest(fabric, merit=Merit.EDP, counting=Counting.EXACT, clock=NO_LIMIT, below=found.value)
     assert below.nest is None
+    assert below.reason == "no mapping is below the limit"
     assert below.bound == pytest.approx(found.value, rel=1e-9)
 
 

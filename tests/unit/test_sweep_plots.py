@@ -304,7 +304,10 @@ ACCELERATORS = frame_of(
 
 def test_accelerators_are_added_up_over_what_all_of_them_map() -> None:
     designs = nest_designs(ACCELERATORS)
-    assert design_names(designs) == ("", ["small, Glb 1 KiB", "small, Glb 4 KiB", "large, Glb 1 KiB", "large, Glb 512 B"])
+    assert design_names(designs) == (
+        "",
+        ["small, Glb 1 KiB", "small, Glb 4 KiB", "large, Glb 1 KiB", "large, Glb 512 B"],
+    )
     assert [(design.energy_pj, design.cycles) for design in designs] == [
         (5e6, 3000),
         (4e6, 3500),

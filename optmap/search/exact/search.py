@@ -101,9 +101,7 @@ def search_nest(
 class _Search:
     """One search: the passes so far, the incumbent and the bound."""
 
-    def __init__(
-        self, machinery: Machinery, clock: Clock, progress: Callable[[str], None], below: float = float("inf")
-    ) -> None:
+    def __init__(self, machinery: Machinery, clock: Clock, progress: Callable[[str], None], below: float) -> None:
         self.machinery, self.clock, self.progress = machinery, clock, progress
         frame = machinery.frame
         self.fabric, self.merit, self.counting = frame.fabric, frame.merit, frame.counting
@@ -134,7 +132,9 @@ class _Search:
                 return self._answer("the time was over")
             cutoff = max(cutoff, self.bound) * (1 + RISES[min(number, len(RISES) - 1)])
             self._pass(min(cutoff, self.value) if cutoff else self.value)
-        return self._answer("nothing can be better" if self.nest is not None else "no mapping is valid")
+        if self.nest is not None:
+            return self._answer("nothing can be better")
+        return self._answer("no mapping is valid" if self.value == float("inf") else "no mapping is below the limit")
 
     def _pass(self, cutoff: float, beam: int | None = None) -> None:
         """One pass, and what it proves."""
