@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from math import prod
 
@@ -21,8 +22,8 @@ def timeloop_files(fabric: Fabric, nest: Nest | None) -> dict[str, str]:
     """The text of `problem.yaml`, `arch.yaml` (with the energies) and, for a mapping, `map.yaml`.
 
     A memory's mesh becomes a container per axis, so that a dim can be unrolled along both. Read again by
-    `read_timeloop`, they give a mapping that counts the same. Of the machine's rules those are left out that
-    Timeloop cannot say: products of several dims, and orders with a gap anywhere but outside, or of dims that
+    `read_timeloop`, they give a mapping that counts the same, and is as valid. Of the machine's rules those are left
+    out that Timeloop cannot say: products of several dims, and orders with a gap anywhere but outside, or of dims that
     share a role.
 
     Args:
@@ -33,12 +34,24 @@ def timeloop_files(fabric: Fabric, nest: Nest | None) -> dict[str, str]:
         InputError: for what Timeloop has not: parts of a memory for some tensors, and multicast without reduction or
             the other way round.
     """
+    fabric = _settled(fabric, nest)
     extents = fabric.extents if nest is None else nest.tiles()[-1]
     problem = problem_document(fabric.workload, dict(zip(fabric.dims, extents, strict=True)))
     found = {"problem.yaml": dump({"problem": problem}), "arch.yaml": dump(_architecture(fabric))}
     if nest is not None:
         found["map.yaml"] = dump({"mapping": _directives(nest, fabric)})
     return found
+
+
+def _settled(fabric: Fabric, nest: Nest | None) -> Fabric:
+    """Timeloop's outermost memory leaves nothing open: it has what the mapping keeps there (all without one)."""
+    *inner, outermost = fabric.memories
+    held = (True,) * len(outermost.keeps) if nest is None else nest.memories[-1].keeps
+    keeps = tuple(
+        keep if keep is not Keep.FREE else Keep.KEPT if own else Keep.REFUSED
+        for keep, own in zip(outermost.keeps, held, strict=True)
+    )
+    return replace(fabric, memories=(*inner, replace(outermost, keeps=keeps)))
 
 
 def _stores(machine: Machine) -> list[tuple[Level | None, Store]]:

@@ -452,3 +452,27 @@ def test_prices_and_ports_survive() -> None:
     for memory, own in zip(fabric.memories, again.memories, strict=True):
         assert replace(memory, keeps=()) == replace(own, keeps=())
     assert re.search(r"read_bandwidth: 0\.3", timeloop_files(fabric, None)["arch.yaml"])
+
+
+def test_what_the_outermost_memory_leaves_open_is_as_the_mapping_has_it() -> None:
+    machine = library.machine("eyeriss_like")
+    assert machine.accelerator is not None
+    open_ = replace(machine.accelerator.outermost, keeps=(("output", Keep.FREE), ("inputs", Keep.FREE)))
+    inner = machine.levels[1].store
+    assert inner is not None
+    level = replace(machine.levels[1], store=replace(inner, keeps=()))
+    changed = replace(
+        machine, levels=(machine.levels[0], level), accelerator=replace(machine.accelerator, outermost=open_)
+    )
+    fabric = fabric_of(matmul(i=4, j=4, k=4), changed)
+    assert fabric.memories[-1].keeps == (Keep.FREE,) * 3
+    kept = set()
+    for nest in (random_nests(fabric, 64, np.random.default_rng(1)).nest(number) for number in range(64)):
+        if broken_rules(nest, fabric):
+            continue
+        kept.add(nest.memories[-1].keeps)
+        again, read_nest = read(*timeloop_files(fabric, nest).values())
+        assert read_nest is not None
+        assert not broken_rules(read_nest, again)
+        assert count_nest(read_nest, again).energy_pj == count_nest(nest, fabric).energy_pj
+    assert len(kept) > 2
