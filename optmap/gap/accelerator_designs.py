@@ -77,8 +77,8 @@ NEST_METRICS = {
 def nest_designs(frame: pd.DataFrame, counts: Mapping[str, int] | None = None) -> tuple[NestDesign, ...]:
     """The accelerators in the rows of a sweep, in the order of the rows; none where no row is of one.
 
-    Only workloads that every design maps are added up, each with its count. Where a point was answered
-    twice under one variant, the better mapping counts.
+    Only workloads that every design maps are added up, each with its count; a mapping that does not fit maps
+    nothing. Where a point was answered twice under one variant, the better mapping counts.
 
     Args:
         frame: what `read_sweep` returns, or a selection of its rows.
@@ -86,7 +86,7 @@ def nest_designs(frame: pd.DataFrame, counts: Mapping[str, int] | None = None) -
     """
     if "energy_pj" not in frame.columns:
         return ()
-    rows = frame[frame["energy_pj"].notna()].to_dict("records")
+    rows = frame[frame["energy_pj"].notna() & (frame["point"] != "none")].to_dict("records")
     rows = [row for row in rows if counts is None or row["workload"] in counts]
     named = [name for name in VARIANTS if len({row.get(name) for row in rows}) > 1]
     groups: dict[Key, dict[str, Mapping[Any, Any]]] = {}

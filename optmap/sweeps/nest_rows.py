@@ -34,5 +34,5 @@ def nest_row(point: GridPoint, result: AcceleratorResult) -> Row:
         gap=None if result.gap is None else float(result.gap),
         proved=search.proved,
         within=float(result.cost / search.bound - 1) if search.bound else None,
-        point="feasible",
+        point="feasible" if result.fits else "none",
     )

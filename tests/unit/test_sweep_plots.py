@@ -321,6 +321,13 @@ def test_accelerators_are_added_up_over_what_all_of_them_map() -> None:
     assert nest_designs(frame_of(rows_of("w", CURVE, compulsory=900))) == ()
 
 
+def test_what_does_not_fit_is_no_design() -> None:
+    fitting, cosa = nest_rows("small", {"a": (4e6, 2000)}), {"method": "cosa", "stop": "infeasible", "point": "none"}
+    designs = nest_designs(frame_of(fitting, nest_rows("small", {"a": (1e6, 1000)}, **cosa)))
+    assert [(design.energy_pj, design.cycles) for design in designs] == [(4e6, 2000)]
+    assert nest_designs(frame_of(nest_rows("small", {"a": (1e6, 1000)}, **cosa))) == ()
+
+
 def test_energy_against_cycles_names_the_designs_of_the_front() -> None:
     axes = plot_nest_pareto(nest_designs(ACCELERATORS))
     assert (axes.get_xlabel(), axes.get_ylabel()) == ("cycles", "energy")
