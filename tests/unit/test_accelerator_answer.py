@@ -24,7 +24,7 @@ from optmap.problem.fabric import fabric_of
 from optmap.problem.options import Counting, Merit
 from optmap.search import METHODS, AcceleratorFound, AcceleratorRequest, AcceleratorResult, AcceleratorRoute, Method
 from optmap.search.accelerators.paddings import larger, paddings
-from optmap.solvers.status import Stop
+from optmap.solvers import Stop
 from optmap.texts import exact_text
 
 
