@@ -77,7 +77,13 @@ def nest_document(result: AcceleratorResult) -> dict[str, object]:
     Levels are inner first, the outermost memory among them, counts those of all instances together. Where a
     number may be a fraction, `exact` beside it is the same as exact text. The digest leaves out the seconds.
     """
-    search, floor = result.search, result.floor
+    search = result.search
+    found = {
+        "bound": plain(search.bound),
+        "proved": search.proved,
+        "proof": search.proof,
+        "evaluations": search.evaluations,
+    }
     document: dict[str, object] = {
         "schema": SCHEMA,
         "workload": workload_document(result.workload),
@@ -90,32 +96,16 @@ def nest_document(result: AcceleratorResult) -> dict[str, object]:
             "stop": result.stop.value,
             "point": "feasible" if result.fits else "none",
             "proved": search.proved,
-            "within": float(result.cost / search.bound - 1) if search.bound else None,
+            "within": _within(result),
             "space": search.space,
         },
         "mapping": mapping_document(result.mapping),
         **counts_document(result.fabric, result.count),
         "cost": amount(result.cost, result.cost_unit),
         "exact": amount(result.exact.merit(result.merit), result.cost_unit),
-        "relaxation": {
-            "value": plain(search.bound),
-            "unit": result.cost_unit,
-            "proved": search.bound > 0,
-            "formulation": search.proof,
-            "tolerance": 0.0,
-        },
-        "integer_gap": float(result.cost / search.bound - 1) if search.bound else None,
-        "search": {
-            "bound": plain(search.bound),
-            "proved": search.proved,
-            "proof": search.proof,
-            "evaluations": search.evaluations,
-        },
-        "bound": None
-        if floor is None
-        else {**amount(floor.merit(result.merit), result.cost_unit), "method": "data movement of every schedule"},
-        "gap": None if result.gap is None else float(result.gap),
-        "floor": None if floor is None else _floor(result),
+        **_relaxation(result),
+        "search": found,
+        **_floor(result),
         "seed": result.seed,
         "versions": dict(result.versions),
         "notes": list(result.notes),
@@ -123,15 +113,28 @@ def nest_document(result: AcceleratorResult) -> dict[str, object]:
         **({"constraints": result.constraints.document()} if result.constraints else {}),
     }
     # The time it took is no claim: the same answer has the same digest.
-    signed = digest(document)
-    document["search"] = {**search_part(document), "seconds": search.seconds}
-    return {**document, "seconds": result.seconds, "digest": signed}
+    timed = {"search": {**found, "seconds": search.seconds}, "seconds": result.seconds}
+    return {**document, **timed, "digest": digest(document)}
 
 
-def search_part(document: dict[str, object]) -> dict[str, object]:
-    """What a document says about the search."""
-    found = document["search"]
-    return dict(found) if isinstance(found, dict) else {}
+def _within(result: AcceleratorResult) -> float | None:
+    """How far the cost is above the bound of the search, as a share of it; None without one."""
+    return float(result.cost / result.search.bound - 1) if result.search.bound else None
+
+
+def _relaxation(result: AcceleratorResult) -> dict[str, object]:
+    """The bound of the search under the keys that every solution has."""
+    search = result.search
+    return {
+        "relaxation": {
+            "value": plain(search.bound),
+            "unit": result.cost_unit,
+            "proved": search.bound > 0,
+            "formulation": search.proof,
+            "tolerance": 0.0,
+        },
+        "integer_gap": _within(result),
+    }
 
 
 def amount(value: Fraction | int, unit: str) -> dict[str, object]:
@@ -222,22 +225,29 @@ def _rate(memory: MemoryCost) -> float | None:
 
 
 def _floor(result: AcceleratorResult) -> dict[str, object]:
+    """The floor of every schedule, the bound on the objective that it is, and the gap to it."""
     floor = result.floor
     if floor is None:
-        return {}
+        return {"bound": None, "gap": None, "floor": None}
+    crossings = [
+        {
+            "between": list(crossing.between),
+            "memory_words": crossing.memory_words,
+            "words": crossing.words,
+            "certificate": crossing.certificate,
+        }
+        for crossing in floor.crossings
+    ]
+    least = amount(floor.merit(result.merit), result.cost_unit)
     return {
-        "energy": amount(floor.energy_pj, "pJ"),
-        "cycles": floor.cycles,
-        "port_cycles": floor.port_cycles,
-        "crossings": [
-            {
-                "between": list(crossing.between),
-                "memory_words": crossing.memory_words,
-                "words": crossing.words,
-                "certificate": crossing.certificate,
-            }
-            for crossing in floor.crossings
-        ],
+        "bound": {**least, "method": "data movement of every schedule"},
+        "gap": None if result.gap is None else float(result.gap),
+        "floor": {
+            "energy": amount(floor.energy_pj, "pJ"),
+            "cycles": floor.cycles,
+            "port_cycles": floor.port_cycles,
+            "crossings": crossings,
+        },
     }
 
 
