@@ -80,6 +80,22 @@ def _status(layer: MappedLayer) -> str:
 
 def network_table(sums: NetworkNests) -> str:
     """The layers and their sums for people."""
+    network = sums.network
+    head = pairs(
+        [
+            ("network", f"{network.name}: {network.occurrences} layers, {len(sums.layers)} of them different"),
+            ("machine", accelerator_line(sums.machine)),
+            ("method", f"{sums.method}, objective {sums.merit} of every layer, counting {sums.counting}"),
+        ]
+    )
+    header = ("layer", "count", "operations", "energy (pJ)", "cycles", "EDP", "energy share", "status", "seconds")
+    layers = "Of one occurrence of each layer\n" + grid(header, "<>>>>>><>", _rows(sums))
+    notes = "\n".join(f"note: {note}" for note in _notes(sums))
+    return "\n\n".join([head, layers, pairs(_summary(sums)), notes])
+
+
+def _rows(sums: NetworkNests) -> list[tuple[str, ...]]:
+    """A line per layer, and one of all together."""
     total = sums.energy_pj
     rows = [
         (
@@ -95,30 +111,22 @@ def network_table(sums: NetworkNests) -> str:
         )
         for layer in sums.layers
     ]
-    rows.append(
-        (
-            sums.network.name,
-            f"{sums.network.occurrences:,}",
-            f"{sums.network.operations:,}",
-            number(float(total)),
-            f"{sums.cycles:,}",
-            f"{float(sums.edp):.6g}",
-            "100.0 %",
-            f"{sum(layer.proved for layer in sums.layers)} of {len(sums.layers)}",
-            f"{sum(layer.seconds for layer in sums.layers):.2f}",
-        )
+    whole = (
+        sums.network.name,
+        f"{sums.network.occurrences:,}",
+        f"{sums.network.operations:,}",
+        number(float(total)),
+        f"{sums.cycles:,}",
+        f"{float(sums.edp):.6g}",
+        "100.0 %",
+        f"{sum(layer.proved for layer in sums.layers)} of {len(sums.layers)}",
+        f"{sum(layer.seconds for layer in sums.layers):.2f}",
     )
-    header = ("layer", "count", "operations", "energy (pJ)", "cycles", "EDP", "energy share", "status", "seconds")
-    head = pairs(
-        [
-            (
-                "network",
-                f"{sums.network.name}: {sums.network.occurrences} layers, {len(sums.layers)} of them different",
-            ),
-            ("machine", accelerator_line(sums.machine)),
-            ("method", f"{sums.method}, objective {sums.merit} of every layer, counting {sums.counting}"),
-        ]
-    )
+    return [*rows, whole]
+
+
+def _summary(sums: NetworkNests) -> list[tuple[str, str]]:
+    """The objective of the whole network, its bound and its floor."""
     unit = UNITS[sums.merit]
     lines = [(str(sums.merit), f"{float(sums.value):.9g} {unit} of the whole network")]
     if sums.bound:
@@ -126,11 +134,6 @@ def network_table(sums: NetworkNests) -> str:
         lines.append(
             ("bound", f"{float(sums.bound):.9g} {unit} over all mappings of the layers; the sum is {over:.3g} % above")
         )
-    floor = {Merit.ENERGY: sums.floor_pj, Merit.EDP: sums.floor_pj * sums.floor_cycles}.get(
-        sums.merit, sums.floor_cycles
-    )
-    lines.append(("floor", f"{float(floor):.9g} {unit}, of every schedule of the layers"))
-    notes = "\n".join(f"note: {note}" for note in _notes(sums))
-    return "\n\n".join(
-        [head, "Of one occurrence of each layer\n" + grid(header, "<>>>>>><>", rows), pairs(lines), notes]
-    )
+    floors = {Merit.ENERGY: sums.floor_pj, Merit.EDP: sums.floor_pj * sums.floor_cycles}
+    floor = float(floors.get(sums.merit, sums.floor_cycles))
+    return [*lines, ("floor", f"{floor:.9g} {unit}, of every schedule of the layers")]
