@@ -134,6 +134,4 @@ def _summary(sums: NetworkNests) -> list[tuple[str, str]]:
         lines.append(
             ("bound", f"{float(sums.bound):.9g} {unit} over all mappings of the layers; the sum is {over:.3g} % above")
         )
-    floors = {Merit.ENERGY: sums.floor_pj, Merit.EDP: sums.floor_pj * sums.floor_cycles}
-    floor = float(floors.get(sums.merit, sums.floor_cycles))
-    return [*lines, ("floor", f"{floor:.9g} {unit}, of every schedule of the layers")]
+    return [*lines, ("floor", f"{float(sums.floor):.9g} {unit}, of every schedule of the layers")]

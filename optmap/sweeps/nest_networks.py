@@ -30,19 +30,18 @@ class MappedLayer:
     """Its `count` says how often it occurs; the numbers are those of one occurrence."""
     energy_pj: Fraction
     cycles: int
+    port_cycles: int
+    """Of the slowest port, computation left out."""
     bound: Fraction
     """Proved lower bound on the objective of every mapping of the space; 0 for none."""
     proved: bool
     floor_pj: Fraction
     """Energy that no schedule goes below; 0 without a floor."""
     floor_cycles: int
+    floor_port_cycles: int
     seconds: float
     broken: tuple[str, ...] = ()
     """Rules of the machine that the mapping breaks, of a method that may; the machine cannot run it then."""
-
-    def merit(self, merit: Merit) -> Fraction:
-        """What was minimised."""
-        return {Merit.ENERGY: self.energy_pj, Merit.EDP: self.energy_pj * self.cycles}.get(merit, Fraction(self.cycles))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,7 +95,24 @@ class NetworkNests(Shown):
     @property
     def value(self) -> Fraction:
         """The objective of the whole network."""
-        return {Merit.ENERGY: self.energy_pj, Merit.EDP: self.edp}.get(self.merit, Fraction(self.cycles))
+        return self._objective(self.energy_pj, self.cycles, sum(x.workload.count * x.port_cycles for x in self.layers))
+
+    @property
+    def floor(self) -> Fraction:
+        """The objective that no schedules of the layers go below."""
+        ports = sum(layer.workload.count * layer.floor_port_cycles for layer in self.layers)
+        return self._objective(self.floor_pj, self.floor_cycles, ports)
+
+    def _objective(self, energy: Fraction, cycles: int, port_cycles: int) -> Fraction:
+        match self.merit:
+            case Merit.ENERGY:
+                return energy
+            case Merit.CYCLES:
+                return Fraction(cycles)
+            case Merit.EDP:
+                return energy * cycles
+            case Merit.TRAFFIC:
+                return Fraction(port_cycles)
 
     @property
     def bound(self) -> Fraction:
@@ -145,10 +161,12 @@ def _layer(workload: Workload, document: dict[str, Any], seconds: float) -> Mapp
         workload=workload,
         energy_pj=Fraction(document["energy"]["exact"]),
         cycles=document["cycles"]["value"],
+        port_cycles=max(level["cycles"] for level in document["levels"]),
         bound=Fraction(document["search"]["bound"]),
         proved=document["search"]["proved"],
         floor_pj=Fraction(0) if floor is None else Fraction(floor["energy"]["exact"]),
         floor_cycles=0 if floor is None else floor["cycles"],
+        floor_port_cycles=0 if floor is None else floor["port_cycles"],
         seconds=seconds,
         broken=tuple(document.get("broken", ())),
     )

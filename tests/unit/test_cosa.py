@@ -161,10 +161,12 @@ def test_a_network_counts_the_mappings_that_do_not_fit() -> None:
             workload=conv2d(n=1, k=2, c=2, h=2, w=2, r=1, s=1, name=name),
             energy_pj=Fraction(10),
             cycles=4,
+            port_cycles=3,
             bound=Fraction(0),
             proved=False,
             floor_pj=Fraction(0),
-            floor_cycles=0,
+            floor_cycles=2,
+            floor_port_cycles=1,
             seconds=0.1,
             broken=broken,
         )
@@ -182,3 +184,7 @@ def test_a_network_counts_the_mappings_that_do_not_fit() -> None:
     assert "1 of 2 mappings do not fit gemmini" in str(sums)
     assert "does not fit" in str(sums)
     assert sums.to_dict()["unfit"] == {"two": ["Buffer: the tiles need 9, it holds 4"]}
+    objectives = {Merit.ENERGY: (20, 0), Merit.CYCLES: (8, 4), Merit.EDP: (160, 0), Merit.TRAFFIC: (6, 2)}
+    for merit, found in objectives.items():
+        asked = replace(sums, merit=merit)
+        assert (asked.value, asked.floor) == found
