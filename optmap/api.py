@@ -59,6 +59,7 @@ def solve(
     innermost: str | None = None,
     constraints: ConstraintsInput | None = None,
     solver: str | None = None,
+    confirm: bool = False,
     time_limit: float = 60.0,
     seed: int = 0,
     progress: Callable[[str, float], None] | None = None,
@@ -89,6 +90,7 @@ def solve(
             and integer bound; the lower bound stays that of every schedule.
         solver: of the relaxation, `batch` (optmap's own) or `ipopt` (every program through Pyomo and
             Ipopt: the same value, much slower); None takes the one of `solvers.cfg`.
+        confirm: on accelerators, of method `exact`: prove the optimum a second time, without dominance.
         time_limit: seconds after which the best answer so far is returned.
         seed: of methods that draw random numbers (none of the present ones does); part of the answer.
         progress: called with a text and the share of the time limit used.
@@ -126,10 +128,13 @@ def solve(
             tiles=tiles,
             semantics=semantics,
             constraints=demanded,
+            confirm=confirm,
             time_limit=time_limit,
             seed=seed,
             progress=progress,
         )
+    if confirm:
+        raise InputError(f"--confirm is for method exact on accelerators, which {target.name} is not: leave it out")
     if counting is not None:
         raise InputError(f"--counting is for accelerators; {target.name} has no fanouts and prices: leave it out")
     if innermost is not None:

@@ -116,6 +116,10 @@ def solve(
             show_default=False,
         ),
     ] = None,
+    confirm: Annotated[
+        bool,
+        typer.Option("--confirm", help="On accelerators: a second search, without dominance, confirms the optimum."),
+    ] = False,
     semantics: SemanticsOption = None,
     padding: PaddingOption = None,
     extents: ExtentsOption = None,
@@ -155,6 +159,7 @@ def solve(
             constraints=constraint,
             solver=solver,
             time_limit=time_limit,
+            confirm=confirm,
             seed=seed,
             progress=progress,
         )

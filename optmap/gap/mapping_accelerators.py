@@ -87,6 +87,7 @@ def map_workload(
     tiles: str = "any",
     semantics: Semantics | str | None = None,
     constraints: Constraints = NO_CONSTRAINTS,
+    confirm: bool = False,
     time_limit: float = 60.0,
     seed: int = 0,
     progress: Callable[[str, float], None] | None = None,
@@ -102,6 +103,7 @@ def map_workload(
         tiles: a value of `TileRule`.
         semantics: what the user asked for.
         constraints: demanded beside the machine's rules.
+        confirm: whether a second search confirms a proved optimum.
         time_limit: seconds.
         seed: of methods that draw random numbers.
         progress: called with a text and the share of the time limit used.
@@ -120,6 +122,7 @@ def map_workload(
         counting=Counting(choose("counting", counting or Counting.EXACT.value, list(Counting))),
         tiles=way.route_on(machine, merit).rule(TileRule(choose("tiles", tiles, list(TileRule)))),
         constraints=constraints,
+        confirm=confirm,
         time_limit=time_limit,
         seed=seed,
         progress=progress,

@@ -372,7 +372,7 @@ TILING_LP = Method(
 EXACT = Method(
     name="exact",
     description="accelerators: tiles, loop orders, bypass and spatial split searched exactly, proved optimal",
-    accelerator=AcceleratorRoute(solve=Deferred("search.accelerators.exact:solve")),
+    accelerator=AcceleratorRoute(solve=Deferred("search.accelerators.exact:solve"), confirms=True),
 )
 
 ALLOCATION = Method(

@@ -20,10 +20,12 @@ from optmap.gap.nest_recount import NestEvaluation, evaluate_nest
 from optmap.gap.nest_solution import SavedNest, nest_solution_from
 from optmap.problem import Capacity, Fields, Semantics, TileRule, parse_workload
 from optmap.problem.accelerator import Accelerator, Keep, Prices, Store
-from optmap.problem.fabric import fabric_of
+from optmap.problem.fabric import Fabric, fabric_of
 from optmap.problem.options import Counting, Merit
 from optmap.search import METHODS, AcceleratorFound, AcceleratorRequest, AcceleratorResult, AcceleratorRoute, Method
+from optmap.search.accelerators import exact
 from optmap.search.accelerators.paddings import larger, paddings
+from optmap.search.exact import ExactAnswer
 from optmap.solvers import Stop
 from optmap.texts import exact_text
 
@@ -149,6 +151,7 @@ def test_a_statement_that_accumulates_is_solved_as_one_that_assigns_and_says_so(
         ({"counting": "factorflow"}, "timeloop"),
         ({"constraints": ["Buffer.k=2"]}, "leave out --constraint"),
         ({"method": "mopt"}, "without fanouts and prices"),
+        ({"confirm": True}, "leave out --confirm"),
     ],
 )
 def test_what_means_nothing_on_an_accelerator_is_refused_with_a_reason(option: dict[str, object], reason: str) -> None:
@@ -163,6 +166,7 @@ def test_what_means_nothing_on_an_accelerator_is_refused_with_a_reason(option: d
         ({"tiles": "padded"}, "use --tiles any"),
         ({"objective": "edp"}, "objective"),
         ({"method": "exact"}, "it is for accelerators"),
+        ({"confirm": True}, "leave it out"),
     ],
 )
 def test_what_only_accelerators_have_is_refused_elsewhere(option: dict[str, object], reason: str) -> None:
@@ -373,3 +377,26 @@ def test_an_answer_that_is_late_has_a_mapping_and_a_bound(counting: Counting) ->
     assert late.stop is Stop.TIME_LIMIT
     assert not late.count.broken
     assert 0 < late.search.bound <= best.cost <= late.cost
+
+
+def test_an_optimum_is_confirmed_by_a_search_without_dominance() -> None:
+    found = optmap.solve(convolution(), machine=grid_machine(), confirm=True)
+    assert isinstance(found, AcceleratorResult)
+    assert found.search.proved
+    assert "confirmed by a second search, without dominance" in found.search.proof
+
+
+def test_a_second_search_that_finds_better_is_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    first = exact.search_nest
+
+    def careless(fabric: Fabric, *, dominance: bool = True, **options: object) -> ExactAnswer:
+        found = first(fabric, dominance=dominance, **options)  # type: ignore[arg-type]
+        if not dominance:
+            return found
+        nests = ((count_nest(nest, fabric).edp, nest) for nest in valid_nests(fabric, 40))
+        value, worse = next((float(edp), nest) for edp, nest in nests if edp > found.value)
+        return replace(found, nest=worse, value=value, bound=value)
+
+    monkeypatch.setattr(exact, "search_nest", careless)
+    with pytest.raises(CheckError, match="a second one without dominance found"):
+        optmap.solve(convolution(), machine=grid_machine(), tiles="divisors", confirm=True)

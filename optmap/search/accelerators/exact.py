@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from optmap.errors import LimitError
+from optmap.errors import CheckError, LimitError
 from optmap.evaluate.spatial.batch import evaluate_batch
 from optmap.problem.fabric import Fabric, fabric_of
 from optmap.problem.options import TileRule
-from optmap.search.accelerators.answer import AcceleratorFound
+from optmap.search.accelerators.answer import SAME, AcceleratorFound
 from optmap.search.accelerators.infeasible import no_mapping
 from optmap.search.accelerators.paddings import paddings
 from optmap.search.accelerators.random_nests import random_nests
@@ -82,14 +82,41 @@ def _search(request: AcceleratorRequest, fabric: Fabric, below: float) -> ExactA
         if request.progress is not None:
             request.progress(text, min(1.0, (time.monotonic() - begun) / request.time_limit))
 
-    return search_nest(
+    found = search_nest(
+        fabric, merit=request.merit, counting=request.counting, clock=request.clock, progress=tell, below=below
+    )
+    return _confirmed(request, fabric, found) if request.confirm and _ended(found, below) else found
+
+
+def _ended(found: ExactAnswer, below: float) -> bool:
+    """Whether a search showed that nothing is better than what it found, or than its limit."""
+    return found.proved or found.bound >= below * (1 - SAME)
+
+
+def _confirmed(request: AcceleratorRequest, fabric: Fabric, found: ExactAnswer) -> ExactAnswer:
+    """The same, after a second search for anything better, in which no label stands for another.
+
+    It shares costs and bounds with the first; what it does without is the dominance between labels, the order of passes
+    and the incumbent.
+
+    Raises:
+        CheckError: if it finds something better.
+    """
+    second = search_nest(
         fabric,
         merit=request.merit,
         counting=request.counting,
         clock=request.clock,
-        progress=tell,
-        below=below,
+        below=found.value * (1 - SAME),
+        dominance=False,
     )
+    if second.nest is not None:
+        raise CheckError(
+            f"the search proved {found.value:.12g}, a second one without dominance found {second.value:.12g}"
+        )
+    done = second.bound >= found.value * (1 - 2 * SAME)
+    text = "confirmed by a second search, without dominance" if done else "the time was over for a second search"
+    return replace(found, reason=f"{found.reason}, {text}", evaluations=found.evaluations + second.evaluations)
 
 
 def _found(request: AcceleratorRequest, found: ExactAnswer) -> AcceleratorFound | None:
@@ -118,7 +145,7 @@ def _padded(request: AcceleratorRequest, best: AcceleratorFound | None) -> Accel
         fabric = fabric_of(workload.with_extents(**sizes), request.fabric.machine)
         value = float("inf") if best is None or best.claimed is None else float(best.claimed)
         found = _search(request, fabric, value)
-        ended = found.proved or found.bound >= value * (1 - 1e-9)
+        ended = _ended(found, value)
         evaluations = found.evaluations + (0 if best is None else best.evaluations)
         better = _found(request, found)
         if better is not None:

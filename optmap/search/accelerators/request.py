@@ -26,6 +26,8 @@ class AcceleratorRequest:
     """`divisors`: factors of every extent; `padded`: those of slightly larger extents too."""
     constraints: Constraints = NO_CONSTRAINTS
     """What the user demands beside the rules of the machine."""
+    confirm: bool = False
+    """Whether an optimum is proved a second time."""
     time_limit: float = 60.0
     """Seconds."""
     seed: int = 0

@@ -36,6 +36,8 @@ class AcceleratorRoute:
     """Rules that it knows, its default first."""
     constraints: bool = False
     """Whether it keeps to what a user demands beside the rules of the machine."""
+    confirms: bool = False
+    """Whether it can prove an optimum a second time."""
 
     def rule(self, tiles: TileRule) -> TileRule:
         """The tile rule in force: `any` is the route's default."""
@@ -54,6 +56,8 @@ class AcceleratorRoute:
         if request.counting not in self.countings:
             known = " or ".join(self.countings)
             raise InputError(f"method {name} does not count as {request.counting} does; use --counting {known}")
+        if request.confirm and not self.confirms:
+            raise InputError(f"method {name} proves nothing a second time; leave out --confirm, or use --method exact")
         if request.tiles not in self.tiles:
             known = " or ".join(self.tiles)
             raise InputError(f"method {name} does not know tiles {request.tiles}; use --tiles {known}")
