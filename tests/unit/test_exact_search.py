@@ -3,6 +3,7 @@
 from dataclasses import replace
 from math import prod
 
+import numpy as np
 import pytest
 from spatial_brute_force import best_of_all, tiny_fabric
 
@@ -14,6 +15,7 @@ from optmap.problem.accelerator import Keep
 from optmap.problem.fabric import fabric_of
 from optmap.problem.options import Counting, Merit
 from optmap.search.exact import search_nest
+from optmap.search.exact.bounds import _maximal
 from optmap.search.exact.frame import Frame
 
 
@@ -99,3 +101,11 @@ def test_what_is_too_large_for_tables_is_refused_at_once(text: str, extents: dic
     fabric = fabric_of(parse_workload(text, extents), library.machine("eyeriss_like"))
     with pytest.raises(InputError, match=message):
         search_nest(fabric, merit=Merit.EDP, counting=Counting.EXACT, clock=NO_LIMIT)
+
+
+def test_what_no_row_exceeds_is_what_comparing_all_pairs_finds() -> None:
+    generator = np.random.default_rng(5)
+    for _ in range(50):
+        ways = np.unique(generator.integers(1, 7, (30, 3)), axis=0)
+        exceeded = [any(np.all(row <= other) and np.any(row < other) for other in ways) for row in ways]
+        assert list(_maximal(ways)) == [k for k, lost in enumerate(exceeded) if not lost]

@@ -22,6 +22,7 @@ from itertools import chain
 
 import numpy as np
 
+from optmap.clock import NO_LIMIT, Clock
 from optmap.problem.accelerator import Keep
 from optmap.search.exact.costs import cycles_of, locked_of
 from optmap.search.exact.frame import Floats, Frame, Ints, product
@@ -149,15 +150,15 @@ class Bounds:
             frame.values(pairs.rest),
         )
 
-    def least(self, own: Prospect, cutoff: float) -> Floats:
-        """The bound of each; where a simple one reaches the cutoff already, that one."""
+    def least(self, own: Prospect, cutoff: float, clock: Clock = NO_LIMIT) -> Floats:
+        """The bound of each; where a simple one reaches the cutoff already, or the time is over, that one."""
         if not len(self.ways):
             return np.full(len(own.energy), np.inf)
         free, units = self._freest(own)
         found = self._value(own, free, units)
         open_rows = np.flatnonzero(found < cutoff)
         if len(self.ways) > 1 and len(open_rows):
-            found[open_rows] = np.maximum(found[open_rows], self._over_ways(own.take(open_rows)))
+            found[open_rows] = np.maximum(found[open_rows], self._over_ways(own.take(open_rows), clock))
         return found
 
     def _freest(self, own: Prospect) -> tuple[Floats, Floats]:
@@ -180,13 +181,17 @@ class Bounds:
         free, units = self._freest(own)
         return [self._lines(own, operand, free[:, operand]) for operand in range(self.frame.operands)], units
 
-    def _over_ways(self, own: Prospect) -> Floats:
-        """The least over all maximal ways that divide what is left."""
+    def _over_ways(self, own: Prospect, clock: Clock) -> Floats:
+        """The least over all maximal ways that divide what is left; 0 if the time is over."""
         frame = self.frame
         products = np.stack([own.values[:, members].prod(axis=1) for members in self.classes], axis=1)
         cases, place = np.unique(products, axis=0, return_inverse=True)
         place = place.ravel()
-        options = [self._most(tuple(map(int, case))) for case in cases]
+        options = []
+        for case in cases:
+            if clock.late:
+                return np.zeros(len(products))
+            options.append(self._most(tuple(map(int, case))))
         counts = np.array([len(option) for option in options])[place]
         rows = np.repeat(np.arange(len(products)), counts)
         ways = self.ways[np.concatenate([options[k] for k in place])].astype(np.float64)
@@ -324,14 +329,12 @@ def _ways(frame: Frame, levels: list[Level], classes: list[list[int]]) -> Ints:
 
 
 def _maximal(ways: Ints) -> Ints:
-    """Rows that no other row exceeds in every class."""
-    kept = np.ones(len(ways), np.bool_)
-    for row in np.argsort(-ways.prod(axis=1), kind="stable"):
-        if kept[row]:
-            under = np.all(ways <= ways[row], axis=1)
-            under[row] = False
-            kept &= ~under
-    return np.flatnonzero(kept)
+    """Rows that no other row exceeds in every class; no row is there twice."""
+    left, kept = np.argsort(-ways.prod(axis=1), kind="stable"), []
+    while len(left):  # only a larger product can exceed: the first that is left is exceeded by none
+        kept.append(left[0])
+        left = left[np.any(ways[left] > ways[left[0]], axis=1)]
+    return np.array(sorted(kept), np.int64)
 
 
 def _widest(frame: Frame, level: int, operand: int) -> float:

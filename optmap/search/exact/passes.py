@@ -112,7 +112,7 @@ class _Run:
         own = kept(self.frame, labels, number)
         self.tally.evaluations += len(own)
         bounds = self.machinery.kept_bounds[number]
-        return own.take(self._below(bounds.least(bounds.of_labels(own), self.cutoff)))
+        return own.take(self._below(bounds.least(bounds.of_labels(own), self.cutoff, self.clock)))
 
     def _inwards(self, own: Labels, number: int) -> Labels:
         """Labels at the level inside; whole mappings are made of those at the innermost one at once."""
@@ -148,7 +148,7 @@ class _Run:
         if self.machinery.dominance and len(found) > 1:
             labels = self._best(labels)
         if self.beam is not None and len(labels) > self.beam:
-            bound = bounds.least(bounds.of_labels(labels), self.cutoff)
+            bound = bounds.least(bounds.of_labels(labels), self.cutoff, self.clock)
             labels = labels.take(np.argsort(bound, kind="stable")[: self.beam])
         return labels
 
@@ -156,7 +156,7 @@ class _Run:
         """Labels at the level inside that leave hope, of some moves."""
         bounds = self.machinery.bounds[number]
         labels = self.machinery.levels[number].children(own, part, moves, chosen)
-        labels = labels.take(self._below(bounds.least(bounds.of_labels(labels), self.cutoff)))
+        labels = labels.take(self._below(bounds.least(bounds.of_labels(labels), self.cutoff, self.clock)))
         return self._best(labels) if self.machinery.dominance and len(labels) and number > 1 else labels
 
     def _best(self, labels: Labels) -> Labels:
@@ -182,12 +182,12 @@ class _Run:
             rows = np.arange(start, min(start + width, len(own)))
             if self.clock.late:
                 whole = self.machinery.kept_bounds[number]
-                least = whole.least(whole.of_labels(own.take(np.arange(start, len(own)))), self.cutoff)
+                least = whole.least(whole.of_labels(own.take(np.arange(start, len(own)))), self.cutoff, self.clock)
                 self.tally.discarded = min(self.tally.discarded, float(least.min()))
                 break
             pairs = level.pairs(own.take(rows))
             pairs = Pairs(rows[pairs.label], pairs.split, pairs.rest)
-            bound = bounds.least(bounds.of_pairs(own, outer, level, pairs), self.cutoff)
+            bound = bounds.least(bounds.of_pairs(own, outer, level, pairs), self.cutoff, self.clock)
             some = self._below(bound)
             parts.append(Pairs(pairs.label[some], pairs.split[some], pairs.rest[some]))
             values.append(bound[some])
