@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from fractions import Fraction
+from itertools import product
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from sweep_frames import frame_of, rows_of
 
 from optmap.errors import InputError, UnknownNameError
 from optmap.gap import dominant, layer_shares, network_views, panels
-from optmap.problem import Network, library, list_networks, list_workloads
+from optmap.problem import Network, library, list_networks, list_workloads, matmul
 from optmap.problem.network import network
+from optmap.problem.options import Merit
 from optmap.report import network_document, network_table
+from optmap.sweeps.nest_networks import MappedLayer, NetworkNests
+
+POINTS = st.lists(st.tuples(st.integers(1, 50), st.integers(1, 50)), min_size=1, max_size=4)
+"""Energy and cycles of the mappings of one layer."""
 
 
 def weights(found: Network) -> int:
@@ -111,3 +121,41 @@ def test_other_layers_of_the_same_name_are_refused(small: Network) -> None:
         network_views(panels(frame), small)
     with pytest.raises(InputError, match="no rows of net: its layers are net/a, net/b, net/c"):
         network_views(panels(frame_of(rows_of("x", [(64, 5, 4)], compulsory=3))), small)
+
+
+@given(st.lists(st.tuples(st.integers(1, 2), POINTS), min_size=1, max_size=3), st.sampled_from(list(Merit)))
+def test_no_choice_of_mappings_is_below_the_bound_of_a_network(
+    drawn: list[tuple[int, list[tuple[int, int]]]], merit: Merit
+) -> None:
+    """Every occurrence of every layer chooses among all its mappings; a layer's bound is its own least objective."""
+
+    def objective(energy: int, cycles: int) -> int:
+        return {Merit.ENERGY: energy, Merit.CYCLES: cycles, Merit.EDP: energy * cycles, Merit.TRAFFIC: cycles}[merit]
+
+    layers = tuple(
+        MappedLayer(
+            workload=replace(matmul(i=2, j=2, k=2), name=f"layer{number}", count=count),
+            energy_pj=Fraction(points[0][0]),
+            cycles=points[0][1],
+            port_cycles=points[0][1],
+            bound=Fraction(min(objective(*point) for point in points)),
+            proved=True,
+            floor_pj=Fraction(0),
+            floor_cycles=0,
+            floor_port_cycles=0,
+            seconds=0.0,
+        )
+        for number, (count, points) in enumerate(drawn)
+    )
+    sums = NetworkNests(
+        network=Network(name="drawn", layers=tuple(layer.workload for layer in layers)),
+        machine=library.machine("gemmini"),
+        method="exact",
+        merit=merit,
+        counting="exact",
+        layers=layers,
+        limited=False,
+    )
+    occurrences = [points for count, points in drawn for _ in range(count)]
+    chosen = ([sum(each) for each in zip(*choice, strict=True)] for choice in product(*occurrences))
+    assert 0 < sums.bound <= min(objective(energy, cycles) for energy, cycles in chosen) <= sums.value

@@ -296,7 +296,7 @@ def test_rules_of_library_machines_are_broken_alike_when_read_again(machine: str
     again, _ = read(*timeloop_files(fabric, None).values())
     free = fabric_of(fabric.workload, library.machine("eyeriss_like"))
     rng = np.random.default_rng(7)
-    found = set()
+    broken = []
     for row in range(12):  # loops turned round, and those of another machine's innermost memory
         own = random_nests(fabric, 1, rng).nest(0)
         turned = [replace(memory, temporal=memory.temporal[::-1]) for memory in own.memories]
@@ -305,8 +305,8 @@ def test_rules_of_library_machines_are_broken_alike_when_read_again(machine: str
         nest = Nest(memories=tuple(turned))
         before, after = broken_rules(nest, fabric), broken_rules(nest, again)
         assert bool(before) is bool(after)
-        found.add(bool(before))
-    assert True in found
+        broken.append(bool(before))
+    assert any(broken)  # of mappings that break nothing alone nothing would be learnt
 
 
 @pytest.mark.parametrize(
