@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -60,6 +60,8 @@ def solve(
     constraints: ConstraintsInput | None = None,
     solver: str | None = None,
     confirm: bool = False,
+    evaluations: int | None = None,
+    settings: Mapping[str, object] | None = None,
     time_limit: float = 60.0,
     seed: int = 0,
     progress: Callable[[str, float], None] | None = None,
@@ -91,8 +93,11 @@ def solve(
         solver: of the relaxation, `batch` (optmap's own) or `ipopt` (every program through Pyomo and
             Ipopt: the same value, much slower); None takes the one of `solvers.cfg`.
         confirm: on accelerators, of method `exact`: prove the optimum a second time, without dominance.
+        evaluations: on accelerators, of methods that have mappings judged one by one (random and the like): how many
+            at most; None for as many as the time allows. With it, the same seed is the same answer.
+        settings: of such a method, by name, as values or texts.
         time_limit: seconds after which the best answer so far is returned.
-        seed: of methods that draw random numbers (none of the present ones does); part of the answer.
+        seed: of methods that draw random numbers; part of the answer.
         progress: called with a text and the share of the time limit used.
 
     Returns:
@@ -110,6 +115,7 @@ def solve(
         choose("objective", objective, OBJECTIVES if target.accelerator is None else list(Merit))
     cores, seed = whole_number(cores, "cores"), whole_number(seed, "seed", least=0)
     time_limit = seconds(time_limit, "time limit (--time-limit)")
+    evaluations = None if evaluations is None else whole_number(evaluations, "evaluations")
     if not (progress is None or callable(progress)):
         raise InputError(f"progress is {quoted(progress)}; give a function of a text and a share, or None")
     problem, demanded = workload_of(workload, extents, semantics, padding), constraints_of(constraints)
@@ -129,12 +135,17 @@ def solve(
             semantics=semantics,
             constraints=demanded,
             confirm=confirm,
+            evaluations=evaluations,
+            settings=settings or {},
             time_limit=time_limit,
             seed=seed,
             progress=progress,
         )
     if confirm:
         raise InputError(f"--confirm is for method exact on accelerators, which {target.name} is not: leave it out")
+    if evaluations is not None or settings:
+        option = "--set" if settings else "--evaluations"
+        raise InputError(f"{option} is for searches on accelerators, which {target.name} is not: leave it out")
     if counting is not None:
         raise InputError(f"--counting is for accelerators; {target.name} has no fanouts and prices: leave it out")
     if innermost is not None:

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from optmap.errors import InputError
 from optmap.problem import CapacityRule, Padding, Semantics
 from optmap.problem.options import Counting, TileRule
 
@@ -16,6 +17,21 @@ def path_of(text: str) -> Path:
     if not text:
         raise typer.BadParameter("is empty; give the name of a file or a folder")
     return Path(text)
+
+
+def settings_from(texts: list[str] | None) -> dict[str, str]:
+    """Settings from their texts.
+
+    Raises:
+        InputError: for a text without a name or a value.
+    """
+    found = {}
+    for text in texts or ():
+        name, equals, value = text.partition("=")
+        if not (name.strip() and equals and value.strip()):
+            raise InputError(f"--set {text}: write NAME=VALUE, such as --set victory=1000")
+        found[name.strip()] = value.strip()
+    return found
 
 
 WorkloadArgument = Annotated[
@@ -66,6 +82,15 @@ ConstraintOption = Annotated[
         metavar="TEXT",
         help="What a tile or a loop order must be: L1.k=16, 'L2.c<=64', 'L1.k%8=0', L1.order=...,k (k innermost). "
         "Repeatable.",
+        show_default=False,
+    ),
+]
+SettingOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="NAME=VALUE",
+        help="A setting of a search on accelerators, such as victory=1000. Repeatable.",
         show_default=False,
     ),
 ]

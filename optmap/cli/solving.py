@@ -19,9 +19,11 @@ from optmap.cli.options import (
     PaddingOption,
     PlotFolderOption,
     SemanticsOption,
+    SettingOption,
     TilesOption,
     WorkloadArgument,
     path_of,
+    settings_from,
 )
 from optmap.cli.pictures import draw_pictures, prepare_pictures
 from optmap.problem import CapacityRule
@@ -120,6 +122,16 @@ def solve(
         bool,
         typer.Option("--confirm", help="On accelerators: a second search, without dominance, confirms the optimum."),
     ] = False,
+    evaluations: Annotated[
+        int | None,
+        typer.Option(
+            "--evaluations",
+            min=1,
+            help="On accelerators: mappings that random and other searches may have judged; any number if left out.",
+            show_default=False,
+        ),
+    ] = None,
+    setting: SettingOption = None,
     semantics: SemanticsOption = None,
     padding: PaddingOption = None,
     extents: ExtentsOption = None,
@@ -160,6 +172,8 @@ def solve(
             solver=solver,
             time_limit=time_limit,
             confirm=confirm,
+            evaluations=evaluations,
+            settings=settings_from(setting),
             seed=seed,
             progress=progress,
         )

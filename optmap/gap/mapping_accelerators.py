@@ -33,6 +33,8 @@ ONLY_WITHOUT_FANOUTS: Mapping[str, tuple[object, str]] = {
     "solver": (None, "no relaxation is solved; leave out --solver"),
 }
 """Options that mean nothing on accelerators: the value that stands for none, and what to do."""
+NOTHING_SET: Mapping[str, object] = {}
+"""The settings of a method as they are."""
 
 
 def refuse_options(machine: Machine, given: Mapping[str, object]) -> None:
@@ -88,6 +90,8 @@ def map_workload(
     semantics: Semantics | str | None = None,
     constraints: Constraints = NO_CONSTRAINTS,
     confirm: bool = False,
+    evaluations: int | None = None,
+    settings: Mapping[str, object] = NOTHING_SET,
     time_limit: float = 60.0,
     seed: int = 0,
     progress: Callable[[str, float], None] | None = None,
@@ -104,6 +108,8 @@ def map_workload(
         semantics: what the user asked for.
         constraints: demanded beside the machine's rules.
         confirm: whether a second search confirms a proved optimum.
+        evaluations: mappings that a method which explores may have judged; None for any number.
+        settings: of such a method, by name.
         time_limit: seconds.
         seed: of methods that draw random numbers.
         progress: called with a text and the share of the time limit used.
@@ -123,6 +129,9 @@ def map_workload(
         tiles=way.route_on(machine, merit).rule(TileRule(choose("tiles", tiles, list(TileRule)))),
         constraints=constraints,
         confirm=confirm,
+        method=method,
+        evaluations=evaluations,
+        settings=settings,
         time_limit=time_limit,
         seed=seed,
         progress=progress,

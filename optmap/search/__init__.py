@@ -16,9 +16,13 @@ if TYPE_CHECKING:
     from optmap.search.accelerators.route import AcceleratorRoute as AcceleratorRoute
     from optmap.search.answer import Found as Found
     from optmap.search.answer import cost_of as cost_of
+    from optmap.search.explore.protocol import Proposals as Proposals
+    from optmap.search.explore.protocol import Question as Question
+    from optmap.search.explore.protocol import Strategy as Strategy
+    from optmap.search.explore.route import explorer as explorer
+    from optmap.search.method import Method as Method
+    from optmap.search.method import refuse as refuse
     from optmap.search.methods import METHODS as METHODS
-    from optmap.search.methods import Method as Method
-    from optmap.search.methods import refuse as refuse
     from optmap.search.methods import register_method as register_method
     from optmap.search.request import Request as Request
     from optmap.search.result import Relaxation as Relaxation
@@ -37,7 +41,13 @@ __getattr__, __dir__ = exports(
         "gemmini": "best_stationary fits greedy_stationary stationary",
         "iooub.one_memory": "solve",
         "iooub.tiling": "best_tiling",
-        "methods": "METHODS Method default_method refuse register_method",
+        "explore.driver": "End Judge Judged Trace explore model",
+        "explore.protocol": "NoSettings Proof Proposals Question Scores Strategy",
+        "explore.random": "RandomSettings",
+        "explore.route": "explorer",
+        "explore.settings": "setting_texts settings_of",
+        "method": "Method refuse",
+        "methods": "METHODS default_method register_method",
         "mopt": "relaxation_report",
         "papers.algorithm1": "fix_levels",
         "papers.artifact": "roles_of",

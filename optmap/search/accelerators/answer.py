@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 from optmap.errors import CheckError
 from optmap.evaluate.spatial.count import count_nest
@@ -15,6 +16,9 @@ from optmap.search.accelerators.request import AcceleratorRequest
 from optmap.search.accelerators.result import AcceleratorResult, MapspaceSearch
 from optmap.search.versions import versions
 from optmap.solvers.status import Stop
+
+if TYPE_CHECKING:
+    from optmap.search.explore.driver import Trace
 
 SAME = 1e-9
 """Relative distance within which a search's floating-point cost or bound is the exact one."""
@@ -43,6 +47,8 @@ class AcceleratorFound:
     """Whether the method is known to hand in mappings that break rules of their machine: then the answer says so."""
     notes: tuple[str, ...] = ()
     """What a reader should know."""
+    trace: Trace | None = None
+    """Of a method that explores: what it did."""
 
 
 def assemble_nest(
@@ -90,6 +96,7 @@ def assemble_nest(
             space=found.space,
             evaluations=found.evaluations,
             seconds=seconds,
+            trace=found.trace,
         ),
         seconds=seconds,
         seed=request.seed,

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from optmap.clock import Clock
@@ -30,6 +30,12 @@ class AcceleratorRequest:
     """Whether an optimum is proved a second time."""
     time_limit: float = 60.0
     """Seconds."""
+    method: str = ""
+    """Of whom it is asked, for messages."""
+    evaluations: int | None = None
+    """Mappings that a method which explores may have judged; None for any number."""
+    settings: Mapping[str, object] = field(default_factory=dict)
+    """Of the method, by name; values or texts."""
     seed: int = 0
     progress: Callable[[str, float], None] | None = None
     """Called with what is being done and the share of the time limit used."""

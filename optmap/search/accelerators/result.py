@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from optmap.evaluate.spatial.results import SpatialCost
 from optmap.lazy import named
@@ -17,6 +17,9 @@ from optmap.problem.options import Counting, Merit, TileRule
 from optmap.problem.workload import Workload
 from optmap.shown import Form, Shown
 from optmap.solvers.status import Stop
+
+if TYPE_CHECKING:
+    from optmap.search.explore.driver import Trace
 
 UNITS = {Merit.ENERGY: "pJ", Merit.CYCLES: "cycles", Merit.EDP: "pJ*cycles", Merit.TRAFFIC: "cycles"}
 """Of every merit."""
@@ -47,6 +50,8 @@ class MapspaceSearch:
     evaluations: int
     """Mappings or partial ones that were priced."""
     seconds: float
+    trace: Trace | None = None
+    """Of a method that explores: valid share, curve of the best, what its rules cut."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

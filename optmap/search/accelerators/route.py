@@ -38,6 +38,8 @@ class AcceleratorRoute:
     """Whether it keeps to what a user demands beside the rules of the machine."""
     confirms: bool = False
     """Whether it can prove an optimum a second time."""
+    explores: bool = False
+    """Whether it has mappings judged one by one, within a number of evaluations, and has settings."""
 
     def rule(self, tiles: TileRule) -> TileRule:
         """The tile rule in force: `any` is the route's default."""
@@ -58,6 +60,9 @@ class AcceleratorRoute:
             raise InputError(f"method {name} does not count as {request.counting} does; use --counting {known}")
         if request.confirm and not self.confirms:
             raise InputError(f"method {name} proves nothing a second time; leave out --confirm, or use --method exact")
+        if not self.explores and (request.evaluations is not None or request.settings):
+            option = "--set" if request.settings else "--evaluations"
+            raise InputError(f"method {name} is no search that has mappings judged; leave out {option}")
         if request.tiles not in self.tiles:
             known = " or ".join(self.tiles)
             raise InputError(f"method {name} does not know tiles {request.tiles}; use --tiles {known}")

@@ -1,0 +1,114 @@
+"""What a search that proposes mappings is, and what it sees.
+
+def by_chance(question: Question[NoSettings]) -> Proposals:
+    while True:
+        yield random_nests(question.fabric, 256, question.rng)
+
+register_method(Method(name="mine", description="...", accelerator=explorer(Strategy(propose=by_chance))))
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from optmap.problem.fabric import Fabric
+from optmap.problem.nest_batch import Booleans, NestBatch
+from optmap.problem.options import Counting, Merit
+from optmap.search.accelerators.result import PERFECT
+
+Numbers = NDArray[np.float64]
+"""One number per nest."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NoSettings:
+    """The settings of a strategy without any."""
+
+
+S = TypeVar("S")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Scores:
+    """What the nests of a batch cost, in their order."""
+
+    valid: Booleans
+    """Whether it fits, covers the extents, and keeps to the rules of the machine."""
+    value: Numbers
+    """What is minimised; infinite for a nest that is not valid."""
+    energy_pj: Numbers
+    """Of valid and other nests; not a number where a function of the user's judges."""
+    cycles: Numbers
+    """Likewise."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """How much a rule of a strategy took out of the space."""
+
+    rule: str
+    seen: int
+    """Candidates that it was asked about."""
+    cut: int
+    """Those that it left out."""
+
+
+@dataclass(slots=True)
+class Tally:
+    """What rules cut, summed over a search."""
+
+    counts: dict[str, tuple[int, int]] = field(default_factory=dict)
+
+    def add(self, rule: str, *, seen: int, cut: int) -> None:
+        """A rule was asked about `seen` candidates and left out `cut` of them."""
+        before = self.counts.get(rule, (0, 0))
+        self.counts[rule] = (before[0] + seen, before[1] + cut)
+
+    @property
+    def cuts(self) -> tuple[Cut, ...]:
+        """Per rule, in the order in which they were first asked."""
+        return tuple(Cut(rule, seen, cut) for rule, (seen, cut) in self.counts.items())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question(Generic[S]):
+    """What a strategy is asked; a new one for every search."""
+
+    fabric: Fabric
+    """Workload and machine, wires without prices."""
+    merit: Merit
+    """What is minimised."""
+    counting: Counting
+    settings: S
+    rng: np.random.Generator
+    """The only chance that a strategy may use: the same seed proposes the same nests."""
+    tally: Tally = field(default_factory=Tally)
+    """Where its rules are counted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """What a strategy returns that has looked at all it need look at: nothing in its space beats the best proposed."""
+
+    text: str
+    """How, in words."""
+
+
+Proposals = Generator[NestBatch, Scores, "Proof | None"]
+"""Yields nests, is sent their scores; every batch that is yielded is judged whole, unless the budget ends in it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Strategy:
+    """A search that proposes mappings."""
+
+    propose: Callable[[Question[Any]], Proposals]
+    settings: type = NoSettings
+    """A frozen dataclass of what can be set, fields of bool, int, float or str with their defaults."""
+    space: str = PERFECT
+    """The mappings among which it looks, in words."""

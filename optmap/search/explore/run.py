@@ -1,0 +1,61 @@
+"""From a request to the best mapping that a strategy proposes."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+
+from optmap.errors import InfeasibleError, LimitError
+from optmap.search.accelerators.answer import AcceleratorFound
+from optmap.search.accelerators.request import AcceleratorRequest
+from optmap.search.accelerators.wires import answered, searched
+from optmap.search.explore.driver import End, Trace, explore
+from optmap.search.explore.protocol import Question, Strategy
+from optmap.search.explore.settings import settings_of
+
+
+def run(strategy: Strategy, request: AcceleratorRequest) -> AcceleratorFound:
+    """Explore, and hand in the best.
+
+    Raises:
+        InputError: for a setting that the strategy has not.
+        InfeasibleError: if a strategy that came to its end met no valid mapping.
+        LimitError: if none was met within the budget.
+    """
+    free = searched(request)
+    question = Question(
+        fabric=free.fabric,
+        merit=free.merit,
+        counting=free.counting,
+        settings=settings_of(strategy.settings, request.settings, request.method),
+        rng=np.random.default_rng(request.seed),
+    )
+    trace, begun = Trace(), time.monotonic()
+    for judged in explore(strategy, question, trace, evaluations=request.evaluations, clock=request.clock):
+        if request.progress is not None:
+            share = (time.monotonic() - begun) / request.time_limit
+            if request.evaluations is not None:
+                share = max(share, trace.evaluations / request.evaluations)
+            done = judged.first + len(judged.batch)
+            request.progress(f"{done:,} mappings, best {trace.value:.4g}", min(1.0, share))
+    return answered(request, _found(request, strategy, trace))
+
+
+def _found(request: AcceleratorRequest, strategy: Strategy, trace: Trace) -> AcceleratorFound:
+    if trace.best is None:
+        text = f"{trace.evaluations:,} mappings were looked at, none of them valid"
+        if trace.end is End.STRATEGY:
+            raise InfeasibleError(f"method {request.method} found no valid mapping: {text}")
+        raise LimitError(f"{text}; raise the time limit or the number of evaluations")
+    return AcceleratorFound(
+        nest=trace.best,
+        claimed=trace.value,
+        bound=0 if trace.proof is None else trace.value,
+        proved=trace.proof is not None,
+        proof="" if trace.proof is None else trace.proof.text,
+        space=strategy.space,
+        evaluations=trace.evaluations,
+        late=trace.end is End.TIME,
+        trace=trace,
+    )
