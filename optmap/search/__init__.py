@@ -41,7 +41,7 @@ __getattr__, __dir__ = exports(
         "gemmini": "best_stationary fits greedy_stationary stationary",
         "iooub.one_memory": "solve",
         "iooub.tiling": "best_tiling",
-        "explore.driver": "End Judge Judged Trace explore model",
+        "explore.driver": "End Judge Judged Trace drive model",
         "explore.protocol": "NoSettings Proof Proposals Question Scores Strategy",
         "explore.random": "RandomSettings",
         "explore.route": "explorer",

@@ -19,7 +19,7 @@ from optmap.search import (
     Question,
     Strategy,
     Trace,
-    explore,
+    drive,
     random_nests,
     setting_texts,
     settings_of,
@@ -54,7 +54,7 @@ def once(asked: Question[NoSettings]) -> Proposals:
 
 def test_a_budget_of_evaluations_ends_within_a_batch() -> None:
     trace = Trace()
-    judged = list(explore(Strategy(propose=by_chance), question(), trace, evaluations=250))
+    judged = list(drive(Strategy(propose=by_chance), question(), trace, evaluations=250))
     assert [len(each.batch) for each in judged] == [100, 100, 50]
     assert [each.first for each in judged] == [0, 100, 200]
     assert (trace.evaluations, trace.end) == (250, End.EVALUATIONS)
@@ -63,7 +63,7 @@ def test_a_budget_of_evaluations_ends_within_a_batch() -> None:
 
 def test_the_curve_falls_to_the_best_that_was_judged() -> None:
     trace = Trace()
-    judged = list(explore(Strategy(propose=by_chance), question(), trace, evaluations=1000))
+    judged = list(drive(Strategy(propose=by_chance), question(), trace, evaluations=1000))
     values = np.concatenate([each.scores.value for each in judged])
     assert trace.value == values.min()
     at = [point.evaluations for point in trace.curve]
@@ -74,8 +74,8 @@ def test_the_curve_falls_to_the_best_that_was_judged() -> None:
 
 def test_a_strategy_that_ends_ends_the_search_and_the_same_seed_is_the_same_search() -> None:
     first, second = Trace(), Trace()
-    list(explore(Strategy(propose=once), question(3), first))
-    list(explore(Strategy(propose=once), question(3), second))
+    list(drive(Strategy(propose=once), question(3), first))
+    list(drive(Strategy(propose=once), question(3), second))
     assert (first.end, first.evaluations) == (End.STRATEGY, 100)
     assert (first.best, first.value) == (second.best, second.value)
 

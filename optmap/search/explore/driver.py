@@ -88,7 +88,7 @@ def model(fabric: Fabric, merit: Merit, counting: Counting) -> Judge:
     return judge
 
 
-def explore(
+def drive(
     strategy: Strategy,
     question: Question[object],
     trace: Trace,

@@ -10,7 +10,7 @@ from optmap.errors import InfeasibleError, LimitError
 from optmap.search.accelerators.answer import AcceleratorFound
 from optmap.search.accelerators.request import AcceleratorRequest
 from optmap.search.accelerators.wires import answered, searched
-from optmap.search.explore.driver import End, Trace, explore
+from optmap.search.explore.driver import End, Trace, drive
 from optmap.search.explore.protocol import Question, Strategy
 from optmap.search.explore.settings import settings_of
 
@@ -32,7 +32,7 @@ def run(strategy: Strategy, request: AcceleratorRequest) -> AcceleratorFound:
         rng=np.random.default_rng(request.seed),
     )
     trace, begun = Trace(), time.monotonic()
-    for judged in explore(strategy, question, trace, evaluations=request.evaluations, clock=request.clock):
+    for judged in drive(strategy, question, trace, evaluations=request.evaluations, clock=request.clock):
         if request.progress is not None:
             share = (time.monotonic() - begun) / request.time_limit
             if request.evaluations is not None:
