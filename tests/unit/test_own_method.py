@@ -66,7 +66,7 @@ def test_the_example_of_the_readme_is_solved_compared_saved_and_checked(
     example = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)[-1]
     exec(compile(example, "README.md", "exec"), {})
     said = capsys.readouterr().out
-    assert "method     random" in said
+    assert "method     two-hundred" in said
     result = optmap.solve("resnet18/R12", memory="8192w", method="two-hundred")
     assert result.bound is not None
     assert result.bound.value <= result.exact <= result.cost
