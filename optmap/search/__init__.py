@@ -38,6 +38,7 @@ __getattr__, __dir__ = exports(
         "accelerators.result": "AcceleratorResult",
         "accelerators.route": "AcceleratorRoute",
         "answer": "Found assemble cost_of",
+        "curve": "Improvement",
         "gemmini": "best_stationary fits greedy_stationary stationary",
         "iooub.one_memory": "solve",
         "iooub.tiling": "best_tiling",

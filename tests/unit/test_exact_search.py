@@ -1,12 +1,14 @@
 """The exact search on accelerators against every mapping there is, against itself, and against known optima."""
 
 from dataclasses import replace
+from itertools import pairwise
 from math import prod
 
 import numpy as np
 import pytest
 from spatial_brute_force import best_of_all, tiny_fabric
 
+import optmap
 from optmap.clock import NO_LIMIT, Clock
 from optmap.errors import InputError
 from optmap.evaluate import count_nest
@@ -14,6 +16,7 @@ from optmap.problem import library, parse_workload
 from optmap.problem.accelerator import Keep
 from optmap.problem.fabric import fabric_of
 from optmap.problem.options import Counting, Merit
+from optmap.search import AcceleratorResult
 from optmap.search.exact import search_nest
 from optmap.search.exact.bounds import _maximal
 from optmap.search.exact.frame import Frame
@@ -109,3 +112,28 @@ def test_what_no_row_exceeds_is_what_comparing_all_pairs_finds() -> None:
         ways = np.unique(generator.integers(1, 7, (30, 3)), axis=0)
         exceeded = [any(np.all(row <= other) and np.any(row < other) for other in ways) for row in ways]
         assert list(_maximal(ways)) == [k for k, lost in enumerate(exceeded) if not lost]
+
+
+def test_the_curve_falls_to_the_optimum_within_the_evaluations_of_the_search() -> None:
+    fabric = fabric_of(library.workload("resnet18/R11"), library.machine("eyeriss_like"))
+    found = search_nest(fabric, merit=Merit.EDP, counting=Counting.EXACT, clock=NO_LIMIT)
+    values, at = [point.value for point in found.curve], [point.evaluations for point in found.curve]
+    assert len(values) > 1
+    assert values == sorted(set(values), reverse=True)
+    assert at == sorted(set(at))
+    assert at[-1] <= found.evaluations
+    assert values[-1] == pytest.approx(found.value, rel=1e-9)
+    assert all(a.seconds <= b.seconds for a, b in pairwise(found.curve))
+
+
+def test_the_curve_of_padded_searches_is_one_after_the_other() -> None:
+    asked = {"machine": "gemmini", "extents": {"i": 53, "j": 16, "k": 61}}
+    found = optmap.solve("C[i,j] += A[i,k]*B[k,j]", tiles="padded", **asked)
+    assert isinstance(found, AcceleratorResult)
+    alone = optmap.solve("C[i,j] += A[i,k]*B[k,j]", tiles="divisors", **asked)
+    values, at = [point.value for point in found.search.curve], [point.evaluations for point in found.search.curve]
+    assert found.cost < alone.cost
+    assert values == sorted(set(values), reverse=True)
+    assert at == sorted(set(at))
+    assert values[-1] == pytest.approx(float(found.cost), rel=1e-9)
+    assert found.search.curve[-1].evaluations > alone.search.evaluations  # type: ignore[union-attr]

@@ -14,6 +14,7 @@ from optmap.problem.nest import Nest, mapping_of
 from optmap.problem.options import Counting, TileRule
 from optmap.search.accelerators.request import AcceleratorRequest
 from optmap.search.accelerators.result import AcceleratorResult, MapspaceSearch
+from optmap.search.curve import Improvement
 from optmap.search.versions import versions
 from optmap.solvers.status import Stop
 
@@ -49,6 +50,8 @@ class AcceleratorFound:
     """What a reader should know."""
     trace: Trace | None = None
     """Of a method that explores: what it did."""
+    curve: tuple[Improvement, ...] = ()
+    """Of another method that knows when it found what."""
 
 
 def assemble_nest(
@@ -97,6 +100,7 @@ def assemble_nest(
             evaluations=found.evaluations,
             seconds=seconds,
             trace=found.trace,
+            curve=found.curve if found.trace is None else tuple(found.trace.curve),
         ),
         seconds=seconds,
         seed=request.seed,

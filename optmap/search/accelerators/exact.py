@@ -19,6 +19,7 @@ from optmap.search.accelerators.random_nests import random_nests
 from optmap.search.accelerators.request import AcceleratorRequest
 from optmap.search.accelerators.result import PERFECT
 from optmap.search.accelerators.wires import answered, searched
+from optmap.search.curve import Improvement
 from optmap.search.exact import search_nest
 
 if TYPE_CHECKING:
@@ -43,10 +44,11 @@ def solve(request: AcceleratorRequest) -> AcceleratorFound:
 
 def _solved(request: AcceleratorRequest) -> AcceleratorFound:
     """The answer to a request of a machine whose wires cost nothing."""
+    begun = time.monotonic()
     found = _search(request, request.fabric, float("inf"))
     best = None if found.nest is None else _found(request, found)
     if request.tiles is TileRule.PADDED and (found.proved or found.nest is None) and not request.clock.late:
-        best = _padded(request, best)
+        best = _padded(request, best, begun)
     if best is None and not request.clock.late:
         raise no_mapping(request)
     best = best or _by_chance(request, found)
@@ -132,10 +134,11 @@ def _found(request: AcceleratorRequest, found: ExactAnswer) -> AcceleratorFound 
         evaluations=found.evaluations,
         late=request.clock.late and not found.proved,
         space=PERFECT,
+        curve=found.curve,
     )
 
 
-def _padded(request: AcceleratorRequest, best: AcceleratorFound | None) -> AcceleratorFound | None:
+def _padded(request: AcceleratorRequest, best: AcceleratorFound | None, begun: float) -> AcceleratorFound | None:
     """The best with paddings of ragged dims, too; each is searched for what is better than all before.
 
     A padding whose search the clock ends is in the answer, but not in the space that it is proved the best of.
@@ -144,12 +147,16 @@ def _padded(request: AcceleratorRequest, best: AcceleratorFound | None) -> Accel
     for sizes in paddings(dict(zip(request.fabric.dims, request.fabric.extents, strict=True))):
         fabric = fabric_of(workload.with_extents(**sizes), request.fabric.machine)
         value = float("inf") if best is None or best.claimed is None else float(best.claimed)
+        passed = time.monotonic() - begun
         found = _search(request, fabric, value)
         ended = _ended(found, value)
-        evaluations = found.evaluations + (0 if best is None else best.evaluations)
+        before = 0 if best is None else best.evaluations
+        evaluations = before + found.evaluations
         better = _found(request, found)
         if better is not None:
-            best = replace(better, proved=ended, late=not ended, evaluations=evaluations)
+            later = tuple(Improvement(before + p.evaluations, passed + p.seconds, p.value) for p in better.curve)
+            curve = later if best is None else best.curve + later
+            best = replace(better, proved=ended, late=not ended, evaluations=evaluations, curve=curve)
         elif best is not None:
             best = replace(best, evaluations=evaluations)
         if not ended:

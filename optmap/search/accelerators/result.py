@@ -15,6 +15,7 @@ from optmap.problem.mapping import Mapping
 from optmap.problem.nest import Nest
 from optmap.problem.options import Counting, Merit, TileRule
 from optmap.problem.workload import Workload
+from optmap.search.curve import Improvement
 from optmap.shown import Form, Shown
 from optmap.solvers.status import Stop
 
@@ -52,6 +53,8 @@ class MapspaceSearch:
     seconds: float
     trace: Trace | None = None
     """Of a method that explores: valid share, curve of the best, what its rules cut."""
+    curve: tuple[Improvement, ...] = ()
+    """Every time that the best became better; empty of a method that does not say."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -38,6 +39,8 @@ class Tally:
     nest: Nest | None = None
     sizes: list[str] = field(default_factory=list)
     """Labels that entered each level, in words."""
+    found: list[tuple[float, int, float]] = field(default_factory=list)
+    """Every time that the least value fell: `time.monotonic()`, evaluations of the pass, value."""
 
 
 class Machinery:
@@ -249,6 +252,7 @@ class _Run:
             best = int(np.argmin(value))
             if value[best] < self.tally.value:
                 self.tally.value = float(value[best])
+                self.tally.found.append((time.monotonic(), self.tally.evaluations, self.tally.value))
                 self.cutoff = min(self.cutoff, self.tally.value)
                 self.tally.nest = nest_from(
                     frame,

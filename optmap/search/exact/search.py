@@ -8,6 +8,7 @@ cutoff. No cutoff goes beyond the incumbent.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import count
@@ -19,6 +20,7 @@ from optmap.evaluate.spatial.results import SpatialCost
 from optmap.problem.fabric import Fabric
 from optmap.problem.nest import Nest
 from optmap.problem.options import Counting, Merit
+from optmap.search.curve import Improvement
 from optmap.search.exact.frame import SLACK, Frame
 from optmap.search.exact.passes import Machinery, Tally
 
@@ -62,6 +64,8 @@ class ExactAnswer:
     passes: tuple[PassRecord, ...]
     reason: str
     """Why it ended, in words."""
+    curve: tuple[Improvement, ...] = ()
+    """Every time that it found a better mapping."""
 
 
 def search_nest(
@@ -94,19 +98,24 @@ def search_nest(
         InputError: for what the search cannot count (see `Frame`).
         CheckError: if a recount contradicts the search.
     """
+    begun = time.monotonic()
     machinery = Machinery(Frame(fabric, counting, merit), dominance=dominance, bounds=bounds)
-    return _Search(machinery, clock, progress or (lambda _: None), below).run(start)
+    return _Search(machinery, clock, progress or (lambda _: None), below, begun).run(start)
 
 
 class _Search:
     """One search: the passes so far, the incumbent and the bound."""
 
-    def __init__(self, machinery: Machinery, clock: Clock, progress: Callable[[str], None], below: float) -> None:
+    def __init__(
+        self, machinery: Machinery, clock: Clock, progress: Callable[[str], None], below: float, begun: float
+    ) -> None:
         self.machinery, self.clock, self.progress = machinery, clock, progress
         frame = machinery.frame
         self.fabric, self.merit, self.counting = frame.fabric, frame.merit, frame.counting
         self.bounded = machinery.bounded
         self.records: list[PassRecord] = []
+        self.curve: list[Improvement] = []
+        self.begun = begun
         self.nest: Nest | None = None
         self.value = below
         self.bound = 0.0
@@ -117,6 +126,7 @@ class _Search:
             cost = self._count(start)
             if not cost.broken and float(cost.merit(self.merit)) < self.value:
                 self.nest, self.value = start, float(cost.merit(self.merit))
+                self.curve.append(Improvement(1, time.monotonic() - self.begun, self.value))
         root = self.machinery.root_bound()
         self.bound = root
         if not self.bounded:
@@ -139,6 +149,10 @@ class _Search:
     def _pass(self, cutoff: float, beam: int | None = None) -> None:
         """One pass, and what it proves."""
         tally = self.machinery.run(cutoff, self.clock, beam)
+        before = sum(record.evaluations for record in self.records)
+        for moment, evaluations, value in tally.found:
+            if value < self.value * (1 - SLACK):
+                self.curve.append(Improvement(before + evaluations, moment - self.begun, value))
         self.records.append(
             PassRecord(
                 cutoff=cutoff,
@@ -184,4 +198,5 @@ class _Search:
             labels=sum(record.labels for record in self.records),
             passes=tuple(self.records),
             reason=reason,
+            curve=tuple(self.curve),
         )

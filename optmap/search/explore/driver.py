@@ -18,6 +18,7 @@ from optmap.problem.fabric import Fabric
 from optmap.problem.nest import Nest
 from optmap.problem.nest_batch import NestBatch
 from optmap.problem.options import Counting, Merit
+from optmap.search.curve import Improvement
 from optmap.search.explore.protocol import Cut, Proof, Question, Scores, Strategy
 
 ROWS = 4096
@@ -35,16 +36,6 @@ class End(StrEnum):
     EVALUATIONS = "evaluations"
     """It had as many nests judged as it may."""
     TIME = "time"
-
-
-@dataclass(frozen=True, slots=True)
-class Improvement:
-    """A point of the curve of the best."""
-
-    evaluations: int
-    """Nests that were judged until then, this one included."""
-    seconds: float
-    value: float
 
 
 @dataclass(slots=True, kw_only=True)
