@@ -34,6 +34,10 @@ class UnknownNameError(InputError):
     """A name that no registry knows; the message lists or suggests the known ones."""
 
 
+class StrategyError(InputError):
+    """A search or a judge of one's own broke the protocol of searches: what it did, and what is asked of it."""
+
+
 class InfeasibleError(OptmapError):
     """No valid mapping exists; the message holds the reason and the smallest fix."""
 

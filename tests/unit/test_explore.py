@@ -2,41 +2,66 @@
 
 from __future__ import annotations
 
+import contextlib
+import importlib
+from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
 import optmap
-from optmap.errors import InputError
+from optmap.clock import Clock
+from optmap.errors import InputError, LimitError, StrategyError
+from optmap.problem import Mapping
 from optmap.problem.fabric import fabric_of
+from optmap.problem.nest_batch import NestBatch
 from optmap.problem.options import Counting, Merit
 from optmap.search import (
+    METHODS,
     AcceleratorResult,
     End,
+    Judge,
+    Method,
     NoSettings,
     Proposals,
     Question,
+    RandomSettings,
+    Scores,
     Strategy,
     Trace,
+    described,
     drive,
+    explorer,
+    judged_by,
     random_nests,
     setting_texts,
     settings_of,
 )
+from optmap.search.explore.random import STRATEGY
 
 WORKLOAD = "C[i,j] += A[i,k]*B[k,j]"
 EXTENTS = {"i": 16, "j": 16, "k": 16}
 
 
-def question(seed: int = 0) -> Question[Any]:
+@pytest.fixture
+def registry() -> Iterator[dict[str, Method]]:
+    """The methods, left as they were found."""
+    before = dict(METHODS)
+    yield METHODS
+    METHODS.clear()
+    METHODS.update(before)
+
+
+def question(seed: int = 0, settings: object = NoSettings()) -> Question[Any]:
     workload = optmap.workload(WORKLOAD, extents=EXTENTS, semantics="assign")
     fabric = fabric_of(workload, optmap.machine("gemmini"))
     return Question(
         fabric=fabric,
         merit=Merit.EDP,
         counting=Counting.EXACT,
-        settings=NoSettings(),
+        settings=settings,
         rng=np.random.default_rng(seed),
     )
 
@@ -81,9 +106,8 @@ def test_a_strategy_that_ends_ends_the_search_and_the_same_seed_is_the_same_sear
 
 
 def test_settings_are_read_from_texts_and_unknown_ones_are_named() -> None:
-    from optmap.search import RandomSettings
-
-    assert setting_texts(RandomSettings) == {"victory": "500"}
+    assert setting_texts(RandomSettings) == {"victory": "500", "timeout": "1000"}
+    assert all(own.help for own in described(RandomSettings))
     assert settings_of(RandomSettings, {"victory": "7"}, "random") == RandomSettings(victory=7)
     with pytest.raises(InputError, match="whole number"):
         settings_of(RandomSettings, {"victory": "off"}, "random")
@@ -99,3 +123,189 @@ def test_random_finds_a_mapping_with_its_trace_and_never_below_the_optimum() -> 
     assert found.search.trace is not None
     assert found.search.trace.evaluations == found.search.evaluations == 2000
     assert found.cost >= best.cost
+
+
+def longest(values: list[float]) -> list[int]:
+    """Per valid mapping how many before it, itself included, were not better than the best before them."""
+    best, idle, found = float("inf"), 0, []
+    for value in values:
+        idle = 0 if value < best else idle + 1
+        best = min(best, value)
+        found.append(idle)
+    return found
+
+
+@pytest.mark.parametrize("victory", [1, 7, 60])
+def test_random_ends_with_the_mapping_that_made_victory(victory: int) -> None:
+    trace = Trace()
+    asked = question(1, RandomSettings(victory=victory))
+    values = np.concatenate([each.scores.value for each in drive(STRATEGY, asked, trace)])
+    idle = longest([value for value in values.tolist() if value < np.inf])
+    assert trace.end is End.STRATEGY
+    assert idle[-1] == victory
+    assert max(idle[:-1]) < victory
+
+
+def fixed(values: list[float]) -> Judge:
+    """A judge with a list of values; the last one for ever."""
+    seen = iter(values)
+
+    def judge(batch: NestBatch) -> Scores:
+        value = np.array([next(seen, values[-1]) for _ in range(len(batch))])
+        return Scores(valid=np.isfinite(value), value=value, energy_pj=value, cycles=value)
+
+    return judge
+
+
+def test_random_gives_up_after_so_many_mappings_that_are_not_valid() -> None:
+    trace, asked = Trace(), question(0, RandomSettings(timeout=20))
+    list(drive(STRATEGY, asked, trace, judge=fixed([np.inf] * 19 + [5.0] + [np.inf])))
+    assert (trace.evaluations, trace.valid, trace.end) == (40, 1, End.STRATEGY)
+
+
+def test_a_change_of_the_bypass_alone_is_no_loss_of_patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Timeloop does not count it towards victory, unless it is better."""
+    asked = question(0, RandomSettings(victory=10))
+    one = random_nests(asked.fabric, 1, np.random.default_rng(0))
+
+    def same(*_: object) -> NestBatch:
+        return one[np.zeros(512, int)]
+
+    monkeypatch.setattr(importlib.import_module("optmap.search.explore.random"), "random_nests", same)
+    trace = Trace()
+    list(drive(STRATEGY, asked, trace, evaluations=2000))
+    assert trace.end is End.EVALUATIONS
+
+
+def test_without_patience_for_it_random_goes_on() -> None:
+    trace = Trace()
+    list(drive(STRATEGY, question(0, RandomSettings(victory=0, timeout=0)), trace, evaluations=5000))
+    assert (trace.evaluations, trace.end) == (5000, End.EVALUATIONS)
+
+
+def empty(asked: Question[NoSettings]) -> Proposals:
+    none = random_nests(asked.fabric, 5, asked.rng)[:0]
+    while True:
+        yield none
+
+
+def of_another_fabric(asked: Question[NoSettings]) -> Proposals:
+    batch = random_nests(asked.fabric, 5, asked.rng)
+    parts = {name: getattr(batch, name)[:, :, :2] for name in ("x", "y", "temporal", "order", "keeps")}
+    yield NestBatch(**parts)  # the operands, too, are cut to two
+
+
+def without_trips(asked: Question[NoSettings]) -> Proposals:
+    batch = random_nests(asked.fabric, 5, asked.rng)
+    yield replace(batch, temporal=batch.temporal - 1)
+
+
+def in_halves(asked: Question[NoSettings]) -> Proposals:
+    batch = random_nests(asked.fabric, 5, asked.rng)
+    yield replace(batch, x=batch.x / 2)
+
+
+def out_of_order(asked: Question[NoSettings]) -> Proposals:
+    batch = random_nests(asked.fabric, 5, asked.rng)
+    yield replace(batch, order=batch.order * 0)
+
+
+def nothing_to_judge(_: Question[NoSettings]) -> Proposals:
+    yield [1, 2]  # type: ignore[misc]
+
+
+def fails(asked: Question[NoSettings]) -> Proposals:
+    yield random_nests(asked.fabric, 5, asked.rng)
+    raise ZeroDivisionError("by design")
+
+
+def returns_a_text(asked: Question[NoSettings]) -> Proposals:
+    yield random_nests(asked.fabric, 5, asked.rng)
+    return "done"  # type: ignore[return-value]
+
+
+def no_generator(asked: Question[NoSettings]) -> Proposals:
+    return [random_nests(asked.fabric, 5, asked.rng)]  # type: ignore[return-value]
+
+
+def goes_on(asked: Question[NoSettings]) -> Proposals:
+    for _ in range(3):
+        with contextlib.suppress(GeneratorExit):
+            yield random_nests(asked.fabric, 60, asked.rng)
+
+
+@pytest.mark.parametrize(
+    ("propose", "said"),
+    [
+        (empty, "empty batches in a row"),
+        (of_another_fabric, r"2 dims and 2 operands; the fabric has \d, 3 and 3"),
+        (without_trips, "0 trips in temporal"),
+        (in_halves, "x is of float64"),
+        (out_of_order, "name every dim once"),
+        (nothing_to_judge, "yielded list"),
+        (fails, "raised ZeroDivisionError: by design"),
+        (returns_a_text, "returned 'done'"),
+        (no_generator, "generator function"),
+        (goes_on, "after its end"),
+    ],
+)
+def test_a_strategy_that_breaks_the_protocol_is_told_so(propose: Any, said: str) -> None:
+    with pytest.raises(StrategyError, match=said):
+        list(drive(Strategy(propose=propose), question(), Trace(), evaluations=100))
+
+
+def test_a_strategy_that_proposes_nothing_ends_without_a_mapping(registry: dict[str, Method]) -> None:
+    def never(_: Question[NoSettings]) -> Proposals:
+        yield from ()
+        return None
+
+    registry["never"] = Method(name="never", description="", accelerator=explorer(never))
+    with pytest.raises(LimitError, match="gave up: 0 mappings"):
+        optmap.solve(WORKLOAD, machine="gemmini", extents=EXTENTS, method="never")
+
+
+@pytest.mark.parametrize(
+    ("returned", "said"),
+    [(float("nan"), "returned nan"), ("1", "returned '1'"), (-float("inf"), "returned -inf")],
+)
+def test_a_function_that_judges_tells_numbers(returned: Any, said: str) -> None:
+    asked = question()
+    judge = judged_by(lambda _: returned, asked.fabric, Counting.EXACT)
+    with pytest.raises(StrategyError, match=said):
+        list(drive(Strategy(propose=by_chance), asked, Trace(), judge=judge, evaluations=100))
+
+
+def test_a_function_that_raises_is_named() -> None:
+    asked = question()
+    judge = judged_by(lambda _: 1 / 0, asked.fabric, Counting.EXACT)
+    with pytest.raises(StrategyError, match="judge raised ZeroDivisionError"):
+        list(drive(Strategy(propose=by_chance), asked, Trace(), judge=judge, evaluations=100))
+
+
+def test_a_function_may_say_that_a_mapping_does_not_run() -> None:
+    asked, trace = question(), Trace()
+    calls: list[float] = []
+
+    def objective(mapping: Mapping) -> float | None:
+        calls.append(float(sum(mapping.levels[0].tile.values())))
+        return calls[-1] if len(calls) % 2 else None
+
+    judge = judged_by(objective, asked.fabric, Counting.EXACT)
+    list(drive(Strategy(propose=by_chance), asked, trace, judge=judge, evaluations=40))
+    assert trace.valid == (len(calls) + 1) // 2
+    assert trace.value == min(calls[::2])
+
+
+@pytest.mark.parametrize("told", [np.zeros(3), np.full(100, np.nan)])
+def test_a_judge_tells_one_finite_value_of_each_valid_nest(told: np.ndarray) -> None:
+    def judge(batch: NestBatch) -> Scores:
+        return Scores(valid=np.ones(len(told), bool), value=told, energy_pj=told, cycles=told)
+
+    with pytest.raises(StrategyError, match="the judge told"):
+        list(drive(Strategy(propose=by_chance), question(), Trace(), judge=judge, evaluations=100))
+
+
+def test_the_time_ends_a_search_also_between_empty_batches() -> None:
+    trace = Trace()
+    list(drive(Strategy(propose=empty), question(), trace, clock=Clock(0.0)))
+    assert (trace.evaluations, trace.end) == (0, End.TIME)

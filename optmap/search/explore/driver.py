@@ -6,26 +6,23 @@ The same seed, settings and number of evaluations give the same answer; a limit 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Any
 
 import numpy as np
 
 from optmap.clock import NO_LIMIT, Clock
-from optmap.evaluate.spatial.batch import evaluate_batch
-from optmap.problem.fabric import Fabric
 from optmap.problem.nest import Nest
 from optmap.problem.nest_batch import NestBatch
-from optmap.problem.options import Counting, Merit
 from optmap.search.curve import Improvement
+from optmap.search.explore.conversation import NO_SCORES, Conversation
+from optmap.search.explore.judges import Judge, model, sound
 from optmap.search.explore.protocol import Cut, Proof, Question, Scores, Strategy
 
 ROWS = 4096
 """Nests between two looks at the clock."""
-
-Judge = Callable[[NestBatch], Scores]
-"""What tells the scores of nests."""
 
 
 class End(StrEnum):
@@ -56,6 +53,18 @@ class Trace:
     """None while it runs."""
     proof: Proof | None = None
     cuts: tuple[Cut, ...] = ()
+    settings: dict[str, Any] = field(default_factory=dict)
+    """Of the strategy, by name."""
+
+    @property
+    def valid_share(self) -> float | None:
+        """Of the evaluations; None before any."""
+        return self.valid / self.evaluations if self.evaluations else None
+
+    @property
+    def seconds_to_best(self) -> float | None:
+        """None before a valid nest was met."""
+        return self.curve[-1].seconds if self.curve else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -68,25 +77,15 @@ class Judged:
     scores: Scores
 
 
-def model(fabric: Fabric, merit: Merit, counting: Counting) -> Judge:
-    """The judge that counts words, with the batched evaluator."""
-
-    def judge(batch: NestBatch) -> Scores:
-        cost = evaluate_batch(batch, fabric, counting)
-        value = np.where(cost.valid, cost.merit(merit), np.inf)
-        return Scores(valid=cost.valid, value=value, energy_pj=cost.energy_pj, cycles=cost.cycles)
-
-    return judge
-
-
 def drive(
     strategy: Strategy,
-    question: Question[object],
+    question: Question[Any],
     trace: Trace,
     *,
     judge: Judge | None = None,
     evaluations: int | None = None,
     clock: Clock = NO_LIMIT,
+    rows: int = ROWS,
 ) -> Iterator[Judged]:
     """Run a strategy to its end or that of the budget.
 
@@ -96,48 +95,54 @@ def drive(
         trace: is written as the search goes on; at the end of the iterator it says why that was.
         judge: what tells the scores; None for `model`.
         evaluations: nests that may be judged; None for any number.
-        clock: when to stop.
+        clock: when to stop; it is looked at between batches.
+        rows: nests that are judged together, at most.
 
     Yields:
         Every batch that was judged, cut where the budget ended.
+
+    Raises:
+        StrategyError: for a strategy or judge that does not keep to the protocol.
     """
     judge = judge or model(question.fabric, question.merit, question.counting)
     begun = time.monotonic()
-    proposals = strategy.propose(question)
+    talk = Conversation(strategy, question)
     try:
-        batch = next(proposals)
-        while True:
-            parts = []
-            for part in _parts(batch):
-                if clock.late:
-                    trace.end = End.TIME
+        batch = talk.following(None)
+        while batch is not None:
+            parts: list[Scores] = []
+            start = 0
+            while True:
+                trace.end = _over(trace, evaluations, clock)
+                if trace.end is not None:
                     return
-                room = len(part) if evaluations is None else evaluations - trace.evaluations
-                judged = Judged(first=trace.evaluations, batch=part[: max(room, 0)], scores=judge(part[: max(room, 0)]))
+                if start == len(batch):
+                    break
+                room = len(batch) if evaluations is None else evaluations - trace.evaluations
+                part = batch[start : start + min(rows, room)]
+                judged = Judged(first=trace.evaluations, batch=part, scores=sound(judge(part), part))
                 _note(trace, judged, time.monotonic() - begun)
                 trace.cuts = question.tally.cuts
                 parts.append(judged.scores)
-                if len(judged.batch):
-                    yield judged
-                if trace.evaluations == evaluations:
-                    trace.end = End.EVALUATIONS
-                    return
-            batch = proposals.send(_joined(parts))
-    except StopIteration as stopped:
-        trace.end, trace.proof = End.STRATEGY, stopped.value
+                start += len(part)
+                yield judged
+            batch = talk.following(_joined(parts))
+        trace.end, trace.proof = End.STRATEGY, talk.proof
     finally:
-        proposals.close()
         trace.seconds, trace.cuts = time.monotonic() - begun, question.tally.cuts
+        talk.close()
 
 
-def _parts(batch: NestBatch) -> Iterator[NestBatch]:
-    for start in range(0, max(len(batch), 1), ROWS):
-        yield batch[start : start + ROWS]
+def _over(trace: Trace, evaluations: int | None, clock: Clock) -> End | None:
+    """Whether the budget is spent."""
+    if trace.evaluations == evaluations:
+        return End.EVALUATIONS
+    return End.TIME if clock.late else None
 
 
 def _joined(parts: list[Scores]) -> Scores:
-    if len(parts) == 1:
-        return parts[0]
+    if len(parts) < 2:
+        return parts[0] if parts else NO_SCORES
     return Scores(
         valid=np.concatenate([part.valid for part in parts]),
         value=np.concatenate([part.value for part in parts]),

@@ -103,12 +103,17 @@ Proposals = Generator[NestBatch, Scores, "Proof | None"]
 """Yields nests, is sent their scores; every batch that is yielded is judged whole, unless the budget ends in it."""
 
 
+Propose = Callable[[Question[Any]], Proposals]
+"""A generator function."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Strategy:
     """A search that proposes mappings."""
 
-    propose: Callable[[Question[Any]], Proposals]
+    propose: Propose
+    """What it yields is judged, what it is sent are the scores; the clock is looked at between batches only."""
     settings: type = NoSettings
-    """A frozen dataclass of what can be set, fields of bool, int, float or str with their defaults."""
+    """A frozen dataclass of what can be set, fields of bool, int, float or str with their defaults (`setting`)."""
     space: str = PERFECT
     """The mappings among which it looks, in words."""

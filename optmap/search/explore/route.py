@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from optmap.errors import InputError
 from optmap.lazy import named
 from optmap.problem.options import Counting, TileRule
 from optmap.search.accelerators.route import AcceleratorRoute
@@ -13,14 +14,15 @@ from optmap.search.accelerators.route import AcceleratorRoute
 if TYPE_CHECKING:
     from optmap.search.accelerators.answer import AcceleratorFound
     from optmap.search.accelerators.request import AcceleratorRequest
-    from optmap.search.explore.protocol import Strategy
+    from optmap.search.explore.protocol import Propose, Strategy
 
 
-def explorer(strategy: Strategy | str, countings: Sequence[Counting] = tuple(Counting)) -> AcceleratorRoute:
+def explorer(strategy: Strategy | Propose | str, countings: Sequence[Counting] = tuple(Counting)) -> AcceleratorRoute:
     """The route of a strategy.
 
     Args:
-        strategy: it, or its place as `module:name` under `optmap`, imported when it is first used.
+        strategy: it, a generator function without settings, or the place of one of both as `module:name` under
+            `optmap`, imported when it is first used.
         countings: that it is for.
     """
     return AcceleratorRoute(
@@ -32,10 +34,29 @@ def explorer(strategy: Strategy | str, countings: Sequence[Counting] = tuple(Cou
 class Explorer:
     """A strategy as the solve function of a route."""
 
-    strategy: Strategy | str
+    given: Strategy | Propose | str
+
+    @property
+    def strategy(self) -> Strategy:
+        """The strategy, imported if need be."""
+        return strategy_of(named(self.given) if isinstance(self.given, str) else self.given)
 
     def __call__(self, request: AcceleratorRequest) -> AcceleratorFound:
         """Explore, and hand in the best; raises what `run` does."""
-        strategy = named(self.strategy) if isinstance(self.strategy, str) else self.strategy
-        found: AcceleratorFound = named("search.explore.run:run")(strategy, request)
+        found: AcceleratorFound = named("search.explore.run:run")(self.strategy, request)
         return found
+
+
+def strategy_of(given: Strategy | Propose) -> Strategy:
+    """A strategy, or a generator function as one without settings.
+
+    Raises:
+        InputError: for anything else.
+    """
+    from optmap.search.explore.protocol import Strategy
+
+    if isinstance(given, Strategy):
+        return given
+    if not callable(given):
+        raise InputError(f"{given!r} is no search; give a Strategy, or a generator function of a Question")
+    return Strategy(propose=given)

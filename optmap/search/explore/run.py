@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from fractions import Fraction
 
 import numpy as np
 
@@ -12,7 +13,10 @@ from optmap.search.accelerators.request import AcceleratorRequest
 from optmap.search.accelerators.wires import answered, searched
 from optmap.search.explore.driver import End, Trace, drive
 from optmap.search.explore.protocol import Question, Strategy
-from optmap.search.explore.settings import settings_of
+from optmap.search.explore.settings import settings_of, values_of
+
+FLOATS = Fraction(1, 10**12)
+"""Relative distance within which the batched evaluator's numbers are the exact ones: a proof is one up to that."""
 
 
 def run(strategy: Strategy, request: AcceleratorRequest) -> AcceleratorFound:
@@ -20,8 +24,9 @@ def run(strategy: Strategy, request: AcceleratorRequest) -> AcceleratorFound:
 
     Raises:
         InputError: for a setting that the strategy has not.
-        InfeasibleError: if a strategy that came to its end met no valid mapping.
-        LimitError: if none was met within the budget.
+        InfeasibleError: if a strategy that looked at all there is met no valid mapping.
+        LimitError: if none was met within the budget, or before the strategy gave up.
+        StrategyError: for a strategy that does not keep to the protocol.
     """
     free = searched(request)
     question = Question(
@@ -31,7 +36,7 @@ def run(strategy: Strategy, request: AcceleratorRequest) -> AcceleratorFound:
         settings=settings_of(strategy.settings, request.settings, request.method),
         rng=np.random.default_rng(request.seed),
     )
-    trace, begun = Trace(), time.monotonic()
+    trace, begun = Trace(settings=values_of(question.settings)), time.monotonic()
     for judged in drive(strategy, question, trace, evaluations=request.evaluations, clock=request.clock):
         if request.progress is not None:
             share = (time.monotonic() - begun) / request.time_limit
@@ -45,13 +50,15 @@ def run(strategy: Strategy, request: AcceleratorRequest) -> AcceleratorFound:
 def _found(request: AcceleratorRequest, strategy: Strategy, trace: Trace) -> AcceleratorFound:
     if trace.best is None:
         text = f"{trace.evaluations:,} mappings were looked at, none of them valid"
+        if trace.proof is not None:
+            raise InfeasibleError(f"no mapping is valid: {trace.proof.text}")
         if trace.end is End.STRATEGY:
-            raise InfeasibleError(f"method {request.method} found no valid mapping: {text}")
+            raise LimitError(f"method {request.method} gave up: {text}; --method exact says whether there is one")
         raise LimitError(f"{text}; raise the time limit or the number of evaluations")
     return AcceleratorFound(
         nest=trace.best,
         claimed=trace.value,
-        bound=0 if trace.proof is None else trace.value,
+        bound=0 if trace.proof is None else Fraction(trace.value) * (1 - FLOATS),
         proved=trace.proof is not None,
         proof="" if trace.proof is None else trace.proof.text,
         space=strategy.space,

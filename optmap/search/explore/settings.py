@@ -3,13 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import Field, fields
-from typing import Any
+from dataclasses import Field, dataclass, field, fields
+from typing import Any, TypeVar
 
 from optmap.errors import InputError
 from optmap.names import choose
 
+HELP = "help"
+"""Where the metadata of a field say what it is for."""
+T = TypeVar("T")
 WORDS = {"on": True, "true": True, "yes": True, "off": False, "false": False, "no": False}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setting:
+    """What can be set of a strategy."""
+
+    name: str
+    """As `--set NAME=VALUE` has it."""
+    default: str
+    """As text."""
+    help: str
+    """What it is for; empty if its field does not say."""
+
+
+def setting(default: T, text: str) -> T:
+    """A field of a dataclass of settings.
+
+    Args:
+        default: bool, int, float or str.
+        text: what it is for, one line without a full stop, which lists of methods show.
+    """
+    made: T = field(default=default, metadata={HELP: text})
+    return made
 
 
 def settings_of(kind: type, given: Mapping[str, object], method: str) -> Any:
@@ -33,12 +59,28 @@ def settings_of(kind: type, given: Mapping[str, object], method: str) -> Any:
     return kind(**values)
 
 
+def described(kind: type) -> tuple[Setting, ...]:
+    """What can be set, of a dataclass of settings."""
+    return tuple(
+        Setting(
+            name=own.name.replace("_", "-"), default=setting_text(own.default), help=str(own.metadata.get(HELP, ""))
+        )
+        for own in fields(kind)
+    )
+
+
 def setting_texts(kind: type) -> dict[str, str]:
     """Names of the settings, each with its default as text."""
-    return {own.name.replace("_", "-"): _text(own.default) for own in fields(kind)}
+    return {own.name: own.default for own in described(kind)}
 
 
-def _text(value: object) -> str:
+def values_of(settings: Any) -> dict[str, Any]:
+    """Names of settings with their values, bool, int, float or str."""
+    return {own.name.replace("_", "-"): getattr(settings, own.name) for own in fields(settings)}
+
+
+def setting_text(value: object) -> str:
+    """A value as `--set NAME=VALUE` has it."""
     return ("on" if value else "off") if isinstance(value, bool) else str(value)
 
 
