@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from .explored import SEARCH
 from .form import (
     BETWEEN,
     CAPACITY,
@@ -90,7 +91,6 @@ COUNTED = record(
     energy_exact=text,
     accesses=table(ACCESSES),
 )
-SEARCH = record(bound=number, proved=flag, proof=text, evaluations=count, seconds=number)
 FLOOR = record(
     energy=AMOUNT,
     cycles=count,

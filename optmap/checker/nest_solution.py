@@ -8,6 +8,7 @@ from typing import Any
 
 from .accesses import Counts, Row, named
 from .demands import holds, matches, written
+from .explored import TIMES, check_explored
 from .fabric import Fabric, Memory
 from .floor import check_crossings, movement, port_cycles
 from .loops import Loops
@@ -70,7 +71,7 @@ def check_nest_solution(doc: dict[str, Any]) -> Report:
 def check_signature(doc: dict[str, Any]) -> None:
     """The digest is that of the document without the times it took."""
     if type(doc.get("digest")) is str and type(doc.get("search")) is dict:
-        search = {key: value for key, value in doc["search"].items() if key != "seconds"}
+        search = {key: value for key, value in doc["search"].items() if key not in TIMES}
         signed = {**{key: value for key, value in doc.items() if key != "seconds"}, "search": search}
         need(doc["digest"] == digest(signed), "the digest is not that of the document: it was changed")
 
@@ -154,6 +155,7 @@ def check_claimed_search(doc: Any, cost: Fraction) -> None:
     bound, unit = Fraction(search["bound"]), UNITS[doc["objective"]]
     need(bound <= cost * (1 + NEAR), f"a bound of {search['bound']} on what costs {float(cost)}")
     need(search["proved"] == status["proved"], "search and status differ")
+    check_explored(search)
     need(not search["proved"] or cost <= bound * (1 + NEAR), "said to be proved optimal above its bound")
     need(relaxed["value"] == search["bound"] and relaxed["unit"] == unit, "relaxation is not the bound of the search")
     need(relaxed["proved"] == (bound > 0), "relaxation is proved, or not, unlike the bound of the search")
@@ -286,6 +288,7 @@ def hearsay(doc: Any) -> list[str]:
         f"(proved optimal: {search['proved']!r}): {search['proof']!r} is a search whose labels are not in the file; "
         "run it again",
         "in which order the innermost memory runs its own loops: no count depends on it",
+        "how the search went: valid share, settings, what rules cut, curve of the best",
         "formulation and tolerance of the relaxation, how often the workload occurs, clock, word sizes, notes, "
         "seconds, seed, versions",
     ]

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, ClassVar
 from optmap.bounds.certificate import digest
 from optmap.errors import InputError
 from optmap.gap.beside import plain
+from optmap.gap.nest_search import search_claims, search_times
 from optmap.lazy import named
 from optmap.problem.fabric import Fabric, fabric_of
 from optmap.problem.io.fields import Fields, located
@@ -75,15 +76,10 @@ def nest_document(result: AcceleratorResult) -> dict[str, object]:
     """The JSON document of a workload mapped onto an accelerator.
 
     Levels are inner first, the outermost memory among them, counts those of all instances together. Where a
-    number may be a fraction, `exact` beside it is the same as exact text. The digest leaves out the seconds.
+    number may be a fraction, `exact` beside it is the same as exact text. The digest leaves out the times.
     """
     search = result.search
-    found = {
-        "bound": plain(search.bound),
-        "proved": search.proved,
-        "proof": search.proof,
-        "evaluations": search.evaluations,
-    }
+    claims = search_claims(search)
     document: dict[str, object] = {
         "schema": SCHEMA,
         "workload": workload_document(result.workload),
@@ -104,7 +100,7 @@ def nest_document(result: AcceleratorResult) -> dict[str, object]:
         "cost": amount(result.cost, result.cost_unit),
         "exact": amount(result.exact.merit(result.merit), result.cost_unit),
         **_relaxation(result),
-        "search": found,
+        "search": claims,
         **_floor(result),
         "seed": result.seed,
         "versions": dict(result.versions),
@@ -113,7 +109,7 @@ def nest_document(result: AcceleratorResult) -> dict[str, object]:
         **({"constraints": result.constraints.document()} if result.constraints else {}),
     }
     # The time it took is no claim: the same answer has the same digest.
-    timed = {"search": {**found, "seconds": search.seconds}, "seconds": result.seconds}
+    timed = {"search": {**claims, **search_times(search)}, "seconds": result.seconds}
     return {**document, **timed, "digest": digest(document)}
 
 

@@ -10,11 +10,13 @@ from optmap.gap.nest_solution import bottleneck
 from optmap.problem.machine import Machine
 from optmap.report.spatial_nest import nest_text
 from optmap.report.tables import constraint_lines, grid, pairs, workload_lines
+from optmap.search.explore.driver import End
+from optmap.search.explore.settings import setting_text
 from optmap.texts import number, percent
 
 if TYPE_CHECKING:
     from optmap.gap.nest_solution import SavedNest
-    from optmap.search.accelerators.result import AcceleratorResult
+    from optmap.search.accelerators.result import AcceleratorResult, MapspaceSearch
 
 
 def accelerator_line(machine: Machine, cost: SpatialCost | None = None) -> str:
@@ -141,7 +143,7 @@ def _summary(result: AcceleratorResult) -> list[tuple[str, str]]:
             ("bound", f"{float(search.bound):.9g} {unit}, of every mapping of the space"),
             ("  proof", search.proof),
         ]
-    rows.append(("evaluations", f"{search.evaluations:,} in {result.seconds:.3f} s"))
+    rows += _search_lines(search, result.seconds)
     floor, gap = result.floor, result.gap
     if floor is not None:
         rows.append(
@@ -154,6 +156,33 @@ def _summary(result: AcceleratorResult) -> list[tuple[str, str]]:
     if gap is not None:
         exact = "" if result.exact is result.count else " (counted exactly)"
         rows.append(("gap", f"{100 * float(gap):.2f} % of {result.objective}{exact} above the floor"))
+    return rows
+
+
+ENDS = {
+    End.STRATEGY: "it had nothing more to propose",
+    End.EVALUATIONS: "it had as many evaluations as it may",
+    End.TIME: "the time was over",
+}
+
+
+def _search_lines(search: MapspaceSearch, seconds: float) -> list[tuple[str, str]]:
+    """How much was looked at, when the best was found, and what rules cut."""
+    trace = search.trace
+    share = "" if trace is None or not trace.evaluations else f", {percent(trace.valid, trace.evaluations)} valid"
+    rows = [("evaluations", f"{search.evaluations:,} in {seconds:.3f} s{share}")]
+    if search.curve:
+        last = search.curve[-1]
+        rows.append(("  best", f"after {last.evaluations:,} in {last.seconds:.3f} s"))
+    if trace is None:
+        return rows
+    if trace.end is not None:
+        rows.append(("  end", ENDS[trace.end]))
+    if trace.settings:
+        rows.append(("  settings", ", ".join(f"{name}={setting_text(own)}" for name, own in trace.settings.items())))
+    for cut in trace.cuts:
+        share = f" ({percent(cut.cut, cut.seen)})" if cut.seen else ""
+        rows.append(("  rule", f"{cut.rule}: cut {cut.cut:,} of {cut.seen:,}{share}"))
     return rows
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import optmap as api
+from optmap.checker.explored import TIMES
 from optmap.checker.tools import digest
 from optmap.errors import InputError
 from optmap.problem.library import machine as library_machine
@@ -19,7 +20,7 @@ from optmap.sweeps.machine_numbers import variants
 
 def signed(document: dict[str, Any]) -> str:
     """The digest of a document, which leaves out the times."""
-    search = {key: value for key, value in document["search"].items() if key != "seconds"}
+    search = {key: value for key, value in document["search"].items() if key not in TIMES}
     return digest({**{key: value for key, value in document.items() if key != "seconds"}, "search": search})
 
 

@@ -15,6 +15,7 @@ from accelerator_machines import convolution, grid_machine, random_nest, sampled
 import optmap
 from optmap.checker import RefusedError, check_document
 from optmap.checker.accesses import Counts
+from optmap.checker.explored import TIMES
 from optmap.checker.fabric import Fabric
 from optmap.checker.floor import held_inside
 from optmap.checker.loops import Loops
@@ -62,6 +63,7 @@ UNPROVED = (
     "search.proof",
     "search.evaluations",
     "search.seconds",
+    "search.curve",
     "bound.method",
     "seed",
     "versions",
@@ -133,7 +135,7 @@ def solved(counting: str = "exact", objective: str = "edp") -> dict[str, Any]:
 
 def sign(document: dict[str, Any]) -> dict[str, Any]:
     """The document with the digest of what it says now."""
-    search = {key: value for key, value in document["search"].items() if key != "seconds"}
+    search = {key: value for key, value in document["search"].items() if key not in TIMES}
     body = {key: value for key, value in document.items() if key != "seconds"}
     return {**document, "digest": digest({**body, "search": search})}
 

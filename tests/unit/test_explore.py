@@ -12,6 +12,9 @@ import numpy as np
 import pytest
 
 import optmap
+from optmap.checker import RefusedError, check_document
+from optmap.checker.explored import TIMES
+from optmap.checker.tools import digest
 from optmap.clock import Clock
 from optmap.errors import InputError, LimitError, StrategyError
 from optmap.problem import Mapping
@@ -309,3 +312,52 @@ def test_the_time_ends_a_search_also_between_empty_batches() -> None:
     trace = Trace()
     list(drive(Strategy(propose=empty), question(), trace, clock=Clock(0.0)))
     assert (trace.evaluations, trace.end) == (0, End.TIME)
+
+
+def cutting(asked: Question[NoSettings]) -> Proposals:
+    asked.tally.add("half of them", seen=100, cut=50)
+    yield random_nests(asked.fabric, 50, asked.rng)
+    return None
+
+
+def test_the_answer_says_how_the_search_went_and_is_checked(registry: dict[str, Method]) -> None:
+    registry["cutting"] = Method(name="cutting", description="", accelerator=explorer(cutting))
+    found = optmap.solve(WORKLOAD, machine="gemmini", extents=EXTENTS, method="cutting")
+    document = found.to_dict()
+    search = document["search"]
+    assert search["cuts"] == [{"rule": "half of them", "seen": 100, "cut": 50}]
+    assert search["ended"] == "strategy"
+    assert search["valid_share"] == search["valid"] / 50 == search["valid"] / search["evaluations"]
+    assert search["curve"][-1][1] == search["seconds_to_best"]
+    assert search["curve"][-1][2] == pytest.approx(document["cost"]["value"], rel=1e-12)
+    assert "half of them: cut 50 of 100 (50" in str(found)
+    check_document(document)
+    again = optmap.solve(WORKLOAD, machine="gemmini", extents=EXTENTS, method="cutting").to_dict()
+    assert again["digest"] == document["digest"]
+    assert again["search"]["seconds"] != search["seconds"]
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "said"),
+    [
+        ("valid", 51, "share of valid|are said to be valid"),
+        ("valid_share", 0.123, "share of valid"),
+        ("curve", [[1, 0.1, 2.0], [2, 0.2, 3.0]], "falls as evaluations grow"),
+        ("curve", [[99, 0.1, 2.0]], "beyond 50 evaluations"),
+        ("curve", [[1, 0.1]], "list of 3"),
+        ("seconds_to_best", 1e9, "end of the curve"),
+        ("cuts", [{"rule": "x", "seen": 1, "cut": 2}], "cut 2 of 1"),
+        ("ended", "never", "must be strategy"),
+        ("settings", {"a": None}, "no setting is that"),
+    ],
+)
+def test_what_contradicts_itself_in_a_search_is_refused(
+    registry: dict[str, Method], key: str, value: Any, said: str
+) -> None:
+    registry["cutting"] = Method(name="cutting", description="", accelerator=explorer(cutting))
+    document = optmap.solve(WORKLOAD, machine="gemmini", extents=EXTENTS, method="cutting").to_dict()
+    document["search"][key] = value
+    claims = {name: own for name, own in document["search"].items() if name not in TIMES}
+    body = {name: own for name, own in document.items() if name != "seconds"}
+    with pytest.raises(RefusedError, match=said):
+        check_document({**document, "digest": digest({**body, "search": claims})})

@@ -56,6 +56,11 @@ class MapspaceSearch:
     curve: tuple[Improvement, ...] = ()
     """Every time that the best became better; empty of a method that does not say."""
 
+    @property
+    def seconds_to_best(self) -> float | None:
+        """None of a method that does not say."""
+        return self.curve[-1].seconds if self.curve else None
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CrossingFloor:
