@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from optmap.search.accelerators.route import AcceleratorRoute as AcceleratorRoute
     from optmap.search.answer import Found as Found
     from optmap.search.answer import cost_of as cost_of
+    from optmap.search.bayes.encoding import Encoding as Encoding
+    from optmap.search.bayes.encoding import Orders as Orders
+    from optmap.search.bayes.encoding import encoding_of as encoding_of
     from optmap.search.explore.protocol import Proposals as Proposals
     from optmap.search.explore.protocol import Question as Question
     from optmap.search.explore.protocol import Strategy as Strategy
@@ -39,6 +42,7 @@ __getattr__, __dir__ = exports(
         "accelerators.route": "AcceleratorRoute",
         "answer": "Found assemble cost_of",
         "curve": "Improvement",
+        "bayes.encoding": "Encoding Orders encoding_of",
         "gemmini": "best_stationary fits greedy_stationary stationary",
         "iooub.one_memory": "solve",
         "iooub.tiling": "best_tiling",

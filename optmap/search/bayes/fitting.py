@@ -1,0 +1,61 @@
+"""Whether tiles fit the rooms of memories, many at once: by exact footprints, or hulls as Timeloop counts them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from optmap.evaluate.spatial.batch_axes import axis_sizes
+from optmap.evaluate.spatial.words import tile_words
+from optmap.problem.fabric import Fabric, Operand
+from optmap.problem.nest_batch import Booleans, Integers
+from optmap.problem.options import Counting
+
+Words = NDArray[np.float64]
+"""(nests,): words, whole numbers."""
+KINDS = 3
+"""Of places for a factor at a memory: along x, along y, in time."""
+TIME = 2
+"""The last of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fitting:
+    """The capacities of a fabric."""
+
+    fabric: Fabric
+    counting: Counting
+
+    def words(self, operand: Operand, tiles: Integers) -> Words:
+        """(nests,): words of an operand that tiles (nests, dims) need."""
+        dims = [dim for axis in operand.axes for dim, _ in axis]
+        if len(set(dims)) == len(dims):
+            found = np.ones(len(tiles))
+            for axis in operand.axes:
+                columns = [tiles[:, dim].astype(np.float64) for dim, _ in axis]
+                found = found * axis_sizes([factor for _, factor in axis], columns, self.counting)
+            return found
+        hulls = self.counting is Counting.TIMELOOP
+        rows, back = np.unique(tiles, axis=0, return_inverse=True)
+        each = [tile_words(operand, tuple(map(int, row)), hulls=hulls) for row in rows]
+        return np.array(each, np.float64)[back.reshape(-1)]
+
+    def fit(self, number: int, tiles: Integers, keeps: Booleans) -> Booleans:
+        """(nests,): whether tiles (nests, dims) of a memory fit, of the operands that it keeps (nests, operands)."""
+        found = np.ones(len(tiles), bool)
+        for room in self.fabric.memories[number].rooms:
+            held = np.zeros(len(tiles))
+            for operand, weight in zip(room.operands, room.weights, strict=True):
+                if keeps[:, operand].any():
+                    held += weight * self.words(self.fabric.operands[operand], tiles) * keeps[:, operand]
+            found &= held <= room.capacity
+        return found
+
+    def fit_from(self, number: int, tiles: Integers, keeps: Booleans) -> Booleans:
+        """Likewise for a memory and all outside it, tiles and keeps as (nests, memories, ...)."""
+        found = np.ones(len(tiles), bool)
+        for outer in range(number, len(self.fabric.memories)):
+            found &= self.fit(outer, tiles[:, outer], keeps[:, outer])
+        return found

@@ -1,0 +1,104 @@
+"""The tile of a memory: an aspect ratio scaled to fill its room (Dinh, dissertation, section 6.2.1).
+
+All dims grow by one common factor alpha, each rounded down to an allowed size: a divisor chain, within the rules, such
+that this memory and all outside it hold what they keep. A dim that cannot follow stays behind, the others go on: so the
+tile is one that no dim can be grown in.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from optmap.problem.fabric import Fabric
+from optmap.problem.nest_batch import Booleans, Integers
+from optmap.problem.relations import Relation
+from optmap.search.bayes.fitting import TIME, Fitting
+from optmap.symbolic.numbers import divisors_of
+
+Numbers = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Growth:
+    """The temporal loops of one bounded memory."""
+
+    memory: int
+    dims: tuple[int, ...]
+    """That may have a loop here."""
+    extents: tuple[int, ...]
+    """Of all dims."""
+    reach: float
+    """Logarithm of the largest ratio between two dims that a point can ask for."""
+
+    @property
+    def axes(self) -> tuple[int, ...]:
+        """The dims that need an axis: none where there is no choice."""
+        return self.dims if len(self.dims) > 1 else ()
+
+    def grow(self, keys: Numbers, trips: Integers, left: Integers, keeps: Booleans, fitting: Fitting) -> Integers:
+        """(nests, dims): the trips of every nest beside those that rules demand.
+
+        Args:
+            keys: (nests, axes): ratios of tile sizes as logarithms, 1 for 1 and 0 for the least.
+            trips: (nests, memories, kinds, dims) so far.
+            left: (nests, dims): factors that have no place yet.
+            keeps: (nests, memories, operands).
+            fitting: the capacities.
+        """
+        rows = np.arange(len(left))
+        found = np.ones_like(left)
+        open_ = np.ones(left.shape, bool)
+        tiles = trips.prod(axis=2).cumprod(axis=1)
+        dims, sizes = self._steps(keys, tiles[:, self.memory])
+        for dim, size in zip(dims.T, sizes.T, strict=True):
+            asked = np.flatnonzero(open_[rows, dim] & (left[rows, dim] % size == 0))
+            if not len(asked):
+                continue
+            own, whole = dim[asked], size[asked]
+            grown, loops = self._grown(tiles[asked], found[asked], own, whole)
+            fits = fitting.fit_from(self.memory, grown, keeps[asked])
+            fits &= self._admitted(fitting.fabric, trips[asked, self.memory, TIME] * loops)
+            taken = asked[fits]
+            found[taken, own[fits]] = whole[fits]
+            tiles[taken] = grown[fits]
+            open_[asked[~fits], own[~fits]] = False
+        return found
+
+    def _grown(self, tiles: Integers, found: Integers, dim: Integers, size: Integers) -> tuple[Integers, Integers]:
+        """Tiles (nests, memories, dims) and trips (nests, dims) after one dim has grown to its next size."""
+        rows = np.arange(len(tiles))
+        loops = found.copy()
+        loops[rows, dim] = size
+        grown = tiles.copy()
+        grown[rows, self.memory :, dim] = tiles[rows, self.memory :, dim] // found[rows, dim, None] * size[:, None]
+        return grown, loops
+
+    def _steps(self, keys: Numbers, tile: Integers) -> tuple[Integers, Integers]:
+        """(nests, steps): dims and their next sizes, in the order in which a growing alpha reaches them."""
+        steps = [(dim, size) for dim in self.dims for size in divisors_of(self.extents[dim]) if size > 1]
+        if not steps:
+            return np.zeros((len(tile), 0), np.int64), np.zeros((len(tile), 0), np.int64)
+        dims, sizes = np.array(steps, np.int64).T
+        at = np.log(tile[:, dims].astype(np.float64)) + np.log(sizes)
+        if self.axes:
+            place = {dim: number for number, dim in enumerate(self.axes)}
+            at -= (keys[:, [place[dim] for dim, _ in steps]] - 1.0) * self.reach
+        turn = at.argsort(axis=1, kind="stable")
+        return dims[turn], sizes[turn]
+
+    def _admitted(self, fabric: Fabric, loops: Integers) -> Booleans:
+        """Whether no rule on the loops of the memory is exceeded by trips (nests, dims)."""
+        found = np.ones(len(loops), bool)
+        for rule in fabric.memories[self.memory].rules:
+            if rule.relation is not Relation.AT_LEAST:
+                found &= loops[:, list(rule.dims)].prod(axis=1) <= rule.value
+        return found
+
+    def encode(self, tile: Integers) -> Numbers:
+        """(nests, axes): keys that lead to tiles (nests, all dims) of this memory."""
+        own = np.log(tile[:, list(self.axes)].astype(np.float64))
+        ratio = own - own.max(axis=1, keepdims=True, initial=0)
+        return np.asarray(1.0 + ratio / self.reach)
