@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from optmap.modelling import program as program
     from optmap.problem.objective import register_objective as register_objective
     from optmap.search.methods import register_method as register_method
+    from optmap.sweeps.races import race as race
     from optmap.sweeps.reading import read_sweep as read_sweep
     from optmap.sweeps.reading import sweep_document as sweep_document
     from optmap.sweeps.run import sweep as sweep
@@ -47,6 +48,7 @@ __version__ = "0.1.0"
 
 _VERBS = {
     **dict.fromkeys(("solve", "bound", "check", "compare"), "optmap.api"),
+    "race": "optmap.sweeps.races",
     "sweep": "optmap.sweeps.run",
     **dict.fromkeys(("read_sweep", "sweep_document"), "optmap.sweeps.reading"),
     **dict.fromkeys(("list", "load", "machine", "show", "workload"), "optmap.catalogue"),

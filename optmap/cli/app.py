@@ -19,6 +19,7 @@ COMMANDS = {
     "solve": "solving",
     "bound": "bounding",
     "compare": "comparing",
+    "race": "racing",
     "algorithms": "algorithms",
     "randomized": "randomized",
     "check": "checking",

@@ -25,6 +25,7 @@ COMMANDS = (
     "doctor",
     "bound",
     "compare",
+    "race",
     "check",
     "conformance",
     "algorithms",

@@ -13,6 +13,7 @@ from optmap.search.accelerators.result import PERFECT
 from optmap.search.accelerators.wires import answered, searched
 from optmap.search.allocation import PROVED, solve_allocation
 from optmap.search.cosa import solve_cosa
+from optmap.search.curve import Improvement
 from optmap.search.exact.search import search_nest
 from optmap.solvers.outer import MARGIN
 
@@ -36,7 +37,7 @@ def solve_by_program(request: AcceleratorRequest) -> AcceleratorFound:
 
 def _by_program(request: AcceleratorRequest) -> AcceleratorFound:
     """The answer to a request of a machine whose wires cost nothing."""
-    clock, told = request.clock, request.progress
+    clock, told, begun = request.clock, request.progress, time.monotonic()
 
     def tell(text: str) -> None:
         if told is not None:
@@ -56,6 +57,9 @@ def _by_program(request: AcceleratorRequest) -> AcceleratorFound:
     )
     if found.nest is None:
         raise LimitError("no mapping was found in time; raise the time limit")
+    evaluations, curve = first.evaluations + found.evaluations, first.curve
+    if found.nest != first.nest and found.value is not None:
+        curve = (*curve, Improvement(evaluations, time.monotonic() - begun, float(found.value)))
     return AcceleratorFound(
         nest=found.nest,
         claimed=found.value,
@@ -63,8 +67,9 @@ def _by_program(request: AcceleratorRequest) -> AcceleratorFound:
         proved=found.proved,
         proof=f"allocation program, {found.iterations} solved by HiGHS with tangents, {MARGIN:g} taken off the bound",
         space=PERFECT,
-        evaluations=found.evaluations,
+        evaluations=evaluations,
         late=found.late,
+        curve=curve,
         notes=(f"proved means: no mapping is better by more than {100 * PROVED:g} %",) if found.proved else (),
     )
 

@@ -1,0 +1,123 @@
+"""`race`: searches on accelerators within the same budget, beside the proven optimum."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated
+
+import typer
+
+from optmap.cli.console import Progress, guarded, say
+from optmap.cli.options import (
+    CountingOption,
+    ExtentsOption,
+    JsonOption,
+    MachineOption,
+    PlotFolderOption,
+    settings_from,
+)
+from optmap.cli.pictures import draw_pictures, prepare_pictures
+
+RACE_HELP = """Let searches find mappings of the same layers within the same budget.
+
+Every method searches among the mappings with perfect factors, of which exact proves the best; it is
+in every race. Per layer a line per method: what it found, as a multiple of the proved optimum (or of the
+proved bound, if that was not reached in time), its evaluations, how many of them were valid, when it
+found its best, when it was within 1 % of the optimum, and why it ended. Over several layers the
+geometric means of these. --plot draws the best over time and over evaluations.
+
+\b
+Examples:
+  optmap race resnet18/R11 --machine eyeriss_like --budget 10s --plot figures
+  optmap race resnet18/R2 resnet18/R9 resnet18/R12 --machine simba_like --budget 30s --json
+  optmap race 'resnet18/*' --machine eyeriss --methods random,cosa --evaluations 10000
+  optmap race resnet18/R11 --machine eyeriss --methods random --set random.victory=0 --budget 5s
+  optmap race 'C[i,j] += A[i,k]*B[k,j]' --extents i=64,j=64,k=64 --machine gemmini --objective energy
+
+Exit codes: 0 raced, 2 bad input, 5 a mapping is better than what was proved to be least.
+"""
+UNITS = {"": 1.0, "s": 1.0, "min": 60.0, "h": 3600.0}
+"""Seconds of what a budget is said in."""
+
+
+def seconds_of(text: str) -> float:
+    """A time such as `60s`, `2min` or `90`, in seconds."""
+    found = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]*)?)\s*(s|min|h|)\s*", text, re.ASCII)
+    if found is None or not float(found[1]) > 0:
+        raise typer.BadParameter(f"{text!r} is no time; write 60s, 2min or 1h")
+    return float(found[1]) * UNITS[found[2]]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command of this module."""
+    app.command("race", help=RACE_HELP)(guarded(race))
+
+
+def race(
+    *,
+    workloads: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="WORKLOAD...",
+            help="Library names (resnet18/R9, 'resnet18/*'), YAML files, or statements.",
+            show_default=False,
+        ),
+    ],
+    machine: MachineOption = None,
+    methods: Annotated[str, typer.Option("--methods", metavar="A,B", help="See: optmap list methods.")] = "all",
+    budget: Annotated[
+        float,
+        typer.Option("--budget", metavar="TIME", parser=seconds_of, help="Of each method for each layer: 60s, 2min."),
+    ] = "60s",  # type: ignore[assignment] # the parser reads it
+    objective: Annotated[
+        str | None,
+        typer.Option("--objective", help="edp (if left out), energy, cycles or traffic.", show_default=False),
+    ] = None,
+    counting: CountingOption = None,
+    evaluations: Annotated[
+        int | None,
+        typer.Option(
+            "--evaluations",
+            min=1,
+            help="Mappings that each search which proposes them may have judged; any number if left out.",
+            show_default=False,
+        ),
+    ] = None,
+    setting: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="METHOD.NAME=VALUE",
+            help="A setting of a method, such as random.victory=0. Repeatable.",
+            show_default=False,
+        ),
+    ] = None,
+    extents: ExtentsOption = None,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Of methods that draw random numbers.")] = 0,
+    plot: PlotFolderOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Race methods and print who came how close, and when."""
+    from optmap.errors import InputError
+    from optmap.problem.io.files import to_json
+    from optmap.sweeps import races
+
+    if machine is None:
+        raise InputError("name the accelerator that the race is run on, such as --machine eyeriss")
+    prepare_pictures(plot)
+    with Progress("racing") as progress:
+        found = races.race(
+            workloads,
+            machine=machine,
+            methods=methods,
+            budget=budget,
+            objective=objective,
+            counting=None if counting is None else counting.value,
+            evaluations=evaluations,
+            settings=settings_from(setting),
+            extents=extents,
+            seed=seed,
+            progress=progress,
+        )
+    draw_pictures(found, plot)
+    say(to_json(found.to_dict()) if as_json else str(found))

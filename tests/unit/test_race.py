@@ -1,0 +1,238 @@
+"""Races: the numbers of hand-made runs, and what real searches hand in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from fractions import Fraction
+from math import exp, log
+from typing import Any
+
+import pytest
+
+import optmap
+from optmap.errors import ContradictionError, InputError, UnknownNameError
+from optmap.gap.race import LayerRace, Mean, Race, Run, curve_of, geometric
+from optmap.problem.options import Counting, Merit
+from optmap.search import (
+    METHODS,
+    AcceleratorRoute,
+    Improvement,
+    Method,
+    NoSettings,
+    Proposals,
+    Question,
+    Strategy,
+    explorer,
+    random_nests,
+)
+from optmap.search.accelerators.result import PERFECT
+
+STATEMENT = "C[i,j] += A[i,k]*B[k,j]"
+SMALL = {"machine": "gemmini", "extents": {"i": 16, "j": 16, "k": 16}}
+
+
+def run(method: str, value: int, *curve: tuple[int, float, float], **more: Any) -> Run:
+    """A run with the curve (evaluations, seconds, value)."""
+    given: dict[str, Any] = {"bound": Fraction(0), "proved": False, "space": PERFECT, "fits": True, "valid": 5}
+    return Run(
+        method=method,
+        value=Fraction(value),
+        evaluations=10,
+        seconds=4.0,
+        curve=tuple(Improvement(*point) for point in curve),
+        ended="time",
+        **{**given, **more},
+    )
+
+
+def layer(name: str, *runs: Run, **left_out: str) -> LayerRace:
+    workload = optmap.workload(STATEMENT, extents=SMALL["extents"], semantics="assign")  # type: ignore[arg-type]
+
+    return LayerRace(
+        workload=replace(workload, name=name), runs={each.method: each for each in runs}, left_out=left_out
+    )
+
+
+def race(*layers: LayerRace) -> Race:
+    return Race(
+        machine=optmap.machine("gemmini"),
+        merit=Merit.EDP,
+        counting=Counting.EXACT,
+        methods=("exact", "random", "cosa"),
+        layers=layers,
+        budget=4.0,
+        evaluations=None,
+        seed=0,
+        side_by_side=1,
+    )
+
+
+EXACT = run("exact", 1000, (3, 0.5, 1010.5), (9, 1.0, 1000.0), bound=Fraction(1000), proved=True, valid=None)
+
+
+def test_a_search_is_within_a_hundredth_when_its_curve_first_is() -> None:
+    found = layer("a", EXACT, run("random", 1005, (1, 0.1, 5000.0), (4, 0.2, 1010.0), (6, 0.3, 1005.0)))
+    assert found.proved
+    assert found.bound == found.best == 1000
+    assert found.over("random") == Fraction(1005, 1000)
+    assert found.near("random") == Improvement(4, 0.2, 1010.0)
+    assert found.near("exact") == Improvement(9, 1.0, 1000.0)
+    assert found.runs["random"].best_at == Improvement(6, 0.3, 1005.0)
+    assert found.runs["random"].valid_share == 0.5
+    assert found.runs["exact"].valid_share is None
+
+
+def test_a_search_that_stays_far_never_is() -> None:
+    found = layer("a", EXACT, run("random", 1011, (1, 0.1, 1011.0)))
+    assert found.near("random") is None
+    assert found.near("cosa") is None
+    assert found.over("cosa") is None
+
+
+def test_without_the_optimum_the_bound_is_what_searches_are_held_against() -> None:
+    late = run("exact", 1500, (1, 3.0, 1500.0), bound=Fraction(1000))
+    found = layer("a", late, run("random", 1200, (1, 0.1, 1200.0)))
+    assert not found.proved
+    assert found.over("random") == Fraction(6, 5)
+    assert found.near("random") is None
+
+
+def test_a_bound_proves_the_best_of_somebody_else() -> None:
+    late = run("exact", 1500, (1, 3.0, 1500.0), bound=Fraction(1000))
+    assert layer("a", late, run("random", 1000, (1, 0.1, 1000.0))).proved
+
+
+def test_bounds_of_other_spaces_do_not_count() -> None:
+    small = run("greedy", 900, (1, 0.1, 900.0), bound=Fraction(900), proved=True, space="whole rows")
+    late = run("exact", 1500, (1, 3.0, 1500.0), bound=Fraction(100))
+    assert layer("a", small, late).bound == 100
+
+
+def test_a_mapping_below_the_bound_is_a_contradiction() -> None:
+    with pytest.raises(ContradictionError, match="random found 999, exact proved that nothing is below 1000"):
+        layer("a", EXACT, run("random", 999, (1, 0.1, 999.0)))
+
+
+def test_a_mapping_that_does_not_fit_is_not_held_against_anything() -> None:
+    found = layer("a", EXACT, run("cosa", 10, fits=False))
+    assert found.over("cosa") is None
+    assert found.near("cosa") is None
+    assert found.best == 1000
+
+
+def test_means_are_geometric_and_say_over_how_many_layers() -> None:
+    near = run("random", 1000, (1, 0.1, 1000.0))
+    far = run("random", 4000, (8, 0.4, 4000.0), valid=10)
+    found = race(layer("a", EXACT, near), layer("b", EXACT, far), layer("c", EXACT, random="it does not like it"))
+    assert [mean.method for mean in found.means] == ["exact", "random"]
+    mean = found.means[1]
+    assert (mean.layers, mean.near) == (2, 1)
+    assert mean.over == pytest.approx(2.0)
+    assert mean.valid_share == pytest.approx(exp((log(0.5) + log(1.0)) / 2))
+    assert mean.seconds_to_best == pytest.approx(0.2)
+    assert mean.seconds_to_near == pytest.approx(0.1)
+    assert mean.evaluations == pytest.approx(10)
+    text = str(found)
+    assert "2 of 3" in text
+    assert "left out: random: it does not like it" in text
+
+
+def test_the_geometric_mean_of_nothing_and_of_zero() -> None:
+    assert geometric([]) is None
+    assert geometric([3.0, 0.0]) == 0.0
+    assert geometric([2.0, 8.0]) == pytest.approx(4.0)
+
+
+def test_a_curve_goes_on_to_the_end_of_its_search_in_multiples_of_the_bound() -> None:
+    found = race(layer("a", EXACT))
+    points = list(curve_of(found, found.layers[0], "exact"))
+    assert points == [Improvement(3, 0.5, 1.0105), Improvement(9, 1.0, 1.0), Improvement(10, 4.0, 1.0)]
+
+
+@pytest.fixture
+def registry() -> Iterator[dict[str, Method]]:
+    """The methods, left as they were found."""
+    before = dict(METHODS)
+    yield METHODS
+    METHODS.clear()
+    METHODS.update(before)
+
+
+def small_batches(question: Question[NoSettings]) -> Proposals:
+    while True:
+        yield random_nests(question.fabric, 16, question.rng)
+
+
+def test_searches_are_held_against_the_optimum_that_exact_proves(registry: dict[str, Method]) -> None:
+    registry["mine"] = Method(name="mine", description="my own", accelerator=explorer(Strategy(propose=small_batches)))
+    found = optmap.race(STATEMENT, methods="mine,random", evaluations=200, budget=20, **SMALL)  # type: ignore[arg-type]
+    best = optmap.solve(STATEMENT, tiles="divisors", **SMALL)  # type: ignore[arg-type]
+    assert found.methods == ("exact", "mine", "random")
+    (only,) = found.layers
+    assert only.proved
+    assert only.best == best.cost
+    for name in ("mine", "random"):
+        mine = only.runs[name]
+        assert mine.value >= only.bound
+        assert (mine.evaluations, mine.ended) == (200, "evaluations")
+        assert mine.curve[-1].value == pytest.approx(float(mine.value), rel=1e-9)
+    document = found.to_dict()
+    assert document["schema"] == "optmap.race/1"
+    assert [row["method"] for row in document["layers"][0]["rows"]] == ["exact", "mine", "random"]
+    assert document["layers"][0]["rows"][0]["near"]["value"] <= 1.01 * float(only.bound) * (1 + 1e-9)
+    assert set(document["means"][0]) == set(Mean.__dataclass_fields__)
+    assert "proved" in str(found)
+
+
+def refusing(_: object) -> Any:
+    raise InputError("not on Sundays")
+
+
+def test_a_method_that_cannot_is_left_out_with_the_reason(registry: dict[str, Method]) -> None:
+    registry["shy"] = Method(name="shy", description="refuses", accelerator=AcceleratorRoute(solve=refusing))
+    found = optmap.race(STATEMENT, methods="shy", budget=20, **SMALL)  # type: ignore[arg-type]
+    assert found.layers[0].left_out == {"shy": "not on Sundays"}
+    assert "left out: shy: not on Sundays" in str(found)
+
+
+@pytest.mark.parametrize(
+    ("more", "kind", "text"),
+    [
+        ({"methods": "rando"}, UnknownNameError, "random"),
+        ({"machine": "i7-9700k"}, InputError, "accelerators"),
+        ({"budget": 0}, InputError, "budget"),
+        ({"evaluations": 0}, InputError, "evaluations"),
+        ({"objective": "bottleneck"}, UnknownNameError, "edp"),
+        ({"settings": {"victory": 0}}, InputError, "random.victory=0"),
+        ({"settings": {"rando.victory": 0}}, UnknownNameError, "random"),
+    ],
+)
+def test_what_a_race_refuses(more: dict[str, Any], kind: type[Exception], text: str) -> None:
+    with pytest.raises(kind, match=text):
+        optmap.race(STATEMENT, **{**SMALL, **more})
+
+
+def test_patterns_stand_for_layers_and_each_is_raced_once() -> None:
+    from optmap.sweeps.races import layers_of
+
+    names = [each.title for each in layers_of(["resnet18/R1?", "resnet18/R11"])]
+    assert names == ["resnet18/R10", "resnet18/R11", "resnet18/R12"]
+    with pytest.raises(InputError, match="empty"):
+        layers_of([])
+
+
+def test_pictures_show_every_method_beside_the_bound() -> None:
+    found = race(
+        layer("a", EXACT, run("random", 1005, (1, 0.1, 5000.0), (4, 0.2, 1005.0))),
+        layer("b", EXACT, run("cosa", 1300, (10, 4.0, 1300.0), traced=False)),
+    )
+    for picture, drawn in (("seconds", {"exact", "random", "cosa"}), ("evaluations", {"exact", "random"})):
+        axes = found.plot(picture=picture)
+        figure = axes.figure
+        labels = {line.get_label() for panel in figure.axes for line in panel.get_lines()}
+        assert labels == {*drawn, "proved optimum"}
+        assert axes.get_ylim()[1] < 5.0  # the stair that begins far above comes in from the top
+        from matplotlib import pyplot
+
+        pyplot.close(figure)
