@@ -154,12 +154,18 @@ RANDOM = Method(
     accelerator=explorer("search.explore.random:STRATEGY"),
 )
 
+QUICKFLOW = Method(
+    name="quickflow",
+    description="accelerators: QuickFlow's local search over factors, loop orders chosen in one shot (near-optimal)",
+    accelerator=explorer("search.quickflow.search:STRATEGY"),
+)
+
 METHODS.update(
     {
         each.name: each
         for each in (
             *(MOPT, IOOUB, GEMMINI, ALGORITHM1, ARTIFACT, GREEDY, TILING_LP, EXACT, ALLOCATION, COSA),
-            *(RANDOM,),
+            *(RANDOM, QUICKFLOW),
         )
     }
 )

@@ -22,6 +22,7 @@ SMALLEST = {
     "exact_attack": ["--all", "2", "--itself", "2"],
     "halo_attack": ["20000", "1"],
     "held_attack": ["20", "1"],
+    "quickflow_table": ["--layers", "XII", "--machines", "eyeriss", "--exact", "5"],
     "search_fuzz": ["--trials", "3"],
     "spatial_counting": ["--trials", "4", "--operations", "60"],
     "startup": ["1", "list"],

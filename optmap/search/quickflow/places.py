@@ -1,0 +1,110 @@
+"""Where factors of the extents may stand on a machine, and which mappings keep to its rules and capacities."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from optmap.evaluate.spatial.batch_axes import axis_sizes
+from optmap.evaluate.spatial.batch_columns import Column
+from optmap.problem.fabric import Fabric, Rule
+from optmap.problem.nest_batch import Booleans, Integers
+from optmap.problem.options import Counting
+from optmap.problem.relations import Relation
+from optmap.symbolic.numbers import prime_factors
+
+KINDS = 3
+"""Of places at a memory: along x, along y, in time. Place `KINDS * memory + kind`."""
+
+
+class Places:
+    """The places of a fabric, memories inner to outer."""
+
+    def __init__(self, fabric: Fabric, counting: Counting) -> None:
+        self.fabric = fabric
+        self.counting = counting
+        memories, dims = len(fabric.memories), len(fabric.dims)
+        self.count = KINDS * memories
+        self.outermost = self.count - 1
+        """Place of the outermost memory's loops."""
+        self.sizes = np.full(self.count, np.iinfo(np.int64).max)
+        """Per place, most trips of all dims together."""
+        self.rules: list[tuple[int, Rule]] = []
+        """(place, rule)"""
+        self.allowed = np.ones((self.count, dims), bool)
+        """(places, dims), whether a dim may have more than one trip there."""
+        for number, memory in enumerate(fabric.memories):
+            first = KINDS * number
+            for kind, direction in enumerate((memory.x, memory.y)):
+                self.sizes[first + kind] = direction.size
+                self.allowed[first + kind] = np.array(direction.allowed, bool) & (direction.size > 1)
+                self.rules += [(first + kind, rule) for rule in direction.rules]
+            self.rules += [(first + 2, rule) for rule in memory.rules]
+            if memory.order and None not in memory.order:
+                named = {dim for entry in memory.order if entry is not None for dim in entry}
+                self.allowed[first + 2] = [dim in named for dim in range(dims)]
+        for place, rule in self.rules:
+            if rule.relation is not Relation.AT_LEAST and rule.value == 1:
+                self.allowed[place, list(rule.dims)] = False
+        self.primes = tuple(
+            (dim, prime, prime_factors(extent).count(prime))
+            for dim, extent in enumerate(fabric.extents)
+            for prime in sorted(set(prime_factors(extent)))
+        )
+        """(dim, prime, how often it divides the extent)"""
+
+    @property
+    def orderable(self) -> Booleans:
+        """(memories, dims), whether a temporal loop may stand there."""
+        return self.allowed[2::KINDS]
+
+    def spatial(self) -> Booleans:
+        """(places,), whether it is on a mesh."""
+        found: Booleans = np.arange(self.count) % KINDS != 2
+        return found
+
+    def tiles(self, trips: Integers) -> Integers:
+        """(mappings, memories, dims) of trips (mappings, places, dims)."""
+        shape = (len(trips), self.count // KINDS, KINDS, trips.shape[2])
+        found: Integers = trips.reshape(shape).prod(axis=2).cumprod(axis=1)
+        return found
+
+    def admitted(self, trips: Integers) -> Booleans:
+        """Whether mappings, (mappings, places, dims), keep to meshes and factor rules."""
+        found: Booleans = (trips.prod(axis=2) <= self.sizes).all(axis=1)
+        found &= ((trips == 1) | self.allowed).all(axis=(1, 2))
+        return found & self.ruled(trips)
+
+    def ruled(self, trips: Integers) -> Booleans:
+        """Whether mappings keep to factor rules."""
+        found = np.ones(len(trips), bool)
+        for place, rule in self.rules:
+            product = trips[:, place, list(rule.dims)].prod(axis=1)
+            match rule.relation:
+                case Relation.EQUAL:
+                    found &= product == rule.value
+                case Relation.AT_MOST:
+                    found &= product <= rule.value
+                case Relation.AT_LEAST:
+                    found &= product >= rule.value
+        return found
+
+    def fitting(self, tiles: Integers, keeps: Booleans) -> Booleans:
+        """Whether the tiles, (mappings, memories, dims), fit what keeps them, (mappings, memories, operands)."""
+        found = np.ones(len(tiles), bool)
+        for number, memory in enumerate(self.fabric.memories):
+            for room in memory.rooms:
+                held = np.zeros(len(tiles))
+                for operand, weight in zip(room.operands, room.weights, strict=True):
+                    kept = keeps[:, number, operand]
+                    if kept.any():
+                        held += weight * kept * self.words(tiles[:, number], operand)
+                found &= held <= room.capacity
+        return found
+
+    def words(self, tile: Integers, operand: int) -> Column:
+        """Of an operand in tiles (mappings, dims)."""
+        columns = tile.T.astype(np.float64)
+        found: Column = np.ones(len(tile))
+        for axis in self.fabric.operands[operand].axes:
+            found = found * axis_sizes([c for _, c in axis], [columns[dim] for dim, _ in axis], self.counting)
+        return found
