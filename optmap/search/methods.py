@@ -160,12 +160,18 @@ QUICKFLOW = Method(
     accelerator=explorer("search.quickflow.search:STRATEGY"),
 )
 
+SUNSTONE = Method(
+    name="sunstone",
+    description="accelerators: Sunstone's order trie, tiling tree and unrolling principle, memory by memory",
+    accelerator=explorer("search.sunstone.search:SUNSTONE_STRATEGY"),
+)
+
 METHODS.update(
     {
         each.name: each
         for each in (
             *(MOPT, IOOUB, GEMMINI, ALGORITHM1, ARTIFACT, GREEDY, TILING_LP, EXACT, ALLOCATION, COSA),
-            *(RANDOM, QUICKFLOW),
+            *(RANDOM, QUICKFLOW, SUNSTONE),
         )
     }
 )

@@ -1,0 +1,121 @@
+"""Method `sunstone`: from memory to memory, orders, tiles and unrollings that its principles leave."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from optmap.problem.nest_batch import Booleans, Integers, NestBatch
+from optmap.search.explore.protocol import Numbers, Proposals, Question, Scores, Strategy
+from optmap.search.sunstone.estimate import optimistic
+from optmap.search.sunstone.partial import joined
+from optmap.search.sunstone.settings import SunstoneSettings
+from optmap.search.sunstone.step import Continued, Step
+
+CHUNK = 32
+"""Partial mappings that are continued between two looks at the best one."""
+NARROW = 4
+"""Partial mappings that a first pass hands on, so that alpha-beta has something to compare with."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Front:
+    """Partial mappings with their memories chosen up to one."""
+
+    batch: NestBatch
+    estimate: Numbers
+    """Of each, in its own order."""
+    least: Numbers
+    """The least over all orders that were tried with the same choices: what alpha-beta compares."""
+
+    def __getitem__(self, rows: Integers | Booleans) -> _Front:
+        return _Front(batch=self.batch[rows], estimate=self.estimate[rows], least=self.least[rows])
+
+
+class _Search:
+    """The state of one search."""
+
+    def __init__(self, question: Question[SunstoneSettings]) -> None:
+        self.question = question
+        self.settings = question.settings
+        self.step = Step(question)
+        self.best = float("inf")
+
+    def run(self) -> Proposals:
+        """All passes."""
+        if self.step.impossible:
+            return None
+        width = self.settings.width
+        for handed in (NARROW, width) if self.settings.alpha_beta and width != NARROW else (width,):
+            front = _Front(batch=self.step.start(), estimate=np.zeros(1), least=np.zeros(1))
+            for memory in self.step.memories:
+                front = self._narrowed((yield from self._continued(front, memory)), handed)
+        return None
+
+    def _continued(self, front: _Front, memory: int) -> Generator[NestBatch, Scores, _Front]:
+        """Everything that may still beat the best, by one more memory."""
+        found = front[:0]
+        for first in range(0, len(front.batch), CHUNK):
+            chunk = front[np.arange(first, min(first + CHUNK, len(front.batch)))]
+            chunk = chunk[self._open(chunk.least)]
+            parts = [self.step.continuations(chunk.batch, row, memory) for row in range(len(chunk.batch))]
+            parts = [part for part in parts if len(part.batch)]
+            if parts:
+                batch = joined([part.batch for part in parts])
+                scores = yield batch
+                self.best = min(self.best, float(scores.value.min()))
+                found = _together(found, self._front(batch, parts, memory))
+        return found
+
+    def _open(self, least: Numbers) -> Booleans:
+        """Alpha-beta: optimistic value < best objective known."""
+        if not self.settings.alpha_beta:
+            return np.ones(len(least), bool)
+        found: Booleans = least < self.best
+        self.question.tally.add("alpha-beta", seen=len(least), cut=int((~found).sum()))
+        return found
+
+    def _front(self, batch: NestBatch, parts: Sequence[Continued], memory: int) -> _Front:
+        inwards = self.step.inwards
+        estimate = optimistic(
+            batch,
+            self.question.fabric,
+            self.question.merit,
+            self.question.counting,
+            memory=memory,
+            inwards=inwards,
+            settled=self.step.settled(memory),
+        )
+        if inwards:
+            return _Front(batch=batch, estimate=estimate, least=estimate)
+        ends = np.cumsum([0] + [part.group.max() + 1 for part in parts[:-1]])
+        group = np.concatenate([part.group + end for part, end in zip(parts, ends, strict=True)])
+        least = np.full(int(group.max()) + 1, np.inf)
+        np.minimum.at(least, group, estimate)
+        return _Front(batch=batch, estimate=estimate, least=least[group])
+
+    def _narrowed(self, front: _Front, width: int) -> _Front:
+        """Best estimate first, and no more than may be handed on."""
+        front = front[np.argsort(front.estimate, kind="stable")]
+        kept = front[: width or None] if width else front
+        if width:
+            self.question.tally.add("width", seen=len(front.batch), cut=len(front.batch) - len(kept.batch))
+        return kept
+
+
+def _together(first: _Front, second: _Front) -> _Front:
+    return _Front(
+        batch=joined([first.batch, second.batch]),
+        estimate=np.concatenate([first.estimate, second.estimate]),
+        least=np.concatenate([first.least, second.least]),
+    )
+
+
+def propose(question: Question[SunstoneSettings]) -> Proposals:
+    """The mappings that Sunstone looks at, partial ones completed; ends by itself."""
+    return (yield from _Search(question).run())
+
+
+SUNSTONE_STRATEGY = Strategy(propose=propose, settings=SunstoneSettings)

@@ -1,0 +1,242 @@
+"""One memory of the search: its keepers, its tile, the mesh outside it, and the order of the loops outside it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from optmap.problem.fabric import Rule
+from optmap.problem.nest_batch import Booleans, Integers, NestBatch
+from optmap.problem.relations import Relation
+from optmap.search.explore.protocol import Question
+from optmap.search.sunstone.loops import placeable, whole_orders
+from optmap.search.sunstone.order_trie import Node, Trie, trie_of
+from optmap.search.sunstone.partial import (
+    Choice,
+    Pattern,
+    joined,
+    keeper_patterns,
+    rows_that_hold,
+    start,
+    tile_at,
+    with_choices,
+)
+from optmap.search.sunstone.settings import DIRECTIONS, WITHIN, SunstoneSettings
+from optmap.search.sunstone.tiling_tree import grown_dims, holds, tiles_of
+from optmap.search.sunstone.unrolling import rejected_dims, unrollings
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Continued:
+    """Continuations of one partial mapping."""
+
+    batch: NestBatch
+    group: Integers
+    """(nests,): the same number for one choice in several orders."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Situation:
+    """What choices at a memory depend on."""
+
+    memory: int
+    inside: tuple[int, ...]
+    """Extents inside the memory's own loops."""
+    rest: tuple[int, ...]
+    """What is left of each dim."""
+    kept: tuple[bool, ...]
+    """Per operand, whether a memory inside keeps it."""
+
+
+class Step:
+    """Continues partial mappings by one memory; remembers what it chose for the same situation."""
+
+    def __init__(self, question: Question[SunstoneSettings]) -> None:
+        self.fabric, self.counting = question.fabric, question.counting
+        self.settings, self.tally = question.settings, question.tally
+        self.inwards = self.settings.direction == DIRECTIONS[1]
+        self.dims = len(self.fabric.dims)
+        self.wide = frozenset(dim for dim, size in enumerate(self.fabric.extents) if size > 1)
+        bounded = range(-1, len(self.fabric.memories) - 1)
+        self.memories = tuple(reversed(bounded)) if self.inwards else tuple(bounded)
+        """In the order of the search; -1 is the arithmetic, below the mesh of the innermost memory."""
+        self.patterns = [
+            keeper_patterns(self.fabric, number, bypass=self.settings.bypass)
+            for number in range(len(self.fabric.memories))
+        ]
+        self._tries: dict[object, Trie] = {}
+        self._choices: dict[_Situation, list[tuple[tuple[Node, ...], list[Choice]]]] = {}
+
+    @property
+    def impossible(self) -> bool:
+        """Whether a memory has no room for single elements of what it must keep."""
+        return not all(self.patterns)
+
+    def start(self) -> NestBatch:
+        """The mapping without any choice."""
+        keeps = [tuple(map(all, zip(*own, strict=True))) for own in self.patterns]
+        return start(self.fabric, keeps, len(self.fabric.memories) - 1)
+
+    def settled(self, memory: int) -> Booleans:
+        """(memories, operands): whether it is decided there if an operand is kept, once a memory has its tile."""
+        found = [(number <= memory) != self.inwards or len(own) == 1 for number, own in enumerate(self.patterns)]
+        return np.repeat(np.array(found)[:, None], len(self.fabric.operands), axis=1)
+
+    def continuations(self, front: NestBatch, row: int, memory: int) -> Continued:
+        """All that the principles leave for one more memory of one partial mapping."""
+        situation = self._situation(front, row, memory)
+        if situation not in self._choices:
+            self._choices[situation] = list(self._chosen(situation))
+        parent = front[row : row + 1]
+        parts, groups, number = [], [], 0
+        outside, outermost = self.fabric.memories[memory + 1], self.fabric.memories[-1]
+        for nodes, choices in self._choices[situation]:
+            if choices:
+                inner = [node.order for node in nodes]
+                orders = whole_orders(inner, outside, self.dims)
+                last = [whole_orders([tuple(reversed(order))], outermost, self.dims)[0] for order in orders]
+                found = with_choices(
+                    parent, choices, np.array(orders), memory, inwards=self.inwards, last=np.array(last)
+                )
+                groups.append(number + np.repeat(np.arange(len(choices)), len(orders)))
+                parts.append(found)
+                number += len(choices)
+        batch = joined(parts) if parts else front[:0]
+        group = np.concatenate(groups) if groups else np.zeros(0, np.int64)
+        kept = self._admitted(batch, memory)
+        return Continued(batch=batch[kept], group=group[kept])
+
+    def _situation(self, front: NestBatch, row: int, memory: int) -> _Situation:
+        left = front.temporal[row, memory + 1 if self.inwards else -1]
+        inside = np.ones(self.dims, np.int64) if memory < 0 or self.inwards else tile_at(front, row, memory)
+        held = front.keeps[row, : 0 if self.inwards else max(memory, 0)].any(axis=0)
+        return _Situation(memory, tuple(map(int, inside)), tuple(map(int, left)), tuple(map(bool, held)))
+
+    def _admitted(self, batch: NestBatch, memory: int) -> Booleans:
+        """Whether the trips that are left to the memory outside keep to its rules, and tiles fit outside."""
+        found = np.ones(len(batch), bool)
+        outside = memory + 1
+        if self.inwards or outside == len(self.fabric.memories) - 1:
+            for rule in self.fabric.memories[outside].rules:
+                found &= _obeys(rule, batch.temporal[:, outside])
+        if not self.inwards and self.settings.look_outside:
+            fits = rows_that_hold(batch, self.fabric, range(outside, len(self.fabric.memories) - 1), self.counting)
+            self._count("tiles: room outside", len(batch), int((~fits).sum()))
+            found &= fits
+        return found
+
+    def _count(self, rule: str, seen: int, cut: int) -> None:
+        self.tally.add(rule, seen=seen, cut=cut)
+
+    def _chosen(self, at: _Situation) -> Iterator[tuple[tuple[Node, ...], list[Choice]]]:
+        """Choices with the orders that each is tried in."""
+        if at.memory < 0:
+            nodes = (Node((), frozenset()),)
+            yield (
+                nodes,
+                [
+                    Choice(keeps=(), tile=(1,) * self.dims, x=x, y=y)
+                    for x, y in self._unrollings(at, at.rest, frozenset())
+                ],
+            )
+            return
+        for keeps in self.patterns[at.memory]:
+            nodes = self._orders(at, keeps)
+            if self.settings.within == WITHIN[2]:
+                for node in nodes:
+                    yield (node,), list(dict.fromkeys(self._tiled(at, keeps, node.stationary)))
+            else:
+                kinds = dict.fromkeys(node.stationary for node in nodes)
+                every = (choice for stationary in kinds for choice in self._tiled(at, keeps, stationary))
+                yield nodes, list(dict.fromkeys(every))
+
+    def _orders(self, at: _Situation, keeps: Pattern) -> tuple[Node, ...]:
+        """Orders of the loops outside a memory, of the operands that it or a memory inside it keeps."""
+        held = tuple(n for n in range(len(keeps)) if keeps[n] or at.kept[n] or self.inwards)
+        loops = tuple(dim for dim, size in enumerate(at.rest) if size > 1)
+        key = held, loops
+        if key not in self._tries:
+            self._tries[key] = trie_of(
+                loops,
+                [(number, self.fabric.operands[number]) for number in held],
+                self.wide,
+                further_reuse=self.settings.further_reuse,
+                dominated_orders=self.settings.dominated_orders,
+            )
+        trie = self._tries[key]
+        self._count("orders: no further reuse", trie.grown, trie.no_further)
+        self._count("orders: dominated", trie.grown - trie.no_further, trie.dominated)
+        return trie.nodes
+
+    def _tiled(self, at: _Situation, keeps: Pattern, stationary: frozenset[int]) -> Iterator[Choice]:
+        """Pairs of a tile and an unrolling."""
+        if self.settings.within == WITHIN[0]:
+            for x, y in self._unrollings(at, at.rest, stationary):
+                rest = [n // (a * b) for n, a, b in zip(at.rest, x, y, strict=True)]
+                for tile in self._tiles(at, keeps, stationary, rest, (x, y)):
+                    yield Choice(keeps=keeps, tile=tile, x=x, y=y)
+            return
+        for tile in self._tiles(at, keeps, stationary, at.rest, ((1,) * self.dims,) * 2):
+            rest = tuple(n // own for n, own in zip(at.rest, tile, strict=True))
+            for x, y in self._unrollings(at, rest, stationary):
+                yield Choice(keeps=keeps, tile=tile, x=x, y=y)
+
+    def _tiles(
+        self,
+        at: _Situation,
+        keeps: Pattern,
+        stationary: frozenset[int],
+        rest: tuple[int, ...] | list[int],
+        ways: tuple[tuple[int, ...], tuple[int, ...]],
+    ) -> list[tuple[int, ...]]:
+        memory, settings = self.fabric.memories[at.memory], self.settings
+        principled = settings.reuse_dims and (settings.reuse_levels == 0 or at.memory < settings.reuse_levels)
+        dims = grown_dims(self.fabric.operands, stationary if principled else frozenset(), self.dims)
+        rules = () if self.inwards else memory.rules
+        if not self.inwards:
+            dims = (dims | _forced(rules)) & placeable(memory, self.dims)
+        spread = np.array(ways[0]) * np.array(ways[1])
+        outside = range(at.memory + 1, len(self.fabric.memories) - 1)
+
+        def feasible(factors: Integers) -> Booleans:
+            tiles = factors * np.array(at.inside)
+            found = holds(self.fabric, at.memory, tiles, np.array(keeps), self.counting)
+            for rule in rules:
+                found &= _obeys(rule, factors)
+            if settings.look_outside and not self.inwards:
+                for number in outside:
+                    least = np.array(self.patterns[number]).all(axis=0)
+                    found &= holds(self.fabric, number, tiles * spread, least, self.counting)
+            return found
+
+        found = tiles_of(rest, dims, feasible, principle=settings.tiling_principle, count=self._count)
+        return [tuple(tile) for tile in found.tolist()]
+
+    def _unrollings(
+        self, at: _Situation, rest: tuple[int, ...], stationary: frozenset[int]
+    ) -> tuple[tuple[tuple[int, ...], tuple[int, ...]], ...]:
+        rejected = frozenset[int]()
+        if self.settings.unrolling_principle and at.memory >= 0:
+            rejected = rejected_dims(self.fabric.operands, stationary, self.dims)
+        memory = self.fabric.memories[at.memory + 1]
+        return unrollings(memory, rest, rejected, self.settings.utilisation, self._count)
+
+
+def _forced(rules: tuple[Rule, ...]) -> frozenset[int]:
+    """Dims whose trips a rule asks for."""
+    asked = [rule for rule in rules if rule.relation is not Relation.AT_MOST and rule.value > 1]
+    return frozenset(dim for rule in asked for dim in rule.dims)
+
+
+def _obeys(rule: Rule, trips: Integers) -> Booleans:
+    """Whether trips, (rows, dims), meet a rule."""
+    product = trips[:, list(rule.dims)].prod(axis=1)
+    match rule.relation:
+        case Relation.EQUAL:
+            return np.equal(product, rule.value)
+        case Relation.AT_MOST:
+            return np.less_equal(product, rule.value)
+        case _:
+            return np.greater_equal(product, rule.value)

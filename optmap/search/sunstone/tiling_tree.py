@@ -1,0 +1,122 @@
+"""Tiles of one memory as a tree that grows one dim at a time to its next larger divisor (section IV-B)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import prod
+
+import numpy as np
+
+from optmap.evaluate.spatial.batch_axes import axis_sizes
+from optmap.problem.fabric import Fabric, Operand
+from optmap.problem.nest_batch import Booleans, Integers
+from optmap.problem.options import Counting
+from optmap.symbolic.numbers import divisors_of
+
+
+def grown_dims(operands: Sequence[Operand], stationary: frozenset[int], dims: int) -> frozenset[int]:
+    """The dims that tiles grow along: those that index an operand that the order reuses (Tiling Principle).
+
+    Words that enter are, for each tensor, tile(T) * product of n_d over the loops outside its reuse; of the reused
+    operand they are the whole tensor whatever the tile, of the others each indexing dim of the reused one that is
+    not one of theirs multiplies by n_d = D / d: so d should grow, other dims need not.
+
+    Args:
+        operands: of the workload.
+        stationary: those that are reused; without any, all dims grow.
+        dims: how many there are.
+    """
+    if not stationary:
+        return frozenset(range(dims))
+    return frozenset().union(*(operands[number].dims for number in stationary))
+
+
+def tile_grid(rest: Sequence[int], dims: frozenset[int]) -> tuple[Integers, tuple[int, ...]]:
+    """All nodes of the tree: every divisor of every dim that grows.
+
+    Returns:
+        (nodes, dims) factors in C order of the shape, and the shape, the divisors per dim.
+    """
+    choices = [np.array(divisors_of(size) if dim in dims else (1,), np.int64) for dim, size in enumerate(rest)]
+    grid = np.meshgrid(*choices, indexing="ij")
+    return np.stack([part.ravel() for part in grid], axis=1), tuple(len(own) for own in choices)
+
+
+def maximal(feasible: Booleans, shape: Sequence[int]) -> Booleans:
+    """The nodes that the Tiling Principle keeps: those that are feasible and have no feasible child.
+
+    A child has one dim at the next larger divisor: T goes if T' = T with d' > d for one d fits, too.
+
+    Args:
+        feasible: (nodes,) in C order of the shape.
+        shape: divisors per dim.
+    """
+    found = feasible.reshape(shape)
+    grows = np.zeros_like(found)
+    for axis, size in enumerate(shape):
+        if size > 1:
+            ahead = [slice(None)] * len(shape)
+            behind = list(ahead)
+            ahead[axis], behind[axis] = slice(1, None), slice(None, -1)
+            grows[tuple(behind)] |= found[tuple(ahead)]
+    kept: Booleans = (found & ~grows).ravel()
+    return kept
+
+
+def holds(fabric: Fabric, number: int, tiles: Integers, keeps: Booleans, counting: Counting) -> Booleans:
+    """Whether the rooms of a memory hold tiles, sum over kept T of words(T, tile) <= capacity.
+
+    Args:
+        fabric: the machine as the workload sees it.
+        number: of the memory.
+        tiles: (tiles, dims).
+        keeps: (operands,) or (tiles, operands).
+        counting: how words are counted; an operand with a dim in two subscripts is taken for larger than it is.
+    """
+    found = np.ones(len(tiles), bool)
+    columns = tiles.astype(np.float64).T
+    for room in fabric.memories[number].rooms:
+        held = np.zeros(len(tiles))
+        for place, weight in zip(room.operands, room.weights, strict=True):
+            kept = keeps[..., place]
+            if kept.any():
+                held += weight * kept * words_of(fabric.operands[place], columns, counting)
+        found &= held <= room.capacity
+    return found
+
+
+def words_of(operand: Operand, columns: np.ndarray, counting: Counting = Counting.EXACT) -> np.ndarray:
+    """Words of tiles, (dims, tiles) to (tiles,)."""
+    found = np.ones(columns.shape[1])
+    for axis in operand.axes:
+        found = found * axis_sizes([factor for _, factor in axis], [columns[dim] for dim, _ in axis], counting)
+    return found
+
+
+def tiles_of(
+    rest: Sequence[int],
+    dims: frozenset[int],
+    feasible: Callable[[Integers], Booleans],
+    *,
+    principle: bool,
+    count: Callable[[str, int, int], None],
+) -> Integers:
+    """The factors by which a memory's tile is worth growing, (tiles, dims).
+
+    Args:
+        rest: what is left of each dim.
+        dims: that grow.
+        feasible: whether a memory holds the tile of some factors, and its rules admit it.
+        principle: whether only the largest are kept.
+        count: takes a rule, what it saw and what it cut.
+    """
+    grid, shape = tile_grid(rest, dims)
+    nodes = prod(len(divisors_of(size)) for size in rest)
+    count("tiles: reuse dims", nodes, nodes - len(grid))
+    fits = feasible(grid)
+    count("tiles: capacity and rules", len(grid), len(grid) - int(fits.sum()))
+    if not principle:
+        return grid[fits]
+    kept = maximal(fits, shape)
+    count("tiles: tiling principle", int(fits.sum()), int(fits.sum() - kept.sum()))
+    return grid[kept]
