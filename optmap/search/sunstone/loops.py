@@ -30,7 +30,8 @@ def whole_orders(inner: Iterable[Sequence[int]], memory: Memory, dims: int) -> t
     for part in inner:
         order = [*(dim for dim in range(dims) if dim not in part), *reversed(part)]
         for gap in gaps:
-            found[tuple(sorted(order, key=lambda dim, gap=gap: _entry(memory, dim, gap)))] = None
+            entries = {dim: _entry(memory, dim, gap) for dim in order}
+            found[tuple(sorted(order, key=entries.__getitem__))] = None
     return tuple(found)
 
 

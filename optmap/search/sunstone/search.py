@@ -30,7 +30,7 @@ class _Front:
     least: Numbers
     """The least over all orders that were tried with the same choices: what alpha-beta compares."""
 
-    def __getitem__(self, rows: Integers | Booleans) -> _Front:
+    def __getitem__(self, rows: Integers | Booleans | slice) -> _Front:
         return _Front(batch=self.batch[rows], estimate=self.estimate[rows], least=self.least[rows])
 
 
@@ -99,7 +99,7 @@ class _Search:
     def _narrowed(self, front: _Front, width: int) -> _Front:
         """Best estimate first, and no more than may be handed on."""
         front = front[np.argsort(front.estimate, kind="stable")]
-        kept = front[: width or None] if width else front
+        kept = front[:width] if width else front
         if width:
             self.question.tally.add("width", seen=len(front.batch), cut=len(front.batch) - len(kept.batch))
         return kept

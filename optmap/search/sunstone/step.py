@@ -111,8 +111,8 @@ class Step:
     def _situation(self, front: NestBatch, row: int, memory: int) -> _Situation:
         left = front.temporal[row, memory + 1 if self.inwards else -1]
         inside = np.ones(self.dims, np.int64) if memory < 0 or self.inwards else tile_at(front, row, memory)
-        held = front.keeps[row, : 0 if self.inwards else max(memory, 0)].any(axis=0)
-        return _Situation(memory, tuple(map(int, inside)), tuple(map(int, left)), tuple(map(bool, held)))
+        held: Booleans = np.asarray(front.keeps[row, : 0 if self.inwards else max(memory, 0)].any(axis=0))
+        return _Situation(memory, tuple(map(int, inside)), tuple(map(int, left)), tuple(held.tolist()))
 
     def _admitted(self, batch: NestBatch, memory: int) -> Booleans:
         """Whether the trips that are left to the memory outside keep to its rules, and tiles fit outside."""
@@ -133,14 +133,8 @@ class Step:
     def _chosen(self, at: _Situation) -> Iterator[tuple[tuple[Node, ...], list[Choice]]]:
         """Choices with the orders that each is tried in."""
         if at.memory < 0:
-            nodes = (Node((), frozenset()),)
-            yield (
-                nodes,
-                [
-                    Choice(keeps=(), tile=(1,) * self.dims, x=x, y=y)
-                    for x, y in self._unrollings(at, at.rest, frozenset())
-                ],
-            )
+            ways = self._unrollings(at, at.rest, frozenset())
+            yield (Node((), frozenset()),), [Choice(keeps=(), tile=(1,) * self.dims, x=x, y=y) for x, y in ways]
             return
         for keeps in self.patterns[at.memory]:
             nodes = self._orders(at, keeps)
@@ -179,8 +173,8 @@ class Step:
                     yield Choice(keeps=keeps, tile=tile, x=x, y=y)
             return
         for tile in self._tiles(at, keeps, stationary, at.rest, ((1,) * self.dims,) * 2):
-            rest = tuple(n // own for n, own in zip(at.rest, tile, strict=True))
-            for x, y in self._unrollings(at, rest, stationary):
+            left = tuple(n // own for n, own in zip(at.rest, tile, strict=True))
+            for x, y in self._unrollings(at, left, stationary):
                 yield Choice(keeps=keeps, tile=tile, x=x, y=y)
 
     def _tiles(
@@ -207,7 +201,7 @@ class Step:
                 found &= _obeys(rule, factors)
             if settings.look_outside and not self.inwards:
                 for number in outside:
-                    least = np.array(self.patterns[number]).all(axis=0)
+                    least: Booleans = np.asarray(np.array(self.patterns[number]).all(axis=0))
                     found &= holds(self.fabric, number, tiles * spread, least, self.counting)
             return found
 
@@ -232,7 +226,7 @@ def _forced(rules: tuple[Rule, ...]) -> frozenset[int]:
 
 def _obeys(rule: Rule, trips: Integers) -> Booleans:
     """Whether trips, (rows, dims), meet a rule."""
-    product = trips[:, list(rule.dims)].prod(axis=1)
+    product: Integers = trips[:, list(rule.dims)].prod(axis=1)
     match rule.relation:
         case Relation.EQUAL:
             return np.equal(product, rule.value)
