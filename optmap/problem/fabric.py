@@ -112,6 +112,21 @@ class Memory:
         """Children of one instance."""
         return self.x.size * self.y.size
 
+    def unordered(self, loops: tuple[int, ...]) -> tuple[int, ...]:
+        """The dims of temporal loops, outermost first, from the first on that the memory's order has no place for.
+
+        A named entry of the order takes the loops of its dims, a gap those of dims that are not named; none are left
+        over of an order that is admitted.
+        """
+        if not self.order:
+            return ()
+        named = {dim for entry in self.order if entry is not None for dim in entry}
+        place = 0
+        for entry in self.order:
+            while place < len(loops) and (loops[place] not in named if entry is None else loops[place] in entry):
+                place += 1
+        return loops[place:]
+
     def where(self, room: Room) -> str:
         """What one of its rooms is called in messages."""
         return self.name if room.name == self.name else f"{self.name}, {room.name}"

@@ -47,6 +47,8 @@ __getattr__, __dir__ = exports(
         "iooub.one_memory": "solve",
         "iooub.tiling": "best_tiling",
         "explore.driver": "End Judged Trace drive",
+        "explore.exhaustive": "ExhaustiveSettings",
+        "explore.mapspace": "Mapspace",
         "explore.judges": "Judge judged_by model",
         "explore.protocol": "NoSettings Proof Proposals Question Scores Strategy",
         "explore.random": "RandomSettings",

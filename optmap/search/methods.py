@@ -154,6 +154,12 @@ RANDOM = Method(
     accelerator=explorer("search.explore.random:STRATEGY"),
 )
 
+EXHAUSTIVE = Method(
+    name="exhaustive",
+    description="accelerators: every mapping of a small mapspace judged, so that the best is proved",
+    accelerator=explorer("search.explore.exhaustive:STRATEGY"),
+)
+
 QUICKFLOW = Method(
     name="quickflow",
     description="accelerators: QuickFlow's local search over factors, loop orders chosen in one shot (near-optimal)",
@@ -171,7 +177,7 @@ METHODS.update(
         each.name: each
         for each in (
             *(MOPT, IOOUB, GEMMINI, ALGORITHM1, ARTIFACT, GREEDY, TILING_LP, EXACT, ALLOCATION, COSA),
-            *(RANDOM, QUICKFLOW, SUNSTONE),
+            *(RANDOM, EXHAUSTIVE, QUICKFLOW, SUNSTONE),
         )
     }
 )

@@ -124,14 +124,8 @@ def _factors(rules: tuple[Rule, ...], trips: tuple[int, ...]) -> Iterator[str]:
 
 
 def _order(fabric: Fabric, memory: Memory, own: MemoryNest) -> Iterator[str]:
-    """A named entry takes the loops of its dims, a gap those of dims that are not named."""
-    named = {dim for entry in memory.order if entry is not None for dim in entry}
-    loops = [dim for dim, _ in own.temporal]
-    left = list(loops)
-    for entry in memory.order:
-        while left and (left[0] not in named if entry is None else left[0] in entry):
-            left.pop(0)
-    if memory.order and left:
+    loops = tuple(dim for dim, _ in own.temporal)
+    if memory.unordered(loops):
         asked = ",".join(
             "..." if entry is None else "+".join(fabric.dims[dim] for dim in entry) for entry in memory.order
         )

@@ -63,6 +63,8 @@ class Tally:
     """What rules cut, summed over a search."""
 
     counts: dict[str, tuple[int, int]] = field(default_factory=dict)
+    total: int | None = None
+    """Mappings that it will propose, if the strategy knows; for the progress that is shown."""
 
     def add(self, rule: str, *, seen: int, cut: int) -> None:
         """A rule was asked about `seen` candidates and left out `cut` of them."""

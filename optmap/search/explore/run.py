@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
@@ -37,14 +39,25 @@ def run(strategy: Strategy, request: AcceleratorRequest) -> AcceleratorFound:
         rng=np.random.default_rng(request.seed),
     )
     trace, begun = Trace(settings=values_of(question.settings)), time.monotonic()
-    for judged in drive(strategy, question, trace, evaluations=request.evaluations, clock=request.clock):
+    for _ in drive(strategy, question, trace, evaluations=request.evaluations, clock=request.clock):
         if request.progress is not None:
-            share = (time.monotonic() - begun) / request.time_limit
-            if request.evaluations is not None:
-                share = max(share, trace.evaluations / request.evaluations)
-            done = judged.first + len(judged.batch)
-            request.progress(f"{done:,} mappings, best {trace.value:.4g}", min(1.0, share))
+            _tell(request.progress, request, trace, question, time.monotonic() - begun)
     return answered(request, _found(request, strategy, trace))
+
+
+def _tell(
+    progress: Callable[[str, float], None],
+    request: AcceleratorRequest,
+    trace: Trace,
+    question: Question[Any],
+    passed: float,
+) -> None:
+    """Progress, as the share of what ends first."""
+    total = question.tally.total
+    shares = [trace.evaluations / most for most in (request.evaluations, total) if most]
+    of = "" if total is None else f" of {total:,}"
+    done = f"{trace.evaluations:,}{of} mappings, best {trace.value:.4g}"
+    progress(done, min(1.0, max(passed / request.time_limit, *shares, 0.0)))
 
 
 def _found(request: AcceleratorRequest, strategy: Strategy, trace: Trace) -> AcceleratorFound:

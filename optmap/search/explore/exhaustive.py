@@ -1,0 +1,43 @@
+"""Method `exhaustive`: every mapping with perfect factors is judged, so that the best is proved.
+
+For mapspaces of some millions of mappings, where nothing is to be believed; `exact` proves the same optimum without
+looking at each of them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from optmap.errors import InputError
+from optmap.search.explore.mapspace import Mapspace
+from optmap.search.explore.protocol import Proof, Proposals, Question, Strategy
+from optmap.search.explore.settings import setting
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExhaustiveSettings:
+    """What is too much."""
+
+    limit: int = setting(4_000_000, "mappings; a larger mapspace is refused with its size")
+
+
+def propose(question: Question[ExhaustiveSettings]) -> Proposals:
+    """Every mapping, each once.
+
+    Raises:
+        InputError: for a mapspace beyond the limit, with its size.
+    """
+    fabric, limit = question.fabric, question.settings.limit
+    space = Mapspace(fabric)
+    size = space.size(limit)
+    if size.mappings > limit or not size.exact:
+        raise InputError(
+            f"{fabric.workload.title} has {size.text} mappings with perfect factors on {fabric.machine.name}, the "
+            f"limit is {limit:,}; use --method exact, which need not look at each, or raise --set limit={limit}"
+        )
+    question.tally.total = size.mappings
+    yield from space.batches()
+    return Proof(f"each of the {size.text} mappings with perfect factors was judged")
+
+
+STRATEGY = Strategy(propose=propose, settings=ExhaustiveSettings)
