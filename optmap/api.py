@@ -79,7 +79,7 @@ def solve(
         objective: a key of `OBJECTIVES` that the method minimises on the machine; None takes the method's own.
             Of one memory, `bottleneck`, `sum` and `traffic` are the same number: loads and stores over bandwidth.
             On accelerators `edp`, `energy`, `cycles`, or `traffic`: cycles of the slowest port.
-        counting: on accelerators, `exact` (None, too) or `timeloop`.
+        counting: on accelerators, `exact` (None, too), `timeloop`, or `factorflow` with methods that explore.
         tiles: `any` integers, or `divisors` of the next outer tile. On accelerators `divisors` of the extents, or
             `padded` (`any`, too): of slightly larger ones where that is better.
         capacity: `tile` (one tile must fit) or `safe` (enough for LRU).
@@ -268,7 +268,7 @@ def compare(
         methods: keys of `METHODS`; None takes all. A method that cannot is left out with the reason.
         constraints: as for `solve`; methods that know none are left out.
         objective: on an accelerator, what is minimised; None for `edp`. Elsewhere each method minimises its own.
-        counting: on an accelerator, `exact` (None, too) or `timeloop`.
+        counting: on an accelerator, `exact` (None, too), `timeloop`, or `factorflow` with methods that explore.
         time_limit: seconds per solve.
         progress: called with a text and the share that is done.
 

@@ -58,7 +58,7 @@ def evaluate(
 
     Args:
         solution: what `solve` returned, or a solution file.
-        counting: of a mapping on an accelerator, `exact` or `timeloop`; None for that of the solution.
+        counting: of a mapping on an accelerator, a value of `Counting`; None for that of the solution.
         simulate: execute the loop nest as well, with LRU and with optimal replacement.
         limit: largest number of simulated accesses.
 
@@ -89,12 +89,14 @@ def evaluate(
     return replace(found, simulations=run_simulations(read, limit)) if simulate else found
 
 
-def conformance(records: str | Path, *, counting: Counting | str = Counting.TIMELOOP) -> Conformance:
+def conformance(records: str | Path, *, counting: Counting | str | None = None) -> Conformance:
     """Compare the counts of another model with optmap's.
 
     Args:
-        records: a file of records: architecture, workload, mapping and result of each.
-        counting: `timeloop`, or `exact` against the numbers that the records give for a literal walk.
+        records: a file of records of Timeloop's or FactorFlow's model: architecture, workload, mapping and result of
+            each.
+        counting: None for that of the records, `timeloop` or `factorflow`; `exact` against the numbers that Timeloop's
+            records give for a literal walk. With another one numbers are expected to differ.
 
     Returns:
         `.mismatches` are the numbers that differ.
@@ -107,7 +109,7 @@ def conformance(records: str | Path, *, counting: Counting | str = Counting.TIME
     from optmap.names import choose
     from optmap.problem.values import file_path
 
-    chosen = Counting(choose("counting", counting, list(Counting)))
+    chosen = None if counting is None else Counting(choose("counting", counting, list(Counting)))
     return compare_records(read_records(file_path(records, "records")), chosen)
 
 

@@ -103,7 +103,7 @@ SOLVED: dict[str, Shape] = {
     "machine": MACHINE,
     "method": text,
     "objective": word("energy", "cycles", "edp", "traffic"),
-    "counting": word("exact", "timeloop"),
+    "counting": word("exact", "timeloop", "factorflow"),
     "tiles": word("divisors", "padded"),
     "status": record(stop=text, point=text, proved=flag, within=maybe(number), space=text),
     "mapping": record(levels=many(MAPPED, 2)),

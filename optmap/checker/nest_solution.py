@@ -11,6 +11,7 @@ from .demands import holds, matches, written
 from .explored import TIMES, check_explored
 from .fabric import Fabric, Memory
 from .floor import check_crossings, movement, port_cycles
+from .flows import FlowCounts
 from .loops import Loops
 from .nest_form import NEST_SOLUTION
 from .report import Report, listed, statement_lines
@@ -39,8 +40,8 @@ def check_nest_solution(doc: dict[str, Any]) -> Report:
     need("broken" not in doc, "the document says that the mapping does not fit, but it does")
     need(doc["status"]["point"] == "feasible", "the mapping fits: status.point is feasible")
     need(doc["tiles"] == "padded" or not loops.padded(), "dims are padded, but divisors were asked for")
-    counts = Counts(loops, timeloop=timeloop)
-    exact = Counts(loops, timeloop=False) if timeloop else counts
+    counts = FlowCounts(loops) if doc["counting"] == "factorflow" else Counts(loops, timeloop=timeloop)
+    exact = counts if doc["counting"] == "exact" else Counts(loops, timeloop=False)
     check_counts(doc, fabric, loops, counts)
     cost, real = counts.merit(doc["objective"]), exact.merit(doc["objective"])
     for key, value, unit in (

@@ -14,17 +14,23 @@ from optmap.problem.options import Counting
 
 CONFORMANCE_HELP = """Compare another model's counts with optmap's.
 
-The file is a JSON list of records: an accelerator, a workload, a mapping, and what that model
-counted. Compared are tiles, reads, fills, updates and energy of every tensor in every memory,
-instances, operations, cycles and energy. Fills and cycles may differ by one, energy by 1e-9.
+The file has records: an accelerator, a workload, a mapping, and what that model counted. It is
+a JSON list of Timeloop's, or an object with the architectures and records of FactorFlow's.
 
-With --counting exact the loops are walked. Where a record says that a walk counts differently,
-the walk's number is expected, and what follows from it is not compared.
+Of Timeloop are compared tiles, reads, fills, updates and energy of every tensor in every memory,
+instances, operations, cycles and energy; fills and cycles may differ by one, energy by 1e-9. Of
+FactorFlow reads, writes and fills, what tiles take of capacities, instances and operations, to
+the word; energy and cycles, per memory and altogether, to 1e-9.
+
+Without --counting the records' own is taken. With exact the loops are walked: where a record of
+Timeloop says that a walk counts differently, the walk's number is expected, and what follows
+from it is not compared. In a counting of another model numbers are expected to differ.
 
 \b
 Examples:
   optmap conformance records.json
   optmap conformance records.json --counting exact
+  optmap conformance records.json --counting factorflow
   optmap conformance records.json --json
 
 Exit codes: 0 all agree, 2 unreadable file, 5 some differ, each with a line of its own.
@@ -41,8 +47,13 @@ def conformance(
         Path, typer.Argument(metavar="RECORDS.json", parser=path_of, help="A file of records.", show_default=False)
     ],
     counting: Annotated[
-        Counting, typer.Option("--counting", help="As Timeloop counts, or as a walk of the loops does.")
-    ] = Counting.TIMELOOP,
+        Counting | None,
+        typer.Option(
+            "--counting",
+            help="As a model counts (if left out, that of the records), or as a walk of the loops does.",
+            show_default=False,
+        ),
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Print every number that differs, and a summary."""

@@ -102,7 +102,8 @@ CountingOption = Annotated[
     Counting | None,
     typer.Option(
         "--counting",
-        help="On accelerators: exact (if left out), or timeloop, which extrapolates and takes tiles as hulls.",
+        help="On accelerators: exact (if left out); timeloop, which extrapolates and takes tiles as hulls; factorflow, "
+        "the model of QuickFlow.",
         show_default=False,
     ),
 ]

@@ -9,14 +9,16 @@ from typing import ClassVar
 
 from optmap.evaluate.spatial.count import count_nest
 from optmap.evaluate.spatial.results import MemoryCost, SpatialCost
+from optmap.interchange.factorflow_records import FlowLevel, FlowRecord
 from optmap.interchange.records import ExpectedTensor, Record
 from optmap.problem.options import Counting
 from optmap.shown import Form, Shown
 
-ENERGY_TOLERANCE = Fraction(1, 10**9)
-"""Relative distance within which two energies agree."""
-ROUNDED = ("fills", "cycles")
-"""Counts that agree within one (of an instance): the other model cuts off what it computes in floats."""
+TOLERANCE = Fraction(1, 10**9)
+"""Relative distance within which two energies agree, and two latencies that are not rounded."""
+ROUNDED = 1
+"""Distance within which fills (of an instance) and cycles of Timeloop's records agree: it cuts off what it computes in
+floats."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,8 +31,9 @@ class Mismatch:
     tensor: str
     """Empty for numbers of the whole machine."""
     count: str
-    """`reads`, `fills`, `updates` (of one instance), `tile_words`, `instances`, `energy_pj`, `operations`,
-    `compute_cycles`, `cycles`, or `validity` for a mapping that breaks a rule."""
+    """`reads`, `fills`, `updates`, `writes` (fills and updates together), `tile_words`, `occupancy_words`, `instances`,
+    `energy_pj`, `operations`, `compute_cycles`, `cycles`, or `validity` for a mapping that breaks a rule. Timeloop's
+    records count one instance, FactorFlow's all of them."""
     found: str
     expected: str
 
@@ -47,6 +50,8 @@ class Conformance(Shown):
         table="report.conformance:conformance_table", document="report.conformance:conformance_document"
     )
     counting: Counting
+    foreign: bool
+    """Whether the records are another model's than the one that counted: then numbers are expected to differ."""
     records: int
     compared: int
     """Numbers that were compared."""
@@ -64,33 +69,47 @@ class Conformance(Shown):
         return not self.mismatches
 
 
-def compare_records(records: tuple[Record, ...], counting: Counting = Counting.TIMELOOP) -> Conformance:
+def compare_records(
+    records: tuple[Record, ...] | tuple[FlowRecord, ...], counting: Counting | None = None
+) -> Conformance:
     """Count every record and compare it.
 
-    With `timeloop` all numbers are compared with those of the record: counts and tiles, energy per tensor and
-    altogether, operations and cycles. With `exact` the loops are walked; where the record gives the walk's
+    Timeloop's records: with `timeloop` all numbers are compared with those of the record: counts and tiles, energy per
+    tensor and altogether, operations and cycles. With `exact` the loops are walked; where the record gives the walk's
     number of a count, that one is expected. What follows from such a count is then not compared: the energy of that
     tensor in that level, the energy altogether, and cycles if a port of such a level has a limit. Tiles are taken as
     hulls in both, since the records have no others.
 
+    FactorFlow's records: reads, writes and fills, what tiles take of a capacity, instances, energy and cycles of every
+    memory and altogether, each record with its own settings of drains, biases and overestimated subscripts.
+
+    Records of one model counted as another counts are compared number by number, too, and are expected to differ.
+
     Args:
         records: as `read_records` reads them.
-        counting: `timeloop` or `exact`.
+        counting: None for that of the records.
     """
+    flows = isinstance(records[0], FlowRecord)
+    mode = counting or (Counting.FACTORFLOW if flows else Counting.TIMELOOP)
     mismatches: list[Mismatch] = []
     compared = 0
     marked, left_out, gaps = [], [], []
     for record in records:
-        cost = count_nest(record.nest, record.fabric, counting, hulls=True)
-        walk = counting is Counting.EXACT and _is_marked(record)
-        for mismatch in _compared(record, cost, walk):
+        if isinstance(record, FlowRecord):
+            found = _flow_compared(record, mode)
+        else:
+            cost = count_nest(record.nest, record.fabric, mode, charge_drains=False, hulls=True)
+            walk = mode is Counting.EXACT and _is_marked(record)
+            found = _compared(record, cost, walk)
+            marked += [record.name] if _is_marked(record) else []
+            left_out += [record.name] if walk else []
+            gaps += [record.name] if _has_gaps(record) else []
+        for mismatch in found:
             compared += 1
             mismatches += [mismatch] if isinstance(mismatch, Mismatch) else []
-        marked += [record.name] if _is_marked(record) else []
-        left_out += [record.name] if walk else []
-        gaps += [record.name] if _has_gaps(record, cost) else []
     return Conformance(
-        counting=counting,
+        counting=mode,
+        foreign=(mode is Counting.FACTORFLOW) != flows,
         records=len(records),
         compared=compared,
         mismatches=tuple(mismatches),
@@ -104,8 +123,8 @@ def _is_marked(record: Record) -> bool:
     return any(tensor.marked for level in record.levels.values() for tensor in level.values())
 
 
-def _has_gaps(record: Record, hulls: SpatialCost) -> bool:
-    exact = count_nest(record.nest, record.fabric, hulls=False)
+def _has_gaps(record: Record) -> bool:
+    exact, hulls = (count_nest(record.nest, record.fabric, hulls=hulls) for hulls in (False, True))
     return any(
         one.occupancy_words != other.occupancy_words for one, other in zip(exact.memories, hulls.memories, strict=True)
     )
@@ -119,20 +138,19 @@ class _Place:
     level: str = ""
     tensor: str = ""
 
-    def number(self, count: str, found: Fraction | int, expected: int) -> Mismatch | None:
+    def number(self, count: str, found: Fraction | int, expected: int, within: int = 0) -> Mismatch | None:
         """Compare a count."""
-        within = 1 if count in ROUNDED else 0
         if -within <= found - expected <= within:
             return None
         exact = Fraction(found)
         text = f"{exact.numerator:,}" if exact.denominator == 1 else f"{float(exact):,}"
         return self.differs(count, text, f"{expected:,}")
 
-    def energy(self, found: Fraction, expected: Fraction) -> Mismatch | None:
-        """Compare an energy."""
-        if abs(found - expected) <= ENERGY_TOLERANCE * expected:
+    def amount(self, count: str, found: Fraction, expected: Fraction) -> Mismatch | None:
+        """Compare an energy, or cycles that are not rounded."""
+        if abs(found - expected) <= TOLERANCE * expected:
             return None
-        return self.differs("energy_pj", repr(float(found)), repr(float(expected)))
+        return self.differs(count, repr(float(found)), repr(float(expected)))
 
     def differs(self, count: str, found: str, expected: str) -> Mismatch:
         """The mismatch of two texts."""
@@ -158,9 +176,9 @@ def _compared(record: Record, cost: SpatialCost, walk: bool) -> Iterator[Mismatc
     yield whole.number("operations", cost.operations, record.operations)
     yield whole.number("compute_cycles", cost.compute_cycles, record.compute_cycles)
     if not limited:
-        yield whole.number("cycles", cost.cycles, record.cycles)
+        yield whole.number("cycles", cost.cycles, record.cycles, ROUNDED)
     if not walk:
-        yield whole.energy(cost.energy_pj, record.energy_pj)
+        yield whole.amount("energy_pj", cost.energy_pj, record.energy_pj)
     yield whole.differs("validity", "; ".join(cost.broken), "a valid mapping") if cost.broken else None
 
 
@@ -169,9 +187,45 @@ def _tensor(place: _Place, memory: MemoryCost, expected: ExpectedTensor, walk: b
     marked = expected.marked if walk else {}
     for kind, words in expected.accesses.items():
         found = Fraction(getattr(own, kind) if own else 0, memory.instances)
-        yield place.number(kind, found, marked.get(kind, words))
+        yield place.number(kind, found, marked.get(kind, words), ROUNDED if kind == "fills" else 0)
     yield place.number("tile_words", own.tile_words if own else 0, expected.tile_words)
     if own:
         yield place.number("instances", memory.instances, expected.instances)
     if not marked:
-        yield place.energy(own.energy_pj if own else Fraction(0), expected.energy_pj)
+        yield place.amount("energy_pj", own.energy_pj if own else Fraction(0), expected.energy_pj)
+
+
+def _flow_compared(record: FlowRecord, counting: Counting) -> Iterator[Mismatch | None]:
+    """The same for a record of FactorFlow."""
+    hulls = None if counting is Counting.TIMELOOP else record.hulls
+    cost = count_nest(
+        record.nest, record.fabric, counting, charge_drains=record.charge_drains, hulls=hulls, bias=record.bias
+    )
+    ready = Fraction(cost.compute_cycles)
+    for memory in cost.memories:
+        ready = max((ready, *(port.cycles for port in memory.ports)))
+        yield from _flow_level(record, memory, record.levels[memory.name], ready)
+    whole = _Place(record.name)
+    yield whole.number("operations", cost.operations, record.operations)
+    yield whole.amount("cycles", cost.latency, record.latency)
+    yield whole.amount("energy_pj", cost.energy_pj, record.energy_pj)
+    yield whole.differs("validity", "; ".join(cost.broken), "a valid mapping") if cost.broken else None
+
+
+def _flow_level(
+    record: FlowRecord, memory: MemoryCost, expected: FlowLevel, ready: Fraction
+) -> Iterator[Mismatch | None]:
+    """A memory of such a record; `ready` is when it and all inside it are done."""
+    output = record.fabric.operands[0].name
+    for name, tensor in expected.tensors.items():
+        own = next((accesses for accesses in memory.accesses if accesses.operand == name), None)
+        place = _Place(record.name, memory.name, name)
+        yield place.number("reads", own.reads if own else 0, tensor.reads)
+        yield place.number("writes", own.fills + own.updates if own else 0, tensor.writes)
+        if name == output:
+            yield place.number("fills", own.fills if own else 0, expected.output_fills)
+    place = _Place(record.name, memory.name)
+    yield place.number("instances", memory.instances, expected.instances)
+    yield place.number("occupancy_words", memory.occupancy_words, expected.footprint)
+    yield place.amount("energy_pj", memory.energy_pj, expected.energy_pj)
+    yield place.amount("cycles", ready, expected.latency)

@@ -80,7 +80,8 @@ def evaluate_nest(solution: SavedNest, counting: Counting | None = None) -> Nest
 def disagreements(evaluation: NestEvaluation) -> list[str]:
     """Everything that makes the document untrue: rules of the machine that are broken, claims that differ."""
     solution = evaluation.solution
-    found = [f"not valid on the machine: {reason}" for reason in evaluation.claimed.broken]
+    broken = evaluation.claimed.broken or evaluation.exact.broken
+    found = [f"not valid on the machine: {reason}" for reason in broken]
     unit = UNITS[solution.merit]
     counted: dict[str, Any] = {
         **counts_document(solution.fabric, evaluation.claimed),

@@ -105,7 +105,7 @@ def nest_document(result: AcceleratorResult) -> dict[str, object]:
         "seed": result.seed,
         "versions": dict(result.versions),
         "notes": list(result.notes),
-        **({} if result.fits else {"broken": list(result.count.broken)}),
+        **({} if result.fits else {"broken": list(result.broken)}),
         **({"constraints": result.constraints.document()} if result.constraints else {}),
     }
     # The time it took is no claim: the same answer has the same digest.

@@ -8,6 +8,7 @@ __getattr__, __dir__ = exports(
     __name__,
     {
         "exporting": "timeloop_files",
+        "factorflow_records": "FlowLevel FlowRecord FlowTensor",
         "records": "ExpectedTensor Record read_records",
         "timeloop": "TimeloopModel read_timeloop",
     },

@@ -1,8 +1,8 @@
 """Records of another model: architecture, workload and mapping in one document, with what that model counted.
 
-A file is a JSON list. Levels stand innermost first and loops outermost first; counts are those of one
+Timeloop's are a JSON list. Levels stand innermost first and loops outermost first; counts are those of one
 instance. A record with `exact_differs` names the counts in which that model is known to differ from a
-literal walk, and the walk's numbers.
+literal walk, and the walk's numbers. FactorFlow's are an object (`factorflow_records`).
 """
 
 from __future__ import annotations
@@ -14,11 +14,12 @@ from pathlib import Path
 
 from optmap.errors import InputError
 from optmap.interchange.architectures import ports_of
+from optmap.interchange.factorflow_records import FlowRecord, flow_records
 from optmap.problem import Axis, Capacity, Level, Machine, Semantics, TensorAccess, Workload
 from optmap.problem.accelerator import Accelerator, Arithmetic, Keep, Mesh, MeshAxis, Prices, Store
 from optmap.problem.fabric import Fabric, fabric_of
 from optmap.problem.io.fields import Fields, describe, entries, located
-from optmap.problem.io.files import read_json_list
+from optmap.problem.io.files import read_json_any
 from optmap.problem.io.stores import exact_number
 from optmap.problem.nest import Loop, MemoryNest, Nest
 
@@ -58,13 +59,18 @@ class Record:
     energy_pj: Fraction
 
 
-def read_records(path: Path) -> tuple[Record, ...]:
-    """The records of a file.
+def read_records(path: Path) -> tuple[Record, ...] | tuple[FlowRecord, ...]:
+    """The records of a file: of Timeloop's model, or of FactorFlow's.
 
     Raises:
         InputError: if it cannot be read, naming record and field; if two records have one id.
     """
-    found = tuple(_record(fields) for fields in read_json_list(path))
+    document = read_json_any(path)
+    return flow_records(document) if isinstance(document, Fields) else _timeloop_records(document, path)
+
+
+def _timeloop_records(document: list[Fields], path: Path) -> tuple[Record, ...]:
+    found = tuple(_record(fields) for fields in document)
     names = [record.name for record in found]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:

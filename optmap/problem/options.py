@@ -49,6 +49,13 @@ class Counting(StrEnum):
     """As a literal walk of the loops counts them, footprints with their gaps left out."""
     TIMELOOP = "timeloop"
     """As Timeloop's dense model does: tiles as hulls, the change of a tile extrapolated from two steps of each loop."""
+    FACTORFLOW = "factorflow"
+    """As the model of FactorFlow and QuickFlow does: reuse within the loops of one memory, drains at a price, and
+    capacities that take every stride as 1, so that a mapping may not fit in truth."""
+
+
+WALKED = (Counting.EXACT, Counting.TIMELOOP)
+"""Countings that follow tiles through all loops: searches with bounds know these."""
 
 
 class Merit(StrEnum):

@@ -8,7 +8,7 @@ from optmap.errors import InputError
 from optmap.gap.mapping_accelerators import seen
 from optmap.names import choose
 from optmap.problem import Machine, Semantics, Workload
-from optmap.problem.options import Counting, Merit
+from optmap.problem.options import WALKED, Counting, Merit
 from optmap.programs.allocation import Allocation
 from optmap.programs.cosa import Cosa
 from optmap.programs.export import export_program
@@ -39,7 +39,7 @@ def exported_allocation(
         form: of the text.
         method: one of `METHODS`; None for `allocation`.
         objective: a value of `Merit`; None for `edp`.
-        counting: a value of `Counting`; None for `exact`.
+        counting: one of `WALKED`; None for `exact`.
         semantics: what the user asked for.
 
     Raises:
@@ -54,7 +54,7 @@ def exported_allocation(
         program = Cosa(fabric=fabric).program()
     else:
         merit = Merit(choose("objective", objective or Merit.EDP.value, list(Merit)))
-        rule = Counting(choose("counting", counting or Counting.EXACT.value, list(Counting)))
+        rule = Counting(choose("counting", counting or Counting.EXACT.value, list(WALKED)))
         reference = _rounded(ABOVE * root_bound(fabric, merit=merit, counting=rule))
         program = Allocation(fabric=fabric, merit=merit, counting=rule, reference=reference).program()
     return (Exported(program=program, content=export_program(program, form.value)),)

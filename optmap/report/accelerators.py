@@ -126,7 +126,8 @@ def amounts(cost: SpatialCost) -> list[tuple[str, str]]:
 def _status(result: AcceleratorResult) -> str:
     search = result.search
     if not result.fits:
-        return f"does not fit the machine: {'; '.join(result.count.broken)}"
+        only = "" if result.count.broken else f" but as {result.counting} takes capacities, with strides of 1"
+        return f"does not fit the machine{only}: {'; '.join(result.broken)}"
     if search.proved:
         return "optimal, proved"
     stop = result.stop.value.replace("_", " ")

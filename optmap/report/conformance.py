@@ -9,6 +9,12 @@ from optmap.problem.options import Counting
 
 SCHEMA = "optmap.conformance/1"
 """Name and version of the document."""
+FOREIGN = (
+    "the records are another model's than the one that counted, so numbers differ without a fault: FactorFlow hands "
+    "tiles down anew whenever a loop outside moves on, brings in halos as the union of tiles, shares none on a mesh, "
+    "and takes strides as 1 where a tile must fit; Timeloop and exact counting follow tiles through all loops"
+)
+"""Why records of one model differ from the counts of another."""
 MOST_NAMES = 12
 """Records that a line names."""
 
@@ -18,6 +24,7 @@ def conformance_document(found: Conformance) -> dict[str, object]:
     return {
         "schema": SCHEMA,
         "counting": found.counting.value,
+        "foreign": found.foreign,
         "records": found.records,
         "compared": found.compared,
         "agree": found.agree,
@@ -34,6 +41,8 @@ def conformance_table(found: Conformance) -> str:
     records = len({mismatch.record for mismatch in found.mismatches})
     verdict = "all agree" if found.agree else f"{len(found.mismatches):,} differ, in {_many(records)}"
     lines.append(f"{_many(found.records)}, counting {found.counting}: {found.compared:,} numbers compared, {verdict}")
+    if found.foreign:
+        lines.append(f"note: {FOREIGN}")
     if found.counting is Counting.EXACT and found.marked:
         lines.append(
             f"note: of {_names(found.marked)} the records give a walk's numbers where it counts differently; these "

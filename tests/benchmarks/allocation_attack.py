@@ -16,7 +16,7 @@ from spatial_brute_force import best_of_all, tiny_fabric
 
 from optmap.clock import Clock
 from optmap.errors import InfeasibleError
-from optmap.problem.options import Counting, Merit
+from optmap.problem.options import WALKED, Merit
 from optmap.search.allocation import AllocationAnswer, solve_allocation
 
 
@@ -24,7 +24,7 @@ def attack(seed: int, most: int, seconds: float) -> list[tuple[str, bool]]:
     """One random problem in both countings, one merit after the other by seed: what was wrong, and whether proved."""
     fabric, merit = tiny_fabric(seed, most), list(Merit)[seed % len(Merit)]
     found = []
-    for counting in Counting:
+    for counting in WALKED:
         best = best_of_all(fabric, counting)
         try:
             clock = Clock(time.monotonic() + seconds)

@@ -15,7 +15,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from spatial_brute_force import best_of_all, tiny_fabric
 
 from optmap.clock import NO_LIMIT
-from optmap.problem.options import Counting, Merit
+from optmap.problem.options import WALKED, Counting, Merit
 from optmap.search.exact import search_nest
 
 
@@ -23,7 +23,7 @@ def against_all(seed: int) -> list[str]:
     """Every merit and counting of one problem against exhaustive enumeration."""
     found = []
     fabric = tiny_fabric(seed, most=20_000)
-    for counting in Counting:
+    for counting in WALKED:
         best = best_of_all(fabric, counting)
         for merit in Merit:
             answer = search_nest(fabric, merit=merit, counting=counting, clock=NO_LIMIT)

@@ -25,7 +25,7 @@ from optmap.evaluate import SpatialCost, count_nest, evaluate_batch, walk_spatia
 from optmap.problem import Workload
 from optmap.problem.fabric import Fabric, fabric_of
 from optmap.problem.nest_batch import NestBatch
-from optmap.problem.options import Counting
+from optmap.problem.options import WALKED, Counting
 from optmap.search import random_nests
 
 
@@ -58,7 +58,7 @@ def disagreement(batch: NestBatch, fabric: Fabric) -> tuple[str, int]:
     """What differs first, empty if nothing does, and how many rows the columns left to the readable counting."""
     names = [operand.name for operand in fabric.operands]
     recounted = 0
-    for counting in Counting:
+    for counting in WALKED:
         cost = evaluate_batch(batch, fabric, counting)
         recounted += cost.recounted
         for row in range(len(batch)):

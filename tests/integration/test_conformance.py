@@ -1,4 +1,4 @@
-"""`optmap conformance`: Timeloop's records in both countings, changed records, and files that are none."""
+"""`optmap conformance`: Timeloop's and FactorFlow's records in all countings, changed records, files that are none."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import optmap as package
 from optmap.errors import InputError
 
 RECORDS = Path(__file__).parents[1] / "data" / "timeloop_conformance.json"
+FLOWS = RECORDS.with_name("factorflow_conformance.json")
 MARKED = ("025", "041", "042", "056")
 
 
@@ -137,3 +138,121 @@ def test_a_record_twice_and_an_unknown_counting_are_refused(records, tmp_path):
         package.conformance(written(tmp_path, [records[0], records[0]]))
     with pytest.raises(InputError, match="counting"):
         package.conformance(RECORDS, counting="fast")
+
+
+def test_all_records_of_factorflow_agree(optmap):
+    """Counts to the word, energy and latency of every memory to 1e-9, and no mapping breaks a rule of its machine."""
+    found = package.conformance(FLOWS, counting="factorflow")
+    assert found.mismatches == ()
+    assert (found.records, found.compared, found.foreign) == (86, 5316, False)
+    assert optmap("conformance", FLOWS, code=0).out == (
+        "86 records, counting factorflow: 5,316 numbers compared, all agree\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("path", "counting"),
+    [(FLOWS, "exact"), (FLOWS, "timeloop"), (RECORDS, "factorflow")],
+    ids=["exact", "hull", "flow"],
+)
+def test_records_of_another_model_differ_and_it_is_said(optmap, path, counting):
+    told = optmap("conformance", path, "--counting", counting, code=5)
+    assert "note: the records are another model's" in told.out
+    found = package.conformance(path, counting=counting)
+    assert found.foreign
+    assert {m.count for m in found.mismatches} >= {"reads", "energy_pj"}
+    assert optmap("conformance", path, "--counting", counting, "--json", code=5).document()["foreign"] is True
+
+
+@pytest.fixture(scope="module")
+def flows():
+    return json.loads(FLOWS.read_text(encoding="utf-8"))
+
+
+def flow(flows, number, change=lambda record, architecture: None):
+    """A file of one record."""
+    record = json.loads(json.dumps(flows["records"][number]))
+    architecture = json.loads(json.dumps(flows["architectures"][record["arch"].partition(" (")[0]]))
+    change(record, architecture)
+    return {**flows, "architectures": {record["arch"]: architecture}, "records": [record]}
+
+
+def test_every_changed_number_of_factorflow_is_named(optmap, flows, tmp_path):
+    def change(record, _):
+        dram, scratchpad = record["levels"][0], record["levels"][1]
+        dram["in_reads"] += 1
+        dram["out_fill_from_above(last_out_reads)"] += 3
+        scratchpad["w_writes"] -= 1
+        scratchpad["latency"] *= 1.001
+        record["latency_cc"] += 1
+        record["energy_total_pJ(incl leakage)"] *= 1.001
+
+    path = written(tmp_path, flow(flows, 0, change))
+    lines = optmap("conformance", path, code=5).out.splitlines()
+    name = "record 000 gemmini BERT-KQV"
+    assert lines[0] == f"{name}, Scratchpad, w: writes found 3,145,728, expected 3,145,727"
+    assert lines[1].startswith(f"{name}, Scratchpad: cycles found 53477376.0, expected ")
+    assert lines[2] == f"{name}, DRAM, out: fills found 0, expected 3"
+    assert lines[3] == f"{name}, DRAM, in: reads found 16,777,216, expected 16,777,217"
+    assert lines[4] == f"{name}: cycles found 102498304.0, expected 102498305.0"
+    assert lines[5].startswith(f"{name}: energy_pj found ")
+    assert lines[6].endswith("6 differ, in 1 record")
+
+
+def test_a_mapping_of_factorflow_that_does_not_fit_is_a_mismatch(flows, tmp_path):
+    def change(_, architecture):
+        architecture["levels"][1]["size_values"] = 1000
+
+    (found,) = package.conformance(written(tmp_path, flow(flows, 0, change))).mismatches
+    assert found.count == "validity"
+    assert "Scratchpad: the tiles need" in found.found
+
+
+def _machine(value, *path):
+    def change(_, architecture):
+        _with(value, "levels", *path)(architecture)
+
+    return change
+
+
+def _record(value, *path):
+    return lambda record, _: _with(value, *path)(record)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda record, _: record.pop("settings"), "settings is missing"),
+        (_record("dims: MK", "coupling"), "in_coupling"),
+        (
+            _record("dims: MKN, in_coupling: [K][2N], w_coupling: [M], out_coupling: [M][N]", "coupling"),
+            "no sum of dims",
+        ),
+        (_record({"M": 4, "K": 2}, "dims"), "N is missing"),
+        (_record([["X", 2]], "mapping", 0, "loops_outer_to_inner"), "is no [dim, trips]"),
+        (_record([["M", 2], ["M", 2]], "mapping", 0, "loops_outer_to_inner"), "two loops over one dim"),
+        (_record({"M": 1, "K": 1, "N": 1}, "mapping", 0, "tile_sizes_below"), "is not what the loops inside make"),
+        (lambda record, _: record["mapping"].pop(), "the levels must be DRAM, Scratchpad"),
+        (lambda record, _: record["levels"].pop(0), "nothing is said of DRAM"),
+        (_record("SomeOther", "arch"), "SomeOther is missing"),
+        (_machine(0.1, 1, "leak_pJ_per_cc"), "counting factorflow knows 0 only"),
+        (_machine(True, 2, "pe_to_pe"), "counting factorflow knows False only"),
+        (_machine(True, 2, "selective_multicast"), "knows False only"),
+        (_machine(4, 6, "mesh"), "knows 1 only"),
+        (_machine({"Z": 2}, 1, "factors_constraints"), "'Z' is no dim"),
+        (_machine(["Z"], 2, "dims"), "'Z' is neither a dim"),
+        (lambda _, architecture: architecture["levels"].pop(), "a memory first, and compute at the end"),
+        (lambda _, architecture: architecture["levels"][0].pop("memory"), "neither memory nor fanout nor compute"),
+    ],
+)
+def test_bad_records_of_factorflow_are_refused_with_the_place(flows, tmp_path, change, said):
+    def named(record, architecture):
+        change(record, architecture)
+
+    document = flow(flows, 0, named)
+    if said.startswith("SomeOther"):
+        document["architectures"] = flows["architectures"]
+    with pytest.raises(InputError) as error:
+        package.conformance(written(tmp_path, document))
+    assert said in str(error.value)
+    assert "records.json" in str(error.value)

@@ -19,7 +19,7 @@ from optmap.problem import Capacity, Level, Machine, matmul, parse_workload
 from optmap.problem.accelerator import Accelerator, Store
 from optmap.problem.fabric import Fabric, fabric_of
 from optmap.problem.nest import MemoryNest, Nest
-from optmap.problem.options import Counting, Merit
+from optmap.problem.options import WALKED, Counting, Merit
 from optmap.programs.allocation import Allocation
 from optmap.programs.allocation_layout import least_new
 from optmap.search.allocation import solve_allocation
@@ -54,7 +54,7 @@ def least_at(made: Allocation, nest: Nest) -> float:
 def test_every_mapping_is_a_point_of_the_program_at_no_more_than_its_cost(seed: int) -> None:
     draw = random.Random(seed)
     fabric = tiny_fabric(seed, 2000)
-    for counting in Counting:
+    for counting in WALKED:
         for nest in some_nests(fabric, counting, 2, draw):
             merit = draw.choice(list(Merit))
             cost = float(count_nest(nest, fabric, counting).merit(merit))
@@ -104,7 +104,7 @@ def test_outputs_with_windows_are_refused() -> None:
         solve_allocation(fabric)
 
 
-@pytest.mark.parametrize("counting", Counting)
+@pytest.mark.parametrize("counting", WALKED)
 @pytest.mark.parametrize("coefficients", [(1, 1), (2, 1), (3, 1), (1, 2), (2, 3)])
 def test_a_step_brings_at_least_what_is_new_after_any_move(coefficients: tuple[int, int], counting: Counting) -> None:
     for extents in ((1, 3), (2, 3), (4, 2), (3, 1)):

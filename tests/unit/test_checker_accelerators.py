@@ -37,7 +37,7 @@ from optmap.problem import (
 from optmap.problem.accelerator import Accelerator, Prices, Store
 from optmap.problem.fabric import fabric_of
 from optmap.problem.nest import mapping_of
-from optmap.problem.options import Counting
+from optmap.problem.options import WALKED, Counting
 from optmap.search import METHODS, AcceleratorRoute, Method
 
 WORKLOADS = (
@@ -88,7 +88,7 @@ def bytes_machine() -> Machine:
 
 
 @pytest.mark.parametrize("workload", WORKLOADS, ids=lambda workload: workload.expression)
-@pytest.mark.parametrize("counting", list(Counting))
+@pytest.mark.parametrize("counting", WALKED)
 def test_two_roads_count_the_same(workload: Workload, counting: Counting) -> None:
     """Counts, energy, cycles and validity of random mappings, wires, clusters and sizes of elements among them."""
     generator = random.Random(5)

@@ -20,7 +20,7 @@ from optmap.problem import Capacity, Level, Machine, Partition, library, matmul
 from optmap.problem.accelerator import Keep, Ports, Prices
 from optmap.problem.fabric import Fabric, fabric_of
 from optmap.problem.nest import Nest
-from optmap.problem.options import Counting
+from optmap.problem.options import WALKED
 from optmap.search import random_nests
 
 PROBLEM = """
@@ -256,7 +256,7 @@ def same_counts(fabric: Fabric, nest: Nest) -> None:
     """Written and read again, a mapping counts the same, in both countings."""
     again, read_back = read(*timeloop_files(fabric, nest).values())
     assert read_back is not None
-    for counting in Counting:
+    for counting in WALKED:
         before, after = (count_nest(loops, seen, counting) for loops, seen in ((nest, fabric), (read_back, again)))
         assert [replace(row, operand="") for memory in before.memories for row in memory.accesses] == [
             replace(row, operand="") for memory in after.memories for row in memory.accesses

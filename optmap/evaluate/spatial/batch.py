@@ -88,12 +88,11 @@ def evaluate_batch(batch: NestBatch, fabric: Fabric, counting: Counting = Counti
         updates=np.zeros(shape),
         recounted=0,
     )
+    closed = is_closed(fabric) and counting is not Counting.FACTORFLOW
     again: list[int] = []
     for start in range(0, shape[0], ROWS):
         rows = slice(start, min(start + ROWS, shape[0]))
-        again += (
-            _count(cost, batch[rows], rows, fabric, counting) if is_closed(fabric) else range(rows.start, rows.stop)
-        )
+        again += _count(cost, batch[rows], rows, fabric, counting) if closed else range(rows.start, rows.stop)
     for row in again:
         _recount(cost, batch, row, fabric, counting)
     return replace(cost, recounted=len(again))

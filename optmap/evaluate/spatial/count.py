@@ -1,8 +1,9 @@
 """Counting a nest on an accelerator: accesses, energy and cycles, in exact numbers.
 
-The model is Timeloop's dense one. Memories, tiles and loops are those of `problem.nest`. `words` counts what a tile
-holds, `entering` what comes into a memory, `traffic` makes reads, fills and updates of it, `prices` and `wires`
-energy and cycles, `rules` says what the machine forbids.
+The model is Timeloop's dense one, or with `factorflow` FactorFlow's. Memories, tiles and loops are those of
+`problem.nest`. `words` counts what a tile holds, `entering` what comes into a memory, `traffic` makes reads, fills and
+updates of it (`factorflow` in place of both for that model), `prices` and `wires` energy and cycles, `rules` says what
+the machine forbids.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 from fractions import Fraction
 from math import ceil
 
+from optmap.evaluate.spatial.factorflow import factorflow_accesses, refuse_shared_dims
 from optmap.evaluate.spatial.layout import Layout, layout_of
 from optmap.evaluate.spatial.prices import port_loads
 from optmap.evaluate.spatial.results import Accesses, MemoryCost, SpatialCost
@@ -26,30 +28,44 @@ def count_nest(
     fabric: Fabric,
     counting: Counting = Counting.EXACT,
     *,
-    charge_drains: bool = False,
+    charge_drains: bool | None = None,
     hulls: bool | None = None,
+    bias: bool = False,
 ) -> SpatialCost:
     """Reads, fills and updates, energy, cycles and utilisation of a mapping on an accelerator.
 
     Args:
         nest: the mapping. One that breaks rules of the machine is counted all the same; `broken` says which.
         fabric: the machine as the workload sees it.
-        counting: `exact`, as a literal walk of the loops counts; or `timeloop`, as that model extrapolates.
+        counting: `exact`, as a literal walk of the loops counts; `timeloop`, as that model extrapolates; or
+            `factorflow`, as that model multiplies.
         charge_drains: whether an output word that leaves a memory for the next one outside is read there at a
-            price. Timeloop does not.
+            price. None for what goes with `counting`: FactorFlow charges drains, Timeloop does not.
         hulls: whether tiles have the words between the first and the last value of a subscript, needed or not.
             None for what goes with `counting`: exactly what is needed, or hulls for `timeloop`.
+        bias: whether outputs start from values that are read, as those of a bias; they start empty if not.
 
     Returns:
         Exact counts of all instances together, energy in pJ as fractions, whole cycles.
 
     Raises:
         LimitError: for subscripts of three dims or more whose values are too many to be enumerated.
+        InputError: with `factorflow`, for an operand with a dim in two subscripts.
     """
     layout = layout_of(nest, fabric, counting, hulls=hulls)
-    operands = [accesses_of(layout, place, charge_drains=charge_drains) for place in range(len(fabric.operands))]
+    flows = counting is Counting.FACTORFLOW
+    if flows:
+        refuse_shared_dims(fabric)
+    drains = flows if charge_drains is None else charge_drains
+    counted = factorflow_accesses if flows else accesses_of
+    operands = [counted(layout, place, charge_drains=drains, bias=bias) for place in range(len(fabric.operands))]
     memories = tuple(
-        _memory(layout, number, tuple(found[number] for found in operands if number in found))
+        _memory(
+            layout,
+            number,
+            tuple(found[number] for found in operands if number in found),
+            Fraction(0) if flows else wire_energy(layout, number),
+        )
         for number in range(len(fabric.memories))
     )
     operations = layout.operations
@@ -68,7 +84,7 @@ def count_nest(
     )
 
 
-def _memory(layout: Layout, number: int, accesses: tuple[Accesses, ...]) -> MemoryCost:
+def _memory(layout: Layout, number: int, accesses: tuple[Accesses, ...], wires: Fraction) -> MemoryCost:
     memory, instances = layout.fabric.memories[number], layout.instances[number]
     names, rooms = [operand.name for operand in layout.fabric.operands], memory.rooms
     weights = {names[place]: n for room in rooms for place, n in zip(room.operands, room.weights, strict=True)}
@@ -80,7 +96,7 @@ def _memory(layout: Layout, number: int, accesses: tuple[Accesses, ...]) -> Memo
         capacity_words=sum(room.capacity for room in rooms) if rooms else None,
         accesses=accesses,
         ports=ports,
-        energy_pj=sum((found.energy_pj for found in accesses), Fraction(0)) + wire_energy(layout, number),
+        energy_pj=sum((found.energy_pj for found in accesses), Fraction(0)) + wires,
         cycles=max((ceil(load.cycles) for load in ports), default=0),
         utilisation=Fraction(instances, layout.fabric.instances(number)),
     )

@@ -90,6 +90,12 @@ class SpatialCost:
     """What makes the mapping invalid on the machine, in words; empty for a valid one."""
 
     @property
+    def latency(self) -> Fraction:
+        """Cycles before they are rounded up: of computation, or of the slowest port if it takes longer."""
+        ports = (load.cycles for memory in self.memories for load in memory.ports)
+        return max((Fraction(self.compute_cycles), *ports))
+
+    @property
     def edp(self) -> Fraction:
         """Energy times cycles, in pJ*cycles."""
         return self.energy_pj * self.cycles

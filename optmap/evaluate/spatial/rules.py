@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from math import inf, prod
 
-from optmap.evaluate.spatial.words import tile_words
+from optmap.evaluate.spatial.words import room_words
 from optmap.problem.accelerator import Keep
 from optmap.problem.fabric import Direction, Fabric, Memory, Rule
 from optmap.problem.nest import MemoryNest, Nest
@@ -46,7 +46,7 @@ def overflows(nest: Nest, fabric: Fabric, counting: Counting = Counting.EXACT) -
     Args:
         nest: the mapping.
         fabric: the machine as the workload sees it.
-        counting: how tiles are counted: exactly, or as hulls for `timeloop`.
+        counting: how tiles are counted (`room_words`).
     """
     places = zip(fabric.memories, nest.memories, nest.tiles(), strict=True)
     return tuple(found for memory, own, tile in places for found in _overfull(fabric, memory, own, tile, counting))
@@ -57,7 +57,7 @@ def _overfull(
 ) -> Iterator[Overflow]:
     for room in memory.rooms:
         tiles = tuple(
-            (operand.name, weight * tile_words(operand, tile, hulls=counting is Counting.TIMELOOP))
+            (operand.name, weight * room_words(operand, tile, counting))
             for place, weight in zip(room.operands, room.weights, strict=True)
             for operand in (fabric.operands[place],)
             if own.keeps[place]
@@ -73,7 +73,7 @@ def broken_rules(nest: Nest, fabric: Fabric, counting: Counting = Counting.EXACT
     Args:
         nest: the mapping.
         fabric: the machine as the workload sees it.
-        counting: how tiles are counted against capacities: exactly, or as hulls for `timeloop`.
+        counting: how tiles are counted against capacities (`room_words`).
     """
     return tuple(_broken(nest, fabric, counting))
 

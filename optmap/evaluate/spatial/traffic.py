@@ -10,7 +10,7 @@ from optmap.evaluate.spatial.results import Accesses
 from optmap.problem.fabric import Operand
 
 
-def accesses_of(layout: Layout, place: int, *, charge_drains: bool = False) -> dict[int, Accesses]:
+def accesses_of(layout: Layout, place: int, *, charge_drains: bool = False, bias: bool = False) -> dict[int, Accesses]:
     """Accesses of one operand per memory that keeps it.
 
     The innermost keeper serves every operation, each further one what the keeper inside it takes in. An output's
@@ -21,6 +21,7 @@ def accesses_of(layout: Layout, place: int, *, charge_drains: bool = False) -> d
         layout: of the nest.
         place: number of the operand.
         charge_drains: whether what leaves a memory for the next one outside is read there at a price.
+        bias: whether outputs start from values that are read: then no update and no fill is left out.
     """
     operand = layout.fabric.operands[place]
     keepers = [number for number, memory in enumerate(layout.nest.memories) if memory.keeps[place]]
@@ -30,7 +31,7 @@ def accesses_of(layout: Layout, place: int, *, charge_drains: bool = False) -> d
         share = layout.share(operand, inside, keeper)
         asked = int(layout.entering(operand, inside) * share)
         entering = 0 if outermost else layout.entering(operand, keeper)
-        first = layout.touched(operand, keeper) if operand.output else 0
+        first = layout.touched(operand, keeper) if operand.output and not bias else 0
         found[keeper] = _accesses(
             layout,
             operand,

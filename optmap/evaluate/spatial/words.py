@@ -13,6 +13,7 @@ from math import prod
 
 from optmap.problem.fabric import Operand
 from optmap.problem.halo import distinct_values, shared_values, span
+from optmap.problem.options import Counting
 
 Term = tuple[int, int, int]
 """(dim, iterations from one index value to the next, index values)."""
@@ -82,6 +83,13 @@ def tile_words(operand: Operand, tile: tuple[int, ...], *, hulls: bool) -> int:
     if hulls:
         return prod(_hull(axis, tile) for axis in operand.axes)
     return visited_words(operand, tuple((dim, 1, tile[dim]) for dim in sorted(operand.dims)))
+
+
+def room_words(operand: Operand, tile: tuple[int, ...], counting: Counting) -> int:
+    """Words that a tile takes of a capacity: exactly, as a hull for `timeloop`, with strides of 1 for `factorflow`."""
+    if counting is Counting.FACTORFLOW:
+        return prod(span((1,) * len(axis), tuple(tile[dim] for dim, _ in axis)) for axis in operand.axes)
+    return tile_words(operand, tile, hulls=counting is Counting.TIMELOOP)
 
 
 def _hull(axis: tuple[tuple[int, int], ...], tile: tuple[int, ...]) -> int:

@@ -106,15 +106,17 @@ def read_json(path: Path) -> Fields:
     return Fields.of(_json(path), str(path))
 
 
-def read_json_list(path: Path) -> list[Fields]:
-    """Read a JSON file whose top is a list of objects.
+def read_json_any(path: Path) -> Fields | list[Fields]:
+    """Read a JSON file whose top is an object, or a list of objects.
 
     Raises:
         InputError: as `read_json`, and for a list that is empty.
     """
     value = _json(path)
+    if isinstance(value, dict):
+        return Fields.of(value, str(path))
     if not isinstance(value, list) or not value:
-        raise InputError(f"{path}: a list with at least one entry is needed, not {describe(value)}")
+        raise InputError(f"{path}: an object or a list with at least one entry is needed, not {describe(value)}")
     return [Fields.of(item, f"{path}: [{number}]") for number, item in enumerate(value)]
 
 

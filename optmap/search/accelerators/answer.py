@@ -67,7 +67,8 @@ def assemble_nest(
 
     Raises:
         CheckError: if the nest is not valid on the machine (of a method that is not known for that), costs something
-            else than the search claimed, or less than a proved bound.
+            else than the search claimed, or less than a proved bound. One that only the counting that was asked for
+            has fit is handed on, and the answer says that it does not.
     """
     fabric = request.fabric
     cost = count_nest(found.nest, fabric, request.counting)
@@ -78,7 +79,7 @@ def assemble_nest(
         raise CheckError(f"the mapping found does not meet the constraint {item.text}: {item.found(level)}")
     exact = cost if request.counting is Counting.EXACT else count_nest(found.nest, fabric, Counting.EXACT)
     ended = Stop.TIME_LIMIT if found.late else Stop.SEARCH_ENDED
-    if cost.broken:
+    if cost.broken or exact.broken:
         ended = Stop.INFEASIBLE
     return AcceleratorResult(
         fabric=fabric,

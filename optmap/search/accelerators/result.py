@@ -125,7 +125,7 @@ class AcceleratorResult(Shown):
     count: SpatialCost
     """In the counting that was asked for."""
     exact: SpatialCost
-    """As a walk counts: the same unless Timeloop's counting was asked for."""
+    """As a walk counts: the same unless a model's counting was asked for."""
     search: MapspaceSearch
     seconds: float
     seed: int
@@ -163,9 +163,14 @@ class AcceleratorResult(Shown):
         return UNITS[self.merit]
 
     @property
+    def broken(self) -> tuple[str, ...]:
+        """The rules of its machine that the mapping breaks; capacities in truth, whatever the counting says of them."""
+        return self.count.broken or self.exact.broken
+
+    @property
     def fits(self) -> bool:
-        """Whether the mapping keeps to all rules of its machine; `count.broken` says which it breaks."""
-        return not self.count.broken
+        """Whether the mapping keeps to all rules of its machine; `broken` says which it breaks."""
+        return not self.broken
 
     @property
     def gap(self) -> Fraction | None:

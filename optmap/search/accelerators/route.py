@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from optmap.errors import InputError
-from optmap.problem.options import Counting, Merit, TileRule
+from optmap.problem.options import WALKED, Counting, Merit, TileRule
 
 if TYPE_CHECKING:
     from optmap.search.accelerators.answer import AcceleratorFound
@@ -31,7 +31,7 @@ class AcceleratorRoute:
     """From a request that it can do to a nest; what it raises is the answer."""
     merits: tuple[Merit, ...] = (Merit.EDP, Merit.ENERGY, Merit.CYCLES, Merit.TRAFFIC)
     """What it minimises, its default first."""
-    countings: tuple[Counting, ...] = tuple(Counting)
+    countings: tuple[Counting, ...] = WALKED
     tiles: tuple[TileRule, ...] = RULES
     """Rules that it knows, its default first."""
     constraints: bool = False
