@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -14,9 +15,10 @@ from optmap.cli.options import (
     JsonOption,
     MachineOption,
     PlotFolderOption,
-    settings_from,
+    path_of,
 )
 from optmap.cli.pictures import draw_pictures, prepare_pictures
+from optmap.cli.sweeping import EngineName
 
 RACE_HELP = """Let searches find mappings of the same layers within the same budget.
 
@@ -34,7 +36,13 @@ Examples:
   optmap race resnet18/R11 --machine eyeriss --methods random --set random.victory=0 --budget 5s
   optmap race 'C[i,j] += A[i,k]*B[k,j]' --extents i=64,j=64,k=64 --machine gemmini --objective energy
 
-Exit codes: 0 raced, 2 bad input, 5 a mapping is better than what was proved to be least.
+Times are fair one at a time; --engine local races on all cores, --engine dask on a cluster, and the table says
+how many searches ran side by side. With -o a race that was interrupted goes on when it is run again.
+
+\b
+  optmap race 'resnet18/*' --machine simba --engine dask --scheduler tcp://head:8786 -o simba.race
+
+Exit codes: 0 raced, 2 bad input, 5 a mapping is better than what was proved to be least, 130 interrupted.
 """
 UNITS = {"": 1.0, "s": 1.0, "min": 60.0, "h": 3600.0}
 """Seconds of what a budget is said in."""
@@ -94,6 +102,28 @@ def race(
     ] = None,
     extents: ExtentsOption = None,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Of methods that draw random numbers.")] = 0,
+    engine: Annotated[
+        EngineName, typer.Option("--engine", help="Where searches run; inline is one at a time.")
+    ] = EngineName.INLINE,
+    jobs: Annotated[
+        int | None,
+        typer.Option("--jobs", min=1, help="Processes of engine local; one per core if left out.", show_default=False),
+    ] = None,
+    scheduler: Annotated[
+        str | None,
+        typer.Option("--scheduler", metavar="ADDRESS", help="Of Dask, as tcp://host:8786.", show_default=False),
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "-o",
+            "--output",
+            metavar="DIR",
+            parser=path_of,
+            help="Keep rows, mappings, curves and race.json here; a race goes on where it was interrupted.",
+            show_default=False,
+        ),
+    ] = None,
     plot: PlotFolderOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -114,10 +144,16 @@ def race(
             objective=objective,
             counting=None if counting is None else counting.value,
             evaluations=evaluations,
-            settings=settings_from(setting),
+            settings=setting or (),
             extents=extents,
             seed=seed,
+            engine=engine.value,
+            jobs=jobs,
+            scheduler=scheduler,
+            directory=output,
             progress=progress,
         )
+    if output is not None:
+        found.save(output / "race.json")
     draw_pictures(found, plot)
     say(to_json(found.to_dict()) if as_json else str(found))

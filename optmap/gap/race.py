@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from math import exp, fsum, log
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from optmap.errors import ContradictionError
 from optmap.problem.machine import Machine
@@ -15,9 +15,12 @@ from optmap.problem.workload import Workload
 from optmap.search.accelerators.result import PERFECT
 from optmap.search.curve import Improvement
 from optmap.shown import Form, Shown
+from optmap.solvers.status import Stop
 
 NEAR = Fraction(1, 100)
 """How close to the optimum a search is said to have arrived."""
+ENDS = {"strategy": "nothing more to propose", "evaluations": "evaluations", "time": "time"}
+"""Why a search that explores ended, in words."""
 SAME = Fraction(1, 10**9)
 """Relative distance within which floating-point numbers of searches are the exact ones."""
 
@@ -63,6 +66,37 @@ class Run:
     def best_at(self) -> Improvement | None:
         """When it found its best; None without a mapping that fits."""
         return self.curve[-1] if self.fits and self.curve else None
+
+
+def run_from(document: Mapping[str, Any]) -> Run:
+    """What a method did, from the document of its answer (`optmap.accelerator-solution/1`)."""
+    search, status = document["search"], document["status"]
+    value, fits = Fraction(document["cost"]["exact"]), status["point"] != "none"
+    curve = tuple(Improvement(*point) for point in search.get("curve", ()))
+    end = Improvement(search["evaluations"], search["seconds"], float(value))
+    return Run(
+        method=document["method"],
+        value=value,
+        fits=fits,
+        bound=Fraction(search["bound"]),
+        proved=search["proved"],
+        space=status["space"],
+        evaluations=search["evaluations"],
+        valid=search.get("valid"),
+        seconds=search["seconds"],
+        curve=curve or ((end,) if fits else ()),
+        traced=bool(curve),
+        ended=_ended(document) if fits else "its mapping does not fit",
+    )
+
+
+def _ended(document: Mapping[str, Any]) -> str:
+    """Why a method with a mapping that fits ended, in words."""
+    if document["search"]["proved"]:
+        return "proved"
+    if document["status"]["stop"] == Stop.TIME_LIMIT.value:
+        return "time"
+    return ENDS.get(document["search"].get("ended"), ENDS["strategy"])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,7 +11,7 @@ from optmap.search.explore.route import explorer
 from optmap.search.method import METHODS, Method
 from optmap.search.route import Route
 
-__all__ = ["METHODS", "default_method", "register_method"]
+__all__ = ["LIBRARY", "METHODS", "default_method", "register_method"]
 
 TILE_ONLY = (CapacityRule.TILE,)
 SUM_OVER_LEVELS = Route(
@@ -181,6 +181,8 @@ METHODS.update(
         )
     }
 )
+LIBRARY = tuple(METHODS)
+"""Names of the methods that every process knows; others were registered in this one."""
 
 
 def default_method(machine: Machine) -> str:

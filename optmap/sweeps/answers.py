@@ -20,6 +20,7 @@ from optmap.problem import Level, Machine, Workload
 from optmap.problem.io.machines import machine_document
 from optmap.problem.io.workloads import workload_document
 from optmap.search.accelerators.result import AcceleratorResult
+from optmap.sweeps.method_settings import settings_for
 from optmap.sweeps.nest_rows import nest_row
 from optmap.sweeps.points import GridPoint, blank_row, certificate_name, read_task
 from optmap.sweeps.rows import Row, as_dict
@@ -210,6 +211,8 @@ def _answer_mapping(point: GridPoint) -> Answer:
         solver=options.solver,
         time_limit=options.time_limit,
         counting=options.counting,
+        evaluations=options.evaluations,
+        settings=settings_for(options.settings, point.method),
         seed=point.seed,
     )
     if isinstance(result, AcceleratorResult):

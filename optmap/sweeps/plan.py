@@ -65,7 +65,7 @@ def points(spec: SweepSpec, grid: Grid) -> Iterator[tuple[int, int, GridPoint]]:
                         machine,
                         level=curve.level,
                         method=method,
-                        options=spec.options,
+                        options=spec.options.of(method),
                         seed=spec.seed,
                     ),
                 )

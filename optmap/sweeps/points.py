@@ -12,12 +12,15 @@ from optmap.problem.io.fields import Fields
 from optmap.problem.io.files import fingerprint
 from optmap.problem.io.machines import machine_document, machine_from
 from optmap.problem.io.workloads import read_workload, workload_document
-from optmap.search.methods import METHODS
+from optmap.search.methods import LIBRARY, METHODS
 from optmap.sweeps.rows import Row
 from optmap.sweeps.spec import BOUND, Options
 
-ANSWER_VERSIONS = dict.fromkeys((BOUND, *METHODS), 2)
+ANSWER_VERSIONS = dict.fromkeys((BOUND, *LIBRARY), 2)
 """Raised by one whenever a method's answers change: older ones are then solved again."""
+ROUTES = {name: METHODS[name].accelerator for name in LIBRARY}
+SEEDLESS = {BOUND, *(name for name, route in ROUTES.items() if route is None or not route.explores)}
+"""Methods whose answers do not depend on the seed; those of a user's may."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,7 +57,7 @@ class GridPoint:
 def make_point(
     workload: Workload, machine: Machine, *, level: str, method: str, options: Options, seed: int
 ) -> GridPoint:
-    """A point with its hash; options do not matter to a bound, and no method draws random numbers from the seed."""
+    """A point with its hash; options do not matter to a bound, nor the seed to methods that draw no random numbers."""
     depends: dict[str, object] = {
         "answers": ANSWER_VERSIONS.get(method, 1),
         "workload": _nameless_workload(workload),
@@ -66,6 +69,8 @@ def make_point(
     }
     if method != BOUND:
         depends |= {"options": _options_document(options)}
+    if method not in SEEDLESS:
+        depends |= {"seed": seed}
     return GridPoint(
         workload=workload,
         machine=machine,
@@ -142,6 +147,8 @@ def _options_document(options: Options) -> dict[str, object]:
         "solver": None,
         "constraints": (),
         "counting": None,
+        "evaluations": None,
+        "settings": (),
     }  # options that came later leave the hashes of points without them
     return {name: value for name, value in given.items() if not (name in absent and value == absent[name])}
 

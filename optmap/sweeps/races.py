@@ -1,13 +1,16 @@
-"""`race`: several searches on the same layers within the same budget."""
+"""`race`: several searches on the same layers within the same budget, as a sweep."""
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from typing import TypeGuard
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeGuard
 
-from optmap.errors import InfeasibleError, InputError, LimitError
-from optmap.gap.mapping_accelerators import assigned, map_workload
-from optmap.gap.race import LayerRace, Race, Run
+from optmap.errors import CheckError, InputError
+from optmap.gap.mapping_accelerators import assigned
+from optmap.gap.race import LayerRace, Race, Run, run_from
 from optmap.names import choose
 from optmap.problem import Machine, Workload, library
 from optmap.problem.inputs import (
@@ -19,19 +22,28 @@ from optmap.problem.inputs import (
     names_of,
     workload_of,
 )
-from optmap.problem.options import Counting, Merit
+from optmap.problem.options import Counting, Merit, TileRule
 from optmap.problem.values import seconds, whole_number
-from optmap.search.accelerators.result import AcceleratorResult
-from optmap.search.curve import Improvement
-from optmap.search.methods import EXACT, METHODS
-from optmap.solvers.status import Stop
+from optmap.search.methods import EXACT, LIBRARY, METHODS
+from optmap.sweeps.inline import InlineEngine
+from optmap.sweeps.local import default_jobs
+from optmap.sweeps.method_settings import SettingsInput
+from optmap.sweeps.plan import first_grid, points
+from optmap.sweeps.reading import sweep_document
+from optmap.sweeps.run import make_engine, run_sweep
+from optmap.sweeps.spec import Options, SweepSpec
+from optmap.sweeps.store import read_rows
+
+if TYPE_CHECKING:
+    from optmap.sweeps.engine import Engine
+    from optmap.sweeps.points import GridPoint
+    from optmap.sweeps.tally import Tally
 
 ALL = "all"
 """Stands for every method on accelerators."""
-ENDS = {"strategy": "nothing more to propose", "evaluations": "evaluations", "time": "time"}
-"""Why a search that explores ended, in words."""
-TILES = "divisors"
+TILES = TileRule.DIVISORS
 """The tiles of a race: every method knows them, and the proven optimum is one among them."""
+Progress = Callable[[str, float], None]
 
 
 def race(
@@ -43,15 +55,18 @@ def race(
     objective: str | None = None,
     counting: str | None = None,
     evaluations: int | None = None,
-    settings: Mapping[str, object] | None = None,
+    settings: SettingsInput = (),
     extents: ExtentsInput | None = None,
     seed: int = 0,
-    progress: Callable[[str, float], None] | None = None,
+    engine: str = "inline",
+    jobs: int | None = None,
+    scheduler: str | None = None,
+    directory: str | Path | None = None,
+    progress: Progress | None = None,
 ) -> Race:
     """Let methods search for mappings of the same layers within the same budget, beside the proven optimum.
 
-    All search among mappings with perfect factors of every dim, within which `exact` proves its optimum; it is in
-    every race. Searches run one at a time.
+    All search among mappings with perfect factors of every dim, of which `exact` proves the best; it is in every race.
 
     Args:
         workloads: one as for `solve`, or several; `resnet18/*` stands for all layers of that name.
@@ -61,59 +76,140 @@ def race(
         objective: what is minimised; None for `edp`.
         counting: `exact` (None, too) or `timeloop`.
         evaluations: mappings that each method which explores may have judged; None for any number.
-        settings: of methods that explore, as `{"random.victory": 0}`.
+        settings: of methods that explore, as `{"random.victory": 0}` or `random.victory=0`.
         extents: extent per dim, of statements among the workloads.
         seed: of methods that draw random numbers.
+        engine: `inline`, one search at a time in this process; `local` (processes on this computer) or `dask`. Methods
+            that were registered in this process are searched with in this process, after the others.
+        jobs: processes of `local`, one search each; None for one per core.
+        scheduler: address of the Dask scheduler, such as `tcp://host:8786`.
+        directory: where rows, mappings and curves are kept, as of a sweep: a race that was interrupted goes on there.
         progress: called with a text and the share that is done.
 
     Raises:
         InputError: for anything that cannot be accepted.
         ContradictionError: if a mapping is better than what is proved to be least.
+        CheckError: if a recount contradicts a method.
+        EngineError: if processes or scheduler do not work.
+        KeyboardInterrupt: after an interrupt, when everything is stored.
     """
     target = machine_of(machine, None)
     if target.accelerator is None:
         raise InputError(f"races are run on accelerators, which {target.name} is not; see compare for its methods")
     merit = Merit(choose("objective", objective or Merit.EDP.value, list(Merit)))
     mode = Counting(choose("counting", counting or Counting.EXACT.value, list(Counting)))
-    budget = seconds(budget, "budget (--budget)")
-    evaluations = None if evaluations is None else whole_number(evaluations, "evaluations")
-    seed = whole_number(seed, "seed", least=0)
-    layers, chosen = layers_of(workloads, extents), racers(methods, target)
-    own = _settings_of(settings or {}, chosen)
-    found = []
-    for place, layer in enumerate(layers):
-        runs, left_out = dict[str, Run](), dict[str, str]()
-        for number, name in enumerate(chosen):
-            if progress is not None:
-                progress(f"{layer.title}: {name}", (place + number / len(chosen)) / len(layers))
-            explores = METHODS[name].route_on(target).explores
-            try:
-                result = map_workload(
-                    layer,
-                    target,
-                    method=name,
-                    objective=merit.value,
-                    counting=mode.value,
-                    tiles=TILES,
-                    evaluations=evaluations if explores else None,
-                    settings=own.get(name, {}),
-                    time_limit=budget,
-                    seed=seed,
-                )
-                runs[name] = run_of(result)
-            except (InputError, InfeasibleError, LimitError) as error:
-                left_out[name] = str(error)
-        found.append(LayerRace(workload=layer, runs=runs, left_out=left_out))
+    options = Options(
+        objective=merit.value,
+        counting=mode.value,
+        tiles=TILES.value,
+        time_limit=seconds(budget, "budget (--budget)"),
+        evaluations=None if evaluations is None else whole_number(evaluations, "evaluations"),
+        settings=settings,  # type: ignore[arg-type] # read by Options
+    )
+    spec = SweepSpec(
+        workloads=layers_of(workloads, extents),
+        machines=(target,),
+        methods=racers(methods, target),
+        options=options,
+        seed=whole_number(seed, "seed", least=0),
+        name="race",
+    )
+    worker = make_engine(engine, jobs=jobs, scheduler=scheduler)
+    with tempfile.TemporaryDirectory(prefix="optmap-") as folder:
+        place = Path(folder) / "race" if directory is None else Path(directory)
+        heats = _heats(spec, worker, place, Path(folder) / "own")
+        reused, answers = 0, dict[tuple[str, str], Run | str]()
+        for number, heat in enumerate(heats):
+            reused += heat.run(progress, number / len(heats), 1 / len(heats))
+            answers |= heat.answers()
+    side_by_side = {"inline": 1, "local": min(jobs or default_jobs(), spec.points)}
     return Race(
         machine=target,
         merit=merit,
         counting=mode,
-        methods=chosen,
-        layers=tuple(found),
-        budget=budget,
-        evaluations=evaluations,
-        seed=seed,
-        side_by_side=1,
+        methods=spec.methods,
+        layers=tuple(_layer(workload, spec.methods, answers) for workload in spec.workloads),
+        budget=options.time_limit,
+        evaluations=options.evaluations,
+        seed=spec.seed,
+        side_by_side=side_by_side.get(engine),
+        reused=reused,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Heat:
+    """A part of a race that one engine answers."""
+
+    spec: SweepSpec
+    engine: Engine
+    directory: Path
+
+    @property
+    def points(self) -> tuple[GridPoint, ...]:
+        """A point per layer and method."""
+        return tuple(point for _, _, point in points(self.spec, first_grid(self.spec)))
+
+    def run(self, progress: Progress | None, first: float, part: float) -> int:
+        """Have the searches made; those that the folder has are not made again.
+
+        Returns:
+            How many it had.
+        """
+        order = [f"{point.workload.title}: {point.method}" for point in self.points]
+
+        def tell(tally: Tally) -> None:
+            if progress is not None:
+                at = min(tally.done, len(order) - 1)
+                progress(order[at], first + part * tally.done / len(order))
+
+        if progress is not None:
+            progress(order[0], first)
+        tally = run_sweep(self.spec, self.directory, engine=self.engine, progress=tell)
+        if tally.interrupted:
+            raise KeyboardInterrupt
+        return tally.reused
+
+    def answers(self) -> dict[tuple[str, str], Run | str]:
+        """What each method did on each layer, or why it has no mapping.
+
+        Raises:
+            CheckError: if a recount contradicted a method.
+        """
+        rows = {(row["workload"], row["input_hash"]): row for row in read_rows(self.directory).to_pylist()}
+        found = dict[tuple[str, str], Run | str]()
+        for point in self.points:
+            row = rows[point.workload.title, point.input_hash]
+            if row["stop"] == "check":
+                raise CheckError(f"{point.workload.title}: {point.method}: {row['error']}")
+            document = None if row["error"] else sweep_document(self.directory, point.input_hash)
+            found[point.workload.title, point.method] = row["error"] if document is None else run_from(document)
+        return found
+
+
+def _heats(spec: SweepSpec, engine: Engine, directory: Path, own_directory: Path) -> list[_Heat]:
+    """The methods that every process knows on the engine, those of this process here, and anew in every race."""
+    own = tuple(name for name in spec.methods if name not in LIBRARY)
+    heats = [_Heat(spec=_only(spec, LIBRARY), engine=engine, directory=directory)]
+    if own:
+        heats.append(_Heat(spec=_only(spec, own), engine=InlineEngine(), directory=own_directory))
+    return heats
+
+
+def _only(spec: SweepSpec, methods: Sequence[str]) -> SweepSpec:
+    """A race with some of its methods, each with its own settings."""
+    mine = tuple(name for name in spec.methods if name in methods)
+    texts = tuple(text for text in spec.options.settings if text.partition(".")[0] in mine)
+    return replace(spec, methods=mine, options=replace(spec.options, settings=texts))
+
+
+def _layer(workload: Workload, methods: Sequence[str], answers: Mapping[tuple[str, str], Run | str]) -> LayerRace:
+    """All methods on one layer."""
+    found = {name: answers[workload.title, name] for name in methods}
+    return LayerRace(
+        workload=workload,
+        runs={name: run for name, run in found.items() if isinstance(run, Run)},
+        left_out={name: reason for name, reason in found.items() if isinstance(reason, str)},
     )
 
 
@@ -155,50 +251,3 @@ def racers(methods: str | Sequence[str] | None, machine: Machine) -> tuple[str, 
     for name in asked:
         choose("method", name, METHODS)
     return tuple(dict.fromkeys((EXACT.name, *asked)))
-
-
-def _settings_of(settings: Mapping[str, object], methods: Sequence[str]) -> dict[str, dict[str, object]]:
-    """Settings by method.
-
-    Raises:
-        InputError: for a name without a method of the race.
-    """
-    found: dict[str, dict[str, object]] = {}
-    for text, value in settings.items():
-        method, dot, name = text.partition(".")
-        if not dot:
-            raise InputError(f"--set {text}={value}: say whose it is, such as --set random.{text}={value}")
-        found.setdefault(choose("method", method, methods, where=f"--set {text}={value}"), {})[name] = value
-    return found
-
-
-def run_of(result: AcceleratorResult) -> Run:
-    """What a method did, from its answer."""
-    search = result.search
-    end = Improvement(search.evaluations, search.seconds, float(result.cost))
-    return Run(
-        method=result.method,
-        value=result.cost,
-        fits=result.fits,
-        bound=search.bound,
-        proved=search.proved,
-        space=search.space,
-        evaluations=search.evaluations,
-        valid=None if search.trace is None else search.trace.valid,
-        seconds=search.seconds,
-        curve=search.curve or ((end,) if result.fits else ()),
-        traced=bool(search.curve),
-        ended=_ended(result),
-    )
-
-
-def _ended(result: AcceleratorResult) -> str:
-    """Why a method ended, in words."""
-    if not result.fits:
-        return "its mapping does not fit"
-    if result.search.proved:
-        return "proved"
-    if result.stop is Stop.TIME_LIMIT:
-        return "time"
-    trace = result.search.trace
-    return ENDS["strategy" if trace is None or trace.end is None else trace.end.value]

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from optmap.api import METHODS as MAPPING_METHODS
 from optmap.api import OBJECTIVES
 from optmap.errors import InfeasibleError, InputError
 from optmap.names import choose
 from optmap.problem import Capacity, CapacityRule, Machine, Workload, constraints_of, two_level
 from optmap.problem.options import Counting, IntegerRule, Merit, TileRule
-from optmap.search.methods import default_method
+from optmap.search.methods import METHODS, default_method
 from optmap.solvers.config import FORMS
+from optmap.sweeps.method_settings import method_settings
 
 BOUND = "bound"
 """The method that proves a lower bound instead of finding a mapping."""
@@ -105,6 +105,10 @@ class Options:
     """Of the relaxation; None takes the one of `solvers.cfg`."""
     time_limit: float = 60.0
     """Seconds after which a solve returns the best it has."""
+    evaluations: int | None = None
+    """On accelerators, mappings that a method which explores may have judged; None for any number."""
+    settings: tuple[str, ...] = ()
+    """Of methods that explore, as `random.victory=0`."""
 
     def __post_init__(self) -> None:
         choices = {
@@ -125,8 +129,18 @@ class Options:
             raise InputError(f"options: constraints: {error}") from error
         if self.cores < 1:
             raise InputError(f"options: cores is {self.cores}; use 1 or more")
+        object.__setattr__(self, "settings", method_settings(self.settings, "options: settings: "))
+        if self.evaluations is not None and self.evaluations < 1:
+            raise InputError(f"options: evaluations is {self.evaluations}; use 1 or more")
         if not 0 < self.time_limit < math.inf:
             raise InputError(f"options: time_limit is {self.time_limit}; give a positive number of seconds")
+
+    def of(self, method: str) -> Options:
+        """What they say to one method: numbers of evaluations and settings only to one that explores, and its own."""
+        route = METHODS[method].accelerator if method in METHODS else None
+        if route is None or not route.explores:
+            return replace(self, evaluations=None, settings=())
+        return replace(self, settings=tuple(text for text in self.settings if text.startswith(f"{method}.")))
 
 
 def default_methods(machines: tuple[Machine, ...]) -> tuple[str, ...]:
@@ -189,9 +203,12 @@ class SweepSpec:
                 "methods: on accelerators every mapping comes with the floor of every schedule; leave bound out"
             )
         for method in self.methods:
-            choose("method", method, (BOUND, *MAPPING_METHODS), where="methods")
+            choose("method", method, (BOUND, *METHODS), where="methods")
         if len(set(self.methods)) != len(self.methods):
             raise InputError(f"methods: {', '.join(self.methods)} names one twice")
+
+        for text in self.options.settings:
+            choose("method", text.partition(".")[0], self.methods, where=f"options: settings: {text}")
 
     def _check_constraints(self) -> None:
         """Refuse levels or dims that are not there; a size beyond an extent is an answer of its point."""

@@ -49,6 +49,8 @@ OPTION_KEYS = (
     "constraints",
     "solver",
     "time_limit",
+    "evaluations",
+    "settings",
 )
 REFINE_KEYS = ("metric", "tolerance", "most_points")
 
@@ -165,11 +167,11 @@ def _options(fields: Fields) -> Options:
     fields.allow(*OPTION_KEYS)
     given: dict[str, object] = {}
     for key in fields.values:
-        if key == "cores":
+        if key in ("cores", "evaluations"):
             given[key] = fields.integer(key)
         elif key == "time_limit":
             given[key] = fields.positive(key)
-        elif key == "constraints":
+        elif key in ("constraints", "settings"):
             given[key] = fields.get(key)
         else:
             given[key] = fields.text(key)

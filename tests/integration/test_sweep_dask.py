@@ -116,6 +116,22 @@ def test_a_batch_that_the_scheduler_drops_is_handed_out_again(tmp_path: Path) ->
     pd.testing.assert_frame_equal(_without_times(tmp_path / "there"), _without_times(tmp_path / "here"))
 
 
+def test_a_race_over_a_cluster_is_the_one_in_process(tmp_path: Path) -> None:
+    asked: dict[str, Any] = {"machine": "gemmini", "methods": "random", "evaluations": 100, "extents": "i=16,j=8,k=16"}
+    inside = optmap.race("C[i,j] += A[i,k]*B[k,j]", **asked)
+    with _cluster(tmp_path) as (address, _):
+        there = optmap.race(
+            "C[i,j] += A[i,k]*B[k,j]", engine="dask", scheduler=address, directory=tmp_path / "race", **asked
+        )
+    found = [
+        [(run.value, run.evaluations, run.valid, run.ended) for run in race.layers[0].runs.values()]
+        for race in (inside, there)
+    ]
+    assert found[0] == found[1]
+    assert there.side_by_side is None
+    assert "workers of the cluster" in str(there)
+
+
 class _Dropped:
     """A future that never comes to anything, or whose answer is gone when it is asked for."""
 

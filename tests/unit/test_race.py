@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
 from math import exp, log
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -183,6 +184,33 @@ def test_searches_are_held_against_the_optimum_that_exact_proves(registry: dict[
     assert document["layers"][0]["rows"][0]["near"]["value"] <= 1.01 * float(only.bound) * (1 + 1e-9)
     assert set(document["means"][0]) == set(Mean.__dataclass_fields__)
     assert "proved" in str(found)
+
+
+def untimed(found: Race) -> list[tuple[object, ...]]:
+    """What does not depend on the computer."""
+    return [
+        (layer.workload.title, name, run.value, run.evaluations, run.valid, run.ended, *zip(*curve, strict=True))
+        for layer in found.layers
+        for name, run in layer.runs.items()
+        for curve in [[(point.evaluations, point.value) for point in run.curve]]
+    ]
+
+
+def test_a_race_of_processes_is_the_one_in_process_and_goes_on_in_its_folder(
+    registry: dict[str, Method], tmp_path: Path
+) -> None:
+    registry["mine"] = Method(name="mine", description="my own", accelerator=explorer(Strategy(propose=small_batches)))
+    asked: dict[str, Any] = {"methods": "random,mine", "evaluations": 150, "budget": 20, "seed": 3, **SMALL}
+    layers = [STATEMENT, "C[j,i] += A[i,k]*B[k,j]"]
+    inside = optmap.race(layers, **asked)
+    outside = optmap.race(layers, engine="local", jobs=2, directory=tmp_path / "race", **asked)
+    assert untimed(outside) == untimed(inside)
+    assert (inside.side_by_side, inside.reused) == (1, 0)
+    assert (outside.side_by_side, outside.reused) == (2, 0)
+    again = optmap.race(layers, directory=tmp_path / "race", **asked)
+    assert again.reused == 4  # all but the method of this process, which may be another one by now
+    assert untimed(again) == untimed(inside)
+    assert "4 runs are those of an earlier race" in str(again)
 
 
 def refusing(_: object) -> Any:

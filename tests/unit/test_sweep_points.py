@@ -209,3 +209,34 @@ def test_a_row_is_the_answer_of_the_solve(method: str, objective: str | None) ->
     assert row.traffic_gap == pytest.approx(row.traffic_words / row.bound_words - 1)
     levels = json.loads(row.mapping)
     assert [each["tile"] for each in levels] == [dict(each.tile) for each in result.mapping.levels]
+
+
+def _explored(**more: object) -> GridPoint:
+    options = {"evaluations": 50, "settings": ("random.victory=0",), **more}
+    return _point("random", machine=library_machine("gemmini"), level="Register", **options)  # type: ignore[arg-type]
+
+
+def test_a_search_that_explores_depends_on_its_seed_evaluations_and_settings() -> None:
+    changed = [_explored(seed=2), _explored(evaluations=51), _explored(settings=())]
+    assert len({point.input_hash for point in (_explored(), *changed)}) == 4
+    assert read_task(task_text(_explored())) == _explored()
+
+
+def test_evaluations_and_settings_reach_the_search() -> None:
+    answer = answer_point(_explored(tiles="divisors"))
+    assert answer.row.evaluations == 50
+    assert answer.solution is not None
+    assert answer.solution["search"]["settings"]["victory"] == 0  # type: ignore[index]
+    assert answer_point(_explored(tiles="divisors")).row.cost == answer.row.cost
+
+
+def test_options_say_to_each_method_what_is_its_own() -> None:
+    options = Options(evaluations=50, settings=("random.victory=0", "other.size=3"))
+    assert options.of("random") == Options(evaluations=50, settings=("random.victory=0",))
+    assert options.of("exact") == options.of("mopt") == options.of("bound") == Options()
+
+
+@pytest.mark.parametrize("wrong", ["victory=0", "random.victory", ".victory=0", "random.=0", 5])
+def test_a_setting_says_whose_it_is(wrong: object) -> None:
+    with pytest.raises(InputError, match=r"METHOD\.NAME=VALUE"):
+        Options(settings=(wrong,))  # type: ignore[arg-type]

@@ -238,3 +238,20 @@ def test_an_option_has_one_name_from_the_command_line_to_the_answer():
         assert name in Request.__dataclass_fields__
     for name in ("objective", "tiles", "capacity"):
         assert name in SolveResult.__dataclass_fields__
+
+
+def test_a_sweep_file_sets_methods_and_their_evaluations() -> None:
+    given = {
+        "workloads": ["resnet18/R11"],
+        "machines": ["gemmini"],
+        "methods": ["exact", "random"],
+        "options": {"evaluations": 70, "settings": {"random.victory": 0}},
+    }
+    spec = spec_from(given)
+    assert spec.options.settings == ("random.victory=0",)
+    made = {point.method: point.options for _, _, point in points(spec, first_grid(spec))}
+    assert (made["exact"].evaluations, made["random"].evaluations) == (None, 70)
+    with pytest.raises(InputError, match="rando"):
+        spec_from({**given, "options": {"settings": {"rando.victory": 0}}})
+    with pytest.raises(InputError, match="evaluations"):
+        spec_from({**given, "options": {"evaluations": 0}})
