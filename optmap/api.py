@@ -62,6 +62,7 @@ def solve(
     confirm: bool = False,
     evaluations: int | None = None,
     settings: Mapping[str, object] | None = None,
+    journal: str | Path | None = None,
     time_limit: float = 60.0,
     seed: int = 0,
     progress: Callable[[str, float], None] | None = None,
@@ -96,6 +97,8 @@ def solve(
         evaluations: on accelerators, of methods that have mappings judged one by one (random and the like): how many
             at most; None for as many as the time allows. With it, the same seed is the same answer.
         settings: of such a method, by name, as values or texts.
+        journal: of such a method, a file that its scores are appended to as it runs; if it is there, the search goes
+            on where it ended, with the same answer as if it had not.
         time_limit: seconds after which the best answer so far is returned.
         seed: of methods that draw random numbers; part of the answer.
         progress: called with a text and the share of the time limit used.
@@ -137,15 +140,16 @@ def solve(
             confirm=confirm,
             evaluations=evaluations,
             settings=settings or {},
+            journal=None if journal is None else file_path(journal, "journal"),
             time_limit=time_limit,
             seed=seed,
             progress=progress,
         )
     if confirm:
         raise InputError(f"--confirm is for method exact on accelerators, which {target.name} is not: leave it out")
-    if evaluations is not None or settings:
-        option = "--set" if settings else "--evaluations"
-        raise InputError(f"{option} is for searches on accelerators, which {target.name} is not: leave it out")
+    for option, value in {"--set": settings, "--evaluations": evaluations, "--journal": journal}.items():
+        if value:
+            raise InputError(f"{option} is for searches on accelerators, which {target.name} is not: leave it out")
     if counting is not None:
         raise InputError(f"--counting is for accelerators; {target.name} has no fanouts and prices: leave it out")
     if innermost is not None:

@@ -132,6 +132,16 @@ def solve(
         ),
     ] = None,
     setting: SettingOption = None,
+    journal: Annotated[
+        Path | None,
+        typer.Option(
+            "--journal",
+            metavar="FILE",
+            parser=path_of,
+            help="On accelerators: keep the scores of a search here; if the file is there, go on where it ended.",
+            show_default=False,
+        ),
+    ] = None,
     semantics: SemanticsOption = None,
     padding: PaddingOption = None,
     extents: ExtentsOption = None,
@@ -152,6 +162,7 @@ def solve(
     problem = workload_of(workload, extents, semantics, padding)
     target = machine_of(machine, memory)
     check_target(output)
+    check_target(journal)
     prepare_pictures(plot)
     from optmap import api
 
@@ -174,6 +185,7 @@ def solve(
             confirm=confirm,
             evaluations=evaluations,
             settings=settings_from(setting),
+            journal=journal,
             seed=seed,
             progress=progress,
         )

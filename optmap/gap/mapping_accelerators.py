@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from pathlib import Path
 
 from optmap.clock import Clock
 from optmap.errors import InfeasibleError, InputError, LimitError
@@ -92,6 +93,7 @@ def map_workload(
     confirm: bool = False,
     evaluations: int | None = None,
     settings: Mapping[str, object] = NOTHING_SET,
+    journal: Path | None = None,
     time_limit: float = 60.0,
     seed: int = 0,
     progress: Callable[[str, float], None] | None = None,
@@ -110,6 +112,7 @@ def map_workload(
         confirm: whether a second search confirms a proved optimum.
         evaluations: mappings that a method which explores may have judged; None for any number.
         settings: of such a method, by name.
+        journal: of such a method, the file that its scores are kept in.
         time_limit: seconds.
         seed: of methods that draw random numbers.
         progress: called with a text and the share of the time limit used.
@@ -132,6 +135,7 @@ def map_workload(
         method=method,
         evaluations=evaluations,
         settings=settings,
+        journal=journal,
         time_limit=time_limit,
         seed=seed,
         progress=progress,

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 
 from optmap.clock import Clock
 from optmap.problem.constraints import NO_CONSTRAINTS, Constraints
@@ -36,6 +37,8 @@ class AcceleratorRequest:
     """Mappings that a method which explores may have judged; None for any number."""
     settings: Mapping[str, object] = field(default_factory=dict)
     """Of the method, by name; values or texts."""
+    journal: Path | None = None
+    """Of a method that explores: the file that its scores are kept in; None for none."""
     seed: int = 0
     progress: Callable[[str, float], None] | None = None
     """Called with what is being done and the share of the time limit used."""

@@ -60,8 +60,8 @@ class AcceleratorRoute:
             raise InputError(f"method {name} does not count as {request.counting} does; use --counting {known}")
         if request.confirm and not self.confirms:
             raise InputError(f"method {name} proves nothing a second time; leave out --confirm, or use --method exact")
-        if not self.explores and (request.evaluations is not None or request.settings):
-            option = "--set" if request.settings else "--evaluations"
+        given = {"--set": request.settings, "--evaluations": request.evaluations, "--journal": request.journal}
+        for option in [] if self.explores else [option for option, value in given.items() if value]:
             raise InputError(f"method {name} is no search that has mappings judged; leave out {option}")
         if request.tiles not in self.tiles:
             known = " or ".join(self.tiles)

@@ -18,6 +18,7 @@ from optmap.problem.nest import Nest
 from optmap.problem.nest_batch import NestBatch
 from optmap.search.curve import Improvement
 from optmap.search.explore.conversation import NO_SCORES, Conversation
+from optmap.search.explore.journal import Journal
 from optmap.search.explore.judges import Judge, model, sound
 from optmap.search.explore.protocol import Cut, Proof, Question, Scores, Strategy
 
@@ -86,6 +87,7 @@ def drive(
     evaluations: int | None = None,
     clock: Clock = NO_LIMIT,
     rows: int = ROWS,
+    journal: Journal | None = None,
 ) -> Iterator[Judged]:
     """Run a strategy to its end or that of the budget.
 
@@ -97,15 +99,16 @@ def drive(
         evaluations: nests that may be judged; None for any number.
         clock: when to stop; it is looked at between batches.
         rows: nests that are judged together, at most.
+        journal: tells what was judged before, and is written; None for none.
 
     Yields:
         Every batch that was judged, cut where the budget ended.
 
     Raises:
         StrategyError: for a strategy or judge that does not keep to the protocol.
+        InputError: for a journal of other mappings.
     """
-    judge = judge or model(question.fabric, question.merit, question.counting)
-    begun = time.monotonic()
+    bench = _Bench(judge or model(question.fabric, question.merit, question.counting), rows, journal)
     talk = Conversation(strategy, question)
     try:
         batch = talk.following(None)
@@ -119,18 +122,46 @@ def drive(
                 if start == len(batch):
                     break
                 room = len(batch) if evaluations is None else evaluations - trace.evaluations
-                part = batch[start : start + min(rows, room)]
-                judged = Judged(first=trace.evaluations, batch=part, scores=sound(judge(part), part))
-                _note(trace, judged, time.monotonic() - begun)
+                judged = bench.judged(batch[start:], trace.evaluations, room)
+                _note(trace, judged, bench.seconds)
                 trace.cuts = question.tally.cuts
                 parts.append(judged.scores)
-                start += len(part)
+                start += len(judged.batch)
                 yield judged
             batch = talk.following(_joined(parts))
         trace.end, trace.proof = End.STRATEGY, talk.proof
     finally:
-        trace.seconds, trace.cuts = time.monotonic() - begun, question.tally.cuts
+        trace.seconds, trace.cuts = bench.passed, question.tally.cuts
         talk.close()
+
+
+class _Bench:
+    """Where nests are judged, or told from a journal, and the time that this took."""
+
+    def __init__(self, judge: Judge, rows: int, journal: Journal | None) -> None:
+        self._judge, self._rows, self._journal = judge, rows, journal
+        self._begun = time.monotonic()
+        self.seconds = 0.0
+        """Of searching until the last batch, in this run and in those before it."""
+
+    @property
+    def passed(self) -> float:
+        """Seconds of searching until now."""
+        return time.monotonic() - self._begun
+
+    def judged(self, batch: NestBatch, first: int, room: int) -> Judged:
+        """Some of the first nests of a batch, at most `room`; `first` is the number of the first."""
+        told = None if self._journal is None else self._journal.recall(batch, room)
+        if told is not None:
+            scores, self.seconds = told
+            self._begun = time.monotonic() - self.seconds
+            return Judged(first=first, batch=batch[: len(scores.value)], scores=scores)
+        part = batch[: min(self._rows, room)]
+        scores = sound(self._judge(part), part)
+        self.seconds = self.passed
+        if self._journal is not None:
+            self._journal.note(part, first, scores, self.seconds)
+        return Judged(first=first, batch=part, scores=scores)
 
 
 def _over(trace: Trace, evaluations: int | None, clock: Clock) -> End | None:

@@ -161,7 +161,7 @@ class Mapspace:
         for dim, options in enumerate(every):
             steps, times = np.unique(self._steps(dim, options), axis=0, return_counts=True)
             if len(states) * len(steps) > MOST_STATES and not hard:
-                least = self._total(states, ways)
+                least = self._total(states, ways) * prod(map(self._unshared, range(dim, len(every)), every[dim:]))
                 if least > most:
                     return Size(mappings=least, exact=False)
             joined = np.concatenate(
@@ -180,6 +180,11 @@ class Mapspace:
             ways = np.zeros(len(states), object)
             np.add.at(ways, place_of.reshape(-1), numbers[keep])
         return Size(mappings=self._total(states, ways), exact=True)
+
+    def _unshared(self, dim: int, options: Integers) -> int:
+        """Ways to place a dim that take nothing of a shared limit: they go with every way to place the others."""
+        taken = [limit.slot for limit in self._shared if dim in limit.rule.dims]
+        return int((options[:, taken] == 1).all(axis=1).sum())
 
     def _steps(self, dim: int, options: Integers) -> Integers:
         """What ways to place a dim change: products of the shared limits, and the loops of each memory as bits."""

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from optmap.errors import InfeasibleError, LimitError
+from optmap.problem.io.files import fingerprint
+from optmap.problem.io.machines import machine_document
+from optmap.problem.io.workloads import workload_document
 from optmap.search.accelerators.answer import AcceleratorFound
 from optmap.search.accelerators.request import AcceleratorRequest
 from optmap.search.accelerators.wires import answered, searched
 from optmap.search.explore.driver import End, Trace, drive
+from optmap.search.explore.journal import Journal
 from optmap.search.explore.protocol import Question, Strategy
 from optmap.search.explore.settings import settings_of, values_of
 
@@ -30,19 +35,56 @@ def run(strategy: Strategy, request: AcceleratorRequest) -> AcceleratorFound:
         LimitError: if none was met within the budget, or before the strategy gave up.
         StrategyError: for a strategy that does not keep to the protocol.
     """
+    question = question_of(strategy, request)
+    journal = journal_of(request, question, judge="model")
+    trace, begun = Trace(settings=values_of(question.settings)), time.monotonic()
+    judged = drive(strategy, question, trace, evaluations=request.evaluations, clock=request.clock, journal=journal)
+    with journal or nullcontext():
+        for _ in judged:
+            if request.progress is not None:
+                _tell(request.progress, request, trace, question, time.monotonic() - begun)
+    return answered(request, _found(request, strategy, trace))
+
+
+def question_of(strategy: Strategy, request: AcceleratorRequest) -> Question[Any]:
+    """What a strategy is asked; raises InputError for a setting that it has not."""
     free = searched(request)
-    question = Question(
+    return Question(
         fabric=free.fabric,
         merit=free.merit,
         counting=free.counting,
         settings=settings_of(strategy.settings, request.settings, request.method),
         rng=np.random.default_rng(request.seed),
     )
-    trace, begun = Trace(settings=values_of(question.settings)), time.monotonic()
-    for _ in drive(strategy, question, trace, evaluations=request.evaluations, clock=request.clock):
-        if request.progress is not None:
-            _tell(request.progress, request, trace, question, time.monotonic() - begun)
-    return answered(request, _found(request, strategy, trace))
+
+
+def journal_of(request: AcceleratorRequest, question: Question[Any], *, judge: str) -> Journal | None:
+    """The journal of a search, if there is to be one.
+
+    Args:
+        request: what is asked.
+        question: the same, as the strategy is asked it.
+        judge: `model`, or `own` for a function of the user's, which a file cannot tell apart.
+
+    Raises:
+        InputError: for a file that is no journal of this search.
+    """
+    if request.journal is None:
+        return None
+    fabric = request.fabric
+    workload = {key: own for key, own in workload_document(fabric.workload).items() if key not in ("name", "count")}
+    machine = {key: own for key, own in machine_document(fabric.machine).items() if key != "name"}
+    search: dict[str, object] = {
+        "workload": fingerprint(workload),
+        "machine": fingerprint(machine),
+        "method": request.method,
+        "objective": request.merit.value,
+        "counting": request.counting.value,
+        "judge": judge,
+        "seed": request.seed,
+        "settings": values_of(question.settings),
+    }
+    return Journal(request.journal, search)
 
 
 def _tell(
