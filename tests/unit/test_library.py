@@ -4,10 +4,12 @@ import json
 from math import prod
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import optmap
 from optmap.errors import InputError, UnknownNameError
+from optmap.evaluate.spatial.batch import evaluate_batch
 from optmap.problem import (
     ONE_WORD,
     Bandwidth,
@@ -28,7 +30,10 @@ from optmap.problem import (
     solvers_config_path,
     workload_note,
 )
+from optmap.problem.fabric import fabric_of
 from optmap.problem.network import network
+from optmap.problem.options import Counting
+from optmap.search import random_nests
 
 REFERENCE = json.loads((Path(__file__).parents[1] / "data" / "library_reference.json").read_text())
 
@@ -76,11 +81,12 @@ def test_how_many_there_are():
     files = [name.split("/")[0] for name in list_workloads()]
     counts = {file: files.count(file) for file in dict.fromkeys(files)}
     assert counts == {
+        "factorflow": 12,
         "mobilenet": 18,
-        "quickflow": 20,
+        "quickflow": 22,
         "resnet18": 13,
         "resnet50": 5,
-        "sunstone": 14,
+        "sunstone": 34,
         "tccg": 8,
         "yolo9000": 11,
     }
@@ -90,7 +96,7 @@ def test_names_are_in_the_order_of_the_tables():
     names = list_workloads()
     for earlier, later in (("yolo9000/Y2", "yolo9000/Y12"), ("resnet18/R8", "resnet18/R8a")):
         assert names.index(earlier) < names.index(later)
-    assert [n.split("/")[1] for n in names if n.startswith("quickflow/")] == ROMAN
+    assert [n.split("/")[1] for n in names if n.startswith("quickflow/")] == [*ROMAN, "XVIt", "XVIIt"]
 
 
 @pytest.mark.parametrize("row", TABLE_1_ROWS, ids=" ".join)
@@ -135,6 +141,74 @@ def test_convolutions_of_quickflow_table_i(column):
         "w": printed["p"],
     }
     assert tuple(a.terms for a in layer.inputs[0].axes[2:]) == _window(printed["stride"], printed["dilation"])
+
+
+@pytest.mark.parametrize("column", [15, 16])
+def test_transposed_convolutions_add_each_input_element_to_a_window_of_the_output(column):
+    printed = {row: int(cells.split()[column]) for row, cells in QUICKFLOW.items()}
+    layer = library.workload(f"quickflow/{ROMAN[column]}t")
+    assert layer.operations == library.workload(f"quickflow/{ROMAN[column]}").operations
+    shapes = {tensor.name: tuple(axis.span(layer.extents) for axis in tensor.axes) for tensor in layer.tensors}
+    assert shapes["In"] == (1, printed["c"], printed["p"], printed["p"])
+    assert shapes["Out"] == (1, printed["k"], *2 * (printed["p"] + printed["r"] - 1,))
+
+
+# FactorFlow, computations.py: M, K, N of every product.
+FACTORFLOW = {
+    "KQV": (3 * 1024, 1024, 4096),
+    "KTQ": (4096, 1024 // 16, 4096),
+    "VScores": (1024 // 16, 4096, 4096),
+    "Out": (1024, 1024, 4096),
+    "FF1": (4096, 1024, 4096),
+    "FF2": (1024, 4096, 4096),
+    "MB1": (8192, 8192, 8192),
+    "MB2": (1024, 8192, 1024),
+    "MB3": (8, 8192, 8),
+    "MB4": (8, 1024, 8192),
+    "MB5": (8192, 1024, 8),
+    "MB6": (512, 256, 256),
+}
+
+
+def test_products_of_factorflow():
+    assert [name for name in list_workloads() if name.startswith("factorflow/")] == [
+        f"factorflow/{name}" for name in FACTORFLOW
+    ]
+    for name, (m, k, n) in FACTORFLOW.items():
+        layer = library.workload(f"factorflow/{name}")
+        assert layer.extents == {"m": m, "k": k, "n": n}
+        assert [tensor.dims for tensor in layer.tensors] == [{"m", "n"}, {"k", "n"}, {"m", "k"}]
+
+
+def test_sunstone_s_resnet_is_the_network_with_batch_16():
+    own = [library.workload(name) for name in match_workloads("sunstone/resnet18_*")]
+    layers = [layer for layer in network("resnet18").layers if "h" in layer.dims and layer.extents["h"] > 1]
+    shapes = {(tuple(layer.extents.items()), layer.inputs[0].axes) for layer in layers}
+    assert {(tuple({**layer.extents, "n": 1}.items()), layer.inputs[0].axes) for layer in own} == shapes
+    assert all(layer.extents["n"] == 16 for layer in own)
+
+
+def test_weight_updates_compute_the_filter():
+    for name in match_workloads("sunstone/update_*"):
+        layer = library.workload(name)
+        assert layer.output.dims == {"k", "c", "r", "s"}
+        assert layer.extents["n"] == 16
+
+
+PLACES = {
+    "sunstone/*": ("sunstone-conventional", "sunstone-simba"),
+    "quickflow/*": ("eyeriss", "simba", "tpuv1"),
+    "factorflow/*": ("gemmini",),
+}
+MAPPED = [(name, place) for pattern, places in PLACES.items() for name in match_workloads(pattern) for place in places]
+
+
+@pytest.mark.parametrize(("name", "place"), MAPPED)
+def test_every_workload_of_a_paper_has_mappings_on_its_machines(name, place):
+    workload = library.workload(name).with_semantics(Semantics.ASSIGN)
+    fabric = fabric_of(workload, library.machine(place))
+    batch = random_nests(fabric, 4, np.random.default_rng(0))
+    assert evaluate_batch(batch, fabric, Counting.EXACT).valid.any()
 
 
 @pytest.mark.parametrize("spec", REFERENCE["tccg"])
@@ -237,8 +311,8 @@ def test_globs():
         ("R9", r"unknown workload 'R9'; did you mean resnet18/R9\?"),
         ("yolo", r"did you mean yolo9000/\*\?"),
         ("resnet18/R13", "did you mean .*resnet18/R1"),
-        ("zzzz", r"known are mobilenet/\*, quickflow/\*"),
-        ("", r"known are mobilenet/\*"),
+        ("zzzz", r"known are factorflow/\*, mobilenet/\*, quickflow/\*"),
+        ("", r"known are factorflow/\*"),
     ],
 )
 def test_unknown_workloads_suggest_known_ones(name, words):
