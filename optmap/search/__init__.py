@@ -47,6 +47,7 @@ __getattr__, __dir__ = exports(
         "iooub.one_memory": "solve",
         "iooub.tiling": "best_tiling",
         "explore.driver": "End Judged Trace drive",
+        "explore.exploration": "Evaluated Exploration",
         "explore.exhaustive": "ExhaustiveSettings",
         "explore.mapspace": "Mapspace",
         "explore.judges": "Judge judged_by model",

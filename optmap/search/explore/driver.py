@@ -6,7 +6,7 @@ The same seed, settings and number of evaluations give the same answer; a limit 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Generator
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
@@ -88,7 +88,7 @@ def drive(
     clock: Clock = NO_LIMIT,
     rows: int = ROWS,
     journal: Journal | None = None,
-) -> Iterator[Judged]:
+) -> Generator[Judged, None, None]:
     """Run a strategy to its end or that of the budget.
 
     Args:

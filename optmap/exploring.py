@@ -1,0 +1,102 @@
+"""The verb `explore`: a search of mappings as an iterator, with a judge of one's own if need be."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from optmap.errors import InputError
+from optmap.names import choose
+from optmap.problem import Semantics
+from optmap.problem.inputs import ExtentsInput, MachineInput, WorkloadInput, machine_of, workload_of
+from optmap.problem.options import Counting, Merit, TileRule
+from optmap.problem.values import file_path, quoted, seconds, whole_number
+from optmap.search.explore.route import Explorer, strategy_of
+from optmap.search.methods import METHODS
+
+if TYPE_CHECKING:
+    from optmap.search.accelerators.request import AcceleratorRequest
+    from optmap.search.explore.exploration import Exploration
+    from optmap.search.explore.judges import Objective
+    from optmap.search.explore.protocol import Propose, Strategy
+
+
+def explore(
+    workload: WorkloadInput,
+    *,
+    machine: MachineInput,
+    extents: ExtentsInput | None = None,
+    semantics: Semantics | str | None = None,
+    method: str | None = None,
+    strategy: Strategy | Propose | None = None,
+    objective: str | None = None,
+    counting: str | None = None,
+    evaluations: int | None = None,
+    time_limit: float = 60.0,
+    seed: int = 0,
+    settings: Mapping[str, object] | None = None,
+    judge: Objective | None = None,
+    journal: str | Path | None = None,
+) -> Exploration:
+    """Search mappings of a workload on an accelerator, one after the other.
+
+    Args:
+        workload: a workload, a library name, a YAML file, or an expression with `extents`.
+        machine: an accelerator: a machine, a library name or a YAML file.
+        extents: extent per dim, for an expression.
+        semantics: `assign`, or None; outputs start empty on an accelerator.
+        method: a method that has mappings judged one by one; None for `random`, or for `strategy`.
+        strategy: instead of a method, a `Strategy` or a generator function of a `Question`.
+        objective: `edp` (None, too), `energy`, `cycles` or `traffic`.
+        counting: `exact` (None, too) or `timeloop`.
+        evaluations: mappings that may be judged; None for as many as the time allows.
+        time_limit: seconds, from the first mapping on.
+        seed: the same seed, settings and number of evaluations are the same mappings.
+        settings: of the method or strategy, by name, as values or texts.
+        judge: a function of a `Mapping` that returns what is minimised instead of the objective: a simulator, or
+            hardware that is measured. It is asked about mappings that the machine can run; None from it says that one
+            does not run. The model counts energy and cycles all the same.
+        journal: a file that scores are appended to; if it is there, the search goes on where it ended, without asking
+            the judge again.
+
+    Returns:
+        An iterator of evaluated mappings (`number`, `valid`, `value`, `seconds`, `mapping`) with `.best` and `.trace`;
+        `.run()` goes to the end.
+
+    Raises:
+        InputError: for anything that cannot be accepted.
+    """
+    from optmap.gap.mapping_accelerators import seen
+    from optmap.search.accelerators.request import AcceleratorRequest
+    from optmap.search.explore.exploration import Exploration
+
+    if method is not None and strategy is not None:
+        raise InputError("give either a method or a strategy")
+    if not (judge is None or callable(judge)):
+        raise InputError(f"judge is {quoted(judge)}; give a function of a mapping that returns a number, or None")
+    fabric, _ = seen(workload_of(workload, extents), machine_of(machine, None), semantics)
+    name = str(choose("method", method or "random", METHODS)) if strategy is None else "own"
+    request = AcceleratorRequest(
+        fabric=fabric,
+        merit=Merit(choose("objective", objective or Merit.EDP.value, list(Merit))),
+        counting=Counting(choose("counting", counting or Counting.EXACT.value, list(Counting))),
+        tiles=TileRule.DIVISORS,
+        method=name,
+        evaluations=None if evaluations is None else whole_number(evaluations, "evaluations"),
+        settings=settings or {},
+        journal=None if journal is None else file_path(journal, "journal"),
+        time_limit=seconds(time_limit, "time limit"),
+        seed=whole_number(seed, "seed", least=0),
+    )
+    return Exploration(_named(request) if strategy is None else strategy_of(strategy), request, judge)
+
+
+def _named(request: AcceleratorRequest) -> Strategy:
+    """The strategy of the method that is asked for."""
+    route = METHODS[request.method].accelerator
+    if route is None or not isinstance(route.solve, Explorer):
+        known = [name for name, each in METHODS.items() if each.accelerator is not None and each.accelerator.explores]
+        raise InputError(f"method {request.method} has no mappings judged one by one; use {', '.join(known)}")
+    route.refuse(request, request.method)
+    return route.solve.strategy
