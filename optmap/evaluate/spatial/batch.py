@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from optmap.evaluate.spatial.batch_columns import Columns
 from optmap.evaluate.spatial.batch_count import LARGEST, count_columns, is_closed
+from optmap.evaluate.spatial.batch_flows import count_flows
 from optmap.evaluate.spatial.batch_valid import valid_rows
 from optmap.evaluate.spatial.count import count_nest
 from optmap.problem.fabric import Fabric
@@ -76,6 +77,7 @@ def evaluate_batch(batch: NestBatch, fabric: Fabric, counting: Counting = Counti
 
     Raises:
         LimitError: for subscripts of three dims or more whose values are too many to be enumerated.
+        InputError: with `factorflow`, for an operand with a dim in two subscripts.
     """
     shape = batch.keeps.shape
     cost = BatchCost(
@@ -88,7 +90,7 @@ def evaluate_batch(batch: NestBatch, fabric: Fabric, counting: Counting = Counti
         updates=np.zeros(shape),
         recounted=0,
     )
-    closed = is_closed(fabric) and counting is not Counting.FACTORFLOW
+    closed = is_closed(fabric)
     again: list[int] = []
     for start in range(0, shape[0], ROWS):
         rows = slice(start, min(start + ROWS, shape[0]))
@@ -101,7 +103,8 @@ def evaluate_batch(batch: NestBatch, fabric: Fabric, counting: Counting = Counti
 def _count(cost: BatchCost, batch: NestBatch, rows: slice, fabric: Fabric, counting: Counting) -> list[int]:
     """Counts some rows at once; hands back those whose numbers are too large for that."""
     columns = Columns.of(batch)
-    counted = count_columns(columns, fabric, counting)
+    flows = counting is Counting.FACTORFLOW
+    counted = count_flows(columns, fabric) if flows else count_columns(columns, fabric, counting)
     cost.valid[rows] = valid_rows(columns, counted.tile_words, fabric)
     cost.energy_pj[rows] = counted.energy_pj
     cost.cycles[rows] = counted.cycles

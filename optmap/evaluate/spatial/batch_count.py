@@ -154,7 +154,7 @@ def count_columns(columns: Columns, fabric: Fabric, counting: Counting) -> Count
     for number, memory in enumerate(fabric.memories):
         clusters = np.minimum(walk.instances[number], fabric.clusters(number))
         energy += clusters * _energy(memory, each.reads[number], each.fills[number], each.updates[number])
-        ports[number] = _port_cycles(walk, memory, each.reads[number], each.fills[number] + each.updates[number])
+        ports[number] = port_cycles(walk, memory, each.reads[number], each.fills[number] + each.updates[number])
     together = walk.instances[:, None]
     reads, fills, updates = (part * together for part in (each.reads, each.fills, each.updates))
     for numbers in (operations, reads, fills, updates, words):
@@ -219,8 +219,15 @@ def _energy(memory: Memory, reads: Column, fills: Column, updates: Column) -> Co
     return found
 
 
-def _port_cycles(walk: Walk, memory: Memory, reads: Column, writes: Column) -> Column:
-    """Cycles that the ports of one instance need; columns as for `_energy`.
+def port_cycles(walk: Walk, memory: Memory, reads: Column, writes: Column, instances: Column | float = 1.0) -> Column:
+    """Cycles that the ports of one instance need.
+
+    Args:
+        walk: notes how large numbers were.
+        memory: whose ports.
+        reads: (operands, nests), of so many instances.
+        writes: fills and updates, likewise.
+        instances: together.
 
     Quotients of whole numbers below 2^53 that are not whole differ from whole ones by more than floats round.
     """
@@ -229,6 +236,8 @@ def _port_cycles(walk: Walk, memory: Memory, reads: Column, writes: Column) -> C
     for rate, parts in limits:
         if rate is not None:
             words = sum(part.sum(axis=0) for part in parts) * float(rate.denominator)
+            passed = instances * float(rate.numerator)
             walk.note(words)
-            np.maximum(found, np.ceil(words / float(rate.numerator)), out=found)
+            walk.note(np.atleast_1d(passed))
+            np.maximum(found, np.ceil(words / passed), out=found)
     return found
