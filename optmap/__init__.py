@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from optmap.verbs import derive as derive
     from optmap.verbs import doctor as doctor
     from optmap.verbs import import_onnx as import_onnx
+    from optmap.verbs import inferred_reuse as inferred_reuse
     from optmap.verbs import network as network
     from optmap.verbs import plan as plan
     from optmap.verbs import plot as plot
@@ -54,6 +55,7 @@ _VERBS = {
     **dict.fromkeys(("read_sweep", "sweep_document"), "optmap.sweeps.reading"),
     **dict.fromkeys(("list", "load", "machine", "show", "workload"), "optmap.catalogue"),
     **dict.fromkeys(("algorithms", "classes", "derive", "doctor", "import_onnx"), "optmap.verbs"),
+    "inferred_reuse": "optmap.verbs",
     **dict.fromkeys(("closed_form", "conformance", "network", "plan", "plot", "randomized"), "optmap.verbs"),
     **dict.fromkeys(("export", "program"), "optmap.modelling"),
     **dict.fromkeys(("export_timeloop", "import_timeloop", "score"), "optmap.exchange"),

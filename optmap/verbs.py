@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from optmap.problem.network import Network
     from optmap.report.algorithms import AlgorithmComparison
     from optmap.report.derivation import Classes, Derivation
+    from optmap.report.inferred_reuse import InferredReuse
     from optmap.report.solvers import Doctor
     from optmap.search.accelerators.result import AcceleratorResult
     from optmap.search.result import SolveResult
@@ -154,6 +155,30 @@ def classes(
     from optmap.report.derivation import derived_classes
 
     return derived_classes(workload_of(workload, extents, semantics))
+
+
+def inferred_reuse(
+    workload: WorkloadInput,
+    *,
+    machine: MachineInput | None = None,
+    extents: ExtentsInput | None = None,
+    semantics: Semantics | str | None = None,
+) -> InferredReuse:
+    """Which dims reuse which tensor, and the loop orders that this leaves (Sunstone, Table III and Figure 4).
+
+    Args:
+        workload: as for `solve`.
+        machine: an accelerator, for the size of the space with all dims and with the reuse dims (Table I).
+        extents: extent per dim, for a statement.
+        semantics: `accumulate` or `assign`; None keeps the workload's own.
+
+    Raises:
+        InputError: for anything that cannot be accepted.
+    """
+    from optmap.report.inferred_reuse import inferred
+
+    problem = workload_of(workload, extents, semantics)
+    return inferred(problem, None if machine is None else machine_of(machine, None))
 
 
 def closed_form(

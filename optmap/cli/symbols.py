@@ -11,7 +11,7 @@ from optmap.cli.options import ExtentsOption, JsonOption, SemanticsOption, Workl
 from optmap.errors import InputError
 from optmap.problem.inputs import workload_of
 
-DERIVE_HELP = """Derive footprint and traffic, all dataflow classes, or a closed form.
+DERIVE_HELP = """Derive footprint and traffic, all dataflow classes, inferred reuse, or a closed form.
 
 Prints footprint, occupancy and traffic of one loop order as symbolic expressions.
 
@@ -19,11 +19,14 @@ A loop order names every dim once, outermost first; without one, the order of th
 used. The classes are derived for the workload at hand, each dominated one with its proof.
 --closed-form derives the loop orders worth tiling by reuse, and the upper bound of a contraction or
 a 2D convolution in extents and memory (IOOpt); with --memory its value beside the certified bound.
+--reuse infers which dims reuse which tensor and the loop orders that this leaves (Sunstone); with
+--machine how large the space of tiles and unrollings is with all dims and with the reuse dims.
 
 \b
 Examples:
   optmap derive resnet18/R9 --permutation n,k,c,r,s,h,w
   optmap derive resnet18/R9 --classes --json
+  optmap derive resnet18/R9 --reuse --machine eyeriss_like
   optmap derive tccg/abc-adec-ebd --closed-form --memory 64KiB
   optmap derive yolo9000/Y4 --closed-form --small r,s --latex
   optmap derive 'C[i,j] += A[i,k]*B[k,j]' --extents i=64,j=64,k=64 --latex
@@ -42,6 +45,11 @@ def derive(
         str | None, typer.Option("--permutation", metavar="a,b,c", help="Loop order.", show_default=False)
     ] = None,
     classes: Annotated[bool, typer.Option("--classes", help="Derive the dataflow classes instead.")] = False,
+    reuse: Annotated[bool, typer.Option("--reuse", help="Infer the reuse of tensors instead.")] = False,
+    machine: Annotated[
+        str | None,
+        typer.Option("--machine", metavar="M", help="An accelerator, for the space of --reuse.", show_default=False),
+    ] = None,
     levels: Annotated[int, typer.Option("--levels", min=1, max=8, help="Bounded memory levels.")] = 1,
     closed_form: Annotated[
         bool, typer.Option("--closed-form", help="Derive an upper bound without tile sizes instead.")
@@ -67,6 +75,17 @@ def derive(
     from optmap import verbs
     from optmap.problem.io.files import to_json
 
+    if reuse:
+        if (permutation, memory, stationary, small) != (None,) * 4 or classes or closed_form or latex or levels != 1:
+            raise InputError(
+                "--reuse is text of its own; use it with --machine, --extents, --semantics and --json alone"
+            )
+        with Progress("inferring reuse"):
+            answer = verbs.inferred_reuse(workload, machine=machine, extents=extents, semantics=semantics)
+        say(to_json(answer.to_dict()) if as_json else str(answer))
+        return
+    if machine is not None:
+        raise InputError("--machine is for the space of inferred reuse; add --reuse")
     problem = workload_of(workload, extents, semantics)
     if closed_form:
         if permutation is not None or classes or levels != 1:
@@ -88,5 +107,5 @@ def derive(
         say(to_json(found.to_dict()) if as_json else str(found))
         return
     with Progress("deriving"):
-        answer = verbs.derive(problem, permutation=permutation, levels=levels)
-    say(to_json(answer.to_dict()) if as_json else answer.latex if latex else answer.text)
+        derived = verbs.derive(problem, permutation=permutation, levels=levels)
+    say(to_json(derived.to_dict()) if as_json else derived.latex if latex else derived.text)

@@ -169,6 +169,19 @@ class Fabric:
         return max(1, self.instances(number) // self.memories[number].cluster)
 
 
+def operands_of(workload: Workload) -> tuple[Operand, ...]:
+    """The tensor accesses of a workload with its dims by number, the output first."""
+    number = {dim: place for place, dim in enumerate(workload.dims)}
+    return tuple(
+        Operand(
+            name=name,
+            axes=tuple(tuple((number[dim], factor) for dim, factor in axis.terms) for axis in tensor.axes),
+            output=tensor is workload.output,
+        )
+        for name, tensor in zip(access_names(workload), workload.tensors, strict=True)
+    )
+
+
 def roles_of(workload: Workload) -> dict[str, str]:
     """What every dim is: a value of `ROLES`.
 
@@ -215,15 +228,6 @@ def fabric_of(workload: Workload, machine: Machine) -> Fabric:
     if workload.padding is Padding.IMPLICIT:
         raise InputError(f"{workload.title}: on an accelerator padding is stored; use --padding stored")
     names = access_names(workload)
-    number = {dim: place for place, dim in enumerate(workload.dims)}
-    operands = tuple(
-        Operand(
-            name=name,
-            axes=tuple(tuple((number[dim], factor) for dim, factor in axis.terms) for axis in tensor.axes),
-            output=tensor is workload.output,
-        )
-        for name, tensor in zip(names, workload.tensors, strict=True)
-    )
     resolver = _Resolver(workload, names)
     outermost = Level(name=machine.memory, capacity=machine.levels[-1].capacity, store=machine.accelerator.outermost)
     bounded = tuple(resolver.memory(level, bounded=True) for level in machine.levels)
@@ -233,7 +237,7 @@ def fabric_of(workload: Workload, machine: Machine) -> Fabric:
         machine=machine,
         dims=workload.dims,
         extents=tuple(workload.extents[dim] for dim in workload.dims),
-        operands=operands,
+        operands=operands_of(workload),
         memories=memories,
         arithmetic_pj=Fraction(machine.accelerator.arithmetic.energy_pj),
     )

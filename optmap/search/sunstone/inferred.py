@@ -1,10 +1,13 @@
-"""The reuse that the algebra of a workload allows (Table III)."""
+"""The reuse that the algebra of a workload allows (Table III), and the loop orders that it leaves (Figure 4)."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import factorial
 
+from optmap.problem.fabric import operands_of
 from optmap.problem.workload import Workload, access_names
+from optmap.search.sunstone.order_trie import Trie, trie_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,6 +21,30 @@ class Inferred:
     """Dims that do not: the same elements serve every iteration (Ordering Principle 1)."""
     partly_reused_by: tuple[str, ...]
     """Dims of a sliding window, a subscript of two dims or more: neighbours share elements."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeftOrder:
+    """An inner part of a loop order that the trie leaves; all loops outside it are open."""
+
+    inner: tuple[str, ...]
+    """Dims, outermost first."""
+    reuses: tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...]
+    """(tensor, dims that reuse it, dims that reuse a part of it)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoopOrders:
+    """What a trie leaves of the loop orders of one memory."""
+
+    permutations: int
+    grown: int
+    """Nodes that were looked at."""
+    no_further: int
+    """Cut without further reuse than the node before (rule 1)."""
+    dominated: int
+    """Cut as another node reuses as much or more (rule 2)."""
+    left: tuple[LeftOrder, ...]
 
 
 def inferred_reuse(workload: Workload) -> tuple[Inferred, ...]:
@@ -38,3 +65,30 @@ def inferred_reuse(workload: Workload) -> tuple[Inferred, ...]:
             )
         )
     return tuple(found)
+
+
+def left_orders(workload: Workload) -> LoopOrders:
+    """The loop orders of a memory that keeps every tensor, as the trie leaves them; dims of one iteration left out."""
+    wide = [place for place, dim in enumerate(workload.dims) if workload.extents[dim] > 1]
+    trie = trie_of(wide, list(enumerate(operands_of(workload))), frozenset(wide))
+    return LoopOrders(
+        permutations=factorial(len(wide)),
+        grown=trie.grown,
+        no_further=trie.no_further,
+        dominated=trie.dominated,
+        left=tuple(_left(workload, trie)),
+    )
+
+
+def _left(workload: Workload, trie: Trie) -> list[LeftOrder]:
+    names, found = access_names(workload), []
+    for node in trie.nodes:
+        reuses = []
+        for place, name in enumerate(names):
+            uses = sorted((use for use in node.reuse if use.operand == place), key=lambda use: use.dim)
+            whole, partly = (tuple(workload.dims[u.dim] for u in uses if u.partly is part) for part in (False, True))
+            if uses:
+                reuses.append((name, whole, partly))
+        inner = tuple(workload.dims[dim] for dim in reversed(node.order))
+        found.append(LeftOrder(inner=inner, reuses=tuple(reuses)))
+    return found
