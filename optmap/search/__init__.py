@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from optmap.search.bayes.encoding import Encoding as Encoding
     from optmap.search.bayes.encoding import Orders as Orders
     from optmap.search.bayes.encoding import encoding_of as encoding_of
+    from optmap.search.bayes.strategy import observations_of as observations_of
+    from optmap.search.bayes.transfer import Observations as Observations
+    from optmap.search.bayes.transfer import load_observations as load_observations
     from optmap.search.explore.protocol import Proposals as Proposals
     from optmap.search.explore.protocol import Question as Question
     from optmap.search.explore.protocol import Strategy as Strategy
@@ -43,6 +46,8 @@ __getattr__, __dir__ = exports(
         "answer": "Found assemble cost_of",
         "curve": "Improvement",
         "bayes.encoding": "Encoding Orders encoding_of",
+        "bayes.strategy": "BayesianSettings observations_of",
+        "bayes.transfer": "Observations load_observations",
         "gemmini": "best_stationary fits greedy_stationary stationary",
         "iooub.one_memory": "solve",
         "iooub.tiling": "best_tiling",

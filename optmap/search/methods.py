@@ -172,12 +172,18 @@ SUNSTONE = Method(
     accelerator=explorer("search.sunstone.search:SUNSTONE_STRATEGY"),
 )
 
+BAYESIAN = Method(
+    name="bayesian",
+    description="accelerators: Gaussian processes choose what is judged, where every evaluation is dear (Dinh)",
+    accelerator=explorer("search.bayes.strategy:STRATEGY"),
+)
+
 METHODS.update(
     {
         each.name: each
         for each in (
             *(MOPT, IOOUB, GEMMINI, ALGORITHM1, ARTIFACT, GREEDY, TILING_LP, EXACT, ALLOCATION, COSA),
-            *(RANDOM, EXHAUSTIVE, QUICKFLOW, SUNSTONE),
+            *(RANDOM, EXHAUSTIVE, QUICKFLOW, SUNSTONE, BAYESIAN),
         )
     }
 )

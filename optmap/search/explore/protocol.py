@@ -91,6 +91,8 @@ class Question(Generic[S]):
     """The only chance that a strategy may use: the same seed proposes the same nests."""
     tally: Tally = field(default_factory=Tally)
     """Where its rules are counted."""
+    evaluations: int | None = None
+    """Nests that will be judged at most, for strategies that plan their budget; None for any number."""
 
 
 @dataclass(frozen=True, slots=True)

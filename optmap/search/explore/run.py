@@ -55,6 +55,7 @@ def question_of(strategy: Strategy, request: AcceleratorRequest) -> Question[Any
         counting=free.counting,
         settings=settings_of(strategy.settings, request.settings, request.method),
         rng=np.random.default_rng(request.seed),
+        evaluations=request.evaluations,
     )
 
 
