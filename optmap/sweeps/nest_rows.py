@@ -25,6 +25,8 @@ def nest_row(point: GridPoint, result: AcceleratorResult) -> Row:
         utilisation=float(count.utilisation),
         search_bound=float(search.bound),
         evaluations=search.evaluations,
+        valid_share=None if search.trace is None else search.trace.valid_share,
+        seconds_to_best=search.seconds_to_best,
         cost=float(result.cost),
         cost_unit=result.cost_unit,
         exact=float(result.exact.merit(result.merit)),

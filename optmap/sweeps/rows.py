@@ -14,11 +14,15 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import pyarrow as pa
 
-SCHEMA_VERSION = "optmap.rows/3"
-BEFORE = "optmap.rows/2"
-"""Rows without the columns of accelerators; they are read with these empty."""
-ADDED = ("counting", "energy_pj", "cycles", "edp", "utilisation", "search_bound", "evaluations")
-"""Columns that rows of the version before have not."""
+SCHEMA_VERSION = "optmap.rows/4"
+_SEARCHED = ("valid_share", "seconds_to_best")
+_COUNTED = ("counting", "energy_pj", "cycles", "edp", "utilisation", "search_bound", "evaluations")
+LACKING = {
+    SCHEMA_VERSION: (),
+    "optmap.rows/3": _SEARCHED,
+    "optmap.rows/2": (*_COUNTED, *_SEARCHED),
+}
+"""Versions of rows that are read, with the columns that they have not: these are then empty."""
 LARGEST_INTEGER = 2**63 - 1
 WIDE = ("operations", "compulsory_words", "traffic_words", "bound_words")
 """Whole numbers that pass 2^63 on large workloads: columns of 38 decimal digits, lossless."""
@@ -99,6 +103,10 @@ class Row:
     """Proved lower bound on `objective` of every mapping of the accelerator's space."""
     evaluations: int | None = None
     """Mappings or partial ones that the search priced."""
+    valid_share: float | None = None
+    """Of the evaluations, of a method that has mappings judged one by one."""
+    seconds_to_best: float | None = None
+    """Of searching until the mapping was found, of a method that says."""
     proved: bool | None = None
     """Whether no mapping of the method's space costs less; None without a mapping."""
     within: float | None = None

@@ -29,7 +29,7 @@ from optmap.sweeps.answers import Answer
 from optmap.sweeps.files import TEMPORARY, StoreError, store_error, write_atomic
 from optmap.sweeps.lock import DirectoryLock
 from optmap.sweeps.points import GridPoint
-from optmap.sweeps.rows import ADDED, BEFORE, COLUMNS, FAILURES, KEY, SCHEMA_VERSION, Row, arrow_schema, as_dict, row_of
+from optmap.sweeps.rows import COLUMNS, FAILURES, KEY, LACKING, SCHEMA_VERSION, Row, arrow_schema, as_dict, row_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -294,25 +294,24 @@ def _load(path: Path, columns: list[str] | None, filters: object = None) -> pa.T
 
     with pq.ParquetFile(path, page_checksum_verification=True) as file:
         made = (file.schema_arrow.metadata or {}).get(b"schema", b"").decode(errors="replace")
-        if made not in (SCHEMA_VERSION, BEFORE):
+        if made not in LACKING:
             raise InputError(
                 f"{path.parent.parent}: its rows are {made or 'of an unknown version'}, this optmap reads "
                 f"{SCHEMA_VERSION}; run the sweep again into another directory"
             )
-        older = made == BEFORE
-        wanted = list(COLUMNS) if columns is None else columns
-        table = file.read(columns=[name for name in wanted if name not in ADDED] if older else columns)
-        table = _completed(table, wanted) if older else table
+        wanted, lacking = list(COLUMNS) if columns is None else columns, LACKING[made]
+        table = file.read(columns=[name for name in wanted if name not in lacking])
+        table = _completed(table, wanted, lacking) if lacking else table
     return table if filters is None else table.filter(filters)
 
 
-def _completed(table: pa.Table, columns: list[str]) -> pa.Table:
-    """Rows of the version before with the columns that came later, empty."""
+def _completed(table: pa.Table, columns: list[str], lacking: tuple[str, ...]) -> pa.Table:
+    """Rows of an older version with the columns that came later, empty."""
     import pyarrow as pa
 
     schema = arrow_schema()
     for name in columns:
-        if name in ADDED:
+        if name in lacking:
             field = schema.field(name)
             empty = pa.nulls(len(table), field.type) if field.nullable else pa.array([""] * len(table), field.type)
             table = table.append_column(field, empty)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from fractions import Fraction
+from typing import Any
 
 import pytest
 
@@ -227,6 +228,9 @@ def test_evaluations_and_settings_reach_the_search() -> None:
     assert answer.row.evaluations == 50
     assert answer.solution is not None
     assert answer.solution["search"]["settings"]["victory"] == 0  # type: ignore[index]
+    search: Any = answer.solution["search"]
+    assert (answer.row.valid_share, answer.row.seconds_to_best) == (search["valid_share"], search["seconds_to_best"])
+    assert answer.row.valid_share == search["valid"] / 50
     assert answer_point(_explored(tiles="divisors")).row.cost == answer.row.cost
 
 
