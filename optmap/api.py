@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 
 __all__ = ["METHODS", "OBJECTIVES", "bound", "check", "compare", "solve"]
 
+CERTIFICATES = ("bound", "full")
+"""What a solution's file can prove beside its mapping: the bound, or the relaxation and the integer bound, too."""
 BOUND_SECONDS = 1.0
 """Time for the lower bounds of an answer however late the search ended."""
 
@@ -59,6 +61,7 @@ def solve(
     innermost: str | None = None,
     constraints: ConstraintsInput | None = None,
     solver: str | None = None,
+    certificate: str = "bound",
     confirm: bool = False,
     evaluations: int | None = None,
     settings: Mapping[str, object] | None = None,
@@ -93,6 +96,8 @@ def solve(
             and integer bound; the lower bound stays that of every schedule.
         solver: of the relaxation, `batch` (optmap's own) or `ipopt` (every program through Pyomo and
             Ipopt: the same value, much slower); None takes the one of `solvers.cfg`.
+        certificate: what the file can prove: `bound`, or `full`: the relaxation and the integer bound, too, which
+            become what is proved, less than a millionth lower. Takes up to the time limit once more.
         confirm: on accelerators, of method `exact`: prove the optimum a second time, without dominance.
         evaluations: on accelerators, of methods that have mappings judged one by one (random and the like): how many
             at most; None for as many as the time allows. With it, the same seed is the same answer.
@@ -125,7 +130,14 @@ def solve(
     if target.accelerator is not None:
         from optmap.gap.mapping_accelerators import map_workload, refuse_options
 
-        asked = {"capacity": capacity, "integers": integers, "cores": cores, "innermost": innermost, "solver": solver}
+        asked = {
+            "capacity": capacity,
+            "integers": integers,
+            "cores": cores,
+            "innermost": innermost,
+            "solver": solver,
+            "certificate": certificate,
+        }
         refuse_options(target, asked)
         demanded.check(problem, target)
         return map_workload(
@@ -145,6 +157,7 @@ def solve(
             seed=seed,
             progress=progress,
         )
+    choose("certificate", certificate, CERTIFICATES)
     if confirm:
         raise InputError(f"--confirm is for method exact on accelerators, which {target.name} is not: leave it out")
     for option, value in {"--set": settings, "--evaluations": evaluations, "--journal": journal}.items():
@@ -175,7 +188,12 @@ def solve(
     )
     deadline = time.monotonic() + time_limit
     result = METHODS[method].run(request)
-    return with_bound(result, Clock(max(deadline, time.monotonic() + BOUND_SECONDS)))
+    result = with_bound(result, Clock(max(deadline, time.monotonic() + BOUND_SECONDS)))
+    if certificate == "full":
+        from optmap.gap.proofs import with_proof
+
+        return with_proof(result, time_limit)
+    return result
 
 
 def bound(

@@ -1,9 +1,10 @@
 """The independent checker: proves or refuses what a file claims, trusting nothing that made it.
 
 Only Python's standard library, and nothing else of optmap: no line of code is shared with what it
-checks. Everything is decided in integers and fractions. `bound.py` and `inequality.py` re-prove lower
-bounds (format: the docstring of `optmap/bounds/certificate.py`), `solution.py` recounts mappings, and
-`nest_solution.py` those of accelerators.
+checks. Everything is decided in integers and fractions, logarithms in 50 digits. `bound.py` and
+`inequality.py` re-prove lower bounds (format: the docstring of `optmap/bounds/certificate.py`),
+`solution.py` recounts mappings, `cover.py` re-proves what no mapping undercuts, and `nest_solution.py`
+recounts those of accelerators.
 """
 
 from __future__ import annotations

@@ -161,8 +161,7 @@ def node(value: Any, where: str) -> None:
 
 SEMANTICS = word("accumulate", "assign")
 BETWEEN = row(name, name)
-EXTENTS = table(positive, 1)
-BYTES = table(rate, 1)
+EXTENTS, BYTES = table(positive, 1), table(rate, 1)
 SPACE = many(many(integer, 1))
 MAP: dict[str, Shape] = {"name": name, "matrix": many(many(integer)), "exponent": ratio}
 OF = records({"dim": name}, {"axis": row(count, count)}, {"leaf": row(count, count, count)})
@@ -284,7 +283,8 @@ SOLVED: dict[str, Shape] = {
     "certificates": many(record(between=BETWEEN, instances=positive, words=count, certificate=anything)),
     "digest": text,
 }
-SOLUTION = records(SOLVED, SOLVED | {"constraints": many(CONSTRAINT, 1)})
+MORE: list[dict[str, Shape]] = [{}, {"constraints": many(CONSTRAINT, 1)}]
+SOLUTION = records(*(SOLVED | more | proof for more in MORE for proof in ({}, {"proof": anything})))
 PROVED = record(
     **dict.fromkeys(["method", "expression"], text),
     **dict.fromkeys(CLAIMED, count),

@@ -103,21 +103,25 @@ def bound_line(doc: Any, value: Fraction, gap: float | None) -> str:
     )
 
 
-def hearsay(doc: Any, nest: Any) -> list[str]:
+def hearsay(doc: Any, nest: Any, proved: Any) -> list[str]:
     """What a solution says beside its claims."""
     status, relaxation, least = doc["status"], doc["relaxation"], doc["integer_bound"]
     lines = [
         f"called {doc['workload']['name']!r} on {doc['machine']['name']!r} in the file",
         f"method {doc['method']!r}, stop {status['stop']!r}, point {status['point']!r}, "
         f"proved {status['proved']!r}, within {status['within']!r} of the best of {status['space']!r}, "
-        f"tiles {doc['tiles']!r}: how the search went and whether it could have found less",
-        f"relaxation {_number(relaxation['value'])} and integer bound {_number(least['value'])} {least['unit']}"
-        + (
-            f", of which the integer gap of {100 * doc['integer_gap']:,.4g} % is made"
-            if doc["integer_gap"] is not None
-            else ""
-        ),
+        f"tiles {doc['tiles']!r}: how the search went"
+        + ("" if proved.integers else " and whether it could have found less"),
     ]
+    gap = (
+        "" if doc["integer_gap"] is None else f", of which the integer gap of {100 * doc['integer_gap']:,.4g} % is made"
+    )
+    told = [f"relaxation {_number(relaxation['value'])}"] * (not proved.relaxation)
+    told += [f"integer bound {_number(least['value'])}"] * (not proved.integers)
+    if told:
+        lines.append(f"{' and '.join(told)} {least['unit']}" + ("" if proved.relaxation else gap))
+    if proved.relaxation:
+        lines.append("how the relaxation was solved: formulation, method, tolerance, loop orders, sizes, cross-check")
     lines += kernel_lines(nest, doc["machine"]["levels"], outer=False)
     return [
         plain(line)

@@ -9,6 +9,7 @@ from math import prod
 from typing import Any
 
 from .bound import check_bound
+from .cover import check_proof
 from .demands import check_demands
 from .form import SOLUTION, check_form
 from .held import Held
@@ -50,6 +51,7 @@ def check_solution(doc: dict[str, Any]) -> Report:
         need(equal(doc[key]["value"], value) and doc[key]["unit"] == unit, f"{key} must be {float(value)} {unit}")
     check_search(doc, cost)
     divided = check_divisors(doc, nest)
+    proved = check_proof(doc, nest, rates, cost)
     verified = [
         *statement_lines(work, doc["workload"]),
         *machine_lines(machine, work, doc["capacity_rule"]),
@@ -58,8 +60,9 @@ def check_solution(doc: dict[str, Any]) -> Report:
         *kernel_lines(nest, levels, outer=True),
         f"cost {float(cost):,.10g} and exact {float(found):,.10g} {unit}, counted again like every row of boundaries",
         check_gap(doc, nest, rates, exact, found),
+        *proved.lines,
     ]
-    return Report(verified=tuple(verified), not_verified=tuple(hearsay(doc, nest)))
+    return Report(verified=tuple(verified), not_verified=tuple(hearsay(doc, nest, proved)))
 
 
 def check_machine(machine: Any) -> list[str]:

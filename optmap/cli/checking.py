@@ -18,8 +18,9 @@ if TYPE_CHECKING:
 CHECK_HELP = """Verify a certificate or a solution independently.
 
 The file is one that bound or solve wrote with -o. The checker uses Python's standard library
-alone and decides everything in integers and fractions: it re-proves the bound, recounts the
-mapping's capacities and traffic, and recomputes the gap. Two lists say what was verified, with the
+alone and decides everything in integers and fractions (logarithms: to 50 digits): it re-proves the
+bound, recounts the mapping's capacities and traffic, and recomputes the gap; of a file written with
+--certificate full it re-proves relaxation and integer bound, too. Two lists say what was verified, with the
 sizes it holds for, and what the file says beside that. It also runs without optmap installed:
 python optmap/checker FILE.
 

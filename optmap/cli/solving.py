@@ -49,6 +49,7 @@ Examples:
   optmap solve resnet18/R9 --machine i7-9700k
   optmap solve yolo9000/Y4 --memory 64KiB --tiles divisors -o y4.json
   optmap solve 'C[i,j] += A[i,k]*B[k,j]' --extents i=2000,j=1500,k=1500 --memory 1024w
+  optmap solve resnet18/R9 --machine balanced --certificate full -o r9.json
   optmap solve resnet18/R9 --machine balanced --json
   optmap solve resnet18/R9 --memory 8192w --solver ipopt
   optmap solve resnet18/R9 --machine balanced --constraint L1.k=16 --constraint L2.order=...,c
@@ -118,6 +119,13 @@ def solve(
             show_default=False,
         ),
     ] = None,
+    certificate: Annotated[
+        str,
+        typer.Option(
+            "--certificate",
+            help="What optmap check FILE re-proves: bound, or full: relaxation and integer bound, too.",
+        ),
+    ] = "bound",
     confirm: Annotated[
         bool,
         typer.Option("--confirm", help="On accelerators: a second search, without dominance, confirms the optimum."),
@@ -181,6 +189,7 @@ def solve(
             innermost=innermost,
             constraints=constraint,
             solver=solver,
+            certificate=certificate,
             time_limit=time_limit,
             confirm=confirm,
             evaluations=evaluations,

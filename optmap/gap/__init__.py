@@ -12,6 +12,7 @@ __getattr__, __dir__ = exports(
         "conformance": "Conformance Mismatch",
         "curves": "panels summed",
         "designs": "pareto_designs pareto_front",
+        "proofs": "with_proof",
         "networks": "LayerShare dominant layer_shares network_views",
         "recount": "Simulated WALK disagreements evaluate_solution run_simulations",
         "sizing": "saturation",

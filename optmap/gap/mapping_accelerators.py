@@ -32,6 +32,7 @@ ONLY_WITHOUT_FANOUTS: Mapping[str, tuple[object, str]] = {
     "cores": (1, "the machine says how many units there are; leave out --cores"),
     "innermost": (None, "its counts start at the arithmetic; leave out --innermost"),
     "solver": (None, "no relaxation is solved; leave out --solver"),
+    "certificate": ("bound", "its files have proofs of their own; leave out --certificate"),
 }
 """Options that mean nothing on accelerators: the value that stands for none, and what to do."""
 NOTHING_SET: Mapping[str, object] = {}

@@ -51,6 +51,7 @@ OPTIONAL = (
     "bound",
     "gap",
     "certificates",
+    "proof",
     "digest",
 )
 
@@ -152,6 +153,7 @@ def solution_document(result: SolveResult) -> dict[str, object]:
         "held": None if result.held is None else result.held.document(),
         **({"constraints": result.constraints.document()} if result.constraints else {}),
         **_gap(result),
+        **({} if result.proof is None else {"proof": result.proof}),
     }
     # The time it took is no claim: the same answer has the same digest.
     document["digest"] = digest({key: value for key, value in document.items() if key != "seconds"})

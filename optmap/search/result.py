@@ -150,6 +150,8 @@ class SolveResult(Shown):
     """Proofs behind `bound`, inner boundary first."""
     constraints: Constraints = NO_CONSTRAINTS
     """What the user demanded of the mapping; it meets them all."""
+    proof: dict[str, Any] | None = None
+    """Steps with which the checker re-proves relaxation and integer bound, where they were asked for."""
     space: str = ""
     """Of what mappings `integer_bound` is a lower bound: what the answer is the best of, if proved."""
 

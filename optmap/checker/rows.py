@@ -1,0 +1,262 @@
+"""What every mapping of a kind moves and holds at least: sums of products of tile sizes and numbers of pieces.
+
+A *node* is a set of mappings: a range of whole numbers for the tile size of every dim at every level, and
+for some levels a flow (`dataflows.py`). A dim of extent N that is cut into tiles of at most T, however
+unevenly, is cut into n >= max(N/T, a) pieces, with a = ceil(N/h) for T <= h, or more if it is known how it is
+cut further outside. Two facts about a subscript's
+number of values g, as a function of the size t of one dim on the tile, make rows of it:
+
+- g is concave and g(0) = 0: each further value of the dim adds at most what the one before added.
+- So between 1 and h it is at least its chord, and its sum over n pieces of N at least (slope N + rest n),
+  with slope, rest >= 0: least for the fewest pieces. Between l and h its chord is below it, too; there
+  g(t)/t >= g(T)/T for t <= T <= h makes the sum at least N/T times the chord at T.
+
+Of the dims of a subscript at most one may be *variable*; the others count with the fewest pieces that their
+range allows (where words move) or with the smallest size (where words are held). The elements of a tile
+are the product over its subscripts, so rows are sums of products, all coefficients >= 0.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from fractions import Fraction
+from functools import lru_cache
+from itertools import product
+from math import ceil, gcd, prod
+from typing import NamedTuple
+
+from .dataflows import Flow, joined, live_dims
+from .statement import Axis, Work
+from .tools import count, need
+
+Key = tuple[str, int, str]
+"""What a term has as a factor, at a level and of a dim: `size` T, `inverse` 1/T, or `pieces` n."""
+Term = tuple[Fraction, tuple[Key, ...]]
+Range = tuple[int, int]
+Cut = tuple[int, int, int, int]
+"""A level, the range of its tile size of a dim, and how many of them there are at least."""
+
+
+class Row(NamedTuple):
+    """Terms that add up to at most a limit in every mapping that would be refuted."""
+
+    terms: tuple[Term, ...]
+    limit: Fraction
+
+
+class Node(NamedTuple):
+    """A set of mappings."""
+
+    sizes: tuple[tuple[Range, ...], ...]
+    """Per level, inner first, and per live dim: least and largest tile size."""
+    flows: tuple[int | None, ...]
+    """Per level: number of its flow; None for any."""
+
+
+class Model:
+    """Rows of a workload on a machine.
+
+    Args:
+        work: the statement.
+        rooms: per level, inner first: (accesses, words) of every part that must hold their tiles.
+        rates: words per cycle outside every level.
+        flows: per level the flows of which a mapping's is contained in one.
+        fixed: dims that are not variable.
+        snapped: (level, dim, range, whole) to the range of the allowed sizes in it, of tiles cut from parts of a size
+            `whole` or from smaller ones that it is a multiple of; None for none.
+    """
+
+    def __init__(
+        self,
+        *,
+        work: Work,
+        rooms: list[list[tuple[list[int], int]]],
+        rates: list[Fraction],
+        flows: list[list[Flow]],
+        fixed: set[str],
+        snapped: Callable[[int, str, Range, int], Range | None],
+    ) -> None:
+        self.work, self.rooms, self.rates, self.flows, self.snapped = work, rooms, rates, flows, snapped
+        self.depth, self.dims, self.fixed = len(rates), live_dims(work), fixed
+        self.place = {d: i for i, d in enumerate(self.dims)}
+        self.any = [joined(known) for known in flows]
+        self.extents = {d: work.extents[d] for d in self.dims}
+        self.axes: list[list[list[tuple[str, int]]]] = []
+        for name, axes in work.tensors:
+            self.axes.append([self._live(axis) for axis in axes])
+            inside = [d for axis in self.axes[-1] for d, _ in axis]
+            need(len(inside) == len(set(inside)), f"a dim is in two subscripts of {name}: its tiles are not bounded")
+            wide = [axis for axis in self.axes[-1] if sum(d not in fixed for d, _ in axis) > 1]
+            need(not wide, f"two variable dims are in one subscript of {name}")
+        self.created = 0
+        if work.assign:
+            self.created = work.weights[work.tensors[0][0]] * prod(count(dict(a), self.extents) for a in self.axes[0])
+        self.moved = lru_cache(maxsize=65536)(self._moved)
+        self.held = lru_cache(maxsize=65536)(self._held)
+
+    def _live(self, axis: Axis) -> list[tuple[str, int]]:
+        return [(d, c) for d, c in axis[0] if self.work.extents[d] > 1]
+
+    def root(self) -> Node | None:
+        """All mappings; None if there is none."""
+        whole = tuple(tuple((1, self.extents[d]) for d in self.dims) for _ in self.rates)
+        node: Node | None = Node(whole, tuple(0 if len(known) == 1 else None for known in self.flows))
+        for level in range(self.depth):
+            for dim in self.dims:
+                node = node and self.narrowed(node, level, dim, (1, self.extents[dim]))
+        return node
+
+    def narrowed(self, node: Node, level: int, dim: str, new: Range) -> Node | None:
+        """The mappings of a node whose tile of a level is in a range, too; tiles inside are no larger. None if none."""
+        at, sizes = self.place[dim], [list(row) for row in node.sizes]
+        whole = top = self.extents[dim]
+        for q in reversed(range(self.depth)):
+            low, high = sizes[q][at]
+            low, high = max(low, new[0]) if q >= level else low, min(high, top, new[1] if q <= level else top)
+            left = self.snapped(q, dim, (low, high), whole) if low <= high else None
+            if left is None:
+                return None
+            sizes[q][at], top = left, left[1]
+            whole = top if left[0] == top else whole
+        for q in range(1, self.depth):
+            sizes[q][at] = max(sizes[q][at][0], sizes[q - 1][at][0]), sizes[q][at][1]
+            if sizes[q][at][0] > sizes[q][at][1]:
+                return None
+        return node._replace(sizes=tuple(map(tuple, sizes)))
+
+    def range(self, node: Node, level: int, dim: str) -> Range:
+        """The sizes of a dim's tile; beyond the last level, of the whole dim."""
+        return (self.extents[dim],) * 2 if level == self.depth else node.sizes[level][self.place[dim]]
+
+    def limit(self, level: int, value: Fraction, *, whole: bool) -> Fraction:
+        """Words that may move outside a level if it costs less than a value: at most, in whole words, or fewer than."""
+        words = value * self.rates[level] + self.created
+        return Fraction(ceil(words) - 1) if whole else words
+
+    def fewest(self, node: Node, level: int, dim: str) -> int:
+        """Pieces into which a dim is cut at a level, at least: cutting in stages makes no fewer than cutting once."""
+        outer = (self.range(node, q, dim) for q in reversed(range(level + 1, self.depth)))
+        known = tuple(low for low, high in outer if low == high)
+        return _pieces(self.extents[dim], (*known, self.range(node, level, dim)[1]))
+
+    def rows(self, node: Node, levels: list[int], limits: list[Fraction]) -> list[Row]:
+        """One row of words moved per level that is asked for, with its limit, then one per part that holds tiles."""
+        found = []
+        for q, limit in zip(levels, limits, strict=True):
+            number = node.flows[q]
+            flow = self.any[q] if number is None else self.flows[q][number]
+            terms: list[Term] = []
+            for i, dims in enumerate(flow):
+                cuts = [(d, q + (d in dims and not self.apart(i, d, self.range(node, q, d)[1]))) for d in self.dims]
+                ranges = [(x, *self.range(node, x, d), self.fewest(node, x, d)) for d, x in cuts]
+                terms += self.moved(i, tuple(ranges))
+            found.append(Row(tuple(terms), limit))
+        for q, rooms in enumerate(self.rooms):
+            for places, words in rooms:
+                held = [term for i in places for term in self.held(i, q, node.sizes[q])]
+                found.append(Row(tuple(held), Fraction(words)))
+        return found
+
+    def apart(self, i: int, dim: str, high: int) -> bool:
+        """Whether neighbouring tiles of at most a size along a dim of an access have no value in common.
+
+        Two such values would differ by 1 to 2*high - 1 steps along the dim, and by a multiple of the greatest common
+        divisor of the subscript's other coefficients.
+        """
+        for axis in self.axes[i]:
+            steps = dict(axis)
+            if dim in steps:
+                divisor = gcd(*(c for d, c in axis if d != dim))
+                return divisor // gcd(divisor, steps[dim]) >= 2 * high
+        return False
+
+    def _moved(self, i: int, ranges: tuple[Cut, ...]) -> list[Term]:
+        """Loads of an access (of the output: and stores), each dim cut as told."""
+        where = dict(zip(self.dims, ranges, strict=True))
+        weight = self.work.weights[self.work.tensors[i][0]] * (1 if i else 2)
+        terms: list[Term] = [(Fraction(weight), ())]
+        inside = {d for axis in self.axes[i] for d, _ in axis}
+        for d in self.dims:
+            if d not in inside:
+                terms = _times(terms, [self._pieces(d, where[d])])
+        for axis in self.axes[i]:
+            terms = _times(terms, self._summed(axis, where))
+        return terms
+
+    def _pieces(self, dim: str, where: Cut) -> Term:
+        """How many pieces a dim is cut into."""
+        level, _, _, fewest = where
+        if dim in self.fixed or level == self.depth:
+            return Fraction(fewest), ()
+        return Fraction(1), (("pieces", level, dim),)
+
+    def _summed(self, axis: list[tuple[str, int]], where: dict[str, Cut]) -> list[Term]:
+        """Values of a subscript, summed over all pieces of its dims."""
+        corners = []
+        for d, _ in axis:
+            if d in self.fixed:
+                extent, (_, _, high, fewest) = self.extents[d], where[d]
+                room = max(1, high - 1)
+                ends = [(d, high, Fraction(extent - fewest, room)), (d, 1, Fraction(high * fewest - extent, room))]
+                corners.append(ends if high > 1 else [(d, 1, Fraction(extent))])
+        main = next((d for d, _ in axis if d not in self.fixed), None)
+
+        def total(size: int) -> Fraction:
+            parts = ((prod(w for _, _, w in ends), {d: n for d, n, _ in ends}) for ends in product(*corners))
+            return Fraction(sum(w * count(dict(axis), {**at, main: size} if main else at) for w, at in parts))
+
+        if main is None:
+            return [(total(1), ())]
+        (level, low, high, _), extent = where[main], self.extents[main]
+        if level == self.depth:
+            return [(total(extent), ())]
+        if high == 1:
+            return [(extent * total(1), ())]
+        slope, rest = _chord(1, total(1), high, total(high))
+        if slope * low + rest == total(low):
+            return _kept([(slope * extent, ()), (rest, (("pieces", level, main),))])
+        slope, rest = _chord(low, total(low), high, total(high))
+        return _kept([(slope * extent, ()), (rest * extent, (("inverse", level, main),))])
+
+    def _held(self, i: int, level: int, sizes: tuple[Range, ...]) -> list[Term]:
+        """Words of a tile of an access."""
+        terms: list[Term] = [(Fraction(self.work.weights[self.work.tensors[i][0]]), ())]
+        for axis in self.axes[i]:
+            smallest = {d: sizes[self.place[d]][0] for d, _ in axis}
+            main = next((d for d, _ in axis if d not in self.fixed), None)
+            low, high = sizes[self.place[main]] if main else (1, 1)
+            least = Fraction(count(dict(axis), smallest))
+            if main is None or low == high:
+                terms = _times(terms, [(least, ())])
+                continue
+            slope, rest = _chord(low, least, high, Fraction(count(dict(axis), {**smallest, main: high})))
+            terms = _times(terms, _kept([(slope, (("size", level, main),)), (rest, ())]))
+        return terms
+
+
+@lru_cache(maxsize=65536)
+def _pieces(extent: int, sizes: tuple[int, ...]) -> int:
+    """Pieces of an extent that is cut at some sizes, one after the other."""
+    parts = {extent: 1}
+    for size in sizes:
+        cut = Counter[int]()
+        for part, times in parts.items():
+            full, rest = divmod(part, size)
+            cut += Counter({size: times * full}) + Counter({rest: times * (rest > 0)})
+        parts = cut
+    return sum(parts.values())
+
+
+def _chord(low: int, first: Fraction, high: int, last: Fraction) -> tuple[Fraction, Fraction]:
+    """Slope and rest of the line through two points of a concave function that vanishes at 0: neither is below 0."""
+    slope = (last - first) / (high - low)
+    return slope, first - slope * low
+
+
+def _kept(terms: list[Term]) -> list[Term]:
+    return [term for term in terms if term[0]]
+
+
+def _times(left: list[Term], right: list[Term]) -> list[Term]:
+    return [(a * b, x + y) for a, x in left for b, y in right]

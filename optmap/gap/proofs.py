@@ -1,0 +1,156 @@
+"""Proofs of relaxation and integer bound for the independent checker (`solve --certificate full`)."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+from optmap.checker import RefusedError
+from optmap.checker.cover import model_of
+from optmap.checker.nest import Nest
+from optmap.checker.statement import Work
+from optmap.checker.units import rate_of
+from optmap.errors import LimitError
+from optmap.gap.refuting import Proving
+from optmap.gap.solution import solution_document
+from optmap.problem.microkernel import microkernel_tile
+from optmap.programs.geometric import TileSpace
+from optmap.search.result import SolveResult, conclusion
+from optmap.solvers.status import Stop
+
+BELOW = Fraction(3, 10**7)
+"""How far below the optimum that was found a relaxation is claimed, so that it can be proved."""
+SAME = 1e-9
+"""Relative distance at which an integer bound is that of the relaxation."""
+MOST_STEPS = 5000
+"""Steps of a proof at most: some hundred thousand characters."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Case:
+    """A document without proof, and what its rows are about."""
+
+    document: dict[str, Any]
+    nest: Nest
+    rates: list[Fraction]
+    deadline: float
+
+    def prove(self, levels: list[int], value: Fraction, *, whole: bool) -> dict[str, Any]:
+        """A claim that some levels cost at least a value, lowered where real sizes allow less.
+
+        Raises:
+            LimitError: if no proof was found.
+            RefusedError: if the workload has none.
+        """
+        model = model_of(self.document, self.nest, self.rates, whole=whole)
+        proving = Proving(model, levels, value, whole, MOST_STEPS, self.deadline)
+        steps = proving.run()
+        names = [self.document["machine"]["levels"][q]["name"] for q in levels]
+        return {"levels": names, "value": f"{proving.value.numerator}/{proving.value.denominator}", "steps": steps}
+
+
+def with_proof(result: SolveResult, seconds: float) -> SolveResult:
+    """A result whose relaxation and integer bound the checker re-proves, as far as a proof is found.
+
+    Both become what is proved: less than a millionth below what was solved. What has no proof is not claimed
+    to have one, and a note says why.
+
+    Args:
+        result: of a method on a machine that is no accelerator.
+        seconds: time for the proofs.
+    """
+    why = _beyond(result)
+    if why:
+        return _without(result, {"fixed": [], "given": [], "relaxation": None, "integers": None}, [why])
+    document = solution_document(result)
+    work = Work(document["workload"])
+    levels = result.machine.levels
+    given = [
+        level.name
+        for level, own in zip(levels, result.mapping.levels, strict=True)
+        if level.microkernel is not None and microkernel_tile(result.workload, level.microkernel) == dict(own.tile)
+    ]
+    proof: dict[str, Any] = {"fixed": list(TileSpace(result.workload).branch), "given": given}
+    plain: dict[str, Any] = {**document, "proof": proof}
+    nest = Nest(work, plain["mapping"]["levels"], plain["machine"]["levels"])
+    rates = [rate_of(level, work.word_bits) for level in plain["machine"]["levels"]]
+    case = _Case(plain, nest, rates, time.monotonic() + seconds)
+    notes: list[str] = []
+    found, least = result, result.integer_bound
+    try:
+        proof["relaxation"] = _relaxation(case, result)
+        found = _restated(result, _value(proof["relaxation"], result.objective))
+    except (LimitError, RefusedError) as error:
+        proof["relaxation"] = None
+        notes.append(f"the relaxation has no proof in the file: {error}")
+    try:
+        proof["integers"] = _integers(case, result)
+        least = max([_value([claim], result.objective) for claim in proof["integers"]], default=0.0)
+        least = max(least, found.relaxation.value if proof["relaxation"] is not None else 0.0)
+    except (LimitError, RefusedError) as error:
+        proof["integers"] = None
+        notes.append(f"the integer bound has no proof in the file: {error}")
+    return _without(_bounded(found, least), proof, notes)
+
+
+def _without(result: SolveResult, proof: dict[str, Any], notes: list[str]) -> SolveResult:
+    return replace(result, proof=proof, notes=(*result.notes, *notes))
+
+
+def _beyond(result: SolveResult) -> str:
+    """Why nothing can be proved about a result; empty if something can."""
+    if result.held is not None or result.objective == "loads":
+        return f"no proof in the file: there are none of what method {result.method} holds"
+    if any(level.spatial for level in result.mapping.levels):
+        return "no proof in the file: there are none of work split over cores"
+    if any(level.rule(result.capacity).value == "safe" for level in result.machine.levels):
+        return "no proof in the file: there are none of caches under --capacity safe"
+    if any("order" in item for item in result.constraints.document()):
+        return "no proof in the file: there are none of demanded loop orders"
+    if not result.relaxation.proved or not result.relaxation.value:
+        return "no proof in the file: the relaxation is not proved"
+    return ""
+
+
+def _relaxation(case: _Case, result: SolveResult) -> list[dict[str, Any]]:
+    """Claims that add up to the relaxation."""
+    if result.objective == "bottleneck":
+        value = Fraction(f"{float(Fraction(result.relaxation.value) * (1 - BELOW)):.12g}")
+        return [case.prove(list(range(case.nest.depth)), value, whole=False)]
+    costs = [Fraction(level.traffic_words) / rate for level, rate in zip(result.levels, case.rates, strict=True)]
+    return [case.prove([q], cost, whole=False) for q, cost in enumerate(costs)]
+
+
+def _integers(case: _Case, result: SolveResult) -> list[dict[str, Any]]:
+    """Claims that prove the integer bound; none where it is no more than that of the relaxation.
+
+    Raises:
+        LimitError: if no proof was found.
+    """
+    least = result.cost if result.proved else result.integer_bound
+    if least <= result.relaxation.value * (1 + SAME) and not result.proved:
+        return []
+    if result.objective != "bottleneck" and case.nest.depth > 1:
+        raise LimitError("of a sum only the relaxation has one")
+    near = [Fraction(round(Fraction(least) * rate)) / rate for rate in case.rates]
+    value = next((v for v in near if float(v) == least), Fraction(f"{least * (1 - 1e-12):.15g}"))
+    return [case.prove(list(range(case.nest.depth)), value, whole=True)]
+
+
+def _value(claims: list[dict[str, Any]], objective: str) -> float:
+    values = [Fraction(claim["value"]) for claim in claims]
+    return float(max(values) if objective == "bottleneck" else sum(values, Fraction(0)))
+
+
+def _restated(result: SolveResult, proved: float) -> SolveResult:
+    """The result with the relaxation that is proved."""
+    relaxation = replace(result.relaxation, value=proved)
+    return replace(result, relaxation=relaxation, integer_gap=relaxation.gap(result.cost))
+
+
+def _bounded(result: SolveResult, least: float) -> SolveResult:
+    """The result with the integer bound that is proved."""
+    stop = conclusion(result.cost, least, late=result.stop is Stop.TIME_LIMIT)
+    return replace(result, integer_bound=least, stop=stop)

@@ -1,0 +1,260 @@
+"""Proofs of relaxation and integer bound: what they prove is true, and what is changed is refused."""
+
+from __future__ import annotations
+
+import copy
+import itertools
+import json
+from collections.abc import Callable
+from fractions import Fraction
+from functools import cache
+from typing import Any
+
+import pytest
+
+from optmap import api
+from optmap.bounds import digest
+from optmap.checker import RefusedError, check_document
+from optmap.checker.cover import model_of, walk
+from optmap.checker.dataflows import best_flows, contains, flow_of
+from optmap.checker.nest import Nest
+from optmap.checker.solution import traffic
+from optmap.checker.statement import Work
+from optmap.checker.units import rate_of
+from optmap.errors import InputError
+from optmap.gap import solution_document
+from optmap.problem import Capacity, Level, Machine
+
+MATMUL = "C[i,j] += A[i,k]*B[k,j]"
+CONV = "O[k,x] += I[c,x+r]*F[k,c,r]"
+SIZES = {"k": 4, "c": 3, "x": 9, "r": 2}
+MORE = {"k": 8, "c": 6, "x": 20, "r": 3}
+
+
+def level(name: str, words: int, **options: Any) -> Level:
+    return Level(name=name, capacity=Capacity(amount=words, unit="words"), **options)
+
+
+BOX = Machine(name="box", levels=(level("L1", 24, bandwidth=7.5), level("L2", 90, bandwidth=4.25)))
+
+
+def solved(text: str, extents: dict[str, int], **options: Any) -> dict[str, Any]:
+    result = api.solve(text, extents=extents, certificate="full", **options)
+    made = json.loads(json.dumps(solution_document(result)))
+    assert isinstance(made, dict)
+    return made
+
+
+CASES: dict[str, Callable[[], dict[str, Any]]] = {
+    "one level": lambda: solved(MATMUL, {"i": 13, "j": 7, "k": 5}, memory="40w"),
+    "created": lambda: solved("C[i,j] = A[i,k]*B[k,j]", {"i": 13, "j": 7, "k": 5}, memory="40w"),
+    "divisors": lambda: solved(MATMUL, {"i": 12, "j": 6, "k": 4}, machine=BOX, tiles="divisors"),
+    "window": lambda: solved(CONV, MORE, machine=BOX),
+    "strided": lambda: solved("O[k,x] += I[c,2*x+r]*F[k,c,r]", {**SIZES, "r": 3}, memory="30w"),
+    "dilated": lambda: solved("O[k,x] += I[c,x+2*r]*F[k,c,r]", {**SIZES, "r": 3}, memory="30w"),
+    "sum": lambda: solved(MATMUL, {"i": 13, "j": 7, "k": 5}, machine=BOX, objective="sum"),
+    "demanded": lambda: solved(MATMUL, {"i": 13, "j": 7, "k": 5}, memory="40w", constraints=["Fast.k=5", "Fast.i<=3"]),
+}
+
+
+@cache
+def case(name: str) -> dict[str, Any]:
+    return CASES[name]()
+
+
+def signed(document: dict[str, Any]) -> dict[str, Any]:
+    document["digest"] = digest({k: v for k, v in document.items() if k not in ("seconds", "digest")})
+    return document
+
+
+def reason(document: dict[str, Any]) -> str:
+    try:
+        check_document(signed(document))
+    except RefusedError as error:
+        return str(error)
+    return ""
+
+
+def refusal(made: dict[str, Any], key: str, number: int, steps: list[str]) -> str:
+    """Why the steps of one claim are refused; empty if they are not."""
+    work, levels, whole = Work(made["workload"]), made["machine"]["levels"], key == "integers"
+    rates = [rate_of(one, work.word_bits) for one in levels]
+    claim = made["proof"][key][number]
+    about = [i for i, one in enumerate(levels) if one["name"] in claim["levels"]]
+    model = model_of(made, Nest(work, made["mapping"]["levels"], levels), rates, whole=whole)
+    try:
+        walk(model, about, Fraction(claim["value"]), steps, whole=whole)
+    except RefusedError as error:
+        return str(error)
+    return ""
+
+
+def lines(document: dict[str, Any]) -> tuple[list[str], list[str]]:
+    report = check_document(document)
+    return [x for x in report.verified if x.startswith(("relaxation", "integer bound"))], list(report.not_verified)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_relaxation_and_integer_bound_are_proved(name: str) -> None:
+    made = case(name)
+    proved, told = lines(made)
+    assert [line.split(" ")[0] for line in proved] == ["relaxation", "integer"], made["notes"]
+    assert not any(line.startswith(("relaxation", "integer bound")) for line in told)
+    assert len(json.dumps(made["proof"])) < 200_000
+
+
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("key", ["relaxation", "integers"])
+def test_a_claim_that_is_a_millionth_higher_is_refused(name: str, key: str) -> None:
+    """Of small whole numbers, by the next one that some mapping costs less than."""
+    made = copy.deepcopy(case(name))
+    said = made["relaxation" if key == "relaxation" else "integer_bound"]
+    said["value"] *= 1 + 1e-6
+    if key == "relaxation":
+        made["integer_gap"] = max(0.0, made["cost"]["value"] / said["value"] - 1)
+    else:
+        made["status"]["within"] = made["cost"]["value"] / said["value"] - 1
+    assert reason(made)
+    for claim in made["proof"][key]:
+        more = Fraction(claim["value"]) * (1 + Fraction(2 if key == "integers" else 1, 10**6))
+        claim["value"] = f"{more.numerator}/{more.denominator}"
+    assert reason(made)
+
+
+@pytest.mark.parametrize("name", ["one level", "window", "strided"])
+def test_every_step_is_needed_and_means_what_it_says(name: str) -> None:
+    made = case(name)
+    tried = 0
+    for key in ("relaxation", "integers"):
+        for number, claim in enumerate(made["proof"][key]):
+            steps = claim["steps"]
+            assert not refusal(made, key, number, steps)
+            chosen = range(0, len(steps), max(1, len(steps) // 6))
+            for changed in itertools.chain.from_iterable(_changes(steps, i) for i in chosen):
+                assert refusal(made, key, number, changed), changed
+                tried += 1
+    assert tried > 20
+
+
+def _changes(steps: list[str], i: int) -> list[list[str]]:
+    """A step left out, taken twice, replaced, or about something else."""
+    found = [steps[:i] + steps[i + 1 :], steps[: i + 1] + steps[i:]]
+    kind, *words = steps[i].split(" ")
+    if kind == "sum":
+        none = ",".join("0" for _ in words[0].split(","))
+        found += [[*steps[:i], other, *steps[i + 1 :]] for other in (f"sum {none} {words[1]}", "sum 1 1", "row 99")]
+    else:
+        found.append([*steps[:i], "row -1", *steps[i + 1 :]])
+    return found
+
+
+def test_leaves_that_prove_less_are_refused() -> None:
+    made = case("window")
+    steps = made["proof"]["relaxation"][0]["steps"]
+    tight = max((i for i, step in enumerate(steps) if step.startswith("sum")), key=lambda i: len(steps[i]))
+    weights, point = steps[tight].split(" ")[1:]
+    numbers = weights.split(",")
+    for k, number in enumerate(numbers):
+        if int(number) * 100 > max(map(int, numbers)):
+            other = ",".join([*numbers[:k], str(int(number) * 9 // 10), *numbers[k + 1 :]])
+            changed = [*steps[:tight], f"sum {other} {point}", *steps[tight + 1 :]]
+            assert "does not refute" in refusal(made, "relaxation", 0, changed)
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        (lambda p: p["fixed"].append("z"), "fixed dim"),
+        (lambda p: p.update(given=["L1"]), "microkernel"),
+        (lambda p: p["relaxation"][0].update(levels=["L9"]), "no level"),
+        (lambda p: p["relaxation"][0].update(levels=["L1", "L1"]), "twice"),
+        (lambda p: p["relaxation"][0].update(value="1/2"), "proved is 0.5"),
+        (lambda p: p["relaxation"][0].update(value="2/2"), "lowest terms"),
+        (lambda p: p.update(relaxation=[]), "proved is 0.0"),
+        (lambda p: p["relaxation"][0]["steps"].append("row 0"), "nothing is left"),
+        (lambda p: p["relaxation"][0].update(steps=[]), "left"),
+        (lambda p: p["relaxation"][0]["steps"].insert(0, "cut 0 x 20"), "nothing is cut"),
+        (lambda p: p["relaxation"][0]["steps"].insert(0, "cut 7 x 2"), "no step"),
+        (lambda p: p["relaxation"][0]["steps"].insert(0, "flow 0 1"), "no step"),
+        (lambda p: p["relaxation"][0]["steps"].insert(0, "flow"), "malformed"),
+        (lambda p: p["relaxation"][0]["steps"].insert(0, "sum 1,1,1,1 /9e9,1,1"), "no size"),
+        (lambda p: p.update(more=1), "unknown"),
+    ],
+)
+def test_what_a_proof_may_not_say(change: Callable[[dict[str, Any]], Any], why: str) -> None:
+    made = copy.deepcopy(case("window"))
+    change(made["proof"])
+    assert why in reason(made)
+
+
+def test_what_is_not_claimed_is_not_verified() -> None:
+    made = copy.deepcopy(case("window"))
+    made["proof"].update(relaxation=None, integers=None)
+    proved, told = lines(signed(made))
+    assert not proved
+    assert any(line.startswith("relaxation") and "integer bound" in line for line in told)
+
+
+def test_a_claim_about_a_sum_has_each_level_once() -> None:
+    made = copy.deepcopy(case("sum"))
+    claims = made["proof"]["relaxation"]
+    claims.append(claims[0])
+    assert "one claim per level" in reason(made)
+
+
+def test_no_mapping_costs_less_than_what_is_proved() -> None:
+    """All whole tiles and loop orders of a small problem on two levels, counted by the checker's other part."""
+    extents = {"i": 4, "j": 3, "k": 2}
+    machine = Machine(name="tiny", levels=(level("L1", 7, bandwidth=3), level("L2", 14, bandwidth=1)))
+    made = solved(MATMUL, extents, machine=machine)
+    work, levels = Work(made["workload"]), made["machine"]["levels"]
+    rates = [rate_of(one, work.word_bits) for one in levels]
+    least = None
+    sizes = [
+        dict(zip(extents, t, strict=True)) for t in itertools.product(*(range(1, n + 1) for n in extents.values()))
+    ]
+    fits = [[t for t in sizes if t["i"] * t["j"] + t["i"] * t["k"] + t["k"] * t["j"] <= room] for room in (7, 14)]
+    for inner, outer in itertools.product(*fits):
+        if any(inner[d] > outer[d] for d in extents):
+            continue
+        best = []
+        for q in (0, 1):
+            costs = []
+            for order in itertools.permutations(extents):
+                mapped = [
+                    {"level": name, "tile": tile, "permutation": list(order), "spatial": {}}
+                    for name, tile in (("L1", inner), ("L2", outer))
+                ]
+                costs.append(sum(a + b for a, b in traffic(Nest(work, mapped, levels), q, whole=False)) / rates[q])
+            best.append(min(costs))
+        least = max(best) if least is None else min(least, max(best))
+    assert least is not None
+    for key in ("relaxation", "integers"):
+        for claim in made["proof"][key]:
+            assert Fraction(claim["value"]) <= least
+    assert made["integer_bound"]["value"] == float(least) == made["cost"]["value"]
+
+
+@pytest.mark.parametrize(
+    ("text", "extents"),
+    [
+        (CONV, SIZES),
+        ("O[n,k,h,w] += I[n,c,h+r,w+s]*F[k,c,r,s]", {"n": 2, "k": 2, "c": 2, "h": 2, "w": 2, "r": 2, "s": 2}),
+        ("O[n,k,h,w] += I[n,c,2*h+r,w+s]*F[k,c,r,s]", {"n": 1, "k": 2, "c": 2, "h": 2, "w": 2, "r": 2, "s": 1}),
+        ("O[i,j] += A[i,k]*B[k,l]*C[l,j]", {"i": 2, "j": 2, "k": 2, "l": 2}),
+    ],
+)
+def test_the_flows_cover_every_loop_order(text: str, extents: dict[str, int]) -> None:
+    made = {"expression": text.replace("]*", "] * "), "semantics": "accumulate", "bytes": 4, "extents": extents}
+    work = Work(made)
+    flows = best_flows(work)
+    orders = [flow_of(work, list(order)) for order in itertools.permutations(extents)]
+    assert all(any(contains(best, flow) for best in flows) for flow in orders)
+    assert all(flow in orders for flow in flows)
+
+
+def test_accelerators_have_proofs_of_their_own() -> None:
+    with pytest.raises(InputError, match="--certificate full"):
+        api.solve(MATMUL, extents={"i": 4, "j": 4, "k": 4}, machine="eyeriss", certificate="full")
+    with pytest.raises(InputError, match="certificate"):
+        api.solve(MATMUL, extents={"i": 4, "j": 4, "k": 4}, memory="40w", certificate="most")
