@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from optmap.verbs import plan as plan
     from optmap.verbs import plot as plot
     from optmap.verbs import randomized as randomized
+    from optmap.verbs import regimes as regimes
 
 __version__ = "0.1.0"
 
@@ -57,6 +58,7 @@ _VERBS = {
     **dict.fromkeys(("algorithms", "classes", "derive", "doctor", "import_onnx"), "optmap.verbs"),
     "inferred_reuse": "optmap.verbs",
     **dict.fromkeys(("closed_form", "conformance", "network", "plan", "plot", "randomized"), "optmap.verbs"),
+    "regimes": "optmap.verbs",
     **dict.fromkeys(("export", "program"), "optmap.modelling"),
     **dict.fromkeys(("export_timeloop", "import_timeloop", "score"), "optmap.exchange"),
     "explore": "optmap.exploring",

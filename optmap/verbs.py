@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from optmap.gap.nest_recount import NestEvaluation
     from optmap.gap.nest_solution import SavedNest
     from optmap.gap.recount import Evaluation
+    from optmap.gap.regimes import Regimes
     from optmap.gap.solution import SavedSolution
     from optmap.onnx_import import ImportedModel
     from optmap.problem.network import Network
@@ -212,6 +213,43 @@ def closed_form(
         None if memory is None else capacity_of(memory),
         stationary,
         names_of(small, "small") or (),
+    )
+
+
+def regimes(
+    workload: WorkloadInput,
+    *,
+    memory: MemoryInput | None = None,
+    vary: str | None = None,
+    over: str | Sequence[str] | None = None,
+    extents: ExtentsInput | None = None,
+    semantics: Semantics | str | None = None,
+) -> Regimes:
+    """Loads bound and optimal tile as a piecewise function of capacity and extents: what `closed-form` prints.
+
+    Args:
+        workload: a nest with one dim per subscript, or a convolution, as for `solve`.
+        memory: capacity at which to look up regime and tile of the workload's extents.
+        vary: a parameter along which to list what changes, the others as in the workload and `memory`.
+        over: two parameters, the axes of a picture; the memory and the first dim if left out.
+        extents: extent per dim, for a statement.
+        semantics: `accumulate` or `assign`; None keeps the workload's own.
+
+    Raises:
+        InputError: for anything that cannot be accepted, a workload without a closed form included.
+        LimitError: if the closed form has thousands of regions.
+
+    Source: Dinh's dissertation, chapter 4.2 and Algorithm 8.
+    """
+    from optmap.gap.regime_lookup import looked_up
+    from optmap.gap.regimes import regimes_of
+
+    problem = workload_of(workload, extents, semantics)
+    return looked_up(
+        regimes_of(problem),
+        None if memory is None else capacity_of(memory).words(problem.word_bits),
+        vary,
+        names_of(over, "over"),
     )
 
 

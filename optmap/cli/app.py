@@ -16,6 +16,7 @@ COMMANDS = {
     "list": "catalogue",
     "show": "catalogue",
     "derive": "symbols",
+    "closed-form": "closing",
     "solve": "solving",
     "bound": "bounding",
     "compare": "comparing",

@@ -33,6 +33,14 @@ class LiftedDim:
     """Dim of the workload that it belongs to."""
     limit: Fraction
     """Largest extent of a tile, in values of the digit (fractional where the stride does not divide)."""
+    factor: int = 1
+    """The dim is factor times its high digit plus its low one; 1 for a whole dim."""
+    low: bool = False
+    """Whether it is the low digit, with min(factor, extent) values."""
+
+    def values(self, extent: int) -> int:
+        """How many values the digit has in a dim of this extent, rounded up: what a proof counts."""
+        return min(self.factor, extent) if self.low else -(-extent // self.factor)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,8 +133,10 @@ def _digits(workload: Workload, form: ConvolutionForm) -> tuple[LiftedDim, ...]:
         if factor == 1:
             digits.append(LiftedDim(name=dim, dim=dim, limit=Fraction(extent)))
             continue
-        digits.append(LiftedDim(name=_high(dim, workload), dim=dim, limit=max(Fraction(1), Fraction(extent, factor))))
-        digits.append(LiftedDim(name=_low(dim, workload), dim=dim, limit=Fraction(min(factor, extent))))
+        most = max(Fraction(1), Fraction(extent, factor))
+        digits.append(LiftedDim(name=_high(dim, workload), dim=dim, limit=most, factor=factor))
+        least = Fraction(min(factor, extent))
+        digits.append(LiftedDim(name=_low(dim, workload), dim=dim, limit=least, factor=factor, low=True))
     return tuple(digits)
 
 

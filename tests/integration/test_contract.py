@@ -19,6 +19,7 @@ COMMANDS = (
     "list",
     "show",
     "derive",
+    "closed-form",
     "solve",
     "evaluate",
     "export",

@@ -19,10 +19,10 @@ from optmap.sweeps import read_spec
 
 PRODUCT = matmul(i=12, j=10, k=8)
 RECORDS = Path(__file__).parents[1] / "data" / "timeloop_conformance.json"
-IN_PYTHON = {"import": "import_onnx"}
+IN_PYTHON = {"import": "import_onnx", "closed-form": "regimes"}
 SHELL = (
     *("list", "show", "derive", "solve", "bound", "compare", "algorithms", "check", "evaluate", "export"),
-    *("randomized", "doctor", "sweep", "plot", "network", "import", "score", "conformance"),
+    *("closed-form", "randomized", "doctor", "sweep", "plot", "network", "import", "score", "conformance"),
 )
 
 
@@ -42,6 +42,7 @@ def answers(result):
         "classes": optmap.classes(PRODUCT),
         "algorithms": optmap.algorithms("resnet50/conv2", memory="4KiB"),
         "closed_form": optmap.closed_form("tccg/ab-ac-cb", memory="4KiB"),
+        "regimes": optmap.regimes("tccg/ab-ac-cb", memory="4KiB", vary="a"),
         "randomized": optmap.randomized("d=9,m=8,n=7", memory="64w", cost="1/4"),
         "list": optmap.list(),
         "show": optmap.show("resnet18/R9"),

@@ -1,0 +1,88 @@
+"""`closed-form`: loads bound and optimal tile as a piecewise function of capacity and extents."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from optmap.cli.console import Progress, guarded, say
+from optmap.cli.options import ExtentsOption, JsonOption, PlotFolderOption, SemanticsOption, WorkloadArgument
+from optmap.errors import InputError
+from optmap.problem.inputs import workload_of
+
+
+class ClosedFormText(StrEnum):
+    """How a closed form is written."""
+
+    TEXT = "text"
+    LATEX = "latex"
+    PYTHON = "python"
+
+
+CLOSED_FORM_HELP = """Bound on loads and optimal tile as a piecewise function of capacity and extents.
+
+For nests with one dim per subscript, and convolutions. Every regime has a bound on loads that is proved
+at all sizes, constant factor included, and the tile that matches it up to a constant factor; the
+regimes, products of powers compared with each other, cover every capacity and all extents.
+
+With --memory, the regime at the extents of the workload; with --vary, where it is left as one parameter
+grows. A picture (--plot) shows the regimes over two parameters (--over).
+
+\b
+Examples:
+  optmap closed-form 'C[i,j] += A[i,k]*B[k,j]' --extents i=64,j=64,k=64
+  optmap closed-form resnet50/conv2 --memory 64KiB --vary n
+  optmap closed-form resnet50/conv2 --memory 64KiB --over M,n --plot pictures
+  optmap closed-form tccg/abc-adec-ebd --format python
+  optmap closed-form tccg/abc-adec-ebd --json
+"""
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command of this module."""
+    app.command("closed-form", help=CLOSED_FORM_HELP)(guarded(closed_form))
+
+
+def closed_form(
+    *,
+    workload: WorkloadArgument,
+    memory: Annotated[
+        str | None,
+        typer.Option("--memory", metavar="SIZE", help="Where to look it up: 8192w, 64KiB.", show_default=False),
+    ] = None,
+    vary: Annotated[
+        str | None,
+        typer.Option("--vary", metavar="n", help="A parameter along which to list the regimes.", show_default=False),
+    ] = None,
+    over: Annotated[
+        str | None,
+        typer.Option("--over", metavar="M,n", help="Two parameters, the axes of the picture.", show_default=False),
+    ] = None,
+    plot: PlotFolderOption = None,
+    text: Annotated[
+        ClosedFormText, typer.Option("--format", help="A table, LaTeX, or a Python function.")
+    ] = ClosedFormText.TEXT,
+    extents: ExtentsOption = None,
+    semantics: SemanticsOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Print the closed form of a workload."""
+    from optmap import verbs
+    from optmap.cli.pictures import draw_pictures, prepare_pictures
+    from optmap.problem.io.files import to_json
+
+    if over is not None and plot is None:
+        raise InputError("--over names the axes of a picture; add --plot DIR")
+    problem = workload_of(workload, extents, semantics)
+    prepare_pictures(plot)
+    with Progress("deriving the closed form"):
+        found = verbs.regimes(problem, memory=memory, vary=vary, over=over)
+        draw_pictures(found, plot)
+    if as_json:
+        say(to_json(found.to_dict()))
+    elif text is ClosedFormText.TEXT:
+        say(str(found))
+    else:
+        say(found.to_dict()[text.value].rstrip("\n"))
