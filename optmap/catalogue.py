@@ -84,7 +84,14 @@ def list_names(kind: str | None = None) -> Listing:
         "objectives": lambda: _described(OBJECTIVES),
     }
     wanted = KINDS if kind is None else (choose("kind", kind, KINDS),)
-    return Listing(kinds={each: places[each]() for each in wanted})
+    made: dict[str, Any] = {}
+    if kind == "methods":  # searches are imported for it
+        from optmap.report.methods import settings_of_method
+
+        made = {name: settings_of_method(method) for name, method in named("search.methods:METHODS").items()}
+    return Listing(
+        kinds={each: places[each]() for each in wanted}, settings={name: own for name, own in made.items() if own}
+    )
 
 
 def _described(methods: Mapping[str, Any]) -> dict[str, str]:
@@ -94,10 +101,10 @@ def _described(methods: Mapping[str, Any]) -> dict[str, str]:
 def show(
     name: WorkloadInput | MachineInput, *, extents: ExtentsInput | None = None, padding: Padding | str | None = None
 ) -> Entry:
-    """A workload, machine, network or sweep in full; `.yaml` is a file to edit that loads back equal.
+    """A workload, machine, network, sweep or method in full; `.yaml` is a file to edit that loads back equal.
 
     Args:
-        name: a library name, a YAML file or a statement.
+        name: a library name, a method, a YAML file or a statement.
         extents: extent per dim, for a statement.
         padding: of a workload, `stored` or `implicit`; None keeps its own.
 

@@ -18,8 +18,11 @@ Examples:
   optmap list
   optmap list workloads
   optmap list machines --json
+  optmap list methods
+
+Of methods that have mappings judged one by one it says what can be set with --set, with defaults.
 """
-SHOW_HELP = """Show one workload, machine, network or sweep in full, or the mapping of a solution.
+SHOW_HELP = """Show one workload, machine, network, sweep or method in full, or the mapping of a solution.
 
 --yaml prints a file to edit that loads back equal. --nest prints the mapping of a solution file
 as the tiled loop nest it stands for.
@@ -29,6 +32,7 @@ Examples:
   optmap show resnet18/R9
   optmap show i7-9700k
   optmap show my_machine.yaml --json
+  optmap show random
   optmap show resnet18/R9 --yaml
   optmap show solution.json --nest
 """
@@ -78,6 +82,8 @@ def show(
         _show_file(Path(name), as_yaml, nest, as_json)
         return
     entry = catalogue.show(name, extents=extents, padding=padding)
+    if as_yaml and not entry.yaml:
+        raise InputError(f"{name}: --yaml is for workloads, machines, networks and sweeps")
     say(entry.yaml if as_yaml else to_json(entry.to_dict()) if as_json else str(entry))
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, ClassVar
 
 from optmap.problem import Machine, Workload
@@ -26,6 +26,8 @@ from optmap.texts import number
 
 if TYPE_CHECKING:
     from optmap.gap.solution import SavedSolution
+    from optmap.report.methods import MethodEntry
+    from optmap.search.explore.settings import Setting
 
 Names = tuple[str, ...] | Mapping[str, str]
 """Names, or names with a line of description each."""
@@ -40,6 +42,8 @@ class Listing(Shown):
         document="report.entries:listing_document",
     )
     kinds: Mapping[str, Names]
+    settings: Mapping[str, tuple[Setting, ...]] = field(default_factory=dict)
+    """Per method what can be set of it, of those that have settings; if only methods are listed."""
 
     def __getitem__(self, kind: str) -> tuple[str, ...]:
         """The names of one kind, such as `workloads`."""
@@ -54,19 +58,19 @@ class Entry(Shown):
         table="report.entries:entry_table", document="report.entries:entry_document", file="report.entries:entry_yaml"
     )
     kind: str
-    """`workload`, `machine`, `network` or `sweep`."""
-    value: Workload | Machine | Network | None
+    """`workload`, `machine`, `network`, `sweep` or `method`."""
+    value: Workload | Machine | Network | MethodEntry | None
     """What it is; None for a sweep, which is its text."""
     note: str
     """Where its numbers come from."""
     yaml: str
-    """A file to edit that loads back equal."""
+    """A file to edit that loads back equal; empty for a method."""
 
 
 def listing_document(listing: Listing) -> dict[str, object]:
     """The JSON document of `list`."""
     kinds = {
-        kind: [{"name": name, "description": text} for name, text in names.items()]
+        kind: [{"name": name, "description": text} | _settings(listing, kind, name) for name, text in names.items()]
         if isinstance(names, Mapping)
         else list(names)
         for kind, names in listing.kinds.items()
@@ -74,15 +78,40 @@ def listing_document(listing: Listing) -> dict[str, object]:
     return {"schema": "optmap.list/1", **kinds}
 
 
+def _settings(listing: Listing, kind: str, name: str) -> dict[str, object]:
+    """What can be set of a method, in documents."""
+    own = listing.settings.get(name, ()) if kind == "methods" else ()
+    return {"settings": [asdict(each) for each in own]} if own else {}
+
+
 def listing_table(listing: Listing) -> str:
-    """One name a line; under a title if there are several kinds."""
+    """One name a line; under a title if there are several kinds, of one kind with what can be set."""
     blocks = {
         kind: [f"{name}  {text}" for name, text in names.items()] if isinstance(names, Mapping) else list(names)
         for kind, names in listing.kinds.items()
     }
+    if set(blocks) == {"methods"}:
+        return "\n".join(line for row in blocks["methods"] for line in (row, *_setting_lines(listing, row)))
     if len(blocks) == 1:
         return "\n".join(*blocks.values())
     return "\n".join(line for kind, block in blocks.items() for line in (f"{kind}:", *(f"  {row}" for row in block)))
+
+
+def _setting_lines(listing: Listing, row: str) -> list[str]:
+    """What can be set of the method of a row."""
+    return setting_lines(listing.settings.get(row.partition(" ")[0], ()))
+
+
+def setting_lines(settings: Sequence[Setting]) -> list[str]:
+    """A line per setting, default first, with what it is for."""
+    texts = [f"--set {own.name}={own.default}" for own in settings]
+    width = max(map(len, texts), default=0)
+    return [
+        textwrap.fill(
+            f"{text:{width}}  {own.help}".rstrip(), 118, initial_indent="    ", subsequent_indent=" " * (width + 6)
+        )
+        for text, own in zip(texts, settings, strict=True)
+    ]
 
 
 def entry_document(entry: Entry) -> dict[str, object]:

@@ -17,12 +17,14 @@ from optmap.problem.io.machines import level_document
 from optmap.problem.io.stores import accelerator_document
 from optmap.problem.network import list_networks, network, network_path
 from optmap.report.entries import Entry
+from optmap.report.methods import method_entry
+from optmap.search.methods import METHODS
 
 KINDS = ("machines", "networks", "sweeps")
 
 
 def shown(name: Any, extents: ExtentsInput | None = None, padding: str | None = None) -> Entry:
-    """The entry that a name, a file, a statement, a workload or a machine means.
+    """The entry that a name (of the library, or of a method), a file, a statement, a workload or a machine means.
 
     Raises:
         UnknownNameError: for a name that the library does not have.
@@ -34,13 +36,18 @@ def shown(name: Any, extents: ExtentsInput | None = None, padding: str | None = 
         entry = _from_file(Path(name)) if is_file(name) else _from_library(name)
         if entry is not None:
             return entry
+        if name in METHODS:
+            return Entry(kind="method", value=method_entry(METHODS[name]), note="", yaml="")
     if isinstance(name, Machine):
         return Entry(kind="machine", value=name, note="", yaml=machine_yaml(name))
     try:
         found = workload_of(name, extents, padding=padding)
     except UnknownNameError as error:
         known = "; ".join(f"{kind}: {', '.join(names)}" for kind, names in _others().items())
-        raise UnknownNameError(f"{error}\nas a machine, network or sweep it is not known either; {known}") from error
+        raise UnknownNameError(
+            f"{error}\nas a machine, network, sweep or method it is not known either; {known}; methods: "
+            f"{', '.join(METHODS)}"
+        ) from error
     plain = isinstance(name, str) and not is_statement(name) and not is_file(name)
     note = library.workload_note(name) if plain else ""
     return Entry(kind="workload", value=found, note=note, yaml=workload_yaml(found, note))

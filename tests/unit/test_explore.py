@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import importlib
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -39,6 +39,7 @@ from optmap.search import (
     explorer,
     judged_by,
     random_nests,
+    setting,
     setting_texts,
     settings_of,
 )
@@ -116,6 +117,26 @@ def test_settings_are_read_from_texts_and_unknown_ones_are_named() -> None:
         settings_of(RandomSettings, {"victory": "off"}, "random")
     with pytest.raises(InputError, match="victory"):
         settings_of(RandomSettings, {"victoria": 7}, "random")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Documented:
+    """Settings whose fields say what they are for below them."""
+
+    size: int = 3
+    """How many,
+    over two lines."""
+    own_name: str = setting("x", "said in the field")
+    """And below, too."""
+    silent: float = 1.5
+
+
+def test_what_a_setting_is_for_is_said_in_its_field_or_below_it() -> None:
+    assert [(own.name, own.default, own.help) for own in described(Documented)] == [
+        ("size", "3", "How many, over two lines."),
+        ("own-name", "x", "said in the field"),
+        ("silent", "1.5", ""),
+    ]
 
 
 def test_random_finds_a_mapping_with_its_trace_and_never_below_the_optimum() -> None:

@@ -208,6 +208,21 @@ def test_list_knows_every_kind(answers):
         optmap.show("nosuchthing")
 
 
+def test_methods_say_what_can_be_set_of_them_and_what_it_is_for():
+    listed = {entry["name"]: entry for entry in optmap.list("methods").to_dict()["methods"]}
+    assert listed["random"]["settings"][0]["name"] == "victory"
+    assert listed["random"]["settings"][0]["default"] == "500"
+    assert "settings" not in listed["mopt"]
+    assert all(own["help"] for entry in listed.values() for own in entry.get("settings", ()))
+    assert "--set victory=500" in str(optmap.list("methods"))
+    shown = optmap.show("random")
+    assert "--set timeout=1000" in str(shown)
+    assert "edp, energy, cycles, traffic on accelerators" in str(shown)
+    assert shown.to_dict()["settings"] == listed["random"]["settings"]
+    assert "bottleneck" in str(optmap.show("mopt"))
+    assert optmap.show("gemmini").kind == "machine"  # a machine and a method: the machine is shown
+
+
 def test_export_and_derive(tmp_path):
     text = optmap.export(PRODUCT, memory="40w", format="lp", path=tmp_path / "p.lp")
     assert (tmp_path / "p.lp").read_text() == text

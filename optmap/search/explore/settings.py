@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import ast
+import inspect
+import textwrap
 from collections.abc import Mapping
 from dataclasses import Field, dataclass, field, fields
+from itertools import pairwise
 from typing import Any, TypeVar
 
 from optmap.errors import InputError
@@ -60,13 +64,34 @@ def settings_of(kind: type, given: Mapping[str, object], method: str) -> Any:
 
 
 def described(kind: type) -> tuple[Setting, ...]:
-    """What can be set, of a dataclass of settings."""
+    """What can be set, of a dataclass of settings; what it is for says `setting`, or the text below the field."""
+    below = _texts_below(kind) if any(HELP not in own.metadata for own in fields(kind)) else {}
     return tuple(
         Setting(
-            name=own.name.replace("_", "-"), default=setting_text(own.default), help=str(own.metadata.get(HELP, ""))
+            name=own.name.replace("_", "-"),
+            default=setting_text(own.default),
+            help=str(own.metadata.get(HELP, below.get(own.name, ""))),
         )
         for own in fields(kind)
     )
+
+
+def _texts_below(kind: type) -> dict[str, str]:
+    """The strings that stand below the fields of a class, in one line each; none of a class without its source."""
+    try:
+        body = ast.parse(textwrap.dedent(inspect.getsource(kind))).body[0]
+    except (OSError, TypeError, SyntaxError):
+        return {}
+    lines = body.body if isinstance(body, ast.ClassDef) else []
+    return {
+        own.target.id: " ".join(text.value.value.split())
+        for own, text in pairwise(lines)
+        if isinstance(own, ast.AnnAssign)
+        and isinstance(own.target, ast.Name)
+        and isinstance(text, ast.Expr)
+        and isinstance(text.value, ast.Constant)
+        and isinstance(text.value.value, str)
+    }
 
 
 def setting_texts(kind: type) -> dict[str, str]:
