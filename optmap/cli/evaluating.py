@@ -25,8 +25,8 @@ Examples:
   optmap evaluate small.json --simulate --json
 
 A mapping on an accelerator: reads, fills and updates per memory and tensor, how many children share
-one access, energy, cycles, utilisation; with --counting as Timeloop counts, too. --plot draws its loop
-nest, energy, utilisation, cycles and roofline.
+one access, energy, cycles, utilisation; with --counting as the models of Timeloop and FactorFlow
+count, too. --plot draws its loop nest, energy, utilisation, cycles and roofline.
 
 Exit codes: 0 counted, 2 bad input, 4 too large to simulate, 5 a claim is wrong or a tile does not fit.
 """

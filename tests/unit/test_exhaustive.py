@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from spatial_brute_force import all_mappings, best_of_all, tiny_fabric
+from spatial_strategies import machine, statement
 
 import optmap
 from optmap.errors import InfeasibleError, InputError
@@ -101,3 +102,10 @@ def test_what_is_too_large_is_refused_with_its_size() -> None:
 def test_what_is_far_too_large_is_refused_at_once() -> None:
     with pytest.raises(InputError, match=r"has (more than )?[0-9.,e+]+ mappings"):
         optmap.solve("resnet50/conv2", machine="eyeriss_like", method="exhaustive")
+
+
+def test_a_machine_without_meshes_is_searched() -> None:
+    fabric = fabric_of(statement("conv1d", {"k": 1, "c": 2, "p": 4, "r": 2}, stride=2), machine([(1, 1), (1, 1)]))
+    assert Mapspace(fabric).size(10**9).mappings == sum(map(len, all_mappings(fabric)))
+    found = optmap.solve(fabric.workload, machine=fabric.machine, method="exhaustive")
+    assert found.cost == best_of_all(fabric, Counting.EXACT)[Merit.EDP].value

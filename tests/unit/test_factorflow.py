@@ -8,8 +8,10 @@ from itertools import product
 from math import prod
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 from spatial_strategies import dims_of, machine, spatial_cases, statement
 
 import optmap
@@ -19,6 +21,8 @@ from optmap.checker.flows import FlowCounts
 from optmap.checker.loops import Loops
 from optmap.errors import InputError
 from optmap.evaluate import broken_rules, count_nest
+from optmap.evaluate.spatial.batch_axes import room_sizes
+from optmap.evaluate.spatial.words import room_words
 from optmap.problem import Capacity, machine_document, mapping_document, workload_document
 from optmap.problem.fabric import Fabric, Operand, fabric_of
 from optmap.problem.nest import MemoryNest, Nest, mapping_of
@@ -327,3 +331,25 @@ def test_a_search_by_chance_counts_so() -> None:
     assert found.fits
     assert found.gap is not None
     check_document(found.to_dict())
+
+
+@pytest.mark.parametrize(
+    ("layer", "machine", "published"),
+    [("IV", "gemmini", 66.5), ("IV", "tpuv1", 36.5), ("V", "gemmini", 65.1), ("V", "tpuv1", 14.0)],
+)
+def test_quickflow_reaches_what_was_published_in_its_own_model(layer: str, machine: str, published: float) -> None:
+    """EDP in J*cycles of two convolutions, by an implementation of others of QuickFlow with FactorFlow's model."""
+    found = optmap.solve(f"quickflow/{layer}", machine=machine, method="quickflow", counting="factorflow")
+    assert isinstance(found, AcceleratorResult)
+    assert found.fits
+    assert float(found.count.edp) * 1e-12 == pytest.approx(published, abs=0.05)
+
+
+@given(st.lists(st.tuples(st.integers(1, 4), st.integers(1, 6)), min_size=1, max_size=3), st.sampled_from(Counting))
+def test_columns_of_searches_take_capacities_as_the_counting_does(
+    terms: list[tuple[int, int]], counting: Counting
+) -> None:
+    axis = tuple((dim, factor) for dim, (factor, _) in enumerate(terms))
+    box = tuple(extent for _, extent in terms)
+    found = room_sizes([factor for factor, _ in terms], [np.array([float(extent)]) for extent in box], counting)
+    assert found[0] == room_words(Operand(name="A", axes=(axis,), output=False), box, counting)

@@ -9,7 +9,7 @@ from spatial_brute_force import all_mappings, best_of_all, mapspace_size, tiny_f
 
 from optmap.evaluate import count_nest, evaluate_batch
 from optmap.problem.nest import MemoryNest, Nest
-from optmap.problem.options import WALKED, Merit
+from optmap.problem.options import Counting, Merit
 from optmap.search import random_nests
 
 
@@ -48,7 +48,7 @@ def test_enumeration_is_whole(seed):
     expected = [nest for nest in every_nest(fabric) if not count_nest(nest, fabric).broken]
     # The loops inside the innermost memory are in one order only, which costs what the others do.
     assert {one_inside(nest) for nest in found} == {one_inside(nest) for nest in expected}
-    for counting in WALKED:
+    for counting in Counting:
         best = best_of_all(fabric, counting)
         costs = [count_nest(nest, fabric, counting) for nest in expected]
         for merit in Merit:
@@ -67,7 +67,7 @@ def test_no_random_mapping_beats_it(seed):
     fabric = tiny_fabric(seed, 3000)
     assert sum(map(len, all_mappings(fabric))) == mapspace_size(fabric, 3000)
     batch = random_nests(fabric, 500, np.random.default_rng(seed))
-    for counting in WALKED:
+    for counting in Counting:
         best = best_of_all(fabric, counting)
         cost = evaluate_batch(batch, fabric, counting)
         for merit in Merit:

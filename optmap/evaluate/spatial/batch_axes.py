@@ -19,7 +19,7 @@ def axis_sizes(coefficients: Sequence[int], extents: Sequence[Column], counting:
     Args:
         coefficients: of the dims of the axis, one or more; columns of which no entry exceeds 1 may be left out.
         extents: of the tiles, per dim.
-        counting: `EXACT` for values that are there, `TIMELOOP` for those from the first to the last.
+        counting: `TIMELOOP` for values from the first to the last, else those that are there.
     """
     if counting is Counting.TIMELOOP:
         return _span(coefficients, extents)
@@ -32,6 +32,19 @@ def axis_sizes(coefficients: Sequence[int], extents: Sequence[Column], counting:
         dense = _span(terms, extents) - (m - 1) * (n - 1)
         return np.where((a > n) & (b > m), dense, a * b)
     return _each(lambda *box: distinct_values(terms, box), *extents)
+
+
+def room_sizes(coefficients: Sequence[int], extents: Sequence[Column], counting: Counting) -> Column:
+    """Words of one axis that tiles take of a capacity (`words.room_words`): `factorflow` takes coefficients as 1.
+
+    Args:
+        coefficients: of the dims of the axis, one or more.
+        extents: of the tiles, per dim.
+        counting: how words are counted.
+    """
+    if counting is Counting.FACTORFLOW:
+        return _span((1,) * len(extents), extents)
+    return axis_sizes(coefficients, extents, counting)
 
 
 def _span(coefficients: Sequence[int], extents: Sequence[Column]) -> Column:

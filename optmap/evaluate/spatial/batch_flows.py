@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from optmap.evaluate.spatial.batch_axes import axis_sizes
+from optmap.evaluate.spatial.batch_axes import axis_sizes, room_sizes
 from optmap.evaluate.spatial.batch_columns import Column, Columns, Mask, Places
 from optmap.evaluate.spatial.batch_count import Counted, port_cycles
 from optmap.evaluate.spatial.batch_walk import Shape, Walk
@@ -79,7 +79,8 @@ class _Flow:
         for tiles in self.columns.tiles:
             words = self.alone
             for axis in self.shape.axes:
-                words = words * (sum((tiles[dim] for dim, _ in axis), 1.0 - len(axis)))
+                extents = [tiles[dim] for dim, _ in axis]
+                words = words * room_sizes([c for _, c in axis], extents, Counting.FACTORFLOW)
             found.append(words)
         return found
 

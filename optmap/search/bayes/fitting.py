@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from optmap.evaluate.spatial.batch_axes import axis_sizes
+from optmap.evaluate.spatial.batch_axes import room_sizes
 from optmap.evaluate.spatial.words import tile_words
 from optmap.problem.fabric import Fabric, Operand
 from optmap.problem.nest_batch import Booleans, Integers
@@ -35,7 +35,7 @@ class Fitting:
             found = np.ones(len(tiles))
             for axis in operand.axes:
                 columns = [tiles[:, dim].astype(np.float64) for dim, _ in axis]
-                found = found * axis_sizes([factor for _, factor in axis], columns, self.counting)
+                found = found * room_sizes([factor for _, factor in axis], columns, self.counting)
             return found
         hulls = self.counting is Counting.TIMELOOP
         rows, back = np.unique(tiles, axis=0, return_inverse=True)

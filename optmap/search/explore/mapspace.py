@@ -164,10 +164,11 @@ class Mapspace:
                 least = self._total(states, ways) * prod(map(self._unshared, range(dim, len(every)), every[dim:]))
                 if least > most:
                     return Size(mappings=least, exact=False)
+            pairs = len(states) * len(steps)
             joined = np.concatenate(
                 [
-                    (states[:, None, : len(shared)] * steps[None, :, : len(shared)]).reshape(-1, len(shared)),
-                    (states[:, None, len(shared) :] + steps[None, :, len(shared) :]).reshape(-1, memories),
+                    (states[:, None, : len(shared)] * steps[None, :, : len(shared)]).reshape(pairs, len(shared)),
+                    (states[:, None, len(shared) :] + steps[None, :, len(shared) :]).reshape(pairs, memories),
                 ],
                 axis=1,
             )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from optmap.evaluate.spatial.batch_axes import axis_sizes
+from optmap.evaluate.spatial.batch_axes import room_sizes
 from optmap.evaluate.spatial.batch_columns import Column
 from optmap.problem.fabric import Fabric, Rule
 from optmap.problem.nest_batch import Booleans, Integers
@@ -106,5 +106,5 @@ class Places:
         columns = tile.T.astype(np.float64)
         found: Column = np.ones(len(tile))
         for axis in self.fabric.operands[operand].axes:
-            found = found * axis_sizes([c for _, c in axis], [columns[dim] for dim, _ in axis], self.counting)
+            found = found * room_sizes([c for _, c in axis], [columns[dim] for dim, _ in axis], self.counting)
         return found

@@ -7,7 +7,7 @@ from math import prod
 
 import numpy as np
 
-from optmap.evaluate.spatial.batch_axes import axis_sizes
+from optmap.evaluate.spatial.batch_axes import room_sizes
 from optmap.problem.fabric import Fabric, Operand
 from optmap.problem.nest_batch import Booleans, Integers
 from optmap.problem.options import Counting
@@ -89,7 +89,7 @@ def words_of(operand: Operand, columns: np.ndarray, counting: Counting = Countin
     """Words of tiles, (dims, tiles) to (tiles,)."""
     found = np.ones(columns.shape[1])
     for axis in operand.axes:
-        found = found * axis_sizes([factor for _, factor in axis], [columns[dim] for dim, _ in axis], counting)
+        found = found * room_sizes([factor for _, factor in axis], [columns[dim] for dim, _ in axis], counting)
     return found
 
 
