@@ -51,6 +51,7 @@ __getattr__, __dir__ = exports(
         "gemmini": "best_stationary fits greedy_stationary stationary",
         "iooub.one_memory": "solve",
         "iooub.tiling": "best_tiling",
+        "exact.elsewhere": "local_search",
         "explore.driver": "End Judged Trace drive",
         "explore.exploration": "Evaluated Exploration",
         "explore.exhaustive": "ExhaustiveSettings",

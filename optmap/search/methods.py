@@ -129,23 +129,19 @@ TILING_LP = Method(
 EXACT = Method(
     name="exact",
     description="accelerators: tiles, loop orders, bypass and spatial split searched exactly, proved optimal",
-    accelerator=AcceleratorRoute(solve=Deferred("search.accelerators.exact:solve"), confirms=True),
+    accelerator=AcceleratorRoute(solve=Deferred("search.exact.solve:solve"), confirms=True),
 )
 
 ALLOCATION = Method(
     name="allocation",
     description="accelerators: CoSA's allocation made exact, a program whose bound HiGHS proves beside exact's",
-    accelerator=AcceleratorRoute(
-        solve=Deferred("search.accelerators.programs:solve_by_program"), tiles=(TileRule.DIVISORS,)
-    ),
+    accelerator=AcceleratorRoute(solve=Deferred("search.programs:solve_by_program"), tiles=(TileRule.DIVISORS,)),
 )
 
 COSA = Method(
     name="cosa",
     description="accelerators: CoSA as published, log objective and fixed shares; says where its mapping does not fit",
-    accelerator=AcceleratorRoute(
-        solve=Deferred("search.accelerators.programs:solve_by_cosa"), tiles=(TileRule.DIVISORS,)
-    ),
+    accelerator=AcceleratorRoute(solve=Deferred("search.programs:solve_by_cosa"), tiles=(TileRule.DIVISORS,)),
 )
 
 RANDOM = Method(

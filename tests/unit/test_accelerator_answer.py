@@ -23,9 +23,9 @@ from optmap.problem.accelerator import Accelerator, Keep, Prices, Store
 from optmap.problem.fabric import Fabric, fabric_of
 from optmap.problem.options import WALKED, Counting, Merit
 from optmap.search import METHODS, AcceleratorFound, AcceleratorRequest, AcceleratorResult, AcceleratorRoute, Method
-from optmap.search.accelerators import exact
 from optmap.search.accelerators.paddings import larger, paddings
 from optmap.search.exact import ExactAnswer
+from optmap.search.exact import solve as exact
 from optmap.solvers import Stop
 from optmap.texts import exact_text
 

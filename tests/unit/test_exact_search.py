@@ -16,7 +16,7 @@ from optmap.problem import library, parse_workload
 from optmap.problem.accelerator import Keep
 from optmap.problem.fabric import fabric_of
 from optmap.problem.options import WALKED, Counting, Merit
-from optmap.search import AcceleratorResult
+from optmap.search import AcceleratorRequest, AcceleratorResult, local_search, random_nests
 from optmap.search.exact import search_nest
 from optmap.search.exact.bounds import _maximal
 from optmap.search.exact.frame import Frame
@@ -137,3 +137,23 @@ def test_the_curve_of_padded_searches_is_one_after_the_other() -> None:
     assert at == sorted(set(at))
     assert values[-1] == pytest.approx(float(found.cost), rel=1e-9)
     assert found.search.curve[-1].evaluations > alone.search.evaluations  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("seed", [40, 42, 43, 45])
+def test_what_another_search_hands_in_is_recounted_and_leaves_the_optimum_as_it_is(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("optmap.search.exact.search.ELSEWHERE", 0)
+    monkeypatch.setattr("optmap.search.exact.search.BEAMS", (1, 1))
+    fabric = tiny_fabric(seed)
+    alone = search_nest(fabric, merit=Merit.EDP, counting=Counting.EXACT, clock=NO_LIMIT)
+    assert alone.nest is not None
+    rows = random_nests(fabric, 64, np.random.default_rng(seed))
+    invalid = [nest for nest in map(rows.nest, range(64)) if count_nest(nest, fabric).broken]
+    local = local_search(fabric, AcceleratorRequest(fabric=fabric))
+    for other in (local, lambda _: alone.nest, lambda _: None, *(lambda _, nest=nest: nest for nest in invalid[:1])):
+        found = search_nest(fabric, merit=Merit.EDP, counting=Counting.EXACT, clock=NO_LIMIT, elsewhere=other)
+        assert found.proved
+        assert found.value == pytest.approx(alone.value, rel=1e-9)
+        assert found.nest is not None
+        assert not count_nest(found.nest, fabric).broken

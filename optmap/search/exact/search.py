@@ -28,6 +28,8 @@ RISES = (0.003, 0.01, 0.02, 0.04, 0.08, 0.16, 0.3)
 """How far above what is proved the cutoff of each pass is; the last for all further ones."""
 BEAMS = (30, 120)
 """Labels per level of the passes that look for an incumbent: before the first cutoff, and if two did not suffice."""
+ELSEWHERE = 4
+"""Cutoffs after which another search is asked for an incumbent: most problems are solved before."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,6 +78,7 @@ def search_nest(
     clock: Clock,
     progress: Callable[[str], None] | None = None,
     start: Nest | None = None,
+    elsewhere: Callable[[Clock], Nest | None] | None = None,
     below: float = float("inf"),
     dominance: bool = True,
     bounds: bool = True,
@@ -90,6 +93,7 @@ def search_nest(
         clock: when to stop; the answer then has what was found and proved so far.
         progress: takes a line of text now and then.
         start: a valid mapping to be better than.
+        elsewhere: another search, asked once for such a mapping if some passes prove nothing.
         below: look for mappings with a merit less than this only; without any the answer has none, and this as bound.
         dominance: off to check the search against itself.
         bounds: off to check the search against itself.
@@ -100,7 +104,7 @@ def search_nest(
     """
     begun = time.monotonic()
     machinery = Machinery(Frame(fabric, counting, merit), dominance=dominance, bounds=bounds)
-    return _Search(machinery, clock, progress or (lambda _: None), below, begun).run(start)
+    return _Search(machinery, clock, progress or (lambda _: None), below, begun).run(start, elsewhere)
 
 
 class _Search:
@@ -120,13 +124,9 @@ class _Search:
         self.value = below
         self.bound = 0.0
 
-    def run(self, start: Nest | None) -> ExactAnswer:
+    def run(self, start: Nest | None, elsewhere: Callable[[Clock], Nest | None] | None) -> ExactAnswer:
         """All passes."""
-        if start is not None:
-            cost = self._count(start)
-            if not cost.broken and float(cost.merit(self.merit)) < self.value:
-                self.nest, self.value = start, float(cost.merit(self.merit))
-                self.curve.append(Improvement(1, time.monotonic() - self.begun, self.value))
+        self._given(start)
         root = self.machinery.root_bound()
         self.bound = root
         if not self.bounded:
@@ -136,6 +136,8 @@ class _Search:
         for number in count():
             if number in (0, 2) and self.bound < self.value * (1 - SLACK):
                 self._pass(self.value, BEAMS[number // 2])
+            if number == ELSEWHERE and elsewhere is not None:
+                self._given(elsewhere(self.clock))
             if self.bound >= self.value * (1 - SLACK):
                 break
             if self.clock.late:
@@ -145,6 +147,18 @@ class _Search:
         if self.nest is not None:
             return self._answer("nothing can be better")
         return self._answer("no mapping is valid" if self.value == float("inf") else "no mapping is below the limit")
+
+    def _given(self, nest: Nest | None) -> None:
+        """A mapping that the passes did not find is the incumbent if it is valid and better."""
+        if nest is None:
+            return
+        cost = self._count(nest)
+        value = float(cost.merit(self.merit))
+        if not cost.broken and value < self.value:
+            self.nest, self.value = nest, value
+            priced = 1 + sum(record.evaluations for record in self.records)
+            self.curve.append(Improvement(priced, time.monotonic() - self.begun, value))
+            self.progress(f"given: best {value:.6g}")
 
     def _pass(self, cutoff: float, beam: int | None = None) -> None:
         """One pass, and what it proves."""

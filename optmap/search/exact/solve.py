@@ -13,14 +13,15 @@ from optmap.evaluate.spatial.batch import evaluate_batch
 from optmap.problem.fabric import Fabric, fabric_of
 from optmap.problem.options import TileRule
 from optmap.search.accelerators.answer import SAME, AcceleratorFound
-from optmap.search.accelerators.infeasible import no_mapping
 from optmap.search.accelerators.paddings import paddings
 from optmap.search.accelerators.random_nests import random_nests
 from optmap.search.accelerators.request import AcceleratorRequest
 from optmap.search.accelerators.result import PERFECT
 from optmap.search.accelerators.wires import answered, searched
 from optmap.search.curve import Improvement
-from optmap.search.exact import search_nest
+from optmap.search.exact.elsewhere import local_search
+from optmap.search.exact.infeasible import no_mapping
+from optmap.search.exact.search import search_nest
 
 if TYPE_CHECKING:
     from optmap.search.exact.search import ExactAnswer
@@ -85,7 +86,13 @@ def _search(request: AcceleratorRequest, fabric: Fabric, below: float) -> ExactA
             request.progress(text, min(1.0, (time.monotonic() - begun) / request.time_limit))
 
     found = search_nest(
-        fabric, merit=request.merit, counting=request.counting, clock=request.clock, progress=tell, below=below
+        fabric,
+        merit=request.merit,
+        counting=request.counting,
+        clock=request.clock,
+        progress=tell,
+        elsewhere=local_search(fabric, request),
+        below=below,
     )
     return _confirmed(request, fabric, found) if request.confirm and _ended(found, below) else found
 

@@ -7,13 +7,13 @@ import time
 from optmap.clock import Clock
 from optmap.errors import LimitError
 from optmap.search.accelerators.answer import AcceleratorFound
-from optmap.search.accelerators.infeasible import no_mapping
 from optmap.search.accelerators.request import AcceleratorRequest
 from optmap.search.accelerators.result import PERFECT
 from optmap.search.accelerators.wires import answered, searched
 from optmap.search.allocation import PROVED, solve_allocation
 from optmap.search.cosa import solve_cosa
 from optmap.search.curve import Improvement
+from optmap.search.exact.infeasible import no_mapping
 from optmap.search.exact.search import search_nest
 from optmap.solvers.outer import MARGIN
 

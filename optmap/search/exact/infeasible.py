@@ -16,7 +16,7 @@ from optmap.problem.accelerator import Keep
 from optmap.problem.fabric import Direction, Fabric, Memory
 from optmap.problem.options import Counting, Merit
 from optmap.search.accelerators.request import AcceleratorRequest
-from optmap.search.exact import search_nest
+from optmap.search.exact.search import search_nest
 
 UNLIMITED = 2**62
 """Words of a memory that every tile fits."""

@@ -1,0 +1,42 @@
+"""A mapping from another search, for the exact one to be better than where its own passes are slow to find any."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from optmap.clock import Clock
+from optmap.problem.fabric import Fabric
+from optmap.problem.nest import Nest
+from optmap.search.accelerators.request import AcceleratorRequest
+from optmap.search.explore.driver import Trace, drive
+from optmap.search.explore.protocol import Question
+from optmap.search.quickflow import STRATEGY, QuickFlowSettings
+
+EVALUATIONS = 60_000
+"""Mappings that the local search may look at: it ends in a second or two, mostly of itself."""
+
+
+def local_search(fabric: Fabric, request: AcceleratorRequest) -> Callable[[Clock], Nest | None]:
+    """The best mapping that `quickflow` meets, when it is asked for; None for none.
+
+    Args:
+        fabric: what is mapped onto what.
+        request: what is minimised, and how words are counted.
+    """
+
+    def best(clock: Clock) -> Nest | None:
+        question = Question(
+            fabric=fabric,
+            merit=request.merit,
+            counting=request.counting,
+            settings=QuickFlowSettings(),
+            rng=np.random.default_rng(request.seed),
+        )
+        trace = Trace()
+        for _ in drive(STRATEGY, question, trace, evaluations=EVALUATIONS, clock=clock):
+            pass
+        return trace.best
+
+    return best
