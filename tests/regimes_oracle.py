@@ -1,22 +1,23 @@
 """The tiling LPs written out again from their sources, and random parameters whose logarithms are whole numbers.
 
 Shares nothing with the closed form: rows are made from the statement's subscripts (LP 3.2.1) or written down by hand
-(LP 4.2.1), the optimum comes from `solve_exact`, whose answers carry a proof by duality.
+(LP 4.2.1), the optimum comes from all vertices of the dual, enumerated in fractions.
 """
 
 from __future__ import annotations
 
+import itertools
 import random
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from math import lcm
 
-from optmap.errors import CheckError
+import numpy as np
+from numpy.typing import NDArray
+
 from optmap.gap.regimes import Regimes
-from optmap.solvers import linear_program, solve_exact
 
-Point = tuple[int, ...]
-"""Logarithm of every parameter."""
 Rows = tuple[tuple[str, ...], ...]
 """Names of the dims and digits whose product must fit, per row."""
 
@@ -79,73 +80,110 @@ def dims_of(text: str) -> list[str]:
     return sorted({c for c in text if c.islower()})
 
 
-def random_point(rng: random.Random, count: int) -> Point:
-    """Logarithms of a memory and of extents, often small, equal or zero, so that borders are met."""
-    if rng.random() < 0.5:
-        return tuple(rng.randint(1, 10**6) for _ in range(count + 1))
-    top = rng.choice([3, 12, 60])
-    return (rng.randint(0, 2 * top), *(rng.choice([0, rng.randint(0, top), rng.randint(0, top)]) for _ in range(count)))
+def random_points(rng: random.Random, parameters: int, count: int) -> NDArray[np.int64]:
+    """Logarithms of a memory and of extents, one point a row: half of them any, half small, equal or 0, on borders."""
+    points = []
+    for _ in range(count):
+        if rng.random() < 0.5:
+            points.append([rng.randint(1, 10**6) for _ in range(parameters)])
+            continue
+        top = rng.choice([3, 12, 60])
+        extents = [rng.choice([0, rng.randint(0, top), rng.randint(0, top)]) for _ in range(parameters - 1)]
+        points.append([rng.randint(0, 2 * top), *extents])
+    return np.array(points, dtype=np.int64).reshape(count, parameters)
 
 
-def largest_tile(rows: Rows, names: tuple[str, ...], rooms: Sequence[int], limits: Sequence[int]) -> Fraction:
-    """The logarithm of the operations of the largest tile: the LP itself, proved optimal."""
-    program = linear_program(
-        [-1] * len(names),
-        [[int(name in row) for name in names] for row in rows],
-        row_upper=list(rooms),
-        upper=list(limits),
-    )
-    found = solve_exact(program)
-    if found.objective is None:
-        raise CheckError("a tiling LP always has an optimum")
-    return -found.objective
+def dual_vertices(rows: Rows, names: Sequence[str]) -> set[tuple[Fraction, ...]]:
+    """What bounds the largest tile: (y per row, z per name) at every vertex that can be optimal, by enumeration.
+
+    The dual minimises sum y·room + sum z·limit with z = max(0, 1 - sum of y over the rows that hold the name): a
+    function of y >= 0 alone, linear between the planes y = 0 and sum y = 1. Its minimum is where as many of them meet
+    as there are rows, and everywhere else it is a bound as well.
+    """
+    height = len(rows)
+    planes = [([Fraction(i == k) for k in range(height)], Fraction(0)) for i in range(height)]
+    planes += [([Fraction(name in row) for row in rows], Fraction(1)) for name in names]
+    found = set()
+    for chosen in itertools.combinations(planes, height):
+        y = _meeting([[*left, right] for left, right in chosen])
+        if y is not None and min(y) >= 0:
+            held = [sum((x for x, row in zip(y, rows, strict=True) if name in row), Fraction(0)) for name in names]
+            found.add((*y, *(max(Fraction(0), 1 - x) for x in held)))
+    return found
+
+
+def _meeting(planes: list[list[Fraction]]) -> list[Fraction] | None:
+    """The only common point of as many planes as coordinates; None if it is not the only one, or there is none."""
+    for column in range(len(planes)):
+        pivot = next((i for i in range(column, len(planes)) if planes[i][column]), None)
+        if pivot is None:
+            return None
+        planes[column], planes[pivot] = planes[pivot], planes[column]
+        lead = [x / planes[column][column] for x in planes[column]]
+        planes[column] = lead
+        for i, row in enumerate(planes):
+            if i != column and row[column]:
+                planes[i] = [x - row[column] * p for x, p in zip(row, lead, strict=True)]
+    return [row[-1] for row in planes]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Agreement:
-    """What a closed form says at a point."""
+    """Points at which a closed form was held against the LP."""
 
-    cones: int
-    """That hold the point."""
+    points: int
+    """All."""
     inside: int
-    """Of them, with the point on no facet: no border with another cone, nor of the domain."""
+    """On no border of a cone."""
+    shared: int
+    """In several cones."""
 
 
-def agree(answer: Regimes, rows: Rows, point: Point, heavy: Sequence[int] | None = None) -> Agreement:
-    """Hold a closed form against the LP at a point, exactly.
+def agree(answer: Regimes, rows: Rows, points: NDArray[np.int64], heavy: Sequence[int] | None = None) -> Agreement:
+    """Hold a closed form against the LP at points, exactly: everything is multiplied by one common denominator.
 
     Args:
         answer: the closed form.
         rows: products that must fit.
-        point: of all parameters.
+        points: a row per point, a column per parameter.
         heavy: logarithm of the words per element per row; all 0 if left out.
 
     Raises:
         AssertionError: where they differ.
     """
-    names = tuple(digit.name for digit in answer.tiling.digits)
-    limits = point[1 : 1 + len(names)]
-    rooms = [point[0] - words for words in heavy or [0] * len(rows)]
-    best = largest_tile(rows, names, rooms, limits)
-    values = [_at(regime.volume, point) for regime in answer.regimes]
-    assert min(values) == best
-    cones = inside = 0
+    names = [digit.name for digit in answer.tiling.digits]
+    limits = points[:, 1 : 1 + len(names)].T
+    rooms = points[:, 0] - np.array(heavy or [0] * len(rows), dtype=np.int64)[:, None]
+    duals = dual_vertices(rows, names)
+    whole = lcm(*(x.denominator for y in duals for x in y))
+    vertices = [powers for regime in answer.regimes for tile in regime.tiles for powers in tile.vertex]
+    whole = lcm(whole, *(x.denominator for powers in vertices for x in powers))
+    best = (_integers(duals, whole) @ np.concatenate([rooms, limits])).min(axis=0)
+    values = _integers([regime.volume for regime in answer.regimes], whole) @ points.T
+    assert (values.min(axis=0) == best).all()
+    cones, inside = np.zeros(len(points), dtype=int), np.zeros(len(points), dtype=int)
     for regime, value in zip(answer.regimes, values, strict=True):
-        held = all(_at(facet, point) >= 0 for facet in regime.cone.facets)
-        assert held == (value == best)
-        tiles = [tile for tile in regime.tiles if all(_at(facet, point) >= 0 for facet in tile.cone.facets)]
-        assert bool(tiles) == held
-        for tile in tiles:
-            sizes = {name: _at(powers, point) for name, powers in zip(names, tile.vertex, strict=True)}
-            assert sum(sizes.values()) == best
-            assert all(0 <= size <= limit for size, limit in zip(sizes.values(), limits, strict=True))
-            assert all(sum(sizes[name] for name in row) <= room for row, room in zip(rows, rooms, strict=True))
-            inside += all(_at(facet, point) > 0 for facet in tile.cone.facets)
-        cones += len(tiles)
-    assert cones >= 1
-    assert not inside or cones == 1
-    return Agreement(cones=cones, inside=inside)
+        here = (_integers(regime.cone.facets) @ points.T >= 0).all(axis=0)
+        assert (here == (value == best)).all()
+        covered = np.zeros(len(points), dtype=bool)
+        for tile in regime.tiles:
+            levels = _integers(tile.cone.facets) @ points.T
+            held = (levels >= 0).all(axis=0)
+            sizes = (_integers(tile.vertex, whole) @ points.T)[:, held]
+            assert (sizes.sum(axis=0) == best[held]).all()
+            assert (sizes >= 0).all()
+            assert (sizes <= whole * limits[:, held]).all()
+            within = np.array([[name in row for name in names] for row in rows], dtype=np.int64)
+            assert (within @ sizes <= whole * rooms[:, held]).all()
+            cones += held
+            inside += (levels > 0).all(axis=0)
+            covered |= held
+        assert (covered == here).all()
+    assert (cones >= 1).all()
+    assert (cones[inside > 0] == 1).all()
+    return Agreement(points=len(points), inside=int((inside > 0).sum()), shared=int((cones > 1).sum()))
 
 
-def _at(powers: tuple[Fraction | int, ...], point: Point) -> Fraction:
-    return Fraction(sum(p * x for p, x in zip(powers, point, strict=True) if p))
+def _integers(rows: Iterable[Sequence[Fraction | int]], factor: int = 1) -> NDArray[np.int64]:
+    """A matrix times a common denominator; exact, as entries are small."""
+    return np.array([[int(x * factor) for x in row] for row in rows], dtype=np.int64)

@@ -39,7 +39,7 @@ class Regime:
     volume: Powers
     """Operations per tile."""
     proof: LoadsProof | None
-    """What it proves about loads; None if nothing, as where everything fits."""
+    """What it proves about loads; None if nothing, as where each tensor fits."""
     moved: str | None
     """The tensor whose words are the bound: each is loaded once."""
     tiles: tuple[Region, ...]

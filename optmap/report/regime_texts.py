@@ -15,7 +15,7 @@ from optmap.solvers.parametric import Region
 def regime_name(answer: Regimes, regime: Regime) -> str:
     """What limits a regime, in a few words."""
     if regime.fits:
-        return "everything fits"
+        return "each tensor fits"
     if regime.moved:
         return f"{regime.moved} once"
     return f"tiles of {product_text(powers_of(answer.names, regime.volume))}"
@@ -66,6 +66,16 @@ def inequality_text(answer: Regimes, row: Row) -> str:
     """`i^2 <= M`."""
     less, more = sides(powers_of(answer.names, row))
     return f"{product_text(less)} <= {product_text(more)}"
+
+
+def cut_text(answer: Regimes, region: Region) -> str:
+    """A tile by what is cut: `k = M / n, h = 1, n and c whole`."""
+    texts = tile_texts(answer, region)
+    parts = [f"{name} = {text}" for name, text in texts.items() if text != name]
+    whole = [name for name, text in texts.items() if text == name]
+    if whole and parts:
+        parts.append(f"{', '.join(whole)} whole")
+    return ", ".join(parts) or "everything"
 
 
 def tile_texts(answer: Regimes, region: Region) -> dict[str, str]:

@@ -11,7 +11,7 @@ from optmap.gap.regimes import Regime, Regimes
 from optmap.problem.io.workloads import workload_document
 from optmap.problem.workload import Semantics
 from optmap.report.products import powers_of, product_text
-from optmap.report.regime_texts import conditions, loads_text, regime_name, tile_texts
+from optmap.report.regime_texts import conditions, cut_text, loads_text, regime_name, tile_texts
 from optmap.report.regimes_latex import regimes_latex
 from optmap.report.regimes_python import regimes_python
 from optmap.report.tables import grid, pairs, workload_lines
@@ -169,8 +169,7 @@ def _regime_lines(answer: Regimes, index: int, regime: Regime) -> Iterator[str]:
     loads = loads_text(answer, regime)
     yield f"    loads >= {loads}" if loads else "    loads: every touched word once"
     for region in regime.tiles:
-        tile = ", ".join(f"{name} = {text}" for name, text in tile_texts(answer, region).items())
-        yield f"    tile {tile}{_where(conditions(answer, region.cone.facets, regime.cone.facets))}"
+        yield f"    tile {cut_text(answer, region)}{_where(conditions(answer, region.cone.facets, regime.cone.facets))}"
     yield ""
 
 
@@ -201,7 +200,7 @@ def _varied_lines(answer: Regimes, varied: Varied) -> list[str]:
             _whole(stretch),
             f"{stretch.regime + 1}",
             regime_name(answer, answer.regimes[stretch.regime]),
-            ", ".join(f"{name}={text}" for name, text in tile_texts(answer, stretch.region).items()),
+            cut_text(answer, stretch.region),
         )
         for stretch in varied.stretches
     ]

@@ -19,7 +19,7 @@ def test_the_document_has_regimes_tiles_and_what_is_proved(optmap) -> None:
         ("B once", "j*k"),
         ("A once", "i*k"),
         ("C once", "i*j"),
-        ("everything fits", None),
+        ("each tensor fits", None),
     ]
     first = document["regimes"][0]
     assert first["exponents"] == {"C": "1/2", "A": "1/2", "B": "1/2"}
@@ -33,7 +33,7 @@ def test_the_document_has_regimes_tiles_and_what_is_proved(optmap) -> None:
 def test_where_a_layer_leaves_the_regime_in_which_its_filter_is_moved_once(optmap) -> None:
     document = optmap(*POINTWISE, "--memory", "8192w", "--vary", "n", "--json").document()
     stretches = document["vary"]["stretches"]
-    assert stretches[0]["name"] == "everything fits"
+    assert stretches[0]["name"] == "each tensor fits"
     assert stretches[0]["last"] == 8192 // (64 * 49)
     assert {s["name"] for s in stretches[1:]} <= {"I once", "O once"}
     # 3,000 words hold no filter of 4,096: it is moved once as long as a batch has no more than sqrt(M) pixels.
