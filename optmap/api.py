@@ -272,6 +272,7 @@ def compare(
     constraints: ConstraintsInput | None = None,
     objective: str | None = None,
     counting: str | None = None,
+    evaluations: int | None = None,
     time_limit: float = 60.0,
     progress: Callable[[str, float], None] | None = None,
 ) -> Comparison | NestComparison:
@@ -291,6 +292,8 @@ def compare(
         constraints: as for `solve`; methods that know none are left out.
         objective: on an accelerator, what is minimised; None for `edp`. Elsewhere each method minimises its own.
         counting: on an accelerator, `exact` (None, too), `timeloop`, or `factorflow` with methods that explore.
+        evaluations: on an accelerator, mappings that each method which explores may have judged; None for as many as
+            it wants.
         time_limit: seconds per solve.
         progress: called with a text and the share that is done.
 
@@ -325,11 +328,12 @@ def compare(
             counting=counting,
             semantics=semantics,
             constraints=demanded,
+            evaluations=None if evaluations is None else whole_number(evaluations, "evaluations"),
             time_limit=time_limit,
             progress=progress,
         )
-    if objective is not None or counting is not None:
-        raise InputError("compare takes an objective and a counting on accelerators only; leave them out")
+    if objective is not None or counting is not None or evaluations is not None:
+        raise InputError("compare takes objective, counting and evaluations on accelerators only; leave them out")
     rows, left_out = [], dict[str, str]()
     for place, target in enumerate(targets):
         results = {}

@@ -69,6 +69,15 @@ def compare(
         typer.Option("--objective", help="On accelerators: edp, energy, cycles or traffic.", show_default=False),
     ] = None,
     counting: CountingOption = None,
+    evaluations: Annotated[
+        int | None,
+        typer.Option(
+            "--evaluations",
+            min=1,
+            help="On accelerators: mappings that each of random and other searches may have judged.",
+            show_default=False,
+        ),
+    ] = None,
     time_limit: Annotated[float, typer.Option("--time-limit", metavar="SECONDS", help="Per solve.")] = 60.0,
     plot: Annotated[
         Path | None,
@@ -94,6 +103,7 @@ def compare(
             semantics=semantics,
             objective=objective,
             counting=None if counting is None else counting.value,
+            evaluations=evaluations,
             time_limit=time_limit,
             progress=progress,
         )

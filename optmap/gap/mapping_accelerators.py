@@ -158,6 +158,7 @@ def compare_nests(
     counting: str | None = None,
     semantics: Semantics | str | None = None,
     constraints: Constraints = NO_CONSTRAINTS,
+    evaluations: int | None = None,
     time_limit: float = 60.0,
     progress: Callable[[str, float], None] | None = None,
 ) -> NestComparison:
@@ -171,6 +172,7 @@ def compare_nests(
         counting: as for `map_workload`.
         semantics: as for `map_workload`.
         constraints: as for `map_workload`.
+        evaluations: mappings that each method which explores may have judged; None for any number.
         time_limit: seconds per method.
         progress: called with a text and the share that is done.
 
@@ -185,6 +187,8 @@ def compare_nests(
     for number, name in enumerate(methods):
         if progress is not None:
             progress(name, number / len(methods))
+        route = METHODS[name].accelerator
+        explores = route is not None and route.explores
         try:
             results[name] = map_workload(
                 workload,
@@ -194,6 +198,7 @@ def compare_nests(
                 counting=mode.value,
                 semantics=semantics,
                 constraints=constraints,
+                evaluations=evaluations if explores else None,
                 time_limit=time_limit,
             )
         except (InputError, InfeasibleError, LimitError) as error:

@@ -58,7 +58,7 @@ def test_examples_run(optmap, tmp_path: Path) -> None:
 )
 def test_python_examples_run_with_one_import(number: int, said: str, tmp_path: Path) -> None:
     examples = blocks("python")
-    assert len(examples) == 5  # the last has a test of its own
+    assert len(examples) == 6  # the last two have tests of their own
     example = examples[number]
     pyomo = ["import pyomo.environ as pyo"] if "pyo." in example else []
     assert re.findall(r"^\s*(?:import|from) .*", example, flags=re.MULTILINE) == ["import optmap", *pyomo]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +15,9 @@ from optmap.evaluate import count_nest
 from optmap.problem import Mapping
 from optmap.problem.nest import nest_of
 from optmap.problem.options import Counting, Merit
-from optmap.search import End, NoSettings, Proposals, Question, random_nests
+from optmap.search import METHODS, End, NoSettings, Proposals, Question, random_nests
 
+README = (Path(__file__).resolve().parents[2] / "README.md").read_text(encoding="utf-8")
 ASKED: dict[str, Any] = {
     "workload": "C[i,j] += A[i,k]*B[k,j]",
     "machine": "gemmini",
@@ -119,6 +121,28 @@ def test_a_generator_is_a_search() -> None:
     assert other.best is not None
     assert one.best.nest == two.best.nest != other.best.nest
     assert one.best.energy_pj == one.best.value
+
+
+def test_the_example_of_the_readme_is_solved_compared_and_judged(capsys: pytest.CaptureFixture[str]) -> None:
+    """A search of a user's own, registered, as a reader would type it."""
+    example = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)[-2]
+    before = dict(METHODS)
+    try:
+        exec(compile(example, "README.md", "exec"), {})
+        said = capsys.readouterr().out
+        assert "method     shuffled, objective edp" in said
+        assert "2,000 in " in said
+        assert "\n30 True " in said or "\n30 False " in said
+        found = optmap.solve("resnet18/R12", machine="eyeriss_like", method="shuffled", evaluations=2000)
+        again = optmap.solve("resnet18/R12", machine="eyeriss_like", method="shuffled", evaluations=2000)
+        assert found.to_dict()["digest"] == again.to_dict()["digest"]
+        compared = optmap.compare(**ASKED, methods="exact,shuffled", evaluations=500).to_dict()
+        assert [row["method"] for row in compared["rows"]] == ["exact", "shuffled"]
+        assert compared["rows"][1]["search"]["evaluations"] == 500
+        assert compared["rows"][1]["over_best"] >= 0
+    finally:
+        METHODS.clear()
+        METHODS.update(before)
 
 
 @pytest.mark.parametrize(
