@@ -24,8 +24,7 @@ from optmap.problem.fabric import Fabric, fabric_of
 from optmap.problem.options import WALKED, Counting, Merit
 from optmap.search import METHODS, AcceleratorFound, AcceleratorRequest, AcceleratorResult, AcceleratorRoute, Method
 from optmap.search.accelerators.paddings import larger, paddings
-from optmap.search.exact import ExactAnswer
-from optmap.search.exact import solve as exact
+from optmap.search.exact import ExactAnswer, search_nest
 from optmap.solvers import Stop
 from optmap.texts import exact_text
 
@@ -388,7 +387,7 @@ def test_an_optimum_is_confirmed_by_a_search_without_dominance() -> None:
 
 
 def test_a_second_search_that_finds_better_is_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    first = exact.search_nest
+    first = search_nest
 
     def careless(fabric: Fabric, *, dominance: bool = True, **options: object) -> ExactAnswer:
         found = first(fabric, dominance=dominance, **options)  # type: ignore[arg-type]
@@ -398,6 +397,6 @@ def test_a_second_search_that_finds_better_is_no_answer(monkeypatch: pytest.Monk
         value, worse = next((float(edp), nest) for edp, nest in nests if edp > found.value)
         return replace(found, nest=worse, value=value, bound=value)
 
-    monkeypatch.setattr(exact, "search_nest", careless)
+    monkeypatch.setattr("optmap.search.exact.solve.search_nest", careless)
     with pytest.raises(CheckError, match="a second one without dominance found"):
         optmap.solve(convolution(), machine=grid_machine(), tiles="divisors", confirm=True)

@@ -9,7 +9,7 @@ import pytest
 
 import optmap
 from optmap.errors import InputError, UnknownNameError
-from optmap.evaluate.spatial.batch import evaluate_batch
+from optmap.evaluate import evaluate_batch
 from optmap.problem import (
     ONE_WORD,
     Bandwidth,
