@@ -152,8 +152,8 @@ class Counts:
             taken = 0 if keeper == keepers[-1] else self.entering(i, keeper)
             first = self.touched(i, keeper) if i == 0 else 0
             tile = self.size(self.fabric.operands[i][1], self.loops.tiles[keeper])
-            fills = 0 if keeper == keepers[-1] else taken - first
-            self.rows[keeper][i] = asked - first, fills, asked if i == 0 else 0, tile, 1 / share
+            fills = 0 if keeper == keepers[-1] else max(0, taken - first)
+            self.rows[keeper][i] = max(0, asked - first), fills, asked if i == 0 else 0, tile, 1 / share
 
     def _energy(self, number: int) -> Fraction:
         memory, used, there = self.fabric.memories[number], self.loops.used(number), self.fabric.instances(number)

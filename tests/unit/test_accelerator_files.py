@@ -250,8 +250,34 @@ def test_machines_of_factorflow_have_its_numbers(name: str) -> None:
     assert not left
 
 
+@pytest.mark.parametrize("name", ["eyeriss", "gemmini", "simba", "tpuv1"])
+def test_machines_of_factorflow_have_its_numbers_for_products_too(name: str) -> None:
+    """Sizes, energies, bandwidths, bypass and children of every memory; rules of loops are those for convolutions."""
+    source = yaml.safe_load((DATA / "factorflow_architectures.yaml").read_text())
+    parts = source[name.removesuffix("v1")]["levels"]
+    product = parse_workload("O[m,n] = I[k,n] * W[m,k]", {"m": 8, "n": 8, "k": 8})
+    fabric = fabric_of(product, library.machine(name))
+    assert fabric.arithmetic_pj == Fraction(str(parts[-1]["pJ"]))
+    memories = [part for part in parts if "memory" in part]
+    for memory, part in zip(reversed(fabric.memories), memories, strict=True):
+        check_numbers(memory, part, fabric)
+        behind = parts[parts.index(part) + 1 :]
+        following = next(number for number, other in enumerate(behind) if "fanout" not in other)
+        assert memory.fanout == prod(other["mesh"] for other in behind[:following])
+
+
 def check_memory(memory: Memory, part: dict[str, Any], fabric: Fabric) -> None:
-    """One memory against the level of FactorFlow that it is."""
+    """One memory against the level of FactorFlow that it is, for a convolution."""
+    check_numbers(memory, part, fabric)
+    names = [FACTORFLOW.get(dim, "batch") for dim in fabric.dims]
+    still = {names[dim] for rule in memory.rules if rule.value == 1 for dim in rule.dims}
+    assert still - {"batch"} == set(part["factors"])
+    order = [names[dim] for entry in memory.order for dim in entry or () if names[dim] != "batch"]
+    assert order == [dim for dim in part["order"] if dim in order]
+
+
+def check_numbers(memory: Memory, part: dict[str, Any], fabric: Fabric) -> None:
+    """Sizes, energies, bandwidths and bypass of one memory against the level of FactorFlow that it is."""
     assert memory.name == part["memory"]
     assert memory.prices.read == Fraction(str(part["read_pJ"]))
     assert memory.prices.fill == memory.prices.update == Fraction(str(part["write_pJ"]))
@@ -261,11 +287,6 @@ def check_memory(memory: Memory, part: dict[str, Any], fabric: Fabric) -> None:
     tensors = dict(zip([operand.name for operand in fabric.operands], ("out", "in", "w"), strict=True))
     kept = {tensors[o.name] for o, keep in zip(fabric.operands, memory.keeps, strict=True) if keep is Keep.KEPT}
     assert kept == {"out", "in", "w"} - set(part["bypass"])
-    names = [FACTORFLOW.get(dim, "batch") for dim in fabric.dims]
-    still = {names[dim] for rule in memory.rules if rule.value == 1 for dim in rule.dims}
-    assert still - {"batch"} == set(part["factors"])
-    order = [names[dim] for entry in memory.order for dim in entry or () if names[dim] != "batch"]
-    assert order == [dim for dim in part["order"] if dim in order]
 
 
 @pytest.mark.parametrize("name", ["eyeriss_like", "simba_like", "simba-cosa"])

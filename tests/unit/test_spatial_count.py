@@ -219,3 +219,14 @@ def test_capacities_hold_hulls_or_exact_tiles(counting):
     broken = broken_rules(Nest(memories=(whole, none)), fabric, counting)
     # 8 words are touched, the hull has 11, with a stride of 1 there were 5
     assert bool(broken) is (counting is Counting.TIMELOOP)
+
+
+def test_hulls_of_strided_outputs_leave_out_no_more_reads_than_there_are():
+    """Two updates of words 0 and 2: the hull has three words, none of them is read."""
+    fabric = fabric_of(statement("outer window", {"p": 2, "r": 1}, stride=2), machine([(1, 1), (1, 1)]))
+    alone, everywhere = (1, 1), (True, True, True)
+    inner = MemoryNest(x=alone, y=alone, temporal=((fabric.dims.index("p"), 2),), keeps=(False, True, True))
+    outer = MemoryNest(x=alone, y=alone, temporal=(), keeps=everywhere)
+    cost = count_nest(Nest(memories=(inner, outer)), fabric, Counting.TIMELOOP)
+    (output,) = [row for row in cost.memories[1].accesses if row.operand == "O"]
+    assert (output.reads, output.fills, output.updates) == (0, 0, 2)

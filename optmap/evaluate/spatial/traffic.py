@@ -15,7 +15,8 @@ def accesses_of(layout: Layout, place: int, *, charge_drains: bool = False, bias
 
     The innermost keeper serves every operation, each further one what the keeper inside it takes in. An output's
     update reads what is there already, but for the first one of each word and instance; in the same way a
-    word that has never been updated is not filled. Nothing is filled into the outermost keeper.
+    word that has never been updated is not filled. Nothing is filled into the outermost keeper. Hulls of strided
+    outputs hold words that no update touches; no more reads and fills are left out than there are.
 
     Args:
         layout: of the nest.
@@ -36,8 +37,8 @@ def accesses_of(layout: Layout, place: int, *, charge_drains: bool = False, bias
             layout,
             operand,
             keeper,
-            reads=asked - first + (entering if operand.output and charge_drains else 0),
-            fills=0 if outermost else entering - first,
+            reads=max(0, asked - first) + (entering if operand.output and charge_drains else 0),
+            fills=0 if outermost else max(0, entering - first),
             updates=asked if operand.output else 0,
             multicast=1 / share,
         )
