@@ -17,6 +17,7 @@ SMALLEST = {
     "allocation_attack": ["--seeds", "2", "--first", "8", "--most", "500"],
     "answer_attack": ["--trials", "6"],
     "batch_counting": ["--nests", "64", "--scalar", "8"],
+    "bayesian_search": ["--layers", "R11", "--machines", "gemmini", "--seeds", "1", "--evaluations", "30"],
     "bounds_soundness": ["20", "1"],
     "checker_mutants": ["20", "1"],
     "exact_attack": ["--all", "2", "--itself", "2"],

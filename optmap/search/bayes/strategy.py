@@ -86,7 +86,7 @@ class _State:
             if key.tobytes() not in seen:
                 seen.add(key.tobytes())
                 kept.append(row)
-        return np.array(kept).reshape(-1, self.encoding.size)
+        return np.array(kept).reshape(len(kept), self.encoding.size)
 
 
 def propose(question: Question[BayesianSettings]) -> Proposals:
@@ -99,18 +99,20 @@ def propose(question: Question[BayesianSettings]) -> Proposals:
     for module in ("sklearn.gaussian_process", "bayes_opt.acquisition"):
         library(module)
     state = _begun(question)
-    total = question.evaluations or EVALUATIONS
+    total = EVALUATIONS if question.evaluations is None else question.evaluations
     starts = max(2, settings.batch // 2) if state.sources else settings.starts
     chosen = state.new(sobol(state.encoding.size, starts, rng)) if not state.sources else _first(state, starts, rng)
     idle = 0
     while len(state.values) < total and idle < PATIENCE:
         if len(chosen):
-            scores = yield state.encoding.decode_batch(chosen[: total - len(state.values)])
+            scores = yield state.encoding.decode_batch(chosen)
             state.points = np.concatenate([state.points, chosen[: len(scores.value)]])
             state.values = np.concatenate([state.values, scores.value])
             _save(question, state)
         idle = 0 if len(chosen) else idle + 1
-        chosen = _batch(state, kind, min(settings.batch, total - len(state.values)), rng)
+        chosen = _batch(state, kind, settings.batch, rng)
+        if question.evaluations is None:
+            chosen = chosen[: total - len(state.values)]
     return None
 
 
@@ -126,7 +128,7 @@ def _begun(question: Question[BayesianSettings]) -> _State:
         points=np.empty((0, encoding.size)),
         values=np.empty(0),
         sources=surrogates(loaded, encoding),
-        elders=np.array(turns).reshape(-1, encoding.size),
+        elders=np.array(turns).reshape(len(turns), encoding.size),
     )
 
 
