@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from optmap.exchange import import_timeloop as import_timeloop
     from optmap.exchange import score as score
     from optmap.exploring import explore as explore
+    from optmap.exploring import sensitivity as sensitivity
     from optmap.modelling import export as export
     from optmap.modelling import program as program
     from optmap.problem.objective import register_objective as register_objective
@@ -61,7 +62,7 @@ _VERBS = {
     "regimes": "optmap.verbs",
     **dict.fromkeys(("export", "program"), "optmap.modelling"),
     **dict.fromkeys(("export_timeloop", "import_timeloop", "score"), "optmap.exchange"),
-    "explore": "optmap.exploring",
+    **dict.fromkeys(("explore", "sensitivity"), "optmap.exploring"),
     "register_method": "optmap.search.methods",
     "register_objective": "optmap.problem.objective",
     "evaluate": "optmap.evaluate",

@@ -1,4 +1,4 @@
-"""The verb `explore`: a search of mappings as an iterator, with a judge of one's own if need be."""
+"""The verbs `explore`, a search of mappings as an iterator with a judge of one's own if need be, and `sensitivity`."""
 
 from __future__ import annotations
 
@@ -17,6 +17,8 @@ from optmap.search.methods import METHODS
 
 if TYPE_CHECKING:
     from optmap.search.accelerators.request import AcceleratorRequest
+    from optmap.search.bayes.sensitivity import Sensitivity
+    from optmap.search.bayes.transfer import Observations
     from optmap.search.explore.exploration import Exploration
     from optmap.search.explore.judges import Objective
     from optmap.search.explore.protocol import Propose, Strategy
@@ -100,3 +102,60 @@ def _named(request: AcceleratorRequest) -> Strategy:
         raise InputError(f"method {request.method} has no mappings judged one by one; use {', '.join(known)}")
     route.refuse(request, request.method)
     return route.solve.strategy
+
+
+def sensitivity(
+    workload: WorkloadInput,
+    *,
+    machine: MachineInput,
+    extents: ExtentsInput | None = None,
+    objective: str | None = None,
+    counting: str | None = None,
+    orders: str = "keys",
+    tiles: str | None = None,
+    samples: int = 512,
+    seed: int = 0,
+    observations: Observations | str | Path | None = None,
+) -> Sensitivity:
+    """Which choices of a mapping on an accelerator matter: Sobol' indices of tiles, meshes, orders and what is kept.
+
+    The variance of the logarithm of the objective, over all mappings that points of the encoding stand for, is divided
+    among the choices.
+
+    Args:
+        workload: a workload, a library name, a YAML file, or an expression with `extents`.
+        machine: an accelerator: a machine, a library name or a YAML file.
+        extents: extent per dim, for an expression.
+        objective: `edp` (None, too), `energy`, `cycles` or `traffic`.
+        counting: `exact` (None, too) or `timeloop`.
+        orders: `keys`, a choice per loop, or `reuse`, one per tensor.
+        tiles: `free`, a size per dim, or `filled`, shapes scaled to fill memories; None for `free`, or what the
+            observations have.
+        samples: base samples, a power of two: the model counts (choices + 2) times as many mappings.
+        seed: of the samples.
+        observations: what a search of method `bayesian` saw, or the file that it saved: a Gaussian process through it
+            stands for the objective, which may be one's own.
+
+    Raises:
+        InputError: for anything that cannot be accepted, or if the extra `bayes` is not installed.
+
+    Source: Dinh, section 6.2.5.
+    """
+    from optmap.gap.mapping_accelerators import seen
+    from optmap.search.bayes.encoding import Orders, Tiles
+    from optmap.search.bayes.sensitivity import sensitivity_of
+    from optmap.search.bayes.transfer import load_observations
+
+    known = load_observations(observations) if isinstance(observations, str | Path) else observations
+    usual = Tiles.FILLED if known is not None and any(" tile " in axis for axis in known.axes) else Tiles.FREE
+    fabric, _ = seen(workload_of(workload, extents, None), machine_of(machine, None))
+    return sensitivity_of(
+        fabric,
+        Merit(choose("objective", objective or Merit.EDP.value, [merit.value for merit in Merit])),
+        counting=Counting(choose("counting", counting or Counting.EXACT.value, [each.value for each in Counting])),
+        orders=Orders(choose("orders", orders, [each.value for each in Orders])),
+        tiles=Tiles(choose("tiles", tiles or usual.value, [each.value for each in Tiles])),
+        samples=whole_number(samples, "samples"),
+        seed=whole_number(seed, "seed", least=0),
+        observations=known,
+    )

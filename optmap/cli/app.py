@@ -33,6 +33,7 @@ COMMANDS = {
     "network": "networking",
     "import": "importing",
     "score": "scoring",
+    "sensitivity": "sensing",
 }
 """Every command and the module in `optmap.cli` that has it, in the order of the help."""
 PLAIN: dict[str, Any] = {

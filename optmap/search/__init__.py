@@ -18,7 +18,9 @@ if TYPE_CHECKING:
     from optmap.search.answer import cost_of as cost_of
     from optmap.search.bayes.encoding import Encoding as Encoding
     from optmap.search.bayes.encoding import Orders as Orders
+    from optmap.search.bayes.encoding import Tiles as Tiles
     from optmap.search.bayes.encoding import encoding_of as encoding_of
+    from optmap.search.bayes.sensitivity import Sensitivity as Sensitivity
     from optmap.search.bayes.strategy import observations_of as observations_of
     from optmap.search.bayes.transfer import Observations as Observations
     from optmap.search.bayes.transfer import load_observations as load_observations
@@ -45,7 +47,8 @@ __getattr__, __dir__ = exports(
         "accelerators.route": "AcceleratorRoute",
         "answer": "Found assemble cost_of",
         "curve": "Improvement",
-        "bayes.encoding": "Encoding Orders encoding_of",
+        "bayes.encoding": "Encoding Orders Tiles encoding_of",
+        "bayes.sensitivity": "Influence Sensitivity sensitivity_of",
         "bayes.strategy": "BayesianSettings observations_of",
         "bayes.transfer": "Observations load_observations",
         "gemmini": "best_stationary fits greedy_stationary stationary",

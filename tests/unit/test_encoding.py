@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import random
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pytest
 from spatial_brute_force import tiny_fabric
+from spatial_strategies import machine, statement
 
 import optmap
 from optmap.errors import InputError
@@ -16,7 +18,7 @@ from optmap.problem.accelerator import FactorRule
 from optmap.problem.fabric import Fabric, fabric_of
 from optmap.problem.options import Counting
 from optmap.problem.relations import Relation
-from optmap.search import Encoding, Orders, encoding_of, random_nests
+from optmap.search import Encoding, Orders, Tiles, encoding_of, random_nests
 
 MACHINES = (
     *("eyeriss", "eyeriss_like", "gemmini", "simba", "simba-cosa"),
@@ -57,12 +59,13 @@ def assert_sound(encoding: Encoding, drawn: np.ndarray) -> None:
 
 @pytest.mark.parametrize("machine", MACHINES)
 def test_every_point_is_a_valid_mapping_and_encode_leads_back(machine: str) -> None:
-    for workload, orders in zip(WORKLOADS, (Orders.KEYS, Orders.REUSE, Orders.KEYS, Orders.REUSE), strict=True):
+    kinds = product(Orders, Tiles)
+    for workload, (orders, tiles) in zip(WORKLOADS, kinds, strict=True):
         try:
             fabric = library(machine, workload)
         except InputError:  # a machine for convolutions alone
             continue
-        encoding = encoding_of(fabric, orders=orders)
+        encoding = encoding_of(fabric, orders=orders, tiles=tiles)
         drawn = points(encoding, 12)
         assert encoding.reached(drawn).all()
         assert_sound(encoding, drawn)
@@ -75,7 +78,7 @@ def test_tiny_machines_with_rules_of_all_kinds() -> None:
         fabric = tiny_fabric(draw.randrange(10**6))
         if not evaluate_batch(random_nests(fabric, 64, np.random.default_rng(number)), fabric).valid.any():
             continue
-        encoding = encoding_of(fabric, orders=list(Orders)[number % 2])
+        encoding = encoding_of(fabric, orders=list(Orders)[number % 2], tiles=list(Tiles)[number // 2 % 2])
         drawn = points(encoding, 10, number)
         assert_sound(encoding, drawn)
         looked += 1
@@ -127,14 +130,14 @@ def test_a_tile_is_full_and_as_its_ratios_ask() -> None:
 
 
 def test_factors_that_rules_demand_are_in_every_mapping() -> None:
-    machine = optmap.machine("eyeriss_like")
-    buffer = machine.levels[1]
+    plain = optmap.machine("eyeriss_like")
+    buffer = plain.levels[1]
     demands = (
         FactorRule(dim="filters", relation=Relation.EQUAL, value=8),
         FactorRule(dim="channels", relation=Relation.AT_LEAST, value=4),
     )
     store = replace(buffer.store, factors=demands)
-    strict = replace(machine, levels=(machine.levels[0], replace(buffer, store=store)))
+    strict = replace(plain, levels=(plain.levels[0], replace(buffer, store=store)))
     encoding = encoding_of(matmul(strict))
     drawn = points(encoding, 40)
     assert encoding.reached(drawn).all()
@@ -152,6 +155,20 @@ def test_what_no_point_stands_for_is_refused() -> None:
     with pytest.raises(InputError, match="no point of the encoding"):
         encoding.encode(slow)
     assert encoding.decode(encoding.encode(nest)) == nest
+
+
+def test_with_free_tiles_every_mapping_without_a_mesh_is_a_point() -> None:
+    workload = statement("conv1d", {"k": 6, "c": 4, "p": 8, "r": 3}, stride=2)
+    fabric = fabric_of(workload, machine([(1, 1), (1, 1), (1, 1)], capacity=40))
+    encoding = encoding_of(fabric, tiles=Tiles.FREE)
+    drawn = random_nests(fabric, 60, np.random.default_rng(2))
+    drawn = drawn[evaluate_batch(drawn, fabric).valid]
+    assert len(drawn) > 40
+    for row in range(len(drawn)):
+        nest = drawn.nest(row)
+        first, *others = nest.memories
+        usual = replace(nest, memories=(replace(first, temporal=tuple(sorted(first.temporal))), *others))
+        assert encoding.decode(encoding.encode(usual)) == usual
 
 
 def test_points_of_another_shape_or_outside_are_refused() -> None:

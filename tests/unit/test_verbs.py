@@ -23,6 +23,7 @@ IN_PYTHON = {"import": "import_onnx", "closed-form": "regimes"}
 SHELL = (
     *("list", "show", "derive", "solve", "bound", "compare", "algorithms", "check", "evaluate", "export"),
     *("closed-form", "randomized", "doctor", "sweep", "plot", "network", "import", "score", "conformance"),
+    "sensitivity",
 )
 
 
@@ -44,6 +45,7 @@ def answers(result):
         "closed_form": optmap.closed_form("tccg/ab-ac-cb", memory="4KiB"),
         "regimes": optmap.regimes("tccg/ab-ac-cb", memory="4KiB", vary="a"),
         "randomized": optmap.randomized("d=9,m=8,n=7", memory="64w", cost="1/4"),
+        "sensitivity": optmap.sensitivity(PRODUCT, machine="gemmini", samples=8),
         "list": optmap.list(),
         "show": optmap.show("resnet18/R9"),
         "workload": optmap.workload("resnet18/R9"),

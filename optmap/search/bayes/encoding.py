@@ -9,17 +9,18 @@ A point says, axis by axis (`Encoding.names`):
 
 - `L1 keep A`: whether a memory holds a tensor, where the machine leaves that open: from 1/2 on it does.
 - `L2 x k`: how the children along an axis of a mesh are shared among dims, as a ratio that is scaled to fill it.
-- `L1 tile k`: the shape of the tile of a memory, as a ratio on a logarithmic scale that is scaled to fill its room.
+- `L1 tile k`: the shape of the tile of a memory, as a ratio on a logarithmic scale that is scaled to fill its room; or,
+  of free tiles, `L1 size k`: the most that it measures along a dim, as a power of the extent.
 - `L2 order k`: rank of a loop among those of a memory, the smallest outermost; or `L2 stays A`: rank of a tensor among
   those whose words stay while the innermost loops run.
 
 Decoded from it are, in this order: what is kept; what rules of the machine demand; meshes, inner first; tiles, inner
 first; the rest goes to the loops of the outermost memory. There is no axis where there is no choice.
 
-Not every valid mapping is a point: tiles and meshes are filled, so that no dim of a decoded tile can be made larger; of
-a rule that asks for a product of several dims, or at least for a number, the first way to meet it stands; `stays`
-leaves out orders within a group. `encode` refuses what it cannot express. Where the loops that are left over break a
-rule of the outermost memory, a point stands for one mapping that is known to be valid (`reached` tells).
+Not every valid mapping is a point: meshes are filled, tiles, too, unless they are free, so that no dim of one can
+grow; of a rule that asks for a product of several dims, or at least for a number, the first way to meet it stands;
+`stays` leaves out orders within a group. `encode` refuses what it cannot express. Where the loops that are left over
+break a rule of the outermost memory, a point stands for one mapping that is known to be valid (`reached` tells).
 """
 
 from __future__ import annotations
@@ -64,6 +65,15 @@ class Orders(StrEnum):
     """A key per memory and tensor."""
 
 
+class Tiles(StrEnum):
+    """How tiles are encoded."""
+
+    FILLED = "filled"
+    """As shapes that are scaled to fill their memories."""
+    FREE = "free"
+    """As sizes; those of tiles that do not fit are scaled down."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Encoding:
     """The points of a fabric; `encoding_of` makes one."""
@@ -91,7 +101,8 @@ class Encoding:
         for ways in self.ways:
             yield from (f"{memories[ways.memory]} {'xy'[ways.kind]} {dims[dim]}" for dim in ways.axes)
         for growth in self.growths:
-            yield from (f"{memories[growth.memory]} tile {dims[dim]}" for dim in growth.axes)
+            word = "tile" if growth.filled else "size"
+            yield from (f"{memories[growth.memory]} {word} {dims[dim]}" for dim in growth.axes)
         for name, order in zip(memories, self.orders, strict=True):
             if isinstance(order, Ranking):
                 yield from (f"{name} order {dims[dim]}" for dim in order.axes)
@@ -134,8 +145,8 @@ class Encoding:
         points = self.encode_batch(batch_of([nest], self.fabric))
         if self.decode(points[0]) != nest:
             raise InputError(
-                "no point of the encoding stands for this mapping: its tiles and meshes must be filled, so that no "
-                "dim of a tile can be made larger, and its extents those of the workload"
+                "no point of the encoding stands for this mapping: its meshes must be filled, its tiles, too, unless "
+                "they are free, so that no dim of one can grow, and its extents must be those of the workload"
             )
         return np.asarray(points[0])
 
@@ -234,6 +245,7 @@ def encoding_of(
     *,
     counting: Counting = Counting.EXACT,
     orders: Orders = Orders.KEYS,
+    tiles: Tiles = Tiles.FILLED,
     use: float = 0.75,
     sharpness: float = 3.0,
 ) -> Encoding:
@@ -243,6 +255,7 @@ def encoding_of(
         fabric: the machine as the workload sees it.
         counting: how tiles are sized: exactly, or as hulls.
         orders: how loop orders are encoded.
+        tiles: how tiles are encoded.
         use: of the units that the best filling of a mesh axis uses, the share that every filling must use.
         sharpness: power of the ratios on meshes; larger ones leave out more dims.
     """
@@ -265,7 +278,7 @@ def encoding_of(
         free=free,
         ways=tuple(_ways(fabric, base, left, use, sharpness)),
         growths=tuple(
-            Growth(memory=number, dims=dims, extents=fabric.extents, reach=reach)
+            Growth(memory=number, dims=dims, extents=fabric.extents, reach=reach, filled=tiles is Tiles.FILLED)
             for number, dims in enumerate(loops[:-1])
         ),
         orders=tuple(_order(fabric, number, dims, base, orders) for number, dims in enumerate(loops)),

@@ -2,7 +2,8 @@
 
 All dims grow by one common factor alpha, each rounded down to an allowed size: a divisor chain, within the rules, such
 that this memory and all outside it hold what they keep. A dim that cannot follow stays behind, the others go on: so the
-tile is one that no dim can be grown in.
+tile is one that no dim can be grown in. Where tiles are free, each dim grows to a size of its own at most, a power
+of its extent; only a tile that does not fit is scaled down.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ from optmap.search.bayes.fitting import TIME, Fitting
 from optmap.symbolic.numbers import divisors_of
 
 Numbers = NDArray[np.float64]
+CLOSE = 1e-9
+"""Distance within which logarithms of sizes are the same."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,17 +35,20 @@ class Growth:
     """Of all dims."""
     reach: float
     """Logarithm of the largest ratio between two dims that a point can ask for."""
+    filled: bool
+    """Whether the tile is scaled to fill its room."""
 
     @property
     def axes(self) -> tuple[int, ...]:
         """The dims that need an axis: none where there is no choice."""
-        return self.dims if len(self.dims) > 1 else ()
+        return self.dims if len(self.dims) > 1 or not self.filled else ()
 
     def grow(self, keys: Numbers, trips: Integers, left: Integers, keeps: Booleans, fitting: Fitting) -> Integers:
         """(nests, dims): the trips of every nest beside those that rules demand.
 
         Args:
-            keys: (nests, axes): ratios of tile sizes as logarithms, 1 for 1 and 0 for the least.
+            keys: (nests, axes): ratios of tile sizes as logarithms, 1 for 1 and 0 for the least; of free tiles the
+                largest sizes as powers of the extents.
             trips: (nests, memories, kinds, dims) so far.
             left: (nests, dims): factors that have no place yet.
             keeps: (nests, memories, operands).
@@ -54,7 +60,7 @@ class Growth:
         tiles = trips.prod(axis=2).cumprod(axis=1)
         dims, sizes = self._steps(keys, tiles[:, self.memory])
         for dim, size in zip(dims.T, sizes.T, strict=True):
-            asked = np.flatnonzero(open_[rows, dim] & (left[rows, dim] % size == 0))
+            asked = np.flatnonzero((size > 1) & open_[rows, dim] & (left[rows, dim] % size == 0))
             if not len(asked):
                 continue
             own, whole = dim[asked], size[asked]
@@ -77,17 +83,21 @@ class Growth:
         return grown, loops
 
     def _steps(self, keys: Numbers, tile: Integers) -> tuple[Integers, Integers]:
-        """(nests, steps): dims and their next sizes, in the order in which a growing alpha reaches them."""
+        """(nests, steps): dims and their next sizes, as a growing alpha reaches them; 1 for what it never reaches."""
         steps = [(dim, size) for dim in self.dims for size in divisors_of(self.extents[dim]) if size > 1]
         if not steps:
             return np.zeros((len(tile), 0), np.int64), np.zeros((len(tile), 0), np.int64)
         dims, sizes = np.array(steps, np.int64).T
         at = np.log(tile[:, dims].astype(np.float64)) + np.log(sizes)
+        turn = at
         if self.axes:
             place = {dim: number for number, dim in enumerate(self.axes)}
-            at -= (keys[:, [place[dim] for dim, _ in steps]] - 1.0) * self.reach
-        turn = at.argsort(axis=1, kind="stable")
-        return dims[turn], sizes[turn]
+            own = keys[:, [place[dim] for dim, _ in steps]]
+            most = own * np.log([self.extents[dim] for dim, _ in steps])
+            turn = at - (own - 1.0) * self.reach if self.filled else at / np.maximum(most, CLOSE)
+            sizes = sizes if self.filled else np.where(at <= most + CLOSE, sizes, 1)
+        turns = turn.argsort(axis=1, kind="stable")
+        return dims[turns], np.take_along_axis(np.broadcast_to(sizes, turn.shape), turns, axis=1)
 
     def _admitted(self, fabric: Fabric, loops: Integers) -> Booleans:
         """Whether no rule on the loops of the memory is exceeded by trips (nests, dims)."""
@@ -100,5 +110,7 @@ class Growth:
     def encode(self, tile: Integers) -> Numbers:
         """(nests, axes): keys that lead to tiles (nests, all dims) of this memory."""
         own = np.log(tile[:, list(self.axes)].astype(np.float64))
+        if not self.filled:
+            return np.asarray(own / np.log([self.extents[dim] for dim in self.axes]))
         ratio = own - own.max(axis=1, keepdims=True, initial=0)
         return np.asarray(1.0 + ratio / self.reach)

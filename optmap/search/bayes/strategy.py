@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from optmap.errors import InputError
 from optmap.names import choose
-from optmap.search.bayes.encoding import Encoding, Orders, encoding_of
+from optmap.search.bayes.encoding import Encoding, Orders, Tiles, encoding_of
 from optmap.search.bayes.surrogate import Acquisition, Surrogate, acquisition, library, normal_scores
 from optmap.search.bayes.transfer import FEW, Ensemble, Observations, ensemble, load_observations, surrogates
 from optmap.search.explore.protocol import Proposals, Question, Strategy
@@ -43,6 +43,7 @@ class BayesianSettings:
     batch: int = setting(10, "mappings that are judged together")
     acquisition: str = setting("ei", "ei: expected improvement; ucb: upper confidence bound")
     orders: str = setting("keys", "loop orders by keys of dims, or by reuse: keys of tensors, fewer axes")
+    tiles: str = setting("filled", "tiles scaled to fill their memories, or free: of any size")
     transfer: str = setting("", "files that earlier searches saved, with commas between")
     save: str = setting("", "file for the points and their values, for transfer; written after every batch")
 
@@ -119,7 +120,8 @@ def propose(question: Question[BayesianSettings]) -> Proposals:
 def _begun(question: Question[BayesianSettings]) -> _State:
     """The encoding, and what other searches saw."""
     orders = Orders(choose("orders of bayesian", question.settings.orders, list(Orders)))
-    encoding = encoding_of(question.fabric, counting=question.counting, orders=orders)
+    tiles = Tiles(choose("tiles of bayesian", question.settings.tiles, list(Tiles)))
+    encoding = encoding_of(question.fabric, counting=question.counting, orders=orders, tiles=tiles)
     loaded = [load_observations(name.strip()) for name in question.settings.transfer.split(",") if name.strip()]
     elders = [each.on(encoding)[each.values.argsort(kind="stable")[:PARENTS]] for each in loaded]
     turns = [group[row] for row in range(PARENTS) for group in elders if row < len(group)]

@@ -1,0 +1,80 @@
+"""`sensitivity`: which choices of a mapping matter."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from optmap.cli.console import guarded, say
+from optmap.cli.options import CountingOption, ExtentsOption, JsonOption, WorkloadArgument, path_of
+from optmap.cli.pictures import without_screen
+from optmap.problem.options import Merit
+
+SENSITIVITY_HELP = """Which choices of a mapping on an accelerator matter: Sobol' indices (extra bayes).
+
+Tiles, meshes, loop orders and what is kept are axes of a cube whose points are valid mappings; the
+variance of the logarithm of the objective over it is divided among them (Dinh, section 6.2.5). With
+--observations, of a search of method bayesian, a Gaussian process stands for the objective.
+
+\b
+Examples:
+  optmap sensitivity 'C[i,j] += A[i,k]*B[k,j]' --extents i=64,j=128,k=512 --machine gemmini
+  optmap sensitivity resnet18/R9 --machine eyeriss_like --objective energy --plot bars.png
+  optmap sensitivity resnet18/R9 --machine eyeriss_like --observations seen.json --json
+"""
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command of this module."""
+    app.command("sensitivity", help=SENSITIVITY_HELP)(guarded(sensitivity))
+
+
+def sensitivity(
+    *,
+    workload: WorkloadArgument,
+    machine: Annotated[str, typer.Option("--machine", metavar="NAME|FILE", help="An accelerator.", show_default=False)],
+    extents: ExtentsOption = None,
+    objective: Annotated[Merit, typer.Option("--objective", help="Whose variance is divided.")] = Merit.EDP,
+    counting: CountingOption = None,
+    orders: Annotated[str, typer.Option("--orders", help="Loop orders by keys, or by reuse.")] = "keys",
+    tiles: Annotated[
+        str | None, typer.Option("--tiles", help="Free, or filled: scaled to fill memories.", show_default=False)
+    ] = None,
+    samples: Annotated[int, typer.Option("--samples", help="Base samples, a power of two.")] = 512,
+    seed: Annotated[int, typer.Option("--seed", help="Of the samples.")] = 0,
+    observations: Annotated[
+        Path | None,
+        typer.Option(
+            "--observations", metavar="FILE", parser=path_of, help="What --set save=FILE wrote.", show_default=False
+        ),
+    ] = None,
+    plot: Annotated[
+        Path | None,
+        typer.Option("--plot", metavar="FILE", parser=path_of, help="Draw the indices as bars.", show_default=False),
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Print the Sobol' indices of the choices of a mapping."""
+    from optmap import exploring
+    from optmap.problem.io.files import check_picture, to_json
+
+    check_picture(plot)
+    if plot is not None:
+        without_screen()
+    found = exploring.sensitivity(
+        workload,
+        machine=machine,
+        extents=extents,
+        objective=objective,
+        counting=counting,
+        orders=orders,
+        tiles=tiles,
+        samples=samples,
+        seed=seed,
+        observations=observations,
+    )
+    if plot is not None:
+        found.plot(plot)
+    say(to_json(found.to_dict()) if as_json else str(found))
