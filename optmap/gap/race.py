@@ -17,6 +17,8 @@ from optmap.search.curve import Improvement
 from optmap.shown import Form, Shown
 from optmap.solvers.status import Stop
 
+FLOOR = "the floor of every schedule"
+"""Who proves a bound where no search does."""
 NEAR = Fraction(1, 100)
 """How close to the optimum a search is said to have arrived."""
 ENDS = {"strategy": "nothing more to propose", "evaluations": "evaluations", "time": "time"}
@@ -38,6 +40,8 @@ class Run:
     """What it proved of all mappings in its space; 0 for nothing."""
     proved: bool
     """Whether nothing in its space is better."""
+    floor: Fraction = Fraction(0)
+    """What no schedule of the layer goes below, as its answer has it; 0 for none."""
     space: str
     """The mappings among which it looked, in words."""
     evaluations: int
@@ -80,6 +84,7 @@ def run_from(document: Mapping[str, Any]) -> Run:
         fits=fits,
         bound=Fraction(search["bound"]),
         proved=search["proved"],
+        floor=_floor(document),
         space=status["space"],
         evaluations=search["evaluations"],
         valid=search.get("valid"),
@@ -88,6 +93,12 @@ def run_from(document: Mapping[str, Any]) -> Run:
         traced=bool(curve),
         ended=_ended(document) if fits else "its mapping does not fit",
     )
+
+
+def _floor(document: Mapping[str, Any]) -> Fraction:
+    """The floor of every schedule, which is one of exact counts."""
+    exact = document["counting"] == Counting.EXACT.value
+    return Fraction(document["bound"]["exact"]) if exact and document["bound"] else Fraction(0)
 
 
 def _ended(document: Mapping[str, Any]) -> str:
@@ -116,16 +127,26 @@ class LayerRace:
     def __post_init__(self) -> None:
         for run in self.runs.values():
             if run.fits and run.value < self.bound * (1 - SAME):
-                prover = next(other.method for other in self.runs.values() if other.whole and other.bound == self.bound)
                 raise ContradictionError(
-                    f"{self.workload.title}: {run.method} found {float(run.value):.12g}, {prover} proved that nothing "
-                    f"is below {float(self.bound):.12g}: one of the two is wrong; please report the layer"
+                    f"{self.workload.title}: {run.method} found {float(run.value):.12g}, {self.prover} proved that "
+                    f"nothing is below {float(self.bound):.12g}: one of the two is wrong; please report the layer"
                 )
+
+    @property
+    def _bounds(self) -> Iterator[tuple[Fraction, str]]:
+        for run in self.runs.values():
+            yield (run.bound, run.method) if run.whole else (Fraction(0), "")
+        yield from ((run.floor, FLOOR) for run in self.runs.values())
 
     @property
     def bound(self) -> Fraction:
         """The most that was proved of all mappings with perfect factors; 0 for nothing."""
-        return max((run.bound for run in self.runs.values() if run.whole), default=Fraction(0))
+        return max((bound for bound, _ in self._bounds), default=Fraction(0))
+
+    @property
+    def prover(self) -> str:
+        """Who proved the bound: a method, or the floor of every schedule; empty for nobody."""
+        return next((prover for bound, prover in self._bounds if 0 < bound == self.bound), "")
 
     @property
     def best(self) -> Fraction | None:

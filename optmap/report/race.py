@@ -45,6 +45,7 @@ def _layer(race: Race, layer: LayerRace) -> dict[str, object]:
     return {
         "workload": workload_document(layer.workload),
         "bound": amount(layer.bound, unit) if layer.bound else None,
+        "bound_by": layer.prover or None,
         "proved": layer.proved,
         "best": None if layer.best is None else amount(layer.best, unit),
         "rows": [_row(layer, run, unit) for run in layer.runs.values()],
@@ -82,9 +83,9 @@ def _mean(mean: Mean) -> dict[str, object]:
 
 def _notes(race: Race) -> tuple[str, ...]:
     notes = [CLOCKS, PARTIAL]
-    unproved = [layer.workload.title for layer in race.layers if layer.bound and not layer.proved]
+    unproved = [f"{layer.workload.title} ({layer.prover})" for layer in race.layers if layer.bound and not layer.proved]
     if unproved:
-        notes.append(f"not proved in time, so held against the bound of exact: {', '.join(unproved)}")
+        notes.append(f"the optimum was not proved, so held against a bound: {', '.join(unproved)}")
     unbounded = [layer.workload.title for layer in race.layers if not layer.bound]
     if unbounded:
         notes.append(f"without any bound: {', '.join(unbounded)}")
@@ -115,7 +116,7 @@ def race_table(race: Race) -> str:
 
 def _layer_table(race: Race, layer: LayerRace) -> str:
     unit = UNITS[race.merit]
-    known = "the proved optimum" if layer.proved else "the proved bound"
+    known = "the proved optimum" if layer.proved else f"the bound by {layer.prover}"
     title = f"{layer.workload.title}: " + (f"{known} is {float(layer.bound):.6g} {unit}" if layer.bound else "no bound")
     header = (
         *("method", f"{race.merit} ({unit})", f"over {'optimum' if layer.proved else 'bound'}", "evaluations"),

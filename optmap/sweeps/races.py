@@ -6,7 +6,7 @@ import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeGuard
+from typing import TYPE_CHECKING
 
 from optmap.errors import CheckError, InputError
 from optmap.gap.mapping_accelerators import assigned
@@ -20,8 +20,10 @@ from optmap.problem.inputs import (
     is_statement,
     machine_of,
     names_of,
+    text_of,
     workload_of,
 )
+from optmap.problem.io.workloads import read_workloads
 from optmap.problem.options import Counting, Merit, TileRule
 from optmap.problem.values import seconds, whole_number
 from optmap.search.methods import EXACT, LIBRARY, METHODS
@@ -69,7 +71,7 @@ def race(
     All search among mappings with perfect factors of every dim, of which `exact` proves the best; it is in every race.
 
     Args:
-        workloads: one as for `solve`, or several; `resnet18/*` stands for all layers of that name.
+        workloads: one as for `solve`, or several; `resnet18/*` stands for all layers of that name, a file for all in it.
         machine: an accelerator.
         methods: keys of `METHODS`; None or `all` takes all. A method that cannot is left out with the reason.
         budget: seconds that each method has for each layer.
@@ -226,7 +228,7 @@ def layers_of(
         raise InputError("workloads is empty; name at least one")
     found: dict[str, Workload] = {}
     for each in several:
-        for item in library.match_workloads(each) if _is_pattern(each) else (each,):
+        for item in _named(each):
             own = extents if len(several) == 1 or (isinstance(item, str) and is_statement(item)) else None
             workload = assigned(workload_of(item, own), None)[0]
             if found.setdefault(workload.title, workload) != workload:
@@ -234,9 +236,14 @@ def layers_of(
     return tuple(found.values())
 
 
-def _is_pattern(item: object) -> TypeGuard[str]:
-    """Whether a text stands for several names of the library, such as `resnet18/*`."""
-    return isinstance(item, str) and any(mark in item for mark in "*?") and not is_statement(item)
+def _named(item: WorkloadInput) -> Sequence[WorkloadInput]:
+    """What `resnet18/*` or a file stands for: several workloads; anything else for itself."""
+    if isinstance(item, Workload) or (isinstance(item, str) and is_statement(item)):
+        return (item,)
+    text = text_of(item, "workload", "a library name, a YAML file, a statement or a Workload")
+    if text.endswith(library.SUFFIXES):
+        return tuple(read_workloads(Path(text)).values())
+    return library.match_workloads(text) if any(mark in text for mark in "*?") else (text,)
 
 
 def racers(methods: str | Sequence[str] | None, machine: Machine) -> tuple[str, ...]:

@@ -110,6 +110,30 @@ def test_bounds_of_other_spaces_do_not_count() -> None:
     assert layer("a", small, late).bound == 100
 
 
+def test_where_no_search_proves_a_bound_the_floor_of_every_schedule_is_one() -> None:
+    found = layer("a", run("random", 1500, (1, 0.1, 1500.0), floor=Fraction(1000)), exact="it cannot")
+    assert (found.bound, found.prover, found.proved) == (1000, "the floor of every schedule", False)
+    assert found.over("random") == Fraction(3, 2)
+    assert "a (the floor of every schedule)" in str(race(found))
+    both = layer("a", EXACT, run("random", 1500, (1, 0.1, 1500.0), floor=Fraction(900)))
+    assert (both.bound, both.prover) == (1000, "exact")
+
+
+def test_a_convolution_that_exact_refuses_is_held_against_the_floor() -> None:
+    found = optmap.race(
+        "O[k,h+r] += I[c,h]*K[k,c,r]",
+        machine="gemmini",
+        extents={"k": 8, "c": 8, "h": 8, "r": 2},
+        methods="random",
+        evaluations=100,
+    )
+    (only,) = found.layers
+    assert "sums" in only.left_out["exact"]
+    assert only.prover == "the floor of every schedule"
+    assert found.means[0].over is not None
+    assert found.means[0].over >= 1
+
+
 def test_a_mapping_below_the_bound_is_a_contradiction() -> None:
     with pytest.raises(ContradictionError, match="random found 999, exact proved that nothing is below 1000"):
         layer("a", EXACT, run("random", 999, (1, 0.1, 999.0)))
