@@ -16,7 +16,12 @@ from optmap.search.curve import Improvement
 
 SCHEMA = "optmap.race/1"
 """Name and version of the document."""
-CLOCKS = "times are those of the computer that ran the searches; on another one, other methods may be ahead"
+CLOCKS = (
+    "times are those of the computer that ran the searches; the first search of a method loads its libraries, too; on "
+    "another computer other methods may be ahead"
+)
+LATE = 1.2
+"""Multiples of the budget beyond which it is said that a search took longer."""
 PARTIAL = "evaluations of exact and allocation are bounds of partial mappings, too"
 
 
@@ -89,6 +94,14 @@ def _notes(race: Race) -> tuple[str, ...]:
     unbounded = [layer.workload.title for layer in race.layers if not layer.bound]
     if unbounded:
         notes.append(f"without any bound: {', '.join(unbounded)}")
+    late = {
+        name: max(taken)
+        for name in race.methods
+        if (taken := [x.runs[name].seconds for x in race.layers if name in x.runs]) and max(taken) > LATE * race.budget
+    }
+    if late:
+        each = ", ".join(f"{name} {seconds:.3g} s" for name, seconds in late.items())
+        notes.append(f"longer than the budget, until a step was done: {each}")
     if race.reused:
         notes.append(f"{race.reused} runs are those of an earlier race in the same folder, with its times")
     return tuple(notes)

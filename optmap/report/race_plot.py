@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from math import ceil
 from typing import Any, TypeGuard
 
 from optmap.errors import InputError
 from optmap.gap.race import LayerRace, Race, Run, curve_of
 from optmap.report.axes import count_axis, styled
-from optmap.report.compare_plot import COLORS, MARKERS
-from optmap.report.plots import BOUND_COLOR
+from optmap.report.compare_plot import MARKERS
+from optmap.report.plots import BOUND_COLOR, PALETTE
 from optmap.search.accelerators.result import UNITS
 from optmap.search.curve import Improvement
 
+FAINT = "#F0E442"
+"""Of the palette, too light for a line."""
+COLORS = tuple(color for color in PALETTE if color not in (BOUND_COLOR, FAINT))
 PANELS = 3
 """Layers beside each other, at most."""
 PANEL = (4.4, 3.6)
@@ -21,6 +24,8 @@ PANEL = (4.4, 3.6)
 DASHES = ("-", (0, (5, 1.5)), (0, (1.5, 1)))
 """Line styles, once the colours are used up."""
 LEAST_SECONDS = 1e-3
+FARTHEST = 4.0
+"""Multiples of the bound that a picture shows."""
 ROOM = 1.35
 """Of a logarithmic axis beyond what is drawn."""
 
@@ -47,15 +52,16 @@ def plot_evaluations(race: Race, axes: Any = None) -> Any:
 
 
 def _plot(race: Race, axes: Any, place: Callable[[Improvement], float], label: str, *, untraced: bool) -> Any:
-    layers = [layer for layer in race.layers if any(_drawn(run, untraced) for run in layer.runs.values())]
+    layers = [layer for layer in race.layers if any(_drawn(run, untraced=untraced) for run in layer.runs.values())]
     if not layers:
         raise InputError("no method found a mapping; there is nothing to draw")
     if axes is not None and len(layers) > 1:
         raise InputError(f"{len(layers)} layers need a panel each; leave out the axes")
     with styled():
         panels = [axes] if axes is not None else _panels(len(layers))
+        styles = _styles(race)
         for panel, layer in zip(panels, layers, strict=False):
-            _panel(race, layer, panel, place, untraced)
+            _panel(race, layer, panel, place, styles, untraced=untraced)
             count_axis(panel.yaxis)
             count_axis(panel.xaxis, seconds=untraced)
             panel.set_xlabel(label)
@@ -78,38 +84,73 @@ def _panels(count: int) -> list[Any]:
     return list(pyplot.subplots(down, across, figsize=size, layout="constrained", squeeze=False)[1].flat)
 
 
-def _drawn(run: Run | None, untraced: bool) -> TypeGuard[Run]:
+def _drawn(run: Run | None, *, untraced: bool) -> TypeGuard[Run]:
     """Whether a run is in a picture: over evaluations only one that says what it judged."""
     return run is not None and run.fits and (untraced or run.traced)
 
 
-def _panel(race: Race, layer: LayerRace, axes: Any, place: Callable[[Improvement], float], untraced: bool) -> None:
+def _styles(race: Race) -> dict[str, dict[str, Any]]:
+    """A colour and a mark per method that is drawn, the same in all panels and pictures.
+
+    `exact` is narrow and on top: `allocation` begins with its mapping, and shows around it.
+    """
+    drawn = [name for name in race.methods if any(_drawn(layer.runs.get(name), untraced=True) for layer in race.layers)]
+    return {
+        name: {
+            "color": COLORS[number % len(COLORS)],
+            "ls": DASHES[number // len(COLORS) % len(DASHES)],
+            "marker": MARKERS[number % len(MARKERS)],
+            "ms": 7 if number else 5,
+            "lw": 2.2 if number else 1.4,
+            "zorder": 5 - number / 10,
+        }
+        for number, name in enumerate(drawn)
+    }
+
+
+def _panel(
+    race: Race,
+    layer: LayerRace,
+    axes: Any,
+    place: Callable[[Improvement], float],
+    styles: Mapping[str, dict[str, Any]],
+    *,
+    untraced: bool,
+) -> None:
     """One layer: a falling stair per method, its end marked, and the bound.
 
-    Stairs that begin far above where all end come in from the top: the picture is of their ends.
+    Stairs that begin far above where all end come in from the top, and one that ends there is marked at the top with
+    its number: the picture is of the ends near the bound.
     """
     axes.set_xscale("log")
     axes.set_yscale("log")
-    lasts, drawn = list[float](), list[float]()
-    for number, name in enumerate(race.methods):
-        run = layer.runs.get(name)
-        if not _drawn(run, untraced):
-            continue
-        points = list(curve_of(race, layer, name))
+    curves = {
+        name: list(curve_of(race, layer, name)) for name in styles if _drawn(layer.runs.get(name), untraced=untraced)
+    }
+    lasts = [points[-1].value for points in curves.values()]
+    least = 1.0 if layer.bound else min(lasts)
+    top = min(max(2 * least, ROOM * max(lasts)), FARTHEST * least)
+    seen = list[float]()
+    for name, points in curves.items():
         places, values = [place(point) for point in points], [point.value for point in points]
-        style = {"color": COLORS[number % len(COLORS)], "ls": DASHES[number // len(COLORS) % len(DASHES)]}
-        mark = {"marker": MARKERS[number % len(MARKERS)], "ms": 7, "markevery": [len(places) - 1]}
-        axes.plot(places, values, drawstyle="steps-post", label=name, zorder=4 + number / 100, **style, **mark)
-        lasts.append(values[-1])
-        drawn += places
+        axes.plot(places, values, drawstyle="steps-post", label=name, markevery=[len(places) - 1], **styles[name])
+        if values[-1] > top:
+            _far(axes, places[-1], top, f"{values[-1] / least:.3g}x", styles[name])
+        seen += [x for x, value in zip(places, values, strict=True) if value <= top] or places[-1:]
     if layer.bound:
         name = "proved optimum" if layer.proved else "proved bound"
         axes.axhline(1.0, color=BOUND_COLOR, lw=2, ls="--", label=name, zorder=3)
-    least = 1.0 if layer.bound else min(lasts)
-    top = max(2 * least, ROOM * max(lasts))
     axes.set_ylim(least * (least / top) ** 0.06, top)
-    axes.set_xlim(min(drawn) / ROOM, max(drawn) * ROOM)
+    axes.set_xlim(min(seen) / ROOM, max(seen) * ROOM)
     axes.set_title(f"{layer.workload.title} on {race.machine.name}", loc="left")
+
+
+def _far(axes: Any, x: float, top: float, text: str, style: Mapping[str, Any]) -> None:
+    """The end of a stair above the picture, at its top, with its number."""
+    axes.plot([x], [top], ls="", clip_on=False, **{key: style[key] for key in ("color", "marker", "ms", "zorder")})
+    axes.annotate(
+        text, (x, top), (-5, -4), textcoords="offset points", ha="right", va="top", fontsize=9, color=style["color"]
+    )
 
 
 def _legend(panels: list[Any], *, own: bool) -> None:

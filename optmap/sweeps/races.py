@@ -71,7 +71,8 @@ def race(
     All search among mappings with perfect factors of every dim, of which `exact` proves the best; it is in every race.
 
     Args:
-        workloads: one as for `solve`, or several; `resnet18/*` stands for all layers of that name, a file for all in it.
+        workloads: one as for `solve`, or several; `resnet18/*` stands for all layers of that name, a file for all of
+            its workloads.
         machine: an accelerator.
         methods: keys of `METHODS`; None or `all` takes all. A method that cannot is left out with the reason.
         budget: seconds that each method has for each layer.

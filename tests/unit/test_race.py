@@ -10,10 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from matplotlib import pyplot
 
 import optmap
 from optmap.errors import ContradictionError, InputError, UnknownNameError
 from optmap.gap.race import LayerRace, Mean, Race, Run, curve_of, geometric
+from optmap.problem import library
 from optmap.problem.options import Counting, Merit
 from optmap.search import (
     METHODS,
@@ -28,6 +30,7 @@ from optmap.search import (
     random_nests,
 )
 from optmap.search.accelerators.result import PERFECT
+from optmap.sweeps.races import layers_of
 
 STATEMENT = "C[i,j] += A[i,k]*B[k,j]"
 SMALL = {"machine": "gemmini", "extents": {"i": 16, "j": 16, "k": 16}}
@@ -266,10 +269,10 @@ def test_what_a_race_refuses(more: dict[str, Any], kind: type[Exception], text: 
 
 
 def test_patterns_stand_for_layers_and_each_is_raced_once() -> None:
-    from optmap.sweeps.races import layers_of
-
     names = [each.title for each in layers_of(["resnet18/R1?", "resnet18/R11"])]
     assert names == ["resnet18/R10", "resnet18/R11", "resnet18/R12"]
+    file = library.models_path() / "workloads" / "resnet50.yaml"
+    assert [each.title for each in layers_of(file)] == [f"resnet50/conv{number}" for number in range(1, 6)]
     with pytest.raises(InputError, match="empty"):
         layers_of([])
 
@@ -282,9 +285,21 @@ def test_pictures_show_every_method_beside_the_bound() -> None:
     for picture, drawn in (("seconds", {"exact", "random", "cosa"}), ("evaluations", {"exact", "random"})):
         axes = found.plot(picture=picture)
         figure = axes.figure
-        labels = {line.get_label() for panel in figure.axes for line in panel.get_lines()}
+        labels = {line.get_label() for panel in figure.axes for line in panel.get_lines() if line.get_label()[0] != "_"}
         assert labels == {*drawn, "proved optimum"}
         assert axes.get_ylim()[1] < 5.0  # the stair that begins far above comes in from the top
-        from matplotlib import pyplot
-
         pyplot.close(figure)
+
+
+def test_a_search_that_ends_far_above_is_marked_at_the_top_with_its_number() -> None:
+    far = race(layer("a", EXACT, run("random", 203_000, (1, 0.1, 203_000.0))))
+    axes = far.plot()
+    assert axes.get_ylim()[1] == 4.0
+    assert [text.get_text() for text in axes.texts] == ["203x"]
+    pyplot.close(axes.figure)
+
+
+def test_a_search_that_took_longer_than_its_budget_is_named() -> None:
+    slow = replace(run("random", 1005, (1, 0.1, 1005.0)), seconds=9.0)
+    assert "longer than the budget, until a step was done: random 9 s" in str(race(layer("a", EXACT, slow)))
+    assert "longer" not in str(race(layer("a", EXACT, run("random", 1005, (1, 0.1, 1005.0)))))
