@@ -25,6 +25,7 @@ SMALLEST = {
     "held_attack": ["20", "1"],
     "quickflow_table": ["--layers", "XII", "--machines", "eyeriss", "--exact", "5"],
     "regimes_attack": ["--points", "2", "--nests", "1", "--schedules", "3", "--only", "matmul,strided 1d"],
+    "quickflow_orders": ["--layers", "IV", "--machines", "gemmini", "--mappings", "5", "--most", "30"],
     "search_fuzz": ["--trials", "3"],
     "spatial_counting": ["--trials", "4", "--operations", "60"],
     "startup": ["1", "list"],

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Generator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from optmap.errors import InputError
 from optmap.problem.nest_batch import Booleans, NestBatch
 from optmap.problem.options import Merit
 from optmap.search.explore.protocol import Proposals, Question, Scores, Strategy
+from optmap.search.explore.settings import setting
+from optmap.search.quickflow.levels import Weight
 from optmap.search.quickflow.moves import Allocations, Moves, Table, joined
 from optmap.search.quickflow.oneshot import OneShot
 from optmap.search.quickflow.places import KINDS, Places
@@ -25,24 +28,25 @@ TIMED = (Merit.EDP, Merit.CYCLES)
 class QuickFlowSettings:
     """How far the search looks. Defaults are the paper's where it prints them."""
 
-    spatial_hops: int = 4
-    """N of the first round, of meshes and the outermost memory."""
-    memory_hops: int = 2
-    """N of the second round, of memories alone."""
-    hops: int = 4
-    """N of the third round, of all places."""
-    beam: int = 1024
-    """K: mappings from which a search that is stuck goes on."""
-    chain: int = 8
-    """Moves that the beam may be away from a local optimum: M is this over N, less one."""
-    chained: bool = True
-    """In the second and third round, a move brings a factor to where the last one took one from."""
-    eager: bool = True
-    """In the second and third round, a step is taken after the first hop that improves."""
-    utilisation: bool = True
-    """EDP and cycles are divided by the share of arithmetic units in use while searching."""
-    bypass: bool = True
-    """Keepers that the machine leaves open are changed in the second and third round."""
+    spatial_hops: int = setting(4, "N of the first round, which moves factors between meshes and the outermost memory")
+    memory_hops: int = setting(2, "N of the second round, which moves them between memories")
+    hops: int = setting(4, "N of the third round, which moves them everywhere")
+    beam: int = setting(1024, "K: mappings from which a search that is stuck goes on; 0 for none")
+    chain: int = setting(8, "moves that the beam goes away from a local optimum at most: M is this over N, less one")
+    chained: bool = setting(True, "beyond the first, moves of rounds two and three fill the place last taken from")
+    eager: bool = setting(True, "rounds two and three step after the first hop that improves, not only after N")
+    paths: bool = setting(True, "the beam goes on from the best behind each first move, not from all that was met")
+    accesses: bool = setting(False, "orders spare accesses, as in the paper; else their energy, or time for cycles")
+    utilisation: bool = setting(True, "EDP and cycles are divided by the share of units in use while searching")
+    bypass: bool = setting(True, "rounds two and three also change what the machine leaves open to be kept")
+
+    def __post_init__(self) -> None:
+        for name in ("spatial_hops", "memory_hops", "hops"):
+            if getattr(self, name) < 1:
+                raise InputError(f"--set {name.replace('_', '-')}={getattr(self, name)}: give a number from 1 on")
+        for name in ("beam", "chain"):
+            if getattr(self, name) < 0:
+                raise InputError(f"--set {name}={getattr(self, name)}: give 0 or more")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -78,6 +82,13 @@ class Round:
     flips: bool
 
 
+def weight_of(question: Question[QuickFlowSettings]) -> Weight:
+    """What spared accesses are worth to a merit."""
+    if question.settings.accesses:
+        return Weight.ACCESSES
+    return Weight.ENERGY if question.merit in (Merit.EDP, Merit.ENERGY) else Weight.TIME
+
+
 class Search:
     """The state of one search."""
 
@@ -85,7 +96,9 @@ class Search:
         self.question = question
         self.places = Places(question.fabric, question.counting)
         self.moves = Moves(self.places, question.tally)
-        self.shot = OneShot(question.fabric, question.counting, self.places.orderable, question.tally)
+        self.shot = OneShot(
+            question.fabric, question.counting, self.places.orderable, question.tally, weight_of(question)
+        )
         self.seen: set[int] = set()
 
     def rounds(self) -> list[Round]:
@@ -140,7 +153,9 @@ class Search:
         while True:
             reached = yield from self.around(now, round_, table, now.worth[0])
             best = reached.best(1)
-            for _ in range(max(0, -(-settings.chain // round_.hops) - 1)):
+            if settings.paths:
+                reached = reached.best_of_roots()
+            for _ in range(max(0, -(-settings.chain // round_.hops) - 1) if settings.beam else 0):
                 if not len(reached.who) or (len(best.who) and best.worth[0] < now.worth[0]):
                     break
                 beam = reached.best(settings.beam)
@@ -157,10 +172,12 @@ class Search:
         """All mappings within some hops of roots that were not seen before."""
         front = roots.who.rooted()
         found: list[Reached] = []
-        for _ in range(round_.hops):
+        for hop in range(round_.hops):
             front = self.moves.adjacent(front, table, self.seen, chained=round_.chained, flips=round_.flips)
             if not len(front):
                 break
+            if not hop and len(roots.who) == 1:
+                front = replace(front, root=np.arange(len(front)))
             found.append((yield from self.judged(front)))
             if round_.eager and found[-1].worth.min() < target:
                 break
