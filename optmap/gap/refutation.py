@@ -156,12 +156,7 @@ def refutation(model: Model, node: Node, rows: Sequence[Row]) -> Refutation:
         x, t = _centre(program, x, t, tau, 1e-9 if count / tau < SMALLEST_GAP else 0.1)
         f, shares = program.values(x)
         worst, gap = float(f.max()), count / tau
-        if (
-            gap < SMALLEST_GAP
-            or worst < -1e-3 - gap
-            or (worst < 0 and gap < -0.1 * worst)
-            or t - 2 * gap > 0.5 * t > 1e-5
-        ):
+        if gap < SMALLEST_GAP or gap < -0.02 * worst or t - 2 * gap > 0.5 * t > 1e-5:
             break
         tau *= GROWTH
     x, t = _centre(program, x, t, tau, 1e-7)

@@ -24,6 +24,10 @@ WORTH = 1e-8
 """Excess from which a sum of rows is worth writing down."""
 ROUNDINGS = ((4, 4, False), (6, 7, False), (9, 10, True), (13, 15, True))
 """Digits of weights and of sizes that are tried, shortest first."""
+COUNTS = 0.02
+"""Share of the weights from which on a level's row counts."""
+IDLE = 1e-5
+"""Slope below which a size does not matter."""
 LOWERED = 2e-7
 """How far below a point that cannot be refuted a claim is set."""
 LOWERINGS = 60
@@ -141,28 +145,33 @@ class Proving:
 
     def _split(self, node: Node, found: Refutation) -> str | None:
         """The step that splits a node; None if nothing is left to split."""
-        known = [q for q in self.first if q in self.levels and node.flows[q] is not None]
-        for level in known:
-            for dim in sorted(self.model.fixed & set(self.model.dims)):
-                low, high = self.model.range(node, level, dim)
-                if low < high:
-                    return f"cut {level} {dim} {self._fixed_cut(dim, low, high)}"
-        for level in self.first:
-            if level in self.levels and node.flows[level] is None:
-                return f"flow {level}"
-        bent = max(self._bends(node, found), default=None)
-        if bent is not None:
-            return bent[1]
-        if not self.whole:
-            return None
-        best = max(self._cuts(node, found), default=None)
-        return None if best is None else best[1]
+        # A level whose row hardly counts is left as it is as long as something else can be split.
+        shares = dict(zip(self.levels, found.weights.tolist(), strict=False))
+        asked = [level for level in self.first if level in shares]
+        counting = [level for level in asked if shares[level] > COUNTS]
+        first = [self._fixed_cut(node, level) for level in counting if node.flows[level] is not None]
+        first += [f"flow {level}" for level in counting if node.flows[level] is None]
+        first += [self._fixed_cut(node, level) for level in asked if level - 1 in counting]
+        chosen = next((split for split in first if split is not None), None)
+        if chosen is not None:
+            return chosen
+        best = max(self._bends(node, found), default=None)
+        if best is None and self.whole:
+            best = max(self._cuts(node, found), default=None)
+        if best is not None:
+            return best[1]
+        rest = [self._fixed_cut(node, level) for level in asked if node.flows[level] is not None]
+        rest += [f"flow {level}" for level in asked if node.flows[level] is None]
+        return next((split for split in rest if split is not None), None)
 
-    def _fixed_cut(self, dim: str, low: int, high: int) -> int:
-        """Where the range of a fixed dim is cut: the whole extent apart from the rest first."""
-        if high == self.model.extents[dim] and (high - low < 4 or low == 1):
-            return high - 1
-        return min(high - 1, max(low, int((low * high) ** 0.5)))
+    def _fixed_cut(self, node: Node, level: int) -> str | None:
+        """A cut of a fixed dim at a level, the whole extent apart from the rest first; None if all are single sizes."""
+        for dim in sorted(self.model.fixed & set(self.model.dims)):
+            low, high = self.model.range(node, level, dim)
+            if low < high:
+                whole = high == self.model.extents[dim] and (high - low < 4 or low == 1)
+                return f"cut {level} {dim} {high - 1 if whole else min(high - 1, max(low, int((low * high) ** 0.5)))}"
+        return None
 
     def _bends(self, node: Node, found: Refutation) -> Iterator[tuple[float, str]]:
         """Cuts of ranges in which a subscript's number of values is far above its chord."""
@@ -188,10 +197,10 @@ class Proving:
         """Cuts beside the real sizes, with how far both sides move them apart."""
         for (level, dim), size in found.sizes.items():
             low, high = self.model.range(node, level, dim)
-            if low == high:
+            pull = sum(found.pull.get((kind, level, dim), 0.0) for kind in ("size", "inverse", "pieces"))
+            if low == high or pull < IDLE:
                 continue
             extent = self.model.extents[dim]
-            pull = sum(found.pull.get((kind, level, dim), 0.0) for kind in ("size", "inverse", "pieces"))
             pieces = max(1, int(extent / size + 1e-9))
             for n in (pieces, pieces + 1):
                 at = -(-extent // n) - 1
