@@ -28,6 +28,7 @@ from optmap.problem.fabric import Fabric, Operand, fabric_of
 from optmap.problem.nest import MemoryNest, Nest, mapping_of
 from optmap.problem.options import Counting
 from optmap.search import AcceleratorFound, AcceleratorResult, AcceleratorRoute, Method
+from optmap.solvers.status import Stop
 
 PLAIN = ("gemm", "batched", "mttkrp")
 """Workloads whose subscripts are single dims."""
@@ -294,6 +295,18 @@ def test_a_mapping_that_only_this_counting_has_fit_is_named() -> None:
     assert document["broken"] == list(broken_rules(strided(7)[1], fabric))
     with pytest.raises(RefusedError, match="needs 8 and has 7"):
         check_document(document)
+
+
+def test_the_best_that_only_this_counting_has_fit_is_no_optimum() -> None:
+    """A window with stride 3 in 40 words: the best as factorflow counts takes 66, and the answer says infeasible."""
+    level = replace(machine([(1, 1), (1, 1)]).levels[0], capacity=Capacity(amount=40, unit="words"))
+    target = replace(machine([(1, 1), (1, 1)]), levels=(level,))
+    workload = statement("conv1d", {"k": 4, "c": 4, "p": 16, "r": 4}, stride=3)
+    found = optmap.solve(workload, machine=target, method="exhaustive", counting="factorflow")
+    assert isinstance(found, AcceleratorResult)
+    assert not found.fits
+    assert found.stop is Stop.INFEASIBLE
+    assert optmap.solve(workload, machine=target, method="exhaustive").stop is Stop.OPTIMAL
 
 
 @pytest.mark.usefixtures("handing_in")

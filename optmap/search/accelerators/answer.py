@@ -78,9 +78,11 @@ def assemble_nest(
     for item, level in request.constraints.broken(mapping):
         raise CheckError(f"the mapping found does not meet the constraint {item.text}: {item.found(level)}")
     exact = cost if request.counting is Counting.EXACT else count_nest(found.nest, fabric, Counting.EXACT)
-    ended = Stop.TIME_LIMIT if found.late else Stop.SEARCH_ENDED
+    stop = Stop.TIME_LIMIT if found.late else Stop.SEARCH_ENDED
+    if found.proved:
+        stop = Stop.OPTIMAL
     if cost.broken or exact.broken:
-        ended = Stop.INFEASIBLE
+        stop = Stop.INFEASIBLE
     return AcceleratorResult(
         fabric=fabric,
         method=method,
@@ -88,7 +90,7 @@ def assemble_nest(
         counting=request.counting,
         tiles=request.tiles,
         constraints=request.constraints,
-        stop=Stop.OPTIMAL if found.proved else ended,
+        stop=stop,
         nest=found.nest,
         mapping=mapping,
         count=cost,
