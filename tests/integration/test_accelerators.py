@@ -227,3 +227,31 @@ def test_kinds_of_machines_are_not_mixed() -> None:
     del spec["machine_numbers"]
     with pytest.raises(InputError, match="sweeps of their own"):
         spec_from(spec)
+
+
+SEARCHED = (*CONVOLUTION, "--machine", "eyeriss", "--method", "random")
+
+
+def test_a_search_that_gives_up_has_ended_and_one_out_of_time_reached_a_limit(optmap) -> None:
+    ended = optmap("solve", *SEARCHED)
+    assert "search ended, nothing is proved" in ended.out
+    assert "it had nothing more to propose" in ended.out
+    bounded = optmap("solve", *SEARCHED, "--evaluations", "100", "--set", "victory=0", "--json")
+    search = bounded.document()["search"]
+    assert (search["evaluations"], search["ended"]) == (100, "evaluations")
+    late = optmap("solve", *SEARCHED, "--set", "victory=0", "--time-limit", "1", code=4)
+    assert "a limit was reached; the answer is the best one found so far" in late.err
+    assert "energy" in late.out
+
+
+def test_a_journal_is_gone_on_with_and_another_search_is_refused(optmap, tmp_path: Path) -> None:
+    journal = ("--journal", str(tmp_path / "j"), "--set", "victory=0", "--json")
+    first = optmap("solve", *SEARCHED, *journal, "--evaluations", "300").document()
+    longer = optmap("solve", *SEARCHED, *journal, "--evaluations", "600").document()
+    alone = optmap("solve", *SEARCHED, *journal[2:], "--evaluations", "600").document()
+    assert longer["digest"] == alone["digest"]
+    assert longer["search"]["curve"][0] == first["search"]["curve"][0]
+    refused = optmap("solve", *SEARCHED, *journal, "--seed", "1", code=2)
+    assert "its seed is 0, not 1" in refused.err
+    exact = optmap("solve", *CONVOLUTION, "--machine", "eyeriss", *journal[:2], code=2)
+    assert "leave out --journal" in exact.err
