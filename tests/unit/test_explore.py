@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from accelerator_machines import convolution, wired_machine
 
 import optmap
 from optmap.checker import RefusedError, check_document
@@ -17,7 +18,7 @@ from optmap.checker.explored import TIMES
 from optmap.checker.tools import digest
 from optmap.clock import Clock
 from optmap.errors import InputError, LimitError, StrategyError
-from optmap.problem import Mapping
+from optmap.problem import Mapping, parse_workload
 from optmap.problem.fabric import fabric_of
 from optmap.problem.nest_batch import NestBatch
 from optmap.problem.options import Counting, Merit
@@ -382,3 +383,20 @@ def test_what_contradicts_itself_in_a_search_is_refused(
     body = {name: own for name, own in document.items() if name != "seconds"}
     with pytest.raises(RefusedError, match=said):
         check_document({**document, "digest": digest({**body, "search": claims})})
+
+
+def test_wires_are_in_the_answer_and_not_in_the_search() -> None:
+    """The best is that without them; the answer counts them, says so, and is checked."""
+    found = optmap.solve(convolution(), machine=wired_machine(), method="random", evaluations=200)
+    document = found.to_dict()
+    assert any("hops and routers" in note for note in document["notes"])
+    assert document["search"]["curve"][-1][2] < document["cost"]["value"]
+    check_document(document)
+    proved = optmap.solve(
+        parse_workload("C[i,j] = A[i,k] * B[k,j]", {"i": 2, "j": 2, "k": 2}),
+        machine=wired_machine(),
+        method="exhaustive",
+    )
+    assert not proved.search.proved
+    assert 0 < proved.search.bound < proved.cost
+    check_document(proved.to_dict())

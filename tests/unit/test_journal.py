@@ -19,6 +19,7 @@ from optmap.problem.fabric import fabric_of
 from optmap.problem.nest_batch import NestBatch
 from optmap.problem.options import Counting, Merit
 from optmap.search import (
+    METHODS,
     End,
     Judge,
     NoSettings,
@@ -32,6 +33,7 @@ from optmap.search import (
     random_nests,
 )
 from optmap.search.explore.journal import Journal
+from optmap.search.methods import LIBRARY
 
 ASKED: dict[str, Any] = {
     "workload": "C[i,j] += A[i,k]*B[k,j]",
@@ -62,6 +64,21 @@ def test_whenever_it_was_ended_it_goes_on_to_the_same_answer(tmp_path: Path) -> 
         assert said(optmap.solve(**ASKED, journal=str(file))) == whole
     short = said(optmap.solve(**ASKED, evaluations=77))
     assert said(optmap.solve(**ASKED, evaluations=77, journal=file)) == short
+
+
+ROUTES = {name: METHODS[name].accelerator for name in LIBRARY}
+QUICK = [name for name, route in ROUTES.items() if route is not None and route.explores and name != "bayesian"]
+"""Searches of the library but the one whose every step takes long."""
+
+
+@pytest.mark.parametrize("method", QUICK)
+def test_methods_of_the_library_are_deterministic_and_go_on(tmp_path: Path, method: str) -> None:
+    asked = {**ASKED, "method": method, "settings": None, "seed": 2}
+    whole = said(optmap.solve(**asked, evaluations=600))
+    assert said(optmap.solve(**asked, evaluations=600)) == whole
+    for budget in (3, 150):
+        optmap.solve(**asked, evaluations=budget, journal=tmp_path / "j")
+    assert said(optmap.solve(**asked, evaluations=600, journal=tmp_path / "j")) == whole
 
 
 def test_cut_off_at_any_byte_it_goes_on_to_the_same_answer(tmp_path: Path) -> None:
