@@ -111,7 +111,7 @@ def blocked(workload: Workload, memory_words: int) -> float:
 def naive(workload: Workload, memory_words: int) -> float:
     """No tiling: an output element stays in a register while its sum runs, inputs are not reused.
 
-    (p_I + p_F)·G loads and one store per output; if each tensor fits, everything moves once.
+    (p_I + p_F)·G loads and one store per output; if everything fits, everything moves once.
     """
     sizes = _sizes(workload)
     if sum(sizes.words) <= memory_words:

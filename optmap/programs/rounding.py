@@ -46,7 +46,7 @@ def round_tile(workload: Workload, tile: Values[str, float], *, capacity_words: 
     """A whole-number tile near a real one, of which all tensors fit together.
 
     The real tile is rounded down. If it is too large (a tiling LP lets each tensor alone fill the
-    memory), the dim whose loss costs the fewest loads per word shrinks until each tensor fits; then
+    memory), the dim whose loss costs the fewest loads per word shrinks until everything fits; then
     the dim whose growth saves the most loads per word grows, as long as anything fits.
 
     Args:

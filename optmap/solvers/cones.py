@@ -13,6 +13,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import gcd, lcm
+from operator import mul
 
 Row = tuple[int, ...]
 """Coefficients of a linear form, or coordinates of a point."""
@@ -78,7 +79,7 @@ def _met(rays: list[tuple[Row, int]], row: Row, size: int, bit: int) -> list[tup
     kept: list[_Valued] = []
     below: list[_Valued] = []
     for ray, zeros in rays:
-        value = int(dot(row, ray))
+        value = dot(row, ray)
         (above if value > 0 else below if value else kept).append((ray, zeros, value))
     if not above:
         return None
@@ -95,15 +96,15 @@ def _met(rays: list[tuple[Row, int]], row: Row, size: int, bit: int) -> list[tup
 
 def primitive(row: Sequence[Fraction | int]) -> Row:
     """The positive multiple of a row whose entries are whole numbers without a common factor."""
-    whole = lcm(*(Fraction(x).denominator for x in row))
-    numbers = [int(x * whole) for x in row]
+    whole = lcm(*(x.denominator for x in row))
+    numbers = [int(x * whole) for x in row] if whole > 1 else [int(x) for x in row]
     common = gcd(*numbers) or 1
     return tuple(n // common for n in numbers)
 
 
-def dot(a: Sequence[Fraction | int], b: Sequence[int]) -> Fraction | int:
+def dot(a: Sequence[int], b: Sequence[int]) -> int:
     """The value of a linear form at a point."""
-    return sum(x * y for x, y in zip(a, b, strict=True) if x and y)
+    return sum(map(mul, a, b))
 
 
 def _sum(points: Iterable[Row]) -> Row:

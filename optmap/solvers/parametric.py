@@ -12,9 +12,11 @@ Source: Dinh's dissertation, Algorithm 8, after Borrelli, Bemporad and Morari (2
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import zip_longest
+from math import gcd
 
 from optmap.errors import CheckError, InputError, LimitError
 from optmap.solvers.cones import Cone, Row, cone, dot
@@ -22,7 +24,7 @@ from optmap.solvers.cones import Cone, Row, cone, dot
 MOST_REGIONS = 5000
 """Critical regions that are kept at most."""
 
-Vector = list[Fraction]
+Vector = list[int]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,25 +53,38 @@ class Region:
 
 @dataclass(slots=True)
 class _Tableau:
-    """Rows over the variables, then the slacks, then the parameters of the right side, in a given basis."""
+    """Rows over the variables, then the slacks, then the parameters of the right side, in a given basis.
+
+    Every row is a positive multiple, in whole numbers without a common factor, of what it stands for: its coefficient
+    of the basic variable, which stands for 1, is the factor. Signs and quotients within a row do not depend on it.
+    """
 
     basis: list[int]
     rows: list[Vector]
     reduced: Vector
+    """Reduced costs; the last entry is the factor."""
 
     def pivot(self, i: int, j: int) -> None:
-        lead = self.rows[i][j]
-        row = self.rows[i] = [x / lead for x in self.rows[i]]
-        for k, other in enumerate(self.rows):
-            factor = other[j]
-            if k != i and factor:
-                self.rows[k] = [a - factor * b if b else a for a, b in zip(other, row, strict=True)]
-        factor = self.reduced[j]
-        self.reduced = [a - factor * b if b else a for a, b in zip(self.reduced, row, strict=True)]
-        self.basis[i] = j
+        row = self.rows[i] if self.rows[i][j] > 0 else [-x for x in self.rows[i]]
+        lead = row[j]
+        self.rows = [
+            row if k == i else _without(other, other[j], row, lead) if other[j] else other
+            for k, other in enumerate(self.rows)
+        ]
+        if self.reduced[j]:
+            self.reduced = _without(self.reduced, self.reduced[j], row, lead)
+        self.basis = [j if k == i else b for k, b in enumerate(self.basis)]
 
     def copy(self) -> _Tableau:
-        return _Tableau(list(self.basis), list(self.rows), self.reduced)
+        return _Tableau(self.basis, self.rows, self.reduced)
+
+
+def _without(row: Vector, amount: int, pivot: Vector, lead: int) -> Vector:
+    """lead·row - amount·pivot in lowest terms: the pivot column is zero, and the factor lead is positive."""
+    # The row of reduced costs has one entry more, its factor, which the pivot row leaves alone.
+    found = [lead * x - amount * p for x, p in zip_longest(row, pivot, fillvalue=0)]
+    common = gcd(*found)
+    return [x // common for x in found] if common > 1 else found
 
 
 class _Walk:
@@ -82,25 +97,22 @@ class _Walk:
         slacks = [[int(i == k) for k in range(self.height)] for i in range(self.height)]
         self.tableau = _Tableau(
             list(range(self.variables, self.columns)),
-            [
-                [Fraction(x) for x in (*row, *slack, *right)]
-                for row, slack, right in zip(lp.matrix, slacks, lp.right, strict=True)
-            ],
-            [Fraction(-c) for c in lp.cost] + [Fraction(0)] * (self.height + self.parameters),
+            [[*row, *slack, *right] for row, slack, right in zip(lp.matrix, slacks, lp.right, strict=True)],
+            [*(-c for c in lp.cost), *([0] * (self.height + self.parameters)), 1],
         )
 
     def right(self, row: Vector) -> Vector:
-        """Coefficients of the parameters in the value of a basic variable."""
+        """Coefficients of the parameters in a positive multiple of a basic variable."""
         return row[self.columns :]
 
     def _level(self, row: Vector, near: Sequence[Row]) -> Vector:
-        """Value of a basic variable at near[0] + e·near[1] + ..., and then of the smaller numbers h."""
+        """Multiple of a basic variable at near[0] + e·near[1] + ..., and then of the smaller numbers h."""
         right = self.right(row)
-        return [Fraction(dot(right, point)) for point in near] + row[self.variables : self.columns]
+        return [dot(right, point) for point in near] + row[self.variables : self.columns]
 
     def _price(self, tableau: _Tableau, places: dict[int, int], j: int) -> Vector:
-        """Reduced cost of a column, and then of the small numbers e per variable."""
-        rows = [tableau.rows[places[k]][j] if k in places else Fraction(-int(k == j)) for k in range(self.variables)]
+        """Multiples, the same for every column, of its reduced cost, and then of the small numbers e per variable."""
+        rows = [tableau.rows[places[k]][j] if k in places else -int(k == j) for k in range(self.variables)]
         return [tableau.reduced[j], *rows]
 
     def _nonbasic(self, tableau: _Tableau) -> tuple[list[int], dict[int, int]]:
@@ -119,11 +131,10 @@ class _Walk:
             enters = next((j for j in free if _negative(self._price(tableau, places, j))), None)
             if enters is None:
                 return tableau
-            held = [i for i, row in enumerate(tableau.rows) if row[enters] > 0]
-            if not held:
+            levels = {i: (self._level(row, near), row[enters]) for i, row in enumerate(tableau.rows) if row[enters] > 0}
+            if not levels:
                 raise InputError("parametric program: its variables have no limit")
-            ratio = {i: [x / tableau.rows[i][enters] for x in self._level(tableau.rows[i], near)] for i in held}
-            tableau.pivot(min(held, key=lambda i: ratio[i]), enters)
+            tableau.pivot(_least(levels), enters)
 
     def repaired(self, start: _Tableau, near: Sequence[Row]) -> _Tableau:
         """The optimal basis at another point, by the dual simplex method."""
@@ -134,22 +145,24 @@ class _Walk:
                 return tableau
             row = tableau.rows[leaves]
             free, places = self._nonbasic(tableau)
-            below = [j for j in free if row[j] < 0]
-            # One of them is below zero: the domain has a feasible t = 0 everywhere.
-            ratio = {j: [x / -row[j] for x in self._price(tableau, places, j)] for j in below}
-            tableau.pivot(leaves, min(below, key=lambda j: ratio[j]))
+            # Some entry is below zero: t = 0 is feasible everywhere in the domain.
+            prices = {j: (self._price(tableau, places, j), -row[j]) for j in free if row[j] < 0}
+            tableau.pivot(leaves, _least(prices))
 
     def region(self, tableau: _Tableau, domain: Sequence[Row]) -> Region | None:
         """Where a basis is optimal; None if that has no interior."""
         found = cone(self.parameters, [*domain, *(self.right(row) for row in tableau.rows)])
         if found is None:
             return None
-        values = {b: tuple(self.right(row)) for b, row in zip(tableau.basis, tableau.rows, strict=True)}
+        values = {
+            b: tuple(Fraction(x, row[b]) for x in self.right(row))
+            for b, row in zip(tableau.basis, tableau.rows, strict=True)
+        }
         zero = (Fraction(0),) * self.parameters
         return Region(
             cone=found,
             vertex=tuple(values.get(j, zero) for j in range(self.variables)),
-            duals=tuple(tableau.reduced[self.variables : self.columns]),
+            duals=tuple(Fraction(x, tableau.reduced[-1]) for x in tableau.reduced[self.variables : self.columns]),
         )
 
 
@@ -192,6 +205,13 @@ def critical_regions(lp: ParametricLp, *, limit: int = MOST_REGIONS) -> tuple[Re
     return tuple(found)
 
 
-def _negative(values: Sequence[Fraction]) -> bool:
+def _negative(values: Vector) -> bool:
     """Whether the first number that is not zero is below zero."""
-    return next((x for x in values if x), Fraction(0)) < 0
+    return next((x for x in values if x), 0) < 0
+
+
+def _least(candidates: Mapping[int, tuple[Vector, int]]) -> int:
+    """The candidate whose vector over its positive divisor comes first."""
+    if len(candidates) == 1:
+        return next(iter(candidates))
+    return min(candidates, key=lambda k: [Fraction(x, candidates[k][1]) for x in candidates[k][0]])
