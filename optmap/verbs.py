@@ -242,11 +242,10 @@ def regimes(
     Source: Dinh's dissertation, chapter 4.2 and Algorithm 8.
     """
     from optmap.gap.regime_lookup import looked_up
-    from optmap.gap.regimes import regimes_of
 
     problem = workload_of(workload, extents, semantics)
     return looked_up(
-        regimes_of(problem),
+        problem,
         None if memory is None else capacity_of(memory).words(problem.word_bits),
         vary,
         names_of(over, "over"),

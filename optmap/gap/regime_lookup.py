@@ -10,8 +10,10 @@ from functools import cmp_to_key
 from optmap.bounds.fixed_exponents import strongest
 from optmap.errors import InputError
 from optmap.gap.monomials import sign, value, whole_above
-from optmap.gap.regimes import Powers, Regime, Regimes
+from optmap.gap.regimes import Powers, Regime, Regimes, regimes_of
 from optmap.names import choose
+from optmap.problem.workload import Workload
+from optmap.programs.parametric_tiling import ParametricTiling, parametric_tiling
 from optmap.solvers.parametric import Region
 
 METHOD = "closed_form"
@@ -62,54 +64,59 @@ class Varied:
 
 
 def looked_up(
-    regimes: Regimes, memory_words: int | None = None, vary: str | None = None, over: Sequence[str] | None = None
+    workload: Workload, memory_words: int | None = None, vary: str | None = None, over: Sequence[str] | None = None
 ) -> Regimes:
-    """A closed form with what is asked of it.
+    """The closed form of a workload with what is asked of it, refused before it is derived.
 
     Args:
-        regimes: the closed form.
-        memory_words: where to look it up, with the extents of its workload.
+        workload: as for `regimes_of`.
+        memory_words: where to look it up, with the extents of the workload.
         vary: a parameter to follow.
         over: two parameters to draw it over.
 
     Raises:
         InputError: for a parameter that it does not have, a missing capacity, or one below an element of a tensor.
+        LimitError: as `regimes_of`.
     """
-    memory = regimes.names[0]
-    if over is not None:
-        if len(over) != 2:
-            raise InputError(
-                f"over {','.join(over)!r}: give two different parameters, such as {memory},{regimes.names[1]}"
-            )
-        over = (_parameter(regimes, over[0], "over"), _parameter(regimes, over[1], "over"))
-        _need_memory(regimes, memory_words, over, "over")
-    varied = None
+    tiling = parametric_tiling(workload)
+    axes = None if over is None else _axes(tiling, memory_words, over)
+    name = None
     if vary is not None:
-        name = _parameter(regimes, vary, "vary")
-        _need_memory(regimes, memory_words, (name,), "vary")
-        varied = along(regimes, name, sizes_of(regimes, memory_words or 1))
+        name = _parameter(tiling, vary, "vary")
+        _need_memory(tiling, memory_words, (name,), "vary")
+    found = regimes_of(workload)
     return replace(
-        regimes,
-        at=None if memory_words is None else regime_at(regimes, memory_words),
-        varied=varied,
-        over=None if over is None else (over[0], over[1]),
+        found,
+        at=None if memory_words is None else regime_at(found, memory_words),
+        varied=None if name is None else along(found, name, sizes_of(found, memory_words or 1)),
+        over=axes,
     )
 
 
-def _parameter(regimes: Regimes, name: str, option: str) -> str:
+def _axes(tiling: ParametricTiling, memory_words: int | None, over: Sequence[str]) -> tuple[str, str]:
+    """The two parameters of a picture."""
+    names = [p.name for p in tiling.parameters]
+    if len(over) != 2:
+        raise InputError(f"over {','.join(over)!r}: give two different parameters, such as {names[0]},{names[1]}")
+    chosen = (_parameter(tiling, over[0], "over"), _parameter(tiling, over[1], "over"))
+    _need_memory(tiling, memory_words, chosen, "over")
+    return chosen
+
+
+def _parameter(tiling: ParametricTiling, name: str, option: str) -> str:
     """A parameter that has many values.
 
     Raises:
         InputError: for any other name; for a dim that is lifted, with its digits.
     """
-    digits = [d.name for d in regimes.tiling.digits if d.dim == name and d.factor > 1]
+    digits = [d.name for d in tiling.digits if d.dim == name and d.factor > 1]
     if digits:
         raise InputError(f"{option}: {name} is lifted into {' and '.join(digits)}; give one of these")
-    return choose("parameter", name, [p.name for p in regimes.tiling.parameters if p.number is None], where=option)
+    return choose("parameter", name, [p.name for p in tiling.parameters if p.number is None], where=option)
 
 
-def _need_memory(regimes: Regimes, memory_words: int | None, chosen: Sequence[str], option: str) -> None:
-    memory = regimes.names[0]
+def _need_memory(tiling: ParametricTiling, memory_words: int | None, chosen: Sequence[str], option: str) -> None:
+    memory = tiling.parameters[0].name
     if memory_words is None and memory not in chosen:
         raise InputError(f"{option} {','.join(chosen)} is at one capacity; add memory (--memory), or choose {memory}")
 

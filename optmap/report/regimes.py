@@ -48,7 +48,7 @@ def _regime_document(answer: Regimes, regime: Regime) -> dict[str, Any]:
         "loads_factor": None if proof is None else proof.factor_value,
         "exponents": {}
         if proof is None
-        else {name: str(s) for name, _, s in proof.tensors} | {name: str(z) for name, z in proof.sizes},
+        else {name: str(s) for name, _, s in proof.tensors} | {f"L[{name}]": str(z) for name, z in proof.sizes},
         "tiles": [
             {
                 "tile": tile_texts(answer, region),
