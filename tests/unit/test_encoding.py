@@ -95,6 +95,14 @@ def test_hulls_are_what_fits_in_the_counting_of_timeloop() -> None:
         assert not broken_rules(batch.nest(row), fabric, Counting.TIMELOOP)
 
 
+def test_what_is_counted_as_factorflow_does_fits_exactly_too() -> None:
+    fabric = library("simba", "resnet18/R4")
+    encoding = encoding_of(fabric, counting=Counting.FACTORFLOW)
+    batch = encoding.decode_batch(points(encoding, 40))
+    for counting in (Counting.EXACT, Counting.FACTORFLOW):
+        assert evaluate_batch(batch, fabric, counting).valid.all()
+
+
 def test_axes_are_named_and_there_is_none_without_a_choice() -> None:
     encoding = encoding_of(matmul())
     assert len(set(encoding.names)) == encoding.size

@@ -259,7 +259,8 @@ def encoding_of(
         use: of the units that the best filling of a mesh axis uses, the share that every filling must use.
         sharpness: power of the ratios on meshes; larger ones leave out more dims.
     """
-    fitting = Fitting(fabric, counting)
+    # FactorFlow's capacities take strides as 1: what fits exactly fits them, too, and is no fault.
+    fitting = Fitting(fabric, Counting.EXACT if counting is Counting.FACTORFLOW else counting)
     found = demanded(fabric, fitting)
     base = np.ones((len(fabric.memories), KINDS, len(fabric.dims)), np.int64) if found is None else found
     left = tuple(int(n) for n in np.array(fabric.extents) // base.prod(axis=(0, 1)))
