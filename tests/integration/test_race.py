@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -11,11 +12,16 @@ PRODUCT = ("C[i,j] += A[i,k]*B[k,j]", "--extents", "i=16,j=8,k=16", "--machine",
 
 def test_a_race_from_the_shell(optmap, tmp_path: Path) -> None:
     folder = tmp_path / "figures"
-    run = optmap("race", *PRODUCT, "--methods", "random", "--evaluations", "300", "--plot", str(folder))
-    assert run.code == 0
+    kept = tmp_path / "kept.race"
+    asked = ("race", *PRODUCT, "--methods", "random", "--evaluations", "300", "-o", str(kept))
+    run = optmap(*asked, "--plot", str(folder))
     assert "the proved optimum is" in run.out
     assert "one at a time" in run.out
     assert sorted(path.name for path in folder.iterdir()) == ["evaluations.png", "seconds.png"]
+    assert json.loads((kept / "race.json").read_text())["reused"] == 0
+    again = optmap(*asked, "--json").document()
+    assert again["reused"] == 2
+    assert again == json.loads((kept / "race.json").read_text())
 
 
 def test_the_document_of_a_race_holds_every_curve(optmap) -> None:
