@@ -133,7 +133,9 @@ def _panel(
     seen = list[float]()
     for name, points in curves.items():
         places, values = [place(point) for point in points], [point.value for point in points]
-        axes.plot(places, values, drawstyle="steps-post", label=name, markevery=[len(places) - 1], **styles[name])
+        down = [10 * top] if layer.runs[name].traced else []  # where its first mapping comes in, from above
+        stair = ([*places[: len(down)], *places], [*down, *values])
+        axes.plot(*stair, drawstyle="steps-post", label=name, markevery=[len(stair[0]) - 1], **styles[name])
         if values[-1] > top:
             _far(axes, places[-1], top, f"{values[-1] / least:.3g}x", styles[name])
         seen += [x for x, value in zip(places, values, strict=True) if value <= top] or places[-1:]
