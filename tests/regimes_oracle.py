@@ -17,6 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from optmap.gap.regimes import Regimes
+from optmap.solvers import cone
+
+Row = tuple[int, ...]
+"""A linear form, or a point."""
 
 Rows = tuple[tuple[str, ...], ...]
 """Names of the dims and digits whose product must fit, per row."""
@@ -182,6 +186,40 @@ def agree(answer: Regimes, rows: Rows, points: NDArray[np.int64], heavy: Sequenc
     assert (cones >= 1).all()
     assert (cones[inside > 0] == 1).all()
     return Agreement(points=len(points), inside=int((inside > 0).sum()), shared=int((cones > 1).sum()))
+
+
+def proved_cover(answer: Regimes) -> int:
+    """Prove that the cones of all tiles share borders only, cover the domain, and lie in their regimes.
+
+    Two cones without common interior points have an intersection without interior. Whoever leaves a cone across a facet
+    inside the domain enters another one that has the same facet, whole: so what is covered has no border inside the
+    domain, which is convex, and is all of it.
+
+    Returns:
+        How many cones there are.
+
+    Raises:
+        AssertionError: if it is not so.
+    """
+    cones = [tile.cone for regime in answer.regimes for tile in regime.tiles]
+    for one, other in itertools.combinations(cones, 2):
+        assert cone(len(answer.names), [*one.facets, *other.facets]) is None
+    sides: set[tuple[Row, frozenset[Row]]] = set()
+    for each in cones:
+        for facet in each.facets:
+            side = facet, frozenset(ray for ray in each.rays if not _level(facet, ray))
+            assert side not in sides
+            sides.add(side)
+    for facet, rays in sides:
+        assert facet in answer.domain.facets or (tuple(-x for x in facet), rays) in sides
+    for regime in answer.regimes:
+        for tile in regime.tiles:
+            assert all(_level(facet, ray) >= 0 for facet in regime.cone.facets for ray in tile.cone.rays)
+    return len(cones)
+
+
+def _level(row: Row, point: Row) -> int:
+    return sum(a * b for a, b in zip(row, point, strict=True))
 
 
 def _integers(rows: Iterable[Sequence[Fraction | int]], factor: int = 1) -> NDArray[np.int64]:

@@ -17,7 +17,16 @@ from optmap.gap.regimes import Regimes, regimes_of
 from optmap.problem import parse_workload
 from optmap.solvers import ParametricLp, cone, critical_regions, linear_program, solve_exact
 from tests.bounds_oracles import element, exact_loads, least_memory, points
-from tests.regimes_oracle import LIFTED, PROJECTIVE, agree, dims_of, dual_vertices, random_points, supports
+from tests.regimes_oracle import (
+    LIFTED,
+    PROJECTIVE,
+    agree,
+    dims_of,
+    dual_vertices,
+    proved_cover,
+    random_points,
+    supports,
+)
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "closed_form"
 QUICK = [
@@ -74,24 +83,16 @@ def test_the_convolution_of_the_source_has_its_five_values():
 
 @pytest.mark.parametrize("name", [name for name in QUICK if name not in ("depthwise", "1d convolution")])
 def test_cones_cover_the_domain_without_overlap_proved_on_their_facets(name):
-    answer = closed(supports(name)[0])
-    cones = [tile.cone for regime in answer.regimes for tile in regime.tiles]
-    size = len(answer.names)
-    for one, other in itertools.combinations(cones, 2):
-        assert cone(size, [*one.facets, *other.facets]) is None
-    # Whoever leaves a cone across a facet inside the domain enters another one that has the same facet.
-    sides = {}
-    for number, each in enumerate(cones):
-        for facet in each.facets:
-            on = frozenset(ray for ray in each.rays if not sum(a * b for a, b in zip(facet, ray, strict=True)))
-            sides.setdefault((facet, on), []).append(number)
-    for (facet, on), here in sides.items():
-        assert len(here) == 1
-        if facet not in answer.domain.facets:
-            assert len(sides[tuple(-x for x in facet), on]) == 1
-    for regime in answer.regimes:
-        for tile in regime.tiles:
-            assert all(sum(a * b for a, b in zip(f, tile.cone.interior, strict=True)) > 0 for f in regime.cone.facets)
+    assert proved_cover(closed(supports(name)[0])) >= 8
+
+
+def test_a_cover_with_a_hole_or_an_overlap_is_seen():
+    answer = closed(MATMUL)
+    last = answer.regimes[-1]
+    with pytest.raises(AssertionError):
+        proved_cover(replace(answer, regimes=answer.regimes[:-1]))
+    with pytest.raises(AssertionError):
+        proved_cover(replace(answer, regimes=(*answer.regimes, last)))
 
 
 def test_facets_are_irredundant_and_rays_are_on_their_cone():
