@@ -28,7 +28,7 @@ from optmap.problem.fabric import Fabric, Operand, fabric_of
 from optmap.problem.nest import MemoryNest, Nest, mapping_of
 from optmap.problem.options import Counting
 from optmap.search import AcceleratorFound, AcceleratorResult, AcceleratorRoute, Method
-from optmap.solvers.status import Stop
+from optmap.solvers import Stop
 
 PLAIN = ("gemm", "batched", "mttkrp")
 """Workloads whose subscripts are single dims."""
