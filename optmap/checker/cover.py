@@ -35,7 +35,7 @@ from .units import words_of
 CLAIMS = maybe(many(record(levels=many(name, 1), value=ratio, steps=many(text))))
 PROOF = record(fixed=many(name), given=many(name), relaxation=CLAIMS, integers=CLAIMS)
 SIZE = re.compile(r"[0-9]{1,20}(\.[0-9]{1,20})?")
-WEIGHT = re.compile(r"[0-9]{1,18}")
+WEIGHT = re.compile(r"0|[1-9][0-9]{0,17}")
 
 
 class Proved(NamedTuple):

@@ -16,8 +16,8 @@ from .tools import need
 
 Flow = tuple[frozenset[str], ...]
 """Per access, output first: the dims that are cut into the tiles of the next outer level only."""
-MOST = 20_000
-"""Walks through the loops that are looked at together."""
+MOST = 3_000
+"""Walks through the loops, and flows, that are looked at together."""
 
 
 def live_dims(work: Work) -> list[str]:

@@ -22,7 +22,7 @@ from collections import Counter
 from collections.abc import Callable
 from fractions import Fraction
 from functools import lru_cache
-from itertools import product
+from itertools import product, takewhile
 from math import ceil, gcd, prod
 from typing import NamedTuple
 
@@ -135,9 +135,14 @@ class Model:
         return Fraction(ceil(words) - 1) if whole else words
 
     def fewest(self, node: Node, level: int, dim: str) -> int:
-        """Pieces into which a dim is cut at a level, at least: cutting in stages makes no fewer than cutting once."""
+        """Pieces into which a dim is cut at a level, at least.
+
+        What the outermost levels cut is known as long as each of them has one size left; cutting their parts once is
+        no more than cutting them in stages. (Not so of two stages out of three: 10 cut by 3 and 2 are 7 pieces, cut
+        by 5, 3 and 2 they are 6.)
+        """
         outer = (self.range(node, q, dim) for q in reversed(range(level + 1, self.depth)))
-        known = tuple(low for low, high in outer if low == high)
+        known = tuple(low for low, _ in takewhile(lambda ends: ends[0] == ends[1], outer))
         return _pieces(self.extents[dim], (*known, self.range(node, level, dim)[1]))
 
     def rows(self, node: Node, levels: list[int], limits: list[Fraction]) -> list[Row]:

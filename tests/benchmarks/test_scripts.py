@@ -23,6 +23,7 @@ SMALLEST = {
     "exact_attack": ["--all", "2", "--itself", "2"],
     "halo_attack": ["20000", "1"],
     "held_attack": ["20", "1"],
+    "proof_rows": ["20", "1"],
     "quickflow_table": ["--layers", "XII", "--machines", "eyeriss", "--exact", "5"],
     "regimes_attack": ["--points", "2", "--nests", "1", "--schedules", "3", "--only", "matmul,strided 1d"],
     "quickflow_orders": ["--layers", "IV", "--machines", "gemmini", "--mappings", "5", "--most", "30"],

@@ -5,12 +5,14 @@ from __future__ import annotations
 import copy
 import itertools
 import json
-from collections.abc import Callable
+import random
+from collections.abc import Callable, Iterator
 from fractions import Fraction
 from functools import cache
 from typing import Any
 
 import pytest
+from proof_attack import attack
 
 from optmap import api
 from optmap.bounds import digest
@@ -18,6 +20,7 @@ from optmap.checker import RefusedError, check_document
 from optmap.checker.cover import model_of, walk
 from optmap.checker.dataflows import best_flows, contains, flow_of
 from optmap.checker.nest import Nest
+from optmap.checker.rows import Model
 from optmap.checker.solution import traffic
 from optmap.checker.statement import Work
 from optmap.checker.units import rate_of
@@ -251,6 +254,75 @@ def test_the_flows_cover_every_loop_order(text: str, extents: dict[str, int]) ->
     orders = [flow_of(work, list(order)) for order in itertools.permutations(extents)]
     assert all(any(contains(best, flow) for best in flows) for flow in orders)
     assert all(flow in orders for flow in flows)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_rows_are_never_above_what_a_mapping_moves_and_holds(seed: int) -> None:
+    found = [attack(random.Random(f"{seed} {number}")) for number in range(12)]
+    assert sum(exact or 0 for exact in found) > 0
+
+
+def test_pieces_of_a_stage_between_unknown_ones_are_not_counted() -> None:
+    """10 cut by 5, 3 and 2 are 6 pieces; by 3 and 2 they would be 7."""
+    work = Work({"expression": "O[x] += I[x]", "semantics": "accumulate", "bytes": 4, "extents": {"x": 10}})
+    made = Model(
+        work=work,
+        rooms=[[], [], []],
+        rates=[Fraction(1)] * 3,
+        flows=[best_flows(work)] * 3,
+        fixed=set(),
+        snapped=lambda _q, _dim, sizes, _around: sizes,
+    )
+    node = made.root()
+    for q, sizes in ((0, (2, 2)), (1, (3, 3)), (2, (4, 6))):
+        assert node is not None
+        node = made.narrowed(node, q, "x", sizes)
+    assert node is not None
+    assert made.fewest(node, 0, "x") == 5
+    node = made.narrowed(node, 2, "x", (5, 5))
+    assert node is not None
+    assert made.fewest(node, 0, "x") == 6
+
+
+def test_every_changed_field_is_refused_or_not_claimed() -> None:
+    """Names and how the search went are listed as not verified; of the rest any other value is refused."""
+    made = case("one level")
+    told = " ".join(lines(made)[1])
+    tried = 0
+    for path, value in fields(made):
+        other: Any = {bool: lambda x: not x, str: lambda x: f"{x}0", type(None): lambda _: 1}.get(
+            type(value), lambda x: x + 1
+        )(value)
+        changed = copy.deepcopy(made)
+        inside: Any = changed
+        for key in path[:-1]:
+            inside = inside[key]
+        inside[path[-1]] = other
+        listed = path[-1] in ("name", "seed", "seconds", "count", "clock_hz", "energy_pj", "point", "method", "space")
+        # Other weights and sizes that refute as well are another proof of the same claim.
+        listed |= "steps" in path and value.startswith("sum")
+        listed |= path[0] in ("notes", "versions") or path[:2] in UNREAD or path[-2:] in ENTRIES
+        assert reason(changed) or listed, (path, value, other)
+        tried += 1
+    assert tried > 80
+    assert all(text in told for text in ("called", "how the relaxation was solved", "how the search went", "seed"))
+
+
+UNREAD = [("relaxation", key) for key in ("formulation", "tolerance", "classes", "tiles", "cross_check")]
+"""How the relaxation was solved is listed as not verified."""
+ENTRIES = [("status", "stop"), (0, "shared"), (0, "inclusive")]
+"""Of the status what is not held against the numbers; of one level what no claim depends on."""
+
+
+def fields(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[Any, ...], Any]]:
+    """Every value of a document that is no object or list, with its path; certificates have tests of their own."""
+    entries = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else None
+    if entries is None:
+        yield path, value
+        return
+    for key, inside in entries:
+        if key not in ("certificate", "digest"):
+            yield from fields(inside, (*path, key))
 
 
 def test_accelerators_have_proofs_of_their_own() -> None:
