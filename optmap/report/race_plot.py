@@ -70,7 +70,7 @@ def _plot(race: Race, axes: Any, place: Callable[[Improvement], float], label: s
         for panel, layer in zip(panels[:: min(PANELS, len(panels))], layers[::PANELS], strict=False):
             unit = "multiples of the bound" if layer.bound else UNITS[race.merit]
             panel.set_ylabel(f"best {race.merit}, {unit}")
-        _legend(panels[: len(layers)], own=axes is None)
+        _legend(panels[: len(layers)], list(styles), own=axes is None)
     return panels[0]
 
 
@@ -130,14 +130,17 @@ def _panel(
     lasts = [points[-1].value for points in curves.values()]
     least = 1.0 if layer.bound else min(lasts)
     top = min(max(2 * least, ROOM * max(lasts)), FARTHEST * least)
-    seen = list[float]()
+    seen, far = list[float](), 0
     for name, points in curves.items():
         places, values = [place(point) for point in points], [point.value for point in points]
         down = [10 * top] if layer.runs[name].traced else []  # where its first mapping comes in, from above
         stair = ([*places[: len(down)], *places], [*down, *values])
         axes.plot(*stair, drawstyle="steps-post", label=name, markevery=[len(stair[0]) - 1], **styles[name])
         if values[-1] > top:
-            _far(axes, places[-1], top, f"{values[-1] / least:.3g}x", styles[name])
+            _far(
+                axes, (places[-1], top), f"{values[-1] / least:,.{int(values[-1] < 100 * least)}f}x", styles[name], far
+            )
+            far += 1
         seen += [x for x, value in zip(places, values, strict=True) if value <= top] or places[-1:]
     if layer.bound:
         name = "proved optimum" if layer.proved else "proved bound"
@@ -147,20 +150,20 @@ def _panel(
     axes.set_title(f"{layer.workload.title} on {race.machine.name}", loc="left")
 
 
-def _far(axes: Any, x: float, top: float, text: str, style: Mapping[str, Any]) -> None:
-    """The end of a stair above the picture, at its top, with its number."""
-    axes.plot([x], [top], ls="", clip_on=False, **{key: style[key] for key in ("color", "marker", "ms", "zorder")})
-    axes.annotate(
-        text, (x, top), (-5, -4), textcoords="offset points", ha="right", va="top", fontsize=9, color=style["color"]
-    )
+def _far(axes: Any, at: tuple[float, float], text: str, style: Mapping[str, Any], line: int) -> None:
+    """The end of a stair above the picture, at its top, with its number; those of several on lines of their own."""
+    axes.plot(*at, ls="", clip_on=False, **{key: style[key] for key in ("color", "marker", "ms", "zorder")})
+    look = {"textcoords": "offset points", "ha": "right", "va": "top", "fontsize": 9, "color": style["color"]}
+    axes.annotate(text, at, (-5, -4 - 12 * line), **look)
 
 
-def _legend(panels: list[Any], *, own: bool) -> None:
-    """Every method once, beside the picture."""
+def _legend(panels: list[Any], order: list[str], *, own: bool) -> None:
+    """Every method once, in the order of the race, and the bounds, beside the picture."""
     entries: dict[str, Any] = {}
     for panel in panels:
         for handle, label in zip(*panel.get_legend_handles_labels(), strict=True):
             entries.setdefault(label, handle)
+    entries = {label: entries[label] for label in sorted(entries, key=[*order, *entries].index)}
     if own:
         panels[0].figure.legend(entries.values(), entries.keys(), loc="outside right upper", frameon=False)
     else:
