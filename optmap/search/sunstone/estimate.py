@@ -28,7 +28,7 @@ from optmap.search.sunstone.tiling_tree import words_of
 
 def optimistic(
     batch: NestBatch, fabric: Fabric, merit: Merit, counting: Counting, *, memory: int, inwards: bool, settled: Booleans
-) -> Numbers:
+) -> tuple[Numbers, Numbers]:
     """The optimistic value of partial mappings, completed in any order of what is left.
 
     Args:
@@ -41,25 +41,29 @@ def optimistic(
         settled: (memories, operands), where it is decided whether an operand is kept.
 
     Returns:
-        (nests,)
+        The optimistic value, and the same with every keeper as it stands, decided or not: what ranks. Each (nests,)
     """
-    cost = evaluate_batch(batch, fabric, counting)
     if merit is Merit.TRAFFIC:
-        return np.zeros(len(batch))
+        return np.zeros(len(batch)), np.zeros(len(batch))
+    cost = evaluate_batch(batch, fabric, counting)
     cycles = _cycles(batch, fabric, memory, inwards=inwards)
     if merit is Merit.CYCLES:
-        return cycles
+        return cycles, cycles
     weights = np.array([_prices(fabric, number) for number in range(len(fabric.memories))])
-    taken = _taken(batch, memory, inwards=inwards, settled=settled)
     reads, fills = cost.reads, cost.fills
     if not inwards:
         lost = _spreadable(batch, fabric, memory)
         reads, fills = (np.maximum(part - lost, 0) for part in (reads, fills))
-    energy = np.full(len(batch), float(fabric.operations * fabric.arithmetic_pj))
-    for kind, words in enumerate((reads, fills, cost.updates)):
-        energy += np.einsum("nmo,m,nmo->n", words, weights[:, kind], taken[kind])
-    found: Numbers = energy if merit is Merit.ENERGY else energy * cycles
-    return found
+
+    def value(decided: Booleans) -> Numbers:
+        taken = _taken(batch, memory, inwards=inwards, settled=decided)
+        energy = np.full(len(batch), float(fabric.operations * fabric.arithmetic_pj))
+        for kind, words in enumerate((reads, fills, cost.updates)):
+            energy += np.einsum("nmo,m,nmo->n", words, weights[:, kind], taken[kind])
+        return energy if merit is Merit.ENERGY else energy * cycles
+
+    least = value(settled)
+    return least, least if settled.all() else value(np.ones_like(settled))
 
 
 def _prices(fabric: Fabric, number: int) -> list[float]:

@@ -5,7 +5,7 @@ Bottom-up that is the outermost memory; top-down the last one that has its tile,
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from itertools import product
 
@@ -122,10 +122,10 @@ def tile_at(batch: NestBatch, row: int, memory: int) -> Integers:
     return found
 
 
-def rows_that_hold(batch: NestBatch, fabric: Fabric, memories: Sequence[int], counting: Counting) -> Booleans:
-    """Whether memories have room for the tiles of mappings."""
+def rows_that_hold(batch: NestBatch, fabric: Fabric, kept: Mapping[int, Booleans], counting: Counting) -> Booleans:
+    """Whether memories, by number, have room for the tiles of the operands that they keep, (operands,) each."""
     tiles = (batch.x * batch.y * batch.temporal).cumprod(axis=1)
     found = np.ones(len(batch), bool)
-    for number in memories:
-        found &= holds(fabric, number, tiles[:, number], batch.keeps[:, number], counting)
+    for number, keeps in kept.items():
+        found &= holds(fabric, number, tiles[:, number], keeps, counting)
     return found

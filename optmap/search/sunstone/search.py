@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -43,16 +43,15 @@ class _Search:
         self.step = Step(question)
         self.best = float("inf")
 
-    def run(self) -> Proposals:
-        """All passes."""
+    def run(self) -> Generator[NestBatch, Scores, None]:
+        """All passes over the memories."""
         if self.step.impossible:
-            return None
+            return
         width = self.settings.width
         for handed in (NARROW, width) if self.settings.alpha_beta and width != NARROW else (width,):
             front = _Front(batch=self.step.start(), estimate=np.zeros(1), least=np.zeros(1))
             for memory in self.step.memories:
                 front = self._narrowed((yield from self._continued(front, memory)), handed)
-        return None
 
     def _continued(self, front: _Front, memory: int) -> Generator[NestBatch, Scores, _Front]:
         """Everything that may still beat the best, by one more memory."""
@@ -79,7 +78,7 @@ class _Search:
 
     def _front(self, batch: NestBatch, parts: Sequence[Continued], memory: int) -> _Front:
         inwards = self.step.inwards
-        estimate = optimistic(
+        own, estimate = optimistic(
             batch,
             self.question.fabric,
             self.question.merit,
@@ -89,11 +88,11 @@ class _Search:
             settled=self.step.settled(memory),
         )
         if inwards:
-            return _Front(batch=batch, estimate=estimate, least=estimate)
+            return _Front(batch=batch, estimate=estimate, least=own)
         ends = np.cumsum([0] + [part.group.max() + 1 for part in parts[:-1]])
         group = np.concatenate([part.group + end for part, end in zip(parts, ends, strict=True)])
         least = np.full(int(group.max()) + 1, np.inf)
-        np.minimum.at(least, group, estimate)
+        np.minimum.at(least, group, own)
         return _Front(batch=batch, estimate=estimate, least=least[group])
 
     def _narrowed(self, front: _Front, width: int) -> _Front:
@@ -114,8 +113,15 @@ def _together(first: _Front, second: _Front) -> _Front:
 
 
 def propose(question: Question[SunstoneSettings]) -> Proposals:
-    """The mappings that Sunstone looks at, partial ones completed; ends by itself."""
-    return (yield from _Search(question).run())
+    """The mappings that Sunstone looks at, partial ones completed; ends by itself.
+
+    Where none is valid the demand on the use of meshes gives way, and the search is repeated without it.
+    """
+    search = _Search(question)
+    yield from search.run()
+    if search.best == float("inf") and question.settings.utilisation > 0:
+        yield from _Search(replace(question, settings=replace(question.settings, utilisation=0.0))).run()
+    return None
 
 
 SUNSTONE_STRATEGY = Strategy(propose=propose, settings=SunstoneSettings)

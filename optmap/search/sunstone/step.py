@@ -59,13 +59,16 @@ class Step:
         self.inwards = self.settings.direction == DIRECTIONS[1]
         self.dims = len(self.fabric.dims)
         self.wide = frozenset(dim for dim, size in enumerate(self.fabric.extents) if size > 1)
-        bounded = range(-1, len(self.fabric.memories) - 1)
+        meshed = self.fabric.memories[0].fanout > 1
+        bounded = range(-1 if meshed else 0, len(self.fabric.memories) - 1)
         self.memories = tuple(reversed(bounded)) if self.inwards else tuple(bounded)
-        """In the order of the search; -1 is the arithmetic, below the mesh of the innermost memory."""
+        """In the order of the search; -1 is the arithmetic, below the mesh of the innermost memory if it has one."""
         self.patterns = [
             keeper_patterns(self.fabric, number, bypass=self.settings.bypass)
             for number in range(len(self.fabric.memories))
         ]
+        self.least = [np.asarray(np.array(own, bool).all(axis=0)) for own in self.patterns]
+        """Per memory, the operands that it keeps in any case."""
         self._tries: dict[object, Trie] = {}
         self._choices: dict[_Situation, list[tuple[tuple[Node, ...], list[Choice]]]] = {}
 
@@ -76,7 +79,7 @@ class Step:
 
     def start(self) -> NestBatch:
         """The mapping without any choice."""
-        keeps = [tuple(map(all, zip(*own, strict=True))) for own in self.patterns]
+        keeps = [own[0] for own in self.patterns]
         return start(self.fabric, keeps, len(self.fabric.memories) - 1)
 
     def settled(self, memory: int) -> Booleans:
@@ -122,7 +125,8 @@ class Step:
             for rule in self.fabric.memories[outside].rules:
                 found &= _obeys(rule, batch.temporal[:, outside])
         if not self.inwards and self.settings.look_outside:
-            fits = rows_that_hold(batch, self.fabric, range(outside, len(self.fabric.memories) - 1), self.counting)
+            bounded = range(outside, len(self.fabric.memories) - 1)
+            fits = rows_that_hold(batch, self.fabric, {n: self.least[n] for n in bounded}, self.counting)
             self._count("tiles: room outside", len(batch), int((~fits).sum()))
             found &= fits
         return found
@@ -201,8 +205,7 @@ class Step:
                 found &= _obeys(rule, factors)
             if settings.look_outside and not self.inwards:
                 for number in outside:
-                    least: Booleans = np.asarray(np.array(self.patterns[number]).all(axis=0))
-                    found &= holds(self.fabric, number, tiles * spread, least, self.counting)
+                    found &= holds(self.fabric, number, tiles * spread, self.least[number], self.counting)
             return found
 
         found = tiles_of(rest, dims, feasible, principle=settings.tiling_principle, count=self._count)

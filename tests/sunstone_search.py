@@ -1,0 +1,34 @@
+"""One search of method `sunstone`, for the tests of its rules."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from optmap.problem.fabric import Fabric
+from optmap.problem.options import Counting, Merit
+from optmap.search import SUNSTONE_STRATEGY, Question, SunstoneSettings, Trace, drive
+
+OPEN = SunstoneSettings(
+    further_reuse=False,
+    dominated_orders=False,
+    reuse_dims=False,
+    tiling_principle=False,
+    look_outside=False,
+    unrolling_principle=False,
+    utilisation=0.0,
+    alpha_beta=False,
+    bypass=True,
+    width=0,
+)
+"""Without any rule."""
+
+
+def searched(fabric: Fabric, settings: SunstoneSettings, merit: Merit = Merit.EDP) -> Trace:
+    question: Question[Any] = Question(
+        fabric=fabric, merit=merit, counting=Counting.EXACT, settings=settings, rng=np.random.default_rng(0)
+    )
+    trace = Trace()
+    list(drive(SUNSTONE_STRATEGY, question, trace))
+    return trace
