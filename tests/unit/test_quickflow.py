@@ -24,7 +24,7 @@ from optmap.problem.nest import Loop, MemoryNest, Nest
 from optmap.problem.nest_batch import NestBatch, batch_of
 from optmap.problem.options import Counting, Merit
 from optmap.problem.relations import Relation
-from optmap.search import AcceleratorResult, Question, Trace, drive
+from optmap.search import AcceleratorResult, Question, Scores, Trace, drive
 from optmap.search.explore.protocol import Tally
 from optmap.search.quickflow import (
     STRATEGY,
@@ -39,6 +39,7 @@ from optmap.search.quickflow import (
     reuse_of,
     start,
 )
+from optmap.search.quickflow.search import Search
 
 CONVOLUTION = "O[k,p,q] += I[c,p+r,q+s]*W[k,c,r,s]"
 
@@ -311,6 +312,29 @@ def test_the_start_meets_demands_for_factors_inside() -> None:
         if tried == 5:
             break
     assert tried == 5
+
+
+@pytest.mark.parametrize(("merit", "utilisation", "times"), [("edp", True, 42), ("edp", False, 1), ("energy", True, 1)])
+def test_edp_is_divided_by_the_share_of_units_in_use(merit: str, utilisation: bool, times: int) -> None:
+    question = Question(
+        fabric=fabric_of(optmap.workload("quickflow/IV"), optmap.machine("eyeriss")),
+        merit=Merit(merit),
+        counting=Counting.EXACT,
+        settings=QuickFlowSettings(utilisation=utilisation),
+        rng=np.random.default_rng(0),
+    )
+    search = Search(question)
+    first = start(search.moves, question.rng)
+    first.trips[0, -1, 1] //= 4
+    first.trips[0, 9, 1] *= 4
+    judged = search.judged(first)
+    batch = next(judged)
+    assert batch.x.prod() == 4
+    cost = evaluate_batch(batch, question.fabric)
+    scores = Scores(valid=cost.valid, value=np.array([7.0]), energy_pj=cost.energy_pj, cycles=cost.cycles)
+    with pytest.raises(StopIteration) as end:
+        judged.send(scores)
+    assert end.value.value.worth == pytest.approx([7.0 * times])
 
 
 def test_settings_out_of_range_are_refused() -> None:
