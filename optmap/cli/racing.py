@@ -32,7 +32,7 @@ geometric means of these. --plot draws the best over time and over evaluations.
 Examples:
   optmap race resnet18/R11 --machine eyeriss_like --budget 10s --plot figures
   optmap race resnet18/R2 resnet18/R9 resnet18/R12 --machine simba_like --budget 30s --json
-  optmap race 'resnet18/*' --machine eyeriss --methods random,cosa --evaluations 10000
+  optmap race 'resnet18/*' --machine eyeriss --methods random,cosa --budget 5s --proof 10min
   optmap race resnet18/R11 --machine eyeriss --methods random --set random.victory=0 --budget 5s
   optmap race 'C[i,j] += A[i,k]*B[k,j]' --extents i=64,j=64,k=64 --machine gemmini --objective energy
 
@@ -77,6 +77,16 @@ def race(
         float,
         typer.Option("--budget", metavar="TIME", parser=seconds_of, help="Of each method for each layer: 60s, 2min."),
     ] = "60s",  # type: ignore[assignment] # the parser reads it
+    proof: Annotated[
+        float | None,
+        typer.Option(
+            "--proof",
+            metavar="TIME",
+            parser=seconds_of,
+            help="Of exact for each layer, to prove the optimum; the budget if left out.",
+            show_default=False,
+        ),
+    ] = None,
     objective: Annotated[
         str | None,
         typer.Option("--objective", help="edp (if left out), energy, cycles or traffic.", show_default=False),
@@ -141,6 +151,7 @@ def race(
             machine=machine,
             methods=methods,
             budget=budget,
+            proof=proof,
             objective=objective,
             counting=None if counting is None else counting.value,
             evaluations=evaluations,

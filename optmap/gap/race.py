@@ -208,6 +208,8 @@ class Race(Shown):
     layers: tuple[LayerRace, ...]
     budget: float
     """Seconds that each method had for each layer."""
+    proof: float | None = None
+    """Seconds that `exact` had instead, to prove the optimum; None for the same."""
     evaluations: int | None
     """Mappings that each method which explores could have judged; None for any number."""
     seed: int

@@ -13,6 +13,7 @@ from optmap.report.accelerators import accelerator_line
 from optmap.report.tables import grid, pairs
 from optmap.search.accelerators.result import UNITS
 from optmap.search.curve import Improvement
+from optmap.search.methods import EXACT
 
 SCHEMA = "optmap.race/1"
 """Name and version of the document."""
@@ -35,6 +36,7 @@ def race_document(race: Race) -> dict[str, object]:
         "counting": race.counting.value,
         "methods": list(race.methods),
         "budget_seconds": race.budget,
+        "proof_seconds": race.proof,
         "evaluations": race.evaluations,
         "seed": race.seed,
         "side_by_side": race.side_by_side,
@@ -88,23 +90,31 @@ def _mean(mean: Mean) -> dict[str, object]:
 
 def _notes(race: Race) -> tuple[str, ...]:
     notes = [CLOCKS, PARTIAL]
+    if race.proof is not None:
+        notes.append(f"exact had {race.proof:g} s per layer, to prove the optimum that the others are held against")
     unproved = [f"{layer.workload.title} ({layer.prover})" for layer in race.layers if layer.bound and not layer.proved]
     if unproved:
         notes.append(f"the optimum was not proved, so held against a bound: {', '.join(unproved)}")
     unbounded = [layer.workload.title for layer in race.layers if not layer.bound]
     if unbounded:
         notes.append(f"without any bound: {', '.join(unbounded)}")
-    late = {
-        name: max(taken)
-        for name in race.methods
-        if (taken := [x.runs[name].seconds for x in race.layers if name in x.runs]) and max(taken) > LATE * race.budget
-    }
+    late = {name: taken for name in race.methods if (taken := _longest(race, name)) > LATE * _limit(race, name)}
     if late:
         each = ", ".join(f"{name} {seconds:.3g} s" for name, seconds in late.items())
         notes.append(f"longer than the budget, until a step was done: {each}")
     if race.reused:
         notes.append(f"{race.reused} runs are those of an earlier race in the same folder, with its times")
     return tuple(notes)
+
+
+def _limit(race: Race, method: str) -> float:
+    """Seconds that a method had for each layer."""
+    return race.proof if race.proof is not None and method == EXACT.name else race.budget
+
+
+def _longest(race: Race, method: str) -> float:
+    """Seconds that a method took for a layer, at most."""
+    return max((layer.runs[method].seconds for layer in race.layers if method in layer.runs), default=0.0)
 
 
 def race_table(race: Race) -> str:

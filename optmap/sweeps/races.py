@@ -54,6 +54,7 @@ def race(
     machine: MachineInput,
     methods: str | Sequence[str] | None = None,
     budget: float = 60.0,
+    proof: float | None = None,
     objective: str | None = None,
     counting: str | None = None,
     evaluations: int | None = None,
@@ -76,6 +77,8 @@ def race(
         machine: an accelerator.
         methods: keys of `METHODS`; None or `all` takes all. A method that cannot is left out with the reason.
         budget: seconds that each method has for each layer.
+        proof: seconds that `exact` has for each layer, to prove the optimum that the others are held against; None for
+            the budget.
         objective: what is minimised; None for `edp`.
         counting: `exact` (None, too) or `timeloop`.
         evaluations: mappings that each method which explores may have judged; None for any number.
@@ -117,10 +120,11 @@ def race(
         seed=whole_number(seed, "seed", least=0),
         name="race",
     )
+    proof = None if proof is None else seconds(proof, "proof (--proof)")
     worker = make_engine(engine, jobs=jobs, scheduler=scheduler)
     with tempfile.TemporaryDirectory(prefix="optmap-") as folder:
         place = Path(folder) / "race" if directory is None else Path(directory)
-        heats = _heats(spec, worker, place, Path(folder) / "own")
+        heats = _heats(spec, worker, place, Path(folder) / "own", proof)
         reused, answers = 0, dict[tuple[str, str], Run | str]()
         for number, heat in enumerate(heats):
             reused += heat.run(progress, number / len(heats), 1 / len(heats))
@@ -133,6 +137,7 @@ def race(
         methods=spec.methods,
         layers=tuple(_layer(workload, spec.methods, answers) for workload in spec.workloads),
         budget=options.time_limit,
+        proof=proof,
         evaluations=options.evaluations,
         seed=spec.seed,
         side_by_side=side_by_side.get(engine),
@@ -190,10 +195,21 @@ class _Heat:
         return found
 
 
-def _heats(spec: SweepSpec, engine: Engine, directory: Path, own_directory: Path) -> list[_Heat]:
-    """The methods that every process knows on the engine, those of this process here, and anew in every race."""
+def _heats(spec: SweepSpec, engine: Engine, directory: Path, own_directory: Path, proof: float | None) -> list[_Heat]:
+    """The methods that every process knows on the engine, those of this process here, and anew in every race.
+
+    With a time of its own for the proof, `exact` goes first and alone.
+    """
     own = tuple(name for name in spec.methods if name not in LIBRARY)
-    heats = [_Heat(spec=_only(spec, LIBRARY), engine=engine, directory=directory)]
+    known = [name for name in spec.methods if name in LIBRARY]
+    heats = []
+    if proof is not None:
+        known.remove(EXACT.name)
+        alone = _only(spec, (EXACT.name,))
+        alone = replace(alone, options=replace(alone.options, time_limit=proof))
+        heats.append(_Heat(spec=alone, engine=engine, directory=directory))
+    if known:
+        heats.append(_Heat(spec=_only(spec, known), engine=engine, directory=directory))
     if own:
         heats.append(_Heat(spec=_only(spec, own), engine=InlineEngine(), directory=own_directory))
     return heats

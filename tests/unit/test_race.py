@@ -240,6 +240,16 @@ def test_a_race_of_processes_is_the_one_in_process_and_goes_on_in_its_folder(
     assert "4 runs are those of an earlier race" in str(again)
 
 
+def test_exact_may_have_a_time_of_its_own_for_the_proof() -> None:
+    asked: dict[str, Any] = {"methods": "random", "evaluations": 50, "budget": 1e-6, **SMALL}
+    assert not optmap.race(STATEMENT, **asked).layers[0].proved
+    found = optmap.race(STATEMENT, proof=20, **asked)
+    assert found.layers[0].proved
+    assert found.layers[0].runs["exact"].ended == "proved"
+    assert "exact had 20 s per layer" in str(found)
+    assert found.to_dict()["proof_seconds"] == 20
+
+
 def refusing(_: object) -> Any:
     raise InputError("not on Sundays")
 
