@@ -30,6 +30,7 @@ SMALLEST = {
     "search_fuzz": ["--trials", "3"],
     "spatial_counting": ["--trials", "4", "--operations", "60"],
     "startup": ["1", "list"],
+    "sunstone_table": ["--layers", "resnet18/R11", "--machine", "simba_like", "--exact", "5"],
     "sweep_cheap": ["4"],
     "sweep_kill": ["1", "1", "tccg/ab-ac-cb"],
     "sweep_refine": ["resnet18/R12", "--fine", "5", "--tolerances", "0.5"],
