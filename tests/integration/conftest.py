@@ -21,6 +21,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+import rich.style  # noqa: F401 - draws a random number as it loads, whichever command loads it
+import sklearn  # noqa: F401 - sets variables of the environment as it loads
 
 from optmap.cli import main
 

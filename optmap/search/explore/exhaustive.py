@@ -31,9 +31,10 @@ def propose(question: Question[ExhaustiveSettings]) -> Proposals:
     space = Mapspace(fabric)
     size = space.size(limit)
     if size.mappings > limit or not size.exact:
+        more = f", or --set limit={size.mappings}" if size.exact else ""
         raise InputError(
             f"{fabric.workload.title} has {size.text} mappings with perfect factors on {fabric.machine.name}, the "
-            f"limit is {limit:,}; use --method exact, which need not look at each, or raise --set limit={limit}"
+            f"limit is {limit:,}; use --method exact, which need not look at each{more}"
         )
     question.tally.total = size.mappings
     yield from space.batches()

@@ -4,7 +4,7 @@ def by_chance(question: Question[NoSettings]) -> Proposals:
     while True:
         yield random_nests(question.fabric, 256, question.rng)
 
-register_method(Method(name="mine", description="...", accelerator=explorer(Strategy(propose=by_chance))))
+register_method(Method(name="mine", description="...", accelerator=explorer(by_chance)))
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Scores:
     value: Numbers
     """What is minimised; infinite for a nest that is not valid."""
     energy_pj: Numbers
-    """Of valid and other nests; not a number where a function of the user's judges."""
+    """Of valid and other nests, as the model counts it, also where a function of the user's judges."""
     cycles: Numbers
     """Likewise."""
 
