@@ -16,17 +16,18 @@ ROOT = Path(__file__).resolve().parents[2]
 @pytest.fixture(scope="module")
 def files(optmap, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     folder = tmp_path_factory.mktemp("files")
-    made = {name: folder / f"{name}.json" for name in ("bound", "mopt", "cores", "iooub", "gemmini")}
+    made = {name: folder / f"{name}.json" for name in ("bound", "mopt", "full", "cores", "iooub", "gemmini")}
     layer = "resnet18/R9"
     optmap("bound", "yolo9000/Y4", "--memory", "65536w", "-o", made["bound"])
     optmap("solve", layer, "--machine", "i7-9700k", "-o", made["mopt"])
+    optmap("solve", layer, "--machine", "i7-9700k", "--certificate", "full", "-o", made["full"])
     optmap("solve", layer, "--machine", "i7-9700k", "--cores", "4", "--capacity", "safe", "-o", made["cores"])
     optmap("solve", layer, "--memory", "8192w", "--method", "iooub", "-o", made["iooub"])
     optmap("solve", "resnet50/conv2", "--machine", "gemmini-buffers", "--method", "gemmini", "-o", made["gemmini"])
     return made
 
 
-@pytest.mark.parametrize("name", ["bound", "mopt", "cores", "iooub", "gemmini"])
+@pytest.mark.parametrize("name", ["bound", "mopt", "full", "cores", "iooub", "gemmini"])
 def test_files_hold(optmap, files: dict[str, Path], name: str) -> None:
     run = optmap("check", files[name])
     assert run.out.endswith("what is listed as verified holds\n")
@@ -38,6 +39,16 @@ def test_files_hold(optmap, files: dict[str, Path], name: str) -> None:
     assert subprocess.run(alone, capture_output=True, text=True, check=True, timeout=60).stdout == run.out
     if name != "bound":
         assert optmap("evaluate", files[name]).out
+
+
+def test_relaxation_integer_bound_and_gap_are_proved_where_that_was_asked_for(optmap, files: dict[str, Path]) -> None:
+    said = {name: optmap("check", files[name], "--json").document() for name in ("mopt", "full")}
+    for line in ("relaxation 442,25", "integer bound 443,313.2308 cycles"):
+        assert any(text.startswith(line) for text in said["full"]["verified"])
+        assert not any(text.startswith(line) for text in said["mopt"]["verified"])
+    assert any("integer gap 0.24" in text for text in said["full"]["verified"])
+    assert any(text.endswith("the best there is") for text in said["full"]["verified"])
+    assert not any(text.startswith(("relaxation", "integer bound")) for text in said["full"]["not_verified"])
 
 
 @pytest.mark.parametrize("name", ["bound", "mopt"])
