@@ -162,7 +162,18 @@ class Proving:
             return best[1]
         rest = [self._fixed_cut(node, level) for level in asked if node.flows[level] is not None]
         rest += [f"flow {level}" for level in asked if node.flows[level] is None]
+        rest += self._outer_cuts(node) if self.whole else []
         return next((split for split in rest if split is not None), None)
+
+    def _outer_cuts(self, node: Node) -> list[str]:
+        """Cuts of any range that is left, outermost first: how outer tiles are cut says more of the pieces inside."""
+        found = []
+        for level in reversed(range(self.model.depth)):
+            for dim in self.model.dims:
+                low, high = self.model.range(node, level, dim)
+                if low < high:
+                    found.append(f"cut {level} {dim} {(low + high) // 2}")
+        return found
 
     def _fixed_cut(self, node: Node, level: int) -> str | None:
         """A cut of a fixed dim at a level, the whole extent apart from the rest first; None if all are single sizes."""
