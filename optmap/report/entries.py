@@ -27,7 +27,7 @@ from optmap.texts import number
 if TYPE_CHECKING:
     from optmap.gap.solution import SavedSolution
     from optmap.report.methods import MethodEntry
-    from optmap.search.explore.settings import Setting
+    from optmap.search.explore.settings import Settable
 
 Names = tuple[str, ...] | Mapping[str, str]
 """Names, or names with a line of description each."""
@@ -42,7 +42,7 @@ class Listing(Shown):
         document="report.entries:listing_document",
     )
     kinds: Mapping[str, Names]
-    settings: Mapping[str, tuple[Setting, ...]] = field(default_factory=dict)
+    settings: Mapping[str, tuple[Settable, ...]] = field(default_factory=dict)
     """Per method what can be set of it, of those that have settings; if only methods are listed."""
 
     def __getitem__(self, kind: str) -> tuple[str, ...]:
@@ -102,7 +102,7 @@ def _setting_lines(listing: Listing, row: str) -> list[str]:
     return setting_lines(listing.settings.get(row.partition(" ")[0], ()))
 
 
-def setting_lines(settings: Sequence[Setting]) -> list[str]:
+def setting_lines(settings: Sequence[Settable]) -> list[str]:
     """A line per setting, default first, with what it is for."""
     texts = [f"--set {own.name}={own.default}" for own in settings]
     width = max(map(len, texts), default=0)

@@ -8,7 +8,7 @@ from typing import ClassVar
 from optmap.report.entries import setting_lines
 from optmap.report.tables import pairs
 from optmap.search.explore.route import Explorer
-from optmap.search.explore.settings import Setting, described
+from optmap.search.explore.settings import Settable, described
 from optmap.search.method import Method
 from optmap.shown import Form, Shown
 
@@ -24,7 +24,7 @@ class MethodEntry(Shown):
     """Without fanouts and prices; empty if it is not for such machines."""
     merits: tuple[str, ...]
     """On accelerators; empty if it is not for them."""
-    settings: tuple[Setting, ...]
+    settings: tuple[Settable, ...]
 
 
 def method_entry(method: Method) -> MethodEntry:
@@ -39,7 +39,7 @@ def method_entry(method: Method) -> MethodEntry:
     )
 
 
-def settings_of_method(method: Method) -> tuple[Setting, ...]:
+def settings_of_method(method: Method) -> tuple[Settable, ...]:
     """What can be set of a method; nothing of one that has no mappings judged one by one."""
     solve = None if method.accelerator is None else method.accelerator.solve
     return described(solve.strategy.settings) if isinstance(solve, Explorer) else ()

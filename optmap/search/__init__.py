@@ -63,7 +63,7 @@ __getattr__, __dir__ = exports(
         "explore.protocol": "NoSettings Proof Proposals Question Scores Strategy",
         "explore.random": "RandomSettings",
         "explore.route": "explorer strategy_of",
-        "explore.settings": "Setting described setting setting_texts settings_of",
+        "explore.settings": "Settable described setting setting_texts settings_of",
         "method": "Method refuse",
         "methods": "METHODS default_method register_method",
         "mopt": "relaxation_report",

@@ -39,6 +39,7 @@ from optmap.search.quickflow import (
     reuse_of,
     start,
 )
+from optmap.search.quickflow.moves import joined
 from optmap.search.quickflow.search import Search
 
 CONVOLUTION = "O[k,p,q] += I[c,p+r,q+s]*W[k,c,r,s]"
@@ -254,7 +255,7 @@ def test_moves_lead_from_the_start_to_every_valid_mapping(seed: int) -> None:
     seen, reached = set(front.keys.tolist()), set()
     while len(front):
         reached |= {(t.tobytes(), k.tobytes()) for t, k in zip(front.trips, front.keeps, strict=True)}
-        front = moves.adjacent(front, table, seen, chained=False, flips=True)
+        front = joined(list(moves.adjacent(front, table, seen, chained=False, flips=True)))
     valid = set()
     for batch in all_mappings(fabric):
         rows = evaluate_batch(batch, fabric).valid
@@ -265,6 +266,34 @@ def test_moves_lead_from_the_start_to_every_valid_mapping(seed: int) -> None:
             (np.ascontiguousarray(t).tobytes(), k.tobytes()) for t, k in zip(trips, batch.keeps[rows], strict=True)
         }
     assert reached == valid
+
+
+@pytest.mark.parametrize("settings", [{}, {"chained": False, "eager": False}])
+def test_the_clock_is_looked_at_between_parts_of_a_hop_which_change_nothing(
+    settings: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A hop from a whole beam makes tens of thousands of mappings, for seconds if they came together."""
+    fabric = tiny_fabric(3, most=20_000)
+
+    def proposed() -> tuple[list[int], list[float]]:
+        """Sizes of the batches, what their mappings cost one after the other."""
+        question = Question(
+            fabric=fabric,
+            merit=Merit.EDP,
+            counting=Counting.EXACT,
+            settings=QuickFlowSettings(**settings),
+            rng=np.random.default_rng(0),
+        )
+        judged = list(drive(STRATEGY, question, Trace(), rows=10**6))
+        return [len(each.batch) for each in judged], np.concatenate([each.scores.value for each in judged]).tolist()
+
+    together, values = proposed()
+    monkeypatch.setattr("optmap.search.quickflow.moves.PAIRS", 7)
+    parts, same = proposed()
+    assert same == values
+    assert len(parts) > 3 * len(together)
+    moves = max(len(Moves(Places(fabric, Counting.EXACT), Tally()).table(np.ones(9, bool), several=True).dim), 7)
+    assert max(parts) <= moves < max(together)
 
 
 @pytest.mark.parametrize("settings", [{}, {"chained": False, "eager": False, "paths": False}, {"beam": 0}])

@@ -40,3 +40,14 @@ def test_tests_ask_rooms_not_files() -> None:
                 files = {item.stem for item in (PACKAGE / room).iterdir()}
                 found += [f"{path.name}: {a.name}" for a in node.names if a.name in exported and a.name not in files]
     assert not found
+
+
+def test_a_name_of_a_room_is_that_of_one_thing() -> None:
+    for room in ROOMS:
+        tree = ast.parse((PACKAGE / room / "__init__.py").read_text(encoding="utf-8"))
+        calls = [
+            node for node in ast.walk(tree) if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "exports"
+        ]
+        for call in calls:
+            names = [name for names in ast.literal_eval(call.args[1]).values() for name in names.split()]
+            assert len(names) == len(set(names)), sorted(name for name in names if names.count(name) > 1)

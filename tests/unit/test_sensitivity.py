@@ -52,6 +52,12 @@ def test_an_objective_of_one_axis_is_explained_by_it_alone() -> None:
     assert all(each.total < 0.2 for each in found.influences[3:])
 
 
+def test_the_same_seed_is_the_same_answer_and_no_other_chance_is_used() -> None:
+    before = str(np.random.get_state())
+    assert indices(samples=16) == indices(samples=16)
+    assert str(np.random.get_state()) == before
+
+
 def test_where_every_mapping_costs_the_same_nothing_matters() -> None:
     assert all(each.total == 0 for each in indices(tiles="filled").influences)
 

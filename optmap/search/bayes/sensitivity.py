@@ -109,7 +109,9 @@ def sensitivity_of(
     values = _modelled(encoding, merit, counting, points) if seen is None else _fitted(encoding, seen, points)
     found = dict.fromkeys(INDICES, np.zeros(encoding.size))
     if np.ptp(values) > 0:  # else every mapping costs the same
-        found = analyzer.analyze(problem, _spread(values), calc_second_order=False, seed=seed)
+        # A generator: SALib takes the number 0 for none, and then resamples with NumPy's own generator.
+        resampling = np.random.default_rng(seed)
+        found = analyzer.analyze(problem, _spread(values), calc_second_order=False, seed=resampling)
     rows = zip(encoding.names, *(found[index] for index in INDICES), strict=True)
     influences = [
         Influence(axis=axis, first=float(a), first_error=float(b), total=float(c), total_error=float(d))

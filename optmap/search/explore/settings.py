@@ -20,7 +20,7 @@ WORDS = {"on": True, "true": True, "yes": True, "off": False, "false": False, "n
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Setting:
+class Settable:
     """What can be set of a strategy."""
 
     name: str
@@ -63,11 +63,11 @@ def settings_of(kind: type, given: Mapping[str, object], method: str) -> Any:
     return kind(**values)
 
 
-def described(kind: type) -> tuple[Setting, ...]:
+def described(kind: type) -> tuple[Settable, ...]:
     """What can be set, of a dataclass of settings; what it is for says `setting`, or the text below the field."""
     below = _texts_below(kind) if any(HELP not in own.metadata for own in fields(kind)) else {}
     return tuple(
-        Setting(
+        Settable(
             name=own.name.replace("_", "-"),
             default=setting_text(own.default),
             help=str(own.metadata.get(HELP, below.get(own.name, ""))),

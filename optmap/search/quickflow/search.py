@@ -69,6 +69,11 @@ class Reached:
         return Reached(who=self.who[rows[first]], worth=self.worth[rows[first]])
 
 
+def together(parts: list[Reached]) -> Reached:
+    """All of them, in their order."""
+    return Reached(who=joined([each.who for each in parts]), worth=np.concatenate([each.worth for each in parts]))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Round:
     """One of the three rounds."""
@@ -171,19 +176,21 @@ class Search:
     ) -> Generator[NestBatch, Scores, Reached]:
         """All mappings within some hops of roots that were not seen before."""
         front = roots.who.rooted()
-        found: list[Reached] = []
+        found = [Reached(who=front[:0], worth=np.zeros(0))]
         for hop in range(round_.hops):
-            front = self.moves.adjacent(front, table, self.seen, chained=round_.chained, flips=round_.flips)
+            parts = []
+            for part in self.moves.adjacent(front, table, self.seen, chained=round_.chained, flips=round_.flips):
+                parts.append((yield from self.judged(part)))
+            reached = together(parts)
+            front = reached.who
             if not len(front):
                 break
             if not hop and len(roots.who) == 1:
                 front = replace(front, root=np.arange(len(front)))
-            found.append((yield from self.judged(front)))
-            if round_.eager and found[-1].worth.min() < target:
+            found.append(Reached(who=front, worth=reached.worth))
+            if round_.eager and reached.worth.min() < target:
                 break
-        if not found:
-            return Reached(who=front[:0], worth=np.zeros(0))
-        return Reached(who=joined([each.who for each in found]), worth=np.concatenate([each.worth for each in found]))
+        return together(found)
 
 
 def propose(question: Question[QuickFlowSettings]) -> Proposals:
