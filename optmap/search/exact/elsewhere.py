@@ -1,4 +1,4 @@
-"""A mapping from another search, for the exact one to be better than where its own passes are slow to find any."""
+"""A mapping from another search, for the exact one to be better than where its own passes are long."""
 
 from __future__ import annotations
 

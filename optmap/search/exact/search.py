@@ -23,13 +23,16 @@ from optmap.problem.options import Counting, Merit
 from optmap.search.curve import Improvement
 from optmap.search.exact.frame import SLACK, Frame
 from optmap.search.exact.passes import Machinery, Tally
+from optmap.symbolic.numbers import prime_factors
 
 RISES = (0.003, 0.01, 0.02, 0.04, 0.08, 0.16, 0.3)
 """How far above what is proved the cutoff of each pass is; the last for all further ones."""
 BEAMS = (30, 120)
 """Labels per level of the passes that look for an incumbent: before the first cutoff, and if two did not suffice."""
-ELSEWHERE = 4
-"""Cutoffs after which another search is asked for an incumbent: most problems are solved before."""
+ELSEWHERE = 1_000_000
+"""Evaluations after which another search is asked for an incumbent: most problems are solved before."""
+WIDE = 25
+"""Prime factors of all extents together from which it is asked before the first pass, which would be a long one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,14 +107,22 @@ def search_nest(
     """
     begun = time.monotonic()
     machinery = Machinery(Frame(fabric, counting, merit), dominance=dominance, bounds=bounds)
-    return _Search(machinery, clock, progress or (lambda _: None), below, begun).run(start, elsewhere)
+    search = _Search(machinery, clock, progress or (lambda _: None), below=below, begun=begun, elsewhere=elsewhere)
+    return search.run(start)
 
 
 class _Search:
     """One search: the passes so far, the incumbent and the bound."""
 
     def __init__(
-        self, machinery: Machinery, clock: Clock, progress: Callable[[str], None], below: float, begun: float
+        self,
+        machinery: Machinery,
+        clock: Clock,
+        progress: Callable[[str], None],
+        *,
+        below: float,
+        begun: float,
+        elsewhere: Callable[[Clock], Nest | None] | None,
     ) -> None:
         self.machinery, self.clock, self.progress = machinery, clock, progress
         frame = machinery.frame
@@ -120,11 +131,12 @@ class _Search:
         self.records: list[PassRecord] = []
         self.curve: list[Improvement] = []
         self.begun = begun
+        self.elsewhere = elsewhere
         self.nest: Nest | None = None
         self.value = below
         self.bound = 0.0
 
-    def run(self, start: Nest | None, elsewhere: Callable[[Clock], Nest | None] | None) -> ExactAnswer:
+    def run(self, start: Nest | None) -> ExactAnswer:
         """All passes."""
         self._given(start)
         root = self.machinery.root_bound()
@@ -132,21 +144,34 @@ class _Search:
         if not self.bounded:
             self._pass(float("inf"))
             return self._answer("every mapping was looked at")
+        if sum(len(prime_factors(extent)) for extent in self.fabric.extents) >= WIDE:
+            self._ask()
         cutoff = root
         for number in count():
             if number in (0, 2) and self.bound < self.value * (1 - SLACK):
                 self._pass(self.value, BEAMS[number // 2])
-            if number == ELSEWHERE and elsewhere is not None:
-                self._given(elsewhere(self.clock))
             if self.bound >= self.value * (1 - SLACK):
                 break
             if self.clock.late:
                 return self._answer("the time was over")
+            if self.evaluations >= ELSEWHERE:
+                self._ask()
             cutoff = max(cutoff, self.bound) * (1 + RISES[min(number, len(RISES) - 1)])
             self._pass(min(cutoff, self.value) if cutoff else self.value)
         if self.nest is not None:
             return self._answer("nothing can be better")
         return self._answer("no mapping is valid" if self.value == float("inf") else "no mapping is below the limit")
+
+    @property
+    def evaluations(self) -> int:
+        """Of all passes so far."""
+        return sum(record.evaluations for record in self.records)
+
+    def _ask(self) -> None:
+        """Asks another search, the first time."""
+        elsewhere, self.elsewhere = self.elsewhere, None
+        if elsewhere is not None:
+            self._given(elsewhere(self.clock))
 
     def _given(self, nest: Nest | None) -> None:
         """A mapping that the passes did not find is the incumbent if it is valid and better."""
@@ -156,14 +181,13 @@ class _Search:
         value = float(cost.merit(self.merit))
         if not cost.broken and value < self.value:
             self.nest, self.value = nest, value
-            priced = 1 + sum(record.evaluations for record in self.records)
-            self.curve.append(Improvement(priced, time.monotonic() - self.begun, value))
+            self.curve.append(Improvement(self.evaluations + 1, time.monotonic() - self.begun, value))
             self.progress(f"given: best {value:.6g}")
 
     def _pass(self, cutoff: float, beam: int | None = None) -> None:
         """One pass, and what it proves."""
         tally = self.machinery.run(cutoff, self.clock, beam)
-        before = sum(record.evaluations for record in self.records)
+        before = self.evaluations
         for moment, evaluations, value in tally.found:
             if value < self.value * (1 - SLACK):
                 self.curve.append(Improvement(before + evaluations, moment - self.begun, value))
@@ -208,7 +232,7 @@ class _Search:
             value=self.value,
             bound=self.value if proved else self.bound,
             proved=proved,
-            evaluations=sum(record.evaluations for record in self.records),
+            evaluations=self.evaluations,
             labels=sum(record.labels for record in self.records),
             passes=tuple(self.records),
             reason=reason,
