@@ -21,6 +21,11 @@ if TYPE_CHECKING:
     from optmap.catalogue import machine as machine
     from optmap.catalogue import show as show
     from optmap.catalogue import workload as workload
+    from optmap.deriving import classes as classes
+    from optmap.deriving import closed_form as closed_form
+    from optmap.deriving import derive as derive
+    from optmap.deriving import inferred_reuse as inferred_reuse
+    from optmap.deriving import regimes as regimes
     from optmap.exchange import export_timeloop as export_timeloop
     from optmap.exchange import import_timeloop as import_timeloop
     from optmap.exchange import score as score
@@ -35,18 +40,13 @@ if TYPE_CHECKING:
     from optmap.sweeps.reading import sweep_document as sweep_document
     from optmap.sweeps.run import sweep as sweep
     from optmap.verbs import algorithms as algorithms
-    from optmap.verbs import classes as classes
-    from optmap.verbs import closed_form as closed_form
     from optmap.verbs import conformance as conformance
-    from optmap.verbs import derive as derive
     from optmap.verbs import doctor as doctor
     from optmap.verbs import import_onnx as import_onnx
-    from optmap.verbs import inferred_reuse as inferred_reuse
     from optmap.verbs import network as network
     from optmap.verbs import plan as plan
     from optmap.verbs import plot as plot
     from optmap.verbs import randomized as randomized
-    from optmap.verbs import regimes as regimes
 
 __version__ = "0.1.0"
 
@@ -56,10 +56,9 @@ _VERBS = {
     "sweep": "optmap.sweeps.run",
     **dict.fromkeys(("read_sweep", "sweep_document"), "optmap.sweeps.reading"),
     **dict.fromkeys(("list", "load", "machine", "show", "workload"), "optmap.catalogue"),
-    **dict.fromkeys(("algorithms", "classes", "derive", "doctor", "import_onnx"), "optmap.verbs"),
-    "inferred_reuse": "optmap.verbs",
-    **dict.fromkeys(("closed_form", "conformance", "network", "plan", "plot", "randomized"), "optmap.verbs"),
-    "regimes": "optmap.verbs",
+    **dict.fromkeys(("classes", "closed_form", "derive", "inferred_reuse", "regimes"), "optmap.deriving"),
+    **dict.fromkeys(("algorithms", "conformance", "doctor", "import_onnx"), "optmap.verbs"),
+    **dict.fromkeys(("network", "plan", "plot", "randomized"), "optmap.verbs"),
     **dict.fromkeys(("export", "program"), "optmap.modelling"),
     **dict.fromkeys(("export_timeloop", "import_timeloop", "score"), "optmap.exchange"),
     **dict.fromkeys(("explore", "sensitivity"), "optmap.exploring"),

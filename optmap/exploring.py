@@ -51,7 +51,7 @@ def explore(
         method: a method that has mappings judged one by one; None for `random`, or for `strategy`.
         strategy: instead of a method, a `Strategy` or a generator function of a `Question`.
         objective: `edp` (None, too), `energy`, `cycles` or `traffic`.
-        counting: `exact` (None, too) or `timeloop`.
+        counting: `exact` (None, too), `timeloop` or `factorflow`.
         evaluations: mappings that may be judged; None for as many as the time allows.
         time_limit: seconds, from the first mapping on.
         seed: the same seed, settings and number of evaluations are the same mappings.
@@ -127,7 +127,7 @@ def sensitivity(
         machine: an accelerator: a machine, a library name or a YAML file.
         extents: extent per dim, for an expression.
         objective: `edp` (None, too), `energy`, `cycles` or `traffic`.
-        counting: `exact` (None, too) or `timeloop`.
+        counting: `exact` (None, too), `timeloop` or `factorflow`.
         orders: `keys`, a choice per loop, or `reuse`, one per tensor.
         tiles: `free`, a size per dim, or `filled`, shapes scaled to fill memories; None for `free`, or what the
             observations have.
@@ -151,10 +151,10 @@ def sensitivity(
     fabric, _ = seen(workload_of(workload, extents, None), machine_of(machine, None))
     return sensitivity_of(
         fabric,
-        Merit(choose("objective", objective or Merit.EDP.value, [merit.value for merit in Merit])),
-        counting=Counting(choose("counting", counting or Counting.EXACT.value, [each.value for each in Counting])),
-        orders=Orders(choose("orders", orders, [each.value for each in Orders])),
-        tiles=Tiles(choose("tiles", tiles or usual.value, [each.value for each in Tiles])),
+        Merit(choose("objective", objective or Merit.EDP.value, list(Merit))),
+        counting=Counting(choose("counting", counting or Counting.EXACT.value, list(Counting))),
+        orders=Orders(choose("orders", orders, list(Orders))),
+        tiles=Tiles(choose("tiles", tiles or usual.value, list(Tiles))),
         samples=whole_number(samples, "samples"),
         seed=whole_number(seed, "seed", least=0),
         observations=known,

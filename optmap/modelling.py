@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from optmap.deriving import order_of
 from optmap.errors import InputError
 from optmap.names import choose
 from optmap.problem import CapacityRule, Semantics
@@ -18,7 +19,6 @@ from optmap.problem.inputs import (
     workload_of,
 )
 from optmap.problem.values import seconds
-from optmap.verbs import order_of
 
 if TYPE_CHECKING:
     from optmap.gap.program import ProvedProgram

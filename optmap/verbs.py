@@ -1,4 +1,4 @@
-"""The verbs beyond `api` and `catalogue`: what `optmap.evaluate`, `optmap.network`, `optmap.plot` and the others do.
+"""The verbs beyond `api`, `catalogue` and `deriving`: what `optmap.evaluate`, `optmap.network`, `optmap.plot` do.
 
 `optmap` offers them under its own name; the command line calls the same functions.
 """
@@ -11,35 +11,28 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from optmap.errors import InputError
-from optmap.problem import Semantics, Workload
+from optmap.problem import Semantics
 from optmap.problem.inputs import (
     ExtentsInput,
     MachineInput,
     MemoryInput,
     WorkloadInput,
-    capacity_of,
     machine_of,
-    names_of,
     text_of,
     workload_of,
 )
 from optmap.problem.options import Counting
-from optmap.problem.values import quoted
 
 if TYPE_CHECKING:
     from optmap.baselines.randomized import RandomizedComparison
-    from optmap.gap.closed_forms import ClosedFormAnswer
     from optmap.gap.conformance import Conformance
     from optmap.gap.nest_recount import NestEvaluation
     from optmap.gap.nest_solution import SavedNest
     from optmap.gap.recount import Evaluation
-    from optmap.gap.regimes import Regimes
     from optmap.gap.solution import SavedSolution
     from optmap.onnx_import import ImportedModel
     from optmap.problem.network import Network
     from optmap.report.algorithms import AlgorithmComparison
-    from optmap.report.derivation import Classes, Derivation
-    from optmap.report.inferred_reuse import InferredReuse
     from optmap.report.solvers import Doctor
     from optmap.search.accelerators.result import AcceleratorResult
     from optmap.search.result import SolveResult
@@ -113,162 +106,6 @@ def conformance(records: str | Path, *, counting: Counting | str | None = None) 
 
     chosen = None if counting is None else Counting(choose("counting", counting, list(Counting)))
     return compare_records(read_records(file_path(records, "records")), chosen)
-
-
-def derive(
-    workload: WorkloadInput,
-    *,
-    permutation: str | Sequence[str] | None = None,
-    levels: int = 1,
-    extents: ExtentsInput | None = None,
-    semantics: Semantics | str | None = None,
-) -> Derivation:
-    """Symbolic footprint, occupancy and traffic of one loop order.
-
-    Args:
-        workload: as for `solve`.
-        permutation: every dim once, outermost first, as `n,k,c` or a sequence; None takes the
-            workload's order.
-        levels: bounded memory levels.
-        extents: extent per dim, for a statement.
-        semantics: `accumulate` or `assign`; None keeps the workload's own.
-
-    Returns:
-        An answer with `.text` and `.latex`.
-
-    Raises:
-        InputError: for anything that cannot be accepted.
-    """
-    from optmap.report.derivation import derivation
-
-    problem = workload_of(workload, extents, semantics)
-    return derivation(problem, order_of(permutation, problem), levels)
-
-
-def classes(
-    workload: WorkloadInput, *, extents: ExtentsInput | None = None, semantics: Semantics | str | None = None
-) -> Classes:
-    """The dataflow classes of a workload with their traffic, each dominated one with its proof.
-
-    Raises:
-        InputError: for anything that cannot be accepted.
-    """
-    from optmap.report.derivation import derived_classes
-
-    return derived_classes(workload_of(workload, extents, semantics))
-
-
-def inferred_reuse(
-    workload: WorkloadInput,
-    *,
-    machine: MachineInput | None = None,
-    extents: ExtentsInput | None = None,
-    semantics: Semantics | str | None = None,
-) -> InferredReuse:
-    """Which dims reuse which tensor, and the loop orders that this leaves (Sunstone, Table III and Figure 4).
-
-    Args:
-        workload: as for `solve`.
-        machine: an accelerator, for the size of the space with all dims and with the reuse dims (Table I).
-        extents: extent per dim, for a statement.
-        semantics: `accumulate` or `assign`; None keeps the workload's own.
-
-    Raises:
-        InputError: for anything that cannot be accepted.
-    """
-    from optmap.report.inferred_reuse import inferred
-
-    problem = workload_of(workload, extents, semantics)
-    return inferred(problem, None if machine is None else machine_of(machine, None))
-
-
-def closed_form(
-    workload: WorkloadInput,
-    *,
-    memory: MemoryInput | None = None,
-    stationary: str | None = None,
-    small: str | Sequence[str] | None = None,
-    extents: ExtentsInput | None = None,
-    semantics: Semantics | str | None = None,
-) -> ClosedFormAnswer:
-    """Loop orders by reuse, and an upper bound in extents and memory, without tile sizes.
-
-    Args:
-        workload: a contraction of two tensors or a two-dimensional convolution, as for `solve`.
-        memory: capacity at which to put numbers in, and to prove the lower bound.
-        stationary: the tensor that stays; None for the one with the fewest words (the filter of a convolution).
-        small: dims declared small: a tensor whose window slides along one counts as reused.
-        extents: extent per dim, for a statement.
-        semantics: `accumulate` or `assign`; None keeps the workload's own.
-
-    Raises:
-        InputError: for anything that cannot be accepted, a workload without a closed form included.
-
-    Source: IOOpt, sections 4.3 and 6, Figure 6.
-    """
-    from optmap.gap.closed_forms import closed_form_answer
-
-    return closed_form_answer(
-        workload_of(workload, extents, semantics),
-        None if memory is None else capacity_of(memory),
-        stationary,
-        names_of(small, "small") or (),
-    )
-
-
-def regimes(
-    workload: WorkloadInput,
-    *,
-    memory: MemoryInput | None = None,
-    vary: str | None = None,
-    over: str | Sequence[str] | None = None,
-    extents: ExtentsInput | None = None,
-    semantics: Semantics | str | None = None,
-) -> Regimes:
-    """Loads bound and optimal tile as a piecewise function of capacity and extents: what `closed-form` prints.
-
-    Args:
-        workload: a nest with one dim per subscript, or a convolution, as for `solve`.
-        memory: capacity at which to look up regime and tile of the workload's extents.
-        vary: a parameter along which to list what changes, the others as in the workload and `memory`.
-        over: two parameters, the axes of a picture; the memory and the first dim if left out.
-        extents: extent per dim, for a statement.
-        semantics: `accumulate` or `assign`; None keeps the workload's own.
-
-    Raises:
-        InputError: for anything that cannot be accepted, a workload without a closed form included.
-        LimitError: if the closed form has thousands of regions.
-
-    Source: Dinh's dissertation, chapter 4.2 and Algorithm 8.
-    """
-    from optmap.gap.regime_lookup import looked_up
-
-    problem = workload_of(workload, extents, semantics)
-    return looked_up(
-        problem,
-        None if memory is None else capacity_of(memory).words(problem.word_bits),
-        vary,
-        names_of(over, "over"),
-    )
-
-
-def order_of(permutation: str | Sequence[str] | None, workload: Workload) -> tuple[str, ...]:
-    """A loop order, outermost first.
-
-    Raises:
-        InputError: unless every dim of the workload is named exactly once.
-    """
-    if permutation is None:
-        return workload.dims
-    parts = permutation.split(",") if isinstance(permutation, str) else permutation
-    if not (isinstance(parts, Sequence) and all(isinstance(part, str) for part in parts)):
-        raise InputError(f"permutation is {quoted(permutation)}; write {','.join(workload.dims)} in another order")
-    order = tuple(part.strip() for part in parts)
-    if sorted(order) != sorted(workload.dims):
-        raise InputError(
-            f"permutation {','.join(order)!r} must name each of {','.join(workload.dims)} exactly once, outermost first"
-        )
-    return order
 
 
 def algorithms(

@@ -1,7 +1,8 @@
 """The independent checker: proves or refuses what a file claims, trusting nothing that made it.
 
 Only Python's standard library, and nothing else of optmap: no line of code is shared with what it
-checks. Everything is decided in integers and fractions, logarithms in 50 digits. `bound.py` and
+checks. (What searches for the proofs of `cover.py` asks its rows and tests which steps hold; nothing that
+decides comes from there.) Everything is decided in integers and fractions, logarithms in 50 digits. `bound.py` and
 `inequality.py` re-prove lower bounds (format: the docstring of `optmap/bounds/certificate.py`),
 `solution.py` recounts mappings, `cover.py` re-proves what no mapping undercuts, and `nest_solution.py`
 recounts those of accelerators.

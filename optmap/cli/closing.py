@@ -28,7 +28,8 @@ at all sizes, constant factor included, and the tile that matches it up to a con
 regimes, products of powers compared with each other, cover every capacity and all extents.
 
 With --memory, the regime at the extents of the workload; with --vary, where it is left as one parameter
-grows. A picture (--plot) shows the regimes over two parameters (--over).
+grows. A picture (--plot) shows the regimes over two parameters (--over). In Python it is
+optmap.regimes; optmap derive --closed-form has another one, an upper bound (IOOpt).
 
 \b
 Examples:
@@ -37,6 +38,8 @@ Examples:
   optmap closed-form resnet50/conv2 --memory 64KiB --over M,n --plot pictures
   optmap closed-form tccg/abc-adec-ebd --format python
   optmap closed-form tccg/abc-adec-ebd --json
+
+Exit codes: 0 derived, 2 bad input, 4 too many regimes.
 """
 
 
@@ -68,8 +71,8 @@ def closed_form(
     semantics: SemanticsOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Print the closed form of a workload."""
-    from optmap import verbs
+    """Print the closed form by regimes of a workload."""
+    from optmap import deriving
     from optmap.cli.pictures import draw_pictures, prepare_pictures
     from optmap.problem.io.files import to_json
 
@@ -78,7 +81,7 @@ def closed_form(
     problem = workload_of(workload, extents, semantics)
     prepare_pictures(plot)
     with Progress("deriving the closed form"):
-        found = verbs.regimes(problem, memory=memory, vary=vary, over=over)
+        found = deriving.regimes(problem, memory=memory, vary=vary, over=over)
         draw_pictures(found, plot)
     if as_json:
         say(to_json(found.to_dict()))

@@ -23,6 +23,8 @@ Examples:
   optmap sensitivity 'C[i,j] += A[i,k]*B[k,j]' --extents i=64,j=128,k=512 --machine gemmini
   optmap sensitivity resnet18/R9 --machine eyeriss_like --objective energy --plot bars.png
   optmap sensitivity resnet18/R9 --machine eyeriss_like --observations seen.json --json
+
+Exit codes: 0 computed, 2 bad input, or the extra bayes is not installed.
 """
 
 

@@ -19,6 +19,7 @@ A loop order names every dim once, outermost first; without one, the order of th
 used. The classes are derived for the workload at hand, each dominated one with its proof.
 --closed-form derives the loop orders worth tiling by reuse, and the upper bound of a contraction or
 a 2D convolution in extents and memory (IOOpt); with --memory its value beside the certified bound.
+(optmap closed-form has the lower bound, as a piecewise function of capacity and extents.)
 --reuse infers which dims reuse which tensor and the loop orders that this leaves (Sunstone); with
 --machine how large the space of tiles and unrollings is with all dims and with the reuse dims.
 
@@ -72,7 +73,7 @@ def derive(
     as_json: JsonOption = False,
 ) -> None:
     """Print symbolic expressions of a workload."""
-    from optmap import verbs
+    from optmap import deriving
     from optmap.problem.io.files import to_json
 
     if reuse:
@@ -81,7 +82,7 @@ def derive(
                 "--reuse is text of its own; use it with --machine, --extents, --semantics and --json alone"
             )
         with Progress("inferring reuse"):
-            answer = verbs.inferred_reuse(workload, machine=machine, extents=extents, semantics=semantics)
+            answer = deriving.inferred_reuse(workload, machine=machine, extents=extents, semantics=semantics)
         say(to_json(answer.to_dict()) if as_json else str(answer))
         return
     if machine is not None:
@@ -91,7 +92,7 @@ def derive(
         if permutation is not None or classes or levels != 1:
             raise InputError("--closed-form has a loop order of its own; drop --permutation, --classes, --levels")
         with Progress("deriving a closed form"):
-            form = verbs.closed_form(problem, memory=memory, stationary=stationary, small=small)
+            form = deriving.closed_form(problem, memory=memory, stationary=stationary, small=small)
         document = form.to_dict() if as_json or latex else {}
         say(to_json(document) if as_json else document["latex"] if latex else str(form))
         return
@@ -103,9 +104,9 @@ def derive(
                 "--classes covers all loop orders of one level as text; drop --permutation, --levels, --latex"
             )
         with Progress("deriving classes"):
-            found = verbs.classes(problem)
+            found = deriving.classes(problem)
         say(to_json(found.to_dict()) if as_json else str(found))
         return
     with Progress("deriving"):
-        derived = verbs.derive(problem, permutation=permutation, levels=levels)
+        derived = deriving.derive(problem, permutation=permutation, levels=levels)
     say(to_json(derived.to_dict()) if as_json else derived.latex if latex else derived.text)

@@ -63,7 +63,7 @@ def with_proof(result: SolveResult, seconds: float) -> SolveResult:
     """
     why = _beyond(result)
     if why:
-        return _without(result, {"fixed": [], "given": [], "relaxation": None, "integers": None}, [why])
+        return _with(result, {"fixed": [], "given": [], "relaxation": None, "integers": None}, [why])
     document = solution_document(result)
     work = Work(document["workload"])
     levels = result.machine.levels
@@ -73,10 +73,10 @@ def with_proof(result: SolveResult, seconds: float) -> SolveResult:
         if level.microkernel is not None and microkernel_tile(result.workload, level.microkernel) == dict(own.tile)
     ]
     proof: dict[str, Any] = {"fixed": list(TileSpace(result.workload).branch), "given": given}
-    plain: dict[str, Any] = {**document, "proof": proof}
-    nest = Nest(work, plain["mapping"]["levels"], plain["machine"]["levels"])
-    rates = [rate_of(level, work.word_bits) for level in plain["machine"]["levels"]]
-    case = _Case(plain, nest, rates, time.monotonic() + seconds)
+    asked: dict[str, Any] = {**document, "proof": proof}
+    nest = Nest(work, asked["mapping"]["levels"], asked["machine"]["levels"])
+    rates = [rate_of(level, work.word_bits) for level in asked["machine"]["levels"]]
+    case = _Case(asked, nest, rates, time.monotonic() + seconds)
     notes: list[str] = []
     found, least = result, result.integer_bound
     try:
@@ -92,10 +92,11 @@ def with_proof(result: SolveResult, seconds: float) -> SolveResult:
     except (LimitError, RefusedError) as error:
         proof["integers"] = None
         notes.append(f"the integer bound has no proof in the file: {error}")
-    return _without(_bounded(found, least), proof, notes)
+    return _with(_bounded(found, least), proof, notes)
 
 
-def _without(result: SolveResult, proof: dict[str, Any], notes: list[str]) -> SolveResult:
+def _with(result: SolveResult, proof: dict[str, Any], notes: list[str]) -> SolveResult:
+    """The result with a proof, and notes about what it lacks."""
     return replace(result, proof=proof, notes=(*result.notes, *notes))
 
 

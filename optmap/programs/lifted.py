@@ -6,6 +6,11 @@ of the two summands by the memory loses at most a factor of 2 per window.
 Source: Dinh's dissertation, LP 4.2.1, with its upper bounds corrected for filters smaller than the
 stride (T_r' <= max(1, L_r/stride), T_r'' <= min(stride, L_r)) and extended to dilation and to any
 number of windows.
+
+Its limits are those of tiles: T_r'·T_r'' <= L_r holds with the quotient L_r/stride, fractional where the stride does
+not divide, as 3.5 in 7x7 with stride 2. What bounds all schedules counts values of digits, ceil(L_r/stride), here 4:
+the volume of this LP, duals included, is then no bound on the operations of a segment (Lemma 20 with 3.5 fails), and
+none is taken from it. `bounds.convolution`, `bounds.lifting` and the closed form (`parametric_tiling`) count with 4.
 """
 
 from __future__ import annotations

@@ -129,6 +129,8 @@ def projective_face(workload: Workload, memory_words: int, *, limit: int = LARGE
 def lifted_face(workload: Workload, memory_words: int, *, limit: int = LARGEST_FACE) -> LogFace:
     """The optimal face of the lifted tiling LP of a convolution (LP 4.2.1).
 
+    Of tiles: where a stride does not divide its filter, the duals bound no schedule (see `lifted`).
+
     Args:
         workload: a convolution by structure.
         memory_words: words M; each tensor alone must fit, as in the source.

@@ -91,15 +91,11 @@ def listing_table(listing: Listing) -> str:
         for kind, names in listing.kinds.items()
     }
     if set(blocks) == {"methods"}:
-        return "\n".join(line for row in blocks["methods"] for line in (row, *_setting_lines(listing, row)))
+        rows = zip(listing["methods"], blocks["methods"], strict=True)
+        return "\n".join(line for name, row in rows for line in (row, *setting_lines(listing.settings.get(name, ()))))
     if len(blocks) == 1:
         return "\n".join(*blocks.values())
     return "\n".join(line for kind, block in blocks.items() for line in (f"{kind}:", *(f"  {row}" for row in block)))
-
-
-def _setting_lines(listing: Listing, row: str) -> list[str]:
-    """What can be set of the method of a row."""
-    return setting_lines(listing.settings.get(row.partition(" ")[0], ()))
 
 
 def setting_lines(settings: Sequence[Settable]) -> list[str]:

@@ -13,7 +13,7 @@ from optmap.report.accelerators import accelerator_line
 from optmap.report.tables import grid, pairs
 from optmap.search.accelerators.result import UNITS
 from optmap.search.curve import Improvement
-from optmap.search.methods import EXACT
+from optmap.search.methods import ALLOCATION, EXACT
 
 SCHEMA = "optmap.race/1"
 """Name and version of the document."""
@@ -89,7 +89,9 @@ def _mean(mean: Mean) -> dict[str, object]:
 
 
 def _notes(race: Race) -> tuple[str, ...]:
-    notes = [CLOCKS, PARTIAL]
+    notes = [CLOCKS]
+    if any(name in layer.runs for layer in race.layers for name in (EXACT.name, ALLOCATION.name)):
+        notes.append(PARTIAL)
     if race.proof is not None:
         notes.append(f"exact had {race.proof:g} s per layer, to prove the optimum that the others are held against")
     unproved = [f"{layer.workload.title} ({layer.prover})" for layer in race.layers if layer.bound and not layer.proved]

@@ -115,6 +115,11 @@ def asymptotic_lines(answer: Regimes) -> list[str]:
         lines.append(
             "each summand of a window's subscript is bounded by M alone: up to a factor 2 per window in its words"
         )
+    if any(digit.factor > 1 and not digit.low for digit in answer.tiling.digits):
+        lines.append(
+            "high digits are rounded up, as proofs need them: where a stride or dilation does not divide, a tile has "
+            "up to twice the values of its dim"
+        )
     return lines
 
 

@@ -16,6 +16,7 @@ def regimes_latex(answer: Regimes) -> str:
     names = _names(answer)
     tile = ", ".join(_index("T", digit.name) for digit in answer.tiling.digits)
     body = [
+        *_digits(answer, names),
         r"  \text{loads} &\ge \begin{cases}",
         *_cases(_loads_rows(answer, names)),
         r"  \end{cases} \\",
@@ -29,6 +30,15 @@ def regimes_latex(answer: Regimes) -> str:
 def _names(answer: Regimes) -> dict[str, str]:
     extents = {name: _index("N", name) for name in (*answer.workload.dims, *(d.name for d in answer.tiling.digits))}
     return extents | {answer.names[0]: "M"}
+
+
+def _digits(answer: Regimes, names: dict[str, str]) -> Iterator[str]:
+    """What the digits of a dim are."""
+    for digit in answer.tiling.digits:
+        if digit.factor > 1:
+            whole = names[digit.dim]
+            size = rf"\min({digit.factor}, {whole})" if digit.low else rf"\lceil {whole} / {digit.factor} \rceil"
+            yield rf"  {names[digit.name]} &= {size} \\"
 
 
 def _index(letter: str, name: str) -> str:

@@ -62,6 +62,16 @@ def test_outputs_that_are_created_are_subtracted(optmap) -> None:
     assert r"- N_{i}\,N_{j}" in document["latex"]
 
 
+def test_digits_are_defined_and_their_rounding_is_said(optmap) -> None:
+    strided = ("closed-form", "O[x] += I[2*x+r]*F[r]", "--extents", "x=9,r=7")
+    document = optmap(*strided, "--json").document()
+    assert any("rounded up" in line for line in document["asymptotic"])
+    assert r"N_{\mathrm{r\_high}} &= \lceil N_{r} / 2 \rceil" in document["latex"]
+    assert r"N_{\mathrm{r\_low}} &= \min(2, N_{r})" in document["latex"]
+    plain = optmap(*MATMUL, "--json").document()
+    assert not any("rounded up" in line for line in plain["asymptotic"])
+
+
 def test_texts_and_pictures(optmap, tmp_path) -> None:
     document = optmap(*MATMUL, "--json").document()
     assert optmap(*MATMUL, "--format", "latex").out.rstrip("\n") == document["latex"].rstrip("\n")

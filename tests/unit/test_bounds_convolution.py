@@ -184,6 +184,15 @@ def test_slices_take_the_cheaper_digit_and_round_up():
     assert dilated.slices(9, 5) == 3  # ceil(9/3) high digits of the position
 
 
+def test_lemma_20_fails_with_the_quotient_that_limits_tiles():
+    workload = parse_workload("O[x] += I[2*x+r] * F[r]", {"x": 100, "r": 7})
+    operations = [(x, r) for x in range(100) for r in (0, 2, 4, 6)]  # one value of the low digit
+    touched = 100 * len({2 * x + r for x, r in operations}) * 4
+    high = next(digit for digit in lifted_lp(workload, capacity=64).digits if digit.factor == 2 and not digit.low)
+    assert high.limit == Fraction(7, 2)
+    assert high.limit * touched < len(operations) ** 2 <= high.values(7) * touched
+
+
 def _touched(workload, points):
     dims = workload.dims
     total = 0
