@@ -95,20 +95,23 @@ def _kind(doc: Any, proof: Any) -> str:
 def proved_value(doc: Any, nest: Nest, rates: list[Fraction], claims: Any, *, whole: bool) -> Fraction:
     """What the claims of a proof add up to, each of them proved; 0 without any.
 
-    Each is about the largest cost of some levels: of the bottleneck any one holds; of a sum those of
-    different levels add up.
+    Each is about the largest cost of some levels, no level in two of them: of the bottleneck any one
+    holds; of a sum those of single levels add up.
     """
+    if not claims:
+        return Fraction(0)
     names = [level["name"] for level in doc["machine"]["levels"]]
     found, seen = [Fraction(0)], set[int]()
+    model = model_of(doc, nest, rates, whole=whole)
     for claim in claims:
         need(all(level in names for level in claim["levels"]), "a proof about no level of the machine")
         levels = sorted({names.index(level) for level in claim["levels"]})
         need(len(levels) == len(claim["levels"]), "a level is twice in a claim")
-        if doc["objective"] != "bottleneck":
-            need(len(levels) == 1 and not seen & {*levels}, "a sum has one claim per level")
+        need(not seen & {*levels}, "there is one claim per level, not more")
+        need(len(levels) == 1 or doc["objective"] == "bottleneck", "a sum has one claim per level")
         seen |= {*levels}
         value = ratio(claim["value"], "what is proved")
-        walk(model_of(doc, nest, rates, whole=whole), levels, value, claim["steps"], whole=whole)
+        walk(model, levels, value, claim["steps"], whole=whole)
         found.append(value)
     return max(found) if doc["objective"] == "bottleneck" else sum(found, Fraction(0))
 

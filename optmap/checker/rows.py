@@ -38,6 +38,10 @@ Cut = tuple[int, int, int, int]
 """A level, the range of its tile size of a dim, and how many of them there are at least."""
 
 
+MOST_TERMS = 256
+"""Terms of an access, and corners of a subscript's dims that are not variable, at most: both double per dim."""
+
+
 class Row(NamedTuple):
     """Terms that add up to at most a limit in every mapping that would be refuted."""
 
@@ -199,6 +203,7 @@ class Model:
     def _summed(self, axis: list[tuple[str, int]], where: dict[str, Cut]) -> list[Term]:
         """Values of a subscript, summed over all pieces of its dims."""
         corners = []
+        need(2 ** sum(d in self.fixed for d, _ in axis) <= MOST_TERMS, "a subscript has too many fixed dims")
         for d, _ in axis:
             if d in self.fixed:
                 extent, (_, _, high, fewest) = self.extents[d], where[d]
@@ -264,4 +269,5 @@ def _kept(terms: list[Term]) -> list[Term]:
 
 
 def _times(left: list[Term], right: list[Term]) -> list[Term]:
+    need(len(left) * len(right) <= MOST_TERMS, "a tensor has too many subscripts of several dims")
     return [(a * b, x + y) for a, x in left for b, y in right]

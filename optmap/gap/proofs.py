@@ -87,6 +87,8 @@ def with_proof(result: SolveResult, seconds: float) -> SolveResult:
         notes.append(f"the relaxation has no proof in the file: {error}")
     try:
         proof["integers"] = _integers(case, result)
+        if not proof["integers"] and proof["relaxation"] is None:
+            raise LimitError("it is the relaxation, which has none")
         least = max([_value([claim], result.objective) for claim in proof["integers"]], default=0.0)
         least = max(least, found.relaxation.value if proof["relaxation"] is not None else 0.0)
     except (LimitError, RefusedError) as error:

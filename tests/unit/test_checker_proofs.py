@@ -6,7 +6,9 @@ import copy
 import itertools
 import json
 import random
+import re
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from fractions import Fraction
 from functools import cache
 from typing import Any
@@ -25,8 +27,9 @@ from optmap.checker.solution import traffic
 from optmap.checker.statement import Work
 from optmap.checker.units import rate_of
 from optmap.errors import InputError
-from optmap.gap import solution_document
+from optmap.gap import solution_document, with_proof
 from optmap.problem import Capacity, Level, Machine
+from optmap.solvers import Stop
 
 MATMUL = "C[i,j] += A[i,k]*B[k,j]"
 CONV = "O[k,x] += I[c,x+r]*F[k,c,r]"
@@ -203,6 +206,53 @@ def test_a_claim_about_a_sum_has_each_level_once() -> None:
     claims = made["proof"]["relaxation"]
     claims.append(claims[0])
     assert "one claim per level" in reason(made)
+
+
+def test_a_level_is_in_one_claim() -> None:
+    """Otherwise a short file could ask for any amount of work."""
+    made = copy.deepcopy(case("one level"))
+    made["proof"]["relaxation"] *= 2
+    assert "one claim per level" in reason(made)
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("O[x] += I[x+" + "+".join(f"{n}*d{n}" for n in range(2, 32)) + "]", "too many fixed dims"),
+        ("O[x] += I[x," + ",".join(f"d{n}+2*e{n}" for n in range(2, 22)) + "]", "too many subscripts of several dims"),
+    ],
+)
+def test_what_doubles_per_dim_is_refused(text: str, why: str) -> None:
+    work = Work({"expression": text, "semantics": "accumulate", "bytes": 4, "extents": _extents(text)})
+    made = Model(
+        work=work,
+        rooms=[[([0, 1], 10**9)]],
+        rates=[Fraction(1)],
+        flows=[[flow_of(work, list(work.extents))]],
+        fixed={d for d in work.extents if d != "x" and (d[0] == "e" or "," not in text)},
+        snapped=lambda _q, _dim, sizes, _around: sizes,
+    )
+    node = made.root()
+    for dim in made.dims:
+        node = node and made.narrowed(node, 0, dim, (2, 5))
+    assert node is not None
+    with pytest.raises(RefusedError, match=why):
+        made.rows(node, [0], [Fraction(1)])
+
+
+def _extents(text: str) -> dict[str, int]:
+    return dict.fromkeys(re.findall(r"[dex][0-9]*", text), 6)
+
+
+def test_an_integer_bound_that_is_an_unproved_relaxation_is_not_claimed() -> None:
+    result = api.solve(MATMUL, extents={"i": 13, "j": 7, "k": 5}, memory="40w")
+    least = result.relaxation.value
+    assert least is not None
+    result = replace(result, integer_bound=least, stop=Stop.TIME_LIMIT)
+    found = with_proof(result, 0.0)
+    assert found.proof is not None
+    assert found.proof["integers"] is None
+    assert found.integer_bound == least
 
 
 def test_no_mapping_costs_less_than_what_is_proved() -> None:
