@@ -156,7 +156,7 @@ def check_claimed_search(doc: Any, cost: Fraction) -> None:
     bound, unit = Fraction(search["bound"]), UNITS[doc["objective"]]
     need(bound <= cost * (1 + NEAR), f"a bound of {search['bound']} on what costs {float(cost)}")
     need(search["proved"] == status["proved"], "search and status differ")
-    check_explored(search)
+    check_explored(search, cost)
     need(not search["proved"] or cost <= bound * (1 + NEAR), "said to be proved optimal above its bound")
     need(relaxed["value"] == search["bound"] and relaxed["unit"] == unit, "relaxation is not the bound of the search")
     need(relaxed["proved"] == (bound > 0), "relaxation is proved, or not, unlike the bound of the search")
@@ -166,6 +166,8 @@ def check_claimed_search(doc: Any, cost: Fraction) -> None:
             claimed is None if within is None else claimed is not None and abs(claimed - within) < 1e-9 * (1 + within)
         )
         need(same, f"the cost is {within} above the bound of the search")
+    need((status["stop"] == "optimal") == status["proved"], "status.stop is optimal where the search proved that")
+    need(status["stop"] != "infeasible", "the mapping fits, status.stop says that none does")
 
 
 def padding(loops: Loops) -> str:

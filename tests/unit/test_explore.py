@@ -379,18 +379,60 @@ def test_what_contradicts_itself_in_a_search_is_refused(
     registry["cutting"] = Method(name="cutting", description="", accelerator=explorer(cutting))
     document = optmap.solve(WORKLOAD, machine="gemmini", extents=EXTENTS, method="cutting").to_dict()
     document["search"][key] = value
+    with pytest.raises(RefusedError, match=said):
+        check_document(signed(document))
+
+
+def signed(document: dict[str, Any]) -> dict[str, Any]:
+    """A document with the digest of what it says now."""
     claims = {name: own for name, own in document["search"].items() if name not in TIMES}
     body = {name: own for name, own in document.items() if name != "seconds"}
+    return {**document, "digest": digest({**body, "search": claims})}
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "said"),
+    [
+        ((1, 0.0, 2), 0.5, "ends beside the cost"),
+        ((1, 0.0, 2), 1.01, "ends beside the cost"),
+        ((1, 1e6, 2), 1.0, "goes back in time"),
+        ((0, 0.0, 2), 1.0, "before the first evaluation"),
+    ],
+)
+def test_a_curve_that_did_not_lead_to_the_mapping_is_refused(
+    first: tuple[int, float, float], last: float, said: str
+) -> None:
+    """A first point and the end of the search, values in multiples of the cost."""
+    document = optmap.solve(WORKLOAD, machine="gemmini", extents=EXTENTS, method="random", evaluations=50).to_dict()
+    evaluations, seconds, cost = document["search"]["curve"][-1]
+    document["search"]["curve"] = [[*first[:2], first[2] * cost], [evaluations, seconds, last * cost]]
     with pytest.raises(RefusedError, match=said):
-        check_document({**document, "digest": digest({**body, "search": claims})})
+        check_document(signed(document))
+
+
+@pytest.mark.parametrize(
+    ("part", "changes", "said"),
+    [
+        ("search", {"curve": [], "seconds_to_best": None}, "not on its curve"),
+        ("search", {"valid": 0, "valid_share": 0.0}, "by fewer valid mappings"),
+        ("status", {"stop": "optimal"}, "where the search proved that"),
+        ("status", {"stop": "infeasible"}, "the mapping fits"),
+    ],
+)
+def test_a_search_that_cannot_have_found_its_mapping_is_refused(part: str, changes: dict[str, Any], said: str) -> None:
+    document = optmap.solve(WORKLOAD, machine="gemmini", extents=EXTENTS, method="random", evaluations=50).to_dict()
+    document[part] |= changes
+    with pytest.raises(RefusedError, match=said):
+        check_document(signed(document))
 
 
 def test_wires_are_in_the_answer_and_not_in_the_search() -> None:
-    """The best is that without them; the answer counts them, says so, and is checked."""
+    """The best is that without them; the answer counts them, on its curve, too, says so, and is checked."""
     found = optmap.solve(convolution(), machine=wired_machine(), method="random", evaluations=200)
     document = found.to_dict()
     assert any("hops and routers" in note for note in document["notes"])
-    assert document["search"]["curve"][-1][2] < document["cost"]["value"]
+    [[_, _, value]] = document["search"]["curve"]
+    assert value == document["cost"]["value"]
     check_document(document)
     proved = optmap.solve(
         parse_workload("C[i,j] = A[i,k] * B[k,j]", {"i": 2, "j": 2, "k": 2}),
@@ -400,3 +442,9 @@ def test_wires_are_in_the_answer_and_not_in_the_search() -> None:
     assert not proved.search.proved
     assert 0 < proved.search.bound < proved.cost
     check_document(proved.to_dict())
+
+
+@pytest.mark.parametrize("name", ["victory", "timeout"])
+def test_patience_below_zero_is_refused(name: str) -> None:
+    with pytest.raises(InputError, match=f"--set {name}=-1: give 0 or more"):
+        optmap.solve(WORKLOAD, machine="gemmini", extents=EXTENTS, method="random", settings={name: -1})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 import subprocess
 import sys
@@ -208,6 +209,15 @@ def test_a_damaged_line_is_named(tmp_path: Path, key: str, value: object) -> Non
     (tmp_path / "j").write_text("\n".join(lines) + "\n")
     with pytest.raises(InputError, match="line 2 is damaged"):
         explored(tmp_path / "j", 200, [])
+
+
+def test_a_device_or_a_pipe_is_refused_unread(tmp_path: Path) -> None:
+    """Some of them never end."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    for file in (pipe, Path("/dev/null")):
+        with pytest.raises(InputError, match="a device or a pipe"):
+            Journal(file, SEARCH)
 
 
 def test_two_searches_do_not_write_one_journal(tmp_path: Path) -> None:

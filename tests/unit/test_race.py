@@ -10,12 +10,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from accelerator_machines import convolution, wired_machine
 from matplotlib import pyplot
 
 import optmap
 from optmap.errors import ContradictionError, InputError, UnknownNameError
 from optmap.gap.race import LayerRace, Mean, Race, Run, curve_of, geometric
 from optmap.problem import library
+from optmap.problem.accelerator import Store
 from optmap.problem.options import Counting, Merit
 from optmap.search import (
     METHODS,
@@ -211,6 +213,21 @@ def test_searches_are_held_against_the_optimum_that_exact_proves(registry: dict[
     assert document["layers"][0]["rows"][0]["near"]["value"] <= 1.01 * float(only.bound) * (1 + 1e-9)
     assert set(document["means"][0]) == set(Mean.__dataclass_fields__)
     assert "proved" in str(found)
+
+
+def test_near_the_optimum_is_near_with_wires_too() -> None:
+    """Searches leave wires out; what a race says of them does not."""
+    machine = wired_machine()
+    registers, buffer = machine.levels
+    costly = replace(buffer.store or Store(), hop_pj=Fraction(30), router_pj=Fraction(10))
+    machine = replace(machine, levels=(registers, replace(buffer, store=costly)))
+    (only,) = optmap.race(convolution(), machine=machine, methods="random", evaluations=300, budget=20).layers
+    for name in ("exact", "random"):
+        over = only.over(name)
+        assert over is not None
+        assert over > 1.01
+        assert only.near(name) is None
+        assert only.runs[name].curve[-1].value == float(only.runs[name].value)
 
 
 def untimed(found: Race) -> list[tuple[object, ...]]:

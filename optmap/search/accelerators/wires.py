@@ -2,11 +2,13 @@
 
 Hops of a word depend on how children stand on their mesh, along x or y and in which order; nothing else that is counted
 depends on that. They only add energy, so the bound without them is one with them; the mapping found is counted with
-them, and is proved the best only where it has none to pay.
+them, and is proved the best only where it has none to pay. The curve of the search is of numbers without them: an
+answer has its end alone, with them.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 
@@ -16,6 +18,7 @@ from optmap.problem.machine import Machine
 from optmap.problem.options import Merit
 from optmap.search.accelerators.answer import AcceleratorFound
 from optmap.search.accelerators.request import AcceleratorRequest
+from optmap.search.curve import Improvement
 
 NOTE = (
     "hops and routers of meshes are in the energy, but not in the search: its bound leaves them out, and another "
@@ -46,11 +49,22 @@ def searched(request: AcceleratorRequest) -> AcceleratorRequest:
 def answered(request: AcceleratorRequest, found: AcceleratorFound) -> AcceleratorFound:
     """What a search of `searched(request)` found, as an answer to the request."""
     free = searched(request)
-    value = count_nest(found.nest, free.fabric, request.counting).merit(request.merit)
-    if free is request or count_nest(found.nest, request.fabric, request.counting).merit(request.merit) == value:
+    if free is request:
         return found
-    bound = min(Fraction(found.bound), value)
-    return replace(found, claimed=None, bound=bound, proved=False, notes=(*found.notes, NOTE))
+    value = count_nest(found.nest, free.fabric, request.counting).merit(request.merit)
+    paid = count_nest(found.nest, request.fabric, request.counting).merit(request.merit)
+    trace = found.trace
+    if trace is not None:
+        trace = replace(trace, value=float(paid), curve=list(_end(trace.curve, paid)))
+    found = replace(found, claimed=None, trace=trace, curve=_end(found.curve, paid))
+    if paid == value:
+        return found
+    return replace(found, bound=min(Fraction(found.bound), value), proved=False, notes=(*found.notes, NOTE))
+
+
+def _end(curve: Sequence[Improvement], paid: Fraction) -> tuple[Improvement, ...]:
+    """When the best was found, at what it costs; what the best ones before would cost with wires is not known."""
+    return tuple(replace(point, value=float(paid)) for point in curve[-1:])
 
 
 def _priced(request: AcceleratorRequest) -> bool:

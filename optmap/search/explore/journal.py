@@ -21,6 +21,8 @@ from __future__ import annotations
 import base64
 import io
 import json
+import os
+import stat
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -76,6 +78,8 @@ class Journal:
         except OSError as error:
             raise InputError(f"{path}: cannot be used as a journal: {error.strerror}") from error
         try:
+            if not stat.S_ISREG(os.fstat(self._file.fileno()).st_mode):
+                raise InputError(f"{path}: cannot be used as a journal: it is a device or a pipe; choose another file")
             self._alone()
             self._open(header)
         except BaseException:

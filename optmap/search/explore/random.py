@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from optmap.errors import InputError
 from optmap.problem.nest_batch import Booleans, NestBatch
 from optmap.search.accelerators.random_nests import random_nests
 from optmap.search.explore.protocol import Proposals, Question, Scores, Strategy
@@ -30,6 +31,11 @@ class RandomSettings:
         500, "ends after so many valid mappings in a row that are not better (Timeloop's victory condition); 0: never"
     )
     timeout: int = setting(1000, "ends after so many mappings since the last valid one (Timeloop's timeout); 0: never")
+
+    def __post_init__(self) -> None:
+        for name in ("victory", "timeout"):
+            if getattr(self, name) < 0:
+                raise InputError(f"--set {name}={getattr(self, name)}: give 0 or more")
 
 
 @dataclass(slots=True, kw_only=True)
