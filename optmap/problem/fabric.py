@@ -9,12 +9,19 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import prod
+from typing import TYPE_CHECKING
 
 from optmap.errors import InputError
 from optmap.problem.accelerator import ROLES, TENSOR_ROLES, FactorRule, Keep, MeshAxis, Prices, Store
 from optmap.problem.machine import Level, Machine
 from optmap.problem.relations import GAP, Relation
 from optmap.problem.workload import Padding, TensorAccess, Workload, access_names
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    import numpy as np
+    from numpy.typing import NDArray
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,6 +61,30 @@ class Rule:
         if self.relation is Relation.EQUAL:
             return found == self.value
         return found <= self.value if self.relation is Relation.AT_MOST else found >= self.value
+
+    def met(self, products: NDArray[Any]) -> NDArray[np.bool_]:
+        """Whether products of trips meet it, an array of them: `admits` for many."""
+        found: NDArray[np.bool_]
+        match self.relation:
+            case Relation.EQUAL:
+                found = products == self.value
+            case Relation.AT_MOST:
+                found = products <= self.value
+            case _:
+                found = products >= self.value
+        return found
+
+    def open(self, products: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Whether products of some trips may still meet it when more are multiplied in."""
+        found: NDArray[np.bool_]
+        match self.relation:
+            case Relation.EQUAL:
+                found = self.value % products == 0
+            case Relation.AT_MOST:
+                found = products <= self.value
+            case _:
+                found = products > 0
+        return found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,6 +157,10 @@ class Memory:
             while place < len(loops) and (loops[place] not in named if entry is None else loops[place] in entry):
                 place += 1
         return loops[place:]
+
+    def loopable(self, dims: int) -> tuple[bool, ...]:
+        """Per dim, of so many, whether the memory's order has a place for a temporal loop of it."""
+        return tuple(not self.unordered((dim,)) for dim in range(dims))
 
     def where(self, room: Room) -> str:
         """What one of its rooms is called in messages."""

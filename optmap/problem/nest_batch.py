@@ -16,6 +16,10 @@ Integers = NDArray[np.int64]
 """Whole numbers, of the shape that is said where they are."""
 Booleans = NDArray[np.bool_]
 """Yes or no, likewise."""
+KINDS = 3
+"""Of places for a factor at a memory: along x, along y, in time."""
+TIME = 2
+"""The last of them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -62,6 +66,12 @@ class NestBatch:
                 )
             )
         )
+
+
+def joined(batches: Sequence[NestBatch]) -> NestBatch:
+    """Batches of one fabric, one at least, one after the other."""
+    names = (part.name for part in fields(NestBatch))
+    return NestBatch(**{name: np.concatenate([getattr(batch, name) for batch in batches]) for name in names})
 
 
 def batch_of(nests: Sequence[Nest], fabric: Fabric) -> NestBatch:

@@ -7,7 +7,6 @@ import numpy as np
 from optmap.evaluate.spatial.batch_columns import Column, Columns, Mask
 from optmap.problem.accelerator import Keep
 from optmap.problem.fabric import Direction, Fabric, Memory, Rule
-from optmap.problem.relations import Relation
 
 
 def valid_rows(columns: Columns, tile_words: Column, fabric: Fabric) -> Mask:
@@ -43,14 +42,7 @@ def _along(direction: Direction, ways: Column) -> Mask:
 
 
 def _admitted(rule: Rule, trips: Column) -> Mask:
-    found: Column = trips[list(rule.dims)].prod(axis=0)
-    match rule.relation:
-        case Relation.EQUAL:
-            return np.equal(found, rule.value)
-        case Relation.AT_MOST:
-            return np.less_equal(found, rule.value)
-        case _:
-            return np.greater_equal(found, rule.value)
+    return rule.met(trips[list(rule.dims)].prod(axis=0))
 
 
 def _ordered(memory: Memory, columns: Columns, number: int) -> Mask:

@@ -6,14 +6,11 @@ import numpy as np
 
 from optmap.problem.accelerator import Keep
 from optmap.problem.fabric import Fabric, Memory, Rule
-from optmap.problem.nest_batch import Booleans, Integers, NestBatch
-from optmap.problem.relations import Relation
+from optmap.problem.nest_batch import KINDS, TIME, Booleans, Integers, NestBatch
 from optmap.symbolic.numbers import prime_factors
 
 ROWS = 2048
 """Nests that are drawn together."""
-KINDS = 3
-"""Of places for a factor at a memory: along x, along y, in time."""
 
 
 def random_nests(fabric: Fabric, count: int, rng: np.random.Generator) -> NestBatch:
@@ -43,7 +40,7 @@ def _drawn(fabric: Fabric, count: int, rng: np.random.Generator) -> dict[str, In
         for turn in turns.T:
             _place(fabric, trips, keeps, np.array(factors)[turn], rng)
     order = np.stack([_order(memory, len(fabric.dims), count, rng) for memory in fabric.memories], axis=1)
-    return {"x": trips[:, :, 0], "y": trips[:, :, 1], "temporal": trips[:, :, 2], "order": order, "keeps": keeps}
+    return {"x": trips[:, :, 0], "y": trips[:, :, 1], "temporal": trips[:, :, TIME], "order": order, "keeps": keeps}
 
 
 def _keeps(fabric: Fabric, count: int, rng: np.random.Generator) -> Booleans:
@@ -82,8 +79,9 @@ def _place(fabric: Fabric, trips: Integers, keeps: Booleans, factors: Integers, 
             now = trips[:, number, kind] * further
             allowed = np.array(direction.allowed)[dim] & (now.prod(axis=1) <= direction.size)
             open_[:, number, kind] = fits & allowed & _admitted(direction.rules, now)
-        open_[:, number, 2] = fits & _admitted(memory.rules, trips[:, number, 2] * further) & _orderable(memory, dim)
-    open_[~open_.any(axis=(1, 2)), -1, 2] = True
+        loops = np.array(memory.loopable(len(fabric.dims)))[dim]
+        open_[:, number, TIME] = fits & loops & _admitted(memory.rules, trips[:, number, TIME] * further)
+    open_[~open_.any(axis=(1, 2)), -1, TIME] = True
     places = open_.reshape(len(trips), len(fabric.memories) * KINDS)
     chosen = (rng.random(places.shape) * places).argmax(axis=1)
     trips[rows, chosen // KINDS, chosen % KINDS, dim] *= prime
@@ -106,19 +104,8 @@ def _admitted(rules: tuple[Rule, ...], trips: Integers) -> Booleans:
     """Whether no rule is exceeded; products only grow."""
     found = np.ones(len(trips), bool)
     for rule in rules:
-        product = trips[:, list(rule.dims)].prod(axis=1)
-        if rule.relation is Relation.EQUAL:
-            found &= rule.value % product == 0
-        elif rule.relation is Relation.AT_MOST:
-            found &= product <= rule.value
+        found &= rule.open(trips[:, list(rule.dims)].prod(axis=1))
     return found
-
-
-def _orderable(memory: Memory, dim: Integers) -> Booleans:
-    """Whether a memory's pattern of loops has a place for a dim."""
-    if not memory.order or None in memory.order:
-        return np.ones(len(dim), bool)
-    return np.isin(dim, [own for entry in memory.order if entry is not None for own in entry])
 
 
 def _order(memory: Memory, dims: int, count: int, rng: np.random.Generator) -> Integers:

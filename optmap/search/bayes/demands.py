@@ -10,9 +10,9 @@ import numpy as np
 
 from optmap.problem.accelerator import Keep
 from optmap.problem.fabric import Fabric, Rule
-from optmap.problem.nest_batch import Booleans, Integers
+from optmap.problem.nest_batch import KINDS, Booleans, Integers
 from optmap.problem.relations import Relation
-from optmap.search.bayes.fitting import KINDS, Fitting
+from optmap.search.bayes.fitting import Fitting
 from optmap.symbolic.numbers import divisors_of
 
 TRIES = 20_000

@@ -40,12 +40,12 @@ from optmap.evaluate.spatial.batch_valid import valid_rows
 from optmap.problem.accelerator import Keep
 from optmap.problem.fabric import Fabric
 from optmap.problem.nest import Nest
-from optmap.problem.nest_batch import Booleans, Integers, NestBatch, batch_of
+from optmap.problem.nest_batch import KINDS, TIME, Booleans, Integers, NestBatch, batch_of
 from optmap.problem.options import Counting
 from optmap.problem.relations import Relation
 from optmap.search.accelerators.random_nests import random_nests
 from optmap.search.bayes.demands import demanded
-from optmap.search.bayes.fitting import KINDS, TIME, Fitting
+from optmap.search.bayes.fitting import Fitting
 from optmap.search.bayes.growth import Growth
 from optmap.search.bayes.orders import Ranking, Stationary, stationary, suited
 from optmap.search.bayes.ways import Ways, fillings

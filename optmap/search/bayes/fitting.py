@@ -15,10 +15,6 @@ from optmap.problem.options import Counting
 
 Words = NDArray[np.float64]
 """(nests,): words, whole numbers."""
-KINDS = 3
-"""Of places for a factor at a memory: along x, along y, in time."""
-TIME = 2
-"""The last of them."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from optmap.problem.fabric import Fabric
-from optmap.problem.nest_batch import Booleans, Integers
+from optmap.problem.nest_batch import TIME, Booleans, Integers
 from optmap.problem.relations import Relation
-from optmap.search.bayes.fitting import TIME, Fitting
+from optmap.search.bayes.fitting import Fitting
 from optmap.symbolic.numbers import divisors_of
 
 Numbers = NDArray[np.float64]

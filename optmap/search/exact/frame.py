@@ -18,7 +18,6 @@ from optmap.problem.accelerator import Keep
 from optmap.problem.fabric import Fabric, Memory, Operand, Rule
 from optmap.problem.halo import value_mask
 from optmap.problem.options import Counting, Merit
-from optmap.problem.relations import Relation
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -277,13 +276,7 @@ def admits(rules: tuple[Rule, ...], values: Ints) -> Flags:
     """Which rows of trips (or ways) per dim meet rules."""
     found = np.ones(len(values), np.bool_)
     for rule in rules:
-        product = values[:, list(rule.dims)].prod(axis=1) if rule.dims else np.ones(len(values), np.int64)
-        if rule.relation is Relation.EQUAL:
-            found &= product == rule.value
-        elif rule.relation is Relation.AT_MOST:
-            found &= product <= rule.value
-        else:
-            found &= product >= rule.value
+        found &= rule.met(values[:, list(rule.dims)].prod(axis=1))
     return found
 
 

@@ -19,14 +19,13 @@ from numpy.typing import NDArray
 
 from optmap.problem.accelerator import Keep
 from optmap.problem.fabric import Fabric, Rule
-from optmap.problem.nest_batch import Booleans, Integers, NestBatch
+from optmap.problem.nest_batch import KINDS, TIME, Booleans, Integers, NestBatch
+from optmap.problem.nest_batch import joined as concatenated
 from optmap.problem.relations import Relation
 from optmap.symbolic.numbers import prime_factors
 
 ROWS = 4096
 """Nests of a batch, and splits that are multiplied out together."""
-KINDS = 3
-"""Slots for factors of a memory: along x, along y, in time."""
 MOST_STATES = 100_000
 """Of the counting: beyond, a number is said that the mapspace exceeds."""
 MOST_WAYS = 1_000_000
@@ -54,26 +53,6 @@ class _Limit:
 
     slot: int
     rule: Rule
-
-    def open(self, factors: Integers) -> Booleans:
-        """Whether products of some factors may still meet it when more are multiplied in."""
-        match self.rule.relation:
-            case Relation.EQUAL:
-                return np.equal(self.rule.value % factors, 0)
-            case Relation.AT_MOST:
-                return np.less_equal(factors, self.rule.value)
-            case _:
-                return np.ones(len(factors), bool)
-
-    def met(self, factors: Integers) -> Booleans:
-        """Whether products of all factors meet it."""
-        match self.rule.relation:
-            case Relation.EQUAL:
-                return np.equal(factors, self.rule.value)
-            case Relation.AT_MOST:
-                return np.less_equal(factors, self.rule.value)
-            case _:
-                return np.greater_equal(factors, self.rule.value)
 
 
 class Mapspace:
@@ -130,11 +109,11 @@ class Mapspace:
             grown = np.repeat(found, len(powers), axis=0)
             grown[:, open_] *= np.tile(powers, (len(found), 1))
             for limit in own:
-                grown = grown[limit.open(grown[:, limit.slot])]
+                grown = grown[limit.rule.open(grown[:, limit.slot])]
             found = grown
         for limit in own:
             if limit.rule.dims == (dim,):
-                found = found[limit.met(found[:, limit.slot])]
+                found = found[limit.rule.met(found[:, limit.slot])]
         return found if len(found) <= MOST_WAYS else None
 
     def _open_slots(self, dim: int) -> list[int]:
@@ -144,7 +123,7 @@ class Mapspace:
                 if direction.size > 1 and direction.allowed[dim]:
                     found.append(KINDS * number + kind)
             if not memory.unordered((dim,)):
-                found.append(KINDS * number + 2)
+                found.append(KINDS * number + TIME)
         return found
 
     @cached_property
@@ -176,7 +155,7 @@ class Mapspace:
             keep = np.ones(len(joined), bool)
             for place, limit in enumerate(shared):
                 last = dim == max(limit.rule.dims)
-                keep &= limit.met(joined[:, place]) if last else limit.open(joined[:, place])
+                keep &= limit.rule.met(joined[:, place]) if last else limit.rule.open(joined[:, place])
             states, place_of = np.unique(joined[keep], axis=0, return_inverse=True)
             ways = np.zeros(len(states), object)
             np.add.at(ways, place_of.reshape(-1), numbers[keep])
@@ -193,7 +172,7 @@ class Mapspace:
             options[:, limit.slot] if dim in limit.rule.dims else np.ones(len(options), np.int64)
             for limit in self._shared
         ]
-        loops = (options[:, 2::KINDS] > 1).astype(np.int64)
+        loops = (options[:, TIME::KINDS] > 1).astype(np.int64)
         bits = [
             loops[:, number] * ((1 << dim) if self._masked(number) else int(number > 0))
             for number in range(len(self._fabric.memories))
@@ -238,10 +217,10 @@ class Mapspace:
                 waiting.append(part)
                 held += len(part)
                 if held >= ROWS:
-                    yield _joined(waiting)
+                    yield concatenated(waiting)
                     waiting, held = [], 0
         if waiting:
-            yield _joined(waiting)
+            yield concatenated(waiting)
 
     def _grown(self, splits: Integers) -> Iterator[Integers]:
         """Splits of the first dims, (splits, slots, dims), with every way to place the others, some at a time."""
@@ -266,12 +245,12 @@ class Mapspace:
         found, dims = np.ones(len(splits), bool), splits.shape[2]
         for limit in self._shared:
             factors = splits[:, limit.slot, [dim for dim in limit.rule.dims if dim < dims]].prod(axis=1)
-            found &= limit.met(factors) if max(limit.rule.dims) < dims else limit.open(factors)
+            found &= limit.rule.met(factors) if max(limit.rule.dims) < dims else limit.rule.open(factors)
         return found
 
     def _ordered(self, splits: Integers) -> Iterator[NestBatch]:
         """Splits with every order of their loops and everything that may be kept."""
-        loops = splits[:, 2::KINDS] > 1
+        loops = splits[:, TIME::KINDS] > 1
         kinds, kind = np.unique(loops.reshape(len(loops), -1), axis=0, return_inverse=True)
         for number, several in enumerate(kinds.reshape(-1, *loops.shape[1:])):
             own = splits[kind.reshape(-1) == number]
@@ -284,7 +263,7 @@ class Mapspace:
                 yield NestBatch(
                     x=chosen[:, 0::KINDS],
                     y=chosen[:, 1::KINDS],
-                    temporal=chosen[:, 2::KINDS],
+                    temporal=chosen[:, TIME::KINDS],
                     order=np.stack([each[place] for each, place in zip(orders, places, strict=True)], axis=1),
                     keeps=self._keeps[keep],
                 )
@@ -313,7 +292,7 @@ def _limits(fabric: Fabric) -> Iterator[_Limit]:
             for rule in direction.rules:
                 yield _Limit(slot=slot, rule=rule)
         for rule in memory.rules:
-            yield _Limit(slot=KINDS * number + 2, rule=rule)
+            yield _Limit(slot=KINDS * number + TIME, rule=rule)
 
 
 def _keep_patterns(fabric: Fabric) -> Booleans:
@@ -323,8 +302,3 @@ def _keep_patterns(fabric: Fabric) -> Booleans:
     found = np.array(list(every), bool).reshape(-1, len(fabric.memories), len(fabric.operands))
     kept: Booleans = found[np.asarray(found.any(axis=1)).all(axis=1)]
     return kept
-
-
-def _joined(parts: list[NestBatch]) -> NestBatch:
-    names = ("x", "y", "temporal", "order", "keeps")
-    return NestBatch(**{name: np.concatenate([getattr(part, name) for part in parts]) for name in names})

@@ -7,17 +7,14 @@ import numpy as np
 from optmap.evaluate.spatial.batch_axes import room_sizes
 from optmap.evaluate.spatial.batch_columns import Column
 from optmap.problem.fabric import Fabric, Rule
-from optmap.problem.nest_batch import Booleans, Integers
+from optmap.problem.nest_batch import KINDS, TIME, Booleans, Integers
 from optmap.problem.options import Counting
 from optmap.problem.relations import Relation
 from optmap.symbolic.numbers import prime_factors
 
-KINDS = 3
-"""Of places at a memory: along x, along y, in time. Place `KINDS * memory + kind`."""
-
 
 class Places:
-    """The places of a fabric, memories inner to outer."""
+    """The places of a fabric, memories inner to outer: `KINDS * memory + kind`."""
 
     def __init__(self, fabric: Fabric, counting: Counting) -> None:
         self.fabric = fabric
@@ -38,10 +35,8 @@ class Places:
                 self.sizes[first + kind] = direction.size
                 self.allowed[first + kind] = np.array(direction.allowed, bool) & (direction.size > 1)
                 self.rules += [(first + kind, rule) for rule in direction.rules]
-            self.rules += [(first + 2, rule) for rule in memory.rules]
-            if memory.order and None not in memory.order:
-                named = {dim for entry in memory.order if entry is not None for dim in entry}
-                self.allowed[first + 2] = [dim in named for dim in range(dims)]
+            self.rules += [(first + TIME, rule) for rule in memory.rules]
+            self.allowed[first + TIME] = memory.loopable(dims)
         for place, rule in self.rules:
             if rule.relation is not Relation.AT_LEAST and rule.value == 1:
                 self.allowed[place, list(rule.dims)] = False
@@ -55,11 +50,11 @@ class Places:
     @property
     def orderable(self) -> Booleans:
         """(memories, dims), whether a temporal loop may stand there."""
-        return self.allowed[2::KINDS]
+        return self.allowed[TIME::KINDS]
 
     def spatial(self) -> Booleans:
         """(places,), whether it is on a mesh."""
-        found: Booleans = np.arange(self.count) % KINDS != 2
+        found: Booleans = np.arange(self.count) % KINDS != TIME
         return found
 
     def tiles(self, trips: Integers) -> Integers:
@@ -78,14 +73,7 @@ class Places:
         """Whether mappings keep to factor rules."""
         found = np.ones(len(trips), bool)
         for place, rule in self.rules:
-            product = trips[:, place, list(rule.dims)].prod(axis=1)
-            match rule.relation:
-                case Relation.EQUAL:
-                    found &= product == rule.value
-                case Relation.AT_MOST:
-                    found &= product <= rule.value
-                case Relation.AT_LEAST:
-                    found &= product >= rule.value
+            found &= rule.met(trips[:, place, list(rule.dims)].prod(axis=1))
         return found
 
     def fitting(self, tiles: Integers, keeps: Booleans) -> Booleans:

@@ -9,14 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from optmap.errors import InputError
-from optmap.problem.nest_batch import Booleans, NestBatch
+from optmap.problem.nest_batch import KINDS, TIME, Booleans, NestBatch
 from optmap.problem.options import Merit
 from optmap.search.explore.protocol import Proposals, Question, Scores, Strategy
 from optmap.search.explore.settings import setting
 from optmap.search.quickflow.levels import Weight
 from optmap.search.quickflow.moves import Allocations, Moves, Table, joined
 from optmap.search.quickflow.oneshot import OneShot
-from optmap.search.quickflow.places import KINDS, Places
+from optmap.search.quickflow.places import Places
 from optmap.search.quickflow.start import start
 
 Numbers = NDArray[np.float64]
@@ -142,7 +142,7 @@ class Search:
         scores = yield NestBatch(
             x=trips[:, :, 0],
             y=trips[:, :, 1],
-            temporal=trips[:, :, 2],
+            temporal=trips[:, :, TIME],
             order=self.shot.choose(trips, who.keeps),
             keeps=who.keeps,
         )

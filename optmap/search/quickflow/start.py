@@ -10,7 +10,7 @@ from optmap.problem.nest_batch import Booleans, Integers
 from optmap.problem.relations import Relation
 from optmap.search.accelerators.random_nests import random_nests
 from optmap.search.quickflow.moves import Allocations, Moves
-from optmap.search.quickflow.places import KINDS, Places
+from optmap.search.quickflow.places import Places
 
 DRAWN = 4096
 """Random mappings among which a start is sought where the mended one is not valid."""
@@ -104,5 +104,5 @@ def _drawn(moves: Moves, rng: np.random.Generator) -> Allocations:
     if moves.exact_tiles:
         good &= places.fitting(places.tiles(trips), batch.keeps)
     rows = np.flatnonzero(good)
-    most = rows[np.argsort(-trips[rows, KINDS * len(places.fabric.memories) - 1].prod(axis=1), kind="stable")[:1]]
+    most = rows[np.argsort(-trips[rows, places.outermost].prod(axis=1), kind="stable")[:1]]
     return moves.allocations(trips[most], batch.keeps[most])

@@ -9,9 +9,7 @@ from optmap.problem.fabric import Memory
 
 def placeable(memory: Memory, dims: int) -> frozenset[int]:
     """Dims that a memory's pattern has a place for."""
-    if not memory.order or None in memory.order:
-        return frozenset(range(dims))
-    return frozenset(dim for entry in memory.order if entry is not None for dim in entry)
+    return frozenset(dim for dim, loop in enumerate(memory.loopable(dims)) if loop)
 
 
 def whole_orders(inner: Iterable[Sequence[int]], memory: Memory, dims: int) -> tuple[tuple[int, ...], ...]:

@@ -77,11 +77,6 @@ def start(fabric: Fabric, keeps: Sequence[Pattern], place: int) -> NestBatch:
     return NestBatch(x=ones, y=ones.copy(), temporal=temporal, order=np.array([order]), keeps=np.array([list(keeps)]))
 
 
-def joined(parts: Sequence[NestBatch]) -> NestBatch:
-    """Batches one after the other, one at least."""
-    return NestBatch(**{name: np.concatenate([getattr(part, name) for part in parts]) for name in FIELDS})
-
-
 def with_choices(
     parent: NestBatch, choices: Sequence[Choice], orders: Integers, memory: int, *, inwards: bool, last: Integers
 ) -> NestBatch:

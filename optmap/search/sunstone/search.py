@@ -7,10 +7,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from optmap.problem.nest_batch import Booleans, Integers, NestBatch
+from optmap.problem.nest_batch import Booleans, Integers, NestBatch, joined
 from optmap.search.explore.protocol import Numbers, Proposals, Question, Scores, Strategy
 from optmap.search.sunstone.estimate import optimistic
-from optmap.search.sunstone.partial import joined
 from optmap.search.sunstone.settings import SunstoneSettings
 from optmap.search.sunstone.step import Continued, Step
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from optmap.problem.fabric import Rule
-from optmap.problem.nest_batch import Booleans, Integers, NestBatch
+from optmap.problem.nest_batch import Booleans, Integers, NestBatch, joined
 from optmap.problem.relations import Relation
 from optmap.search.explore.protocol import Question
 from optmap.search.sunstone.loops import placeable, whole_orders
@@ -16,7 +16,6 @@ from optmap.search.sunstone.order_trie import Node, Trie, trie_of
 from optmap.search.sunstone.partial import (
     Choice,
     Pattern,
-    joined,
     keeper_patterns,
     rows_that_hold,
     start,
@@ -229,11 +228,4 @@ def _forced(rules: tuple[Rule, ...]) -> frozenset[int]:
 
 def _obeys(rule: Rule, trips: Integers) -> Booleans:
     """Whether trips, (rows, dims), meet a rule."""
-    product: Integers = trips[:, list(rule.dims)].prod(axis=1)
-    match rule.relation:
-        case Relation.EQUAL:
-            return np.equal(product, rule.value)
-        case Relation.AT_MOST:
-            return np.less_equal(product, rule.value)
-        case _:
-            return np.greater_equal(product, rule.value)
+    return rule.met(trips[:, list(rule.dims)].prod(axis=1))
