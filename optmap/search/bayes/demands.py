@@ -12,7 +12,7 @@ from optmap.problem.accelerator import Keep
 from optmap.problem.fabric import Fabric, Rule
 from optmap.problem.nest_batch import KINDS, Booleans, Integers
 from optmap.problem.relations import Relation
-from optmap.search.bayes.fitting import Fitting
+from optmap.search.fitting import Fitting
 from optmap.symbolic.numbers import divisors_of
 
 TRIES = 20_000

@@ -45,10 +45,10 @@ from optmap.problem.options import Counting
 from optmap.problem.relations import Relation
 from optmap.search.accelerators.random_nests import random_nests
 from optmap.search.bayes.demands import demanded
-from optmap.search.bayes.fitting import Fitting
 from optmap.search.bayes.growth import Growth
 from optmap.search.bayes.orders import Ranking, Stationary, stationary, suited
 from optmap.search.bayes.ways import Ways, fillings
+from optmap.search.fitting import Fitting
 
 Numbers = NDArray[np.float64]
 """Points: (points, axes), each number of 0 to 1."""

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from optmap.problem.fabric import Fabric
 from optmap.problem.nest_batch import TIME, Booleans, Integers
 from optmap.problem.relations import Relation
-from optmap.search.bayes.fitting import Fitting
+from optmap.search.fitting import Fitting
 from optmap.symbolic.numbers import divisors_of
 
 Numbers = NDArray[np.float64]

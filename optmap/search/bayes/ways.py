@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from optmap.problem.fabric import Direction
 from optmap.problem.nest_batch import Booleans, Integers
 from optmap.problem.relations import Relation
-from optmap.search.bayes.fitting import Fitting
+from optmap.search.fitting import Fitting
 from optmap.symbolic.numbers import divisors_of
 
 Numbers = NDArray[np.float64]

@@ -195,6 +195,6 @@ class Moves:
         self.tally.add("factor rules", seen=len(found), cut=len(found) - len(ruled))
         if not self.exact_tiles:
             return ruled
-        fits = ruled[self.places.fitting(self.places.tiles(ruled.trips), ruled.keeps)]
+        fits = ruled[self.places.fitting.fit_from(0, self.places.tiles(ruled.trips), ruled.keeps)]
         self.tally.add("capacity", seen=len(ruled), cut=len(ruled) - len(fits))
         return fits

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from optmap.evaluate.spatial.batch_axes import room_sizes
-from optmap.evaluate.spatial.batch_columns import Column
 from optmap.problem.fabric import Fabric, Rule
 from optmap.problem.nest_batch import KINDS, TIME, Booleans, Integers
 from optmap.problem.options import Counting
 from optmap.problem.relations import Relation
+from optmap.search.fitting import Fitting
 from optmap.symbolic.numbers import prime_factors
 
 
@@ -18,7 +17,7 @@ class Places:
 
     def __init__(self, fabric: Fabric, counting: Counting) -> None:
         self.fabric = fabric
-        self.counting = counting
+        self.fitting = Fitting(fabric, counting)
         memories, dims = len(fabric.memories), len(fabric.dims)
         self.count = KINDS * memories
         self.outermost = self.count - 1
@@ -74,25 +73,4 @@ class Places:
         found = np.ones(len(trips), bool)
         for place, rule in self.rules:
             found &= rule.met(trips[:, place, list(rule.dims)].prod(axis=1))
-        return found
-
-    def fitting(self, tiles: Integers, keeps: Booleans) -> Booleans:
-        """Whether the tiles, (mappings, memories, dims), fit what keeps them, (mappings, memories, operands)."""
-        found = np.ones(len(tiles), bool)
-        for number, memory in enumerate(self.fabric.memories):
-            for room in memory.rooms:
-                held = np.zeros(len(tiles))
-                for operand, weight in zip(room.operands, room.weights, strict=True):
-                    kept = keeps[:, number, operand]
-                    if kept.any():
-                        held += weight * kept * self.words(tiles[:, number], operand)
-                found &= held <= room.capacity
-        return found
-
-    def words(self, tile: Integers, operand: int) -> Column:
-        """Of an operand in tiles (mappings, dims)."""
-        columns = tile.T.astype(np.float64)
-        found: Column = np.ones(len(tile))
-        for axis in self.fabric.operands[operand].axes:
-            found = found * room_sizes([c for _, c in axis], [columns[dim] for dim, _ in axis], self.counting)
         return found

@@ -34,7 +34,7 @@ def start(moves: Moves, rng: np.random.Generator) -> Allocations:
     trips = _mended(places)
     keeps = _keeps(places)
     fits = places.admitted(trips[None]) & (
-        places.fitting(places.tiles(trips[None]), keeps[None]) if moves.exact_tiles else True
+        places.fitting.fit_from(0, places.tiles(trips[None]), keeps[None]) if moves.exact_tiles else True
     )
     if fits[0]:
         return moves.allocations(trips[None], keeps[None])
@@ -102,7 +102,7 @@ def _drawn(moves: Moves, rng: np.random.Generator) -> Allocations:
     trips = np.stack([batch.x, batch.y, batch.temporal], axis=2).reshape(len(batch), -1, batch.x.shape[2])
     good = places.admitted(trips) & (trips.prod(axis=1) == places.fabric.extents).all(axis=1)
     if moves.exact_tiles:
-        good &= places.fitting(places.tiles(trips), batch.keeps)
+        good &= places.fitting.fit_from(0, places.tiles(trips), batch.keeps)
     rows = np.flatnonzero(good)
     most = rows[np.argsort(-trips[rows, places.outermost].prod(axis=1), kind="stable")[:1]]
     return moves.allocations(trips[most], batch.keeps[most])

@@ -23,7 +23,7 @@ from optmap.problem.fabric import Fabric
 from optmap.problem.nest_batch import Booleans, NestBatch
 from optmap.problem.options import Counting, Merit
 from optmap.search.explore.protocol import Numbers
-from optmap.search.sunstone.tiling_tree import words_of
+from optmap.search.fitting import Fitting
 
 
 def optimistic(
@@ -108,7 +108,7 @@ def _spreadable(batch: NestBatch, fabric: Fabric, memory: int) -> Numbers:
     copies = np.cumprod(ways[:, ::-1], axis=1)[:, ::-1] / ways
     meshes = float(np.prod([own.fanout for own in fabric.memories[memory + 2 :]], dtype=np.float64))
     more = np.minimum(batch.temporal[:, -1, summed].prod(axis=1), meshes)
-    elements = float(words_of(output, np.array(fabric.extents, float)[:, None])[0])
+    elements = float(Fitting(fabric, Counting.EXACT).words(output, np.array([fabric.extents]))[0])
     found = np.zeros(batch.keeps.shape)
     found[:, :, 0] = elements * copies * (more - 1)[:, None]
     return found

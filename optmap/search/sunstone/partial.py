@@ -15,8 +15,8 @@ from optmap.problem.accelerator import Keep
 from optmap.problem.fabric import Fabric
 from optmap.problem.nest_batch import Booleans, Integers, NestBatch
 from optmap.problem.options import Counting
+from optmap.search.fitting import Fitting
 from optmap.search.sunstone.loops import whole_orders
-from optmap.search.sunstone.tiling_tree import holds
 
 FIELDS = tuple(own.name for own in fields(NestBatch))
 Pattern = tuple[bool, ...]
@@ -50,8 +50,8 @@ def keeper_patterns(fabric: Fabric, number: int, *, bypass: bool) -> tuple[Patte
         last = all(outside.keeps[place] is Keep.REFUSED for outside in fabric.memories[number + 1 :])
         free = keep is Keep.FREE and not last
         choices.append((True, False) if free else (keep is not Keep.REFUSED,))
-    single = np.ones((1, len(fabric.dims)), np.int64)
-    found = [own for own in product(*choices) if holds(fabric, number, single, np.array(own), Counting.EXACT)[0]]
+    single, fitting = np.ones((1, len(fabric.dims)), np.int64), Fitting(fabric, Counting.EXACT)
+    found = [own for own in product(*choices) if fitting.fit(number, single, np.array(own))[0]]
     if bypass:
         return tuple(found)
     return tuple(own for own in found if not any(_more(other, own) for other in found))
@@ -117,10 +117,10 @@ def tile_at(batch: NestBatch, row: int, memory: int) -> Integers:
     return found
 
 
-def rows_that_hold(batch: NestBatch, fabric: Fabric, kept: Mapping[int, Booleans], counting: Counting) -> Booleans:
+def rows_that_hold(batch: NestBatch, fitting: Fitting, kept: Mapping[int, Booleans]) -> Booleans:
     """Whether memories, by number, have room for the tiles of the operands that they keep, (operands,) each."""
     tiles = (batch.x * batch.y * batch.temporal).cumprod(axis=1)
     found = np.ones(len(batch), bool)
     for number, keeps in kept.items():
-        found &= holds(fabric, number, tiles[:, number], keeps, counting)
+        found &= fitting.fit(number, tiles[:, number], keeps)
     return found

@@ -11,6 +11,7 @@ from optmap.problem.fabric import Rule
 from optmap.problem.nest_batch import Booleans, Integers, NestBatch, joined
 from optmap.problem.relations import Relation
 from optmap.search.explore.protocol import Question
+from optmap.search.fitting import Fitting
 from optmap.search.sunstone.loops import placeable, whole_orders
 from optmap.search.sunstone.order_trie import Node, Trie, trie_of
 from optmap.search.sunstone.partial import (
@@ -23,7 +24,7 @@ from optmap.search.sunstone.partial import (
     with_choices,
 )
 from optmap.search.sunstone.settings import DIRECTIONS, WITHIN, SunstoneSettings
-from optmap.search.sunstone.tiling_tree import grown_dims, holds, tiles_of
+from optmap.search.sunstone.tiling_tree import grown_dims, tiles_of
 from optmap.search.sunstone.unrolling import rejected_dims, unrollings
 
 
@@ -53,7 +54,7 @@ class Step:
     """Continues partial mappings by one memory; remembers what it chose for the same situation."""
 
     def __init__(self, question: Question[SunstoneSettings]) -> None:
-        self.fabric, self.counting = question.fabric, question.counting
+        self.fabric, self.fitting = question.fabric, Fitting(question.fabric, question.counting)
         self.settings, self.tally = question.settings, question.tally
         self.inwards = self.settings.direction == DIRECTIONS[1]
         self.dims = len(self.fabric.dims)
@@ -125,7 +126,7 @@ class Step:
                 found &= _obeys(rule, batch.temporal[:, outside])
         if not self.inwards and self.settings.look_outside:
             bounded = range(outside, len(self.fabric.memories) - 1)
-            fits = rows_that_hold(batch, self.fabric, {n: self.least[n] for n in bounded}, self.counting)
+            fits = rows_that_hold(batch, self.fitting, {n: self.least[n] for n in bounded})
             self._count("tiles: room outside", len(batch), int((~fits).sum()))
             found &= fits
         return found
@@ -199,12 +200,12 @@ class Step:
 
         def feasible(factors: Integers) -> Booleans:
             tiles = factors * np.array(at.inside)
-            found = holds(self.fabric, at.memory, tiles, np.array(keeps), self.counting)
+            found = self.fitting.fit(at.memory, tiles, np.array(keeps))
             for rule in rules:
                 found &= _obeys(rule, factors)
             if settings.look_outside and not self.inwards:
                 for number in outside:
-                    found &= holds(self.fabric, number, tiles * spread, self.least[number], self.counting)
+                    found &= self.fitting.fit(number, tiles * spread, self.least[number])
             return found
 
         found = tiles_of(rest, dims, feasible, principle=settings.tiling_principle, count=self._count)

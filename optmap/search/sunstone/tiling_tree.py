@@ -7,10 +7,8 @@ from math import prod
 
 import numpy as np
 
-from optmap.evaluate.spatial.batch_axes import room_sizes
-from optmap.problem.fabric import Fabric, Operand
+from optmap.problem.fabric import Operand
 from optmap.problem.nest_batch import Booleans, Integers
-from optmap.problem.options import Counting
 from optmap.symbolic.numbers import divisors_of
 
 
@@ -61,36 +59,6 @@ def maximal(feasible: Booleans, shape: Sequence[int]) -> Booleans:
             grows[tuple(behind)] |= found[tuple(ahead)]
     kept: Booleans = (found & ~grows).ravel()
     return kept
-
-
-def holds(fabric: Fabric, number: int, tiles: Integers, keeps: Booleans, counting: Counting) -> Booleans:
-    """Whether the rooms of a memory hold tiles, sum over kept T of words(T, tile) <= capacity.
-
-    Args:
-        fabric: the machine as the workload sees it.
-        number: of the memory.
-        tiles: (tiles, dims).
-        keeps: (operands,) or (tiles, operands).
-        counting: how words are counted; an operand with a dim in two subscripts is taken for larger than it is.
-    """
-    found = np.ones(len(tiles), bool)
-    columns = tiles.astype(np.float64).T
-    for room in fabric.memories[number].rooms:
-        held = np.zeros(len(tiles))
-        for place, weight in zip(room.operands, room.weights, strict=True):
-            kept = keeps[..., place]
-            if kept.any():
-                held += weight * kept * words_of(fabric.operands[place], columns, counting)
-        found &= held <= room.capacity
-    return found
-
-
-def words_of(operand: Operand, columns: np.ndarray, counting: Counting = Counting.EXACT) -> np.ndarray:
-    """Words of tiles, (dims, tiles) to (tiles,)."""
-    found = np.ones(columns.shape[1])
-    for axis in operand.axes:
-        found = found * room_sizes([factor for _, factor in axis], [columns[dim] for dim, _ in axis], counting)
-    return found
 
 
 def tiles_of(

@@ -39,13 +39,22 @@ class Fitting:
         return np.array(each, np.float64)[back.reshape(-1)]
 
     def fit(self, number: int, tiles: Integers, keeps: Booleans) -> Booleans:
-        """(nests,): whether tiles (nests, dims) of a memory fit, of the operands that it keeps (nests, operands)."""
+        """(nests,): whether tiles (nests, dims) of a memory fit.
+
+        Sum over kept T of weight(T) * words(T, tile) <= capacity, in each of its rooms.
+
+        Args:
+            number: of the memory.
+            tiles: (nests, dims).
+            keeps: the operands that it keeps, (nests, operands), or (operands,) for all nests.
+        """
         found = np.ones(len(tiles), bool)
         for room in self.fabric.memories[number].rooms:
             held = np.zeros(len(tiles))
             for operand, weight in zip(room.operands, room.weights, strict=True):
-                if keeps[:, operand].any():
-                    held += weight * self.words(self.fabric.operands[operand], tiles) * keeps[:, operand]
+                kept = keeps[..., operand]
+                if kept.any():
+                    held += weight * kept * self.words(self.fabric.operands[operand], tiles)
             found &= held <= room.capacity
         return found
 
