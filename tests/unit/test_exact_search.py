@@ -15,6 +15,7 @@ from optmap.evaluate import count_nest
 from optmap.problem import library, parse_workload
 from optmap.problem.accelerator import Keep
 from optmap.problem.fabric import fabric_of
+from optmap.problem.nest import Nest
 from optmap.problem.options import WALKED, Counting, Merit
 from optmap.search import AcceleratorRequest, AcceleratorResult, local_search, random_nests
 from optmap.search.exact import search_nest
@@ -151,9 +152,12 @@ def test_what_another_search_hands_in_is_recounted_and_leaves_the_optimum_as_it_
     rows = random_nests(fabric, 64, np.random.default_rng(seed))
     invalid = [nest for nest in map(rows.nest, range(64)) if count_nest(nest, fabric).broken]
     local = local_search(fabric, AcceleratorRequest(fabric=fabric))
-    for other in (local, lambda _: alone.nest, lambda _: None, *(lambda _, nest=nest: nest for nest in invalid[:1])):
+    given: list[tuple[Nest | None, int]] = [(alone.nest, 7), (None, 7), *((nest, 7) for nest in invalid[:1])]
+    for other in (local, *(lambda _, each=each: each for each in given)):
         found = search_nest(fabric, merit=Merit.EDP, counting=Counting.EXACT, clock=NO_LIMIT, elsewhere=other)
         assert found.proved
         assert found.value == pytest.approx(alone.value, rel=1e-9)
         assert found.nest is not None
         assert not count_nest(found.nest, fabric).broken
+        judged = local(NO_LIMIT)[1] if other is local else 7
+        assert found.evaluations == judged + sum(each.evaluations for each in found.passes)

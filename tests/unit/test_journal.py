@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 import random
 import subprocess
 import sys
 import time
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -205,7 +207,22 @@ def test_a_file_of_something_else_is_refused_and_left_alone(tmp_path: Path, text
 def test_a_damaged_line_is_named(tmp_path: Path, key: str, value: object) -> None:
     explored(tmp_path / "j", 100, [])
     lines = (tmp_path / "j").read_text().splitlines()
-    lines[1] = json.dumps({**json.loads(lines[1]), key: value})
+    entry = {**json.loads(lines[1]), key: value}
+    del entry["line"]
+    lines[1] = json.dumps({**entry, "line": f"{zlib.crc32(json.dumps(entry).encode()):08x}"})
+    (tmp_path / "j").write_text("\n".join(lines) + "\n")
+    with pytest.raises(InputError, match="line 2 is damaged"):
+        explored(tmp_path / "j", 200, [])
+
+
+def test_a_changed_score_is_seen(tmp_path: Path) -> None:
+    """A mapping that is no longer valid would go unnoticed: nothing is said of it in the answer."""
+    explored(tmp_path / "j", 100, [])
+    lines = (tmp_path / "j").read_text().splitlines()
+    entry = json.loads(lines[1])
+    scores = np.frombuffer(base64.b64decode(entry["scores"]), "<f8").copy()
+    scores[scores[: entry["mappings"]].argmin()] = np.inf
+    lines[1] = json.dumps({**entry, "scores": base64.b64encode(scores.tobytes()).decode()})
     (tmp_path / "j").write_text("\n".join(lines) + "\n")
     with pytest.raises(InputError, match="line 2 is damaged"):
         explored(tmp_path / "j", 200, [])

@@ -18,15 +18,15 @@ EVALUATIONS = 60_000
 """Mappings that the local search may look at: it ends in a second or two, mostly of itself."""
 
 
-def local_search(fabric: Fabric, request: AcceleratorRequest) -> Callable[[Clock], Nest | None]:
-    """The best mapping that `quickflow` meets, when it is asked for; None for none.
+def local_search(fabric: Fabric, request: AcceleratorRequest) -> Callable[[Clock], tuple[Nest | None, int]]:
+    """The best mapping that `quickflow` meets, when it is asked for, and how many it looked at; None for none.
 
     Args:
         fabric: what is mapped onto what.
         request: what is minimised, and how words are counted.
     """
 
-    def best(clock: Clock) -> Nest | None:
+    def best(clock: Clock) -> tuple[Nest | None, int]:
         question = Question(
             fabric=fabric,
             merit=request.merit,
@@ -37,6 +37,6 @@ def local_search(fabric: Fabric, request: AcceleratorRequest) -> Callable[[Clock
         trace = Trace()
         for _ in drive(STRATEGY, question, trace, evaluations=EVALUATIONS, clock=clock):
             pass
-        return trace.best
+        return trace.best, trace.evaluations
 
     return best

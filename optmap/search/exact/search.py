@@ -34,6 +34,9 @@ ELSEWHERE = 1_000_000
 WIDE = 25
 """Prime factors of all extents together from which it is asked before the first pass, which would be a long one."""
 
+Elsewhere = Callable[[Clock], tuple[Nest | None, int]]
+"""Another search: a mapping, and how many were judged for it."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PassRecord:
@@ -63,7 +66,7 @@ class ExactAnswer:
     proved: bool
     """Whether the mapping is optimal (up to a relative 1e-9, which floats are trusted for)."""
     evaluations: int
-    """Labels and mappings whose cost was computed."""
+    """Labels and mappings whose cost was computed, by the search that was asked for an incumbent, too."""
     labels: int
     """Labels that were kept on the way."""
     passes: tuple[PassRecord, ...]
@@ -81,7 +84,7 @@ def search_nest(
     clock: Clock,
     progress: Callable[[str], None] | None = None,
     start: Nest | None = None,
-    elsewhere: Callable[[Clock], Nest | None] | None = None,
+    elsewhere: Elsewhere | None = None,
     below: float = float("inf"),
     dominance: bool = True,
     bounds: bool = True,
@@ -96,7 +99,7 @@ def search_nest(
         clock: when to stop; the answer then has what was found and proved so far.
         progress: takes a line of text now and then.
         start: a valid mapping to be better than.
-        elsewhere: another search, asked once for such a mapping if some passes prove nothing.
+        elsewhere: another search, asked once for such a mapping, and how many it judged, if some passes prove nothing.
         below: look for mappings with a merit less than this only; without any the answer has none, and this as bound.
         dominance: off to check the search against itself.
         bounds: off to check the search against itself.
@@ -122,7 +125,7 @@ class _Search:
         *,
         below: float,
         begun: float,
-        elsewhere: Callable[[Clock], Nest | None] | None,
+        elsewhere: Elsewhere | None,
     ) -> None:
         self.machinery, self.clock, self.progress = machinery, clock, progress
         frame = machinery.frame
@@ -131,6 +134,7 @@ class _Search:
         self.records: list[PassRecord] = []
         self.curve: list[Improvement] = []
         self.begun = begun
+        self.judged = 0
         self.elsewhere = elsewhere
         self.nest: Nest | None = None
         self.value = below
@@ -138,7 +142,7 @@ class _Search:
 
     def run(self, start: Nest | None) -> ExactAnswer:
         """All passes."""
-        self._given(start)
+        self._given(start, int(start is not None))
         root = self.machinery.root_bound()
         self.bound = root
         if not self.bounded:
@@ -162,26 +166,27 @@ class _Search:
             return self._answer("nothing can be better")
         return self._answer("no mapping is valid" if self.value == float("inf") else "no mapping is below the limit")
 
-    @property
-    def evaluations(self) -> int:
-        """Of all passes so far."""
-        return sum(record.evaluations for record in self.records)
-
     def _ask(self) -> None:
         """Asks another search, the first time."""
         elsewhere, self.elsewhere = self.elsewhere, None
         if elsewhere is not None:
-            self._given(elsewhere(self.clock))
+            self._given(*elsewhere(self.clock))
 
-    def _given(self, nest: Nest | None) -> None:
+    @property
+    def evaluations(self) -> int:
+        """Labels and mappings until now, those of another search among them."""
+        return self.judged + sum(record.evaluations for record in self.records)
+
+    def _given(self, nest: Nest | None, judged: int) -> None:
         """A mapping that the passes did not find is the incumbent if it is valid and better."""
+        self.judged += judged
         if nest is None:
             return
         cost = self._count(nest)
         value = float(cost.merit(self.merit))
         if not cost.broken and value < self.value:
             self.nest, self.value = nest, value
-            self.curve.append(Improvement(self.evaluations + 1, time.monotonic() - self.begun, value))
+            self.curve.append(Improvement(self.evaluations, time.monotonic() - self.begun, value))
             self.progress(f"given: best {value:.6g}")
 
     def _pass(self, cutoff: float, beam: int | None = None) -> None:

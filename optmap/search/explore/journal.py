@@ -9,11 +9,11 @@ it is:
 
 workload and machine as fingerprints of their documents. Every further line has mappings that were judged together:
 
-    {"first": 0, "mappings": 512, "seconds": 0.31, "proposed": "9ae1c5d2", "scores": "..."}
+    {"first": 0, "mappings": 512, "seconds": 0.31, "proposed": "9ae1c5d2", "scores": "...", "line": "04b1e5a7"}
 
-the number of the first, how many, seconds of searching until then, the CRC-32 of the mappings, and in base64 the
-values, energies and cycles of all, each as little-endian float64; a value is infinite where a mapping is not valid. A
-last line that was not written to its end is dropped.
+the number of the first, how many, seconds of searching until then, the CRC-32 of the mappings, in base64 the values,
+energies and cycles of all, each as little-endian float64, and the CRC-32 of the line without this last entry. A value
+is infinite where a mapping is not valid. A last line that was not written to its end is dropped.
 """
 
 from __future__ import annotations
@@ -177,7 +177,7 @@ class Journal:
             "proposed": _digest(batch),
             "scores": base64.b64encode(values.tobytes()).decode("ascii"),
         }
-        self._append(json.dumps(line).encode() + b"\n")
+        self._append(json.dumps({**line, "line": _sum(line)}).encode() + b"\n")
 
     def _append(self, line: bytes) -> None:
         try:
@@ -207,6 +207,8 @@ class Journal:
 
 def _entry(line: Mapping[str, object], first: int) -> _Entry:
     """A line as scores; raises ValueError, KeyError or TypeError for one that is not what `note` writes."""
+    if line["line"] != _sum({key: value for key, value in line.items() if key != "line"}):
+        raise ValueError
     many, seconds, proposed = line["mappings"], line["seconds"], line["proposed"]
     numbers = np.frombuffer(base64.b64decode(str(line["scores"]), validate=True), "<f8").astype(float)
     if not isinstance(many, int) or not isinstance(seconds, float) or not isinstance(proposed, str):
@@ -216,6 +218,11 @@ def _entry(line: Mapping[str, object], first: int) -> _Entry:
     value, energy, cycles = numbers.reshape(COLUMNS, many)
     scores = Scores(valid=np.isfinite(value), value=value, energy_pj=energy, cycles=cycles)
     return _Entry(mappings=many, seconds=seconds, proposed=proposed, scores=scores)
+
+
+def _sum(line: Mapping[str, object]) -> str:
+    """CRC-32 of a line without that entry."""
+    return f"{zlib.crc32(json.dumps(line).encode()):08x}"
 
 
 def _part(scores: Scores, many: int) -> Scores:
