@@ -97,7 +97,8 @@ def solve(
         solver: of the relaxation, `batch` (optmap's own) or `ipopt` (every program through Pyomo and
             Ipopt: the same value, much slower); None takes the one of `solvers.cfg`.
         certificate: what the file can prove: `bound`, or `full`: the relaxation and the integer bound, too, which
-            become what is proved, less than a millionth lower. Takes up to the time limit once more.
+            become what is proved, less than a millionth lower where no note says more. Takes up to the time limit once
+            more.
         confirm: on accelerators, of method `exact`: prove the optimum a second time, without dominance.
         evaluations: on accelerators, of methods that have mappings judged one by one (random and the like): how many
             at most; None for as many as the time allows. With it, the same seed is the same answer.

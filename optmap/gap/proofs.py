@@ -24,6 +24,8 @@ BELOW = Fraction(3, 10**7)
 """How far below the optimum that was found a relaxation is claimed, so that it can be proved."""
 SAME = 1e-9
 """Relative distance at which an integer bound is that of the relaxation."""
+TOLD = 1e-6
+"""How far below what was solved a number is proved without a note."""
 MOST_STEPS = 5000
 """Steps of a proof at most: some hundred thousand characters."""
 
@@ -54,8 +56,8 @@ class _Case:
 def with_proof(result: SolveResult, seconds: float) -> SolveResult:
     """A result whose relaxation and integer bound the checker re-proves, as far as a proof is found.
 
-    Both become what is proved: less than a millionth below what was solved. What has no proof is not claimed
-    to have one, and a note says why.
+    Both become what is proved: less than a millionth below what was solved, or a note says how much, where the rows
+    of proofs are weaker than the programs. What has no proof is not claimed to have one, and a note says why.
 
     Args:
         result: of a method on a machine that is no accelerator.
@@ -82,6 +84,7 @@ def with_proof(result: SolveResult, seconds: float) -> SolveResult:
     try:
         proof["relaxation"] = _relaxation(case, result)
         found = _restated(result, _value(proof["relaxation"], result.objective))
+        notes += _weaker("relaxation", result.relaxation.value, found.relaxation.value)
     except (LimitError, RefusedError) as error:
         proof["relaxation"] = None
         notes.append(f"the relaxation has no proof in the file: {error}")
@@ -91,6 +94,7 @@ def with_proof(result: SolveResult, seconds: float) -> SolveResult:
             raise LimitError("it is the relaxation, which has none")
         least = max([_value([claim], result.objective) for claim in proof["integers"]], default=0.0)
         least = max(least, found.relaxation.value if proof["relaxation"] is not None else 0.0)
+        notes += _weaker("integer bound", result.integer_bound, least)
     except (LimitError, RefusedError) as error:
         proof["integers"] = None
         notes.append(f"the integer bound has no proof in the file: {error}")
@@ -100,6 +104,17 @@ def with_proof(result: SolveResult, seconds: float) -> SolveResult:
 def _with(result: SolveResult, proof: dict[str, Any], notes: list[str]) -> SolveResult:
     """The result with a proof, and notes about what it lacks."""
     return replace(result, proof=proof, notes=(*result.notes, *notes))
+
+
+def _weaker(what: str, solved: float, proved: float) -> list[str]:
+    """A note where a number that is proved is more than a millionth below what was solved."""
+    if proved >= solved * (1 - TOLD):
+        return []
+    share = f"{100 * (1 - proved / solved):.2g} %"
+    return [
+        f"the {what} is what the file proves, {share} below the {solved:.10g} that was solved: "
+        "the rows of a proof are weaker than the programs here"
+    ]
 
 
 def _beyond(result: SolveResult) -> str:

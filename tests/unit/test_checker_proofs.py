@@ -109,6 +109,15 @@ def test_relaxation_and_integer_bound_are_proved(name: str) -> None:
     assert len(json.dumps(made["proof"])) < 200_000
 
 
+@pytest.mark.parametrize("name", [name for name in CASES if name != "sum"])  # which is not cross-checked
+def test_a_relaxation_that_is_lowered_by_more_than_a_millionth_says_so(name: str) -> None:
+    made = case(name)
+    told = next((note for note in made["notes"] if note.startswith("the relaxation is what the file proves")), "")
+    checked = made["relaxation"]["cross_check"]  # of the relaxation as solved
+    assert (made["relaxation"]["value"] < checked * (1 - 2e-6)) == bool(told), (told, checked)
+    assert bool(told) == (name == "dilated")
+
+
 @pytest.mark.parametrize("name", CASES)
 @pytest.mark.parametrize("key", ["relaxation", "integers"])
 def test_a_claim_that_is_a_millionth_higher_is_refused(name: str, key: str) -> None:
