@@ -16,7 +16,7 @@ from optmap.problem.relations import GAP, Relation
 from optmap.problem.values import LARGEST, quoted, whole_number
 
 ROLES = ("batch", "filters", "channels", "height", "width", "filter_height", "filter_width")
-"""What a dim can be in a workload; `fabric.roles_of` says which it is."""
+"""What a dim can be in a workload; `roles.roles_of` says which it is."""
 TENSOR_ROLES = ("output", "inputs", "input", "weight")
 """What a tensor can be in a workload: `inputs` are all but the output, `input` is the image of a convolution (else the
 first of them), `weight` the first of the others."""

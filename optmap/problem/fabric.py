@@ -15,7 +15,8 @@ from optmap.errors import InputError
 from optmap.problem.accelerator import ROLES, TENSOR_ROLES, FactorRule, Keep, MeshAxis, Prices, Store
 from optmap.problem.machine import Level, Machine
 from optmap.problem.relations import GAP, Relation
-from optmap.problem.workload import Padding, TensorAccess, Workload, access_names
+from optmap.problem.roles import image_of, roles_of
+from optmap.problem.workload import Padding, Workload, access_names
 
 if TYPE_CHECKING:
     from typing import Any
@@ -217,37 +218,6 @@ def operands_of(workload: Workload) -> tuple[Operand, ...]:
     )
 
 
-def roles_of(workload: Workload) -> dict[str, str]:
-    """What every dim is: a value of `ROLES`.
-
-    A dim inside a subscript of several dims of the first input that has one (the image of a convolution) is
-    `height`, in the first such subscript, or `width` if the output has it, else `filter_height` or
-    `filter_width`. Of the others, dims of the output in the weight (or in any input but the image) are `filters`, other
-    dims of the output `batch`, and what is summed over `channels`. A matrix product has filters, channels and batch.
-    """
-    image = _image(workload)
-    windows = [axis for axis in image.axes if len(axis.terms) > 1]
-    output = workload.output.dims
-    others = frozenset().union(*(tensor.dims for tensor in workload.inputs if tensor is not image))
-    found = {}
-    for dim in workload.dims:
-        place = next((number for number, axis in enumerate(windows) if dim in axis.dims), None)
-        if place is not None:
-            direction = "height" if place == 0 else "width"
-            found[dim] = direction if dim in output else f"filter_{direction}"
-        elif dim in output:
-            found[dim] = "filters" if dim in others else "batch"
-        else:
-            found[dim] = "channels"
-    return found
-
-
-def _image(workload: Workload) -> TensorAccess:
-    """The input whose window slides, or the first one."""
-    sliding = (tensor for tensor in workload.inputs if any(len(axis.terms) > 1 for axis in tensor.axes))
-    return next(sliding, workload.inputs[0])
-
-
 def fabric_of(workload: Workload, machine: Machine) -> Fabric:
     """An accelerator as a workload sees it.
 
@@ -300,7 +270,7 @@ class _Resolver:
         self.workload = workload
         self.names = names
         self.roles = roles_of(workload)
-        image = _image(workload)
+        image = image_of(workload)
         first = next(place for place, tensor in enumerate(workload.tensors) if tensor is image)
         weight = next((place for place in range(1, len(names)) if place != first), None)
         self.tensors = {

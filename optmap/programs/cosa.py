@@ -33,9 +33,10 @@ from typing import Any
 import pyomo.environ as pyo
 
 from optmap.problem.accelerator import Keep
-from optmap.problem.fabric import Fabric, Room, Rule, roles_of
+from optmap.problem.fabric import Fabric, Room, Rule
 from optmap.problem.nest import MemoryNest, Nest
 from optmap.problem.relations import Relation
+from optmap.problem.roles import roles_of
 from optmap.programs.program import Form, Program, Sense, Variable
 from optmap.symbolic.numbers import prime_factors
 
