@@ -74,13 +74,16 @@ def _at(model: Model, node: Node, point: Points, known: dict[Key, Decimal], term
     for key in term[1]:
         if key not in known:
             kind, level, dim = key
-            high = model.range(node, level, dim)[1]
-            size = point.get((level, dim), Decimal(high))
-            extent = model.extents[dim]
-            pieces = max(extent / size, Decimal(model.fewest(node, level, dim)))
+            size, pieces = _compared(model, node, point, level, dim)
             known[key] = {"size": size, "inverse": 1 / size, "pieces": pieces}[kind]
         value *= known[key]
     return value
+
+
+def _compared(model: Model, node: Node, point: Points, level: int, dim: str) -> tuple[Decimal, Decimal]:
+    """Size and number of pieces where the terms are compared."""
+    size = point.get((level, dim), Decimal(model.range(node, level, dim)[1]))
+    return size, max(model.extents[dim] / size, Decimal(model.fewest(node, level, dim)))
 
 
 def _least(model: Model, node: Node, point: Points, slopes: dict[Key, Decimal], dim: str) -> Decimal:
@@ -97,9 +100,8 @@ def _least(model: Model, node: Node, point: Points, slopes: dict[Key, Decimal], 
         if not up and not by_pieces:
             continue
         fewest = model.fewest(node, level, dim)
-        size = point.get((level, dim), Decimal(high))
-        pieces = max(model.extents[dim] / size, Decimal(fewest)).ln()
-        costs.append((up, size.ln(), by_pieces, pieces, _log(fewest), (low, high)))
+        size, pieces = _compared(model, node, point, level, dim)
+        costs.append((up, size.ln(), by_pieces, pieces.ln(), _log(fewest), (low, high)))
         ends |= {_log(low), _log(high), _log(model.extents[dim]) - _log(fewest)}
     return _chain(costs, sorted(ends), _log(model.extents[dim])) if costs else Decimal(0)
 

@@ -39,6 +39,11 @@ def method_settings(given: SettingsInput, where: str = "") -> tuple[str, ...]:
     return tuple(found[place] for place in sorted(found))
 
 
+def method_of(text: str) -> str:
+    """Whose setting a text is, as `method_settings` makes it."""
+    return text.partition(".")[0]
+
+
 def settings_for(texts: Iterable[str], method: str) -> dict[str, str]:
     """The settings of one method, by name.
 
@@ -46,5 +51,5 @@ def settings_for(texts: Iterable[str], method: str) -> dict[str, str]:
         texts: as `method_settings` makes them.
         method: whose.
     """
-    mine = (text.partition(".")[2].partition("=") for text in texts if text.partition(".")[0] == method)
+    mine = (text.partition(".")[2].partition("=") for text in texts if method_of(text) == method)
     return {name: value for name, _, value in mine}

@@ -29,7 +29,7 @@ from optmap.problem.values import seconds, whole_number
 from optmap.search.methods import EXACT, LIBRARY, METHODS
 from optmap.sweeps.inline import InlineEngine
 from optmap.sweeps.local import default_jobs
-from optmap.sweeps.method_settings import SettingsInput
+from optmap.sweeps.method_settings import SettingsInput, method_of
 from optmap.sweeps.plan import first_grid, points
 from optmap.sweeps.reading import sweep_document
 from optmap.sweeps.run import make_engine, run_sweep
@@ -218,7 +218,7 @@ def _heats(spec: SweepSpec, engine: Engine, directory: Path, own_directory: Path
 def _only(spec: SweepSpec, methods: Sequence[str]) -> SweepSpec:
     """A race with some of its methods, each with its own settings."""
     mine = tuple(name for name in spec.methods if name in methods)
-    texts = tuple(text for text in spec.options.settings if text.partition(".")[0] in mine)
+    texts = tuple(text for text in spec.options.settings if method_of(text) in mine)
     return replace(spec, methods=mine, options=replace(spec.options, settings=texts))
 
 

@@ -13,7 +13,7 @@ from optmap.problem import Capacity, CapacityRule, Machine, Workload, constraint
 from optmap.problem.options import Counting, IntegerRule, Merit, TileRule
 from optmap.search.methods import METHODS, default_method
 from optmap.solvers.config import FORMS
-from optmap.sweeps.method_settings import method_settings
+from optmap.sweeps.method_settings import method_of, method_settings
 
 BOUND = "bound"
 """The method that proves a lower bound instead of finding a mapping."""
@@ -140,7 +140,7 @@ class Options:
         route = METHODS[method].accelerator if method in METHODS else None
         if route is None or not route.explores:
             return replace(self, evaluations=None, settings=())
-        return replace(self, settings=tuple(text for text in self.settings if text.startswith(f"{method}.")))
+        return replace(self, settings=tuple(text for text in self.settings if method_of(text) == method))
 
 
 def default_methods(machines: tuple[Machine, ...]) -> tuple[str, ...]:
@@ -208,7 +208,7 @@ class SweepSpec:
             raise InputError(f"methods: {', '.join(self.methods)} names one twice")
 
         for text in self.options.settings:
-            choose("method", text.partition(".")[0], self.methods, where=f"options: settings: {text}")
+            choose("method", method_of(text), self.methods, where=f"options: settings: {text}")
 
     def _check_constraints(self) -> None:
         """Refuse levels or dims that are not there; a size beyond an extent is an answer of its point."""
