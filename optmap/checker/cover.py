@@ -36,6 +36,8 @@ CLAIMS = maybe(many(record(levels=many(name, 1), value=ratio, steps=many(text)))
 PROOF = record(fixed=many(name), given=many(name), relaxation=CLAIMS, integers=CLAIMS)
 SIZE = re.compile(r"[0-9]{1,20}(\.[0-9]{1,20})?")
 WEIGHT = re.compile(r"0|[1-9][0-9]{0,17}")
+COUNTED = " (by cost, in which every tile of the next level starts anew; exact keeps more and may be less)"
+"""What a claim about costs says nothing about: this or another mapping may move fewer words than its cost counts."""
 
 
 class Proved(NamedTuple):
@@ -68,7 +70,7 @@ def check_proof(doc: Any, nest: Nest, rates: list[Fraction], cost: Fraction) -> 
         real, value = proved_value(doc, nest, rates, proof["relaxation"], whole=False), doc["relaxation"]["value"]
         need(value == float(real), f"the relaxation is {value}, proved is {float(real)}")
         gap = "" if doc["integer_gap"] is None else f"; integer gap {100 * doc['integer_gap']:,.4g} %"
-        lines.append(f"relaxation {value:,.10g} {unit}: no mapping {_kind(doc, proof)} costs less{gap}")
+        lines.append(f"relaxation {value:,.10g} {unit}: no mapping {_kind(doc, proof)} costs less{gap}{COUNTED}")
     if whole is not None:
         whole, least = proved_value(doc, nest, rates, proof["integers"], whole=True), doc["integer_bound"]["value"]
         whole = max(whole, real or Fraction(0))
@@ -77,9 +79,10 @@ def check_proof(doc: Any, nest: Nest, rates: list[Fraction], cost: Fraction) -> 
         within = (
             "" if doc["status"]["within"] is None else f"; this one is within {100 * doc['status']['within']:,.4g} %"
         )
-        best = ", the best there is" if cost <= whole else ""
+        best = ", which no cost is below" if cost <= whole else ""
         lines.append(
-            f"integer bound {least:,.10g} {unit}: no mapping {_kind(doc, proof)}{among} costs less{within}{best}"
+            f"integer bound {least:,.10g} {unit}: no mapping {_kind(doc, proof)}{among} costs less"
+            f"{within}{best}{COUNTED}"
         )
     return Proved(real is not None, whole is not None, tuple(spelled(plain(line)) for line in lines))
 
@@ -89,7 +92,7 @@ def _kind(doc: Any, proof: Any) -> str:
     given = f", with the tile and loop order of this one on {', '.join(proof['given'])}" if proof["given"] else ""
     demands = "; ".join(written(demand) for demand in doc.get("constraints", []))
     met = f", that meets {demands}" if demands else ""
-    return f"of whole nested tiles that fit, in any loop orders, on one core, per level{given}{met}"
+    return f"of whole nested tiles that fit, in any loop orders per level, on one core{given}{met}"
 
 
 def proved_value(doc: Any, nest: Nest, rates: list[Fraction], claims: Any, *, whole: bool) -> Fraction:

@@ -217,6 +217,15 @@ def test_a_claim_about_a_sum_has_each_level_once() -> None:
     assert "one claim per level" in reason(made)
 
 
+def test_what_is_proved_is_about_costs_where_exact_counts_are_lower() -> None:
+    machine = Machine(name="two", levels=(level("L1", 18, bandwidth=1), level("L2", 43, bandwidth=1)))
+    made = solved("O[k,x] += I[x+r]*F[k,r]", {"k": 9, "x": 2, "r": 6}, machine=machine)
+    assert made["exact"]["value"] < made["integer_bound"]["value"] == made["cost"]["value"]
+    proved, _ = lines(made)
+    assert len(proved) == 2
+    assert all("by cost" in line and "exact keeps more and may be less" in line for line in proved)
+
+
 def test_a_level_is_in_one_claim() -> None:
     """Otherwise a short file could ask for any amount of work."""
     made = copy.deepcopy(case("one level"))
