@@ -67,6 +67,13 @@ orders, tiles, spatial split and bypass. Outputs start empty there (semantics as
   optmap solve resnet18/R9 --machine simba --objective energy --tiles divisors -o r9.json
   optmap solve resnet18/R9 --machine simba --plot figures
 
+Methods that have mappings judged one by one (random, quickflow and others, see optmap list methods) take
+a number of evaluations and settings; with a journal they go on where they ended.
+
+\b
+  optmap solve resnet18/R9 --machine simba --method random --evaluations 5000 --set victory=0 --seed 1
+  optmap solve resnet18/R9 --machine simba --method quickflow --set hops=3 --journal r9.journal
+
 --plot draws the traffic beside its bound; on an accelerator the loop nest, energy, utilisation, cycles and
 the roofline.
 
