@@ -19,7 +19,7 @@ from optmap.search.accelerators.request import AcceleratorRequest
 from optmap.search.accelerators.result import PERFECT
 from optmap.search.accelerators.wires import answered, searched
 from optmap.search.curve import Improvement
-from optmap.search.exact.elsewhere import local_search
+from optmap.search.exact.elsewhere import CHANCE, local_search
 from optmap.search.exact.infeasible import no_mapping
 from optmap.search.exact.search import search_nest
 
@@ -60,7 +60,7 @@ def _solved(request: AcceleratorRequest) -> AcceleratorFound:
 
 def _by_chance(request: AcceleratorRequest, ended: ExactAnswer) -> AcceleratorFound | None:
     """The best of some random mappings, where the time was over before the search met any; None if none is valid."""
-    batch = random_nests(request.fabric, SAMPLES, np.random.default_rng(request.seed))
+    batch = random_nests(request.fabric, SAMPLES, np.random.default_rng(CHANCE))
     cost = evaluate_batch(batch, request.fabric, request.counting)
     valid = np.flatnonzero(cost.valid)
     if not len(valid):
