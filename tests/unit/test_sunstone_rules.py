@@ -15,7 +15,7 @@ from spatial_brute_force import best_of_all, tiny_fabric
 from sunstone_search import OPEN, searched
 
 import optmap
-from optmap.errors import OptmapError
+from optmap.errors import LimitError, OptmapError
 from optmap.evaluate import evaluate_batch
 from optmap.problem import Capacity, Level, Machine, parse_workload
 from optmap.problem.accelerator import Accelerator, Arithmetic, Mesh, MeshAxis, Prices, Store
@@ -150,3 +150,11 @@ def test_it_is_never_below_the_optimum(seed: int) -> None:
     found = searched(fabric, SunstoneSettings(direction=direction, bypass=seed % 3 == 0))
     if found.best is not None:
         assert found.value >= float(every[Merit.EDP].value) * (1 - 1e-12)
+
+
+def test_more_choices_than_memory_is_for_are_refused_with_the_rules_to_leave_on(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("optmap.search.sunstone.step.MOST_CHOICES", 3)
+    with pytest.raises(LimitError, match=r"more than 3 pairs of a tile and an unrolling for .*leave on more of"):
+        searched(tiny_fabric(3, most=20_000), OPEN)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
+from optmap.errors import LimitError
 from optmap.problem.fabric import Rule
 from optmap.problem.nest_batch import Booleans, Integers, NestBatch, joined
 from optmap.problem.relations import Relation
@@ -26,6 +27,9 @@ from optmap.search.sunstone.partial import (
 from optmap.search.sunstone.settings import DIRECTIONS, WITHIN, SunstoneSettings
 from optmap.search.sunstone.tiling_tree import grown_dims, tiles_of
 from optmap.search.sunstone.unrolling import rejected_dims, unrollings
+
+MOST_CHOICES = 100_000
+"""Of one memory for one partial mapping, each in tens of orders: beyond, they take gigabytes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -144,11 +148,28 @@ class Step:
             nodes = self._orders(at, keeps)
             if self.settings.within == WITHIN[2]:
                 for node in nodes:
-                    yield (node,), list(dict.fromkeys(self._tiled(at, keeps, node.stationary)))
+                    yield (node,), self._few(self._tiled(at, keeps, node.stationary), at)
             else:
                 kinds = dict.fromkeys(node.stationary for node in nodes)
                 every = (choice for stationary in kinds for choice in self._tiled(at, keeps, stationary))
-                yield nodes, list(dict.fromkeys(every))
+                yield nodes, self._few(every, at)
+
+    def _few(self, choices: Iterable[Choice], at: _Situation) -> list[Choice]:
+        """Each once.
+
+        Raises:
+            LimitError: if there are more than memory is for.
+        """
+        found: dict[Choice, None] = {}
+        for choice in choices:
+            found[choice] = None
+            if len(found) > MOST_CHOICES:
+                raise LimitError(
+                    f"there are more than {MOST_CHOICES:,} pairs of a tile and an unrolling for "
+                    f"{self.fabric.memories[at.memory].name} with so few rules of sunstone on; leave on more of "
+                    "tiling-principle, reuse-dims, unrolling-principle and utilisation"
+                )
+        return list(found)
 
     def _orders(self, at: _Situation, keeps: Pattern) -> tuple[Node, ...]:
         """Orders of the loops outside a memory, of the operands that it or a memory inside it keeps."""
