@@ -8,12 +8,14 @@ from itertools import product
 
 import numpy as np
 import pytest
+from accelerator_machines import grid_machine, small_fabric
 from spatial_brute_force import tiny_fabric
 from spatial_strategies import machine, statement
 
 import optmap
-from optmap.errors import InputError
+from optmap.errors import InputError, LimitError
 from optmap.evaluate import broken_rules, evaluate_batch
+from optmap.problem import Capacity
 from optmap.problem.accelerator import FactorRule
 from optmap.problem.fabric import Fabric, fabric_of
 from optmap.problem.options import Counting
@@ -187,3 +189,11 @@ def test_points_of_another_shape_or_outside_are_refused() -> None:
         encoding.decode(np.full(encoding.size, 1.5))
     with pytest.raises(InputError, match="outside"):
         encoding.decode(np.full(encoding.size, np.nan))
+
+
+def test_meeting_no_valid_mapping_is_no_proof_that_there_is_none() -> None:
+    registers, buffer = grid_machine(free=False).levels
+    short = replace(registers, capacity=Capacity(amount=1, unit="words"))
+    fabric = small_fabric(replace(grid_machine(), levels=(short, buffer)))
+    with pytest.raises(LimitError, match="no valid mapping was met"):
+        encoding_of(fabric).decode_batch(np.full((1, encoding_of(fabric).size), 0.5))

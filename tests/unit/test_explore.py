@@ -448,3 +448,9 @@ def test_wires_are_in_the_answer_and_not_in_the_search() -> None:
 def test_patience_below_zero_is_refused(name: str) -> None:
     with pytest.raises(InputError, match=f"--set {name}=-1: give 0 or more"):
         optmap.solve(WORKLOAD, machine="gemmini", extents=EXTENTS, method="random", settings={name: -1})
+
+
+@pytest.mark.parametrize("given", [5, "victory=3", ["victory=3"], {5: 1}])
+def test_settings_that_are_no_mapping_of_names_are_refused(given: Any) -> None:
+    with pytest.raises(InputError, match="give a mapping of names to values"):
+        optmap.solve(WORKLOAD, machine="gemmini", extents=EXTENTS, method="random", settings=given)

@@ -34,7 +34,7 @@ from math import log
 import numpy as np
 from numpy.typing import NDArray
 
-from optmap.errors import InfeasibleError, InputError
+from optmap.errors import InputError, LimitError
 from optmap.evaluate.spatial.batch_columns import Columns
 from optmap.evaluate.spatial.batch_valid import valid_rows
 from optmap.problem.accelerator import Keep
@@ -119,7 +119,7 @@ class Encoding:
 
         Raises:
             InputError: for another number of axes, or numbers outside the cube.
-            InfeasibleError: if no valid mapping is known.
+            LimitError: if no valid mapping is known.
         """
         return self.decode_batch(np.asarray(point, np.float64)[None]).nest(0)
 
@@ -233,7 +233,7 @@ class Encoding:
         batch = random_nests(self.fabric, DRAWS, np.random.default_rng(0))
         valid = np.flatnonzero(self._valid(batch))
         if not len(valid):
-            raise InfeasibleError(
+            raise LimitError(
                 f"{self.fabric.workload.title} on {self.fabric.machine.name}: no valid mapping was met among "
                 f"{DRAWS:,} random ones; use --method exact, which proves that there is none or finds one"
             )

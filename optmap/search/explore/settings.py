@@ -53,6 +53,8 @@ def settings_of(kind: type, given: Mapping[str, object], method: str) -> Any:
     Raises:
         InputError: for a name that is none, or a value of another kind.
     """
+    if not isinstance(given, Mapping) or not all(isinstance(name, str) for name in given):
+        raise InputError(f"settings is {given!r}; give a mapping of names to values, such as {{'victory': 1000}}")
     known = {own.name.replace("_", "-"): own for own in fields(kind)}
     if given and not known:
         raise InputError(f"method {method} has nothing to set; leave out --set {next(iter(given))}")
