@@ -25,7 +25,7 @@ from optmap.problem.inputs import (
 )
 from optmap.problem.io.workloads import read_workloads
 from optmap.problem.options import Counting, Merit, TileRule
-from optmap.problem.values import seconds, whole_number
+from optmap.problem.values import file_path, seconds, whole_number
 from optmap.search.methods import EXACT, LIBRARY, METHODS
 from optmap.sweeps.inline import InlineEngine
 from optmap.sweeps.local import default_jobs
@@ -123,7 +123,7 @@ def race(
     proof = None if proof is None else seconds(proof, "proof (--proof)")
     worker = make_engine(engine, jobs=jobs, scheduler=scheduler)
     with tempfile.TemporaryDirectory(prefix="optmap-") as folder:
-        place = Path(folder) / "race" if directory is None else Path(directory)
+        place = Path(folder) / "race" if directory is None else file_path(directory, "directory")
         heats = _heats(spec, worker, place, Path(folder) / "own", proof)
         reused, answers = 0, dict[tuple[str, str], Run | str]()
         for number, heat in enumerate(heats):

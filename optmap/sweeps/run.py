@@ -13,6 +13,7 @@ from pathlib import Path
 from optmap import __version__
 from optmap.errors import InputError
 from optmap.names import choose
+from optmap.problem.values import whole_number
 from optmap.sweeps.answers import Answer
 from optmap.sweeps.engine import Engine, EngineError, Outcome, Task
 from optmap.sweeps.inline import InlineEngine
@@ -95,8 +96,8 @@ def make_engine(name: str, *, jobs: int | None = None, scheduler: str | None = N
     choose("engine", name, ENGINES)
     if (name == "dask") != (scheduler is not None):
         raise InputError("engine dask and a scheduler address (tcp://host:port) belong together; give both or none")
-    if jobs is not None and jobs < 1:
-        raise InputError(f"jobs is {jobs}; use 1 or more")
+    if jobs is not None:
+        whole_number(jobs, "jobs")
     if name == "inline":
         return InlineEngine()
     if scheduler is not None:

@@ -285,6 +285,8 @@ def test_a_method_that_cannot_is_left_out_with_the_reason(registry: dict[str, Me
         ({"machine": "i7-9700k"}, InputError, "accelerators"),
         ({"budget": 0}, InputError, "budget"),
         ({"evaluations": 0}, InputError, "evaluations"),
+        ({"jobs": "2"}, InputError, "jobs is '2'"),
+        ({"directory": 5}, InputError, "directory is 5"),
         ({"objective": "bottleneck"}, UnknownNameError, "edp"),
         ({"settings": {"victory": 0}}, InputError, "random.victory=0"),
         ({"settings": {"rando.victory": 0}}, UnknownNameError, "random"),
