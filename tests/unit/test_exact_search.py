@@ -1,5 +1,6 @@
 """The exact search on accelerators against every mapping there is, against itself, and against known optima."""
 
+import time
 from dataclasses import replace
 from itertools import pairwise
 from math import prod
@@ -171,3 +172,23 @@ def test_its_answer_does_not_depend_on_the_seed() -> None:
     assert "random ones" in str(found[0])
     assert found[0].cost == found[1].cost
     assert found[0].mapping == found[1].mapping
+
+
+@pytest.mark.parametrize("seed", [40, 42, 43, 45])
+def test_passes_for_an_incumbent_that_are_cut_short_leave_the_optimum_as_it_is(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fabric = tiny_fabric(seed)
+    alone = search_nest(fabric, merit=Merit.EDP, counting=Counting.EXACT, clock=NO_LIMIT)
+    monkeypatch.setattr("optmap.search.exact.search.SHARE", 0.0)
+    asked: list[Clock] = []
+
+    def elsewhere(clock: Clock) -> tuple[Nest | None, int]:
+        asked.append(clock)
+        return None, 0
+
+    limit = Clock(time.monotonic() + 300)
+    found = search_nest(fabric, merit=Merit.EDP, counting=Counting.EXACT, clock=limit, elsewhere=elsewhere)
+    assert found.proved
+    assert found.value == pytest.approx(alone.value, rel=1e-9)
+    assert len(asked) == 1

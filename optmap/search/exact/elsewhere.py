@@ -14,8 +14,8 @@ from optmap.search.explore.driver import Trace, drive
 from optmap.search.explore.protocol import Question
 from optmap.search.quickflow import STRATEGY, QuickFlowSettings
 
-EVALUATIONS = 60_000
-"""Mappings that the local search may look at: it ends in a second or two, mostly of itself."""
+EVALUATIONS = 400_000
+"""Mappings that the local search may look at: it ends in some seconds, mostly of itself."""
 
 CHANCE = 0
 """Seed of what is drawn on the way: the answer of the exact search does not depend on that of the request."""

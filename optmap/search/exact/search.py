@@ -31,6 +31,8 @@ BEAMS = (30, 120)
 """Labels per level of the passes that look for an incumbent: before the first cutoff, and if two did not suffice."""
 ELSEWHERE = 1_000_000
 """Evaluations after which another search is asked for an incumbent: most problems are solved before."""
+SHARE = 0.4
+"""Of the time that is left, what a pass for an incumbent may take, and what another search that is asked may."""
 WIDE = 25
 """Prime factors of all extents together from which it is asked before the first pass, which would be a long one."""
 
@@ -153,7 +155,7 @@ class _Search:
         cutoff = root
         for number in count():
             if number in (0, 2) and self.bound < self.value * (1 - SLACK):
-                self._pass(self.value, BEAMS[number // 2])
+                self._beam(BEAMS[number // 2])
             if self.bound >= self.value * (1 - SLACK):
                 break
             if self.clock.late:
@@ -170,7 +172,7 @@ class _Search:
         """Asks another search, the first time."""
         elsewhere, self.elsewhere = self.elsewhere, None
         if elsewhere is not None:
-            self._given(*elsewhere(self.clock))
+            self._given(*elsewhere(self._share()))
 
     @property
     def evaluations(self) -> int:
@@ -189,9 +191,21 @@ class _Search:
             self.curve.append(Improvement(self.evaluations, time.monotonic() - self.begun, value))
             self.progress(f"given: best {value:.6g}")
 
-    def _pass(self, cutoff: float, beam: int | None = None) -> None:
+    def _beam(self, width: int) -> None:
+        """A pass for an incumbent: it proves nothing, so it may be cut short."""
+        clock = self._share()
+        self._pass(self.value, width, clock)
+        if clock.late:
+            self._ask()
+
+    def _share(self) -> Clock:
+        """A clock for what proves nothing."""
+        now = time.monotonic()
+        return Clock(now + SHARE * (self.clock.deadline - now))
+
+    def _pass(self, cutoff: float, beam: int | None = None, clock: Clock | None = None) -> None:
         """One pass, and what it proves."""
-        tally = self.machinery.run(cutoff, self.clock, beam)
+        tally = self.machinery.run(cutoff, clock or self.clock, beam)
         before = self.evaluations
         for moment, evaluations, value in tally.found:
             if value < self.value * (1 - SLACK):
