@@ -132,6 +132,34 @@ def _product(factors: list[Column], nests: int) -> Column:
     return found
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Work:
+    """What nests do besides moving words."""
+
+    compute: Column
+    """Cycles of computation."""
+    operations: Column
+    energy_pj: Column
+    """Of everything that is counted."""
+    port_cycles: Column
+    """(memories, nests)"""
+
+    def counted(self, walk: Walk, *, reads: Column, fills: Column, updates: Column, words: Column) -> Counted:
+        """The counts of nests, (memories, operands, nests) each, with their largest number noted."""
+        for numbers in (self.operations, reads, fills, updates, words):
+            walk.note(numbers)
+        return Counted(
+            energy_pj=self.energy_pj,
+            cycles=np.maximum(self.compute, self.port_cycles.max(axis=0)),
+            port_cycles=self.port_cycles,
+            reads=reads,
+            fills=fills,
+            updates=updates,
+            tile_words=words,
+            largest=walk.largest,
+        )
+
+
 def count_columns(columns: Columns, fabric: Fabric, counting: Counting) -> Counted:
     """Counts nests, whole numbers as floats: rows whose `largest` is beyond what floats can hold are wrong.
 
@@ -157,18 +185,8 @@ def count_columns(columns: Columns, fabric: Fabric, counting: Counting) -> Count
         ports[number] = port_cycles(walk, memory, each.reads[number], each.fills[number] + each.updates[number])
     together = walk.instances[:, None]
     reads, fills, updates = (part * together for part in (each.reads, each.fills, each.updates))
-    for numbers in (operations, reads, fills, updates, words):
-        walk.note(numbers)
-    return Counted(
-        energy_pj=energy,
-        cycles=np.maximum(compute, ports.max(axis=0)),
-        port_cycles=ports,
-        reads=reads,
-        fills=fills,
-        updates=updates,
-        tile_words=words,
-        largest=walk.largest,
-    )
+    work = Work(compute=compute, operations=operations, energy_pj=energy, port_cycles=ports)
+    return work.counted(walk, reads=reads, fills=fills, updates=updates, words=words)
 
 
 @dataclass(slots=True)

@@ -14,7 +14,7 @@ import numpy as np
 
 from optmap.evaluate.spatial.batch_axes import axis_sizes, room_sizes
 from optmap.evaluate.spatial.batch_columns import Column, Columns, Mask, Places
-from optmap.evaluate.spatial.batch_count import Counted, port_cycles
+from optmap.evaluate.spatial.batch_count import Counted, Work, port_cycles
 from optmap.evaluate.spatial.batch_walk import Shape, Walk
 from optmap.problem.fabric import Fabric, Memory
 from optmap.problem.options import Counting
@@ -51,18 +51,8 @@ def count_flows(columns: Columns, fabric: Fabric) -> Counted:
         energy += _energy(memory, reads[number], fills[number], updates[number])
         writes = fills[number] + updates[number]
         ports[number] = port_cycles(walk, memory, reads[number], writes, walk.instances[number])
-    for numbers in (operations, reads, fills, updates, words):
-        walk.note(numbers)
-    return Counted(
-        energy_pj=energy,
-        cycles=np.maximum(compute, ports.max(axis=0)),
-        port_cycles=ports,
-        reads=reads,
-        fills=fills,
-        updates=updates,
-        tile_words=words,
-        largest=walk.largest,
-    )
+    work = Work(compute=compute, operations=operations, energy_pj=energy, port_cycles=ports)
+    return work.counted(walk, reads=reads, fills=fills, updates=updates, words=words)
 
 
 class _Flow:
