@@ -210,19 +210,21 @@ SAYS: dict[str, Shape] = {
 CERTIFICATE = records(SAYS, SAYS | {"window": WINDOW})
 CAPACITY = record(amount=positive, unit=word("bytes", "words"))
 BANDWIDTH = record(amount=either(str, text, rate), unit=word("bytes", "words"))
-LEVEL = record(
-    name=name,
-    capacity=CAPACITY,
-    bandwidth=BANDWIDTH,
-    kind=word("cache", "scratchpad"),
-    shared=flag,
-    fanout=positive,
-    inclusive=flag,
-    energy_pj=maybe(number),
-    microkernel=maybe(record(vector=positive, broadcast=positive)),
-    partitions=many(record(name=name, tensors=many(name, 1), capacity=CAPACITY)),
-    buffering=positive,
-)
+LEVEL: dict[str, Shape] = {
+    "name": name,
+    "capacity": CAPACITY,
+    "bandwidth": BANDWIDTH,
+    "kind": word("cache", "scratchpad"),
+    "shared": flag,
+    "fanout": positive,
+    "inclusive": flag,
+    "energy_pj": maybe(number),
+    "microkernel": maybe(record(vector=positive, broadcast=positive)),
+    "partitions": many(record(name=name, tensors=many(name, 1), capacity=CAPACITY)),
+    "buffering": positive,
+}
+LINK: dict[str, Shape] = {"line_bytes": maybe(positive), "ways": maybe(positive), "core_bandwidth": maybe(BANDWIDTH)}
+CORE = record(**dict.fromkeys(["vector_bytes", "registers", "fma_ports", "fma_latency", "load_ports"], positive))
 AMOUNT = record(value=number, unit=word("words", "cycles"))
 UNSURE = record(value=maybe(number), unit=word("words", "cycles"))
 MAPPED = record(level=name, tile=EXTENTS, permutation=many(name, 1), spatial=table(positive))
@@ -249,7 +251,14 @@ SAID = record(
     padding=word("stored", "implicit"),
     count=positive,
 )
-MACHINE = record(name=name, memory=name, cores=positive, clock_hz=maybe(positive), levels=many(LEVEL, 1))
+PROCESSOR: dict[str, Shape] = {
+    "name": name,
+    "memory": name,
+    "cores": positive,
+    "clock_hz": maybe(positive),
+    "levels": many(records(LEVEL, LEVEL | LINK), 1),
+}
+MACHINE = records(PROCESSOR, PROCESSOR | {"core": CORE})
 CONSTRAINT = records(
     {"level": name, "dim": name, "relation": word("=", "<=", ">=", "%"), "value": positive},
     {"level": name, "order": many(name, 1)},

@@ -156,6 +156,44 @@ class Microkernel:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Core:
+    """What one core computes with: vector registers and the units that they feed (MOpt section 6).
+
+    Numbers are of fused multiply-adds on whole vectors; peak is `fma_ports` vectors of them per cycle.
+
+    Raises:
+        InputError: for a number that is not whole and positive.
+    """
+
+    vector_bytes: int
+    """Of one vector register."""
+    registers: int
+    """Vector registers that code may name."""
+    fma_ports: int
+    """Vector multiply-adds that may begin in one cycle."""
+    fma_latency: int
+    """Cycles until the sum of one may be added to again."""
+    load_ports: int
+    """Vectors that may be loaded in one cycle."""
+
+    def __post_init__(self) -> None:
+        for key in ("vector_bytes", "registers", "fma_ports", "fma_latency", "load_ports"):
+            whole_number(getattr(self, key), f"core: {key}")
+
+    def lanes(self, bits: int) -> int:
+        """Elements of one vector, at least one.
+
+        Args:
+            bits: of one element.
+        """
+        return max(8 * self.vector_bytes // bits, 1)
+
+    def peak(self, bits: int) -> int:
+        """Multiply-adds per cycle; `bits` as for `lanes`."""
+        return self.fma_ports * self.lanes(bits)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Level:
     """One bounded memory level and its link to the next outer level."""
 
@@ -180,6 +218,12 @@ class Level:
     """Working sets that share the capacity: 2 if the next tile is brought in while one is used."""
     store: Store | None = None
     """What a memory of an accelerator is beside this; None on a machine that is none."""
+    line_bytes: int | None = None
+    """What a cache moves at once; None if unknown."""
+    ways: int | None = None
+    """Lines of a cache that share a set; None if unknown."""
+    core_bandwidth: Bandwidth | None = None
+    """What one core alone gets over the link, if that is less than `bandwidth`, which all get together."""
 
     def rule(self, wanted: CapacityRule) -> CapacityRule:
         """The capacity rule in force: `safe` concerns caches only, a scratchpad needs one tile."""
@@ -198,6 +242,9 @@ class Level:
             object.__setattr__(self, "fanout", self.store.mesh.size)
             object.__setattr__(self, "inclusive", False)  # it holds the tensors that it keeps, no others
         whole_number(self.fanout, f"level {self.name}: fanout")
+        for key in ("line_bytes", "ways"):
+            if getattr(self, key) is not None:
+                whole_number(getattr(self, key), f"level {self.name}: {key}")
         whole_number(self.buffering, f"level {self.name}: buffering")
         if self.energy_pj is not None and not 0 <= self.energy_pj < math.inf:
             raise InputError(f"level {self.name}: energy_pj is {self.energy_pj}; a finite number, 0 or more, is needed")
@@ -257,6 +304,8 @@ class Machine(Shown):
     """Cycles per second; None if unknown. It turns cycles into seconds and is in no cost or bound."""
     accelerator: Accelerator | None = None
     """Store of the outermost memory and arithmetic, if every level has a store; None on other machines."""
+    core: Core | None = None
+    """What a core computes with; None if unknown: then there is no time, only words and their links."""
 
     def __post_init__(self) -> None:
         one_line(self.name, "a machine")

@@ -13,7 +13,7 @@ from optmap.problem import Bandwidth, Capacity, Level, Machine, Workload, librar
 from optmap.problem.accelerator import Accelerator, Store
 from optmap.problem.inputs import ExtentsInput, is_file, is_statement, workload_of
 from optmap.problem.io.files import load_yaml
-from optmap.problem.io.machines import level_document
+from optmap.problem.io.machines import core_document, level_document
 from optmap.problem.io.stores import accelerator_document
 from optmap.problem.network import list_networks, network, network_path
 from optmap.report.entries import Entry
@@ -67,6 +67,8 @@ def machine_yaml(machine: Machine) -> str:
     fields: dict[str, object] = {"name": machine.name, "memory": machine.memory}
     if machine.clock_hz is not None:
         fields["clock"] = f"{machine.clock_hz}Hz"
+    if machine.core is not None:
+        fields["core"] = core_document(machine.core)
     if machine.accelerator is not None:
         plain = accelerator_document(Accelerator())
         fields |= {"arithmetic": {}, **_changed(accelerator_document(machine.accelerator), plain)}
@@ -85,6 +87,8 @@ def _level_fields(level: Level) -> dict[str, object]:
             {"name": part.name, "tensors": list(part.tensors), "capacity": size_field(part.capacity)}
             for part in level.partitions
         ]
+    if level.core_bandwidth is not None:
+        fields["core_bandwidth"] = size_field(level.core_bandwidth)
     size = {"name": level.name, "capacity": size_field(level.capacity)}
     rate = {} if level.store is not None else {"bandwidth": size_field(level.bandwidth)}
     return {**size, **rate, **fields}

@@ -22,7 +22,17 @@ from optmap.problem.io.stores import (
     store_document,
     store_from,
 )
-from optmap.problem.machine import ONE_WORD, Bandwidth, Capacity, Level, LevelKind, Machine, Microkernel, Partition
+from optmap.problem.machine import (
+    ONE_WORD,
+    Bandwidth,
+    Capacity,
+    Core,
+    Level,
+    LevelKind,
+    Machine,
+    Microkernel,
+    Partition,
+)
 from optmap.problem.sizes import parse_bandwidth, parse_capacity, parse_clock
 
 MEMORY = "Memory"
@@ -30,9 +40,14 @@ MEMORY = "Memory"
 LEVEL_FIELDS = (
     *("name", "capacity", "bandwidth", "kind", "shared", "inclusive"),
     *("energy_pj", "fanout", "microkernel", "partitions", "buffering"),
+    *("line_bytes", "ways", "core_bandwidth"),
     *(key for key in STORE_FIELDS if key not in ("fanout", "energy_pj")),
 )
 """Keys of a level, of a processor's or an accelerator's."""
+
+
+CORE_FIELDS = ("vector_bytes", "registers", "fma_ports", "fma_latency", "load_ports")
+"""Keys of a core, in files and in documents."""
 
 
 def machine_document(machine: Machine) -> dict[str, object]:
@@ -43,8 +58,14 @@ def machine_document(machine: Machine) -> dict[str, object]:
         "cores": machine.cores,
         "clock_hz": machine.clock_hz,
         "levels": [level_document(level) for level in machine.levels],
+        **({} if machine.core is None else {"core": core_document(machine.core)}),
         **({} if machine.accelerator is None else accelerator_document(machine.accelerator)),
     }
+
+
+def core_document(core: Core) -> dict[str, int]:
+    """What a core computes with, as JSON and as files write it."""
+    return {key: getattr(core, key) for key in CORE_FIELDS}
 
 
 def level_document(level: Level) -> dict[str, object]:
@@ -56,7 +77,7 @@ def level_document(level: Level) -> dict[str, object]:
         return {**size, **parts, **store_document(level.store)}
     return {
         **size,
-        "bandwidth": {"amount": plain(level.bandwidth.exact), "unit": level.bandwidth.unit},
+        "bandwidth": _rate_document(level.bandwidth),
         "kind": level.kind.value,
         "shared": level.shared,
         "fanout": level.fanout,
@@ -65,7 +86,20 @@ def level_document(level: Level) -> dict[str, object]:
         "microkernel": None if kernel is None else {"vector": kernel.vector, "broadcast": kernel.broadcast},
         "partitions": _partitions_document(level),
         "buffering": level.buffering,
+        **_link_document(level),
     }
+
+
+def _link_document(level: Level) -> dict[str, object]:
+    """What is known of the lines of a cache and of one core's share; nothing where nothing is."""
+    if (level.line_bytes, level.ways, level.core_bandwidth) == (None, None, None):
+        return {}
+    alone = None if level.core_bandwidth is None else _rate_document(level.core_bandwidth)
+    return {"line_bytes": level.line_bytes, "ways": level.ways, "core_bandwidth": alone}
+
+
+def _rate_document(rate: Bandwidth) -> dict[str, object]:
+    return {"amount": plain(rate.exact), "unit": rate.unit}
 
 
 def _partitions_document(level: Level) -> list[dict[str, object]]:
@@ -94,7 +128,7 @@ def machine_from(fields: Fields, default_name: str | None = None) -> Machine:
     Raises:
         InputError: naming file and field of the first thing that is wrong.
     """
-    fields.allow("name", "cores", "levels", "memory", "clock", "clock_hz", "description", "source", *TOP_FIELDS)
+    fields.allow("name", "cores", "core", "levels", "memory", "clock", "clock_hz", "description", "source", *TOP_FIELDS)
     items = fields.items("levels")
     clock = _clock(fields)
     accelerator = accelerator_from(fields) if is_accelerator(fields) else None
@@ -104,9 +138,22 @@ def machine_from(fields: Fields, default_name: str | None = None) -> Machine:
             explicit = accelerator is not None or any(item.has("fanout") for item in items)
             levels = _with_cores(levels, fields.integer("cores"), explicit=explicit, where=fields.at("cores"))
         name, memory = fields.text("name", default_name), fields.text("memory", MEMORY)
-        return Machine(name=name, levels=levels, memory=memory, clock_hz=clock, accelerator=accelerator)
+        return Machine(
+            name=name,
+            levels=levels,
+            memory=memory,
+            clock_hz=clock,
+            accelerator=accelerator,
+            core=_core(fields) if fields.given("core") else None,
+        )
     except InputError as error:
         raise located(error, fields.where) from error
+
+
+def _core(fields: Fields) -> Core:
+    inside = fields.fields("core")
+    inside.allow(*CORE_FIELDS)
+    return Core(**{key: inside.integer(key) for key in CORE_FIELDS})
 
 
 def _clock(fields: Fields) -> int | None:
@@ -121,21 +168,20 @@ def _clock(fields: Fields) -> int | None:
         raise InputError(f"{fields.at('clock')}: {error}") from error
 
 
-def _bandwidth(fields: Fields, clock_hz: int | None) -> Bandwidth:
+def _bandwidth(fields: Fields, clock_hz: int | None, key: str = "bandwidth") -> Bandwidth:
     """`64B` per cycle, `16w`, or `40GB/s`; a plain number counts words per cycle."""
-    value = fields.get("bandwidth")
+    value = fields.get(key)
     if isinstance(value, Mapping):
-        return _rate(fields.fields("bandwidth"))
+        return _rate(fields.fields(key))
     try:
         if isinstance(value, str):
             return parse_bandwidth(value, clock_hz)
         if isinstance(value, int | float) and not isinstance(value, bool):
-            return Bandwidth(amount=fields.positive("bandwidth"), unit="words")
+            return Bandwidth(amount=fields.positive(key), unit="words")
     except InputError as error:
-        raise located(error, fields.at("bandwidth")) from error
+        raise located(error, fields.at(key)) from error
     raise InputError(
-        f"{fields.at('bandwidth')} is {describe(value)}; "
-        "write for example 64B (bytes per cycle) or 16w (words per cycle)"
+        f"{fields.at(key)} is {describe(value)}; write for example 64B (bytes per cycle) or 16w (words per cycle)"
     )
 
 
@@ -174,6 +220,9 @@ def _level(fields: Fields, clock_hz: int | None) -> Level:
         microkernel=microkernel,
         partitions=partitions,
         buffering=fields.integer("buffering", 1),
+        line_bytes=fields.integer("line_bytes") if fields.given("line_bytes") else None,
+        ways=fields.integer("ways") if fields.given("ways") else None,
+        core_bandwidth=_bandwidth(fields, clock_hz, "core_bandwidth") if fields.given("core_bandwidth") else None,
     )
 
 

@@ -1,0 +1,15 @@
+"""Code for the machine at hand: written from a mapping, compiled, run, measured, compared."""
+
+from __future__ import annotations
+
+from optmap.lazy import exports
+
+__getattr__, __dir__ = exports(
+    __name__,
+    {
+        "code": "Buffer Code",
+        "toolchain.build": "build_folder build_library build_program",
+        "toolchain.compiler": "Compiler find_compiler",
+        "toolchain.libraries": "load_library",
+    },
+)

@@ -1,0 +1,69 @@
+"""The system's compiler: what it builds is kept, and what goes wrong is said."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from optmap.errors import CheckError, InputError, SolverUnavailableError
+from optmap.native import build_library, build_program, find_compiler, load_library
+
+SOURCE = "int three(void);\nint three(void) { return 3; }\n"
+
+
+def test_a_library_is_built_once_and_called(tmp_path: Path) -> None:
+    built = build_library(SOURCE, folder=tmp_path)
+    stamp = built.stat().st_mtime_ns
+    assert load_library(built).three() == 3
+    assert build_library(SOURCE, folder=tmp_path) == built
+    assert built.stat().st_mtime_ns == stamp
+    assert build_library(SOURCE, flags=("-O1",), folder=tmp_path) != built
+    assert len(list(tmp_path.iterdir())) == 2  # no scratch left
+
+
+def test_a_program_runs(tmp_path: Path) -> None:
+    import subprocess
+
+    main = 'int three(void);\n#include <stdio.h>\nint main(void) { printf("%d\\n", three()); return 0; }\n'
+    program = build_program({"code.c": SOURCE, "main.c": main}, folder=tmp_path)
+    assert subprocess.run([str(program)], capture_output=True, text=True, check=True).stdout == "3\n"
+
+
+def test_code_that_does_not_compile_says_why(tmp_path: Path) -> None:
+    with pytest.raises(CheckError, match="undeclared"):
+        build_library("int f(void) { return nosuch; }\n", folder=tmp_path)
+    assert not list(tmp_path.iterdir())
+
+
+def test_without_a_compiler_the_message_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CC", "no-such-compiler")
+    with pytest.raises(SolverUnavailableError, match="apt install gcc"):
+        find_compiler()
+    monkeypatch.delenv("CC")
+    monkeypatch.setenv("PATH", "")
+    with pytest.raises(SolverUnavailableError, match="none of cc, gcc, clang"):
+        find_compiler()
+
+
+def test_a_folder_that_is_a_file_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InputError, match="OPTMAP_BUILD_DIR"):
+        build_library(SOURCE, folder=tmp_path / "file")
+
+
+def test_the_build_folder_is_named_by_the_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    from optmap.native import build_folder
+
+    monkeypatch.setenv("OPTMAP_BUILD_DIR", str(tmp_path))
+    assert build_folder() == tmp_path
+    monkeypatch.delenv("OPTMAP_BUILD_DIR")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert build_folder() == tmp_path / "optmap" / "build"
+
+
+def test_a_damaged_library_is_said(tmp_path: Path) -> None:
+    broken = tmp_path / "broken.so"
+    broken.write_text("no object")
+    with pytest.raises(CheckError, match="cannot be loaded"):
+        load_library(broken)
