@@ -3,21 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import StrEnum
 
 from optmap.problem import Mapping, Workload
 from optmap.problem.code_options import CodeOptions
-
-
-class KernelKind(StrEnum):
-    """What runs innermost."""
-
-    OUTER_PRODUCT = "outer-product"
-    """Vectors of one operand times scalars of another: dense layers, matrix products, contractions."""
-    DEPTHWISE = "depthwise"
-    """Vectors times vectors, element by element: every operand has the vector dim."""
-    PLAIN = "plain"
-    """Loops over scalars, as the compiler takes them: any other affine workload."""
+from optmap.problem.kernel_roles import KernelKind
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

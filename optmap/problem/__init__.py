@@ -17,6 +17,7 @@ from optmap.problem.constraint_texts import parse_constraint as parse_constraint
 from optmap.problem.constraints import Constraints as Constraints
 from optmap.problem.constraints import OrderConstraint as OrderConstraint
 from optmap.problem.constraints import TileConstraint as TileConstraint
+from optmap.problem.kernel_roles import kernel_roles as kernel_roles
 from optmap.problem.library import list_machines as list_machines
 from optmap.problem.library import list_workloads as list_workloads
 from optmap.problem.library import machine_note as machine_note
@@ -75,6 +76,7 @@ __getattr__, __dir__ = exports(
         "io.machines": "LEVEL_FIELDS machine_document machine_from",
         "io.mappings": "mapping_document read_mapping",
         "io.workloads": "WORKLOAD_FIELDS read_workload read_workloads workload_document workload_from",
+        "kernel_roles": "KernelKind KernelRoles RegisterShape outer_product_dims register_shape",
         "machine": "ONE_WORD Core",
         "microkernel": "microkernel_permutation microkernel_tile",
         "network": "Network list_networks",

@@ -1,0 +1,161 @@
+"""What the dims and operands of a workload are to a kernel that keeps a tile of the output in vector registers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from math import prod
+
+from optmap.problem.machine import Core
+from optmap.problem.mapping import Mapping
+from optmap.problem.workload import TensorAccess, Workload
+
+
+class KernelKind(StrEnum):
+    """What runs innermost."""
+
+    OUTER_PRODUCT = "outer-product"
+    """Vectors of one operand times scalars of another: dense layers, matrix products, contractions."""
+    DEPTHWISE = "depthwise"
+    """Vectors times vectors, element by element: every operand has the vector dim."""
+    PLAIN = "plain"
+    """Loops over scalars, as the compiler takes them: any other affine workload."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KernelRoles:
+    """Which dim is cut into vectors, which operand is read as vectors, and what every other dim is.
+
+    `vector`, `filters`, `points` and `shared` are together the dims of the output.
+    """
+
+    kind: KernelKind
+    """`outer-product` or `depthwise`."""
+    vector: str
+    """A dim of the output, alone in its subscripts: in the weights only, or in every operand if depthwise."""
+    weights: int
+    """Number among the workload's inputs of the operand that has the vector dim: loaded as vectors."""
+    images: int
+    """Number of the other operand: its elements are broadcast, or loaded as vectors if depthwise."""
+    filters: tuple[str, ...]
+    """Further dims of the output that the weights have and the image has not."""
+    points: tuple[str, ...]
+    """Dims of the output that the image has and the weights have not."""
+    shared: tuple[str, ...]
+    """Dims of the output that both have, the vector dim apart: groups, the batch of a batched product."""
+    reduction: tuple[str, ...]
+    """Dims that the output has not."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RegisterShape:
+    """The tile of the output that a kernel keeps in registers."""
+
+    vectors: int
+    """Along the vector dim, the last one filled up."""
+    points: int
+    """Elements of the other dims of the output, per lane."""
+
+    @property
+    def registers(self) -> int:
+        """Needed: a sum per vector and point, the weights of a step, and one for the image's element."""
+        return self.vectors * self.points + self.vectors + 1
+
+
+def kernel_roles(workload: Workload) -> KernelRoles | None:
+    """Roles for a vector kernel (MOpt section 6).
+
+    Outer product: the pairs of `outer_product_dims`, the first whose vector dim can be one. Else depthwise: a dim
+    that all three tensors have, the last of the output.
+
+    Args:
+        workload: the tensor computation.
+
+    Returns:
+        None without such dims: more than two operands, every candidate inside a window or with a coefficient, an
+        output dim that no operand has, padding anywhere but in the image.
+    """
+    if len(workload.inputs) != 2:
+        return None
+    for vector, _ in outer_product_dims(workload):
+        weights = 0 if vector in workload.inputs[0].dims else 1
+        if all(_is_alone(tensor, vector) for tensor in (workload.output, workload.inputs[weights])):
+            return _checked(workload, _roles(workload, KernelKind.OUTER_PRODUCT, vector, weights))
+    for vector in reversed(_output_order(workload)):
+        if all(_is_alone(tensor, vector) for tensor in workload.tensors):
+            output = workload.output.dims
+            first, second = (tensor.dims & output for tensor in workload.inputs)
+            return _checked(workload, _roles(workload, KernelKind.DEPTHWISE, vector, 0 if first < second else 1))
+    return None
+
+
+def register_shape(workload: Workload, mapping: Mapping, core: Core) -> RegisterShape | None:
+    """What the tile of a mapping's innermost level is in registers.
+
+    Args:
+        workload: the tensor computation.
+        mapping: its innermost level is the registers.
+        core: length of a vector.
+
+    Returns:
+        None if `kernel_roles` are. Whether the shape fits is the caller's question: `registers` against `core`'s.
+    """
+    roles = kernel_roles(workload)
+    if roles is None:
+        return None
+    tile = mapping.levels[0].tile
+    return RegisterShape(
+        vectors=-(-tile[roles.vector] // core.lanes(workload.output.bits)),
+        points=prod(tile[dim] for dim in (*roles.filters, *roles.points, *roles.shared)),
+    )
+
+
+def outer_product_dims(workload: Workload) -> Iterator[tuple[str, str]]:
+    """Pairs (vector, broadcast) of output dims of which one input has the first only and another the second only.
+
+    Best first: dims that stand alone in every subscript come first for the vector (a window cannot be a vector), then
+    later dims of the output, which are closer together in memory; likewise for the broadcast.
+    """
+    order = _output_order(workload)
+    windowed = {d for t in workload.tensors for axis in t.axes if len(axis.terms) > 1 for d in axis.dims}
+    for vector in sorted(order, key=lambda dim: (dim not in windowed, order.index(dim)), reverse=True):
+        for broadcast in reversed(order):
+            has_vector = any(vector in t.dims and broadcast not in t.dims for t in workload.inputs)
+            if has_vector and any(broadcast in t.dims and vector not in t.dims for t in workload.inputs):
+                yield vector, broadcast
+
+
+def _output_order(workload: Workload) -> list[str]:
+    return [dim for axis in workload.output.axes for dim in axis.dims]
+
+
+def _is_alone(tensor: TensorAccess, dim: str) -> bool:
+    """Whether a dim is in one subscript of a tensor, and is all of it but an offset."""
+    return [axis.terms for axis in tensor.axes if dim in axis.dims] == [((dim, 1),)]
+
+
+def _roles(workload: Workload, kind: KernelKind, vector: str, weights: int) -> KernelRoles:
+    has, other = workload.inputs[weights].dims, workload.inputs[1 - weights].dims
+    rest = [dim for dim in workload.dims if dim in workload.output.dims and dim != vector]
+    return KernelRoles(
+        kind=kind,
+        vector=vector,
+        weights=weights,
+        images=1 - weights,
+        filters=tuple(dim for dim in rest if dim in has and dim not in other),
+        points=tuple(dim for dim in rest if dim in other and dim not in has),
+        shared=tuple(dim for dim in rest if dim in has and dim in other),
+        reduction=workload.reduction_dims,
+    )
+
+
+def _checked(workload: Workload, roles: KernelRoles) -> KernelRoles | None:
+    """The roles, if every output dim has one and padding is nowhere but in the image."""
+    named = 1 + len(roles.filters) + len(roles.points) + len(roles.shared)
+    others = (workload.output, workload.inputs[roles.weights])
+    padded = any(axis.real is not None for tensor in others for axis in tensor.axes)
+    depthwise = roles.kind is KernelKind.DEPTHWISE
+    if named != len(workload.output.dims) or padded or (depthwise and roles.filters):
+        return None
+    return roles
