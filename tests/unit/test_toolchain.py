@@ -22,6 +22,43 @@ def test_a_library_is_built_once_and_called(tmp_path: Path) -> None:
     assert len(list(tmp_path.iterdir())) == 2  # no scratch left
 
 
+def test_an_object_that_was_damaged_is_built_again(tmp_path: Path) -> None:
+    built = build_library(SOURCE, folder=tmp_path)
+    whole = built.read_bytes()
+    for damage in (b"", whole[: len(whole) // 2], whole[:-1] + bytes([whole[-1] ^ 1])):
+        built.unlink()  # a new file: the old one may be loaded
+        built.write_bytes(damage)
+        assert build_library(SOURCE, folder=tmp_path) == built
+        assert built.read_bytes() == whole
+    (built.parent / "sum").unlink()
+    assert load_library(build_library(SOURCE, folder=tmp_path)).three() == 3
+    assert [path.name for path in tmp_path.iterdir()] == [built.parent.name]
+
+
+def test_something_else_in_the_place_of_an_entry_makes_room(tmp_path: Path) -> None:
+    built = build_library(SOURCE, folder=tmp_path)
+    built.unlink()
+    (built.parent / "sum").unlink()
+    built.parent.rmdir()
+    built.parent.write_text("a file")
+    assert load_library(build_library(SOURCE, folder=tmp_path)).three() == 3
+
+
+def test_a_library_of_several_files(tmp_path: Path) -> None:
+    files = {"code.c": SOURCE, "more.c": "int three(void);\nint four(void);\nint four(void) { return three() + 1; }\n"}
+    assert load_library(build_library(files, folder=tmp_path)).four() == 4
+
+
+def test_many_that_build_the_same_at_once_get_it_whole(tmp_path: Path) -> None:
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(4) as pool:
+        paths = set(pool.map(lambda _: build_library(SOURCE, folder=tmp_path), range(4)))
+    assert len(paths) == 1
+    assert load_library(paths.pop()).three() == 3
+    assert len(list(tmp_path.iterdir())) == 1
+
+
 def test_a_program_runs(tmp_path: Path) -> None:
     import subprocess
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import platform
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from optmap.errors import CheckError, InputError
@@ -14,6 +15,8 @@ from optmap.native.toolchain.compiler import COMMON, Compiler, find_compiler
 
 FOLDER = "OPTMAP_BUILD_DIR"
 """Environment variable that names the folder of what was built."""
+SUM = "sum"
+"""File of an entry that holds the SHA-256 of the object beside it."""
 NATIVE = ("-march=native",)
 """For the machine at hand; what is only compiled for another names its own."""
 
@@ -26,11 +29,13 @@ def build_folder() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "optmap" / "build"
 
 
-def build_library(source: str, *, flags: Iterable[str] = NATIVE, folder: Path | None = None) -> Path:
-    """A shared object of one C file.
+def build_library(
+    source: str | Mapping[str, str], *, flags: Iterable[str] = NATIVE, folder: Path | None = None
+) -> Path:
+    """A shared object of C files.
 
     Args:
-        source: text of the file.
+        source: text of the only file, or the files and headers by name.
         flags: beside `COMMON`; machine flags such as `-march=native`, or `-fopenmp`.
         folder: where it is kept; `build_folder()` if left out.
 
@@ -39,36 +44,68 @@ def build_library(source: str, *, flags: Iterable[str] = NATIVE, folder: Path | 
         CheckError: if it does not compile, with what the compiler says.
         InputError: if the folder cannot be written to.
     """
-    return _build({"code.c": source}, ("-shared", "-fPIC", *flags), "so", folder)
+    sources = {"code.c": source} if isinstance(source, str) else source
+    return _build(sources, ("-shared", "-fPIC", *flags), "code.so", folder)
 
 
-def build_program(sources: dict[str, str], *, flags: Iterable[str] = NATIVE, folder: Path | None = None) -> Path:
+def build_program(sources: Mapping[str, str], *, flags: Iterable[str] = NATIVE, folder: Path | None = None) -> Path:
     """A program of C files and headers by name; `flags`, `folder` and errors as for `build_library`."""
     return _build(sources, tuple(flags), "run", folder)
 
 
-def _build(sources: dict[str, str], flags: tuple[str, ...], ending: str, folder: Path | None) -> Path:
+def _build(sources: Mapping[str, str], flags: tuple[str, ...], name: str, folder: Path | None) -> Path:
+    """The object of this name in its entry, which is a folder with the object and the sum of its bytes."""
     compiler, kept = find_compiler(), folder or build_folder()
-    target = kept / f"{_digest(compiler, sources, flags)}.{ending}"
-    if target.exists():
-        return target
+    entry = kept / _digest(compiler, sources, flags)
+    if _whole(entry, name):
+        return entry / name
     try:
         kept.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=kept) as scratch:
-            made = Path(scratch) / "made"
-            for name, text in sources.items():
-                (Path(scratch) / name).write_text(text)
-            files = tuple(str(Path(scratch) / name) for name in sources if name.endswith(".c"))
-            said = compiler.run((*COMMON, *flags, "-o", str(made), *files, "-lm"))
+            made = Path(scratch) / "entry"
+            made.mkdir()
+            for file, text in sources.items():
+                (Path(scratch) / file).write_text(text)
+            files = tuple(str(Path(scratch) / file) for file in sources if file.endswith(".c"))
+            said = compiler.run((*COMMON, *flags, "-o", str(made / name), *files, "-lm"))
             if said.returncode:
                 raise CheckError(f"{compiler.path} refuses the code:\n{said.stderr.strip()[-2000:]}")
-            made.replace(target)  # whole or not at all, whoever else builds the same
+            (made / SUM).write_text(_sum(made / name))
+            _keep(made, entry, name)
     except OSError as error:
         raise InputError(f"{kept}: cannot be written to: {error.strerror}; name another folder by {FOLDER}") from error
-    return target
+    return entry / name
 
 
-def _digest(compiler: Compiler, sources: dict[str, str], flags: tuple[str, ...]) -> str:
+def _keep(made: Path, entry: Path, name: str) -> None:
+    """Put an entry in its place, whole or not at all, whoever else builds the same; a damaged one makes room."""
+    try:
+        made.rename(entry)
+    except OSError:  # there is one
+        if _whole(entry, name):
+            return
+        with contextlib.suppress(FileNotFoundError):  # another process may be mending it, too
+            entry.rename(made.with_name("damaged"))
+        try:
+            made.rename(entry)
+        except OSError:
+            if not _whole(entry, name):
+                raise
+
+
+def _whole(entry: Path, name: str) -> bool:
+    """Whether an entry holds what was once built: a library that is cut off would end the process that loads it."""
+    try:
+        return (entry / SUM).read_text() == _sum(entry / name)
+    except (OSError, ValueError):
+        return False
+
+
+def _sum(file: Path) -> str:
+    return hashlib.sha256(file.read_bytes()).hexdigest()
+
+
+def _digest(compiler: Compiler, sources: Mapping[str, str], flags: tuple[str, ...]) -> str:
     """Of all that decides what is built; `-march=native` means another thing on another processor."""
     parts = (str(compiler.path), compiler.version, *COMMON, *flags, platform.machine(), _processor())
     texts = (*parts, *(f"{name}\n{text}" for name, text in sorted(sources.items())))
