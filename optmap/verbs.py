@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from optmap.errors import InputError
 from optmap.problem import Semantics
@@ -17,6 +17,7 @@ from optmap.problem.inputs import (
     MachineInput,
     MemoryInput,
     WorkloadInput,
+    capacities_of,
     machine_of,
     text_of,
     workload_of,
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from optmap.search.accelerators.result import AcceleratorResult
     from optmap.search.result import SolveResult
     from optmap.sweeps.nest_networks import NetworkNests
+    from optmap.sweeps.network_curves import NetworkCurve
     from optmap.sweeps.networks import NetworkSums
     from optmap.sweeps.pictures import Pictures
     from optmap.sweeps.plan import Plan
@@ -192,21 +194,27 @@ def network(
     counting: str | None = None,
     tiles: str = "any",
     time_limit: float = 60.0,
+    curve: bool = False,
+    level: str | None = None,
+    points: int = 9,
     jobs: int | None = None,
     directory: str | Path | None = None,
     progress: Callable[[str, float], None] | None = None,
-) -> Network | NetworkSums | NetworkNests:
+) -> Network | NetworkSums | NetworkNests | NetworkCurve:
     """The layers of a network; with a machine, what they move on it, added up.
 
     Args:
         name: a library network, or a workload file with counts.
         machine: solve every layer on this machine.
-        memory: instead of `machine`, a two-level one.
+        memory: instead of `machine`, a two-level one; of a curve a range such as `16KiB:16MiB`, beside `machine`, too.
         method: a mapping method; None for `exact` on accelerators, `mopt` elsewhere.
         objective: what every layer minimises; None for the method's own.
         counting: on accelerators, as for `solve`.
         tiles: as for `solve`.
         time_limit: seconds per layer.
+        curve: over the capacities of `memory` instead of at one, with the knee between them.
+        level: of a curve, the level of the machine that gets them; None for the outermost.
+        points: of a curve, capacities that the range is cut into.
         jobs: processes; None for one per core.
         directory: keep rows, mappings and certificates there.
         progress: called with a text and the share that is done.
@@ -219,6 +227,24 @@ def network(
     from optmap.problem.network import network as load_network
 
     layers = load_network(text_of(name, "network", "a library name or a workload file"))
+    if curve:
+        if objective is not None or counting is not None:
+            raise InputError("--objective and --counting are not for --curve, which counts words: leave them out")
+        return _network_curve(
+            layers,
+            machine,
+            memory,
+            points,
+            level=level,
+            method=method,
+            tiles=tiles,
+            time_limit=time_limit,
+            jobs=jobs,
+            directory=None if directory is None else Path(directory),
+            progress=progress,
+        )
+    if level is not None:
+        raise InputError("--level is of --curve: which level gets the capacities")
     if machine is None and memory is None:
         return layers
     target = machine_of(machine, memory)
@@ -236,6 +262,17 @@ def network(
         directory=None if directory is None else Path(directory),
         progress=progress,
     )
+
+
+def _network_curve(
+    layers: Network, machine: MachineInput | None, memory: MemoryInput | None, count: int, **options: Any
+) -> NetworkCurve:
+    from optmap.sweeps.network_curves import network_curve
+
+    if memory is None:
+        raise InputError("--curve needs the capacities that it goes over; add --memory, such as --memory 16KiB:16MiB")
+    sizes = capacities_of(memory, count)
+    return network_curve(layers, sizes, machine=None if machine is None else machine_of(machine, None), **options)
 
 
 def plan(spec: Mapping[str, object] | str | Path, directory: str | Path | None = None) -> Plan:

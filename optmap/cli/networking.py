@@ -8,7 +8,16 @@ from typing import Annotated
 import typer
 
 from optmap.cli.console import Progress, complain, guarded, say
-from optmap.cli.options import CountingOption, JsonOption, MachineOption, MemoryOption, TilesOption, path_of
+from optmap.cli.options import (
+    CountingOption,
+    JsonOption,
+    MachineOption,
+    MemoryOption,
+    PlotFolderOption,
+    TilesOption,
+    path_of,
+)
+from optmap.cli.pictures import draw_pictures, prepare_pictures
 from optmap.problem.options import TileRule
 
 LIMIT_REACHED = 4
@@ -26,6 +35,12 @@ Examples:
   optmap network resnet18 --machine balanced
   optmap network model.yaml --memory 256KiB --json
   optmap network resnet50 --machine eyeriss --objective edp
+  optmap network resnet18 --curve --memory 64KiB:16MiB --plot figures
+  optmap network resnet18 --curve --machine balanced --level L2 --memory 64KiB:1MiB --points 5
+
+With --curve the network is solved at several capacities of one level: the proved floor and what the mappings
+move, the regime that limits each layer (see closed-form), and the knee: the least capacity where the network
+moves at most 5 % more than with unbounded memory, beside the largest for which that is proved impossible.
 
 On an accelerator every different layer is mapped once for the objective, and energy and cycles are
 added up; the network's EDP is its energy times its cycles.
@@ -63,6 +78,17 @@ def network(
     ] = None,
     counting: CountingOption = None,
     tiles: TilesOption = TileRule.ANY,
+    curve: Annotated[
+        bool, typer.Option("--curve", help="Over the capacities of --memory FROM:TO, with the knee.")
+    ] = False,
+    level: Annotated[
+        str | None,
+        typer.Option(
+            "--level", help="Of --curve: the level that gets them; the outermost if left out.", show_default=False
+        ),
+    ] = None,
+    points: Annotated[int, typer.Option("--points", min=2, help="Of --curve: capacities of the range.")] = 9,
+    plot: PlotFolderOption = None,
     time_limit: Annotated[float, typer.Option("--time-limit", metavar="SECONDS", help="Of one layer.")] = 60.0,
     jobs: Annotated[
         int | None, typer.Option("--jobs", min=1, help="Processes; one per core if left out.", show_default=False)
@@ -87,6 +113,7 @@ def network(
     if name is None:
         say(_listing(as_json))
         return 0
+    prepare_pictures(plot)
     with Progress(f"solving {name}") as progress:
         found = verbs.network(
             name,
@@ -96,11 +123,15 @@ def network(
             objective=objective,
             counting=None if counting is None else counting.value,
             tiles=tiles.value,
+            curve=curve,
+            level=level,
+            points=points,
             time_limit=time_limit,
             jobs=jobs,
             directory=output,
             progress=progress,
         )
+    draw_pictures(found, plot)
     say(to_json(found.to_dict()) if as_json else str(found))
     if getattr(found, "limited", False):
         complain("a layer reached its time limit; its best mapping so far is in the sums")

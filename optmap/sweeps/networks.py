@@ -114,7 +114,7 @@ def solve_network(
             )
     view = network_views(panels(mine), layers)[0]
     if not view.total.series or not view.total.series[0].samples:
-        raise _incomplete(layers, mine)
+        raise incomplete(layers, mine)
     series = view.total.series[0]
     return NetworkSums(
         view=view,
@@ -127,11 +127,11 @@ def solve_network(
 def _all_mapped(layers: Network, rows: pd.DataFrame) -> None:
     """Refuse to add up where a layer has no mapping."""
     if any(rows["error"]):
-        raise _incomplete(layers, rows)
+        raise incomplete(layers, rows)
 
 
-def _incomplete(layers: Network, rows: pd.DataFrame) -> OptmapError:
-    """Why not all layers have a mapping, the most telling reason first."""
+def incomplete(layers: Network, rows: pd.DataFrame) -> OptmapError:
+    """Why not all layers of a network have a mapping in the rows of its sweep, the most telling reason first."""
     problems = dict.fromkeys(str(text) for text in rows["error"] if text)
     stops = set(rows["stop"])
     kind = next((kind for stop, kind in REASONS.items() if stop in stops), LimitError)
