@@ -7,7 +7,9 @@ from optmap.lazy import exports
 __getattr__, __dir__ = exports(
     __name__,
     {
-        "code": "Buffer Code",
+        "code": "Buffer Code Layout Piece",
+        "emit.emit": "emit_code",
+        "layouts": "buffers_of",
         "toolchain.build": "build_folder build_library build_program",
         "toolchain.compiler": "Compiler find_compiler",
         "toolchain.libraries": "load_library",

@@ -3,10 +3,29 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
+from math import prod
 
+from optmap.errors import InputError
 from optmap.problem import Mapping, Workload
 from optmap.problem.code_options import CodeOptions
 from optmap.problem.kernel_roles import KernelKind
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Piece:
+    """One digit of a layout's mixed-radix number: `index // block`, modulo `extent` unless it is the first."""
+
+    axis: int
+    block: int
+    extent: int
+    """Values of the digit."""
+    stride: int
+    """Elements from one value to the next."""
+    first: bool
+    """Whether the axis has no slower piece."""
+    alone: bool
+    """Whether the axis has no other piece."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,6 +38,35 @@ class Layout:
     """
 
     order: tuple[tuple[int, int], ...]
+
+    def __post_init__(self) -> None:
+        for axis in {axis for axis, _ in self.order}:
+            blocks = [block for each, block in self.order if each == axis]
+            if blocks[-1] != 1 or any(b >= a or a % b for a, b in pairwise(blocks)):
+                raise InputError(f"layout: blocks {blocks} of subscript {axis}; each must divide the one before, to 1")
+
+    def pieces(self, shape: tuple[int, ...]) -> tuple[Piece, ...]:
+        """The digits for a tensor of that many elements per subscript, slowest first.
+
+        Raises:
+            InputError: if the layout does not name every subscript.
+        """
+        if {axis for axis, _ in self.order} != set(range(len(shape))):
+            raise InputError(f"layout {self.order} is not one of a tensor with {len(shape)} subscripts")
+        found: list[Piece] = []
+        stride = 1
+        for place in range(len(self.order) - 1, -1, -1):
+            axis, block = self.order[place]
+            slower = [each for at, each in self.order[:place] if at == axis]
+            extent = slower[-1] // block if slower else -(-shape[axis] // block)
+            alone = not slower and block == 1 and sum(at == axis for at, _ in self.order) == 1
+            found.append(Piece(axis=axis, block=block, extent=extent, stride=stride, first=not slower, alone=alone))
+            stride *= extent
+        return tuple(reversed(found))
+
+    def size(self, shape: tuple[int, ...]) -> int:
+        """Elements of the buffer, those that fill up blocks included."""
+        return prod(piece.extent for piece in self.pieces(shape))
 
     @classmethod
     def plain(cls, rank: int) -> Layout:
@@ -60,8 +108,11 @@ class Code:
     main: str
     """A C11 program that checks them against plain loops and times them, to be compiled beside `source`."""
     buffers: tuple[Buffer, ...]
-    """Output first."""
+    """One per access, output first."""
     threads: int
     """Of OpenMP, that the mapping splits among; 1 needs none."""
+    workspace: int = 0
+    """Bytes of the memory that the entry takes as one more argument, `void *workspace`, aligned to 64 bytes; it is
+    the call's own and needs no contents. 0: there is no such argument."""
     notes: tuple[str, ...] = ()
     """What a reader should know, as why no microkernel applies."""

@@ -13,7 +13,7 @@ from optmap.errors import SolverUnavailableError
 
 NAMES = ("cc", "gcc", "clang")
 """Compilers that are looked for if the environment variable CC names none."""
-COMMON = ("-std=c11", "-O3", "-ffp-contract=fast", "-fno-math-errno", "-Wall", "-Wextra", "-Werror")
+COMMON = ("-std=c11", "-O3", "-ffp-contract=fast", "-fno-math-errno", "-Wall", "-Wextra")
 """Flags of everything that is compiled; sums keep the order in which the code writes them."""
 
 

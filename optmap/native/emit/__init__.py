@@ -1,0 +1,1 @@
+"""C from a mapping: the nest of all levels' loops, and the leaf that runs innermost."""

@@ -1,0 +1,133 @@
+"""From a mapping to C."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from optmap.errors import InputError
+from optmap.native.code import Buffer, Code, Layout
+from optmap.native.emit.leaf import Leaf, LeafMaker, Site
+from optmap.native.emit.names import entry_name
+from optmap.native.emit.nest import check_splits, smaller_text, threads_of, write_nest
+from optmap.native.emit.plain import plain_leaf
+from optmap.native.emit.writer import Writer
+from optmap.native.layouts import buffers_of
+from optmap.problem import Machine, Mapping, Semantics, Workload
+from optmap.problem.code_options import CodeOptions
+
+MICROKERNELS: tuple[LeafMaker, ...] = ()
+"""Leaves beside the plain one, in the order in which they are tried."""
+
+
+def emit_code(workload: Workload, mapping: Mapping, machine: Machine, options: CodeOptions | None = None) -> Code:
+    """C11 for a workload, with the loops, orders and ragged tiles of a mapping.
+
+    Args:
+        workload: what is computed, with its semantics and padding as they are.
+        mapping: tiles, loop orders and splits; the tile of level 0 is what registers hold.
+        machine: that the mapping belongs to; without `core` there are plain loops.
+        options: layouts, packing, stores; all defaults if left out.
+
+    Returns:
+        The code, and the buffers that it works on.
+
+    Raises:
+        InputError: for a mapping that does not belong to workload and machine or splits what threads would share, an
+            accelerator, elements that are no float or double, or a buffer that cannot be addressed.
+    """
+    if machine.accelerator is not None:
+        raise InputError(f"machine {machine.name} is an accelerator; C is written for machines with caches")
+    mapping.check(workload, machine)
+    check_splits(workload, mapping)
+    plain = tuple(False for _ in workload.tensors)
+    buffers_of(workload, plain_layouts(workload), plain)  # sizes are refused before anything is written
+    site = Site(
+        workload=workload,
+        mapping=mapping,
+        machine=machine,
+        options=options or CodeOptions(),
+        entry=entry_name(workload),
+    )
+    leaf = choose_leaf(site)
+    buffers = buffers_of(workload, leaf.layouts, leaf.packed)
+    return Code(
+        workload=workload,
+        mapping=mapping,
+        options=site.options,
+        kernel=leaf.kind,
+        entry=site.entry,
+        source=_source(site, leaf, buffers),
+        main="",
+        buffers=buffers,
+        threads=threads_of(mapping),
+        notes=leaf.notes,
+    )
+
+
+def plain_layouts(workload: Workload) -> tuple[Layout, ...]:
+    """Per access the layout in which the statement writes it."""
+    return tuple(Layout.plain(len(tensor.axes)) for tensor in workload.tensors)
+
+
+def choose_leaf(site: Site) -> Leaf:
+    """The first leaf that applies; the plain one says why no other does."""
+    reasons = []
+    for make in MICROKERNELS:
+        made = make(site)
+        if isinstance(made, Leaf):
+            return made
+        reasons.append(made)
+    plain = plain_leaf(site)
+    return replace(plain, notes=(*plain.notes, *reasons))
+
+
+def _source(site: Site, leaf: Leaf, buffers: tuple[Buffer, ...]) -> str:
+    out = Writer()
+    out.comment(*_title(site, leaf, buffers))
+    for header in dict.fromkeys(leaf.headers):
+        out.line(f"#include <{header}>")
+    out.line()
+    out.line('_Static_assert(sizeof(long) == 8, "places of elements are counted in 64 bits");')
+    out.line()
+    out.line(smaller_text())
+    out.line()
+    out.lines(leaf.text)
+    out.line()
+    write_nest(out, site, leaf)
+    out.line()
+    _write_entry(out, site, buffers)
+    return out.text()
+
+
+def _title(site: Site, leaf: Leaf, buffers: tuple[Buffer, ...]) -> list[str]:
+    workload = site.workload
+    lines = [
+        f"{workload.title}: {workload.expression}",
+        f"extents {' '.join(f'{d}={n}' for d, n in workload.sizes)}",
+        f"kernel: {leaf.kind}",
+    ]
+    for name, buffer in zip(site.tensors, buffers, strict=True):
+        order = " ".join(f"{axis}" if block == 1 else f"{axis}/{block}" for axis, block in buffer.layout.order)
+        lines.append(
+            f"{name}: {' x '.join(map(str, buffer.shape)) or 'one element'}"
+            + (f" from {', '.join(map(str, buffer.origin))}" if any(buffer.origin) else "")
+            + (f"; subscripts from the slowest: {order}" if len(buffer.shape) > 1 else "")
+        )
+    return [*lines, *leaf.notes]
+
+
+def _write_entry(out: Writer, site: Site, buffers: tuple[Buffer, ...]) -> None:
+    threads = threads_of(site.mapping)
+    head = f"void {site.entry}({', '.join(site.arguments)})"
+    out.line(f"{head};")
+    out.line()
+    with out.block(head):
+        if site.workload.semantics is Semantics.ASSIGN and not site.first_touched:
+            size = buffers[0].layout.size(buffers[0].shape)
+            out.line(f"for (long i0 = 0; i0 < {size}; i0++) {site.tensors[0]}[i0] = 0;")
+        if threads == 1:
+            out.line(f"{site.entry}_nest({', '.join(site.tensors)});")
+            return
+        out.lines("#ifdef _OPENMP", f"#pragma omp parallel for schedule(static) num_threads({threads})", "#endif")
+        with out.block(f"for (long part = 0; part < {threads}; part++)"):
+            out.line(f"{site.entry}_nest({', '.join([*site.tensors, 'part'])});")

@@ -1,0 +1,161 @@
+"""The loops of all levels of a mapping, outermost first, and the split among threads."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+
+from optmap.errors import InputError
+from optmap.native.emit.leaf import Leaf, Site
+from optmap.native.emit.writer import Writer
+from optmap.problem import LevelMapping, Mapping, Workload
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Region:
+    """Iterations of one dim that the code at some depth works on."""
+
+    start: str
+    """C expression of the first one."""
+    end: str
+    """C expression of the one after the last."""
+    size: int
+    """Number of iterations, at most."""
+    whole: bool
+    """Whether there are always that many."""
+
+    @property
+    def count(self) -> str:
+        """C expression of the number of iterations."""
+        return str(self.size) if self.whole else f"{self.end} - {self.start}"
+
+
+def check_splits(workload: Workload, mapping: Mapping) -> None:
+    """Refuse a split that would let two threads add to one element.
+
+    Raises:
+        InputError: for a split dim that has no subscript of the output for itself.
+    """
+    alone = {axis.terms[0][0] for axis in workload.output.axes if len(axis.terms) == 1}
+    for level in mapping.levels:
+        for dim, ways in level.spatial.items():
+            if ways > 1 and dim not in alone:
+                kind = "a reduction dim" if dim in workload.reduction_dims else "no subscript of the output for itself"
+                raise InputError(
+                    f"level {level.level}: {dim} is split {ways} ways, but it is {kind}: threads would add to the "
+                    f"same elements of {workload.output.name}; split {' or '.join(sorted(alone)) or 'nothing'}"
+                )
+
+
+def threads_of(mapping: Mapping) -> int:
+    """Instances that the splits of all levels feed together."""
+    return prod(prod(level.spatial.values()) for level in mapping.levels)
+
+
+def write_nest(out: Writer, site: Site, leaf: Leaf) -> None:
+    """The function that runs one thread's share of the loops of all levels.
+
+    Args:
+        out: where it is written.
+        site: workload and mapping.
+        leaf: gives the loops that are not the nest's.
+    """
+    nest = _Nest(out=out, site=site, leaf=leaf, parts=_parts(site.mapping))
+    arguments = (*site.arguments, *(["long part"] if nest.parts else []))
+    regions = {d: Region(start="0", end=str(n), size=n, whole=True) for d, n in site.workload.sizes}
+    with out.block(f"static void {site.entry}_nest({', '.join(arguments)})"):
+        nest.level(len(site.mapping.levels) - 1, regions)
+
+
+def _parts(mapping: Mapping) -> dict[tuple[int, str], tuple[int, int]]:
+    """Per level and dim that is split: how many parts the inner ones have together, and its ways."""
+    found: dict[tuple[int, str], tuple[int, int]] = {}
+    step = 1
+    for number, level in enumerate(mapping.levels):
+        for dim, ways in level.spatial.items():
+            if ways > 1:
+                found[number, dim] = (step, ways)
+                step *= ways
+    return found
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Nest:
+    """The function while it is written."""
+
+    out: Writer
+    site: Site
+    leaf: Leaf
+    parts: dict[tuple[int, str], tuple[int, int]]
+
+    def level(self, number: int, regions: dict[str, Region]) -> None:
+        """The loops over the tiles of a level and what is inside them; below level 0 the leaf."""
+        site = self.site
+        if number < 0:
+            places = (f"{regions[d].start}, {regions[d].count}" for d in site.dims)
+            self.out.line(f"{site.entry}_tile({', '.join((*site.tensors, *places))});")
+            return
+        level = site.mapping.levels[number]
+        taken = self.leaf.takes if number == 0 else ()
+        self.out.comment(*_heading(level, regions, taken))
+        loops = [d for d in level.permutation if d not in taken and level.tile[d] < regions[d].size]
+        self._tiles(number, loops, regions)
+
+    def _tiles(self, number: int, loops: list[str], regions: dict[str, Region]) -> None:
+        """Loops inside each other, outermost first, then what is inside a tile."""
+        if not loops:
+            self._inside(number, regions)
+            return
+        dim, *others = loops
+        name, tile, region = f"{self.site.dims[dim]}_{number}", self.site.mapping.levels[number].tile[dim], regions[dim]
+        found = _tile(name, tile, region)
+        with self.out.block(f"for (long {name} = {region.start}; {name} < {region.end}; {name} += {tile})"):
+            if not found.whole:
+                self.out.line(f"const long {found.end} = smaller({name} + {tile}, {region.end});")
+            self._tiles(number, others, {**regions, dim: found})
+
+    def _inside(self, number: int, tile: dict[str, Region]) -> None:
+        """A thread's share of a tile, if it is split, and the next level; a share may be empty."""
+        shares = dict(tile)
+        for (at, dim), (step, ways) in self.parts.items():
+            if at == number:
+                shares[dim] = _share(self.out, f"{self.site.dims[dim]}_{number}", tile[dim], step, ways)
+        guards = [f"{share.start} < {share.end}" for dim, share in shares.items() if share is not tile[dim]]
+        with self.out.blocks([f"if ({' && '.join(guards)})"] if guards else []):
+            self.level(number - 1, shares)
+
+
+def _heading(level: LevelMapping, regions: dict[str, Region], taken: tuple[str, ...]) -> list[str]:
+    """What a comment says of a level: its tile, its order, its split."""
+    looped = [d for d in level.permutation if level.tile[d] < regions[d].size and d not in taken]
+    texts = [f"{level.level}: tile {' '.join(f'{d}={n}' for d, n in level.tile.items())}"]
+    texts.append(f"order {', '.join(level.permutation)}; loops over {', '.join(looped) or 'nothing: one tile'}")
+    split = [f"{d} in {ways}" for d, ways in level.spatial.items() if ways > 1]
+    if split:
+        texts.append(f"split among threads: {', '.join(split)}")
+    if taken:
+        texts.append(f"{', '.join(taken)}: inside the kernel")
+    return texts
+
+
+def _tile(name: str, tile: int, region: Region) -> Region:
+    """What one trip of a loop works on."""
+    if tile == 1 or (region.whole and region.size % tile == 0):
+        return Region(start=name, end=f"{name} + {tile}", size=tile, whole=True)
+    return Region(start=name, end=f"{name}_end", size=tile, whole=False)
+
+
+def _share(out: Writer, name: str, tile: Region, step: int, ways: int) -> Region:
+    """The part of a tile that one thread gets: the first ones get the rounded-up quotient, the last the rest."""
+    part = f"part / {step} % {ways}" if step > 1 else f"part % {ways}"
+    size = -(-tile.size // ways)
+    share = str(size) if tile.whole else f"({tile.count} + {ways - 1}) / {ways}"
+    start, end = f"{name}_part", f"{name}_part_end"
+    out.line(f"const long {start} = {tile.start} + {part} * ({share});")
+    out.line(f"const long {end} = smaller({start} + {share}, {tile.end});")
+    return Region(start=start, end=end, size=size, whole=tile.whole and tile.size % ways == 0)
+
+
+def smaller_text() -> str:
+    """The function that cuts ragged tiles."""
+    return "static inline long smaller(long a, long b) { return a < b ? a : b; }"

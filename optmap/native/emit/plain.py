@@ -1,0 +1,73 @@
+"""The plain leaf: loops over scalars, for any affine workload."""
+
+from __future__ import annotations
+
+from optmap.native.code import Buffer, Layout
+from optmap.native.emit.indices import element_text, index_text
+from optmap.native.emit.leaf import Leaf, Site
+from optmap.native.emit.writer import Writer
+from optmap.native.layouts import buffers_of
+from optmap.problem.kernel_roles import KernelKind
+
+
+def plain_leaf(site: Site) -> Leaf:
+    """Loops over the points of a tile, in the order of level 0."""
+    workload = site.workload
+    layouts = tuple(Layout.plain(len(tensor.axes)) for tensor in workload.tensors)
+    packed = tuple(False for _ in workload.tensors)
+    return Leaf(
+        kind=KernelKind.PLAIN,
+        text=_tile(site, buffers_of(workload, layouts, packed)),
+        layouts=layouts,
+        packed=packed,
+    )
+
+
+def _tile(site: Site, buffers: tuple[Buffer, ...]) -> str:
+    workload = site.workload
+    moving = [d for d in site.mapping.levels[0].permutation if workload.extents[d] > 1]
+    names = {d: site.dims[d] for d in moving}
+    elements = [
+        f"{name}[{element_text(access, buffer, names)}]"
+        for name, access, buffer in zip(site.tensors, workload.tensors, buffers, strict=True)
+    ]
+    out = Writer()
+    with out.block(site.tile_head):
+        for dim, name in site.dims.items():
+            if dim not in names:
+                out.line(f"(void)d_{name}, (void)n_{name};  /* of one iteration */")
+        if site.first_touched:
+            _zeros(out, site, names, elements[0])
+        _points(out, site, names, elements)
+    return out.text()
+
+
+def _loop(name: str) -> str:
+    return f"for (long {name} = d_{name}; {name} < d_{name} + n_{name}; {name}++)"
+
+
+def _zeros(out: Writer, site: Site, names: dict[str, str], element: str) -> None:
+    """The first visit of a region starts from zero."""
+    first = [f"d_{site.dims[d]} == 0" for d in site.workload.reduction_dims if d in names]
+    loops = [_loop(names[d]) for d in names if d in site.workload.output.dims]
+    out.comment("the first visit starts from zero")
+    with out.blocks([*([f"if ({' && '.join(first)})"] if first else []), *loops]):
+        out.line(f"{element} = 0;")
+
+
+def _points(out: Writer, site: Site, names: dict[str, str], elements: list[str]) -> None:
+    """The operations, but for those on padding: a subscript is tested as soon as its last dim is known."""
+    ranged = [axis for tensor in site.workload.tensors for axis in tensor.axes if axis.real is not None]
+    heads: list[str] = []
+    known: set[str] = set()
+    for dim in (None, *names):
+        if dim is not None:
+            heads.append(_loop(names[dim]))
+            known.add(dim)
+        for axis in ranged:
+            mine = {d for d in axis.dims if d in names}
+            if mine <= known and (dim in mine or (dim is None and not mine)) and axis.real is not None:
+                index = index_text(axis, names)
+                heads.append(f"if ({index} >= {axis.real[0]} && {index} <= {axis.real[1]})")
+    with out.blocks(dict.fromkeys(heads)):
+        out.line(f"{elements[0]} += {' * '.join(elements[1:])};")
