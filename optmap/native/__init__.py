@@ -7,6 +7,11 @@ from optmap.lazy import exports
 __getattr__, __dir__ = exports(
     __name__,
     {
+        "bench.contender": "Baseline Contender aligned",
+        "bench.forms": "Convolution Product library_forms tensor_shape",
+        "bench.onednn": "OneDnn",
+        "bench.pairing": "Caches fastest interleaved pinned",
+        "bench.statistics": "Ratio geometric_mean paired_ratio",
         "code": "Buffer Code Layout Piece",
         "emit.emit": "emit_code",
         "layouts": "buffers_of",

@@ -1,0 +1,76 @@
+/* The one clock that everything is timed with: calls through a pointer, between two readings. */
+#define _POSIX_C_SOURCE 199309L
+#include <stdint.h>
+#include <time.h>
+
+typedef void called(void *context);
+
+static double now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* Seconds per call of calls in a row. */
+double bench_warm(called *f, void *context, long calls) {
+    double start = now();
+    for (long i = 0; i < calls; i++) f(context);
+    return (now() - start) / (double)calls;
+}
+
+/* Whether lines can be thrown out of all caches here. */
+int bench_can_flush(void) {
+#if defined(__x86_64__) || defined(__aarch64__)
+    return 1;
+#else
+    return 0;
+#endif
+}
+
+static void flush(void *const *starts, const long *bytes, long count) {
+    for (long i = 0; i < count; i++)
+        for (uintptr_t line = (uintptr_t)starts[i] & ~(uintptr_t)63; line < (uintptr_t)starts[i] + (uintptr_t)bytes[i];
+             line += 64) {
+#if defined(__x86_64__)
+            __builtin_ia32_clflush((void *)line);
+#elif defined(__aarch64__)
+            __asm__ volatile("dc civac, %0" ::"r"(line) : "memory");
+#endif
+        }
+    __sync_synchronize();
+}
+
+/* Seconds per call, of calls before each of which the operands are thrown out of all caches. */
+double bench_cold(called *f, void *context, long calls, void *const *starts, const long *bytes, long count) {
+    double sum = 0;
+    for (long i = 0; i < calls; i++) {
+        flush(starts, bytes, count);
+        double start = now();
+        f(context);
+        sum += now() - start;
+    }
+    return sum / (double)calls;
+}
+
+/* A function of up to eight pointers and its arguments, called as the clock calls. */
+typedef struct {
+    void (*entry)(void);
+    void *arguments[8];
+    long count;
+} bound;
+
+typedef void *p;
+
+void bench_bound(void *context) {
+    bound *b = context;
+    void **a = b->arguments;
+    switch (b->count) {
+    case 2: ((void (*)(p, p))b->entry)(a[0], a[1]); break;
+    case 3: ((void (*)(p, p, p))b->entry)(a[0], a[1], a[2]); break;
+    case 4: ((void (*)(p, p, p, p))b->entry)(a[0], a[1], a[2], a[3]); break;
+    case 5: ((void (*)(p, p, p, p, p))b->entry)(a[0], a[1], a[2], a[3], a[4]); break;
+    case 6: ((void (*)(p, p, p, p, p, p))b->entry)(a[0], a[1], a[2], a[3], a[4], a[5]); break;
+    case 7: ((void (*)(p, p, p, p, p, p, p))b->entry)(a[0], a[1], a[2], a[3], a[4], a[5], a[6]); break;
+    case 8: ((void (*)(p, p, p, p, p, p, p, p))b->entry)(a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7]); break;
+    }
+}

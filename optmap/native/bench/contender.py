@@ -1,0 +1,77 @@
+"""One way to compute a workload, ready to be called and timed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from optmap.problem.workload import Workload
+
+Array = NDArray[Any]
+LINE = 64
+"""Bytes that every buffer is aligned to."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Contender:
+    """A function in memory with its operands in the layouts that it wants."""
+
+    library: str
+    """Who it is of: `optmap`, `onednn`, `torch`, `tvm`."""
+    variant: str
+    """Which of its ways, as formats and implementation."""
+    function: int
+    """Address of a C function of one pointer."""
+    context: int
+    """The pointer."""
+    operands: tuple[Array, ...]
+    """Buffers that a call reads and writes; flushed caches have no line of them."""
+    result: Callable[[], Array]
+    """The output of the last call, in the statement's order of subscripts."""
+    kept: tuple[object, ...] = ()
+    """What must live as long."""
+
+    @property
+    def title(self) -> str:
+        """Library and variant."""
+        return f"{self.library} {self.variant}"
+
+
+class Baseline(Protocol):
+    """A library that computes workloads."""
+
+    @property
+    def name(self) -> str:
+        """As it is asked for."""
+        ...
+
+    @property
+    def version(self) -> str:
+        """As it says itself."""
+        ...
+
+    def prepare(self, workload: Workload, inputs: tuple[Array, ...], threads: int) -> tuple[Contender, ...]:
+        """Its ways to compute a workload, operands already in their formats.
+
+        Args:
+            workload: with implicit padding where the library is to leave it out.
+            inputs: in the order of the workload's inputs and of the statement's subscripts; elements that exist only.
+            threads: that a call uses.
+
+        Returns:
+            None of them if the library cannot compute such a workload.
+        """
+        ...
+
+
+def aligned(count: int) -> NDArray[np.uint8]:
+    """A buffer of so many bytes at the start of a line, every page of it touched."""
+    whole = np.zeros(count + LINE, dtype=np.uint8)
+    start = -whole.ctypes.data % LINE
+    buffer = whole[start : start + count]
+    buffer[:] = 0  # zeros of numpy may be pages that do not exist yet
+    return buffer

@@ -1,0 +1,108 @@
+"""Several ways to compute the same, timed in turns, so that what the machine does meanwhile meets them all."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from enum import StrEnum
+from math import ceil
+
+from optmap.errors import InputError
+from optmap.native.bench.clock import cold_seconds, warm_seconds
+from optmap.native.bench.contender import Contender
+
+LEAST_SECONDS = 1e-3
+"""Of a sample: shorter ones are several calls."""
+LEAST_CALLS = 2
+MOST_CALLS = 1000
+ROUSING = 0.02
+"""Seconds of calls before the first round: vector units, pages and threads are awake then."""
+
+
+class Caches(StrEnum):
+    """What caches hold when a call begins."""
+
+    WARM = "warm"
+    """What the call before has left."""
+    COLD = "cold"
+    """No line of its operands."""
+
+
+def interleaved(
+    contenders: Sequence[Contender], *, rounds: int, caches: Caches = Caches.WARM
+) -> tuple[tuple[float, ...], ...]:
+    """Time ways in turns: A B C, B C A, C A B, and so on.
+
+    A sample is a number of calls that take `LEAST_SECONDS`, at least `LEAST_CALLS`, after one call that is not timed
+    (another way had the caches before); with cold caches every call is flushed for and timed by itself.
+
+    Args:
+        contenders: ready to be called.
+        rounds: samples of each.
+        caches: what they hold.
+
+    Returns:
+        Seconds per call, per contender and round.
+
+    Raises:
+        InputError: for no round, or cold caches where lines cannot be thrown out.
+    """
+    if rounds < 1:
+        raise InputError(f"{rounds} rounds; at least one is needed")
+    calls = [_calls(contender, caches) for contender in contenders]
+    samples: list[list[float]] = [[] for _ in contenders]
+    for turn in range(rounds):
+        for place in range(len(contenders)):
+            number = (turn + place) % len(contenders)
+            samples[number].append(_sample(contenders[number], calls[number], caches))
+    return tuple(tuple(each) for each in samples)
+
+
+def _calls(contender: Contender, caches: Caches) -> int:
+    once = warm_seconds(contender, 1)
+    for _ in range(min(MOST_CALLS, ceil(ROUSING / max(once, 1e-9)))):
+        once = min(once, warm_seconds(contender, 1))
+    if caches is Caches.COLD:
+        return LEAST_CALLS
+    return min(MOST_CALLS, max(LEAST_CALLS, ceil(LEAST_SECONDS / max(once, 1e-9))))
+
+
+def _sample(contender: Contender, calls: int, caches: Caches) -> float:
+    if caches is Caches.COLD:
+        return cold_seconds(contender, calls)
+    warm_seconds(contender, 1)
+    return warm_seconds(contender, calls)
+
+
+def fastest(contenders: Sequence[Contender], *, rounds: int, caches: Caches = Caches.WARM) -> tuple[int, ...]:
+    """Numbers of ways, the one with the shortest sample first.
+
+    These samples choose; what is reported is measured anew, or the chosen one would look better than it is.
+    """
+    shortest = [min(each) for each in interleaved(contenders, rounds=rounds, caches=caches)]
+    return tuple(sorted(range(len(contenders)), key=shortest.__getitem__))
+
+
+@contextmanager
+def pinned(threads: int) -> Iterator[tuple[int, ...]]:
+    """Keep this process on as many processors as it has threads, the last of those that it may use.
+
+    Yields:
+        The processors; empty where the system knows no such thing.
+
+    Raises:
+        InputError: if it may use fewer.
+    """
+    if not hasattr(os, "sched_setaffinity"):
+        yield ()
+        return
+    allowed = sorted(os.sched_getaffinity(0))
+    if len(allowed) < threads:
+        raise InputError(f"{threads} threads on {len(allowed)} processors that this process may use; ask for fewer")
+    chosen = allowed[-threads:]
+    os.sched_setaffinity(0, chosen)
+    try:
+        yield tuple(chosen)
+    finally:
+        os.sched_setaffinity(0, allowed)
