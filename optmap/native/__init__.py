@@ -14,7 +14,7 @@ __getattr__, __dir__ = exports(
         "bench.statistics": "Ratio geometric_mean paired_ratio",
         "code": "Buffer Code Layout Piece",
         "emit.emit": "emit_code",
-        "layouts": "buffers_of",
+        "layouts": "activation_layouts buffers_of pack unpack",
         "toolchain.build": "build_folder build_library build_program",
         "toolchain.compiler": "Compiler find_compiler",
         "toolchain.libraries": "load_library",

@@ -6,15 +6,18 @@ from dataclasses import replace
 
 from optmap.errors import InputError
 from optmap.native.code import Buffer, Code, Layout
+from optmap.native.emit.entry import packs_in_call, workspace_of, write_entry, write_packings
 from optmap.native.emit.leaf import Leaf, LeafMaker, Site
 from optmap.native.emit.names import entry_name
 from optmap.native.emit.nest import check_splits, smaller_text, threads_of, write_nest
 from optmap.native.emit.plain import plain_leaf
 from optmap.native.emit.writer import Writer
 from optmap.native.layouts import buffers_of
-from optmap.problem import Machine, Mapping, Semantics, Workload
-from optmap.problem.code_options import CodeOptions
+from optmap.problem import Machine, Mapping, Workload
+from optmap.problem.code_options import ActivationLayout, CodeOptions
 
+ALIGNMENT = 64
+"""Of buffers in a workspace, in bytes: a line, and the longest vector."""
 MICROKERNELS: tuple[LeafMaker, ...] = ()
 """Leaves beside the plain one, in the order in which they are tried."""
 
@@ -38,6 +41,8 @@ def emit_code(workload: Workload, mapping: Mapping, machine: Machine, options: C
     if machine.accelerator is not None:
         raise InputError(f"machine {machine.name} is an accelerator; C is written for machines with caches")
     mapping.check(workload, machine)
+    if machine.core is None and options is not None and options.layout is ActivationLayout.BLOCKED:
+        raise InputError(f"machine {machine.name}: layout blocked has blocks of one vector; say what its core is")
     check_splits(workload, mapping)
     plain = tuple(False for _ in workload.tensors)
     buffers_of(workload, plain_layouts(workload), plain)  # sizes are refused before anything is written
@@ -50,6 +55,7 @@ def emit_code(workload: Workload, mapping: Mapping, machine: Machine, options: C
     )
     leaf = choose_leaf(site)
     buffers = buffers_of(workload, leaf.layouts, leaf.packed)
+    given = [replace(b, packed=False, layout=Layout.plain(len(b.shape))) if b.packed else b for b in buffers]
     return Code(
         workload=workload,
         mapping=mapping,
@@ -58,8 +64,9 @@ def emit_code(workload: Workload, mapping: Mapping, machine: Machine, options: C
         entry=site.entry,
         source=_source(site, leaf, buffers),
         main="",
-        buffers=buffers,
+        buffers=tuple(given) if packs_in_call(site) else buffers,
         threads=threads_of(mapping),
+        workspace=workspace_of(site, buffers)[-1],
         notes=leaf.notes,
     )
 
@@ -95,7 +102,8 @@ def _source(site: Site, leaf: Leaf, buffers: tuple[Buffer, ...]) -> str:
     out.line()
     write_nest(out, site, leaf)
     out.line()
-    _write_entry(out, site, buffers)
+    write_packings(out, site, buffers)
+    write_entry(out, site, buffers)
     return out.text()
 
 
@@ -114,20 +122,3 @@ def _title(site: Site, leaf: Leaf, buffers: tuple[Buffer, ...]) -> list[str]:
             + (f"; subscripts from the slowest: {order}" if len(buffer.shape) > 1 else "")
         )
     return [*lines, *leaf.notes]
-
-
-def _write_entry(out: Writer, site: Site, buffers: tuple[Buffer, ...]) -> None:
-    threads = threads_of(site.mapping)
-    head = f"void {site.entry}({', '.join(site.arguments)})"
-    out.line(f"{head};")
-    out.line()
-    with out.block(head):
-        if site.workload.semantics is Semantics.ASSIGN and not site.first_touched:
-            size = buffers[0].layout.size(buffers[0].shape)
-            out.line(f"for (long i0 = 0; i0 < {size}; i0++) {site.tensors[0]}[i0] = 0;")
-        if threads == 1:
-            out.line(f"{site.entry}_nest({', '.join(site.tensors)});")
-            return
-        out.lines("#ifdef _OPENMP", f"#pragma omp parallel for schedule(static) num_threads({threads})", "#endif")
-        with out.block(f"for (long part = 0; part < {threads}; part++)"):
-            out.line(f"{site.entry}_nest({', '.join([*site.tensors, 'part'])});")

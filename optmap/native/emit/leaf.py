@@ -23,9 +23,10 @@ from functools import cached_property
 
 from optmap.native.code import Layout
 from optmap.native.emit.names import dim_names, tensor_names
+from optmap.native.layouts import activation_layouts
 from optmap.problem import Machine, Mapping, Semantics, Workload
 from optmap.problem.code_options import CodeOptions
-from optmap.problem.kernel_roles import KernelKind
+from optmap.problem.kernel_roles import KernelKind, KernelRoles, kernel_roles
 
 C_TYPES = {32: "float", 64: "double"}
 """C type per size of an element in bits."""
@@ -52,6 +53,22 @@ class Site:
     def tensors(self) -> tuple[str, ...]:
         """C name per access, output first."""
         return tensor_names(self.workload)
+
+    @cached_property
+    def roles(self) -> KernelRoles | None:
+        """What the dims are to a vector kernel."""
+        return kernel_roles(self.workload)
+
+    @property
+    def lanes(self) -> int:
+        """Elements of one vector; 1 if the machine does not say what its core is."""
+        core = self.machine.core
+        return 1 if core is None else core.lanes(self.workload.output.bits)
+
+    @cached_property
+    def activations(self) -> tuple[Layout, ...]:
+        """Per access the layout that the user wants; that of the statement for weights, which a leaf may pack."""
+        return activation_layouts(self.workload, self.roles, self.options.layout, self.lanes)
 
     @property
     def types(self) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from optmap.problem import Workload, access_names
 
 _PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 _OURS = re.compile(
-    r"(.*_\d+(_part)?(_end)?|[dn]_.*|part(_.*)?|workspace|smaller|larger|plain|packed|i\d+|stderr|stdout|NULL|EOF)"
+    r"(.*_\d+(_part)?(_end)?|[dn]_.*|part(_.*)?|workspace|smaller|larger|.*_packed|plain|packed|i\d+|stderr|stdout|NULL|EOF)"
 )
 """Names that the generator makes itself or that headers define."""
 _KEYWORDS = frozenset(

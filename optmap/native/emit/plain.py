@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from optmap.native.code import Buffer, Layout
+from optmap.native.code import Buffer
 from optmap.native.emit.indices import element_text, index_text
 from optmap.native.emit.leaf import Leaf, Site
 from optmap.native.emit.writer import Writer
@@ -13,12 +13,11 @@ from optmap.problem.kernel_roles import KernelKind
 def plain_leaf(site: Site) -> Leaf:
     """Loops over the points of a tile, in the order of level 0."""
     workload = site.workload
-    layouts = tuple(Layout.plain(len(tensor.axes)) for tensor in workload.tensors)
     packed = tuple(False for _ in workload.tensors)
     return Leaf(
         kind=KernelKind.PLAIN,
-        text=_tile(site, buffers_of(workload, layouts, packed)),
-        layouts=layouts,
+        text=_tile(site, buffers_of(workload, site.activations, packed)),
+        layouts=site.activations,
         packed=packed,
     )
 
