@@ -18,5 +18,7 @@ __getattr__, __dir__ = exports(
         "toolchain.build": "build_folder build_library build_program",
         "toolchain.compiler": "Compiler find_compiler",
         "toolchain.libraries": "load_library",
+        "validate.caches": "CacheTraffic Geometry caches_of geometry_of places replay_lines simulate_caches",
+        "validate.ranks": "TOPS kendall spearman top_loss",
     },
 )

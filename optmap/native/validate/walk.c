@@ -1,0 +1,130 @@
+/* The accesses of a loop nest, one register tile after the other, through the caches of caches.c.
+ *
+ * All loops of a mapping run, outermost first, with ragged tiles at the ends; each step of the innermost ones is one
+ * tile of level 0, and uses the lines under its tile of every input, each once, padding left out; a step without a
+ * real element of some input is not done. The output stays in registers while the reduction loops at the end of level
+ * 0's order run: it is read when they begin, unless it starts from nothing, and written when they end. If it is not
+ * `held`, every step writes it.
+ */
+
+enum { MOST_AXES = 16 };
+
+typedef struct {
+    int64_t offset, low, high, terms;   /* constant of the subscript, its real values, its dims */
+    const int64_t *dims, *coefficients;
+    const int64_t *place;               /* per real value from `low`: bytes that it adds to the address */
+    int64_t *values;                    /* room for the values of one tile */
+    int64_t count;                      /* of those that are real, ascending, once it is located */
+} axis;
+
+typedef struct {
+    int64_t base, axes;                 /* address of element 0, in bytes */
+    axis *axis;                         /* slowest in memory first */
+} access;
+
+typedef struct {
+    int64_t dims, levels, tensors, line_bytes;
+    int64_t summed;                     /* place in level 0's order from which on there are reductions only */
+    int64_t held, assign;               /* whether the output stays in registers; whether it starts from nothing */
+    const int64_t *tiles, *orders;      /* per level, innermost first, and dim; and place, outermost first */
+    const int64_t *reductions;          /* per dim, whether it is summed over */
+    int64_t *first, *number;            /* per dim: the region that the loops have come to; all of it at first */
+    access *access;                     /* output first */
+    int64_t *reads, *writes;            /* per tensor: lines that go to and from the registers */
+    hierarchy caches;
+} walk;
+
+/* Real values of a subscript over the region, each once; whether there are any. */
+static int collect(const walk *w, axis *a) {
+    int64_t count = 1, terms = 0, *values = a->values;
+    values[0] = a->offset;
+    for (int64_t t = 0; t < a->terms; t++) values[0] += a->coefficients[t] * w->first[a->dims[t]];
+    for (int64_t t = 0; t < a->terms; t++) {
+        int64_t step = a->coefficients[t], steps = w->number[a->dims[t]], before = count;
+        for (int64_t k = 1; k < steps; k++)
+            for (int64_t i = 0; i < before; i++) values[count++] = values[i] + k * step;
+        terms += steps > 1;
+    }
+    for (int64_t i = 1; terms > 1 && i < count; i++) {
+        int64_t value = values[i], at = i;
+        for (; at > 0 && values[at - 1] > value; at--) values[at] = values[at - 1];
+        values[at] = value;
+    }
+    a->count = 0;
+    for (int64_t i = 0; i < count; i++) {
+        int64_t value = values[i];
+        if (a->low <= value && value <= a->high && (a->count == 0 || values[a->count - 1] != value))
+            values[a->count++] = value;
+    }
+    return a->count > 0;
+}
+
+static int locate(const walk *w, const access *t) {
+    for (int64_t i = 0; i < t->axes; i++)
+        if (!collect(w, &t->axis[i])) return 0;
+    return 1;
+}
+
+/* Every line under the located tile of a tensor. */
+static void use(walk *w, int32_t tensor, int write) {
+    const access *t = &w->access[tensor];
+    int64_t at[MOST_AXES] = {0}, last = NONE, *counted = write ? w->writes : w->reads;
+    for (;;) {
+        int64_t address = t->base, i = t->axes - 1;
+        for (int64_t k = 0; k <= i; k++) address += t->axis[k].place[t->axis[k].values[at[k]] - t->axis[k].low];
+        if (address / w->line_bytes != last) {
+            last = address / w->line_bytes;
+            request(&w->caches, 0, last, tensor, write, 1);
+            counted[tensor]++;
+        }
+        while (i >= 0 && ++at[i] == t->axis[i].count) at[i--] = 0;
+        if (i < 0) return;
+    }
+}
+
+static void step(walk *w) {
+    for (int64_t t = 1; t < w->tensors; t++)
+        if (!locate(w, &w->access[t])) return;
+    for (int64_t t = 1; t < w->tensors; t++) use(w, (int32_t)t, 0);
+    if (!w->held && locate(w, &w->access[0])) use(w, 0, 1);
+}
+
+/* Whether the output has no sums yet: the first visit, as loops ascend. */
+static int starts(const walk *w) {
+    for (int64_t d = 0; d < w->dims; d++)
+        if (w->reductions[d] && w->first[d]) return 0;
+    return 1;
+}
+
+/* The loops of `level` from place `depth` on, over the region, which is left as it was found. */
+static void loops(walk *w, int64_t level, int64_t depth) {
+    int comes = w->held && level == 0 && depth == w->summed && locate(w, &w->access[0]);
+    if (comes && !(w->assign && starts(w))) use(w, 0, 0);
+    if (depth < w->dims) {
+        int64_t d = w->orders[level * w->dims + depth], tile = w->tiles[level * w->dims + d];
+        int64_t first = w->first[d], number = w->number[d];
+        for (int64_t done = 0; done < number; done += tile) {
+            w->first[d] = first + done;
+            w->number[d] = number - done < tile ? number - done : tile;
+            loops(w, level, depth + 1);
+        }
+        w->first[d] = first;
+        w->number[d] = number;
+    } else if (level) {
+        loops(w, level - 1, 0);
+    } else {
+        step(w);
+    }
+    if (comes) use(w, 0, 1);
+}
+
+/* Walk a nest; `caches` and what follows as for `prepare`. 0: no memory. */
+int walk_nest(walk *w, int caches, const int64_t *geometry, int64_t *loads, int64_t *stores) {
+    int good = prepare(&w->caches, caches, geometry, (int)w->tensors, loads, stores);
+    if (good) {
+        loops(w, w->levels - 1, 0);
+        flush(&w->caches);
+    }
+    release(&w->caches);
+    return good;
+}
