@@ -45,6 +45,8 @@ __getattr__, __dir__ = exports(
         "spatial.results": "Accesses MemoryCost SpatialCost",
         "spatial.rules": "broken_rules",
         "spatial.walk": "Walked walk_spatial",
+        "timing": "Running TimeModel data_cycles floor_cycles kernel_cycles predict roof_cycles taken_dims",
+        "timing.results": "BoundaryTime Caches Prediction",
         "walk_held": "run_held",
     },
 )

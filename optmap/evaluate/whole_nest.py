@@ -65,27 +65,39 @@ def exact_traffic(workload: Workload, machine: Machine, mapping: Mapping) -> tup
         LimitError: for a subscript with gaps over too wide an index range.
     """
     mapping.check(workload, machine)
-    result: list[BoundaryTraffic] = []
-    for level, between in enumerate(machine.boundaries):
-        limited = _limited(workload, mapping, level)
-        placed = {d for axis in limited for d in axis.dims}
-        paths = {dim: Descent.of(workload, mapping, dim, level, placed=dim in placed) for dim in workload.dims}
-        steps = _steps(mapping, level, paths)
-        created = _first_touches(workload, mapping, level, limited)
-        for tensor, name in zip(workload.tensors, access_names(workload), strict=True):
-            counted = tuple(axis if axis in limited else replace(axis, real=None) for axis in tensor.axes)
-            entering = _entering(workload, replace(tensor, axes=counted), paths, steps)
-            is_output = tensor is workload.output
-            weight = workload.weight(tensor)
-            result.append(
-                BoundaryTraffic(
-                    between=between,
-                    tensor=name,
-                    loads_words=weight * (entering - (created if is_output else 0)),
-                    stores_words=weight * entering if is_output else 0,
-                )
-            )
-    return tuple(result)
+    return tuple(
+        BoundaryTraffic(between=between, tensor=name, loads_words=loads, stores_words=stores)
+        for level, between in enumerate(machine.boundaries)
+        for name, (loads, stores) in zip(access_names(workload), traffic_outside(workload, mapping, level), strict=True)
+    )
+
+
+def traffic_outside(workload: Workload, mapping: Mapping, level: int) -> tuple[tuple[int, int], ...]:
+    """Loads and stores at the boundary outside one level, in words, per tensor, output first.
+
+    Args:
+        workload: what is computed.
+        mapping: valid tiles, loop orders and splits; those of levels inside `level` do not matter.
+        level: number of the level inside the boundary.
+
+    Raises:
+        InputError: under `assign`, if a dim stands in two subscripts of the output.
+        LimitError: for a subscript with gaps over too wide an index range.
+    """
+    limited = _limited(workload, mapping, level)
+    placed = {d for axis in limited for d in axis.dims}
+    paths = {dim: Descent.of(workload, mapping, dim, level, placed=dim in placed) for dim in workload.dims}
+    steps = _steps(mapping, level, paths)
+    created = _first_touches(workload, mapping, level, limited)
+    found = []
+    for tensor in workload.tensors:
+        counted = tuple(axis if axis in limited else replace(axis, real=None) for axis in tensor.axes)
+        entering = _entering(workload, replace(tensor, axes=counted), paths, steps)
+        is_output = tensor is workload.output
+        weight = workload.weight(tensor)
+        loads = weight * (entering - (created if is_output else 0))
+        found.append((loads, weight * entering if is_output else 0))
+    return tuple(found)
 
 
 def _limited(workload: Workload, mapping: Mapping, level: int) -> frozenset[Axis]:
@@ -119,6 +131,7 @@ def _common(axis: Axis, new: _Sizes, old: _Sizes, shifts: _Sizes, starts: _Sizes
     return shared_values(coefficients, new, old, shifts, (axis.real[0] - origin, axis.real[1] - origin))
 
 
+@lru_cache(maxsize=16384)
 def _wraps(path: Descent, level: int) -> Moves:
     """Back from the last to the first l-tile, in every tile of a level."""
     moves: Counter[Move] = Counter()
@@ -128,6 +141,7 @@ def _wraps(path: Descent, level: int) -> Moves:
     return tuple(sorted(moves.items()))
 
 
+@lru_cache(maxsize=16384)
 def _advances(path: Descent, level: int) -> Moves:
     """On to the next tile of a level, everywhere it has a next one in its parent."""
     tile = path.tiles[level]
@@ -162,7 +176,8 @@ def _entering(
     depth = max(len(path.tiles) for path in paths.values())
     total = prod(_real_count(a, {d: paths[d].first(paths[d].extent, depth) for d in a.dims}) for a in tensor.axes)
     groups = [(group, group_dims(group)) for group in axis_groups(tensor)]
-    absent = [d for d in workload.dims if d not in tensor.dims]
+    present = tensor.dims
+    absent = [d for d in workload.dims if d not in present]
     for moves in steps:
         times = prod(sum(n for _, n in moves[d]) for d in absent)
         sums = [_group_sums(group, tuple(moves[d] for d in dims)) for group, dims in groups]

@@ -2,6 +2,16 @@
 
 from __future__ import annotations
 
+from optmap.evaluate.timing.floor import Running as Running
+from optmap.evaluate.timing.floor import core_of as core_of
+from optmap.evaluate.timing.floor import data_cycles as data_cycles
+from optmap.evaluate.timing.floor import floor_cycles as floor_cycles
+from optmap.evaluate.timing.floor import roof_cycles as roof_cycles
+from optmap.evaluate.timing.kernel import kernel_cycles as kernel_cycles
+from optmap.evaluate.timing.kernel import roles_of as roles_of
+from optmap.evaluate.timing.kernel import taken_dims as taken_dims
+from optmap.evaluate.timing.predict import TimeModel as TimeModel
+from optmap.evaluate.timing.predict import predict as predict
 from optmap.evaluate.timing.results import KERNEL as KERNEL
 from optmap.evaluate.timing.results import BoundaryTime as BoundaryTime
 from optmap.evaluate.timing.results import Caches as Caches

@@ -1,0 +1,263 @@
+r"""Cycles of the arithmetic of a mapping: every step of the register kernel, counted, not sampled.
+
+The kernel keeps a tile of the output in registers while it runs through the reduction loops that stand
+innermost at level 0 (`taken_dims`). One step, for one value of all of them, reads a vector of weights per
+vector of the tile and an element of the image per point, and does a multiply-add per vector and point. A core
+begins `fma_ports` of them and `load_ports` loads a cycle, out of order, so that only the scarcer of the two counts;
+and every sum is added to once a step, so that a step takes no less than the latency of an addition:
+
+    cycles of a step = max(vectors * points / fma_ports, loads / load_ports, fma_latency).
+
+Loads are vectors + points of an outer product, where an element is broadcast as it is loaded and used for all
+vectors. In a depthwise kernel an element of the image is used once per tap, vectors * points loads a step, and the
+weights stay in registers while there are enough.
+
+Before the first step of a visit the sums are loaded, unless it is the first visit under `assign`, and after the last
+one they are stored, one vector a cycle; nothing of the same sums can be done meanwhile, and the last addition is
+waited for: these cycles are added.
+
+Ragged tiles are counted with their own sizes, and taps that fall on implicit padding are no steps of the points
+concerned. As padding ties an output dim to a filter dim only, the number of points that a step works on is a product
+over such pairs, and so it is enough to know how often each pair has how many: no tile is visited.
+
+Plain loops get an estimate: what a compiler makes of the innermost loop. It works on vectors if the output and
+each input either move by one element with that loop or stand still; else, also in a sum, which may not be
+reordered, on scalars.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping as Table
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import product
+from math import prod
+
+import numpy as np
+
+from optmap.problem.cutting import Descent
+from optmap.problem.kernel_roles import KernelKind, KernelRoles, kernel_roles, register_shape
+from optmap.problem.machine import Core
+from optmap.problem.mapping import Mapping
+from optmap.problem.workload import Axis, Semantics, Workload
+
+Sizes = Table[int, int]
+"""How many pieces have which size."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KernelCycles:
+    """The arithmetic of a mapping."""
+
+    kind: KernelKind
+    registers: int
+    """Needed; 0 for plain loops."""
+    fits: bool
+    """Whether there are as many."""
+    steps: float
+    """Cycles of all steps."""
+    sums: float
+    """Cycles of loading and storing sums."""
+    loads: float
+    """Vectors that are loaded."""
+
+    @property
+    def cycles(self) -> float:
+        """All of it."""
+        return self.steps + self.sums
+
+
+def taken_dims(mapping: Mapping, roles: KernelRoles) -> tuple[str, ...]:
+    """The reduction loops that stand innermost at level 0, outermost first: the kernel runs through them."""
+    order = mapping.levels[0].permutation
+    count = next((n for n, dim in enumerate(reversed(order)) if dim not in roles.reduction), len(order))
+    return order[len(order) - count :]
+
+
+def kernel_cycles(workload: Workload, mapping: Mapping, core: Core) -> KernelCycles:
+    """Count the steps of a mapping, those of the first child of every split.
+
+    Args:
+        workload: what is computed.
+        mapping: tiles, loop orders and splits; the tile of its innermost level is in registers.
+        core: ports, latency, length and number of registers.
+    """
+    roles = roles_of(workload)
+    shape = register_shape(workload, mapping, core)
+    if roles is None or shape is None:
+        return _plain(workload, mapping, core)
+    taken = taken_dims(mapping, roles)
+    lanes = core.lanes(workload.output.bits)
+    paths = {dim: Descent.of(workload, mapping, dim, 0) for dim in workload.dims}
+    visits = {dim: _pieces(path, dim in taken) for dim, path in paths.items()}
+    vectors = Counter[int]()
+    for size, times in visits[roles.vector].items():
+        vectors[-(-size // lanes)] += times
+    visited = _Visits(workload=workload, roles=roles, core=core, vectors=vectors, pieces=visits)
+    steps, loads = visited.steps(mapping)
+    sums, moved = visited.sums()
+    return KernelCycles(
+        kind=roles.kind,
+        registers=shape.registers,
+        fits=shape.registers <= core.registers,
+        steps=steps,
+        sums=sums,
+        loads=loads + moved,
+    )
+
+
+@lru_cache(maxsize=256)
+def roles_of(workload: Workload) -> KernelRoles | None:
+    """`kernel_roles`, once per workload."""
+    return kernel_roles(workload)
+
+
+@lru_cache(maxsize=65536)
+def _pieces(path: Descent, whole: bool) -> Counter[int]:
+    """Sizes of what the visits of the kernel cover of a dim: a tile of level 0, or what it is cut from."""
+    found: Counter[int] = Counter()
+    for (_, size), times in path.shares(1).items():
+        full, rest = (1, 0) if whole else divmod(size, path.tiles[0])
+        found[size if whole else path.tiles[0]] += times * full
+        if rest:
+            found[rest] += times
+    return +found
+
+
+def _tied(workload: Workload, mapping: Mapping, roles: KernelRoles) -> dict[str, tuple[str, Axis]]:
+    """Per point dim that padding ties to a reduction dim of its own: that dim, and the subscript of both.
+
+    Where a split cuts one of them nothing is skipped: the first child is not the one with the most to do.
+    """
+    split = {dim for level in mapping.levels for dim, ways in level.spatial.items() if ways > 1}
+    found: dict[str, tuple[str, Axis]] = {}
+    for axis in workload.inputs[roles.images].axes:
+        points = [dim for dim in axis.dims if dim in roles.points or dim in roles.shared]
+        taps = [dim for dim in axis.dims if dim in roles.reduction and all(dim != tap for tap, _ in found.values())]
+        apart = len(axis.terms) == 2 and len(points) == len(taps) == 1 and not split & set(axis.dims)
+        if axis.real is not None and apart and points[0] not in found:
+            found[points[0]] = (taps[0], axis)
+    return found
+
+
+@lru_cache(maxsize=65536)
+def _valid(axis: Axis, point: str, tap: str, path: Descent, taps: Descent) -> tuple[tuple[int, int], ...]:
+    """How many (tile of the point dim, value of the tap) have how many points on real elements, 0 left out."""
+    starts, sizes = [], []
+    for (at, size), times in path.shares(1).items():
+        for begin, piece, many in path.cut(at, size, path.tiles[0]):
+            starts += [begin] * (times * many)
+            sizes += [piece] * (times * many)
+    values = [v for (at, size), times in taps.shares(1).items() for v in list(range(at, at + size)) * times]
+    step, other = dict(axis.terms)[point], dict(axis.terms)[tap]
+    low, high = axis.real or (0, 0)
+    rest = axis.offset + other * np.array(values, dtype=np.int64)[:, None]
+    first = np.maximum(-((rest - low) // step), np.array(starts))
+    last = np.minimum((high - rest) // step, np.array(starts) + np.array(sizes) - 1)
+    counts = np.bincount(np.maximum(last - first + 1, 0).ravel())
+    return tuple((size, int(n)) for size, n in enumerate(counts) if n and size)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Visits:
+    """The visits of a kernel."""
+
+    workload: Workload
+    roles: KernelRoles
+    core: Core
+    vectors: Sizes
+    """Numbers of vectors along the vector dim."""
+    pieces: dict[str, Counter[int]]
+    """Per dim what visits cover."""
+
+    def steps(self, mapping: Mapping) -> tuple[float, float]:
+        """Cycles of all steps, and vectors that they load."""
+        roles, core, tied = self.roles, self.core, _tied(self.workload, mapping, self.roles)
+        taps = {tap for tap, _ in tied.values()}
+        counts = {dim: self.pieces[dim] for dim in (*roles.filters, *roles.points, *roles.shared)}
+        for dim, (tap, axis) in tied.items():
+            ways = [Descent.of(self.workload, mapping, each, 0, placed=True) for each in (dim, tap)]
+            counts[dim] = Counter(dict(_valid(axis, dim, tap, *ways)))
+        groups = [_products([counts[dim] for dim in dims]) for dims in (roles.filters, roles.shared, roles.points)]
+        free = [dim for dim in roles.reduction if dim not in taps]
+        repeats = prod(sum(size * times for size, times in self.pieces[dim].items()) for dim in free)
+        cycles = loads = 0.0
+        for shape in product(self.vectors.items(), *(group.items() for group in groups)):
+            sizes, times = tuple(size for size, _ in shape), prod(many for _, many in shape)
+            fetched = loads_of_step(roles.kind, sizes)
+            cycles += times * max(prod(sizes) / core.fma_ports, fetched / core.load_ports, core.fma_latency)
+            loads += times * fetched
+        return repeats * cycles, repeats * loads
+
+    def sums(self) -> tuple[float, float]:
+        """Cycles of loading and storing sums over all visits, and vectors that they load."""
+        roles, core = self.roles, self.core
+        points = _products([self.pieces[dim] for dim in (*roles.filters, *roles.points, *roles.shared)])
+        visited = prod(self.pieces[dim].total() for dim in roles.reduction)
+        first = 1 if self.workload.semantics is Semantics.ASSIGN else 0
+        tiles = sum(self.vectors.values()) * points.total()
+        held = sum(v * a for v, a in self.vectors.items()) * sum(p * n for p, n in points.items())
+        loads = (visited - first) * held
+        return loads / core.load_ports + visited * (held + tiles * core.fma_latency), loads
+
+
+def loads_of_step(kind: KernelKind, sizes: tuple[int, ...]) -> int:
+    """Vectors, or elements to broadcast, that one step loads.
+
+    Args:
+        kind: of the kernel.
+        sizes: vectors of the tile along the vector dim; elements that the weights have and the image has not; that
+            both have; that the image has and the weights have not.
+    """
+    vectors, filters, shared, points = sizes
+    if kind is KernelKind.DEPTHWISE:
+        return vectors * shared * points
+    return vectors * filters * shared + shared * points
+
+
+def _products(choices: list[Counter[int]]) -> Counter[int]:
+    """How often the product of a size of each is what."""
+    found = Counter({1: 1})
+    for sizes in choices:
+        larger: Counter[int] = Counter()
+        for (one, many), (size, times) in product(found.items(), sizes.items()):
+            larger[one * size] += many * times
+        found = larger
+    return found
+
+
+def _plain(workload: Workload, mapping: Mapping, core: Core) -> KernelCycles:
+    """An estimate for what a compiler makes of the loops, see the module."""
+    paths = {dim: Descent.of(workload, mapping, dim, 0) for dim in workload.dims}
+    operations = prod(path.executed for path in paths.values())
+    tile = mapping.levels[0].tile
+    order = [dim for dim in mapping.levels[0].permutation if _trips(paths[dim]) > 1 or tile[dim] > 1]
+    inner = order[-1] if order else workload.dims[-1]
+    tensors = workload.tensors
+    along = all(_moves_by_one(tensor.axes, inner) for tensor in tensors if inner in tensor.dims)
+    lanes = core.lanes(workload.output.bits) if along and inner in workload.output.dims else 1
+    reads = sum(inner in tensor.dims for tensor in tensors)
+    writes = 1 if inner in workload.output.dims else 0
+    latency = 0 if inner in workload.output.dims else core.fma_latency
+    step = max(len(workload.inputs) / core.fma_ports, reads / core.load_ports, writes, latency)
+    return KernelCycles(
+        kind=KernelKind.PLAIN,
+        registers=0,
+        fits=True,
+        steps=operations / lanes * step,
+        sums=0.0,
+        loads=operations / lanes * reads,
+    )
+
+
+def _trips(path: Descent) -> int:
+    """Most tiles that a tile of the next level is cut into."""
+    return max(-(-size // path.tiles[0]) for _, size in path.shares(1))
+
+
+def _moves_by_one(axes: tuple[Axis, ...], dim: str) -> bool:
+    """Whether a tensor's next element in memory, as the statement writes it, is that of the dim's next value."""
+    return [axis.terms for axis in axes if dim in axis.dims] == [axis.terms for axis in axes[-1:]] and dict(
+        axes[-1].terms
+    ).get(dim) == 1

@@ -1,0 +1,186 @@
+r"""Time of one call of a mapping's code, derived from the machine's numbers; nothing is fitted to measurements.
+
+**Parts.** The kernel (`kernel`): cycles of its steps. Every boundary between caches: bytes over bandwidth, where the
+bytes are those of the part of the nest that the cache keeps (`bodies`), in whole lines (`lines`), an output line that
+is written for the first time being read before unless stores stream past the caches. The boundary of the registers is
+no part of its own: its loads are the kernel's. Packing in the call: every weight is read, and written to a line that
+is read before, one element a cycle or at the slowest boundary that the two copies do not fit inside.
+
+**Together.** A core goes on computing while lines are on their way as far as its window of instructions reaches:
+some hundred of them, tens of cycles, which is what the next cache takes to answer. So the kernel and the innermost
+cache overlap, and the longer decides. Caches further out take longer than that to answer; what comes from them is
+hidden only if it was asked for before (`CodeOptions.prefetch`: the code asks for the next tiles while it works on
+these). Then they are streams side by side, too; without, the kernel waits, and their times are added:
+
+    cycles = max(kernel, hidden boundaries) + other boundaries + packing.
+
+**Threads.** The first thread of a split is followed, which has the largest share; where the split cuts a dim that
+padding ties, others have less padding, and then nothing is taken off for padding. A level that the split is outside
+of is the thread's own, with what one instance of it gets; the others serve all threads. One thread alone gets
+`core_bandwidth` where a machine says so.
+
+**Warm caches.** Calls follow each other as the iterations of one more loop that no tensor depends on. If
+everything fits, nothing crosses; else what is left from the call before is not found again, as for any loop.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+
+from optmap.evaluate.first_touches import first_touches
+from optmap.evaluate.timing.bodies import Body, kept_body, split_at
+from optmap.evaluate.timing.floor import Running, core_of, floor_cycles, rate
+from optmap.evaluate.timing.kernel import KernelCycles, kernel_cycles, roles_of
+from optmap.evaluate.timing.lines import line_factor, run_length
+from optmap.evaluate.timing.results import KERNEL, BoundaryTime, Caches, Prediction
+from optmap.problem.code_options import CodeOptions, StoreKind, WeightPacking
+from optmap.problem.cutting import Descent
+from optmap.problem.kernel_roles import KernelKind
+from optmap.problem.machine import Machine
+from optmap.problem.mapping import Mapping
+from optmap.problem.workload import Semantics, Workload
+
+PACKING = "packing"
+"""Name of the packing of weights among what a time can be bound by."""
+
+
+def predict(
+    workload: Workload,
+    machine: Machine,
+    mapping: Mapping,
+    options: CodeOptions | None = None,
+    *,
+    threads: int = 1,
+    caches: Caches = Caches.WARM,
+) -> Prediction:
+    """Time of one call of a mapping's code.
+
+    Args:
+        workload: what is computed, with the padding and semantics of the code.
+        machine: with a core.
+        mapping: tiles, loop orders and splits, the innermost level's tile in registers.
+        options: layout, packing, stores and prefetch; None for the defaults.
+        threads: that share the machine; no fewer than the ways in which the mapping splits.
+        caches: what they hold when the call begins.
+
+    Raises:
+        InputError: for a machine without a core, or a mapping that does not belong to it.
+        LimitError: for a subscript with gaps over too wide an index range.
+    """
+    core_of(machine)
+    mapping.check(workload, machine)
+    threads = max(threads, prod(ways for level in mapping.levels for ways in level.spatial.values()))
+    model = TimeModel(
+        workload=workload,
+        machine=machine,
+        options=options or CodeOptions(),
+        running=Running(threads=threads, caches=caches),
+    )
+    return model.predict(mapping)
+
+
+def first_cache(machine: Machine) -> int:
+    """Number of the first level that is no register file: 1 if the first holds no more than the core's registers."""
+    core = core_of(machine)
+    return int(machine.levels[0].capacity.bytes(8 * core.vector_bytes) <= core.registers * core.vector_bytes)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TimeModel:
+    """What mappings of one workload are timed with."""
+
+    workload: Workload
+    machine: Machine
+    options: CodeOptions
+    running: Running
+
+    def predict(self, mapping: Mapping) -> Prediction:
+        """Time of one call of a valid mapping's code; see `predict`."""
+        core = core_of(self.machine)
+        kernel = kernel_cycles(self.workload, mapping, core)
+        caches = range(first_cache(self.machine), len(self.machine.levels))
+        rows = tuple(self._boundary(mapping, number) for number in caches)
+        packing = self._packing()
+        parts = {KERNEL: kernel.cycles, PACKING: packing, **{row.name: row.cycles for row in rows}}
+        cycles = self._together(kernel, rows, packing)
+        floor = float(floor_cycles(self.workload, self.machine, self.running))
+        clock = self.machine.clock_hz
+        needs = f"the register tile needs {kernel.registers} vector registers, the core has {core.registers}"
+        return Prediction(
+            kernel=kernel.kind.value,
+            feasible=kernel.fits,
+            reason="" if kernel.fits else needs,
+            threads=self.running.threads,
+            caches=self.running.caches,
+            registers=kernel.registers,
+            compute_cycles=kernel.cycles,
+            boundaries=rows,
+            packing_cycles=packing,
+            cycles=cycles,
+            seconds=None if clock is None else cycles / clock,
+            bound_by=max(parts, key=lambda part: parts[part]),
+            floor_cycles=floor,
+            floor_seconds=None if clock is None else floor / clock,
+        )
+
+    @staticmethod
+    def _together(kernel: KernelCycles, rows: tuple[BoundaryTime, ...], packing: float) -> float:
+        """Cycles of all parts, see the module."""
+        if not kernel.fits:
+            return float("inf")
+        overlapped = max([kernel.cycles, *(row.cycles for row in rows if row.hidden)])
+        return overlapped + sum(row.cycles for row in rows if not row.hidden) + packing
+
+    def _boundary(self, mapping: Mapping, number: int) -> BoundaryTime:
+        """Time at the boundary outside a level."""
+        level, split = self.machine.levels[number], split_at(mapping)
+        levels = range(len(mapping.levels))
+        if split is not None:
+            levels = range(split) if number < split else range(split, len(mapping.levels))
+        body, fits = kept_body(self.workload, mapping, level, levels)
+        kept = fits and self.running.caches is Caches.WARM and self._is_everything(body)
+        moved = self._moved_bytes(body, level.line_bytes, kept=kept)
+        return BoundaryTime(
+            between=self.machine.boundaries[number],
+            moved_bytes=moved,
+            cycles=moved / float(rate(level, self.running.threads)),
+            hidden=number == first_cache(self.machine) or self.options.prefetch,
+        )
+
+    def _moved_bytes(self, body: Body, line_bytes: int | None, *, kept: bool) -> float:
+        """Bytes that cross the boundary outside a memory that keeps a body; `kept` from call to call."""
+        workload, output = self.workload, self.workload.output
+        streams = self.options.stores is StoreKind.STREAMING
+        created = first_touches(workload, body.around, 0) * workload.weight(output)
+        if kept:
+            words = [created if streams else 0]
+        else:
+            words = [sum(row) for row in body.traffic(workload)]
+            # A line is read before it is written for the first time, unless the store goes past the caches.
+            words[0] += created if workload.semantics is Semantics.ASSIGN and not streams else 0
+        lanes = core_of(self.machine).lanes(output.bits)
+        moved = 0.0
+        for place, (tensor, count) in enumerate(zip(workload.tensors, words, strict=False)):
+            run = run_length(workload, place, body.tile, self.options.layout, lanes)
+            line = max(8 * (line_bytes or 1) // tensor.bits, 1)
+            moved += count * (1.0 if run is None else line_factor(line, run)) * workload.word_bits / 8
+        return moved
+
+    def _is_everything(self, body: Body) -> bool:
+        """Whether a body is all that one thread has to do: no loop outside has a second iteration."""
+        return all(Descent.of(self.workload, body.around, d, 0).executed == size for d, size in body.tile.items())
+
+    def _packing(self) -> float:
+        """Cycles of packing the weights in the call: by one thread, before the others begin."""
+        roles = roles_of(self.workload)
+        if self.options.weights is WeightPacking.AHEAD or roles is None or roles.kind is KernelKind.PLAIN:
+            return 0.0
+        weights = self.workload.inputs[roles.weights]
+        elements = weights.footprint(self.workload.extents)
+        size = elements * weights.bits / 8
+        cycles = float(elements)
+        for level in self.machine.levels[first_cache(self.machine) :]:
+            if 2 * size > level.capacity.bytes(self.workload.word_bits):
+                cycles = max(cycles, 3 * size / float(rate(level, 1)))
+        return cycles

@@ -1,0 +1,347 @@
+"""Predicted time: counted by hand, against a literal walk of the tiles, and never below the floor."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import replace
+from math import prod
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from optmap.errors import InputError
+from optmap.evaluate import Caches, exact_traffic, kernel_cycles, predict
+from optmap.evaluate.timing.bodies import bodies
+from optmap.problem import (
+    ActivationLayout,
+    Bandwidth,
+    Capacity,
+    CodeOptions,
+    Core,
+    Level,
+    LevelKind,
+    LevelMapping,
+    Machine,
+    Mapping,
+    StoreKind,
+    WeightPacking,
+    Workload,
+    kernel_roles,
+    parse_workload,
+    workload_of,
+)
+from tests.strategies import mappings
+
+CORE = Core(vector_bytes=64, registers=32, fma_ports=2, fma_latency=4, load_ports=2)
+
+
+def level(name: str, capacity: int, bandwidth: int, **more: object) -> Level:
+    kind = LevelKind.SCRATCHPAD if name == "Reg" else LevelKind.CACHE
+    return Level(
+        name=name,
+        capacity=Capacity(amount=capacity),
+        bandwidth=Bandwidth(amount=bandwidth),
+        kind=kind,
+        **more,  # type: ignore[arg-type]
+    )
+
+
+def host(*caches: Level, core: Core | None = CORE, clock: int | None = None) -> Machine:
+    return Machine(name="host", levels=(level("Reg", 2048, 128), *caches), core=core, clock_hz=clock)
+
+
+def mapping(workload: Workload, *tiles: tuple[str, dict[str, int], str], **ways: int) -> Mapping:
+    """Levels inner first, loops outermost first; other dims are 1. The outermost level is split `ways` ways."""
+    return Mapping(
+        levels=tuple(
+            LevelMapping(
+                level=name,
+                tile={d: tile.get(d, 1) for d in workload.dims},
+                permutation=tuple(order.split()),
+                spatial=ways if number == len(tiles) - 1 else {},
+            )
+            for number, (name, tile, order) in enumerate(tiles)
+        )
+    )
+
+
+def product(**extents: int) -> Workload:
+    return parse_workload("C[i,j] = A[i,k]*B[k,j]", extents)
+
+
+def of_product(workload: Workload, rows: int, columns: int, order: str = "j i k") -> Mapping:
+    return mapping(workload, ("Reg", {"i": rows, "j": columns}, order), ("L1", workload.extents, "i j k"), **{})
+
+
+def test_steps_of_a_product_counted_by_hand() -> None:
+    workload = product(i=13, j=80, k=10)
+    found = kernel_cycles(workload, of_product(workload, 6, 64), CORE)
+    # Tiles of 4 and 1 vectors times 6, 6 and 1 points: a step is limited by multiply-adds, else by latency.
+    wide, narrow = 12 + 12 + 4, 4 + 4 + 4
+    assert found.steps == 10 * (wide + narrow)
+    assert found.sums == 13 * 5 + 6 * 4  # sums stored, and six times the last addition is waited for
+    assert found.loads == 10 * ((10 + 10 + 5) + (7 + 7 + 2))
+    assert found.registers == 24 + 4 + 1
+
+
+def test_loads_limit_a_kernel_of_one_vector() -> None:
+    workload = product(i=28, j=16, k=10)
+    assert kernel_cycles(workload, of_product(workload, 28, 16), CORE).steps == 10 * 29 / 2
+
+
+def test_sums_come_and_go_where_a_reduction_loop_stands_outside() -> None:
+    workload = product(i=12, j=16, k=10)
+    inside, outside = (
+        kernel_cycles(workload, of_product(workload, 12, 16, order), CORE) for order in ("i j k", "k j i")
+    )
+    assert (inside.sums, outside.sums) == (12 + 4, 10 * (12 + 4) + 9 * 12 / 2)
+
+
+def test_a_tile_beyond_the_registers_is_infeasible() -> None:
+    workload = product(i=28, j=64, k=10)
+    machine = host(level("L1", 2**20, 64))
+    found = predict(workload, machine, of_product(workload, 7, 64))
+    assert (found.feasible, found.registers, found.cycles) == (False, 33, float("inf"))
+    assert "33 vector registers" in found.reason
+    assert predict(workload, machine, of_product(workload, 6, 64)).feasible
+
+
+def test_a_machine_without_a_core_has_no_time() -> None:
+    workload = product(i=4, j=16, k=4)
+    with pytest.raises(InputError, match="optmap detect"):
+        predict(workload, host(level("L1", 2**20, 64), core=None), of_product(workload, 4, 16))
+
+
+def test_what_fits_crosses_no_boundary_from_the_second_call_on() -> None:
+    workload = product(i=12, j=64, k=10)
+    machine, tiles = host(level("L1", 2**20, 64, line_bytes=64), clock=1000), of_product(workload, 6, 64)
+    warm, cold = (predict(workload, machine, tiles, caches=caches) for caches in Caches)
+    assert warm.boundaries[0].moved_bytes == 0
+    assert warm.cycles == warm.compute_cycles == 240 + 48 + 8
+    # Inputs once, outputs read before they are written, A is one run of 120 elements.
+    assert cold.boundaries[0].moved_bytes == 4 * (640 + 2 * 768) + (119 / 16 + 1) * 64
+    assert warm.seconds == warm.cycles / 1000
+    streamed = predict(workload, machine, tiles, CodeOptions(stores=StoreKind.STREAMING))
+    assert streamed.boundaries[0].moved_bytes == 4 * 768
+
+
+def test_what_does_not_fit_is_counted_as_the_part_that_does() -> None:
+    """A row of A and a column panel of B fit: B is read again for every row block, whatever the level's tile."""
+    workload = product(i=24, j=64, k=64)
+    machine = host(level("L1", 8 * 1024, 32, line_bytes=64))
+    found = predict(workload, machine, of_product(workload, 6, 64, "j i k"))
+    # 16 KiB of B do not fit: a cut inside i leaves bodies of one k, B entering anew for each of 4 row blocks.
+    panel, rows, results = 4 * 64 * 64, 24 * 64, 24 * 64
+    assert found.boundaries[0].moved_bytes == 4 * (panel + 2 * results) + 4 * rows * 16
+    assert found.boundaries[0].cycles == found.boundaries[0].moved_bytes / 32
+
+
+def test_prefetch_hides_all_but_what_is_longest() -> None:
+    workload = product(i=24, j=64, k=64)
+    machine = host(level("L1", 2048, 32), level("L2", 8192, 1))
+    tiles = mapping(
+        workload,
+        ("Reg", {"i": 6, "j": 64}, "i j k"),
+        ("L1", {"i": 6, "j": 64, "k": 8}, "i j k"),
+        ("L2", workload.extents, "i j k"),
+    )
+    hidden, waiting = (predict(workload, machine, tiles, CodeOptions(prefetch=flag)) for flag in (True, False))
+    inner, outer = hidden.boundaries
+    assert hidden.cycles == max(hidden.compute_cycles, inner.cycles, outer.cycles) == outer.cycles
+    assert waiting.cycles == max(hidden.compute_cycles, inner.cycles) + outer.cycles
+    assert hidden.bound_by == waiting.bound_by == "L2 - Memory"
+    packed = predict(workload, machine, tiles, CodeOptions(weights=WeightPacking.CALL))
+    assert packed.cycles == hidden.cycles + 3 * 4 * 64 * 64
+    assert packed.packing_cycles == 3 * 4 * 64 * 64
+
+
+def test_threads_share_the_work_and_what_one_alone_does_not_get() -> None:
+    workload = product(i=24, j=64, k=64)
+    shared = level("L2", 2**20, 8, shared=True, fanout=2, core_bandwidth=Bandwidth(amount=4))
+    machine = host(level("L1", 2048, 32), shared)
+    tiles = (
+        ("Reg", {"i": 6, "j": 64}, "i j k"),
+        ("L1", {"i": 6, "j": 64, "k": 8}, "i j k"),
+        ("L2", workload.extents, "i j k"),
+    )
+    one, two = (
+        predict(workload, machine, mapping(workload, *tiles)),
+        predict(workload, machine, mapping(workload, *tiles, i=2)),
+    )
+    assert (one.threads, two.threads) == (1, 2)
+    assert two.compute_cycles == one.compute_cycles / 2
+    assert two.floor_cycles == one.floor_cycles / 2
+    cold = [
+        predict(workload, machine, mapping(workload, *tiles, **ways), caches=Caches.COLD) for ways in ({}, {"i": 2})
+    ]
+    assert cold[1].boundaries[1].cycles == cold[0].boundaries[1].cycles / 2
+
+
+def points(workload: Workload, tiles: Mapping) -> Iterator[dict[str, tuple[int, int]]]:
+    """The register tiles of a nest, (start, size) per dim, in the order of its loops."""
+
+    def inside(number: int, box: dict[str, tuple[int, int]]) -> Iterator[dict[str, tuple[int, int]]]:
+        if number < 0:
+            yield box
+            return
+        own = tiles.levels[number]
+        cuts = [
+            [(start + at, min(own.tile[d], size - at)) for at in range(0, size, own.tile[d])]
+            for d in own.permutation
+            for start, size in [box[d]]
+        ]
+        for chosen in itertools.product(*cuts):
+            yield from inside(number - 1, dict(zip(own.permutation, chosen, strict=True)))
+
+    yield from inside(len(tiles.levels) - 1, {d: (0, n) for d, n in workload.sizes})
+
+
+def walked_steps(workload: Workload, tiles: Mapping, core: Core) -> tuple[float, float]:
+    """Cycles of steps and of sums, every tile and every tap visited."""
+    roles = kernel_roles(workload)
+    assert roles is not None
+    order = tiles.levels[0].permutation
+    taken = set[str]()
+    for dim in reversed(order):
+        if dim not in roles.reduction:
+            break
+        taken.add(dim)
+    steps, sums, visits = 0.0, 0.0, set[tuple[object, ...]]()
+    seen = set[tuple[object, ...]]()
+    for box in points(workload, tiles):
+        vectors = -(-box[roles.vector][1] // core.lanes(workload.output.bits))
+        kept = [d for d in workload.dims if d in workload.output.dims and d != roles.vector]
+        for tap in itertools.product(*(range(a, a + n) for a, n in (box[d] for d in roles.reduction))):
+            done = 0
+            fixed = dict(zip(roles.reduction, tap, strict=True))
+            for place in itertools.product(*(range(a, a + n) for a, n in (box[d] for d in kept))):
+                at = {**fixed, **dict(zip(kept, place, strict=True)), roles.vector: box[roles.vector][0]}
+                values = [
+                    (axis.real, axis.offset + sum(c * at[d] for d, c in axis.terms))
+                    for tensor in workload.tensors
+                    for axis in tensor.axes
+                ]
+                done += all(real is None or real[0] <= value <= real[1] for real, value in values)
+            if done:
+                shared = prod(box[d][1] for d in roles.shared)
+                filters = prod(box[d][1] for d in roles.filters)
+                each = done // shared // filters
+                outer = roles.kind == "outer-product"
+                loads = vectors * filters * shared + shared * each if outer else vectors * done
+                steps += max(vectors * done / core.fma_ports, loads / core.load_ports, core.fma_latency)
+        # A visit ends where anything but a dim that the kernel runs through changes.
+        here = tuple((d, box[d]) for d in workload.dims if d not in taken)
+        outside = tuple((d, _outer(tiles, d, box[d][0])) for d in taken)
+        if (here, outside) not in visits:
+            visits.add((here, outside))
+            held = vectors * prod(box[d][1] for d in kept)
+            target = tuple((d, box[d]) for d in workload.dims if d in workload.output.dims)
+            sums += held + core.fma_latency + (held / core.load_ports if target in seen else 0)
+            seen.add(target)
+    return steps, sums
+
+
+def _outer(tiles: Mapping, dim: str, start: int) -> tuple[int, ...]:
+    """Which tiles of the levels outside the registers an iteration is in."""
+    found, base = [], 0
+    for own in reversed(tiles.levels[1:]):
+        at = (start - base) // own.tile[dim] * own.tile[dim]
+        found.append(base + at)
+        base += at
+    return tuple(found)
+
+
+@st.composite
+def layers(draw: st.DrawFn) -> Workload:
+    """Small convolutions with implicit padding, dense, in groups and depthwise, and products."""
+    h, w, r, s = (draw(st.integers(1, n)) for n in (6, 6, 3, 3))
+    stride, dilation = draw(st.integers(1, 2)), draw(st.integers(1, 2))
+    pad = draw(st.integers(0, 2))
+    high = max(1, stride * (h - 1) + dilation * (r - 1) + 1 - 2 * pad)
+    row, column = f"{stride}*h+{dilation}*r", f"{stride}*w+{dilation}*s"
+    sizes = {"h": h, "w": w, "r": r, "s": s, "k": draw(st.integers(1, 9)), "c": draw(st.integers(1, 3))}
+    text = f"O[k,h,w] = I[c,{row},{column}] * W[k,c,r,s]"
+    if draw(st.booleans()):
+        text = f"O[k,h,w] = I[k,{row},{column}] * W[k,r,s]"
+        del sizes["c"]
+    return _padded(parse_workload(text, sizes), pad, pad + high - 1)
+
+
+def _padded(workload: Workload, first: int, last: int) -> Workload:
+    """Rows of the image from `first` to `last` are real."""
+    image = workload.inputs[0]
+    rows = image.axes[1]
+    top = rows.offset + rows.span(workload.extents) - 1
+    real = (min(first, top), max(min(last, top), min(first, top)))
+    axes = (image.axes[0], replace(rows, real=real), *image.axes[2:])
+    return replace(workload, inputs=(replace(image, axes=axes), *workload.inputs[1:]))
+
+
+SMALL = Core(vector_bytes=16, registers=64, fma_ports=2, fma_latency=3, load_ports=1)
+SMALL_HOST = Machine(
+    name="small",
+    levels=(
+        level("Reg", 512, 16),
+        level("L1", 600, 8, line_bytes=16),
+        level("L2", 3000, 3, line_bytes=16),
+    ),
+    core=SMALL,
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.data())
+def test_steps_are_those_of_a_literal_walk(data: st.DataObject) -> None:
+    workload = data.draw(layers())
+    tiles = data.draw(mappings(workload, SMALL_HOST))
+    found = kernel_cycles(workload, tiles, SMALL)
+    steps, sums = walked_steps(workload, tiles, SMALL)
+    assert found.steps == pytest.approx(steps)
+    assert found.sums == pytest.approx(sums)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.data())
+def test_a_body_is_visited_in_one_go(data: st.DataObject) -> None:
+    """The iterations of every visit of a body are neighbours in the order of the nest, and the visits cover it."""
+    workload = data.draw(layers())
+    tiles = data.draw(mappings(workload, SMALL_HOST))
+    for body in bodies(workload, tiles, range(3)):
+        visits = {}
+        for number, box in enumerate(points(workload, body.around)):
+            for at in itertools.product(*(range(a, a + n) for a, n in (box[d] for d in workload.dims))):
+                visits[at] = number
+        runs = []
+        for box in points(workload, tiles):
+            corner = tuple(box[d][0] for d in workload.dims)
+            if not runs or runs[-1] != visits[corner]:
+                runs.append(visits[corner])
+        assert runs == sorted(set(visits.values()))
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.data())
+def test_no_prediction_is_below_the_floor(data: st.DataObject) -> None:
+    workload = data.draw(layers())
+    tiles = data.draw(mappings(workload, SMALL_HOST))
+    for caches, layout in itertools.product(Caches, ActivationLayout):
+        found = predict(workload, SMALL_HOST, tiles, CodeOptions(layout=layout), caches=caches)
+        assert found.cycles >= found.floor_cycles * (1 - 1e-12)
+
+
+def test_a_level_that_fits_its_tile_moves_what_the_mapping_moves() -> None:
+    workload = workload_of("resnet18/R12", None, "assign", "implicit")
+    machine = host(level("L1", 2**15, 32), level("L2", 2**22, 8))
+    tiles = mapping(
+        workload,
+        ("Reg", {"k": 64, "w": 7}, "n k h w c r s"),
+        ("L1", {"k": 64, "w": 7, "r": 3, "s": 3, "c": 8}, "n k c h w r s"),
+        ("L2", {**workload.extents, "k": 64}, "n k c h w r s"),
+    )
+    found = predict(workload, machine, tiles, CodeOptions(stores=StoreKind.STREAMING), caches=Caches.COLD)
+    rows = exact_traffic(workload, machine, tiles)
+    for number, name in ((1, "L1"), (2, "L2")):
+        words = sum(row.words for row in rows if row.between[0] == name)
+        assert found.boundaries[number - 1].moved_bytes == 4 * words
