@@ -28,6 +28,7 @@ COMMANDS = {
     "conformance": "conforming",
     "export": "exporting",
     "doctor": "checkup",
+    "detect": "detecting",
     "sweep": "sweeping",
     "plot": "plotting",
     "network": "networking",

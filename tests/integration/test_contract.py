@@ -24,6 +24,7 @@ COMMANDS = (
     "evaluate",
     "export",
     "doctor",
+    "detect",
     "bound",
     "compare",
     "race",

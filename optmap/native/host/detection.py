@@ -1,0 +1,284 @@
+"""The machine at hand as a machine: tables, instruction set and measurements put together."""
+
+from __future__ import annotations
+
+import os
+import time
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import ClassVar
+
+from optmap.errors import CheckError, InputError, SolverUnavailableError
+from optmap.native.host.figures import Figure, Job, Progress, Quantity, Spread, jobs_of, measure
+from optmap.native.host.probes import Probes
+from optmap.native.host.processor import CPUINFO, Processor, Vectors, read_processor
+from optmap.native.host.shape import microkernel_of
+from optmap.native.host.tables import SYSTEM, Cache, Topology, read_topology
+from optmap.native.toolchain.compiler import find_compiler
+from optmap.problem import Bandwidth, Capacity, Core, Level, LevelKind, Machine
+from optmap.shown import Form, Shown
+
+ROUNDS = {True: (2, 0.04), False: (6, 0.1)}
+"""Rounds, and seconds per job in each, of a quick detection and of a full one."""
+PART_OF_MEMORY = 8
+"""Buffers take one of so many parts of the main memory at most."""
+MEMORY = "DRAM"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Host(Shown):
+    """The machine at hand: the machine itself, and where its numbers are from."""
+
+    shown_as: ClassVar[Form] = Form(
+        table="report.hosts:host_table", document="report.hosts:host_document", file="report.hosts:host_yaml"
+    )
+
+    machine: Machine
+    processor: Processor
+    topology: Topology
+    figures: tuple[Figure, ...]
+    """Measured; empty without a compiler."""
+    missing: tuple[str, ...]
+    """What is not known, and why."""
+    notes: tuple[str, ...]
+    """What a reader should know of the numbers."""
+    compiler: str
+    """That compiled the probes; empty for none."""
+    quick: bool
+    measured_at: str
+    """Date and time in UTC."""
+    seconds: float
+    """That the detection took."""
+
+    def figure(self, quantity: Quantity, threads: int = 1, place: int = -1) -> Figure | None:
+        """What was measured of something, or None."""
+        return figure_for(self.figures, quantity, threads, place)
+
+
+def figure_for(figures: tuple[Figure, ...], quantity: Quantity, threads: int = 1, place: int = -1) -> Figure | None:
+    """The figure of a quantity, number of threads and cache; None if it was not measured."""
+    wanted = (quantity, threads, place)
+    return next((f for f in figures if (f.job.quantity, f.job.threads, f.job.place) == wanted), None)
+
+
+def detect_host(
+    *,
+    name: str = "host",
+    quick: bool = False,
+    progress: Progress = lambda text, fraction: None,
+    system: Path = SYSTEM,
+    cpuinfo: Path = CPUINFO,
+    usable: tuple[int, ...] | None = None,
+) -> Host:
+    """Read the system's tables, and measure what they do not say.
+
+    Args:
+        name: of the machine.
+        quick: about three seconds instead of about fifteen: fewer repetitions, and no stores.
+        progress: told what is being measured.
+        system: the tables of Linux.
+        cpuinfo: its description of the processors.
+        usable: numbers of processors; those that this process may run on if left out.
+
+    Raises:
+        InputError: if neither a cache nor a vector register is known: there is nothing to describe.
+    """
+    begin = time.monotonic()
+    topology, processor = read_topology(system, usable), read_processor(cpuinfo)
+    missing = [*topology.missing]
+    if processor.vectors is None:
+        missing.append("vector registers: neither the processor's flags nor a compiler tell them")
+    if processor.vectors is None and not topology.caches:
+        raise InputError(f"nothing is known of this machine ({'; '.join(missing)}); write a machine file by hand")
+    figures, compiler, why = _measured(topology, processor.vectors, quick=quick, progress=progress)
+    missing += [f"{what}: {why}" for what in ("clock", "core", "bandwidths", "microkernel") if why]
+    machine = host_machine(name, topology, processor.vectors, figures)
+    missing += () if why else _unmeasured(machine, topology, figures)
+    return Host(
+        machine=machine,
+        processor=processor,
+        topology=topology,
+        figures=figures,
+        missing=tuple(missing),
+        notes=(*topology.notes, *host_notes(machine, topology, processor, figures)),
+        compiler=compiler,
+        quick=quick,
+        measured_at=time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime()),
+        seconds=time.monotonic() - begin,
+    )
+
+
+def _measured(
+    topology: Topology, vectors: Vectors | None, *, quick: bool, progress: Progress
+) -> tuple[tuple[Figure, ...], str, str]:
+    """Figures, the compiler, and why there are none."""
+    if vectors is None:
+        return (), "", "not measured without vector registers"
+    try:
+        compiler = find_compiler()
+        probes = Probes(vectors.vector_bytes, vectors.registers)
+    except (SolverUnavailableError, CheckError) as error:
+        return (), "", f"not measured: {str(error).splitlines()[0]}"
+    rounds, seconds = ROUNDS[quick]
+    jobs = jobs_of(topology, memory_bytes=_memory_bytes() // PART_OF_MEMORY, quick=quick)
+    return measure(probes, topology, jobs, rounds=rounds, seconds=seconds, progress=progress), compiler.version, ""
+
+
+def _memory_bytes() -> int:
+    """Of the main memory; a modest guess, which only bounds buffers, where the system does not say."""
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (ValueError, OSError, AttributeError):
+        return 2**32
+
+
+def host_machine(name: str, topology: Topology, vectors: Vectors | None, figures: tuple[Figure, ...]) -> Machine:
+    """The machine that tables and figures describe.
+
+    Registers are a scratchpad, caches are caches. No table says that a cache holds what the memories inside it hold, so
+    none is taken to: bounds then count their capacities together, which is true of every kind. A link that was not
+    measured has one word per cycle, as in every machine file without bandwidths; without figures there is no core.
+
+    Args:
+        name: of the machine.
+        topology: cores and caches.
+        vectors: registers, if known.
+        figures: what was measured; may be empty.
+    """
+    core = core_of(vectors, figures)
+    levels = [] if vectors is None else [_registers(vectors, core)]
+    first = len(levels)
+    levels += [_cache(cache, len(topology.cpus)) for cache in topology.caches]
+    split = next((place for place, level in enumerate(levels) if level.shared), None)
+    if split is not None:
+        levels[split] = replace(levels[split], fanout=len(topology.cpus))
+    levels = [_linked(level, place - first + 1, topology, figures) for place, level in enumerate(levels)]
+    peak = figure_for(figures, Quantity.PEAK)
+    clock = None if peak is None else round(peak.clock_hz.median / 1e6) * 10**6
+    return Machine(name=name, levels=tuple(levels), memory=MEMORY, clock_hz=clock, core=core)
+
+
+def core_of(vectors: Vectors | None, figures: tuple[Figure, ...]) -> Core | None:
+    """Latency and ports as whole numbers from what was measured; None without measurements.
+
+    Units do at best what they can: the ninth decile, rounded to the nearest whole number.
+    """
+    latency, peak = figure_for(figures, Quantity.LATENCY), figure_for(figures, Quantity.PEAK)
+    read = figure_for(figures, Quantity.READ, place=0)
+    if vectors is None or latency is None or peak is None or read is None:
+        return None
+    return Core(
+        vector_bytes=vectors.vector_bytes,
+        registers=vectors.registers,
+        fma_ports=max(round(peak.per_cycle.high), 1),
+        fma_latency=max(round(latency.per_cycle.inverse.low), 1),
+        load_ports=max(round(read.per_cycle.high / vectors.vector_bytes), 1),
+    )
+
+
+def _registers(vectors: Vectors, core: Core | None) -> Level:
+    return Level(
+        name="Reg",
+        capacity=Capacity(amount=vectors.registers * vectors.vector_bytes),
+        microkernel=None if core is None else microkernel_of(core),
+    )
+
+
+def _cache(cache: Cache, cores: int) -> Level:
+    """A level of its own for every core, or one for all; of a cache that some share, each has its part."""
+    shared = cores > 1 and len(cache.cpus) == cores
+    part = 1 if shared else max(len(cache.cpus), 1)
+    return Level(
+        name=f"L{cache.level}",
+        capacity=Capacity(amount=cache.size // part),
+        kind=LevelKind.CACHE,
+        shared=shared,
+        inclusive=False,
+        line_bytes=cache.line_bytes,
+        ways=cache.ways,
+    )
+
+
+def _linked(level: Level, place: int, topology: Topology, figures: tuple[Figure, ...]) -> Level:
+    """The level with the bandwidth of its link outwards, as a stream out of memory `place` measured it."""
+    alone = link_rate(place, 1, topology, figures)
+    together = link_rate(place, len(topology.cpus), topology, figures)
+    if alone is None:
+        return level
+    if not level.shared or together is None or together.high <= alone.high:
+        return replace(level, bandwidth=_bandwidth(alone))
+    return replace(level, bandwidth=_bandwidth(together), core_bandwidth=_bandwidth(alone))
+
+
+def _bandwidth(rate: Spread) -> Bandwidth:
+    return Bandwidth(amount=round(rate.high, 2))
+
+
+def link_rate(place: int, threads: int, topology: Topology, figures: tuple[Figure, ...]) -> Spread | None:
+    """Bytes per cycle that all threads together take out of a memory; None if that was not measured.
+
+    The cycles are those of a core that multiplies and adds. A private cache keeps pace with its core, whatever its
+    clock is; what is shared has a clock of its own, so its bytes per second are what stays.
+
+    Args:
+        place: number of the cache, inner first; one more for the memory.
+        threads: that take part.
+        topology: cores and caches.
+        figures: what was measured.
+    """
+    found, peak = figure_for(figures, Quantity.READ, threads, place), figure_for(figures, Quantity.PEAK)
+    if found is None or peak is None:
+        return None
+    private = place < len(topology.caches) and len(topology.caches[place].cpus) == 1
+    return found.per_cycle if private else found.per_second.scaled(1 / peak.clock_hz.median)
+
+
+def _unmeasured(machine: Machine, topology: Topology, figures: tuple[Figure, ...]) -> list[str]:
+    """Links whose memory is no larger than what is inside it, as this process sees it."""
+    first = len(machine.levels) - len(topology.caches)
+    return [
+        f"bandwidth {inner} - {outer}: a stream out of {outer} alone is not possible here"
+        for place, (inner, outer) in enumerate(machine.boundaries)
+        if place >= first - 1 and link_rate(place - first + 1, 1, topology, figures) is None
+    ]
+
+
+def host_notes(
+    machine: Machine, topology: Topology, processor: Processor, figures: tuple[Figure, ...]
+) -> tuple[str, ...]:
+    """Where measurements contradict the tables or one another."""
+    found = [
+        f"L{cache.level} is shared by {len(cache.cpus)} of {len(topology.cpus)} cores: each is given its part"
+        for cache in topology.caches
+        if 1 < len(cache.cpus) < len(topology.cpus)
+    ]
+    if processor.vectors is not None and not processor.vectors.fused:
+        found.append(f"{processor.vectors.isa} has no fused multiply-add: ports and latency are of the pair")
+    peak = figure_for(figures, Quantity.PEAK)
+    if machine.core is not None and peak is not None and peak.per_cycle.median < 0.9 * machine.core.fma_ports:
+        found.append(
+            f"half of the time a core did {peak.per_cycle.median:.2f} multiply-adds a cycle or fewer, at best "
+            f"{machine.core.fma_ports}: others use the same core; measure again when they are quiet"
+        )
+    return (*found, *_depth_notes(topology, figures))
+
+
+def _depth_notes(topology: Topology, figures: tuple[Figure, ...]) -> list[str]:
+    """The outermost cache may be smaller for this process than its table says."""
+    last = len(topology.caches)
+    near, far = (figure_for(figures, Quantity.READ, place=place) for place in (last - 1, last))
+    if near is None or far is None or last < 2:
+        return []
+    cache, memory = topology.caches[-1], far.per_second.median
+    name, size = f"L{cache.level}", f"{cache.size / 2**20:g} MiB"
+    if near.per_second.median < 1.2 * memory:
+        return [f"{name} of {size} is in the tables, but streams out of it are no faster than out of the memory"]
+    between = (near.per_second.median * memory) ** 0.5
+    slow: list[Job] = [f.job for f in figures if f.job.quantity is Quantity.DEPTH and f.per_second.median < between]
+    if not slow:
+        return []
+    least = min(job.size for job in slow)
+    return [
+        f"the tables have {size} of {name}, but streams over {least / 2**20:.3g} MiB run at about the memory's speed: "
+        "this process gets less of it; lower the capacity in the file if others use the machine all the time"
+    ]
