@@ -52,7 +52,8 @@ def element_text(access: TensorAccess, buffer: Buffer, names: Mapping[str, str])
                 if dim in names:
                     linear[names[dim]] += piece.stride * coefficient
             continue
-        index = f"({index_text(axis, names, origin)})"
-        index = index if piece.block == 1 else f"{index}/{piece.block}"
-        broken.append((index if piece.first else f"({index}%{piece.extent})", piece.stride))
+        index = index_text(axis, names, origin)
+        index = f"({index})" if " " in index or "*" in index else index
+        digit = index if piece.block == 1 else f"{index}/{piece.block}"
+        broken.append((f"({digit})" if piece.first else f"({digit}%{piece.extent})", piece.stride))
     return sum_text((*linear.items(), *broken), constant)
