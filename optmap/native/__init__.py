@@ -19,7 +19,7 @@ __getattr__, __dir__ = exports(
         "host.probes": "Probe Probes Slices probe_source slices_of",
         "host.processor": "Processor Vectors read_processor",
         "host.shape": "microkernel_of microkernel_shape",
-        "host.tables": "Cache Topology cpu_list mac_topology read_topology",
+        "host.tables": "Cache Topology cpu_list mac_topology read_topology usable_cpus",
         "layouts": "activation_layouts buffers_of pack unpack",
         "toolchain.build": "build_folder build_library build_program",
         "toolchain.compiler": "Compiler find_compiler",

@@ -62,7 +62,11 @@ def _rows(host: Host, figure: Figure) -> list[tuple[str, ...]]:
     job, machine = figure.job, host.machine
     cores = str(job.threads)
     if job.quantity is Quantity.LATENCY:
-        return [_row("latency of multiply-add", cores, figure.per_cycle.inverse, "cycles")]
+        each = figure.per_cycle
+        cycles = Spread(
+            median=1 / each.median, low=1 / each.high, high=1 / each.low, best=1 / each.best, count=each.count
+        )
+        return [_row("latency of multiply-add", cores, cycles, "cycles")]
     if job.quantity is Quantity.PEAK:
         lanes = 0 if machine.core is None else machine.core.lanes(BITS)
         flops = figure.per_second.scaled(2e-9 * lanes)
@@ -148,7 +152,8 @@ def description(host: Host) -> str:
     if host.figures:
         texts.append(
             f"Measured {host.measured_at}{' (quick)' if host.quick else ''} with {host.compiler}; upper deciles of "
-            "streams of loads, in cycles of a core that multiplies and adds (low, median, high):"
+            "streams of loads, in cycles of a core that multiplies and adds; from L1 whole vectors per port "
+            "(low, median, high):"
         )
         rows = [row for figure in host.figures for row in _rows(host, figure)]
         texts += [

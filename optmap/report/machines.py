@@ -26,24 +26,46 @@ def machine_table(machine: Machine) -> str:
     """Everything about a machine, inner level first."""
     if machine.accelerator is not None:
         return "machine  " + machine_line(machine) + "\n\n" + accelerator_table(machine, machine.accelerator)
-    rows = []
-    for level in machine.levels:
-        kernel = level.microkernel
-        rows.append(
-            (
-                level.name,
-                _capacity_text(level),
-                str(level.bandwidth),
-                level.kind.value,
-                "shared" if level.shared else "private",
-                str(level.fanout),
-                "yes" if level.inclusive else "no",
-                "-" if level.energy_pj is None else f"{level.energy_pj:g}",
-                "-" if kernel is None else f"{kernel.vector} x {kernel.broadcast}",
-            )
-        )
     header = ("level", "capacity", "bandwidth", "kind", "sharing", "fanout", "inclusive", "pJ/word", "microkernel")
-    return "machine  " + machine_line(machine) + "\n\n" + grid(header, "<>><<><><", rows)
+    core = f"\n\ncore  {core_text(machine)}" if machine.core is not None else ""
+    table = grid(header, "<>><<><><", [_level_row(level) for level in machine.levels])
+    lines = [f"{level.name}: {text}" for level in machine.levels for text in [_line_text(level)] if text]
+    return "\n\n".join(["machine  " + machine_line(machine) + core, table, *(["\n".join(lines)] if lines else [])])
+
+
+def core_text(machine: Machine) -> str:
+    """What a core computes with, on one line; empty if unknown."""
+    core = machine.core
+    if core is None:
+        return ""
+    clock = "" if machine.clock_hz is None else f", {machine.clock_hz / 1e9:g} GHz"
+    return (
+        f"{core.registers} registers of {core.vector_bytes} bytes; per cycle {core.fma_ports} multiply-adds "
+        f"(latency {core.fma_latency}) and {core.load_ports} loads{clock}"
+    )
+
+
+def _line_text(level: Level) -> str:
+    """Lines and ways of a cache, and what one core gets; empty if unknown."""
+    texts = [] if level.line_bytes is None else [f"lines of {level.line_bytes} bytes"]
+    texts += [] if level.ways is None else [f"{level.ways} ways"]
+    texts += [] if level.core_bandwidth is None else [f"{level.core_bandwidth} for one core alone"]
+    return ", ".join(texts)
+
+
+def _level_row(level: Level) -> tuple[str, ...]:
+    kernel = level.microkernel
+    return (
+        level.name,
+        _capacity_text(level),
+        str(level.bandwidth),
+        level.kind.value,
+        "shared" if level.shared else "private",
+        str(level.fanout),
+        "yes" if level.inclusive else "no",
+        "-" if level.energy_pj is None else f"{level.energy_pj:g}",
+        "-" if kernel is None else f"{kernel.vector} x {kernel.broadcast}",
+    )
 
 
 def accelerator_table(machine: Machine, parts: Accelerator) -> str:

@@ -14,7 +14,7 @@ from optmap.problem.accelerator import Accelerator, Store
 from optmap.problem.inputs import ExtentsInput, is_file, is_statement, workload_of
 from optmap.problem.io.files import load_yaml
 from optmap.problem.io.machines import core_document, level_document
-from optmap.problem.io.stores import accelerator_document
+from optmap.problem.io.stores import accelerator_document, plain
 from optmap.problem.network import list_networks, network, network_path
 from optmap.report.entries import Entry
 from optmap.report.methods import method_entry
@@ -107,8 +107,9 @@ def _changed(document: dict[str, Any], plain: dict[str, Any]) -> dict[str, Any]:
 
 
 def size_field(size: Capacity | Bandwidth) -> str:
-    """A capacity, or a bandwidth per cycle, as files write it without loss: `32768B`, `16w`, `100/9B`."""
-    return f"{size.amount}{'w' if size.unit == 'words' else 'B'}"
+    """A capacity, or a bandwidth per cycle, as files write it without loss: `32768B`, `16w`, `48.5B`, `100/9B`."""
+    amount = str(plain(size.amount))
+    return f"{size.amount if 'e' in amount else amount}{'w' if size.unit == 'words' else 'B'}"
 
 
 def _others() -> dict[str, tuple[str, ...]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
 from dataclasses import dataclass, replace
@@ -22,7 +23,13 @@ ROUNDS = {True: (2, 0.04), False: (6, 0.1)}
 """Rounds, and seconds per job in each, of a quick detection and of a full one."""
 PART_OF_MEMORY = 8
 """Buffers take one of so many parts of the main memory at most."""
+UNSURE = 0.25
+"""So far from a whole number of ports the measurement is doubted."""
+CROWDED = 0.8
+"""Of what a core gets alone: less than this, with all at work, is said."""
 MEMORY = "DRAM"
+CONTROL_GROUP = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
+"""Where Linux says how much memory a container may use."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,11 +132,15 @@ def _measured(
 
 
 def _memory_bytes() -> int:
-    """Of the main memory; a modest guess, which only bounds buffers, where the system does not say."""
+    """Of the main memory, as far as this process may use it; where the system does not say, enough for buffers."""
     try:
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+        found = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
     except (ValueError, OSError, AttributeError):
-        return 2**32
+        found = [2**32]
+    for file in CONTROL_GROUP:
+        with contextlib.suppress(OSError, ValueError):
+            found.append(int(file.read_text()))
+    return min(found)
 
 
 def host_machine(name: str, topology: Topology, vectors: Vectors | None, figures: tuple[Figure, ...]) -> Machine:
@@ -152,7 +163,8 @@ def host_machine(name: str, topology: Topology, vectors: Vectors | None, figures
     split = next((place for place, level in enumerate(levels) if level.shared), None)
     if split is not None:
         levels[split] = replace(levels[split], fanout=len(topology.cpus))
-    levels = [_linked(level, place - first + 1, topology, figures) for place, level in enumerate(levels)]
+    for place, level in enumerate(levels[first:], first):
+        levels[place] = _linked(level, place - first + 1, topology, figures)
     peak = figure_for(figures, Quantity.PEAK)
     clock = None if peak is None else round(peak.clock_hz.median / 1e6) * 10**6
     return Machine(name=name, levels=tuple(levels), memory=MEMORY, clock_hz=clock, core=core)
@@ -161,7 +173,7 @@ def host_machine(name: str, topology: Topology, vectors: Vectors | None, figures
 def core_of(vectors: Vectors | None, figures: tuple[Figure, ...]) -> Core | None:
     """Latency and ports as whole numbers from what was measured; None without measurements.
 
-    Units do at best what they can: the ninth decile, rounded to the nearest whole number.
+    Ports are what the best slice in a hundred shows, rounded to the nearest whole number.
     """
     latency, peak = figure_for(figures, Quantity.LATENCY), figure_for(figures, Quantity.PEAK)
     read = figure_for(figures, Quantity.READ, place=0)
@@ -170,18 +182,19 @@ def core_of(vectors: Vectors | None, figures: tuple[Figure, ...]) -> Core | None
     return Core(
         vector_bytes=vectors.vector_bytes,
         registers=vectors.registers,
-        fma_ports=max(round(peak.per_cycle.high), 1),
-        fma_latency=max(round(latency.per_cycle.inverse.low), 1),
-        load_ports=max(round(read.per_cycle.high / vectors.vector_bytes), 1),
+        fma_ports=max(round(peak.per_cycle.best), 1),
+        fma_latency=max(round(1 / latency.per_cycle.high), 1),
+        load_ports=max(round(read.per_cycle.best / vectors.vector_bytes), 1),
     )
 
 
 def _registers(vectors: Vectors, core: Core | None) -> Level:
-    return Level(
-        name="Reg",
-        capacity=Capacity(amount=vectors.registers * vectors.vector_bytes),
-        microkernel=None if core is None else microkernel_of(core),
-    )
+    """Their link is what the load ports carry: a whole number of vectors, whoever disturbed the stream."""
+    level = Level(name="Reg", capacity=Capacity(amount=vectors.registers * vectors.vector_bytes))
+    if core is None:
+        return level
+    link = Bandwidth(amount=core.load_ports * core.vector_bytes)
+    return replace(level, bandwidth=link, microkernel=microkernel_of(core))
 
 
 def _cache(cache: Cache, cores: int) -> Level:
@@ -254,13 +267,44 @@ def host_notes(
     ]
     if processor.vectors is not None and not processor.vectors.fused:
         found.append(f"{processor.vectors.isa} has no fused multiply-add: ports and latency are of the pair")
-    peak = figure_for(figures, Quantity.PEAK)
-    if machine.core is not None and peak is not None and peak.per_cycle.median < 0.9 * machine.core.fma_ports:
+    crowded = _crowding_notes(machine, topology, figures)
+    return (*found, *_port_notes(machine.core, figures), *crowded, *_depth_notes(topology, figures))
+
+
+def _crowding_notes(machine: Machine, topology: Topology, figures: tuple[Figure, ...]) -> list[str]:
+    """Links of private levels have the number of one core alone; all together may get less each."""
+    found, cores = [], len(topology.cpus)
+    for place, (inner, outer) in enumerate(machine.boundaries[1:], 1):
+        alone, together = (link_rate(place, threads, topology, figures) for threads in (1, cores))
+        if machine.levels[place].shared or alone is None or together is None:
+            continue
+        if together.high < CROWDED * cores * alone.high:
+            found.append(
+                f"{inner} - {outer}: {together.high / cores:.3g} B/cycle for each of {cores} cores at work, "
+                f"{alone.high:.3g} B/cycle for one alone, which the file has"
+            )
+    return found
+
+
+def _port_notes(core: Core | None, figures: tuple[Figure, ...]) -> list[str]:
+    """Ports are whole; what was measured may be far from that."""
+    peak, read = figure_for(figures, Quantity.PEAK), figure_for(figures, Quantity.READ, place=0)
+    if core is None or peak is None or read is None:
+        return []
+    found = []
+    if peak.per_cycle.median < 0.9 * core.fma_ports:
         found.append(
             f"half of the time a core did {peak.per_cycle.median:.2f} multiply-adds a cycle or fewer, at best "
-            f"{machine.core.fma_ports}: others use the same core; measure again when they are quiet"
+            f"{peak.per_cycle.best:.2f}: others use the same core; measure again when they are quiet"
         )
-    return (*found, *_depth_notes(topology, figures))
+    loads = read.per_cycle.best / core.vector_bytes
+    for what, seen, taken in (
+        ("multiply-adds", peak.per_cycle.best, core.fma_ports),
+        ("loads", loads, core.load_ports),
+    ):
+        if abs(seen - taken) > UNSURE:
+            found.append(f"{seen:.2f} {what} a cycle at best are taken as {taken}; measure again to be sure")
+    return found
 
 
 def _depth_notes(topology: Topology, figures: tuple[Figure, ...]) -> list[str]:

@@ -47,17 +47,15 @@ class Spread:
     """One in ten is lower."""
     high: float
     """One in ten is higher: what there is when nobody else uses it."""
+    best: float
+    """One in a hundred is higher."""
     count: int
     """How many times."""
 
     def scaled(self, factor: float) -> Spread:
         """The same in another unit."""
-        return Spread(median=self.median * factor, low=self.low * factor, high=self.high * factor, count=self.count)
-
-    @property
-    def inverse(self) -> Spread:
-        """Of one over the number."""
-        return Spread(median=1 / self.median, low=1 / self.high, high=1 / self.low, count=self.count)
+        low, median, high, best = (factor * value for value in (self.low, self.median, self.high, self.best))
+        return Spread(median=median, low=low, high=high, best=best, count=self.count)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,8 +94,8 @@ def spread(values: list[float]) -> Spread:
     """
     ranked = sorted(values)
     last = len(ranked) - 1
-    low, middle, high = (ranked[round(share * last)] for share in (0.1, 0.5, 0.9))
-    return Spread(median=middle, low=low, high=high, count=len(ranked))
+    low, middle, high, best = (ranked[round(share * last)] for share in (0.1, 0.5, 0.9, 0.99))
+    return Spread(median=middle, low=low, high=high, best=best, count=len(ranked))
 
 
 def figure_of(job: Job, rounds: list[tuple[Slices, ...]]) -> Figure:
@@ -112,6 +110,7 @@ def figure_of(job: Job, rounds: list[tuple[Slices, ...]]) -> Figure:
         median=sum(each.median for each in threads),
         low=sum(each.low for each in threads),
         high=sum(each.high for each in threads),
+        best=sum(each.best for each in threads),
         count=min(each.count for each in threads),
     )
     clock = spread([clock for one in rounds for clock in one[0].clocks])

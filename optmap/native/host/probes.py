@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from pathlib import Path
 
+from optmap.errors import LimitError
 from optmap.native.toolchain.build import build_library
 from optmap.native.toolchain.libraries import load_library
 
@@ -147,7 +148,8 @@ void touch(char *buffer, long bytes) {
 }
 
 /* Slices from `start` on for `seconds`: how long each took, and how long the chain of `adds` after it.
-   A slice is as long as `shortest` seconds. Returns the number of slices; *work is what each did, as in `slice`. */
+   A slice is as long as `shortest` seconds; there are eight at least, however late the thread comes.
+   Returns the number of slices; *work is what each did, as in `slice`. */
 long run(int kind, char *buffer, long bytes, double start, double seconds, double shortest, long adds, long most,
          double *took, double *chained, long *work);
 long run(int kind, char *buffer, long bytes, double start, double seconds, double shortest, long adds, long most,
@@ -161,7 +163,7 @@ long run(int kind, char *buffer, long bytes, double start, double seconds, doubl
     }
     while (now() < start) { }
     long count = 0;
-    for (double end = start + seconds; count < most && now() < end; count++) {
+    for (double end = start + seconds; count < 8 || (count < most && now() < end); count++) {
         double begin = now();
         slice(kind, buffer, bytes, &place, size);
         double between = now();
@@ -270,29 +272,40 @@ class Probes:
 
         Returns:
             What each thread measured.
+
+        Raises:
+            LimitError: if the system has no memory for the buffers.
         """
         size = max(round(size / self.turn), 1) * self.turn
         units = {Probe.FMA_LATENCY: 8.0, Probe.FMA: float(self._sums)}.get(probe, float(self.turn))
         waiting = threading.Barrier(len(cpus))
-        with ThreadPoolExecutor(len(cpus)) as pool:
-            runs = [pool.submit(self._slices, probe, cpu, seconds, size, waiting) for cpu in cpus]
+        with contextlib.ExitStack() as held:
+            try:
+                buffers = [held.enter_context(mmap.mmap(-1, size)) for _ in cpus]
+            except OSError as error:
+                raise LimitError(f"no memory for buffers of {size:,} bytes: {error.strerror}") from error
+            pool = held.enter_context(ThreadPoolExecutor(len(cpus)))
+            runs = [
+                pool.submit(self._slices, probe, cpu, seconds, buffer, waiting)
+                for cpu, buffer in zip(cpus, buffers, strict=True)
+            ]
             timed = [run.result() for run in runs]
         return tuple(slices_of(took, chained, work * units) for took, chained, work in timed)
 
-    def _slices(self, probe: Probe, cpu: int, seconds: float, size: int, waiting: threading.Barrier) -> Timed:
+    def _slices(self, probe: Probe, cpu: int, seconds: float, buffer: mmap.mmap, waiting: threading.Barrier) -> Timed:
         bind(cpu)
         took, chained = ((ctypes.c_double * SLICES)() for _ in range(2))
         work = ctypes.c_long()
-        with mmap.mmap(-1, size) as memory:
-            start_of = ctypes.c_char.from_buffer(memory)
-            place = ctypes.addressof(start_of)
-            self._touch(place, size)
-            waiting.wait()
-            start = time.monotonic() + SETTLE_S
-            count = self._run(
-                probe, place, size, start, seconds, SHORTEST_S, ADDS, SLICES, took, chained, ctypes.byref(work)
-            )
-            del start_of
+        size = len(buffer)
+        exported = ctypes.c_char.from_buffer(buffer)
+        place = ctypes.addressof(exported)
+        self._touch(place, size)
+        waiting.wait()
+        start = time.monotonic() + SETTLE_S
+        count = self._run(
+            probe, place, size, start, seconds, SHORTEST_S, ADDS, SLICES, took, chained, ctypes.byref(work)
+        )
+        del exported  # the buffer cannot be closed before
         return took[:count], chained[:count], work.value
 
 
