@@ -73,10 +73,8 @@ def _affine(rng: random.Random) -> Workload:
         "O[i+j in 1..6] += A[i] * B[j]",
     )
     text = rng.choice(texts)
-    from optmap.problem.parser import parse_workload as parse
-
     names = sorted({c for c in text if c in "bijkl"} if "for" not in text else {"for", "int", "restrict"})
-    return parse(text, {d: rng.randint(2, 9) for d in names})
+    return parse_workload(text, {d: rng.randint(2, 9) for d in names})
 
 
 def random_workload(rng: random.Random, name: str) -> Workload:

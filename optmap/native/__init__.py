@@ -14,6 +14,7 @@ __getattr__, __dir__ = exports(
         "bench.statistics": "Ratio geometric_mean paired_ratio",
         "code": "Buffer Code Layout Piece",
         "emit.emit": "emit_code",
+        "emit.program": "header_text",
         "host.detection": "Host core_of detect_host host_machine host_notes link_rate",
         "host.figures": "Figure Job Quantity Spread figure_of jobs_of spread stream_size",
         "host.probes": "Probe Probes Slices probe_source slices_of",

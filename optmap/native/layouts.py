@@ -83,7 +83,7 @@ def activation_layouts(
         layout: the user's choice.
         lanes: elements of one vector, which are a block.
     """
-    plain = [Layout.plain(len(tensor.axes)) for tensor in workload.tensors]
+    plain = list(plain_layouts(workload))
     if roles is None or layout is ActivationLayout.NCHW:
         return tuple(plain)
     image = workload.inputs[roles.images]
@@ -127,6 +127,11 @@ def _channels_last(rank: int, channels: list[int], block: int) -> Layout:
     at = before.index(groups[-1]) + 1 if groups else sum(axis < last for axis in others)
     order = [(axis, 1) for axis in before]
     return Layout(order=(*order[:at], (last, block), *order[at:], (last, 1)))
+
+
+def plain_layouts(workload: Workload) -> tuple[Layout, ...]:
+    """Per access the layout in which the statement writes it."""
+    return tuple(Layout.plain(len(tensor.axes)) for tensor in workload.tensors)
 
 
 def buffers_of(workload: Workload, layouts: tuple[Layout, ...], packed: tuple[bool, ...]) -> tuple[Buffer, ...]:

@@ -11,8 +11,9 @@ from optmap.native.emit.leaf import Leaf, LeafMaker, Site
 from optmap.native.emit.names import entry_name
 from optmap.native.emit.nest import check_splits, smaller_text, threads_of, write_nest
 from optmap.native.emit.plain import plain_leaf
+from optmap.native.emit.program import main_text
 from optmap.native.emit.writer import Writer
-from optmap.native.layouts import buffers_of
+from optmap.native.layouts import buffers_of, plain_layouts
 from optmap.problem import Machine, Mapping, Workload
 from optmap.problem.code_options import ActivationLayout, CodeOptions
 
@@ -56,7 +57,7 @@ def emit_code(workload: Workload, mapping: Mapping, machine: Machine, options: C
     leaf = choose_leaf(site)
     buffers = buffers_of(workload, leaf.layouts, leaf.packed)
     given = [replace(b, packed=False, layout=Layout.plain(len(b.shape))) if b.packed else b for b in buffers]
-    return Code(
+    code = Code(
         workload=workload,
         mapping=mapping,
         options=site.options,
@@ -69,11 +70,7 @@ def emit_code(workload: Workload, mapping: Mapping, machine: Machine, options: C
         workspace=workspace_of(site, buffers)[-1],
         notes=leaf.notes,
     )
-
-
-def plain_layouts(workload: Workload) -> tuple[Layout, ...]:
-    """Per access the layout in which the statement writes it."""
-    return tuple(Layout.plain(len(tensor.axes)) for tensor in workload.tensors)
+    return replace(code, main=main_text(code))
 
 
 def choose_leaf(site: Site) -> Leaf:

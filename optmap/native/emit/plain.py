@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from optmap.native.code import Buffer
-from optmap.native.emit.indices import element_text, index_text
+from optmap.native.emit.indices import element_text
 from optmap.native.emit.leaf import Leaf, Site
+from optmap.native.emit.points import point_loops
 from optmap.native.emit.writer import Writer
 from optmap.native.layouts import buffers_of
 from optmap.problem.kernel_roles import KernelKind
@@ -55,18 +56,5 @@ def _zeros(out: Writer, site: Site, names: dict[str, str], element: str) -> None
 
 
 def _points(out: Writer, site: Site, names: dict[str, str], elements: list[str]) -> None:
-    """The operations, but for those on padding: a subscript is tested as soon as its last dim is known."""
-    ranged = [axis for tensor in site.workload.tensors for axis in tensor.axes if axis.real is not None]
-    heads: list[str] = []
-    known: set[str] = set()
-    for dim in (None, *names):
-        if dim is not None:
-            heads.append(_loop(names[dim]))
-            known.add(dim)
-        for axis in ranged:
-            mine = {d for d in axis.dims if d in names}
-            if mine <= known and (dim in mine or (dim is None and not mine)) and axis.real is not None:
-                index = index_text(axis, names)
-                heads.append(f"if ({index} >= {axis.real[0]} && {index} <= {axis.real[1]})")
-    with out.blocks(dict.fromkeys(heads)):
+    with out.blocks(point_loops(site.workload, names, names, lambda dim: _loop(names[dim]))):
         out.line(f"{elements[0]} += {' * '.join(elements[1:])};")

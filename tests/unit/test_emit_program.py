@@ -1,0 +1,78 @@
+"""The generated program: it finds what is wrong, and says where."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+from emitted import SANITIZED
+from host_machines import AVX512
+
+from optmap.native import Code, build_program, emit_code, header_text
+from optmap.problem import (
+    ActivationLayout,
+    CodeOptions,
+    LevelMapping,
+    Machine,
+    Mapping,
+    Padding,
+    Semantics,
+    Workload,
+    conv2d,
+    parse_workload,
+)
+
+
+def whole(workload: Workload, machine: Machine) -> Mapping:
+    """One tile of everything at every level, points inside the registers' loops."""
+    levels = []
+    for number, level in enumerate(machine.levels):
+        tile = workload.extents if number else dict.fromkeys(workload.dims, 2)
+        tile = {d: min(n, workload.extents[d]) for d, n in tile.items()}
+        levels.append(LevelMapping(level=level.name, tile=tile, permutation=workload.dims, spatial={}))
+    return Mapping(levels=tuple(levels))
+
+
+def run(code: Code, *arguments: str, folder: Path, source: str = "") -> subprocess.CompletedProcess[str]:
+    sources = {"code.c": source or code.source, "main.c": code.main}
+    program = build_program(sources, flags=SANITIZED, folder=folder)
+    return subprocess.run([str(program), *arguments], capture_output=True, text=True, check=False, timeout=60)
+
+
+def layer() -> Code:
+    workload = conv2d(k=5, c=4, h=6, w=7, r=3, s=3, name="a/b").with_padding(Padding.IMPLICIT)
+    workload = workload.with_semantics(Semantics.ASSIGN)
+    machine = AVX512.from_level("L3")
+    machine = Machine(name="no core", levels=machine.levels)
+    return emit_code(workload, whole(workload, machine), machine, CodeOptions(layout=ActivationLayout.NHWC))
+
+
+def test_right_code_is_checked_and_timed(tmp_path: Path) -> None:
+    found = run(layer(), "-r", "7", folder=tmp_path)
+    assert (found.returncode, found.stderr) == (0, "")
+    assert "a/b: 210 outputs are right" in found.stdout
+    assert "7 calls: least" in found.stdout
+    some = run(layer(), "-r", "1", "-c", "13", folder=tmp_path)
+    assert "a/b: 13 outputs are right" in some.stdout
+    assert run(layer(), "-r", folder=tmp_path).returncode == 2
+    assert "usage" in run(layer(), "--fast", "1", folder=tmp_path).stderr
+
+
+def test_a_wrong_element_is_named(tmp_path: Path) -> None:
+    code = layer()
+    at = "Out[35*h + 5*w + k] += In["
+    assert code.source.count(at) == 1
+    broken = code.source.replace(at, "if (k == 3 && h == 2 && w == 5) continue; else Out[35*h + 5*w + k] += In[")
+    found = run(code, folder=tmp_path, source=broken)
+    assert found.returncode == 1
+    assert found.stdout.startswith("Out[0,3,2,5] is 0, not ")
+
+
+def test_accumulation_and_tensors_that_are_read_twice(tmp_path: Path) -> None:
+    workload = parse_workload("O[i,j] += A[i,k+2] * A[k,j]", {"i": 4, "j": 5, "k": 3})
+    machine = Machine(name="no core", levels=AVX512.levels[:2])
+    code = emit_code(workload, whole(workload, machine), machine)
+    found = run(code, "-r", "1", folder=tmp_path)
+    assert (found.returncode, found.stderr) == (0, "")
+    assert "20 outputs are right" in found.stdout
+    assert "void optmap_code(float *O, const float *A, const float *A_again2);" in header_text(code)
