@@ -7,10 +7,14 @@ from optmap.lazy import exports
 __getattr__, __dir__ = exports(
     __name__,
     {
+        "bench.clock": "cold_seconds warm_seconds",
         "bench.contender": "Baseline Contender aligned",
         "bench.forms": "Convolution Product library_forms tensor_shape",
+        "bench.libraries": "LIBRARIES baselines",
         "bench.onednn": "OneDnn",
-        "bench.pairing": "Caches fastest interleaved pinned",
+        "bench.ours": "own_way",
+        "bench.pairing": "fastest interleaved pinned",
+        "bench.pytorch": "PyTorch",
         "bench.statistics": "Ratio geometric_mean paired_ratio",
         "code": "Buffer Code Layout Piece",
         "emit.emit": "emit_code",

@@ -47,9 +47,13 @@ def cold_seconds(contender: Contender, calls: int) -> float:
     """Seconds per call, of calls before each of which no cache has a line of the operands.
 
     Raises:
-        InputError: on a processor whose lines cannot be thrown out by a program.
+        InputError: on a processor whose lines cannot be thrown out by a program, or if the operands are not known.
     """
     library = clock_library()
+    if contender.operands is None:
+        raise InputError(
+            f"{contender.title}: its buffers cannot be named, so they stay in the caches; use --caches warm"
+        )
     if not library.bench_can_flush():
         raise InputError("lines cannot be thrown out of the caches of this processor; use --caches warm")
     count = len(contender.operands)

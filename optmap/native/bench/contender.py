@@ -28,8 +28,8 @@ class Contender:
     """Address of a C function of one pointer."""
     context: int
     """The pointer."""
-    operands: tuple[Array, ...]
-    """Buffers that a call reads and writes; flushed caches have no line of them."""
+    operands: tuple[Array, ...] | None
+    """Buffers that a call reads and writes, of which flushed caches have no line; None if they cannot be named."""
     result: Callable[[], Array]
     """The output of the last call, in the statement's order of subscripts."""
     kept: tuple[object, ...] = ()

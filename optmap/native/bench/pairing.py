@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from enum import StrEnum
 from math import ceil
 
 from optmap.errors import InputError
+from optmap.evaluate.timing.results import Caches
 from optmap.native.bench.clock import cold_seconds, warm_seconds
 from optmap.native.bench.contender import Contender
 
@@ -18,15 +18,6 @@ LEAST_CALLS = 2
 MOST_CALLS = 1000
 ROUSING = 0.02
 """Seconds of calls before the first round: vector units, pages and threads are awake then."""
-
-
-class Caches(StrEnum):
-    """What caches hold when a call begins."""
-
-    WARM = "warm"
-    """What the call before has left."""
-    COLD = "cold"
-    """No line of its operands."""
 
 
 def interleaved(

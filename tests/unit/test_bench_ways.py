@@ -1,0 +1,59 @@
+"""Every way that takes part computes the same: emitted code, and whatever library is installed."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+from emitted import expected, values_of
+from library_layers import ALL, filled, literal
+from random_codes import random_case
+
+from optmap.errors import InputError, SolverUnavailableError, UnknownNameError
+from optmap.native import PyTorch, baselines, cold_seconds, emit_code, own_way, warm_seconds
+from optmap.problem import Semantics
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_emitted_code_is_a_way_in_its_own_layouts(seed: int) -> None:
+    workload, machine, mapping, options = random_case(random.Random(seed), f"way{seed}")
+    code = emit_code(workload.with_semantics(Semantics.ASSIGN), mapping, machine, options)
+    values = values_of(code, seed)
+    way = own_way(code, {b.tensor: v for b, v in zip(code.buffers[1:], values[1:], strict=True)}, "1")
+    for seconds in (warm_seconds, cold_seconds):
+        assert seconds(way, 1) > 0
+        assert np.array_equal(way.result(), expected(code, values))
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_every_library_that_is_here_is_right(name: str) -> None:
+    workload = ALL[name].with_padding("implicit")
+    inputs = filled(workload)
+    wanted = literal(workload, inputs)
+    for library in baselines()[0]:
+        assert library.version
+        ways = library.prepare(workload, inputs, 1)
+        assert ways
+        assert len({way.title for way in ways}) == len(ways)
+        for way in ways:
+            assert warm_seconds(way, 1) > 0
+            assert way.result() == pytest.approx(wanted, abs=1e-5), way.title
+            if way.operands is None:
+                with pytest.raises(InputError, match="cannot be named"):
+                    cold_seconds(way, 1)
+
+
+def test_libraries_that_are_absent_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    from optmap.native.bench import pytorch
+
+    monkeypatch.setattr(pytorch, "find_spec", lambda name: None)
+    with pytest.raises(SolverUnavailableError, match=r"pip install 'optmap\[bench\]'"):
+        PyTorch()
+    found, absent = baselines()
+    assert [each.name for each in found] == ["onednn"]
+    assert set(absent) == {"torch", "tvm"}
+    with pytest.raises(SolverUnavailableError, match="nothing to compare with"):
+        baselines(["torch", "tvm"])
+    with pytest.raises(UnknownNameError, match="onednn"):
+        baselines(["onedn"])
