@@ -134,7 +134,8 @@ def test_what_does_not_fit_is_counted_as_the_part_that_does() -> None:
     found = predict(workload, machine, of_product(workload, 6, 64, "j i k"))
     # 16 KiB of B do not fit: a cut inside i leaves bodies of one k, B entering anew for each of 4 row blocks.
     panel, rows, results = 4 * 64 * 64, 24 * 64, 24 * 64
-    assert found.boundaries[0].moved_bytes == 4 * (panel + 2 * results) + 4 * rows * 16
+    # A's lines are used up along k, so that each enters once.
+    assert found.boundaries[0].moved_bytes == 4 * (panel + 2 * results + rows)
     assert found.boundaries[0].cycles == found.boundaries[0].moved_bytes / 32
 
 
@@ -291,7 +292,7 @@ SMALL_HOST = Machine(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(st.data())
 def test_steps_are_those_of_a_literal_walk(data: st.DataObject) -> None:
     workload = data.draw(layers())
@@ -302,7 +303,7 @@ def test_steps_are_those_of_a_literal_walk(data: st.DataObject) -> None:
     assert found.sums == pytest.approx(sums)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(st.data())
 def test_a_body_is_visited_in_one_go(data: st.DataObject) -> None:
     """The iterations of every visit of a body are neighbours in the order of the nest, and the visits cover it."""
@@ -321,7 +322,7 @@ def test_a_body_is_visited_in_one_go(data: st.DataObject) -> None:
         assert runs == sorted(set(visits.values()))
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(st.data())
 def test_no_prediction_is_below_the_floor(data: st.DataObject) -> None:
     workload = data.draw(layers())

@@ -10,7 +10,7 @@ counts, and its traffic is that of a mapping one of whose tiles it is, counted e
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 
 from optmap.evaluate.whole_nest import traffic_outside
@@ -91,8 +91,19 @@ def bodies(workload: Workload, mapping: Mapping, levels: range) -> Iterator[Body
             yield Body(tile=tile, around=Mapping(levels=(mine, *mapping.levels[number + 1 :])))
 
 
-def kept_body(workload: Workload, mapping: Mapping, level: Level, levels: range) -> tuple[Body, bool]:
-    """The largest body that a memory keeps, and whether it fits; the smallest one if none does.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kept:
+    """What a memory keeps of a nest."""
+
+    body: Body
+    fits: bool
+    """Whether it does: else it is the smallest one."""
+    passing: dict[str, int]
+    """Iterations per dim of the loop just outside, over which lines are used up: the next larger body's."""
+
+
+def kept_body(workload: Workload, mapping: Mapping, level: Level, levels: range) -> Kept:
+    """The largest body that a memory keeps.
 
     Args:
         workload: what is computed.
@@ -101,9 +112,12 @@ def kept_body(workload: Workload, mapping: Mapping, level: Level, levels: range)
         levels: whose loops may be cut.
     """
     room = level.capacity.words(workload.word_bits) // level.buffering
+    passing: dict[str, int] = {}
     for body in bodies(workload, mapping, levels):
+        kept = Kept(body=body, fits=True, passing=passing or body.tile)
+        passing = body.tile
         if body.occupancy(workload, cache=False) > room:
             continue  # quick: two visits use no less than one
         if level.kind is LevelKind.SCRATCHPAD or body.occupancy(workload, cache=True) <= room:
-            return body, True
-    return body, False
+            return kept
+    return replace(kept, fits=False)

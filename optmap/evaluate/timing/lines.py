@@ -1,6 +1,7 @@
 """Whole lines instead of words: what a cache moves of tiles whose rows in memory are short.
 
-Assumed: buffers begin at a line, and what enters of a tile is cut like the tile itself. A run of elements that lie
+Assumed: buffers begin at a line, and what enters lies as what the loop just outside the kept part of the nest goes
+over: lines that one visit begins and the next one goes on with are moved once. A run of elements that lie
 one after another takes its length in lines if that is whole, else on average over its starts (n - 1)/line + 1 lines.
 """
 

@@ -26,10 +26,11 @@ everything fits, nothing crosses; else what is left from the call before is not 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from math import prod
 
 from optmap.evaluate.first_touches import first_touches
-from optmap.evaluate.timing.bodies import Body, kept_body, split_at
+from optmap.evaluate.timing.bodies import Body, Kept, kept_body, split_at
 from optmap.evaluate.timing.floor import Running, core_of, floor_cycles, rate
 from optmap.evaluate.timing.kernel import KernelCycles, kernel_cycles, roles_of
 from optmap.evaluate.timing.lines import line_factor, run_length
@@ -37,7 +38,7 @@ from optmap.evaluate.timing.results import KERNEL, BoundaryTime, Caches, Predict
 from optmap.problem.code_options import CodeOptions, StoreKind, WeightPacking
 from optmap.problem.cutting import Descent
 from optmap.problem.kernel_roles import KernelKind
-from optmap.problem.machine import Machine
+from optmap.problem.machine import Level, Machine
 from optmap.problem.mapping import Mapping
 from optmap.problem.workload import Semantics, Workload
 
@@ -132,28 +133,31 @@ class TimeModel:
         overlapped = max([kernel.cycles, *(row.cycles for row in rows if row.hidden)])
         return overlapped + sum(row.cycles for row in rows if not row.hidden) + packing
 
+    def rate(self, level: Level) -> Fraction:
+        """Bytes per cycle over a level's link outwards, for the threads that run."""
+        return rate(level, self.running.threads)
+
     def _boundary(self, mapping: Mapping, number: int) -> BoundaryTime:
         """Time at the boundary outside a level."""
         level, split = self.machine.levels[number], split_at(mapping)
         levels = range(len(mapping.levels))
         if split is not None:
             levels = range(split) if number < split else range(split, len(mapping.levels))
-        body, fits = kept_body(self.workload, mapping, level, levels)
-        kept = fits and self.running.caches is Caches.WARM and self._is_everything(body)
-        moved = self._moved_bytes(body, level.line_bytes, kept=kept)
+        kept = kept_body(self.workload, mapping, level, levels)
+        moved = self._moved_bytes(kept, level.line_bytes)
         return BoundaryTime(
             between=self.machine.boundaries[number],
             moved_bytes=moved,
-            cycles=moved / float(rate(level, self.running.threads)),
+            cycles=moved / float(self.rate(level)),
             hidden=number == first_cache(self.machine) or self.options.prefetch,
         )
 
-    def _moved_bytes(self, body: Body, line_bytes: int | None, *, kept: bool) -> float:
-        """Bytes that cross the boundary outside a memory that keeps a body; `kept` from call to call."""
-        workload, output = self.workload, self.workload.output
+    def _moved_bytes(self, kept: Kept, line_bytes: int | None) -> float:
+        """Bytes that cross the boundary outside a memory that keeps a body."""
+        workload, output, body = self.workload, self.workload.output, kept.body
         streams = self.options.stores is StoreKind.STREAMING
         created = first_touches(workload, body.around, 0) * workload.weight(output)
-        if kept:
+        if kept.fits and self.running.caches is Caches.WARM and self._is_everything(body):
             words = [created if streams else 0]
         else:
             words = [sum(row) for row in body.traffic(workload)]
@@ -162,7 +166,7 @@ class TimeModel:
         lanes = core_of(self.machine).lanes(output.bits)
         moved = 0.0
         for place, (tensor, count) in enumerate(zip(workload.tensors, words, strict=False)):
-            run = run_length(workload, place, body.tile, self.options.layout, lanes)
+            run = run_length(workload, place, kept.passing, self.options.layout, lanes)
             line = max(8 * (line_bytes or 1) // tensor.bits, 1)
             moved += count * (1.0 if run is None else line_factor(line, run)) * workload.word_bits / 8
         return moved

@@ -3,3 +3,5 @@
 from __future__ import annotations
 
 from optmap.search.timed.candidate import Candidate as Candidate
+from optmap.search.timed.ranking import order_of as order_of
+from optmap.search.timed.ranking import ranked as ranked

@@ -1,0 +1,36 @@
+"""Workloads without a vector kernel: the mapping that moves least, with an estimate of its arithmetic."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from optmap.evaluate import TimeModel
+from optmap.search.request import Request
+from optmap.search.timed.candidate import Candidate
+
+
+def plain_candidate(
+    model: TimeModel, time_limit: float, progress: Callable[[str, float], None] | None = None
+) -> Candidate:
+    """The mapping of method `mopt`, timed.
+
+    Args:
+        model: what it is timed with.
+        time_limit: seconds for the search.
+        progress: called with a text and the share of the time limit used.
+
+    Raises:
+        InfeasibleError: if nothing fits.
+        InputError: for a machine that cannot share the work among the threads.
+    """
+    from optmap.search.methods import MOPT
+
+    request = Request(
+        workload=model.workload,
+        machine=model.machine,
+        cores=model.running.threads,
+        time_limit=time_limit,
+        progress=progress,
+    )
+    mapping = MOPT.run(request).mapping
+    return Candidate(mapping=mapping, options=model.options, prediction=model.predict(mapping))

@@ -1,0 +1,161 @@
+"""The mappings with the least predicted time: many estimated, the best counted exactly."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from heapq import nsmallest
+
+from optmap.evaluate import Caches, Prediction, Running, TimeModel, core_of, kernel_cycles, roles_of
+from optmap.evaluate.timing import first_cache
+from optmap.problem.code_options import CodeOptions
+from optmap.problem.kernel_roles import KernelRoles
+from optmap.problem.machine import Machine
+from optmap.problem.mapping import Mapping
+from optmap.problem.workload import Workload
+from optmap.search.timed.candidate import Candidate
+from optmap.search.timed.plain import plain_candidate
+from optmap.search.timed.rough import Rough
+from optmap.search.timed.shapes import Shape, shapes
+from optmap.search.timed.space import Nest, nests, splits
+
+COUNTED = 8
+"""Nests per register tile and split that are counted exactly."""
+ALIKE = 0.01
+"""Predictions no further apart than this share are not told apart by their time, but by their traffic: what a
+machine's numbers are worth."""
+PER_SHAPE = 2
+"""Candidates of one register tile among those that are handed out, as long as there are others."""
+
+Tell = Callable[[str, float], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ranking:
+    """What a search by predicted time found."""
+
+    candidates: tuple[Candidate, ...]
+    """Best first."""
+    estimated: int
+    """Nests that were looked at."""
+    late: bool
+    """Whether the time ran out."""
+
+
+def ranked(
+    workload: Workload,
+    machine: Machine,
+    options: CodeOptions | None = None,
+    *,
+    threads: int = 1,
+    count: int = 5,
+    caches: Caches = Caches.WARM,
+    time_limit: float = 60.0,
+    progress: Tell | None = None,
+) -> tuple[Candidate, ...]:
+    """The mappings with the least predicted time, best first; no two that differ in nothing that counts.
+
+    Args:
+        workload: what is computed, with the padding and semantics of the code.
+        machine: with a core.
+        options: of the code; None for the defaults.
+        threads: that share the work.
+        count: of mappings, at most.
+        caches: what they hold when a call begins.
+        time_limit: seconds after which the best so far are handed out.
+        progress: called with a text and the share of the time limit used.
+
+    Raises:
+        InputError: for a machine without a core, or without a shared level to split among threads.
+        InfeasibleError: if plain loops have no mapping.
+    """
+    model = TimeModel(
+        workload=workload,
+        machine=machine,
+        options=options or CodeOptions(),
+        running=Running(threads=threads, caches=caches),
+    )
+    return rank(model, count=count, time_limit=time_limit, progress=progress).candidates
+
+
+def rank(model: TimeModel, *, count: int, time_limit: float, progress: Tell | None = None) -> Ranking:
+    """As `ranked`, with how the search went."""
+    core = core_of(model.machine)
+    roles = roles_of(model.workload)
+    if roles is None:
+        return Ranking(candidates=(plain_candidate(model, time_limit, progress),), estimated=1, late=False)
+    begun = time.monotonic()
+    found: list[Candidate] = []
+    estimated, late = 0, False
+    tiles = shapes(model.workload, roles, core)
+    ways = list(splits(model.workload, roles, model.machine, model.running.threads))
+    for number, (shape, split) in enumerate((shape, split) for shape in tiles for split in ways):
+        spent = time.monotonic() - begun
+        if found and spent > time_limit:
+            late = True
+            break
+        if progress is not None:
+            progress(f"loops around register tile {number + 1}", min(1.0, spent / time_limit))
+        many, best = _around(model, roles, shape, split)
+        estimated += many
+        found += best
+    found.sort(key=lambda each: order_of(each.prediction))
+    return Ranking(candidates=tuple(_different(found, count)), estimated=estimated, late=late)
+
+
+def order_of(prediction: Prediction) -> tuple[float, float]:
+    """What candidates are sorted by: cycles, and where those are alike the parts one after another."""
+    if not prediction.feasible:
+        return (math.inf, math.inf)
+    alike = math.floor(math.log(prediction.cycles) / math.log1p(ALIKE))
+    parts = [row.cycles for row in prediction.boundaries]
+    return (float(alike), prediction.compute_cycles + prediction.packing_cycles + sum(parts))
+
+
+def _around(model: TimeModel, roles: KernelRoles, shape: Shape, split: dict[str, int]) -> tuple[int, list[Candidate]]:
+    """The best nests around a register tile: estimated, and the best of them counted exactly."""
+    workload, machine = model.workload, model.machine
+    rough = Rough(model, first_cache(machine))
+    shared = machine.split_level(model.running.threads)
+    kernels: dict[tuple[int, ...], float] = {}
+    estimates = []
+    for number, nest in enumerate(nests(workload, roles, machine, shape.tile, split)):
+        key = tuple(nest.block[dim] for dim in (*roles.reduction, *workload.dims))
+        if key not in kernels:
+            mapping = nest.mapping(machine, workload.extents, shared)
+            kernels[key] = kernel_cycles(workload, mapping, core_of(machine)).cycles
+        cycles, parts = rough.cycles(nest, kernels[key], tuple(d for d in nest.inner if d in roles.reduction))
+        estimates.append((cycles, parts, number, nest))
+    best = nsmallest(COUNTED, estimates, key=lambda each: (each[0] * (1 + ALIKE) + ALIKE * each[1], each[2]))
+    return len(estimates), [_counted(model, nest, shared) for _, _, _, nest in best]
+
+
+def _counted(model: TimeModel, nest: Nest, shared: int | None) -> Candidate:
+    mapping: Mapping = nest.mapping(model.machine, model.workload.extents, shared)
+    mapping.check(model.workload, model.machine)
+    return Candidate(mapping=mapping, options=model.options, prediction=model.predict(mapping))
+
+
+def _different(found: list[Candidate], count: int) -> list[Candidate]:
+    """The first ones that differ in what counts: their register tile, or what crosses some boundary."""
+    chosen: list[Candidate] = []
+    seen = set[tuple[object, ...]]()
+    per_shape: Counter[tuple[int, ...]] = Counter()
+    spare: list[Candidate] = []
+    for each in found:
+        tile = tuple(each.mapping.levels[0].tile.values())
+        key = (
+            tile,
+            round(each.prediction.compute_cycles),
+            *(f"{row.cycles:.3g}" for row in each.prediction.boundaries),
+        )
+        if key in seen:
+            continue
+        seen.add(key)
+        per_shape[tile] += 1
+        (chosen if per_shape[tile] <= PER_SHAPE else spare).append(each)
+    picked = (chosen + spare)[:count]
+    return sorted(picked, key=lambda each: order_of(each.prediction))

@@ -1,0 +1,93 @@
+"""Register tiles for a vector kernel, those with the cheapest steps first."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from optmap.evaluate import kernel_cycles
+from optmap.problem.kernel_roles import KernelRoles, RegisterShape
+from optmap.problem.machine import Core
+from optmap.problem.mapping import LevelMapping, Mapping
+from optmap.problem.workload import Workload
+
+SHAPES_PER_WIDTH = 2
+"""Register tiles of each number of vectors around which loops are searched."""
+MOST_SHAPES = 8
+"""Register tiles around which loops are searched."""
+WORTH = 1.12
+"""Steps of a tile may cost so much more than those of the cheapest, since it may move less."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shape:
+    """A register tile with the cycles of its kernel where nothing is split or cut further."""
+
+    tile: dict[str, int]
+    cycles: float
+
+
+def free_dims(roles: KernelRoles) -> tuple[str, ...]:
+    """The dims of the output that a register tile spreads over beside the vector dim: two at most, the last ones."""
+    return (roles.points or roles.filters or roles.shared)[-2:]
+
+
+def shapes(workload: Workload, roles: KernelRoles, core: Core) -> tuple[Shape, ...]:
+    """Register tiles worth a search, the cheapest first; among equal ones the one that loads less.
+
+    Args:
+        workload: what is computed.
+        roles: of its dims.
+        core: whose registers limit them.
+    """
+    found = []
+    for tile in _tiles(workload, roles, core):
+        kernel = kernel_cycles(workload, alone(workload, roles, tile), core)
+        found.append((kernel.cycles, kernel.loads, sorted(tile.items()), tile))
+    found.sort(key=lambda each: each[:3])
+    limit, widths, kept = found[0][0] * WORTH, Counter[int](), []
+    for cycles, _, _, tile in found:
+        widths[tile[roles.vector]] += 1
+        if cycles <= limit and widths[tile[roles.vector]] <= SHAPES_PER_WIDTH:
+            kept.append(Shape(tile=tile, cycles=cycles))
+    return tuple(kept[:MOST_SHAPES])
+
+
+def alone(workload: Workload, roles: KernelRoles, tile: dict[str, int]) -> Mapping:
+    """A register tile under one level of loops, reductions innermost."""
+    order = tuple(dim for dim in workload.dims if dim not in roles.reduction) + roles.reduction
+    return Mapping(levels=(LevelMapping(level="registers", tile=tile, permutation=order, spatial={}),))
+
+
+def _tiles(workload: Workload, roles: KernelRoles, core: Core) -> Iterator[dict[str, int]]:
+    """Tiles that fit the registers: for every number of vectors, balanced cuts of a dim, or of whole rows of it."""
+    lanes, extents, free = core.lanes(workload.output.bits), workload.extents, free_dims(roles)
+    whole = -(-extents[roles.vector] // lanes)
+    for vectors in sorted({cut for cut in balanced(whole) if cut <= core.registers}):
+        columns = balanced(extents[free[-1]]) if free else [1]
+        rows = balanced(extents[free[0]]) if len(free) > 1 else [1]
+        for column in columns:
+            for row in rows:
+                shape = RegisterShape(vectors=vectors, points=column * row)
+                if shape.registers > core.registers or (row > 1 and column < extents[free[-1]]):
+                    continue
+                tile = dict.fromkeys(workload.dims, 1)
+                tile[roles.vector] = min(vectors * lanes, extents[roles.vector])
+                tile |= dict(zip(free, (row, column)[-len(free) :], strict=True)) if free else {}
+                yield tile
+
+
+def balanced(extent: int, most: int | None = None) -> list[int]:
+    """Sizes that cut an extent into so many pieces as even as can be, each once, falling.
+
+    Args:
+        extent: to be cut.
+        most: pieces to go up to; None for all.
+    """
+    sizes = []
+    for pieces in range(1, min(extent, most or extent) + 1):
+        size = -(-extent // pieces)
+        if not sizes or size < sizes[-1]:
+            sizes.append(size)
+    return sizes

@@ -1,0 +1,117 @@
+"""Mappings by predicted time: sorted, the same every time, different in what counts, the known good ones found."""
+
+from __future__ import annotations
+
+import pytest
+
+from optmap.errors import InputError
+from optmap.evaluate import predict, taken_dims
+from optmap.problem import (
+    Bandwidth,
+    Capacity,
+    Core,
+    Level,
+    LevelKind,
+    Machine,
+    kernel_roles,
+    parse_workload,
+    register_shape,
+    workload_of,
+)
+from optmap.search import balanced, order_of, ranked
+
+CORE = Core(vector_bytes=64, registers=32, fma_ports=2, fma_latency=4, load_ports=2)
+
+
+def level(name: str, capacity: int, bandwidth: int, **more: object) -> Level:
+    kind = LevelKind.SCRATCHPAD if name == "Reg" else LevelKind.CACHE
+    return Level(
+        name=name,
+        capacity=Capacity(amount=capacity),
+        bandwidth=Bandwidth(amount=bandwidth),
+        kind=kind,
+        **more,  # type: ignore[arg-type]
+    )
+
+
+AVX512 = Machine(
+    name="avx512",
+    levels=(
+        level("Reg", 2048, 128),
+        level("L1", 48 * 2**10, 48, line_bytes=64),
+        level("L2", 2 * 2**20, 16, line_bytes=64),
+        level("L3", 105 * 2**20, 12, line_bytes=64, shared=True, fanout=2, core_bandwidth=Bandwidth(amount=8)),
+    ),
+    core=CORE,
+    clock_hz=2_800_000_000,
+)
+
+
+def layer(name: str):  # type: ignore[no-untyped-def]
+    return workload_of(name, None, "assign", "implicit")
+
+
+@pytest.mark.parametrize(
+    ("name", "vectors", "points"),
+    [("resnet18/R2", 4, 6), ("resnet18/R12", 2, 14), ("resnet18/R9", 2, 14)],
+)
+def test_register_tiles_that_are_known_to_be_fast_are_among_the_best(name: str, vectors: int, points: int) -> None:
+    workload = layer(name)
+    found = ranked(workload, AVX512, count=8)
+    shapes = [register_shape(workload, each.mapping, CORE) for each in found]
+    assert (vectors, points) in [(shape.vectors, shape.points) for shape in shapes if shape is not None]
+    roles = kernel_roles(workload)
+    assert roles is not None
+    assert all(taken_dims(each.mapping, roles) == ("r", "s", "c") for each in found)
+
+
+def test_candidates_are_sorted_different_and_the_same_every_time() -> None:
+    workload = layer("resnet18/R5")
+    found = ranked(workload, AVX512)
+    assert len(found) == 5
+    assert found == ranked(workload, AVX512)
+    keys = [order_of(each.prediction) for each in found]
+    assert keys == sorted(keys)
+    assert len({(tuple(e.mapping.levels[0].tile.values()), e.prediction.boundaries) for e in found}) == 5
+    for each in found:
+        assert each.prediction == predict(workload, AVX512, each.mapping, each.options)
+        assert each.prediction.feasible
+
+
+def test_threads_halve_the_time_of_a_layer_that_computes() -> None:
+    workload = layer("resnet18/R9")
+    one, two = (ranked(workload, AVX512, threads=threads, count=1)[0] for threads in (1, 2))
+    assert one.prediction.cycles * 0.5 <= two.prediction.cycles <= one.prediction.cycles * 0.55
+    assert two.mapping.levels[-1].spatial in ({"k": 2}, {"h": 2}, {"w": 2})
+
+
+def test_depthwise_layers_matrix_products_and_plain_loops_have_candidates() -> None:
+    for workload, kind in (
+        (layer("mobilenet/M5"), "depthwise"),
+        (parse_workload("C[i,j] = A[i,k]*B[k,j]", {"i": 100, "j": 70, "k": 90}), "outer-product"),
+        (parse_workload("y[i] = A[i,k]*x[k]", {"i": 100, "k": 90}), None),
+        (parse_workload("O[i,j] = A[i,k]*B[k,l]*C[l,j]", {"i": 6, "j": 7, "k": 8, "l": 9}), "plain"),
+    ):
+        best = ranked(workload, AVX512, count=1)[0]
+        best.mapping.check(workload, AVX512)
+        assert kind is None or best.prediction.kernel == kind
+        assert best.prediction.cycles >= best.prediction.floor_cycles
+
+
+@pytest.mark.parametrize("levels", [1, 2, 3])
+def test_machines_of_fewer_levels_have_candidates(levels: int) -> None:
+    machine = Machine(name="small", levels=AVX512.levels[:levels], core=CORE)
+    workload = layer("resnet18/R12")
+    best = ranked(workload, machine, count=1)[0]
+    best.mapping.check(workload, machine)
+    assert best.prediction.feasible
+
+
+def test_no_time_without_a_core() -> None:
+    with pytest.raises(InputError, match="does not say what a core computes with"):
+        ranked(layer("resnet18/R12"), Machine(name="bare", levels=AVX512.levels))
+
+
+def test_balanced_cuts() -> None:
+    assert balanced(7) == [7, 4, 3, 2, 1]
+    assert balanced(14, 3) == [14, 7, 5]
