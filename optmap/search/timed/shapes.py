@@ -85,7 +85,7 @@ def balanced(extent: int, most: int | None = None) -> list[int]:
         extent: to be cut.
         most: pieces to go up to; None for all.
     """
-    sizes = []
+    sizes: list[int] = []
     for pieces in range(1, min(extent, most or extent) + 1):
         size = -(-extent // pieces)
         if not sizes or size < sizes[-1]:

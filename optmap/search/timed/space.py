@@ -161,7 +161,8 @@ def _rooms(workload: Workload, machine: Machine) -> list[int]:
 def _panel(workload: Workload, roles: KernelRoles, tile: dict[str, int]) -> int:
     """Words of weights that a register tile needs per iteration of the reduction dim that is cut."""
     weights = workload.inputs[roles.weights]
-    taps = {dim: workload.extents[dim] for dim in roles.reduction} | {_longest(workload, roles): 1}
+    cut = _longest(workload, roles)
+    taps = {dim: 1 if dim == cut else workload.extents[dim] for dim in roles.reduction}
     return workload.weight(weights) * weights.footprint({**tile, **taps})
 
 
