@@ -75,6 +75,9 @@ def _rows(host: Host, figure: Figure) -> list[tuple[str, ...]]:
             _row("peak, 4-byte elements", cores, flops, "GFLOPS"),
         ]
         return rows if job.threads > 1 else [_row("clock", cores, figure.clock_hz.scaled(1e-9), "GHz"), *rows]
+    if job.quantity is Quantity.LOADS:
+        width = 1 if machine.core is None else machine.core.vector_bytes
+        return [_row("loads, nearby", cores, figure.per_cycle.scaled(1 / width), "vectors/cycle")]
     caches = host.topology.caches
     names = [f"L{cache.level}" for cache in caches] + [machine.memory]
     size = f"{job.size / 1024:,.0f} KiB"

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import tempfile
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import optmap
 from optmap.errors import InputError, LimitError
@@ -170,6 +173,40 @@ def test_an_empty_system_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         detect_host(system=tmp_path, cpuinfo=tmp_path / "none", usable=(0,))
 
 
+def test_without_tables_the_core_is_measured_all_the_same(tmp_path: Path) -> None:
+    found = detect_host(system=tmp_path, usable=usable_cpus()[:1], quick=True)
+    assert found.machine.core is not None
+    assert found.machine.levels[0].microkernel == microkernel_of(found.machine.core)
+    assert str(found.machine.levels[0].bandwidth) == "1 w/cycle"
+    assert {text.split(":")[0] for text in found.missing} == {"caches", "bandwidth Reg - DRAM"}
+    assert "loads, nearby" in str(found)
+
+
+TEXTS = st.sampled_from(["", "0", "0-3", "1,3", "2-", "x", "7-5", "32K", "1M", "48", "Unified", "Data", "1", "2", "3"])
+FIELDS = st.fixed_dictionaries(
+    {
+        "level": st.sampled_from(["1", "2", "3", "", "x"]),
+        "type": st.sampled_from(["Data", "Unified", "Instruction", ""]),
+        "size": st.sampled_from(["32K", "1024K", "8M", "", "0K", "K"]),
+        **dict.fromkeys(("shared_cpu_list", "ways_of_associativity", "coherency_line_size"), TEXTS),
+    }
+)
+
+
+@given(tables=st.lists(st.lists(FIELDS, max_size=4), min_size=1, max_size=4))
+@settings(max_examples=40)
+def test_any_tables_make_a_machine(tables: list[list[dict[str, str]]]) -> None:
+    """Whatever they say, what comes out is a machine whose cores are those in use."""
+    with tempfile.TemporaryDirectory() as folder:
+        for cpu, caches in enumerate(tables):
+            write_cpu(Path(folder), cpu, caches)
+        found = read_topology(Path(folder), tuple(range(len(tables))))
+    machine = host_machine("host", found, AVX512, ())
+    assert machine.cores == len(found.cpus)
+    assert len(machine.levels) == 1 + len(found.caches)
+    assert all(job.size > 0 for job in jobs_of(found, memory_bytes=2**30, quick=False) if job.place >= 0)
+
+
 @pytest.mark.parametrize(
     ("file", "machine", "name", "isa"),
     [
@@ -266,6 +303,7 @@ FIGURES = (
     made(Quantity.LATENCY, 0.249),
     made(Quantity.PEAK, 1.97),
     made(Quantity.PEAK, 1.9, threads=2),
+    made(Quantity.LOADS, 126.0),
     made(Quantity.READ, 126.0, place=0),
     made(Quantity.READ, 48.0, place=1, clock=2.4e9),
     made(Quantity.READ, 10.0, place=2, size=16 * MIB, clock=2.4e9),
@@ -294,8 +332,8 @@ def test_the_machine_has_what_was_measured(tmp_path: Path) -> None:
 
 
 def test_a_link_that_was_not_measured_is_named_nowhere_as_measured() -> None:
-    assert link_rate(2, 1, TOPOLOGY, FIGURES[:5]) is None
-    found = host_machine("host", TOPOLOGY, AVX512, FIGURES[:5])
+    assert link_rate(2, 1, TOPOLOGY, FIGURES[:6]) is None
+    found = host_machine("host", TOPOLOGY, AVX512, FIGURES[:6])
     assert str(found.levels[2].bandwidth) == "1 w/cycle"
 
 
@@ -308,7 +346,7 @@ def test_an_outermost_cache_that_is_not_there_is_said() -> None:
     assert notes(made(Quantity.DEPTH, 9.0, place=2, size=32 * MIB, clock=2.4e9)) == ()
     (said,) = notes(made(Quantity.DEPTH, 5.0, place=2, size=32 * MIB))
     assert "64 MiB of L3, but streams over 32 MiB run at about the memory's speed" in said
-    slow = [*FIGURES[:5], made(Quantity.READ, 5.5, place=2), *FIGURES[6:]]
+    slow = [*FIGURES[:6], made(Quantity.READ, 5.5, place=2), *FIGURES[7:]]
     assert "no faster than out of the memory" in notes(figures=tuple(slow))[0]
 
 
@@ -320,13 +358,13 @@ def test_neighbours_on_the_same_core_are_said() -> None:
 
 
 def test_links_that_all_cores_crowd_are_said() -> None:
-    crowded = [*FIGURES[:6], made(Quantity.READ, 4.0, threads=2, place=2, size=16 * MIB), *FIGURES[7:]]
+    crowded = [*FIGURES[:7], made(Quantity.READ, 4.0, threads=2, place=2, size=16 * MIB), *FIGURES[8:]]
     (said,) = notes(figures=tuple(crowded))
     assert said == "L2 - L3: 4 B/cycle for each of 2 cores at work, 12 B/cycle for one alone, which the file has"
 
 
 def test_ports_far_from_a_whole_number_are_said() -> None:
-    loads = [*FIGURES[:3], made(Quantity.READ, 96.0, place=0), *FIGURES[4:]]
+    loads = [*FIGURES[:3], made(Quantity.LOADS, 96.0), *FIGURES[4:]]
     assert notes(figures=tuple(loads)) == ("1.50 loads a cycle at best are taken as 2; measure again to be sure",)
 
 
@@ -360,7 +398,9 @@ def test_streams_find_nothing_further_in() -> None:
 def test_jobs_of_one_core_and_of_several() -> None:
     alone = Topology(cpus=(3,), caches=TOPOLOGY.caches[:1])
     jobs = jobs_of(alone, memory_bytes=2**30, quick=True)
-    assert [(job.quantity, job.place) for job in jobs] == [("latency", -1), ("peak", -1), ("read", 0), ("read", 1)]
+    assert [(job.quantity, job.place) for job in jobs] == [
+        *(("latency", -1), ("peak", -1), ("loads", -1), ("read", 0), ("read", 1))
+    ]
     quick, full = (jobs_of(TOPOLOGY, memory_bytes=2**30, quick=quick) for quick in (True, False))
     assert set(quick) < set(full)
     assert {job.quantity for job in full} == set(Quantity)

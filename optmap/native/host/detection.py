@@ -157,7 +157,7 @@ def host_machine(name: str, topology: Topology, vectors: Vectors | None, figures
         figures: what was measured; may be empty.
     """
     core = core_of(vectors, figures)
-    levels = [] if vectors is None else [_registers(vectors, core)]
+    levels = [] if vectors is None else [_registers(vectors, core, near=bool(topology.caches))]
     first = len(levels)
     levels += [_cache(cache, len(topology.cpus)) for cache in topology.caches]
     split = next((place for place, level in enumerate(levels) if level.shared), None)
@@ -176,25 +176,25 @@ def core_of(vectors: Vectors | None, figures: tuple[Figure, ...]) -> Core | None
     Ports are what the best slice in a hundred shows, rounded to the nearest whole number.
     """
     latency, peak = figure_for(figures, Quantity.LATENCY), figure_for(figures, Quantity.PEAK)
-    read = figure_for(figures, Quantity.READ, place=0)
-    if vectors is None or latency is None or peak is None or read is None:
+    loads = figure_for(figures, Quantity.LOADS)
+    if vectors is None or latency is None or peak is None or loads is None:
         return None
     return Core(
         vector_bytes=vectors.vector_bytes,
         registers=vectors.registers,
         fma_ports=max(round(peak.per_cycle.best), 1),
         fma_latency=max(round(1 / latency.per_cycle.high), 1),
-        load_ports=max(round(read.per_cycle.best / vectors.vector_bytes), 1),
+        load_ports=max(round(loads.per_cycle.best / vectors.vector_bytes), 1),
     )
 
 
-def _registers(vectors: Vectors, core: Core | None) -> Level:
-    """Their link is what the load ports carry: a whole number of vectors, whoever disturbed the stream."""
+def _registers(vectors: Vectors, core: Core | None, *, near: bool) -> Level:
+    """Where a cache is near, their link is what the load ports carry: whole vectors, whoever disturbed the stream."""
     level = Level(name="Reg", capacity=Capacity(amount=vectors.registers * vectors.vector_bytes))
     if core is None:
         return level
-    link = Bandwidth(amount=core.load_ports * core.vector_bytes)
-    return replace(level, bandwidth=link, microkernel=microkernel_of(core))
+    level = replace(level, microkernel=microkernel_of(core))
+    return replace(level, bandwidth=Bandwidth(amount=core.load_ports * core.vector_bytes)) if near else level
 
 
 def _cache(cache: Cache, cores: int) -> Level:
@@ -288,8 +288,8 @@ def _crowding_notes(machine: Machine, topology: Topology, figures: tuple[Figure,
 
 def _port_notes(core: Core | None, figures: tuple[Figure, ...]) -> list[str]:
     """Ports are whole; what was measured may be far from that."""
-    peak, read = figure_for(figures, Quantity.PEAK), figure_for(figures, Quantity.READ, place=0)
-    if core is None or peak is None or read is None:
+    peak, loads = figure_for(figures, Quantity.PEAK), figure_for(figures, Quantity.LOADS)
+    if core is None or peak is None or loads is None:
         return []
     found = []
     if peak.per_cycle.median < 0.9 * core.fma_ports:
@@ -297,10 +297,10 @@ def _port_notes(core: Core | None, figures: tuple[Figure, ...]) -> list[str]:
             f"half of the time a core did {peak.per_cycle.median:.2f} multiply-adds a cycle or fewer, at best "
             f"{peak.per_cycle.best:.2f}: others use the same core; measure again when they are quiet"
         )
-    loads = read.per_cycle.best / core.vector_bytes
+    whole = loads.per_cycle.best / core.vector_bytes
     for what, seen, taken in (
         ("multiply-adds", peak.per_cycle.best, core.fma_ports),
-        ("loads", loads, core.load_ports),
+        ("loads", whole, core.load_ports),
     ):
         if abs(seen - taken) > UNSURE:
             found.append(f"{seen:.2f} {what} a cycle at best are taken as {taken}; measure again to be sure")

@@ -15,6 +15,8 @@ PASSES = 8
 """A stream's buffer is as many times what the memory inside holds, so that nothing is found there again."""
 BEYOND = 4
 """The stream from the unbounded memory: as many times the outermost cache."""
+NEARBY = 4096
+"""Bytes that the innermost cache of every processor holds."""
 SHARES = (8, 4, 2)
 """Parts of the outermost cache whose streams show how much of it there is."""
 
@@ -26,6 +28,8 @@ class Quantity(StrEnum):
     """Cycles from one multiply-add to the next on its sum."""
     PEAK = "peak"
     """Vector multiply-adds."""
+    LOADS = "loads"
+    """Bytes of vectors that come from nearby."""
     READ = "read"
     """Bytes that a stream of loads takes over a link."""
     WRITE = "write"
@@ -129,6 +133,7 @@ def jobs_of(topology: Topology, *, memory_bytes: int, quick: bool) -> tuple[Job,
     teams = (1, cores) if cores > 1 else (1,)
     found = [Job(quantity=Quantity.LATENCY, threads=1)]
     found += [Job(quantity=Quantity.PEAK, threads=team) for team in teams]
+    found.append(Job(quantity=Quantity.LOADS, threads=1, size=NEARBY))
     for place in range(len(caches) + 1):
         for team in teams:
             size = stream_size(topology, place, team, memory_bytes)

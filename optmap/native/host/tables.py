@@ -90,11 +90,8 @@ def read_topology(system: Path = SYSTEM, usable: tuple[int, ...] | None = None) 
 
 def cpu_list(text: str) -> tuple[int, ...]:
     """Numbers of processors as Linux writes them: `0-3,8`."""
-    found: list[int] = []
-    for part in filter(None, text.strip().split(",")):
-        first, _, last = part.partition("-")
-        found += range(int(first), int(last or first) + 1)
-    return tuple(found)
+    parts = re.findall("([0-9]{1,9})(?:-([0-9]{1,9}))?", text)
+    return tuple(number for first, last in parts for number in range(int(first), int(last or first) + 1))
 
 
 def _left_out(cpus: Iterable[int], why: str) -> tuple[str, ...]:
@@ -133,23 +130,21 @@ def _cores(system: Path, usable: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def _caches(cpu: Path) -> tuple[Cache, ...]:
-    """Data and unified caches of one processor that have a size, inner to outer."""
-    found = []
-    for entry in (cpu / "cache").glob("index*"):
+    """Data and unified caches of one processor that have a size, one per level, inner to outer."""
+    found: dict[int, Cache] = {}
+    for entry in sorted((cpu / "cache").glob("index*")):
         size = re.fullmatch("([0-9]+)([KMG]?)", _text(entry / "size"))
         level = _number(entry / "level")
         if _text(entry / "type") not in ("Data", "Unified") or size is None or level is None or int(size[1]) == 0:
             continue
-        found.append(
-            Cache(
-                level=level,
-                size=int(size[1]) * UNITS[size[2]],
-                line_bytes=_number(entry / "coherency_line_size"),
-                ways=_number(entry / "ways_of_associativity"),
-                cpus=cpu_list(_text(entry / "shared_cpu_list") or cpu.name.removeprefix("cpu")),
-            )
+        found[level] = Cache(
+            level=level,
+            size=int(size[1]) * UNITS[size[2]],
+            line_bytes=_number(entry / "coherency_line_size"),
+            ways=_number(entry / "ways_of_associativity"),
+            cpus=tuple(sorted({*cpu_list(cpu.name), *cpu_list(_text(entry / "shared_cpu_list"))})),
         )
-    return tuple(sorted(found, key=lambda cache: cache.level))
+    return tuple(found[level] for level in sorted(found))
 
 
 def _sizes(caches: tuple[Cache, ...]) -> tuple[tuple[int, int], ...]:
