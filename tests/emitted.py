@@ -165,5 +165,6 @@ def _call(code: Code) -> str:
     if code.workspace:
         lines.append(f"void *work = room({code.workspace});")
         names.append("work")
-    frees = " ".join(f"free(b{n});" for n in range(len(code.buffers)))
+    made = [*(f"b{n}" for n in range(len(code.buffers))), *(name for name in names if name[0] != "b")]
+    frees = " ".join(f"free({name});" for name in made)
     return f"  {{ {' '.join(lines)} {code.entry}({', '.join(names)}); give(b0, {size}); {frees} }}\n"

@@ -10,6 +10,7 @@ from optmap.native.emit.entry import packs_in_call, workspace_of, write_entry, w
 from optmap.native.emit.leaf import Leaf, LeafMaker, Site
 from optmap.native.emit.names import entry_name
 from optmap.native.emit.nest import check_splits, smaller_text, threads_of, write_nest
+from optmap.native.emit.outer_product import outer_product_leaf
 from optmap.native.emit.plain import plain_leaf
 from optmap.native.emit.program import main_text
 from optmap.native.emit.writer import Writer
@@ -19,7 +20,7 @@ from optmap.problem.code_options import ActivationLayout, CodeOptions
 
 ALIGNMENT = 64
 """Of buffers in a workspace, in bytes: a line, and the longest vector."""
-MICROKERNELS: tuple[LeafMaker, ...] = ()
+MICROKERNELS: tuple[LeafMaker, ...] = (outer_product_leaf,)
 """Leaves beside the plain one, in the order in which they are tried."""
 
 

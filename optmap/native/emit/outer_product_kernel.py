@@ -1,0 +1,251 @@
+"""C of one outer-product kernel: vectors of weights times elements of the image, sums in registers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import product
+
+from optmap.native.emit.indices import sum_text
+from optmap.native.emit.regions import Pattern
+from optmap.native.emit.writer import Writer
+
+UNROLL = 4
+"""Steps of the innermost reduction loop that are written out."""
+STRAIGHT = 8
+"""An innermost loop of at most so many steps is written out whole."""
+Box = tuple[tuple[int, int], ...]
+"""Per dim of the points, the first real one and the one after the last."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sum:
+    """A loop of the reduction, as a kernel runs it."""
+
+    dim: str
+    """C name."""
+    first: str
+    """C expression of its first iteration: `0`, or a parameter of the kernel."""
+    count: int | None
+    """Number of iterations where it is known, else it is a parameter."""
+    image: int
+    """Elements of the image from one iteration to the next; within a block if there are blocks."""
+    weights: int
+    """Elements of the weights from one iteration to the next."""
+    block: int = 0
+    """Iterations of a block of the image's layout; 0 for a layout without."""
+    leap: int = 0
+    """Elements of the image from one block to the next."""
+    step: int = 0
+    """Every piece of the loop starts at a multiple of it; 0 if all start at 0."""
+    pattern: Pattern | None = None
+    """Segments of its iterations with the real points of each, where some points may be padding."""
+    along: int = 0
+    """Number of the points' dim that the pattern is about."""
+
+    @property
+    def total(self) -> str:
+        """C expression of the number of iterations."""
+        return f"n_{self.dim}" if self.count is None else str(self.count)
+
+    @property
+    def end(self) -> str:
+        """C expression of the iteration after the last."""
+        return self.total if self.first == "0" else f"{self.first} + {self.total}"
+
+    def segments(self, box: Box) -> list[tuple[str, str, int | None, Box]]:
+        """First iteration, the one after the last, how many if known, and the real points."""
+        if self.pattern is None:
+            return [(self.first, self.end, self.count, box)]
+        found: list[tuple[str, str, int | None, Box]] = []
+        known = self.first == "0" and self.count is not None
+        for first, after, low, high in self.pattern:
+            inside = (*box[: self.along], (low, high), *box[self.along + 1 :])
+            if known:
+                found.append((str(first), str(after), after - first, inside))
+            else:
+                found.append((f"larger({self.first}, {first})", f"smaller({self.end}, {after})", None, inside))
+        return found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kernel:
+    """One kernel: a register tile of fixed size, and which of its points are real at which taps."""
+
+    entry: str
+    name: str
+    kind: str
+    """C type of an element."""
+    operands: tuple[str, str, str]
+    """C names of output, image and weights."""
+    lanes: int
+    vectors: int
+    tail: int
+    """Lanes of the last vector that exist."""
+    vector: str
+    """C name of the vector dim."""
+    vector_stride: int
+    """Elements of the output from one vector to the next; 0 if lanes of a vector are not side by side."""
+    sizes: tuple[int, ...]
+    """Points per dim."""
+    box: Box
+    """Real points per dim, but for what patterns of `sums` say."""
+    image_strides: tuple[int, ...]
+    """Elements of the image from one point to the next, per dim."""
+    output_strides: tuple[int, ...]
+    """The same in the output."""
+    sums: tuple[Sum, ...]
+    """Outermost first."""
+    first_touch: str
+    """`always` starts from zero, `never` adds to what is there; `asked`: the parameter `fresh` says which."""
+
+    @property
+    def parameters(self) -> list[tuple[str, str]]:
+        """Type and name of everything that the kernel is given."""
+        output, image, weights = self.operands
+        found = [(f"{self.kind} *restrict ", output), (f"const {self.kind} *restrict ", image), ("long ", "at")]
+        found.append((f"const {self.kind} *restrict ", weights))
+        found += [("int ", "fresh")] if self.first_touch == "asked" else []
+        found += [] if self.vector_stride else [("long ", f"d_{self.vector}")]
+        for each in self.sums:
+            found += [("long ", each.first)] if each.first != "0" else []
+            found += [("long ", each.total)] if each.count is None else []
+        return found
+
+    @property
+    def body(self) -> str:
+        """The function without its name: kernels of one text are one."""
+        out = Writer()
+        vectors = f"{self.vectors} vectors" + (f", the last of {self.tail} lanes" if self.tail < self.lanes else "")
+        out.comment(f"{vectors}; {' x '.join(str(n) for n in self.sizes if n > 1) or '1'} points")
+        head = ", ".join(kind + name for kind, name in self.parameters)
+        with out.block(f"static __attribute__((noinline)) void @({head})"):
+            self._begin(out)
+            if any(self._points(self.box)):
+                self._sums(out, (), self.box)
+            else:
+                out.line(f"(void){self.operands[1]}, (void)at, (void){self.operands[2]};  /* nothing but padding */")
+            self._each(out, "store")
+        return out.text()
+
+    @staticmethod
+    def _points(box: Box) -> list[tuple[int, ...]]:
+        return list(product(*(range(low, high) for low, high in box)))
+
+    def _numbered(self) -> dict[tuple[int, ...], int]:
+        every = self._points(tuple((0, size) for size in self.sizes))
+        return {point: number for number, point in enumerate(every)}
+
+    def _begin(self, out: Writer) -> None:
+        """Sums of zero, or what is in the output."""
+        for number in self._numbered().values():
+            zeros = ", ".join(f"a_{number}_{vector} = {{0}}" for vector in range(self.vectors))
+            out.line(f"{self.entry}_vector {zeros};")
+        if self.first_touch != "always":
+            with out.blocks(["if (!fresh)"] if self.first_touch == "asked" else []):
+                self._each(out, "load")
+
+    def _each(self, out: Writer, verb: str) -> None:
+        """One line per sum; vectors whose lanes are apart go through functions that know where they lie."""
+        for point, number in self._numbered().items():
+            offset = sum(j * stride for j, stride in zip(point, self.output_strides, strict=True))
+            for vector in range(self.vectors):
+                name, lanes = f"a_{number}_{vector}", self.tail if vector == self.vectors - 1 else self.lanes
+                place = sum_text([(self.operands[0], 1)], offset + vector * self.vector_stride)
+                text = self._moved(verb, name, lanes, place, sum_text([(f"d_{self.vector}", 1)], vector * self.lanes))
+                out.line(text)
+
+    def _moved(self, verb: str, name: str, lanes: int, place: str, lane: str) -> str:
+        """One vector between the output and its sum."""
+        function, where = f"{self.entry}_{verb}", place
+        if not self.vector_stride:
+            function, where = f"{function}_apart", f"{place}, {lane}"
+        if verb == "load":
+            return f"{name} = {function}({where}, {lanes});"
+        if self.vector_stride and lanes == self.lanes:
+            return f"{function}({where}, &{name}, {lanes});"
+        # of a copy: a sum whose lanes are taken one by one would live in memory
+        return f"{{ const {self.entry}_vector part = {name}; {function}({where}, &part, {lanes}); }}"
+
+    def _sums(self, out: Writer, outer: tuple[Sum, ...], box: Box) -> None:
+        """The loops of the reduction; one after the other for segments of taps with the same real points."""
+        if len(outer) == len(self.sums):
+            self._pointers(out, outer, None, "0", box)
+            self._steps(out, 1, 0, 0, box)
+            return
+        each = self.sums[len(outer)]
+        for first, after, count, inside in each.segments(box):
+            if not self._points(inside):
+                continue
+            if len(outer) + 1 == len(self.sums):
+                with out.block(""):
+                    self._innermost(out, outer, (first, after, count), inside)
+            else:
+                with out.block(f"for (long {each.dim} = {first}; {each.dim} < {after}; {each.dim}++)"):
+                    self._sums(out, (*outer, each), inside)
+
+    def _innermost(self, out: Writer, outer: tuple[Sum, ...], span: tuple[str, str, int | None], box: Box) -> None:
+        """The last loop: as many steps as are written out at a time, then those that are left over."""
+        each = self.sums[-1]
+        first, after, count = span
+        unroll = self._unroll(each, count)
+        if not each.block:
+            self._pointers(out, outer, each, first, box)
+        if count == unroll and not each.block:
+            self._steps(out, unroll, each.image, each.weights, box)
+            return
+        left_over = unroll > 1 and (count is None or count % unroll > 0)
+        if left_over:
+            out.line(f"long {each.dim} = {first};")
+        for steps in (unroll, 1) if left_over else (unroll,):
+            begin = "" if left_over else f"long {each.dim} = {first}"
+            last = f"{each.dim} < {after}" if steps == 1 else f"{each.dim} <= {after} - {steps}"
+            advance = "" if each.block else f", x_0 += {steps * each.image}, y_0 += {steps * each.weights}"
+            with out.block(f"for ({begin}; {last}; {each.dim} += {steps}{advance})"):
+                if each.block:
+                    self._pointers(out, outer, each, each.dim, box)
+                self._steps(out, steps, each.image, each.weights, box)
+
+    def _unroll(self, each: Sum, count: int | None) -> int:
+        """Steps that are written out: a divisor of their number if there is one, and of a block."""
+        if each.block:
+            fits = [n for n in (UNROLL, 2, 1) if each.block % n == 0 and each.step % n == 0]
+            return fits[0]
+        if count is None:
+            return UNROLL
+        if count <= STRAIGHT:
+            return count
+        return next((n for n in (UNROLL, 6, 5, 3) if count % n == 0), UNROLL)
+
+    def _pointers(self, out: Writer, outer: tuple[Sum, ...], each: Sum | None, first: str, box: Box) -> None:
+        """Where the first real point of a step and its weights lie."""
+        corner = sum(low * stride for (low, _), stride in zip(box, self.image_strides, strict=True))
+        image = [(self.operands[1], 1), ("at", 1), *((s.dim, s.image) for s in outer if not s.block)]
+        weights = [(self.operands[2], 1), *((s.dim, s.weights) for s in outer)]
+        for at, loop in ((s.dim, s) for s in outer if s.block):
+            image += [(f"({at} / {loop.block})", loop.leap), (f"({at} % {loop.block})", loop.image)]
+        if each is not None and each.block:
+            image += [(f"({first} / {each.block})", each.leap), (f"({first} % {each.block})", each.image)]
+            weights.append((first, each.weights))
+        elif each is not None and first != "0":
+            image.append((first, each.image))
+            weights.append((first, each.weights))
+        out.line(f"const {self.kind} *x_0 = {sum_text(image, corner)};")
+        out.line(f"const {self.kind} *y_0 = {sum_text(weights)};")
+
+    def _steps(self, out: Writer, steps: int, image: int, weights: int, box: Box) -> None:
+        """Steps, each with its own loads: nothing of one is kept for the next."""
+        if steps > 1:
+            out.line(f"#pragma GCC unroll {steps}")
+        with out.block(f"for (long i0 = 0; i0 < {steps}; i0++)" if steps > 1 else ""):
+            moved, read = ([("i0", image)], [("i0", weights)]) if steps > 1 else ([], [])
+            for vector in range(self.vectors):
+                place = sum_text([("y_0", 1), *read], vector * self.lanes)
+                out.line(f"const {self.entry}_vector w_{vector} = {self.entry}_load({place}, {self.lanes});")
+            numbers, corner = self._numbered(), tuple(low for low, _ in box)
+            for point in self._points(box):
+                away = zip(point, corner, self.image_strides, strict=True)
+                offset = sum_text(moved, sum((j - low) * stride for j, low, stride in away))
+                name = numbers[point]
+                sums = " ".join(f"a_{name}_{v} += w_{v} * x_1;" for v in range(self.vectors))
+                out.line(f"{{ const {self.kind} x_1 = x_0[{offset}]; {sums} }}")
+            out.line('__asm__ volatile("" ::: "memory");')

@@ -1,0 +1,193 @@
+"""The outer-product leaf: which registers it fills, what it leaves out at rims, how its weights lie."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from itertools import product
+from pathlib import Path
+
+import pytest
+from emitted import SANITIZED, check_together
+from host_machines import AVX2, AVX512, HOSTS
+from hypothesis import given
+from hypothesis import strategies as st
+
+from optmap.native import emit_code
+from optmap.native.emit.regions import Pieces, Window
+from optmap.problem import (
+    ActivationLayout,
+    CodeOptions,
+    LevelMapping,
+    Mapping,
+    Semantics,
+    conv2d,
+    matmul,
+    parse_workload,
+)
+
+
+def mapped(workload, machine, order, *tiles):
+    """A mapping from the tiles of its inner levels; dims that are left out are 1 in the first, whole in the others."""
+    levels = []
+    for number, level in enumerate(machine.levels):
+        rest = dict.fromkeys(workload.dims, 1) if number == 0 else workload.extents
+        tile = {**rest, **(tiles[number] if number < len(tiles) else {})}
+        levels.append(LevelMapping(level=level.name, tile=tile, permutation=tuple(order), spatial={}))
+    return Mapping(levels=tuple(levels))
+
+
+def layer(semantics=Semantics.ASSIGN, **sizes):
+    return conv2d(**sizes).with_padding("implicit").with_semantics(semantics)
+
+
+def emitted(workload, machine, tile, order=None, options=None, **l1):
+    reductions = [d for d in "rsc" if d in workload.dims] if order is None else list(order)
+    outer = [d for d in workload.dims if d not in reductions]
+    return emit_code(workload, mapped(workload, machine, [*outer, *reductions], tile, l1), machine, options)
+
+
+def kernels(code):
+    """Text of every kernel."""
+    return [part for part in code.source.split("/* ") if "__attribute__((noinline))" in part]
+
+
+STEP = """\
+    for (long c = 0; c <= 12 - 4; c += 4, x_0 += 4, y_0 += 32) {
+#pragma GCC unroll 4
+      for (long i0 = 0; i0 < 4; i0++) {
+        const optmap_small_vector w_0 = optmap_small_load(y_0 + 8*i0, 8);
+        { const float x_1 = x_0[i0]; a_0_0 += w_0 * x_1; }
+        { const float x_1 = x_0[i0 + 24]; a_1_0 += w_0 * x_1; }
+        __asm__ volatile("" ::: "memory");
+      }
+    }
+"""
+
+
+def test_a_small_kernel_reads_as_it_works():
+    code = emitted(layer(name="small", c=12, k=8, h=2, w=2, r=1, s=1, stride=1), AVX2, {"k": 8, "h": 2})
+    (kernel,) = kernels(code)
+    assert STEP in kernel
+    assert kernel.startswith("1 vectors; 2 points */")
+    assert "a_0_0 = {0};" in kernel
+    assert "fresh" not in kernel  # all of the reduction: nothing to load
+
+
+def test_the_rim_is_left_out():
+    """Three taps and tiles of the whole width: each tap has the points that it meets."""
+    code = emitted(layer(c=2, k=16, h=1, w=4, r=1, s=3), AVX512, {"k": 16, "w": 4})
+    (kernel,) = kernels(code)
+    assert [kernel.count(f"a_{point}_0 += ") for point in range(4)] == [2, 3, 3, 2]
+
+
+def test_a_kernel_per_rim_and_size():
+    code = emitted(layer(c=2, k=40, h=5, w=14, r=3, s=3), AVX512, {"k": 32, "w": 4})
+    assert len(kernels(code)) == 2 * 3  # vectors: 2 or a part of 1; columns: left, inside, right and ragged
+
+
+def test_rows_are_bounded_where_the_tile_is_known():
+    code = emitted(layer(c=2, k=16, h=9, w=5, r=3, s=1), AVX512, {"k": 16, "w": 5})
+    assert len(kernels(code)) == 1
+    assert "larger(d_r, -d_h + 1)" in code.source
+
+
+def test_weights_lie_as_they_are_read():
+    workload = layer(c=64, k=64, h=7, w=7, r=3, s=3)
+    code = emitted(workload, AVX512, {"k": 32, "w": 7}, c=16)
+    assert code.buffers[2].packed
+    assert code.buffers[2].layout.order == ((0, 32), (1, 16), (2, 1), (3, 1), (1, 1), (0, 1))
+    ragged = emitted(workload, AVX512, {"k": 32, "w": 7}, k=48)
+    assert ragged.buffers[2].layout.order[0] == (0, 80)  # tiles start anywhere: one block, and room for a vector
+
+
+def test_sums_come_back_only_where_the_reduction_is_tiled():
+    workload = layer(c=64, k=64, h=7, w=7, r=3, s=3)
+    assert "const int fresh = d_c == 0;" in emitted(workload, AVX512, {"k": 32, "w": 7}, c=16).source
+    adding = emitted(layer(Semantics.ACCUMULATE, c=4, k=16, h=3, w=3, r=1, s=1), AVX512, {"k": 16, "w": 3})
+    assert "fresh" not in adding.source
+    assert "a_0_0 = optmap_conv2d_load(Out, 16);" in adding.source
+
+
+def test_tiles_beyond_the_registers_are_computed_in_parts():
+    code = emitted(layer(c=4, k=100, h=6, w=30, r=1, s=1), AVX512, {"k": 100, "h": 6, "w": 30})
+    for kernel in kernels(code):
+        sums = kernel.count(" = {0}")
+        vectors = kernel.count("_load(y_0")
+        assert sums + vectors + 1 <= 32
+
+
+@pytest.mark.parametrize(
+    ("workload", "why"),
+    [
+        (parse_workload("O[i,j] += A[i,k] * B[k,j] * C[k]", {"i": 4, "j": 16, "k": 4}), "no outer product"),
+        (parse_workload("O[i,j] += A[i+k+l in 1..5] * B[j,k,l]", {"i": 4, "j": 16, "k": 3, "l": 2}), "one tap"),
+        (parse_workload("O[i,j] += A[i,k+3] * A[k,j]", {"i": 4, "j": 16, "k": 4}), "two places"),
+    ],
+)
+def test_why_not(workload, why):
+    mapping = mapped(workload, AVX512, workload.dims, {})
+    assert any(why in note for note in emit_code(workload, mapping, AVX512).notes)
+
+
+def test_without_a_core_the_answer_says_so():
+    workload, machine = matmul(i=4, j=16, k=4), replace(AVX512, core=None)
+    notes = emit_code(workload, mapped(workload, machine, workload.dims, {}), machine).notes
+    assert "no vector kernel: the machine file does not say what a core computes with (key core)" in notes
+
+
+@given(
+    extent=st.integers(1, 60),
+    cuts=st.lists(st.tuples(st.integers(1, 60), st.integers(1, 4)), max_size=4),
+)
+def test_sizes_and_steps_are_those_of_the_pieces(extent, cuts):
+    pieces = Pieces(extent=extent, cuts=tuple(cuts))
+    assert set(pieces.sizes) == {size for _, size in pieces.all}
+    starts = [start for start, _ in pieces.all]
+    assert all(start == 0 if pieces.step == 0 else start % pieces.step == 0 for start in starts)
+    assert sum(size for _, size in pieces.all) == extent
+
+
+@given(
+    stride=st.integers(0, 3),
+    dilation=st.integers(0, 3),
+    real=st.tuples(st.integers(-4, 20), st.integers(0, 20)),
+    start=st.integers(0, 12),
+    size=st.integers(1, 8),
+    taps=st.integers(1, 7),
+)
+def test_patterns_are_the_real_points(*, stride, dilation, real, start, size, taps):
+    first, last = real[0], real[0] + real[1]
+    window = Window(point="p", tap="t", stride=stride, dilation=dilation, first=first, last=last)
+    met = {
+        (tap, point)
+        for begin, after, low, high in window.pattern(start, size, taps)
+        for tap, point in product(range(begin, after), range(low, high))
+    }
+    everywhere = product(range(taps), range(size))
+    assert met == {(t, p) for t, p in everywhere if first <= stride * (start + p) + dilation * t <= last}
+
+
+def random_dense(rng, number):
+    """A dense layer with a register tile that may be anything, and its machine."""
+    machine = HOSTS[rng.choice(sorted(HOSTS))]
+    workload = layer(
+        rng.choice(list(Semantics)), name=f"layer {number}", bytes=rng.choice((4, 4, 8)),
+        c=rng.choice((1, 3, 4, 8, 17, 20)), k=rng.choice((5, 16, 24, 32, 49)),
+        h=rng.randint(1, 9), w=rng.randint(1, 14), stride=rng.choice((1, 1, 2)), dilation=rng.choice((1, 1, 2)),
+        r=rng.choice((1, 2, 3, 5)), s=rng.choice((1, 3, 3, 4)),
+    )  # fmt: skip
+    sizes = workload.extents
+    tile = {"k": rng.choice((sizes["k"], min(sizes["k"], 16), rng.randint(1, sizes["k"])))}
+    tile |= {d: rng.randint(1, sizes[d]) for d in "hw"}
+    l1 = {d: rng.choice((n, rng.randint(tile.get(d, 1), n))) for d, n in sizes.items()}
+    order = rng.sample("rsc", 3)
+    options = CodeOptions(layout=rng.choice(list(ActivationLayout)))
+    return emitted(workload, machine, tile, order, options, **l1)
+
+
+def test_random_dense_layers_are_right_and_clean(tmp_path: Path) -> None:
+    rng = random.Random(1)
+    codes = [random_dense(rng, number) for number in range(6)]
+    assert all(code.kernel == "outer-product" for code in codes)
+    check_together(codes, SANITIZED, tmp_path)
