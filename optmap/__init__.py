@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from optmap.modelling import export as export
     from optmap.modelling import program as program
     from optmap.problem.objective import register_objective as register_objective
+    from optmap.running import compile_result as compile  # noqa: F401
     from optmap.running import detect as detect
     from optmap.search.methods import register_method as register_method
     from optmap.sweeps.races import race as race
@@ -63,13 +64,13 @@ _VERBS = {
     **dict.fromkeys(("export", "program"), "optmap.modelling"),
     **dict.fromkeys(("export_timeloop", "import_timeloop", "score"), "optmap.exchange"),
     **dict.fromkeys(("explore", "sensitivity"), "optmap.exploring"),
-    **dict.fromkeys(("detect",), "optmap.running"),
+    **dict.fromkeys(("compile", "detect"), "optmap.running"),
     "register_method": "optmap.search.methods",
     "register_objective": "optmap.problem.objective",
     "evaluate": "optmap.evaluate",
 }
 """Module that each verb lives in."""
-_OTHERWISE_NAMED = {"list": "list_names"}
+_OTHERWISE_NAMED = {"list": "list_names", "compile": "compile_result"}
 """Verbs whose function has a name that hides nothing of Python's own."""
 
 

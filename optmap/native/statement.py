@@ -1,0 +1,27 @@
+"""The workload that code is written for."""
+
+from __future__ import annotations
+
+from optmap.names import choose
+from optmap.problem import Padding, Semantics, Workload
+
+
+def as_computed(
+    workload: Workload, *, padding: Padding | str | None = None, semantics: Semantics | str | None = None
+) -> Workload:
+    """A workload as code computes it: from nothing, on images without a rim of zeros.
+
+    Args:
+        workload: any.
+        padding: `stored` or `implicit`; None for implicit wherever it is known which elements are real.
+        semantics: `assign` or `accumulate`; None for assign.
+
+    Raises:
+        InputError: for another word, or `implicit` where the padding is not known.
+    """
+    meant = Semantics.ASSIGN if semantics is None else Semantics(choose("semantics", semantics, list(Semantics)))
+    if padding is not None:
+        workload = workload.with_padding(choose("padding", padding, list(Padding)))
+    elif workload.real_ranges:
+        workload = workload.with_padding(Padding.IMPLICIT)
+    return workload.with_semantics(meant)
