@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from optmap.problem.objective import register_objective as register_objective
     from optmap.running import compile_result as compile  # noqa: F401
     from optmap.running import detect as detect
+    from optmap.running import emit as emit
     from optmap.search.methods import register_method as register_method
     from optmap.sweeps.races import race as race
     from optmap.sweeps.reading import read_sweep as read_sweep
@@ -64,7 +65,7 @@ _VERBS = {
     **dict.fromkeys(("export", "program"), "optmap.modelling"),
     **dict.fromkeys(("export_timeloop", "import_timeloop", "score"), "optmap.exchange"),
     **dict.fromkeys(("explore", "sensitivity"), "optmap.exploring"),
-    **dict.fromkeys(("compile", "detect"), "optmap.running"),
+    **dict.fromkeys(("compile", "detect", "emit"), "optmap.running"),
     "register_method": "optmap.search.methods",
     "register_objective": "optmap.problem.objective",
     "evaluate": "optmap.evaluate",

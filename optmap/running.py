@@ -11,8 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from optmap.errors import InputError
-from optmap.problem import Padding, Semantics
-from optmap.problem.inputs import MachineInput, machine_of
+from optmap.names import choose
+from optmap.problem import Machine, Mapping, Padding, Semantics, Workload
+from optmap.problem.code_options import ActivationLayout, CodeOptions, StoreKind, WeightPacking
+from optmap.problem.inputs import ExtentsInput, MachineInput, WorkloadInput, machine_of, workload_of
+from optmap.problem.values import file_path, whole_number
 
 if TYPE_CHECKING:
     from optmap.gap.nest_solution import SavedNest
@@ -20,7 +23,6 @@ if TYPE_CHECKING:
     from optmap.native.code import Code
     from optmap.native.host.detection import Host
     from optmap.native.run.kernel import Kernel
-    from optmap.problem.code_options import CodeOptions
     from optmap.search.accelerators.result import AcceleratorResult
     from optmap.search.result import SolveResult
 
@@ -101,3 +103,162 @@ def compile_result(
     workload = as_computed(saved.workload, padding=padding, semantics=semantics)
     target = saved.machine if machine is None else machine_of(machine, None)
     return compile_code(emit_code(workload, saved.mapping, target, options), folder=place)
+
+
+def emit(
+    workload: WorkloadInput,
+    *,
+    machine: MachineInput | None = None,
+    mapping: Mapping | SolveResult | SavedSolution | str | Path | None = None,
+    extents: ExtentsInput | None = None,
+    semantics: Semantics | str = Semantics.ASSIGN,
+    padding: Padding | str | None = None,
+    layout: ActivationLayout | str = ActivationLayout.NHWC,
+    weights: WeightPacking | str = WeightPacking.AHEAD,
+    stores: StoreKind | str = StoreKind.ORDINARY,
+    prefetch: bool = True,
+    threads: int | None = None,
+    time_limit: float = 60.0,
+    progress: Callable[[str, float], None] | None = None,
+) -> Code:
+    """C11 for a workload: the loops, orders and ragged tiles of a mapping around a microkernel.
+
+    Args:
+        workload: a workload, a library name, a YAML file, or an expression with `extents`.
+        machine: a machine, a library name or a YAML file such as `detect` writes; with its `core` there is vector
+            code. It may be left out if `mapping` is a solution, which names its own.
+        mapping: what `solve` returned, a solution file, a file with a mapping's levels, or a mapping; None to solve.
+        extents: extent per dim, for an expression.
+        semantics: `assign` computes outputs from nothing, `accumulate` adds to what is there.
+        padding: `implicit` images have no rim, and operations on padding are not done; `stored` ones have it. None
+            is implicit wherever it is known where padding is.
+        layout: of images, inputs and outputs: `nchw`, `nhwc` or `blocked`.
+        weights: packed `ahead`, by a function of their own, or in every `call`.
+        stores: `ordinary`, or `streaming` past the caches.
+        prefetch: whether the code asks for the next tiles before it needs them.
+        threads: that the mapping is to be split among; None for those of `mapping`, or one.
+        time_limit: seconds for the search of a mapping.
+        progress: called with a text and the share of the time limit used.
+
+    Returns:
+        `.source` is C, `.main` a program that checks and times it, `.write("folder")` writes both, `.buffers` say what
+        the functions take, `.notes` why no microkernel applies.
+
+    Raises:
+        InputError: for anything that cannot be accepted, as a mapping of something else, or one that splits a
+            reduction.
+        InfeasibleError: if there is no mapping.
+    """
+    from optmap.native import emit_code
+
+    options = CodeOptions(
+        layout=ActivationLayout(choose("layout", layout, list(ActivationLayout))),
+        weights=WeightPacking(choose("packing of weights", weights, list(WeightPacking))),
+        stores=StoreKind(choose("kind of store", stores, list(StoreKind))),
+        prefetch=prefetch,
+    )
+    problem = computed(workload, extents=extents, semantics=semantics, padding=padding)
+    if mapping is None:
+        target = machine_of(machine, None)
+        found = fastest(problem, target, options, threads=threads or 1, time_limit=time_limit, progress=progress)
+    else:
+        target, found = _given(problem, machine, mapping, threads)
+    code: Code = emit_code(problem, found, target, options)
+    return code
+
+
+def computed(
+    workload: WorkloadInput,
+    *,
+    extents: ExtentsInput | None = None,
+    semantics: Semantics | str = Semantics.ASSIGN,
+    padding: Padding | str | None = None,
+) -> Workload:
+    """A workload as code computes it: from nothing, and without a rim around images, unless the user says otherwise.
+
+    Args:
+        workload: what stands for it.
+        extents: extent per dim, for an expression.
+        semantics: of the code.
+        padding: None for implicit wherever it is known where padding is.
+
+    Raises:
+        InputError: if it cannot be understood, or padding is to be implicit and it is not known where it is.
+    """
+    problem = workload_of(workload, extents, semantics, padding)
+    return problem.with_padding(Padding.IMPLICIT) if padding is None and problem.real_ranges else problem
+
+
+def fastest(
+    workload: Workload,
+    machine: Machine,
+    options: CodeOptions,
+    *,
+    threads: int = 1,
+    time_limit: float = 60.0,
+    progress: Callable[[str, float], None] | None = None,
+) -> Mapping:
+    """The mapping that a search finds for a machine.
+
+    Args:
+        workload: as the code computes it.
+        machine: levels, and the core if it is known.
+        options: of the code.
+        threads: that the work is split among.
+        time_limit: seconds.
+        progress: called with a text and the share of the time limit used.
+
+    Raises:
+        InputError: for an accelerator, or threads that the machine has not.
+        InfeasibleError: if nothing fits.
+    """
+    from optmap.api import solve
+    from optmap.search.result import SolveResult
+
+    result = solve(workload, machine=machine, cores=threads, time_limit=time_limit, progress=progress)
+    if not isinstance(result, SolveResult):
+        raise InputError(f"machine {machine.name} is an accelerator; C is written for machines with caches")
+    return result.mapping
+
+
+def _given(
+    workload: Workload,
+    machine: MachineInput | None,
+    mapping: Mapping | SolveResult | SavedSolution | str | Path,
+    threads: int | None,
+) -> tuple[Machine, Mapping]:
+    """The machine and the mapping that a user names."""
+    from optmap.native import threads_of
+
+    own, found = _read(workload, machine, mapping)
+    target = own if machine is None else machine_of(machine, None)
+    if target is None:
+        raise InputError("a mapping alone does not say its machine; give it (--machine)")
+    found.check(workload, target)
+    if threads is not None and whole_number(threads, "threads") != threads_of(found):
+        raise InputError(
+            f"the mapping is split among {threads_of(found)} threads, not {threads}; leave threads out, or solve for "
+            "as many"
+        )
+    return target, found
+
+
+def _read(
+    workload: Workload, machine: MachineInput | None, mapping: Mapping | SolveResult | SavedSolution | str | Path
+) -> tuple[Machine | None, Mapping]:
+    from optmap.gap.solution import SavedSolution, solution_from
+    from optmap.problem.io.files import read_json
+    from optmap.problem.io.mappings import read_mapping
+    from optmap.search.result import SolveResult
+
+    if isinstance(mapping, Mapping):
+        return None, mapping
+    if isinstance(mapping, SolveResult | SavedSolution):
+        return mapping.machine, mapping.mapping
+    fields = read_json(file_path(mapping, "mapping"))
+    if not fields.has("schema"):
+        if machine is None:
+            raise InputError(f"{mapping}: a mapping alone does not say its machine; give it (--machine)")
+        return None, read_mapping(fields, workload, machine_of(machine, None))
+    solution = solution_from(fields)
+    return solution.machine, solution.mapping

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from optmap.native import Code, build_program, pack, unpack
+from optmap.native import Code, build_program, pack, tensor_names, unpack
 from optmap.problem import Semantics
 
 STRICT = ("-Wall", "-Wextra", "-Werror")
@@ -133,8 +133,6 @@ def _types(code: Code) -> list[str]:
 
 def packing_names(code: Code) -> list[str]:
     """Name of the function per buffer, whether it is packed or not."""
-    from optmap.native.emit.names import tensor_names
-
     return [f"{code.entry}_pack_{name}" for name in tensor_names(code.workload)]
 
 

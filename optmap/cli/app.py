@@ -29,6 +29,7 @@ COMMANDS = {
     "export": "exporting",
     "doctor": "checkup",
     "detect": "detecting",
+    "emit": "emitting",
     "sweep": "sweeping",
     "plot": "plotting",
     "network": "networking",

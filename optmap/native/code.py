@@ -5,11 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import pairwise
 from math import prod
+from pathlib import Path
+from typing import ClassVar
 
 from optmap.errors import InputError
-from optmap.problem import Mapping, Workload
+from optmap.lazy import named
+from optmap.problem import Machine, Mapping, Workload
 from optmap.problem.code_options import CodeOptions
 from optmap.problem.kernel_roles import KernelKind
+from optmap.shown import Form, Shown
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,14 +95,18 @@ class Buffer:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Code:
+class Code(Shown):
     """C for one workload in one mapping.
 
-    Its functions: `void ENTRY(T *out, const T *in, ...)` on the buffers in their order, and for every packed buffer
-    `void ENTRY_pack_TENSOR(const T *plain, T *packed)`. All are without state, and may be called by several threads.
+    Its functions: `void ENTRY(T *out, const T *in, ...)` on the buffers in their order, with a workspace after them if
+    one is needed, and for every packed buffer `void ENTRY_pack_NAME(const T *plain, T *packed)`, with the names that
+    `tensor_names` gives. All are without state, and may be called by several threads.
     """
 
+    shown_as: ClassVar[Form] = Form(table="report.codes:code_table", document="report.codes:code_document")
+
     workload: Workload
+    machine: Machine
     mapping: Mapping
     options: CodeOptions
     kernel: KernelKind
@@ -116,3 +124,15 @@ class Code:
     the call's own and needs no contents. 0: there is no such argument."""
     notes: tuple[str, ...] = ()
     """What a reader should know, as why no microkernel applies."""
+
+    def write(self, folder: str | Path) -> tuple[Path, ...]:
+        """Write code, header, the checking program, a Makefile and the mapping into a folder.
+
+        Returns:
+            The paths of all files.
+
+        Raises:
+            InputError: if they cannot be written, or a file of that name is there that somebody else wrote.
+        """
+        paths: tuple[Path, ...] = named("native.emit.files:write_code")(self, folder)
+        return paths

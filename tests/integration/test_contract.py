@@ -25,6 +25,7 @@ COMMANDS = (
     "export",
     "doctor",
     "detect",
+    "emit",
     "bound",
     "compare",
     "race",

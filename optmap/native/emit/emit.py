@@ -60,6 +60,7 @@ def emit_code(workload: Workload, mapping: Mapping, machine: Machine, options: C
     given = [replace(b, packed=False, layout=Layout.plain(len(b.shape))) if b.packed else b for b in buffers]
     code = Code(
         workload=workload,
+        machine=machine,
         mapping=mapping,
         options=site.options,
         kernel=leaf.kind,
@@ -77,7 +78,9 @@ def emit_code(workload: Workload, mapping: Mapping, machine: Machine, options: C
 def choose_leaf(site: Site) -> Leaf:
     """The first leaf that applies; the plain one says why no other does."""
     reasons = []
-    for make in MICROKERNELS:
+    if site.machine.core is None:
+        reasons = [f"no microkernel: {site.machine.name} does not say what its core computes with (optmap detect does)"]
+    for make in MICROKERNELS if not reasons else ():
         made = make(site)
         if isinstance(made, Leaf):
             return made

@@ -1,0 +1,99 @@
+"""Code from the command line and from Python: files, what is said, what is refused."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+from host_machines import AVX512
+
+import optmap as toolkit
+from optmap.problem import machine_document, to_json
+
+MATMUL = ("C[i,j] += A[i,k]*B[k,j]", "--extents", "i=40,j=30,k=20")
+
+
+@pytest.fixture
+def host(tmp_path: Path) -> str:
+    """A machine file; whatever is JSON is YAML."""
+    (tmp_path / "host.yaml").write_text(to_json({**machine_document(AVX512)}))
+    return "host.yaml"
+
+
+def test_what_is_written_builds_runs_and_is_right(optmap, host: str, tmp_path: Path) -> None:
+    run = optmap("emit", *MATMUL, "--machine", host, "-o", "code", cwd=tmp_path)
+    assert "threads    1" in run.out
+    names = ["Makefile", "main.c", "mapping.json", "optmap_code.c", "optmap_code.h"]
+    assert sorted(path.name for path in (tmp_path / "code").iterdir()) == names
+    made = subprocess.run(["make", "-C", str(tmp_path / "code"), "run"], capture_output=True, text=True, check=True)
+    assert "1200 outputs are right" in made.stdout
+    assert "warning" not in made.stderr
+    again = optmap("emit", *MATMUL, "--mapping", "code/mapping.json", "--json", cwd=tmp_path).document()
+    assert again["schema"] == "optmap.code/1"
+    written = (tmp_path / "code" / "optmap_code.c").read_text()
+    assert written.endswith(again["source"])
+    assert again["mapping"] == json.loads((tmp_path / "code" / "mapping.json").read_text())["mapping"]
+
+
+def test_a_mapping_of_ones_own(optmap, host: str, tmp_path: Path) -> None:
+    levels = [
+        {"level": level.name, "tile": {"i": i, "j": 30, "k": k}, "permutation": ["j", "k", "i"], "spatial": {}}
+        for level, i, k in zip(AVX512.levels, (3, 9, 20, 40), (1, 7, 20, 20), strict=True)
+    ]
+    (tmp_path / "mapping.json").write_text(json.dumps({"levels": levels}))
+    arguments = ("emit", *MATMUL, "--mapping", "mapping.json", "--layout", "nchw")
+    run = optmap(*arguments, "--machine", host, cwd=tmp_path)
+    assert "i_1 += 9" in run.out
+    assert "k_1 += 7" in run.out
+    assert "does not say its machine" in optmap(*arguments, cwd=tmp_path, code=2).err
+    two = optmap(*arguments, "--machine", host, "--threads", "2", cwd=tmp_path, code=2)
+    assert "split among 1 threads, not 2" in two.err
+    levels[3]["spatial"] = {"k": 2}
+    levels[2]["tile"]["k"] = 10
+    (tmp_path / "mapping.json").write_text(json.dumps({"levels": levels}))
+    refused = optmap(*arguments, "--machine", host, cwd=tmp_path, code=2)
+    assert "level L3: k is split 2 ways, but it is a reduction dim" in refused.err
+
+
+def test_threads_are_solved_for(optmap, host: str, tmp_path: Path) -> None:
+    document = optmap("emit", *MATMUL, "--machine", host, "--threads", "2", "--json", cwd=tmp_path).document()
+    assert document["threads"] == 2
+    assert "#pragma omp parallel for" in document["source"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ((*MATMUL,), ["--machine"]),
+        ((*MATMUL, "--machine", "eyeriss"), ["accelerator"]),
+        ((*MATMUL, "--machine", "balanced", "--layout", "chwn"), ["--layout", "chwn"]),
+        ((*MATMUL, "--machine", "balanced", "--layout", "blocked"), ["blocks of one vector"]),
+        ((*MATMUL, "--machine", "balanced", "--mapping", "nosuch.json"), ["nosuch.json"]),
+        ((*MATMUL, "--machine", "balanced", "--threads", "0"), ["--threads"]),
+    ],
+)
+def test_bad_input_is_said(optmap, arguments: tuple[str, ...], words: list[str]) -> None:
+    run = optmap("emit", *arguments, code=2)
+    assert all(word in run.err for word in words)
+    assert "Traceback" not in run.err
+
+
+def test_files_of_others_are_kept(optmap, host: str, tmp_path: Path) -> None:
+    (tmp_path / "code").mkdir()
+    (tmp_path / "code" / "main.c").write_text("int main(void) { return 0; }\n")
+    run = optmap("emit", *MATMUL, "--machine", host, "-o", "code", cwd=tmp_path, code=2)
+    assert "was not written by optmap" in run.err
+    assert [path.name for path in (tmp_path / "code").iterdir()] == ["main.c"]
+
+
+def test_python_has_the_same_verb(tmp_path: Path) -> None:
+    result = toolkit.solve("C[i,j] += A[i,k]*B[k,j]", extents="i=12,j=9,k=7", machine=AVX512)
+    code = toolkit.emit(result.workload, machine=AVX512, mapping=result)
+    assert code.mapping == result.mapping
+    assert code.threads == 1
+    assert str(code).startswith("code ")
+    assert code.to_dict()["kernel"] == str(code.kernel)
+    assert len(code.write(tmp_path)) == 5
+    assert len(code.write(tmp_path)) == 5  # its own files may be written again
