@@ -34,7 +34,7 @@ def detect(
 
     Args:
         name: of the machine.
-        quick: about three seconds instead of about fifteen: fewer repetitions, and no stores.
+        quick: about three seconds instead of about twenty: fewer repetitions, and no stores.
         progress: told what is being measured and how much of everything is done.
 
     Returns:

@@ -81,7 +81,7 @@ def detect_host(
 
     Args:
         name: of the machine.
-        quick: about three seconds instead of about fifteen: fewer repetitions, and no stores.
+        quick: about three seconds instead of about twenty: fewer repetitions, and no stores.
         progress: told what is being measured.
         system: the tables of Linux.
         cpuinfo: its description of the processors.

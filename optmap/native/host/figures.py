@@ -181,6 +181,8 @@ def measure(
 ) -> tuple[Figure, ...]:
     """Do all jobs in turn, several times over, so that a disturbance falls on every one of them alike.
 
+    What one thread does moves to another core with every round: neighbours below a hypervisor may share one core only.
+
     Args:
         probes: compiled loops.
         topology: whose processors are used.
@@ -193,6 +195,6 @@ def measure(
     for turn in range(rounds):
         for number, job in enumerate(jobs):
             progress(f"measuring {job.quantity.value}", (turn * len(jobs) + number) / (rounds * len(jobs)))
-            cpus = topology.cpus[: job.threads]
+            cpus = topology.cpus if job.threads > 1 else (topology.cpus[turn % len(topology.cpus)],)
             seen[job].append(probes.measure(PROBES.get(job.quantity, Probe.READ), cpus, seconds, job.size))
     return tuple(figure_of(job, found) for job, found in seen.items())
