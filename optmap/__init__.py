@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from optmap.modelling import export as export
     from optmap.modelling import program as program
     from optmap.problem.objective import register_objective as register_objective
+    from optmap.running import bench as bench
     from optmap.running import compile_result as compile  # noqa: F401
     from optmap.running import detect as detect
     from optmap.running import emit as emit
@@ -65,7 +66,7 @@ _VERBS = {
     **dict.fromkeys(("export", "program"), "optmap.modelling"),
     **dict.fromkeys(("export_timeloop", "import_timeloop", "score"), "optmap.exchange"),
     **dict.fromkeys(("explore", "sensitivity"), "optmap.exploring"),
-    **dict.fromkeys(("compile", "detect", "emit"), "optmap.running"),
+    **dict.fromkeys(("bench", "compile", "detect", "emit"), "optmap.running"),
     "register_method": "optmap.search.methods",
     "register_objective": "optmap.problem.objective",
     "evaluate": "optmap.evaluate",

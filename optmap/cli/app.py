@@ -30,6 +30,7 @@ COMMANDS = {
     "doctor": "checkup",
     "detect": "detecting",
     "emit": "emitting",
+    "bench": "benching",
     "sweep": "sweeping",
     "plot": "plotting",
     "network": "networking",

@@ -15,6 +15,8 @@ __getattr__, __dir__ = exports(
         "bench.ours": "own_way",
         "bench.pairing": "fastest interleaved pinned",
         "bench.pytorch": "PyTorch",
+        "bench.results": "Bench BenchMean LayerBench Timing",
+        "bench.session": "bench_layers",
         "bench.statistics": "Ratio geometric_mean paired_ratio",
         "code": "Buffer Code Layout Piece",
         "emit.emit": "emit_code",

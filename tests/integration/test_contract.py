@@ -26,6 +26,7 @@ COMMANDS = (
     "doctor",
     "detect",
     "emit",
+    "bench",
     "bound",
     "compare",
     "race",

@@ -1,0 +1,98 @@
+"""`bench`: emitted code beside the libraries of the field."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from optmap.cli.console import Progress, guarded, say
+from optmap.cli.options import ExtentsOption, JsonOption, MachineOption, PaddingOption, PlotFolderOption, path_of
+from optmap.cli.pictures import draw_pictures, prepare_pictures
+from optmap.problem import ActivationLayout
+
+BENCH_HELP = """Compare emitted code with oneDNN and PyTorch on this machine.
+
+Per layer the first mappings of the time model are emitted, compiled, checked and run, and so is every
+way in which a library may compute the layer; the best of each are then timed in turns, and the ratio
+is that of the faster library over ours, above 1 ours is faster. Libraries that are not installed are
+named; they come with: pip install 'optmap[bench]'.
+
+\b
+Examples:
+  optmap bench resnet18/R9 --machine host.yaml
+  optmap bench 'resnet18/*' 'yolo9000/*' --machine host.yaml --threads 1,2 --plot figures
+  optmap bench mobilenet/M1 --machine host.yaml --caches both --against onednn --json -o m1.json
+
+The machine is the one at hand, as optmap detect -o host.yaml describes it.
+
+Exit codes: 0 compared, 2 bad input, or no compiler or no library here, 5 our code computes something else.
+"""
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command of this module."""
+    app.command("bench", help=BENCH_HELP)(guarded(bench))
+
+
+def bench(
+    *,
+    workloads: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="WORKLOAD...",
+            help="Library names (resnet18/R9, 'resnet18/*'), networks (resnet18), YAML files, or statements.",
+            show_default=False,
+        ),
+    ],
+    machine: MachineOption = None,
+    threads: Annotated[str, typer.Option("--threads", metavar="N,N", help="That share a call: 1 or 1,2.")] = "1",
+    caches: Annotated[
+        str, typer.Option("--caches", metavar="STATE", help="warm, cold (flushed before each call) or both.")
+    ] = "warm",
+    against: Annotated[
+        str | None,
+        typer.Option("--against", metavar="A,B", help="Of onednn, torch; all that are here.", show_default=False),
+    ] = None,
+    candidates: Annotated[int, typer.Option("--candidates", min=1, help="Mappings of ours that are run.")] = 5,
+    rounds: Annotated[int, typer.Option("--rounds", min=1, help="Samples of each way that is reported.")] = 15,
+    layout: Annotated[ActivationLayout, typer.Option("--layout", help="Of activations in our code.")] = (
+        ActivationLayout.NHWC
+    ),
+    padding: PaddingOption = None,
+    extents: ExtentsOption = None,
+    output: Annotated[
+        Path | None,
+        typer.Option("-o", "--output", metavar="FILE", parser=path_of, help="Write the JSON here.", show_default=False),
+    ] = None,
+    plot: PlotFolderOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Print speeds, ratios and geometric means."""
+    from optmap import running
+    from optmap.errors import InputError
+    from optmap.problem.io.files import check_target, to_json
+
+    if machine is None:
+        raise InputError("name the machine at hand: optmap detect -o host.yaml describes it, then --machine host.yaml")
+    check_target(output)
+    prepare_pictures(plot)
+    with Progress("timing") as progress:
+        found = running.bench(
+            workloads,
+            machine=machine,
+            threads=threads,
+            caches=caches,
+            against=against,
+            candidates=candidates,
+            rounds=rounds,
+            layout=layout,
+            padding=padding,
+            extents=extents,
+            progress=progress,
+        )
+    if output is not None:
+        found.save(output)
+    draw_pictures(found, plot)
+    say(to_json(found.to_dict()) if as_json else str(found))

@@ -1,0 +1,237 @@
+"""The comparison: candidates of ours and ways of libraries, checked, chosen, timed in turns."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from optmap.errors import CheckError, InfeasibleError
+from optmap.evaluate.timing.floor import core_of
+from optmap.evaluate.timing.predict import predict
+from optmap.evaluate.timing.results import Caches
+from optmap.native.bench.clock import warm_seconds
+from optmap.native.bench.contender import Baseline, Contender
+from optmap.native.bench.libraries import baselines
+from optmap.native.bench.ours import OURS, own_way
+from optmap.native.bench.pairing import fastest, interleaved, pinned
+from optmap.native.bench.results import Bench, LayerBench, Surroundings, Timing
+from optmap.native.code import Code
+from optmap.native.emit.emit import emit_code
+from optmap.native.run.reference import terms
+from optmap.native.run.verdict import Trial, judge, trials_of
+from optmap.native.toolchain.compiler import find_compiler
+from optmap.problem.code_options import CodeOptions, StoreKind
+from optmap.problem.machine import Machine
+from optmap.problem.workload import Workload
+from optmap.search.timed.candidate import Candidate
+from optmap.search.timed.ranking import ranked
+
+CHOOSING = 5
+"""Rounds by which the best of several ways is chosen."""
+NEAR = 1.3
+"""Ways this much slower than the best in the first rounds are not looked at again."""
+Told = Callable[[str, float], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """How a comparison is made."""
+
+    machine: Machine
+    options: CodeOptions
+    threads: tuple[int, ...]
+    caches: tuple[Caches, ...]
+    rounds: int
+    candidates: int
+    against: tuple[str, ...] | None
+    seed: int = 0
+
+
+def bench_layers(workloads: Sequence[Workload], plan: Plan, told: Told = lambda text, share: None) -> Bench:
+    """Time emitted code and libraries on the same layers.
+
+    Args:
+        workloads: padding and semantics as the code has them.
+        plan: what is compared and how.
+        told: hears what is done next, and how much of everything is done.
+
+    Raises:
+        SolverUnavailableError: without a compiler, or with none of the libraries.
+        CheckError: if code of ours computes something else.
+        InputError: for a machine without a core, or more threads than processors.
+        InfeasibleError: for a layer without a mapping.
+    """
+    core_of(plan.machine)
+    found, absent = baselines(plan.against)
+    surroundings = Surroundings(
+        processor=processor_name(),
+        compiler=find_compiler().version,
+        libraries={each.name: each.version for each in found},
+        absent=absent,
+    )
+    layers = list[LayerBench]()
+    jobs = [(workload, threads) for workload in workloads for threads in plan.threads]
+    for number, (workload, threads) in enumerate(jobs):
+        told(f"{workload.title}, {threads} {'thread' if threads == 1 else 'threads'}", number / len(jobs))
+        layers += _bench_layer(workload, threads, plan, found)
+    return Bench(
+        machine=plan.machine,
+        options=plan.options,
+        rounds=plan.rounds,
+        candidates=plan.candidates,
+        seed=plan.seed,
+        surroundings=surroundings,
+        layers=tuple(layers),
+    )
+
+
+def processor_name() -> str:
+    """As the system calls it."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return platform.processor() or platform.machine()
+    names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    return next(names, platform.machine())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Task:
+    """A layer with a number of threads."""
+
+    workload: Workload
+    threads: int
+    candidates: tuple[Candidate, ...]
+    trial: Trial
+    """Inputs, and what must come out."""
+    plan: Plan
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Field:
+    """Everything that takes part in a layer, ready to be called and known to be right."""
+
+    codes: tuple[Code, ...]
+    own: tuple[Contender, ...]
+    """A way per candidate."""
+    others: dict[str, tuple[Contender, ...]]
+    """Per library its ways."""
+    left_out: dict[str, str]
+
+
+def _bench_layer(workload: Workload, threads: int, plan: Plan, found: Sequence[Baseline]) -> Iterator[LayerBench]:
+    candidates = ranked(workload, plan.machine, plan.options, threads=threads, count=plan.candidates)
+    if not candidates:
+        raise InfeasibleError(f"{workload.title}: no mapping was found on {plan.machine.name}")
+    buffers = emit_code(workload, candidates[0].mapping, plan.machine, plan.options).buffers
+    task = _Task(
+        workload=workload,
+        threads=threads,
+        candidates=candidates,
+        trial=trials_of(workload, buffers, plan.seed)[0],
+        plan=plan,
+    )
+    with pinned(threads):
+        field = _field(task, found)
+        for caches in plan.caches:
+            number = best_way(field.own, caches)
+            yield _timed(task, field, number, _streaming(task, number), caches)
+
+
+def _field(task: _Task, found: Sequence[Baseline]) -> _Field:
+    workload, inputs = task.workload, task.trial.inputs
+    codes = tuple(emit_code(workload, each.mapping, task.plan.machine, each.options) for each in task.candidates)
+    own = tuple(own_way(code, inputs, str(number)) for number, code in enumerate(codes, start=1))
+    for way in own:
+        _check(task, way)
+    operands = tuple(inputs[tensor.name] for tensor in workload.inputs)
+    others, left_out = {}, {}
+    for library in found:
+        ways = []
+        for way in library.prepare(workload, operands, task.threads):
+            try:
+                _check(task, way)
+                ways.append(way)
+            except CheckError as error:
+                left_out[way.title] = f"computes something else: {str(error).splitlines()[0]}"
+        if ways:
+            others[library.name] = tuple(ways)
+        else:
+            left_out[library.name] = "has no way to compute this"
+    return _Field(codes=codes, own=own, others=others, left_out=left_out)
+
+
+def _streaming(task: _Task, number: int) -> Contender | None:
+    """A candidate's code with stores past the caches; None if it has no such stores."""
+    candidate, machine = task.candidates[number], task.plan.machine
+    code, other = (
+        emit_code(task.workload, candidate.mapping, machine, replace(candidate.options, stores=stores))
+        for stores in (StoreKind.ORDINARY, StoreKind.STREAMING)
+    )
+    if other.source == code.source:
+        return None
+    way = own_way(other, task.trial.inputs, "streaming")
+    _check(task, way)
+    return way
+
+
+def _check(task: _Task, way: Contender) -> None:
+    """Call it and compare.
+
+    Raises:
+        CheckError: if an output is wrong.
+    """
+    warm_seconds(way, 1)
+    title = f"{task.workload.title} by {way.title}"
+    judge((task.trial,), (way.result(),), terms(task.workload)).demand(title)
+
+
+def _timed(task: _Task, field: _Field, number: int, streaming: Contender | None, caches: Caches) -> LayerBench:
+    """Choose the best way of every library, then time these and ours in turns."""
+    left_out = dict(field.left_out)
+    chosen = {}
+    for name, ways in field.others.items():
+        able = [way for way in ways if caches is Caches.WARM or way.operands is not None]
+        if able:
+            chosen[name] = able[best_way(able, caches)]
+        else:
+            left_out[name] = "its buffers cannot be named, so they cannot be thrown out of the caches"
+    first = [field.own[0]] if number else []
+    extra = [] if streaming is None else [streaming]
+    running = [field.own[number], *first, *extra, *chosen.values()]
+    timings = [
+        Timing(library=way.library, variant=way.variant, samples=samples)
+        for way, samples in zip(running, interleaved(running, rounds=task.plan.rounds, caches=caches), strict=True)
+    ]
+    code = field.codes[number]
+    prediction = predict(
+        task.workload, task.plan.machine, code.mapping, code.options, threads=task.threads, caches=caches
+    )
+    return LayerBench(
+        workload=task.workload,
+        threads=task.threads,
+        caches=caches,
+        kernel=code.kernel,
+        mapping=code.mapping,
+        tried=len(field.own),
+        number=number + 1,
+        ours=timings[0],
+        first=timings[len(first)],
+        streaming=timings[len(first) + 1] if extra else None,
+        theirs=tuple(each for each in timings if each.library != OURS),
+        ways={name: len(field.others[name]) for name in chosen},
+        left_out=left_out,
+        predicted=prediction.seconds,
+        floor=prediction.floor_seconds,
+    )
+
+
+def best_way(ways: Sequence[Contender], caches: Caches) -> int:
+    """The fastest, by samples that nothing else is said from: two rounds, then those near the best again."""
+    if len(ways) == 1:
+        return 0
+    once = [min(samples) for samples in interleaved(ways, rounds=2, caches=caches)]
+    near = [number for number, seconds in enumerate(once) if seconds <= NEAR * min(once)]
+    return near[fastest([ways[number] for number in near], rounds=CHOOSING, caches=caches)[0]]

@@ -1,0 +1,201 @@
+"""A comparison with libraries: table and JSON."""
+
+from __future__ import annotations
+
+from optmap.native.bench.results import Bench, BenchMean, LayerBench, Timing
+from optmap.native.bench.statistics import COVERED, Ratio
+from optmap.problem.io.machines import machine_document
+from optmap.problem.io.mappings import mapping_document
+from optmap.problem.io.workloads import workload_document
+from optmap.report.tables import grid, pairs
+
+SCHEMA = "optmap.bench/1"
+"""Name and version of the document."""
+NOTES = (
+    "ratio is time of the faster library over time of ours, above 1 ours is faster: of the shortest samples; median is "
+    f"that of the ratios of rounds, with its {COVERED:.0%} interval by the bootstrap over rounds",
+    "all ways are timed in turns in one process by one clock in C, with weights packed ahead and operands in the "
+    "formats that each likes best, on buffers that begin at cache lines, on as many processors as threads",
+    "which candidate of ours and which way of a library is reported was chosen by other samples than the reported ones",
+    "oneDNN is asked through its C interface with every format of images, with memory for its work given, by the "
+    "direct algorithm (Winograd's is other arithmetic); layers of single taps also as products",
+    "operations on padding count as everybody counts them: code that leaves them out may be above the peak",
+)
+TORCH = (
+    "torch has what Python and its dispatcher take in its time, microseconds a call; its weights are packed ahead "
+    "and its allocator keeps freed pages, or every call would meet its output's pages anew"
+)
+STREAMING = (
+    "streaming: outputs written past the caches; whoever reads them next fetches them from memory, so it is in no mean "
+    "of the others"
+)
+WARM = "warm: a call finds what the call before it left in the caches; one call that is not timed goes before"
+COLD = "cold: every line of the operands is thrown out of all caches before each call"
+
+
+def bench_document(bench: Bench) -> dict[str, object]:
+    """The JSON document of `bench`: per layer every sample, ratios and what was left out; means; surroundings."""
+    around = bench.surroundings
+    return {
+        "schema": SCHEMA,
+        "machine": machine_document(bench.machine),
+        "processor": around.processor,
+        "compiler": around.compiler,
+        "libraries": dict(around.libraries),
+        "absent": dict(around.absent),
+        "layout": bench.options.layout.value,
+        "rounds": bench.rounds,
+        "candidates": bench.candidates,
+        "seed": bench.seed,
+        "layers": [_layer(layer) for layer in bench.layers],
+        "means": [_mean(mean) for mean in bench.means],
+        "notes": list(_notes(bench)),
+    }
+
+
+def _layer(layer: LayerBench) -> dict[str, object]:
+    return {
+        "workload": workload_document(layer.workload),
+        "threads": layer.threads,
+        "caches": layer.caches.value,
+        "kernel": layer.kernel.value,
+        "mapping": mapping_document(layer.mapping),
+        "candidates": layer.tried,
+        "chosen": layer.number,
+        "predicted_s": layer.predicted,
+        "floor_s": layer.floor,
+        "ours": _timing(layer, layer.ours),
+        "first": _timing(layer, layer.first),
+        "streaming": None if layer.streaming is None else _timing(layer, layer.streaming),
+        "libraries": [{**_timing(layer, each), "ways": layer.ways[each.library]} for each in layer.theirs],
+        "best_library": None if layer.best is None else layer.best.library,
+        "ratio": _ratio(layer.ratio),
+        "first_ratio": _ratio(layer.first_ratio),
+        "streaming_ratio": _ratio(layer.streaming_ratio),
+        "left_out": dict(layer.left_out),
+    }
+
+
+def _timing(layer: LayerBench, timing: Timing) -> dict[str, object]:
+    return {
+        "library": timing.library,
+        "variant": timing.variant,
+        "time_s": timing.seconds,
+        "median_s": timing.typical,
+        "gflops": layer.gigaflops(timing),
+        "samples_s": list(timing.samples),
+    }
+
+
+def _ratio(ratio: Ratio | None) -> dict[str, float] | None:
+    return None if ratio is None else {name: getattr(ratio, name) for name in Ratio.__dataclass_fields__}
+
+
+def _mean(mean: BenchMean) -> dict[str, object]:
+    row = {name: getattr(mean, name) for name in BenchMean.__dataclass_fields__}
+    return {**row, "caches": mean.caches.value, "libraries": dict(mean.libraries)}
+
+
+def bench_table(bench: Bench) -> str:
+    """Per threads and caches a line per layer, the geometric means, and what has to be known of such numbers."""
+    around = bench.surroundings
+    head = [
+        ("processor", around.processor),
+        ("machine", bench.machine.name),
+        ("compiler", around.compiler),
+        *((name, f"version {version}") for name, version in around.libraries.items()),
+        *((name, f"not compared: {why}") for name, why in around.absent.items()),
+        ("ours", f"best of the model's first {bench.candidates}, activations {bench.options.layout}"),
+        ("samples", f"{bench.rounds} rounds, in turns"),
+    ]
+    parts = [pairs(head)]
+    parts += [_layers_table(bench, group) for group in bench.groups.values()]
+    if len(bench.layers) > 1 and bench.means:
+        parts.append(_means_table(bench))
+    parts.append("\n".join(f"note: {note}" for note in _notes(bench)))
+    return "\n\n".join(parts)
+
+
+def _layers_table(bench: Bench, layers: list[LayerBench]) -> str:
+    names = list(bench.surroundings.libraries)
+    threads, caches = layers[0].threads, layers[0].caches
+    title = f"{threads} {'thread' if threads == 1 else 'threads'}, {caches} caches: GFLOPS"
+    header = (
+        *("layer", "ours", "of peak", "candidate", "first", *names, "ratio", "median", "interval"),
+        *("first's ratio", "streaming", "its ratio", "predicted"),
+    )
+    rows = [
+        (
+            layer.workload.title,
+            f"{layer.gigaflops(layer.ours):.1f}",
+            _share(bench, layer),
+            f"{layer.number} of {layer.tried}",
+            f"{layer.gigaflops(layer.first):.1f}",
+            *(_speed(layer, next((x for x in layer.theirs if x.library == name), None)) for name in names),
+            *_ratio_cells(layer.ratio),
+            "-" if layer.first_ratio is None else f"{layer.first_ratio.minima:.3f}",
+            _speed(layer, layer.streaming),
+            "-" if layer.streaming_ratio is None else f"{layer.streaming_ratio.minima:.3f}",
+            _rate(layer, layer.predicted),
+        )
+        for layer in layers
+    ]
+    left_out = dict.fromkeys(f"{layer.workload.title}: {k}: {v}" for layer in layers for k, v in layer.left_out.items())
+    return "\n".join([title, grid(header, "<" + ">" * (len(header) - 1), rows), *(f"left out: {x}" for x in left_out)])
+
+
+def _ratio_cells(ratio: Ratio | None) -> tuple[str, str, str]:
+    if ratio is None:
+        return "-", "-", "-"
+    return f"{ratio.minima:.3f}", f"{ratio.median:.3f}", f"{ratio.low:.3f}-{ratio.high:.3f}"
+
+
+def _speed(layer: LayerBench, timing: Timing | None) -> str:
+    return "-" if timing is None else f"{layer.gigaflops(timing):.1f}"
+
+
+def _rate(layer: LayerBench, seconds: float | None) -> str:
+    return "-" if seconds is None else f"{2 * layer.workload.operations / seconds / 1e9:.1f}"
+
+
+def _share(bench: Bench, layer: LayerBench) -> str:
+    """Of the peak of the machine file, of as many cores as threads."""
+    machine = bench.machine
+    if machine.core is None or machine.clock_hz is None:
+        return "-"
+    peak = 2 * machine.core.peak(layer.workload.output.bits) * machine.clock_hz * layer.threads
+    return f"{100 * layer.gigaflops(layer.ours) * 1e9 / peak:.0f} %"
+
+
+def _means_table(bench: Bench) -> str:
+    names = list(bench.surroundings.libraries)
+    header = (
+        *("geometric means", "layers", "threads", "caches", "ratio", "median", "first's ratio", "streaming", "least"),
+        *(f"over {name}" for name in names),
+    )
+    rows = [
+        (
+            mean.layers,
+            f"{mean.count}",
+            f"{mean.threads}",
+            mean.caches.value,
+            f"{mean.ratio:.3f}",
+            f"{mean.median:.3f}",
+            f"{mean.first:.3f}",
+            "-" if mean.streaming is None else f"{mean.streaming:.3f}",
+            f"{mean.least:.3f}",
+            *(f"{mean.libraries[name]:.3f}" if name in mean.libraries else "-" for name in names),
+        )
+        for mean in bench.means
+    ]
+    return grid(header, "<>><" + ">" * (len(header) - 4), rows)
+
+
+def _notes(bench: Bench) -> tuple[str, ...]:
+    notes = list(NOTES)
+    if "torch" in bench.surroundings.libraries:
+        notes.append(TORCH)
+    if any(layer.streaming for layer in bench.layers):
+        notes.append(STREAMING)
+    states = {layer.caches.value for layer in bench.layers}
+    return (*notes, *(text for name, text in (("warm", WARM), ("cold", COLD)) if name in states))

@@ -1,0 +1,62 @@
+"""`bench` from the shell: table, document, pictures and refusals."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from host_machines import HOSTS
+
+from optmap.report.showing import machine_yaml
+
+PRODUCT = (
+    "C[i,j] += A[i,k]*B[k,j]",
+    "--extents",
+    "i=16,j=16,k=8",
+    "--rounds",
+    "2",
+    "--candidates",
+    "1",
+    "--against",
+    "onednn",
+)
+
+
+@pytest.fixture
+def host(tmp_path: Path) -> tuple[str, str]:
+    file = tmp_path / "host.yaml"
+    file.write_text(machine_yaml(HOSTS["avx512"]))
+    return "--machine", str(file)
+
+
+def test_a_comparison_from_the_shell(optmap, tmp_path: Path, host: tuple[str, str]) -> None:
+    kept, figures = tmp_path / "bench.json", tmp_path / "figures"
+    asked = ("bench", *PRODUCT, *host, "-o", str(kept))
+    run = optmap(*asked, "--plot", str(figures))
+    assert "1 thread, warm caches: GFLOPS" in run.out
+    assert sorted(path.name for path in figures.iterdir()) == ["bench.png", "gigaflops.png"]
+    written = json.loads(kept.read_text())
+    printed = optmap(*asked, "--json").document()
+    assert printed.keys() == written.keys()
+    assert printed["layers"][0]["workload"] == written["layers"][0]["workload"]
+    assert len(printed["layers"][0]["ours"]["samples_s"]) == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        ((), "optmap detect"),
+        (("--machine", "i7-9700k"), "core"),
+        (("--threads", "two"), "1,2"),
+        (("--against", "onedn"), "onednn"),
+        (("--caches", "luke"), "cold"),
+        (("--layout", "chwn"), "nhwc"),
+    ],
+)
+def test_what_cannot_be_compared_is_refused(
+    optmap, host: tuple[str, str], arguments: tuple[str, ...], text: str
+) -> None:
+    where = () if not arguments or "--machine" in arguments else host
+    run = optmap("bench", *PRODUCT, *where, *arguments, code=2)
+    assert text in run.err

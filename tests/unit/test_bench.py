@@ -1,0 +1,181 @@
+"""The comparison as a whole on small layers: who takes part, what is reported, drawn and refused. No time is judged."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from host_machines import HOSTS
+
+import optmap
+from optmap.errors import CheckError, InputError, SolverUnavailableError
+from optmap.native import Bench, BenchMean
+from optmap.problem import conv2d, matmul
+from optmap.report.bench_plot import plot_bench
+
+MACHINE = HOSTS["avx512"]
+LAYERS = (
+    conv2d(c=8, h=6, w=6, r=3, s=3, k=16, name="small/dense"),
+    conv2d(c=16, h=6, w=6, r=3, s=3, depthwise=True, name="small/depthwise"),
+    matmul(i=8, j=16, k=8, name="product"),
+)
+
+
+@pytest.fixture(scope="module")
+def found() -> Bench:
+    return optmap.bench(LAYERS, machine=MACHINE, caches="both", against="onednn,tvm", rounds=3, candidates=2)
+
+
+def test_every_layer_has_its_ways_and_samples(found: Bench) -> None:
+    assert [(layer.workload.title, layer.caches.value) for layer in found.layers] == [
+        (layer.title, caches) for layer in LAYERS for caches in ("warm", "cold")
+    ]
+    for layer in found.layers:
+        assert layer.workload.padding.value == ("stored" if layer.workload.title == "product" else "implicit")
+        assert 1 <= layer.number <= layer.tried <= 2
+        assert {way.library for way in layer.theirs} == {"onednn"}
+        assert layer.ways["onednn"] > 1
+        for timing in (layer.ours, layer.first, *layer.theirs):
+            assert len(timing.samples) == 3
+        assert layer.ratio is not None
+        assert layer.ratio.minima == pytest.approx(layer.theirs[0].seconds / layer.ours.seconds)
+        assert layer.first_ratio is not None
+        assert (layer.first_ratio == layer.ratio) == (layer.number == 1)
+        assert layer.predicted is not None
+        assert layer.floor is not None
+        assert 0 < layer.floor <= layer.predicted
+
+
+def test_means_are_of_networks_kinds_and_all(found: Bench) -> None:
+    groups = {(mean.layers, mean.caches.value): mean for mean in found.means}
+    counts = {"small": 2, "dense": 2, "depthwise": 1, "all": 3}
+    assert {key: mean.count for key, mean in groups.items()} == {
+        (name, caches): count for caches in ("warm", "cold") for name, count in counts.items()
+    }
+    ratios = [x.ratio.minima for x in found.layers if x.caches == "warm" and x.ratio is not None]
+    mean: BenchMean = groups["all", "warm"]
+    assert mean.ratio == pytest.approx(np.prod(ratios) ** (1 / 3))
+    assert mean.least == min(ratios)
+    assert mean.libraries == {"onednn": pytest.approx(mean.ratio)}
+
+
+def test_table_and_document_say_what_they_are_of(found: Bench) -> None:
+    text = str(found)
+    for part in (
+        "1 thread, warm caches",
+        "1 thread, cold caches",
+        "small/depthwise",
+        "tvm",
+        "hours",
+        "geometric means",
+    ):
+        assert part in text
+    document = json.loads(json.dumps(found.to_dict()))
+    assert document["schema"] == "optmap.bench/1"
+    assert document["absent"].keys() == {"tvm"}
+    assert len(document["layers"]) == 6
+    row = document["layers"][0]
+    assert row["ours"]["gflops"] == pytest.approx(2e-9 * LAYERS[0].operations / min(row["ours"]["samples_s"]))
+    assert row["ratio"]["low"] <= row["ratio"]["median"] <= row["ratio"]["high"]
+    assert row["libraries"][0]["variant"].startswith("convolution")
+
+
+def test_pictures_are_drawn(found: Bench, tmp_path: Path) -> None:
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    for picture in ("bench", "gigaflops"):
+        axes = found.plot(picture=picture)
+        assert len(axes.figure.axes) == 2
+        assert len(axes.get_xticklabels()) == (7 if picture == "bench" else 3)
+        assert found.plot(tmp_path / f"{picture}.png", picture=picture).stat().st_size > 10_000
+    with pytest.raises(InputError, match="2 panels"):
+        plot_bench(found, axes)
+
+
+def test_code_that_computes_something_else_is_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    from optmap.native.bench import session
+
+    own = session.own_way
+
+    def broken(*arguments: object) -> object:
+        way = own(*arguments)  # type: ignore[arg-type]
+        return replace(way, result=lambda: way.result() + 1)
+
+    monkeypatch.setattr(session, "own_way", broken)
+    with pytest.raises(CheckError, match="small/dense by optmap 1"):
+        optmap.bench(LAYERS[0], machine=MACHINE, against="onednn", candidates=1, rounds=1)
+
+
+def test_a_library_that_computes_something_else_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    from optmap.native import OneDnn
+
+    prepare = OneDnn.prepare
+
+    def broken(self: OneDnn, *arguments: object) -> object:
+        first, *others = prepare(self, *arguments)  # type: ignore[arg-type]
+        return (replace(first, result=lambda: first.result() + 1), *others)
+
+    monkeypatch.setattr(OneDnn, "prepare", broken)
+    (layer,) = optmap.bench(LAYERS[0], machine=MACHINE, against="onednn", candidates=1, rounds=1).layers
+    ((way, why),) = layer.left_out.items()
+    assert way.startswith("onednn convolution any")
+    assert "something else" in why
+    assert layer.theirs[0].variant not in way
+
+
+def test_what_no_library_computes_is_timed_all_the_same() -> None:
+    found = optmap.bench(
+        "Out[i,j] = A[i,k,l] * B[k,j] * C[l,j]",
+        extents="i=4,j=5,k=6,l=3",
+        machine=MACHINE,
+        against="onednn",
+        rounds=1,
+        candidates=1,
+    )
+    (layer,) = found.layers
+    assert layer.ratio is None
+    assert layer.left_out == {"onednn": "has no way to compute this"}
+    assert found.means == ()
+    assert "has no way" in str(found)
+    with pytest.raises(InputError, match="nothing to draw"):
+        found.plot()
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"threads": "0"}, "such as 1 or 1,2"),
+        ({"threads": 4096}, "ask for fewer"),
+        ({"caches": "luke"}, "both"),
+        ({"against": "onedn"}, "onednn"),
+        ({"layout": "chwn"}, "nhwc"),
+        ({"rounds": 0}, "at least one"),
+        ({"machine": "i7-9700k"}, "core"),
+    ],
+)
+def test_what_cannot_be_compared_is_refused(options: dict[str, object], text: str) -> None:
+    with pytest.raises(InputError, match=text):
+        optmap.bench(LAYERS[0], **{"machine": MACHINE, "against": "onednn", **options})
+
+
+def test_without_a_library_the_message_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    from optmap.native.bench import pytorch
+
+    monkeypatch.setattr(pytorch, "find_spec", lambda name: None)
+    with pytest.raises(SolverUnavailableError, match=r"pip install 'optmap\[bench\]'"):
+        optmap.bench(LAYERS[0], machine=MACHINE, against="torch")
+
+
+def test_names_patterns_and_networks_are_layers(monkeypatch: pytest.MonkeyPatch) -> None:
+    from optmap.native.bench import session
+
+    asked: list[str] = []
+    monkeypatch.setattr(session, "bench_layers", lambda layers, plan, told: asked.extend(x.title for x in layers))
+    optmap.bench(["tccg/*", "ResNet18", "yolo9000/Y2"], machine=MACHINE)
+    assert asked[-1] == "yolo9000/Y2"
+    assert "resnet18/fc" in asked
+    assert len(asked) > 20
