@@ -10,7 +10,6 @@ import yaml
 from optmap import __version__
 from optmap.native.host.detection import Host, link_rate
 from optmap.native.host.figures import Figure, Quantity, Spread
-from optmap.native.host.probes import sums_of
 from optmap.problem.io.machines import machine_document
 from optmap.report.machines import machine_table
 from optmap.report.showing import machine_yaml
@@ -40,7 +39,7 @@ def _head(host: Host) -> list[tuple[str, str]]:
         ""
         if core is None
         else f"{core.fma_ports} multiply-adds and {core.load_ports} loads of a vector per cycle, latency "
-        f"{core.fma_latency}; {sums_of(core.registers)} sums at once were measured"
+        f"{core.fma_latency}"
     )
     lanes = 0 if core is None else core.lanes(BITS)
     return [
@@ -53,7 +52,7 @@ def _head(host: Host) -> list[tuple[str, str]]:
             "" if kernel is None else f"{kernel.vector // lanes} vectors of {lanes} x {kernel.broadcast} points",
         ),
         ("compiler", host.compiler),
-        ("measured", f"{host.measured_at}, {'quick, ' if host.quick else ''}{host.seconds:.1f} s"),
+        ("detected", f"{host.measured_at}, {'quick, ' if host.quick else ''}{host.seconds:.1f} s"),
     ]
 
 

@@ -21,7 +21,10 @@ def test_detect_writes_a_machine_that_other_commands_take(optmap, tmp_path: Path
 def test_without_a_compiler_detect_still_answers(optmap, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CC", "no-such-compiler")
     run = optmap("detect", "-o", "host.yaml", cwd=tmp_path)
-    assert "missing: core: not measured: no C compiler: CC names no-such-compiler" in run.out
+    assert (
+        "missing: clock, core, bandwidths, microkernel: not measured: no C compiler: CC names no-such-compiler"
+        in run.out
+    )
     assert optmap("show", "host.yaml", cwd=tmp_path).out
 
 

@@ -464,7 +464,7 @@ def test_without_a_compiler_the_tables_stand_alone(monkeypatch: pytest.MonkeyPat
     monkeypatch.setenv("CC", "no-such-compiler")
     found = optmap.detect()
     assert (found.figures, found.machine.core, found.machine.clock_hz, found.compiler) == ((), None, None, "")
-    assert {text.split(":")[0] for text in found.missing} >= {"clock", "core", "bandwidths", "microkernel"}
+    assert "clock, core, bandwidths, microkernel" in {text.split(":")[0] for text in found.missing}
     assert "no-such-compiler" in str(found)
     path = found.save(tmp_path / "host.yaml")
     assert machine_of(str(path), None) == found.machine

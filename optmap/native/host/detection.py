@@ -25,6 +25,8 @@ PART_OF_MEMORY = 8
 """Buffers take one of so many parts of the main memory at most."""
 UNSURE = 0.25
 """So far from a whole number of ports the measurement is doubted."""
+MEASURED = "clock, core, bandwidths, microkernel"
+"""What no table says."""
 CROWDED = 0.8
 """Of what a core gets alone: less than this, with all at work, is said."""
 MEMORY = "DRAM"
@@ -98,9 +100,8 @@ def detect_host(
     if processor.vectors is None and not topology.caches:
         raise InputError(f"nothing is known of this machine ({'; '.join(missing)}); write a machine file by hand")
     figures, compiler, why = _measured(topology, processor.vectors, quick=quick, progress=progress)
-    missing += [f"{what}: {why}" for what in ("clock", "core", "bandwidths", "microkernel") if why]
     machine = host_machine(name, topology, processor.vectors, figures)
-    missing += () if why else _unmeasured(machine, topology, figures)
+    missing += [f"{MEASURED}: {why}"] if why else _unmeasured(machine, topology, figures)
     return Host(
         machine=machine,
         processor=processor,
