@@ -79,9 +79,10 @@ def solve(
         extents: extent per dim, for an expression.
         semantics: `accumulate` or `assign`; None keeps the workload's own.
         padding: `stored` or `implicit`; None keeps the workload's own.
-        method: a key of `METHODS`; None for `exact` on accelerators, `mopt` elsewhere.
+        method: a key of `METHODS`; None for `exact` on accelerators, `timed` for objective `time`, `mopt` elsewhere.
         objective: a key of `OBJECTIVES` that the method minimises on the machine; None takes the method's own.
             Of one memory, `bottleneck`, `sum` and `traffic` are the same number: loads and stores over bandwidth.
+            `time` is the predicted time of the code on a machine with a core, caches warm; its method is `timed`.
             On accelerators `edp`, `energy`, `cycles`, or `traffic`: cycles of the slowest port.
         counting: on accelerators, `exact` (None, too), `timeloop`, or `factorflow` with methods that explore.
         tiles: `any` integers, or `divisors` of the next outer tile. On accelerators `divisors` of the extents, or
@@ -119,7 +120,7 @@ def solve(
         ContradictionError: if the mapping moves fewer words than the bound allows.
     """
     target = machine_of(machine, memory)
-    method = default_method(target) if method is None else str(choose("method", method, METHODS))
+    method = default_method(target, objective) if method is None else str(choose("method", method, METHODS))
     if objective is not None:
         choose("objective", objective, OBJECTIVES if target.accelerator is None else list(Merit))
     cores, seed = whole_number(cores, "cores"), whole_number(seed, "seed", least=0)

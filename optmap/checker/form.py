@@ -269,7 +269,7 @@ SOLVED: dict[str, Shape] = {
     "word_bits": positive,
     "machine": MACHINE,
     "method": text,
-    "objective": word("bottleneck", "sum", "traffic", "loads"),
+    "objective": word("bottleneck", "sum", "traffic", "loads", "time"),
     "tiles": word("any", "divisors"),
     "capacity_rule": word("tile", "safe"),
     "status": record(stop=text, point=text, proved=flag, within=maybe(number), space=text),
@@ -292,7 +292,22 @@ SOLVED: dict[str, Shape] = {
     "certificates": many(record(between=BETWEEN, instances=positive, words=count, certificate=anything)),
     "digest": text,
 }
-MORE: list[dict[str, Shape]] = [{}, {"constraints": many(CONSTRAINT, 1)}]
+PREDICTION = record(
+    **dict.fromkeys(["cycles", "compute_cycles", "packing_cycles"], number),
+    seconds=maybe(number),
+    kernel=word("outer-product", "depthwise", "plain"),
+    bound_by=name,
+    threads=positive,
+    caches=word("warm", "cold"),
+    registers=count,
+    boundaries=many(record(between=BETWEEN, moved_bytes=number, cycles=number, hidden=flag)),
+    layout=word("nchw", "nhwc", "blocked"),
+    weights=word("ahead", "call"),
+    stores=word("ordinary", "streaming"),
+    prefetch=flag,
+)
+CONSTRAINED: dict[str, Shape] = {"constraints": many(CONSTRAINT, 1)}
+MORE: list[dict[str, Shape]] = [{}, CONSTRAINED, {"prediction": PREDICTION}]
 SOLUTION = records(*(SOLVED | more | proof for more in MORE for proof in ({}, {"proof": anything})))
 PROVED = record(
     **dict.fromkeys(["method", "expression"], text),

@@ -87,7 +87,8 @@ def fit_line(levels: Any, objective: str, divided: list[str]) -> str:
     """Tiles nest and fit."""
     used = [f"{row['level']} holds {row['occupancy_words']:,} of {row['capacity_words']:,} words" for row in levels]
     cut = f"; those of {', '.join(divided)} divide what they are cut from" if divided else ""
-    return spelled(f"tiles nest, cover the problem and fit: {', '.join(used)}{cut}; the objective is {objective}")
+    fit = "cover the problem, those of scratchpads fit" if objective == "time" else "cover the problem and fit"
+    return spelled(f"tiles nest, {fit}: {', '.join(used)}{cut}; the objective is {objective}")
 
 
 def bound_line(doc: Any, value: Fraction, gap: float | None) -> str:
@@ -123,6 +124,12 @@ def hearsay(doc: Any, nest: Any, proved: Any) -> list[str]:
     if proved.relaxation:
         lines.append("how the relaxation was solved: formulation, method, tolerance, loop orders, sizes, cross-check")
     lines += kernel_lines(nest, doc["machine"]["levels"], outer=False)
+    if "prediction" in doc:
+        said = doc["prediction"]
+        lines.append(
+            f"cost and exact, {said['cycles']:,.10g} cycles predicted for a kernel {said['kernel']!r} with caches "
+            f"{said['caches']}, bound by {said['bound_by']!r}, and the parts of that: a model of the machine"
+        )
     return [
         plain(line)
         for line in [*lines, "how often the workload occurs, clock, energies, notes, seconds, seed, versions"]

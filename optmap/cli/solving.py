@@ -58,6 +58,13 @@ A constraint is about one level: LEVEL.DIM= or <= or >= a size, LEVEL.DIM%N=0 fo
 LEVEL.order= the loops over its tiles, outermost first, with ... for any that are not named. The
 answer is the best among mappings that meet all of them; the bound stays that of every schedule.
 
+On a machine with a core (optmap detect writes one) --objective time takes the mapping whose code is predicted to
+run fastest, caches warm: cycles of a kernel in registers and links of all caches, with the floor of every code.
+
+\b
+  optmap detect -o host.yaml
+  optmap solve resnet18/R9 --machine host.yaml --objective time --semantics assign --padding implicit
+
 On an accelerator, a machine with fanouts and prices of its accesses, the answer is the nest with the
 least energy, cycles, or product of both, proved the best of all mappings that the machine allows: loop
 orders, tiles, spatial split and bypass. Outputs start empty there (semantics assign).
@@ -101,8 +108,8 @@ def solve(
         str | None,
         typer.Option(
             "--objective",
-            help="bottleneck, sum, loads or traffic; on accelerators edp, energy, cycles or traffic; the method's own "
-            "if left out.",
+            help="bottleneck, sum, loads, traffic, or time (predicted, on machines with a core); on accelerators edp, "
+            "energy, cycles or traffic; the method's own if left out.",
             show_default=False,
         ),
     ] = None,

@@ -12,9 +12,14 @@ from optmap.bounds.hierarchy import fast_side_words, instance_words, separating_
 from optmap.bounds.result import LowerBound
 from optmap.clock import NO_LIMIT, Clock
 from optmap.errors import ContradictionError, OptmapError
+from optmap.evaluate import Running, data_cycles, roof_cycles
+from optmap.evaluate.timing import Prediction
 from optmap.problem.objective import OBJECTIVES
 from optmap.problem.workload import Workload
 from optmap.search.result import BoundaryCertificate, ProvedBound, SolveResult
+
+ROUNDED = 1e-9
+"""Share of a predicted time that its floats may be off."""
 
 
 @lru_cache(maxsize=1024)
@@ -51,6 +56,8 @@ def with_bound(result: SolveResult, clock: Clock = NO_LIMIT) -> SolveResult:
             raise
         except OptmapError as error:
             notes.append(f"no bound at {where}: {error}")
+    if result.prediction is not None:
+        return replace(timed(result, result.prediction, found), notes=(*result.notes, *notes))
     exact = _objective(result, _moved(result))
     cost = _objective(result, {level: report.traffic_words for level, report in enumerate(result.levels)})
     # Only the same values without their rounding: a method may count its objective in a way of its own.
@@ -71,6 +78,35 @@ def with_bound(result: SolveResult, clock: Clock = NO_LIMIT) -> SolveResult:
     )
 
 
+def timed(result: SolveResult, prediction: Prediction, found: dict[int, BoundaryCertificate]) -> SolveResult:
+    """The result with the bound on its time: arithmetic at the peak, and what must cross over bandwidth.
+
+    Args:
+        result: predicted.
+        prediction: its time.
+        found: certificates by boundary; none of a boundary whose bound is not known.
+
+    Raises:
+        ContradictionError: if the time predicted is below the bound.
+    """
+    workload, machine = result.workload, result.machine
+    running = Running(threads=prediction.threads, caches=prediction.caches)
+    roof = roof_cycles(workload, machine, running.threads)
+    data = [data_cycles(workload, machine, level, proof.words, running) for level, proof in found.items()]
+    value = max([roof, *data])
+    if prediction.cycles < value * (1 - Fraction(ROUNDED)):
+        raise ContradictionError(
+            f"{workload.title} on {machine.name}: {prediction.cycles:,.0f} cycles are predicted, below the bound of "
+            f"{float(value):,.0f}: one of the two is wrong; please report workload and machine"
+        )
+    return replace(
+        result,
+        bound=ProvedBound(value=plain(value), unit="cycles", method="best"),
+        gap=float(Fraction(result.exact) / value - 1) if value else None,
+        certificates=tuple(found[level] for level in sorted(found)),
+    )
+
+
 def plain(value: Fraction) -> float:
     """A number for documents and tables: a whole one as an integer, however large, else the nearest float."""
     return value.numerator if value.denominator == 1 else float(value)
@@ -88,7 +124,7 @@ def _certificate(result: SolveResult, level: int, clock: Clock) -> BoundaryCerti
     words = instance_words(bound, instances, loads_only=not OBJECTIVES[result.objective].stores)
     moved = _moved(result)[level]
     inner, outer = machine.boundaries[level]
-    if words > moved:
+    if words > moved and result.prediction is None:  # a timed tile may be larger than its cache
         raise ContradictionError(
             f"{workload.title} on {machine.name}: the mapping moves {moved:,} words between {inner} and {outer}, fewer "
             f"than the bound of {words:,} allows: one of the two is wrong; please report workload and machine"

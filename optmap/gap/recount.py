@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import isclose
 from typing import ClassVar
 
+from optmap.evaluate import predict
 from optmap.evaluate.count import count_mapping
 from optmap.evaluate.results import BoundaryTraffic, CostReport
 from optmap.evaluate.simulate import Policy, simulate, walk_nest
@@ -13,6 +14,7 @@ from optmap.evaluate.tally import Moved
 from optmap.evaluate.walk_held import walk_held
 from optmap.gap.claims import TOLERANCE, claim_disagreements
 from optmap.gap.solution import Amount, SavedSolution
+from optmap.problem.machine import LevelKind
 from optmap.problem.objective import OBJECTIVES
 from optmap.shown import Form, Shown
 from optmap.texts import number
@@ -54,6 +56,8 @@ class Evaluation(Shown):
     @property
     def cost(self) -> Amount:
         """The per-level objective, recounted."""
+        if OBJECTIVES[self.solution.objective].timed:
+            return self.exact
         return Amount(value=objective_value(self.solution, self.report.boundaries), unit=self.exact.unit)
 
     @property
@@ -70,8 +74,10 @@ def evaluate_solution(solution: SavedSolution) -> Evaluation:
     """
     workload, machine, mapping = solution.workload, solution.machine, solution.mapping
     report, boundaries = count_mapping(workload, machine, mapping, solution.held, solution.capacity)
-    unit = OBJECTIVES[solution.objective].unit(machine)
-    exact = Amount(value=objective_value(solution, boundaries), unit=unit)
+    objective = OBJECTIVES[solution.objective]
+    exact = Amount(value=objective_value(solution, boundaries), unit=objective.unit(machine))
+    if objective.timed:
+        exact = replace(exact, value=predict(workload, machine, mapping, solution.options).cycles)
     return Evaluation(solution=solution, report=report, boundaries=boundaries, exact=exact)
 
 
@@ -118,11 +124,12 @@ def disagreements(evaluation: Evaluation) -> list[str]:
         One sentence each; empty if the document holds.
     """
     solution = evaluation.solution
+    timed = OBJECTIVES[solution.objective].timed  # a cache keeps what fits of a tile that does not
     found = [
         f"{level.level} is short by {level.occupancy_words - level.capacity_words:,} words: its tile needs "
         f"{level.occupancy_words:,} of {level.capacity_words:,}"
-        for level in evaluation.report.levels
-        if not level.fits
+        for level, memory in zip(evaluation.report.levels, solution.machine.levels, strict=True)
+        if not level.fits and not (timed and memory.kind is LevelKind.CACHE)
     ]
     found += [
         f"the mapping does not meet the constraint {item.text}: {item.found(level)}"

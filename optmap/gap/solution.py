@@ -11,6 +11,7 @@ from optmap.bounds.certificate import digest
 from optmap.errors import InfeasibleError, InputError
 from optmap.lazy import named
 from optmap.problem import CapacityRule, Machine, Mapping, Workload
+from optmap.problem.code_options import ActivationLayout, CodeOptions, StoreKind, WeightPacking
 from optmap.problem.constraint_texts import constraint_from
 from optmap.problem.constraints import NO_CONSTRAINTS, Constraints
 from optmap.problem.held import Held
@@ -23,6 +24,7 @@ from optmap.problem.objective import OBJECTIVES
 from optmap.shown import Form, Shown
 
 if TYPE_CHECKING:
+    from optmap.evaluate.timing import Prediction
     from optmap.search.result import SolveResult
 
 SCHEMA = "optmap.solution/2"
@@ -47,6 +49,7 @@ OPTIONAL = (
     "versions",
     "notes",
     "held",
+    "prediction",
     "constraints",
     "bound",
     "gap",
@@ -104,6 +107,8 @@ class SavedSolution(Shown):
     """Reuse position per access of a one-level mapping; None where the loop order alone decides."""
     constraints: Constraints = NO_CONSTRAINTS
     """What was demanded of the mapping; `evaluate` says whether it meets them."""
+    options: CodeOptions | None = None
+    """Of the code whose time the document predicts; None if it predicts none."""
 
     def loop_nest(self) -> str:
         """The mapping as the tiled loop nest it stands for, as C-like text."""
@@ -151,6 +156,7 @@ def solution_document(result: SolveResult) -> dict[str, object]:
         "versions": dict(result.versions),
         "notes": list(result.notes),
         "held": None if result.held is None else result.held.document(),
+        **({} if result.prediction is None else {"prediction": _prediction(result.prediction, result.options)}),
         **({"constraints": result.constraints.document()} if result.constraints else {}),
         **_gap(result),
         **({} if result.proof is None else {"proof": result.proof}),
@@ -158,6 +164,52 @@ def solution_document(result: SolveResult) -> dict[str, object]:
     # The time it took is no claim: the same answer has the same digest.
     document["digest"] = digest({key: value for key, value in document.items() if key != "seconds"})
     return document
+
+
+def _prediction(prediction: Prediction, options: CodeOptions | None) -> dict[str, object]:
+    """The predicted time with all its parts, and of what code it is."""
+    code = options or CodeOptions()
+    return {
+        "cycles": finite(prediction.cycles),
+        "seconds": finite(prediction.seconds),
+        "kernel": prediction.kernel,
+        "bound_by": prediction.bound_by,
+        "threads": prediction.threads,
+        "caches": prediction.caches.value,
+        "registers": prediction.registers,
+        "compute_cycles": prediction.compute_cycles,
+        "packing_cycles": prediction.packing_cycles,
+        "boundaries": [
+            {
+                "between": list(row.between),
+                "moved_bytes": row.moved_bytes,
+                "cycles": row.cycles,
+                "hidden": row.hidden,
+            }
+            for row in prediction.boundaries
+        ],
+        "layout": code.layout.value,
+        "weights": code.weights.value,
+        "stores": code.stores.value,
+        "prefetch": code.prefetch,
+    }
+
+
+def _options(fields: Fields) -> CodeOptions | None:
+    """Of what code a document predicts the time; None if it does not.
+
+    Raises:
+        InputError: naming file and field.
+    """
+    if not fields.has("prediction"):
+        return None
+    inside = fields.fields("prediction")
+    return CodeOptions(
+        layout=ActivationLayout(inside.choice("layout", [each.value for each in ActivationLayout], "nhwc")),
+        weights=WeightPacking(inside.choice("weights", [each.value for each in WeightPacking], "ahead")),
+        stores=StoreKind(inside.choice("stores", [each.value for each in StoreKind], "ordinary")),
+        prefetch=inside.get("prefetch") is not False,
+    )
 
 
 def _gap(result: SolveResult) -> dict[str, object]:
@@ -265,6 +317,7 @@ def solution_from(fields: Fields) -> SavedSolution:
         objective=fields.choice("objective", tuple(OBJECTIVES), "bottleneck"),
         held=_held(fields, workload, machine, mapping, rule),
         constraints=_constraints(fields, workload, machine),
+        options=_options(fields),
     )
 
 

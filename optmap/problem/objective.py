@@ -88,6 +88,8 @@ class Objective:
     """Whether words that leave a memory count beside those that enter."""
     one_memory: bool = False
     """Whether it is defined for machines of one level only."""
+    timed: bool = False
+    """Whether it is the predicted time of code (`evaluate.timing`), of which words over bandwidth are a part."""
 
     @property
     def counts(self) -> str:
@@ -96,7 +98,7 @@ class Objective:
 
     def unit(self, machine: Machine) -> str:
         """What it is measured in on a machine."""
-        return "*".join(term.quantity.unit(machine) for term in self.terms)
+        return "cycles" if self.timed else "*".join(term.quantity.unit(machine) for term in self.terms)
 
     def words(self, crossings: Iterable[Crossing], machine: Machine) -> dict[int, int]:
         """The words that count at every boundary, by number, inner first.
@@ -161,8 +163,14 @@ TRAFFIC = Objective(
     terms=(Term(quantity=TIME, combination=Combination.SUM),),
     one_memory=True,
 )
+PREDICTED_TIME = Objective(
+    name="time",
+    description="predicted time of the code: the core's arithmetic and the links of all caches (needs a core)",
+    terms=(Term(quantity=TIME, combination=Combination.LARGEST),),
+    timed=True,
+)
 
-OBJECTIVES: dict[str, Objective] = {each.name: each for each in (BOTTLENECK, SUM, LOADS, TRAFFIC)}
+OBJECTIVES: dict[str, Objective] = {each.name: each for each in (BOTTLENECK, SUM, LOADS, TRAFFIC, PREDICTED_TIME)}
 """The objectives by name."""
 
 
@@ -195,4 +203,4 @@ def alike(name: str, machine: Machine) -> tuple[str, ...]:
 def _same(one: Objective, two: Objective) -> bool:
     """Whether two objectives are the same number on a machine of one level."""
     counted = [sorted(term.quantity.name for term in each.terms) for each in (one, two)]
-    return one.stores == two.stores and counted[0] == counted[1]
+    return one.stores == two.stores and one.timed == two.timed and counted[0] == counted[1]

@@ -14,6 +14,7 @@ from optmap.texts import number, percent
 
 if TYPE_CHECKING:
     from optmap.evaluate.results import BoundaryTraffic, LevelCost
+    from optmap.evaluate.timing import Prediction
     from optmap.gap.solution import BoundaryClaim
     from optmap.search.result import SolveResult
 
@@ -228,7 +229,33 @@ def _status(result: SolveResult) -> str:
     return f"{_words(result.stop)}, {near}"
 
 
+def prediction_lines(prediction: Prediction) -> list[tuple[str, str]]:
+    """A predicted time and its parts, as lines of a summary."""
+    threads = f", {prediction.threads} threads" if prediction.threads > 1 else ""
+    seconds = "" if prediction.seconds is None else f", {1000 * prediction.seconds:.4g} ms"
+    rows = [
+        ("predicted", f"{number(prediction.cycles)} cycles{seconds} (caches {prediction.caches.value}{threads})"),
+        (
+            "  kernel",
+            f"{number(prediction.compute_cycles)} cycles, {prediction.kernel}, {prediction.registers} registers",
+        ),
+    ]
+    for row in prediction.boundaries:
+        waits = "" if row.hidden else ", waited for"
+        rows.append((f"  {row.name}", f"{number(row.cycles)} cycles, {number(row.moved_bytes)} bytes{waits}"))
+    if prediction.packing_cycles:
+        rows.append(("  packing", f"{number(prediction.packing_cycles)} cycles"))
+    return [*rows, ("bound by", prediction.bound_by)]
+
+
+def _timed_summary(result: SolveResult, prediction: Prediction) -> list[tuple[str, str]]:
+    rows = [*prediction_lines(prediction), *_bound_rows(result, "predicted")]
+    return [*rows, ("time", f"{result.seconds:.3f} s")]
+
+
 def _summary(result: SolveResult) -> list[tuple[str, str]]:
+    if result.prediction is not None:
+        return _timed_summary(result, result.prediction)
     relaxation = result.relaxation
     proof = f"proved, tolerance {relaxation.tolerance:g}" if relaxation.proved else "not proved"
     rows = [
@@ -249,14 +276,15 @@ def _summary(result: SolveResult) -> list[tuple[str, str]]:
     return rows
 
 
-def _bound_rows(result: SolveResult) -> list[tuple[str, str]]:
+def _bound_rows(result: SolveResult, what: str = "exact") -> list[tuple[str, str]]:
     """The bound that every schedule obeys, and how far the mapping is from it."""
     if result.bound is None or result.gap is None:
         return []
     places = ", ".join(" - ".join(proof.between) for proof in result.certificates)
+    places = f"{places}; multiply-adds at the peak" if result.prediction is not None else places
     return [
         ("bound", f"{number(result.bound.value)} {result.bound.unit} ({result.bound.method}; {places})"),
-        ("gap", f"{100 * result.gap:.3f} % of exact above the bound"),
+        ("gap", f"{100 * result.gap:.3f} % of {what} above the bound"),
     ]
 
 

@@ -6,8 +6,11 @@ from dataclasses import dataclass
 from math import prod
 
 from optmap.errors import CheckError
-from optmap.evaluate import BoundaryTraffic, CostReport, count_mapping, evaluate_cost
+from optmap.evaluate import BoundaryTraffic, CostReport, Running, count_mapping, evaluate_cost, floor_cycles
+from optmap.evaluate.timing import Prediction
+from optmap.problem.code_options import CodeOptions
 from optmap.problem.held import Held
+from optmap.problem.machine import LevelKind
 from optmap.problem.mapping import Mapping
 from optmap.problem.options import TileRule
 from optmap.search.compulsory import compulsory
@@ -39,6 +42,10 @@ class Found:
     """Whether the time ran out."""
     notes: tuple[str, ...] = ()
     """What a reader should know."""
+    prediction: Prediction | None = None
+    """Of its time, where that is the objective."""
+    options: CodeOptions | None = None
+    """Of the code whose time it is."""
     space: str = ""
     """The mappings among which the method looks for the best, in words."""
 
@@ -74,8 +81,12 @@ def assemble(request: Request, method: str, found: Found, *, seconds: float) -> 
     workload, machine, objective = request.workload, request.machine, request.objective
     found.mapping.check(workload, machine)
     report, boundaries = count_mapping(workload, machine, found.mapping, found.held, request.capacity)
-    cost, exact = _objective(request, report.boundaries), _objective(request, boundaries)
-    relaxation = found.relaxation or _compulsory_relaxation(request, found.mapping)
+    if found.prediction is not None:
+        cost = exact = found.prediction.cycles
+        relaxation = _floor_relaxation(request, found.mapping, found.prediction)
+    else:
+        cost, exact = _objective(request, report.boundaries), _objective(request, boundaries)
+        relaxation = found.relaxation or _compulsory_relaxation(request, found.mapping)
     _check(request, found, relaxation, report, cost)
     bound = min(cost, _proved(relaxation) if found.bound is None else found.bound)
     unit = objective.unit(machine)
@@ -106,6 +117,8 @@ def assemble(request: Request, method: str, found: Found, *, seconds: float) -> 
         held=found.held,
         constraints=request.constraints,
         space=_space(request, found),
+        prediction=found.prediction,
+        options=found.options,
     )
 
 
@@ -126,7 +139,10 @@ def _proved(relaxation: Relaxation) -> float:
 
 def _check(request: Request, found: Found, relaxation: Relaxation, report: CostReport, cost: float) -> None:
     """Hold the mapping against what was asked and what is claimed of it."""
-    if not report.fits:
+    levels = zip(report.levels, request.machine.levels, strict=True)
+    # A cache keeps what fits of a tile that does not: the time counts just that.
+    fits = [row.fits or (request.objective.timed and level.kind is LevelKind.CACHE) for row, level in levels]
+    if not all(fits):
         raise CheckError("the mapping found does not fit its machine: the search and the evaluation disagree")
     ways = prod(parts for level in found.mapping.levels for parts in level.spatial.values())
     if ways > request.cores:
@@ -149,6 +165,21 @@ def _check_divisors(request: Request, mapping: Mapping) -> None:
             if outer[dim] % size and level.microkernel is None:
                 raise CheckError(f"level {own.level}: {dim}={size} does not divide {outer[dim]}, as was asked for")
         outer = {dim: -(-size // own.spatial.get(dim, 1)) for dim, size in own.tile.items()}
+
+
+def _floor_relaxation(request: Request, mapping: Mapping, prediction: Prediction) -> Relaxation:
+    """What no code goes below in time."""
+    running = Running(threads=prediction.threads, caches=prediction.caches)
+    return Relaxation(
+        value=float(floor_cycles(request.workload, request.machine, running)),
+        proved=True,
+        formulation="multiply-adds at the peak of all threads, and every element touched once over every link",
+        tolerance=0.0,
+        method="counting",
+        classes=tuple(level.permutation for level in mapping.levels),
+        tiles=tuple({d: float(n) for d, n in level.tile.items()} for level in mapping.levels),
+        cross_check=None,
+    )
 
 
 def _compulsory_relaxation(request: Request, mapping: Mapping) -> Relaxation:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from optmap.lazy import Deferred
 from optmap.names import enter
 from optmap.problem.machine import CapacityRule, Machine
+from optmap.problem.objective import PREDICTED_TIME
 from optmap.problem.options import IntegerRule, TileRule
 from optmap.search.accelerators.route import AcceleratorRoute
 from optmap.search.explore.route import explorer
@@ -174,12 +175,26 @@ BAYESIAN = Method(
     accelerator=explorer("search.bayes.strategy:STRATEGY"),
 )
 
+TIMED = Method(
+    name="timed",
+    description="machines with a core: blocks and loops around register tiles with the least predicted time",
+    routes=(
+        Route(
+            solve=Deferred("search.timed.method:solve"),
+            objectives=(PREDICTED_TIME.name,),
+            capacity=TILE_ONLY,
+            tiles=(TileRule.ANY,),
+            cores=True,
+        ),
+    ),
+)
+
 METHODS.update(
     {
         each.name: each
         for each in (
             *(MOPT, IOOUB, GEMMINI, ALGORITHM1, ARTIFACT, GREEDY, TILING_LP, EXACT, ALLOCATION, COSA),
-            *(RANDOM, EXHAUSTIVE, QUICKFLOW, SUNSTONE, BAYESIAN),
+            *(RANDOM, EXHAUSTIVE, QUICKFLOW, SUNSTONE, BAYESIAN, TIMED),
         )
     }
 )
@@ -187,8 +202,15 @@ LIBRARY = tuple(METHODS)
 """Names of the methods that every process knows; others were registered in this one."""
 
 
-def default_method(machine: Machine) -> str:
-    """The method that is taken where none is asked for."""
+def default_method(machine: Machine, objective: str | None = None) -> str:
+    """The method that is taken where none is asked for.
+
+    Args:
+        machine: of what kind it is decides.
+        objective: that is asked for; None for the method's own.
+    """
+    if objective == PREDICTED_TIME.name and machine.accelerator is None:
+        return TIMED.name
     return EXACT.name if machine.accelerator is not None else MOPT.name
 
 

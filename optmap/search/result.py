@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from optmap.evaluate.results import BoundaryTraffic, LevelCost
+from optmap.evaluate.timing import Prediction
 from optmap.lazy import named
+from optmap.problem.code_options import CodeOptions
 from optmap.problem.constraints import NO_CONSTRAINTS, Constraints
 from optmap.problem.held import Held
 from optmap.problem.machine import CapacityRule, Machine
@@ -152,6 +154,10 @@ class SolveResult(Shown):
     """What the user demanded of the mapping; it meets them all."""
     proof: dict[str, Any] | None = None
     """Steps with which the checker re-proves relaxation and integer bound, where they were asked for."""
+    prediction: Prediction | None = None
+    """Of its time, where that is the objective: `cost` and `exact` are its cycles."""
+    options: CodeOptions | None = None
+    """Of the code whose time that is."""
     space: str = ""
     """Of what mappings `integer_bound` is a lower bound: what the answer is the best of, if proved."""
 

@@ -72,6 +72,7 @@ def test_of_one_memory_three_objectives_are_one() -> None:
     costs = {
         name: optmap.solve(STATEMENT, extents=EXTENTS, memory="30w", method="iooub", objective=name).cost
         for name in OBJECTIVES
+        if not OBJECTIVES[name].timed
     }
     assert costs["bottleneck"] == costs["sum"] == costs["traffic"] > costs["loads"]
 

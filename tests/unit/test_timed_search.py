@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import pytest
 
+import optmap
+from optmap.cli import main
 from optmap.errors import InputError
 from optmap.evaluate import predict, taken_dims
 from optmap.problem import (
@@ -115,3 +120,64 @@ def test_no_time_without_a_core() -> None:
 def test_balanced_cuts() -> None:
     assert balanced(7) == [7, 4, 3, 2, 1]
     assert balanced(14, 3) == [14, 7, 5]
+
+
+def test_the_objective_time_is_solved_bounded_saved_and_checked(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "host.yaml"
+    path.write_text(optmap.show(AVX512).yaml)
+    saved = tmp_path / "solution.json"
+    options = ["--objective", "time", "--semantics", "assign", "--padding", "implicit", "-o", str(saved), "--json"]
+    assert main(["solve", "resnet18/R12", "--machine", str(path), *options]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert (answer["method"], answer["objective"], answer["cost"]["unit"]) == ("timed", "time", "cycles")
+    assert answer["cost"] == answer["exact"]
+    assert answer["prediction"]["cycles"] == answer["exact"]["value"]
+    assert answer["prediction"]["seconds"] == answer["exact"]["value"] / AVX512.clock_hz  # type: ignore[operator]
+    # Taps on padding are no work: 19/21 of each direction is left. 32 multiply-adds a cycle.
+    roof = 512 * 512 * 19**2 / 32
+    assert answer["bound"] == {"value": roof, "unit": "cycles", "method": "best"}
+    assert answer["gap"] == pytest.approx(answer["exact"]["value"] / roof - 1)
+    assert main(["check", str(saved)]) == 0
+    said = capsys.readouterr().out
+    assert f"no code takes fewer than {roof:,.0f} cycles" in said
+    assert "a model of the machine" in said.split("Not verified")[1]
+    assert main(["evaluate", str(saved)]) == 0
+    capsys.readouterr()
+    document = json.loads(saved.read_text())
+    for change in (
+        {"bound": {**document["bound"], "value": roof + 1}},
+        {"exact": {**document["exact"], "value": roof + 1}},
+        {"prediction": {**document["prediction"], "threads": 2}},
+    ):
+        saved.write_text(json.dumps({**document, **change}))
+        assert main(["check", str(saved)]) == 5
+        capsys.readouterr()
+
+
+def test_the_bound_of_time_is_data_where_nothing_is_computed_twice() -> None:
+    """A product of a matrix and a vector reads the matrix: 64 MiB, of which caches keep 2 x 1 MiB from call to call."""
+    machine = Machine(name="slow", levels=(level("Reg", 2048, 128), level("L1", 2**20, 1)), core=CORE)
+    extents = {"i": 4096, "k": 4096}
+    result = optmap.solve("y[i] = A[i,k]*x[k]", extents=extents, machine=machine, objective="time")
+    assert result.bound is not None
+    assert result.bound.value >= 4 * (4096**2 + 2 * 4096) - 2 * (2**20 + 2048)
+    assert result.exact >= result.bound.value
+
+
+def test_two_cores_are_bounded_together(tmp_path: Path) -> None:
+    result = optmap.solve(
+        "C[i,j] = A[i,k]*B[k,j]", extents="i=256,j=256,k=256", machine=AVX512, objective="time", cores=2
+    )
+    assert result.prediction is not None
+    assert result.prediction.threads == 2
+    assert result.bound is not None
+    assert result.bound.value >= 256**3 / 64
+    result.save(tmp_path / "solution.json")
+    assert optmap.check(tmp_path / "solution.json").verified
+
+
+def test_a_machine_without_a_core_is_refused_with_what_to_do(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["solve", "resnet18/R12", "--machine", "i7-9700k", "--innermost", "L1", "--objective", "time"]) == 2
+    assert "optmap detect" in capsys.readouterr().err

@@ -92,18 +92,17 @@ def data_cycles(workload: Workload, machine: Machine, number: int, words: int, r
         workload: what is computed.
         machine: capacities and bandwidths.
         number: of the level.
-        words: that all instances of the level together move if they begin empty, at least.
+        words: that the busiest instance of the level moves if all begin empty, at least.
         running: with as many instances of a level that is not shared as there are threads.
     """
-    level, threads = machine.levels[number], running.threads
-    instances = 1 if level.shared else threads
+    level = machine.levels[number]
     if running.caches is Caches.WARM:
         inside = sum(
-            each.capacity.words(workload.word_bits) * (1 if each.shared else threads)
+            each.capacity.words(workload.word_bits) * (running.threads if level.shared and not each.shared else 1)
             for each in machine.levels[: number + 1]
         )
         words = max(0, words - 2 * inside)
-    return Fraction(words * workload.word_bits, 8) / (rate(level, threads) * instances)
+    return Fraction(words * workload.word_bits, 8) / rate(level, running.threads)
 
 
 @lru_cache(maxsize=256)
@@ -120,5 +119,8 @@ def floor_cycles(workload: Workload, machine: Machine, running: Running) -> Frac
         LimitError: if padding ties so many dims together that the operations done cannot be counted.
     """
     least = touched_words(workload)
-    data = [data_cycles(workload, machine, number, least, running) for number in range(len(machine.levels))]
+    data = [
+        data_cycles(workload, machine, number, -(-least // (1 if level.shared else running.threads)), running)
+        for number, level in enumerate(machine.levels)
+    ]
     return max(roof_cycles(workload, machine, running.threads), *data)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
+from math import prod
 
 from optmap.evaluate import TimeModel
 from optmap.search.request import Request
@@ -33,4 +35,6 @@ def plain_candidate(
         progress=progress,
     )
     mapping = MOPT.run(request).mapping
+    ways = prod(ways for level in mapping.levels for ways in level.spatial.values())
+    model = replace(model, running=replace(model.running, threads=ways))
     return Candidate(mapping=mapping, options=model.options, prediction=model.predict(mapping))

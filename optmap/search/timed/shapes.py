@@ -46,7 +46,7 @@ def shapes(workload: Workload, roles: KernelRoles, core: Core) -> tuple[Shape, .
         kernel = kernel_cycles(workload, alone(workload, roles, tile), core)
         found.append((kernel.cycles, kernel.loads, sorted(tile.items()), tile))
     found.sort(key=lambda each: each[:3])
-    limit, widths, kept = found[0][0] * WORTH, Counter[int](), []
+    limit, widths, kept = found[0][0] * WORTH if found else 0.0, Counter[int](), []
     for cycles, _, _, tile in found:
         widths[tile[roles.vector]] += 1
         if cycles <= limit and widths[tile[roles.vector]] <= SHAPES_PER_WIDTH:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from itertools import permutations, product
 from math import prod
 
+from optmap.errors import InputError
 from optmap.evaluate.timing import first_cache
 from optmap.problem.kernel_roles import KernelRoles
 from optmap.problem.machine import Machine
@@ -123,9 +124,12 @@ def nests(
 
 
 def splits(workload: Workload, roles: KernelRoles, machine: Machine, threads: int) -> Iterator[dict[str, int]]:
-    """Ways to share the work among threads: along one dim of the output, or two; none if all are too short.
+    """Ways to share the work among threads: along one dim of the output, or two.
 
     Rows of the image are not cut as long as another dim is long enough: threads would share lines.
+
+    Raises:
+        InputError: if no dim is long enough.
     """
     if threads == 1:
         yield {}
@@ -143,7 +147,9 @@ def splits(workload: Workload, roles: KernelRoles, machine: Machine, threads: in
                 and ways not in found
             ):
                 found.append(ways)
-    yield from found or [{}]
+    if not found:
+        raise InputError(f"{workload.title}: no dim of the output is long enough to split among {threads} threads")
+    yield from found
 
 
 def _longest(workload: Workload, roles: KernelRoles) -> str | None:

@@ -1,0 +1,71 @@
+"""The bound on a predicted time: arithmetic at the peak of all cores, and words that must cross over bandwidth.
+
+An operation is a multiply-add at least, of which a core begins `fma_ports` vectors a cycle. A warm memory of M words
+begins with M needed words and ends with M unsaved ones at most, so that 2 M words less than from and to an empty one
+must cross. The prediction itself is a model of the machine: it is not verified.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from math import prod
+from typing import Any
+
+from .nest import Nest
+from .padding import Done
+from .tools import need, spelled
+from .units import exact, rate_of, words_of
+
+
+def predicted(doc: Any) -> Fraction:
+    """The predicted time, in cycles, and of as many threads as the mapping has parts."""
+    ways = prod(n for level in doc["mapping"]["levels"] for n in level["spatial"].values())
+    need(doc["prediction"]["threads"] == ways, f"the prediction is for other than the {ways} threads of the mapping")
+    return Fraction(doc["prediction"]["cycles"])
+
+
+def check_time(doc: Any, nest: Nest, proved: dict[int, int]) -> str:
+    """Bound and gap follow from the machine's peak and the certificates; returns what is verified.
+
+    Args:
+        doc: the solution.
+        nest: its mapping.
+        proved: by boundary, words that the busiest instance moves from empty to empty, at least.
+    """
+    bound, threads, work = doc["bound"], doc["prediction"]["threads"], nest.work
+    if bound is None:
+        need(doc["gap"] is None and not doc["certificates"], "there is a gap without a bound")
+        return "no bound is claimed"
+    core = doc["machine"].get("core")
+    need(core is not None, "a machine without a core has no time")
+    lanes = max(8 * core["vector_bytes"] // work.bits[work.tensors[0][0]], 1)
+    operations = Done(work.accesses, work.extents).points()
+    roof = Fraction(operations, core["fma_ports"] * lanes * threads)
+    times = [roof, *(_crossing(doc, nest, q, words) for q, words in proved.items())]
+    value = max(times)
+    claimed = bound["value"]
+    fits = claimed == value if type(claimed) is int else claimed == float(value)
+    need(bound["unit"] == "cycles" and fits, f"the bound is {float(value)} cycles")
+    gap = float(Fraction(doc["exact"]["value"]) / value - 1) if value else None
+    need(doc["gap"] == gap, f"the gap is {gap}")
+    return spelled(
+        f"no code takes fewer than {float(value):,.10g} cycles on {threads:,} cores: {operations:,} multiply-adds take "
+        f"{float(roof):,.10g}, and re-proved certificates say what must cross {len(proved):,} links"
+    )
+
+
+def _crossing(doc: Any, nest: Nest, q: int, words: int) -> Fraction:
+    """Cycles of what must cross the boundary outside a level."""
+    levels, threads, bits = doc["machine"]["levels"], doc["prediction"]["threads"], nest.work.word_bits
+    own = levels[q]
+    if doc["prediction"]["caches"] == "warm":
+        inside = [
+            words_of(level, bits) * (threads if own["shared"] and not level["shared"] else 1)
+            for level in levels[: q + 1]
+        ]
+        words = max(0, words - 2 * sum(inside))
+    alone = own.get("core_bandwidth") if threads == 1 else None
+    if alone is None:
+        return words / rate_of(own, bits)
+    rate = exact(alone["amount"], f"the core_bandwidth of {own['name']}")
+    return words / (rate if alone["unit"] == "words" else 8 * rate / bits)

@@ -1,0 +1,43 @@
+"""`timed`: the mapping with the least predicted time."""
+
+from __future__ import annotations
+
+from optmap.errors import InfeasibleError
+from optmap.evaluate import Running, TimeModel
+from optmap.problem.code_options import CodeOptions
+from optmap.search.answer import Found
+from optmap.search.request import Request
+from optmap.search.timed.ranking import rank
+
+SPACE = (
+    "register tiles around the vector kernel, evenly cut blocks and loop orders around them, by predicted time; "
+    "plain loops: the mapping of method mopt"
+)
+
+
+def solve(request: Request) -> Found:
+    """The mapping with the least predicted time, caches warm.
+
+    Raises:
+        InputError: for a machine without a core, or a workload that cannot be split among the threads.
+        InfeasibleError: if no register tile fits.
+    """
+    model = TimeModel(
+        workload=request.workload,
+        machine=request.machine,
+        options=CodeOptions(),
+        running=Running(threads=request.cores),
+    )
+    ranking = rank(model, count=1, time_limit=request.time_limit, progress=request.progress)
+    if not ranking.candidates:
+        raise InfeasibleError(f"{request.workload.title}: no register tile of the vector kernel fits the core")
+    best = ranking.candidates[0]
+    estimate = ("the arithmetic of plain loops is an estimate",) if best.prediction.kernel == "plain" else ()
+    return Found(
+        mapping=best.mapping,
+        prediction=best.prediction,
+        options=best.options,
+        late=ranking.late,
+        notes=("predicted for caches that are warm: called again and again on the same buffers", *estimate),
+        space=SPACE,
+    )
