@@ -191,3 +191,19 @@ def test_random_dense_layers_are_right_and_clean(tmp_path: Path) -> None:
     codes = [random_dense(rng, number) for number in range(6)]
     assert all(code.kernel == "outer-product" for code in codes)
     check_together(codes, SANITIZED, tmp_path)
+
+
+def test_what_comes_from_afar_is_asked_for_ahead():
+    """Weights of 9 MiB do not stay in 2 MiB; four calls share those of the next filters."""
+    large = layer(c=512, k=512, h=7, w=7, r=3, s=3)
+    code = emitted(large, AVX512, {"k": 32, "h": 2, "w": 7}, c=64)
+    assert "next_0 = (const char *)(by + 147456) + 18432*(d_h / 2 % 4)" in code.source
+    assert "__builtin_prefetch(next_0" in code.source
+    small = layer(c=64, k=64, h=7, w=7, r=3, s=3)
+    assert "prefetch" not in emitted(small, AVX512, {"k": 32, "w": 7}, c=16).source
+    assert "prefetch" not in emitted(large, AVX512, {"k": 32}, options=CodeOptions(prefetch=False)).source
+
+
+def test_the_next_rows_of_a_large_image_are_asked_for():
+    code = emitted(layer(c=128, k=64, h=136, w=136, r=1, s=1), AVX512, {"k": 64, "w": 6})
+    assert "(const char *)(In + 17408*(d_h + 1)) + 3072*(d_w / 6 % 23)" in code.source

@@ -11,12 +11,14 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import takewhile
 from math import prod
 
 from optmap.native.code import Buffer, Layout
 from optmap.native.emit.indices import element_text, sum_text
 from optmap.native.emit.leaf import Leaf, Site
 from optmap.native.emit.outer_product_kernel import Kernel, Sum
+from optmap.native.emit.prefetch import LINE, Ahead, Loop, nest_loops, own_bytes, place_text, trips
 from optmap.native.emit.regions import Pattern, Pieces, Window, pieces, window_of
 from optmap.native.emit.vectors import INLINE, vector_text
 from optmap.native.emit.writer import Writer
@@ -317,6 +319,70 @@ class _OuterProduct:
         by = sum_text(self._weights_terms(kept), _constant(self._weights, self._buffers[1 + roles.weights]))
         out.line(f"const long at = {at};")
         out.line(f"const {kind} *const by = {names[1 + roles.weights]} + {by};")
+        for number, each in enumerate(self._ahead):
+            share = sum_text([(each.place, LINE * each.lines)])
+            out.comment(each.what)
+            out.line(f"const char *const next_{number} = (const char *)({each.start}) + {share};")
+
+    @cached_property
+    def _ahead(self) -> tuple[Ahead, ...]:
+        """What is asked for ahead: tensors that do not stay in a core's own memory."""
+        if not self.site.options.prefetch:
+            return ()
+        loops = nest_loops(self.site, self._takes)
+        found = [self._weights_ahead(loops), self._image_ahead(loops)]
+        return tuple(each for each in found if each is not None)
+
+    def _is_large(self, number: int) -> bool:
+        buffer = self._buffers[number]
+        return 0 < own_bytes(self.site) < buffer.layout.size(buffer.shape) * buffer.bits // 8
+
+    def _weights_ahead(self, loops: list[Loop]) -> Ahead | None:
+        """The next tile of weights, shared by the calls that work on this one."""
+        number, dims = 1 + self.roles.weights, self._weights.dims
+        inner = list(takewhile(lambda loop: loop.dim not in dims, reversed(loops)))[::-1]
+        if len(inner) == len(loops) or not self._is_large(number):
+            return None
+        change = loops[len(loops) - len(inner) - 1]
+        strides, leaps = self._strides(number), self._leaps(number)
+        block, leap = leaps.get(change.dim, (0, 0))
+        each = leap // block if block and change.tile % block == 0 else strides[change.dim]
+        sums = prod(self._pieces(d).sizes[0] for d in self.roles.reduction if d in dims)
+        vectors = -(-self._pieces(self.roles.vector).sizes[0] // self.site.lanes)
+        size = sums * vectors * self.site.lanes * self.site.workload.output.bits // 8
+        return Ahead(
+            what="weights of the next tile",
+            start=f"by + {each * change.tile}",
+            place=place_text(self.site, inner),
+            lines=-(-size // LINE // trips(inner)),
+        )
+
+    def _image_ahead(self, loops: list[Loop]) -> Ahead | None:
+        """What the next tile along the outermost loop over points brings that this one has not."""
+        number, points = 1 + self.roles.images, self.roles.points
+        at = next((n for n, loop in enumerate(loops) if loop.dim in points), None)
+        if at is None or not self._is_large(number):
+            return None
+        strides, moved, inner = self._strides(number), loops[at], loops[at + 1 :]
+        stride = strides[moved.dim]
+        if any(strides[loop.dim] > stride for loop in inner if loop.dim in points):
+            return None
+        axis = next(axis for axis in self._image.axes if moved.dim in axis.dims)
+        coefficient = dict(axis.terms)[moved.dim]
+        row = stride // coefficient
+        reach = axis.span({**self.site.workload.extents, moved.dim: 1})  # rows that one point needs
+        outside = {loop.dim for loop in loops[:at]}
+        terms = [(f"d_{self.site.dims[d]}", strides[d]) for d in (*points, *self.roles.shared) if d in outside]
+        name = self.site.dims[moved.dim]
+        start = (f"(d_{name} / {moved.tile} + 1)" if moved.tile > 1 else f"(d_{name} + 1)", stride * moved.tile)
+        constant = _constant(self._image, self._buffers[number]) - stride + row * reach
+        size = stride * moved.tile * self.site.workload.output.bits // 8
+        return Ahead(
+            what="of the image what the next tile needs and this one does not",
+            start=sum_text([(self.site.tensors[number], 1), *terms, start], constant),
+            place=place_text(self.site, inner),
+            lines=-(-size // LINE // trips(inner)),
+        )
 
     def _image_terms(self, starts: dict[str, str]) -> list[tuple[str, int]]:
         strides = self._strides(1 + self.roles.images)
@@ -413,6 +479,7 @@ class _OuterProduct:
             image_strides=tuple(image[d] for d in roles.points),
             output_strides=tuple(output[d] for d in roles.points),
             sums=tuple(sums),
+            ahead=tuple(each.lines for each in self._ahead),
             first_touch=self._first_touch,
         )
         return kernel, places
@@ -430,6 +497,7 @@ class _OuterProduct:
             dim=self.site.dims[dim],
             first="0" if cut.step == 0 else f"d_{self.site.dims[dim]}",
             count=cut.sizes[0] if len(cut.sizes) == 1 else None,
+            most=cut.sizes[0],
             image=self._strides(image)[dim],
             weights=self._strides(weights)[dim],
             block=block,

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import product
+from math import prod
 
 from optmap.native.emit.indices import sum_text
+from optmap.native.emit.prefetch import LINE
 from optmap.native.emit.regions import Pattern
 from optmap.native.emit.writer import Writer
 
@@ -13,6 +15,8 @@ UNROLL = 4
 """Steps of the innermost reduction loop that are written out."""
 STRAIGHT = 8
 """An innermost loop of at most so many steps is written out whole."""
+SPARSE = 4
+"""Lines are asked for in the innermost loop if there is one for every so many trips, else before it."""
 Box = tuple[tuple[int, int], ...]
 """Per dim of the points, the first real one and the one after the last."""
 
@@ -27,6 +31,8 @@ class Sum:
     """C expression of its first iteration: `0`, or a parameter of the kernel."""
     count: int | None
     """Number of iterations where it is known, else it is a parameter."""
+    most: int
+    """Number of iterations at most."""
     image: int
     """Elements of the image from one iteration to the next; within a block if there are blocks."""
     weights: int
@@ -95,6 +101,8 @@ class Kernel:
     """The same in the output."""
     sums: tuple[Sum, ...]
     """Outermost first."""
+    ahead: tuple[int, ...] = ()
+    """Lines that are asked for ahead, per parameter `next_0`, `next_1` ..."""
     first_touch: str
     """`always` starts from zero, `never` adds to what is there; `asked`: the parameter `fresh` says which."""
 
@@ -109,7 +117,7 @@ class Kernel:
         for each in self.sums:
             found += [("long ", each.first)] if each.first != "0" else []
             found += [("long ", each.total)] if each.count is None else []
-        return found
+        return [*found, *(("const char *", f"next_{number}") for number in range(len(self.ahead)))]
 
     @property
     def body(self) -> str:
@@ -190,8 +198,11 @@ class Kernel:
         unroll = self._unroll(each, count)
         if not each.block:
             self._pointers(out, outer, each, first, box)
+        before, each_trip = self._paces()
+        self._ask(out, before)
         if count == unroll and not each.block:
             self._steps(out, unroll, each.image, each.weights, box)
+            self._ask(out, each_trip)
             return
         left_over = unroll > 1 and (count is None or count % unroll > 0)
         if left_over:
@@ -204,6 +215,7 @@ class Kernel:
                 if each.block:
                     self._pointers(out, outer, each, each.dim, box)
                 self._steps(out, steps, each.image, each.weights, box)
+                self._ask(out, each_trip if steps == unroll else [])
 
     def _unroll(self, each: Sum, count: int | None) -> int:
         """Steps that are written out: a divisor of their number if there is one, and of a block."""
@@ -231,6 +243,31 @@ class Kernel:
             weights.append((first, each.weights))
         out.line(f"const {self.kind} *x_0 = {sum_text(image, corner)};")
         out.line(f"const {self.kind} *y_0 = {sum_text(weights)};")
+
+    def _loops(self) -> int:
+        """Innermost loops of one call, at most."""
+        return prod(each.most for each in self.sums[:-1])
+
+    def _paces(self) -> tuple[list[int], list[int]]:
+        """Per stream of lines that are asked for ahead: how many before every innermost loop, how many in a trip."""
+        if not self.sums:
+            return [0 for _ in self.ahead], [0 for _ in self.ahead]
+        last = self.sums[-1]
+        unrolled = self._unroll(last, last.count)
+        trips = self._loops() * -(-last.most // unrolled)
+        each_trip = [-(-lines // trips) if SPARSE * lines > trips else 0 for lines in self.ahead]
+        before = [0 if pace else -(-lines // self._loops()) for lines, pace in zip(self.ahead, each_trip, strict=True)]
+        return before, each_trip
+
+    def _ask(self, out: Writer, counts: list[int]) -> None:
+        """Requests for lines; an address beyond the buffer is no access."""
+        for number, count in enumerate(counts):
+            if count > 1:
+                out.line(f"for (long i0 = 0; i0 < {count}; i0++) __builtin_prefetch(next_{number} + {LINE}*i0, 0, 2);")
+            elif count:
+                out.line(f"__builtin_prefetch(next_{number}, 0, 2);")
+            if count:
+                out.line(f"next_{number} += {LINE * count};")
 
     def _steps(self, out: Writer, steps: int, image: int, weights: int, box: Box) -> None:
         """Steps, each with its own loads: nothing of one is kept for the next."""
