@@ -14,7 +14,8 @@ def test_detect_writes_a_machine_that_other_commands_take(optmap, tmp_path: Path
     shown = optmap("show", "host.yaml", "--json", cwd=tmp_path).document()
     assert shown["levels"] == document["machine"]["levels"]
     assert shown["core"] == document["machine"]["core"]
-    solved = optmap("solve", "resnet18/R12", "--machine", "host.yaml", "--json", cwd=tmp_path).document()
+    matmul = ("C[i,j] += A[i,k]*B[k,j]", "--extents", "i=64,j=48,k=80")
+    solved = optmap("solve", *matmul, "--machine", "host.yaml", "--json", cwd=tmp_path).document()
     assert solved["machine"] == document["machine"]
 
 

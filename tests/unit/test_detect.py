@@ -109,6 +109,8 @@ def test_two_threads_of_a_core_are_one_core(tmp_path: Path) -> None:
         (3, 8 * MIB, 16, (0, 1, 2)),
     ]
     assert (found.missing, found.notes) == ((), ())
+    assert [cache.common for cache in found.caches] == [False, False, True]
+    assert [cache.common for cache in read_topology(tmp_path, (3,)).caches] == [False, False, True]
     machine = host_machine("host", found, AVX512, ())
     assert (machine.cores, [level.shared for level in machine.levels]) == (3, [False, False, False, True])
 
@@ -296,7 +298,7 @@ TOPOLOGY = Topology(
     caches=(
         Cache(level=1, size=48 * KIB, line_bytes=64, ways=12, cpus=(0,)),
         Cache(level=2, size=2 * MIB, line_bytes=64, ways=16, cpus=(0,)),
-        Cache(level=3, size=64 * MIB, line_bytes=64, ways=16, cpus=(0, 1)),
+        Cache(level=3, size=64 * MIB, line_bytes=64, ways=16, cpus=(0, 1), common=True),
     ),
 )
 FIGURES = (

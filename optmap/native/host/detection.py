@@ -243,7 +243,7 @@ def link_rate(place: int, threads: int, topology: Topology, figures: tuple[Figur
     found, peak = figure_for(figures, Quantity.READ, threads, place), figure_for(figures, Quantity.PEAK)
     if found is None or peak is None:
         return None
-    private = place < len(topology.caches) and len(topology.caches[place].cpus) == 1
+    private = place < len(topology.caches) and not topology.caches[place].common
     return found.per_cycle if private else found.per_second.scaled(1 / peak.clock_hz.median)
 
 

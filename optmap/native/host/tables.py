@@ -29,6 +29,8 @@ class Cache:
     """None if the tables do not say."""
     cpus: tuple[int, ...]
     """Numbers of the processors that share one."""
+    common: bool = False
+    """Whether the tables have several cores share one, in use or not: then its clock is not theirs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,6 +84,7 @@ def read_topology(system: Path = SYSTEM, usable: tuple[int, ...] | None = None) 
             line_bytes=cache.line_bytes,
             ways=cache.ways,
             cpus=tuple(cpu for cpu in group if cpu in cache.cpus),
+            common=len(cache.cpus) > len(found[group[0]][0].cpus),
         )
         for cache in found[group[0]]
     )
@@ -184,8 +187,10 @@ def mac_topology(text: str) -> Topology:
         shared = value(f"cpusperl{level}") or (len(cpus) if level == 3 else 1)
         if value(key):
             line = value("cachelinesize") or None
-            caches.append(Cache(level=level, size=value(key), line_bytes=line, ways=None, cpus=cpus[:shared]))
+            made = Cache(
+                level=level, size=value(key), line_bytes=line, ways=None, cpus=cpus[:shared], common=shared > 1
+            )
+            caches.append(made)
     group = caches[-1].cpus if caches else cpus[:1]
     notes = _left_out(set(cpus) - set(group), "no cache shared with the others")
-    made = tuple(caches)
-    return Topology(cpus=group, caches=made, missing=_unsaid(made), notes=notes)
+    return Topology(cpus=group, caches=tuple(caches), missing=_unsaid(tuple(caches)), notes=notes)
