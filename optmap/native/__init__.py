@@ -17,7 +17,7 @@ __getattr__, __dir__ = exports(
         "bench.pytorch": "PyTorch",
         "bench.results": "Bench BenchMean LayerBench Timing",
         "bench.session": "bench_layers",
-        "bench.statistics": "Ratio geometric_mean paired_ratio",
+        "bench.statistics": "Ratio geometric_mean order paired_ratio",
         "code": "Buffer Code Layout Piece",
         "emit.emit": "emit_code",
         "emit.files": "code_files write_code",

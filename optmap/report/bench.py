@@ -12,8 +12,8 @@ from optmap.report.tables import grid, pairs
 SCHEMA = "optmap.bench/1"
 """Name and version of the document."""
 NOTES = (
-    "ratio is time of the faster library over time of ours, above 1 ours is faster: of the shortest samples; median is "
-    f"that of the ratios of rounds, with its {COVERED:.0%} interval by the bootstrap over rounds",
+    "ratio is time of the faster library over time of ours, above 1 ours is faster: the median of ratios of rounds, "
+    f"with its {COVERED:.0%} interval by the bootstrap over rounds; GFLOPS and of minima are of the shortest samples",
     "all ways are timed in turns in one process by one clock in C, with weights packed ahead and operands in the "
     "formats that each likes best, on buffers that begin at cache lines, on as many processors as threads",
     "which candidate of ours and which way of a library is reported was chosen by other samples than the reported ones",
@@ -121,7 +121,7 @@ def _layers_table(bench: Bench, layers: list[LayerBench]) -> str:
     threads, caches = layers[0].threads, layers[0].caches
     title = f"{threads} {'thread' if threads == 1 else 'threads'}, {caches} caches: GFLOPS"
     header = (
-        *("layer", "ours", "of peak", "candidate", "first", *names, "ratio", "median", "interval"),
+        *("layer", "ours", "of peak", "candidate", "first", *names, "ratio", "interval", "of minima"),
         *("first's ratio", "streaming", "its ratio", "predicted"),
     )
     rows = [
@@ -133,9 +133,9 @@ def _layers_table(bench: Bench, layers: list[LayerBench]) -> str:
             f"{layer.gigaflops(layer.first):.1f}",
             *(_speed(layer, next((x for x in layer.theirs if x.library == name), None)) for name in names),
             *_ratio_cells(layer.ratio),
-            "-" if layer.first_ratio is None else f"{layer.first_ratio.minima:.3f}",
+            "-" if layer.first_ratio is None else f"{layer.first_ratio.median:.3f}",
             _speed(layer, layer.streaming),
-            "-" if layer.streaming_ratio is None else f"{layer.streaming_ratio.minima:.3f}",
+            "-" if layer.streaming_ratio is None else f"{layer.streaming_ratio.median:.3f}",
             _rate(layer, layer.predicted),
         )
         for layer in layers
@@ -147,7 +147,7 @@ def _layers_table(bench: Bench, layers: list[LayerBench]) -> str:
 def _ratio_cells(ratio: Ratio | None) -> tuple[str, str, str]:
     if ratio is None:
         return "-", "-", "-"
-    return f"{ratio.minima:.3f}", f"{ratio.median:.3f}", f"{ratio.low:.3f}-{ratio.high:.3f}"
+    return f"{ratio.median:.3f}", f"{ratio.low:.3f}-{ratio.high:.3f}", f"{ratio.minima:.3f}"
 
 
 def _speed(layer: LayerBench, timing: Timing | None) -> str:
@@ -170,7 +170,17 @@ def _share(bench: Bench, layer: LayerBench) -> str:
 def _means_table(bench: Bench) -> str:
     names = list(bench.surroundings.libraries)
     header = (
-        *("geometric means", "layers", "threads", "caches", "ratio", "median", "first's ratio", "streaming", "least"),
+        *(
+            "geometric means",
+            "layers",
+            "threads",
+            "caches",
+            "ratio",
+            "of minima",
+            "first's ratio",
+            "streaming",
+            "least",
+        ),
         *(f"over {name}" for name in names),
     )
     rows = [
@@ -180,7 +190,7 @@ def _means_table(bench: Bench) -> str:
             f"{mean.threads}",
             mean.caches.value,
             f"{mean.ratio:.3f}",
-            f"{mean.median:.3f}",
+            f"{mean.minima:.3f}",
             f"{mean.first:.3f}",
             "-" if mean.streaming is None else f"{mean.streaming:.3f}",
             f"{mean.least:.3f}",

@@ -45,14 +45,14 @@ def plot_bench(bench: Bench, axes: Any = None) -> Any:
             means = [mean for mean in bench.means if (mean.threads, mean.caches) == (threads, caches)]
             means = means if len(layers) > 1 else []
             names = [*(layer.workload.title for layer in layers), *(f"mean: {mean.layers}" for mean in means)]
-            firsts = [*(x.first_ratio.minima for x in layers if x.first_ratio), *(mean.first for mean in means)]
-            bests = [*(x.ratio.minima for x in layers if x.ratio), *(mean.ratio for mean in means)]
+            firsts = [*(x.first_ratio.median for x in layers if x.first_ratio), *(mean.first for mean in means)]
+            bests = [*(x.ratio.median for x in layers if x.ratio), *(mean.ratio for mean in means)]
             label = f"best of {bench.candidates} run"
             _bars(panel, names, {"model's first mapping": firsts, label: bests}, (OTHERS[3], OURS))
             spans = [(n, x.ratio) for n, x in enumerate(layers) if x.ratio]
             places = [n + WIDTH / 4 for n, _ in spans]
             lows, highs = [r.low for _, r in spans], [r.high for _, r in spans]
-            panel.vlines(places, lows, highs, color="#000000", lw=1.2, label="interval of the median")
+            panel.vlines(places, lows, highs, color="#000000", lw=1.2, label="interval over rounds")
             panel.axhline(1.0, color="#000000", lw=1)
             if means:
                 panel.axvline(len(layers) - 0.5, color="#999999", lw=0.8, ls="--")

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from optmap.errors import InputError
-from optmap.native import geometric_mean, paired_ratio
+from optmap.native import geometric_mean, order, paired_ratio
 
 TIMES = st.lists(st.floats(1e-6, 1.0), min_size=1, max_size=12)
 
@@ -42,6 +42,15 @@ def test_intervals_cover_as_often_as_they_say() -> None:
         found = paired_ratio(np.ones(25), rng.lognormal(0, 0.1, 25), seed=seed)
         covered += found.low <= 1 <= found.high
     assert covered >= 50  # of 57 expected: six standard deviations
+
+
+def test_a_moment_of_a_faster_clock_makes_no_way_faster() -> None:
+    drift = np.array([1.0, 1.0, 0.5, 1.0, 1.0, 1.0])
+    slow, fast = 1.1 * drift, 1.0 * np.ones(6)
+    assert min(slow) < min(fast)
+    assert order([slow, fast]) == (1, 0)
+    assert order([fast, slow, 0.9 * fast]) == (2, 0, 1)
+    assert order([[2.0, 2.0]]) == (0,)
 
 
 @given(st.lists(st.floats(0.1, 10), min_size=1, max_size=8))

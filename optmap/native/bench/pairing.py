@@ -11,6 +11,7 @@ from optmap.errors import InputError
 from optmap.evaluate.timing.results import Caches
 from optmap.native.bench.clock import cold_seconds, warm_seconds
 from optmap.native.bench.contender import Contender
+from optmap.native.bench.statistics import order
 
 LEAST_SECONDS = 1e-3
 """Of a sample: shorter ones are several calls."""
@@ -67,12 +68,11 @@ def _sample(contender: Contender, calls: int, caches: Caches) -> float:
 
 
 def fastest(contenders: Sequence[Contender], *, rounds: int, caches: Caches = Caches.WARM) -> tuple[int, ...]:
-    """Numbers of ways, the one with the shortest sample first.
+    """Numbers of ways, the fastest first.
 
     These samples choose; what is reported is measured anew, or the chosen one would look better than it is.
     """
-    shortest = [min(each) for each in interleaved(contenders, rounds=rounds, caches=caches)]
-    return tuple(sorted(range(len(contenders)), key=shortest.__getitem__))
+    return order(interleaved(contenders, rounds=rounds, caches=caches))
 
 
 @contextmanager

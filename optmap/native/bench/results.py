@@ -9,7 +9,7 @@ from statistics import median
 from typing import ClassVar
 
 from optmap.evaluate.timing.results import Caches
-from optmap.native.bench.statistics import Ratio, geometric_mean, paired_ratio
+from optmap.native.bench.statistics import Ratio, geometric_mean, order, paired_ratio
 from optmap.problem.code_options import CodeOptions
 from optmap.problem.kernel_roles import KernelKind, kernel_roles
 from optmap.problem.machine import Machine
@@ -78,7 +78,7 @@ class LayerBench:
     @cached_property
     def best(self) -> Timing | None:
         """The library that is faster on this layer."""
-        return min(self.theirs, key=lambda each: each.seconds, default=None)
+        return self.theirs[order([each.samples for each in self.theirs])[0]] if self.theirs else None
 
     @cached_property
     def ratio(self) -> Ratio | None:
@@ -120,15 +120,15 @@ class BenchMean:
     caches: Caches
     count: int
     ratio: float
-    """Of the faster library over ours, from shortest samples."""
-    median: float
-    """The same from medians of paired ratios."""
+    """Of the faster library over ours, from medians of the ratios of rounds, as all but `minima`."""
+    minima: float
+    """The same from shortest samples."""
     first: float
-    """Of the faster library over the model's first candidate, from shortest samples."""
+    """Of the faster library over the model's first candidate."""
     streaming: float | None
     """With stores past the caches; None unless every layer has such."""
     least: float
-    """Smallest ratio, from shortest samples."""
+    """Smallest ratio."""
     libraries: dict[str, float]
     """Per library that computes all of the layers, its ratio to ours."""
 
@@ -191,22 +191,23 @@ def _networks(layers: list[LayerBench]) -> tuple[str, ...]:
 
 def _mean(name: str, layers: list[LayerBench]) -> BenchMean:
     ratios = [layer.ratio for layer in layers if layer.ratio is not None]
-    streaming = [layer.streaming_ratio.minima for layer in layers if layer.streaming_ratio is not None]
+    streaming = [layer.streaming_ratio.median for layer in layers if layer.streaming_ratio is not None]
     libraries = set.intersection(*({each.library for each in layer.theirs} for layer in layers))
     return BenchMean(
         layers=name,
         threads=layers[0].threads,
         caches=layers[0].caches,
         count=len(layers),
-        ratio=geometric_mean([ratio.minima for ratio in ratios]),
-        median=geometric_mean([ratio.median for ratio in ratios]),
-        first=geometric_mean([layer.first_ratio.minima for layer in layers if layer.first_ratio is not None]),
+        ratio=geometric_mean([ratio.median for ratio in ratios]),
+        minima=geometric_mean([ratio.minima for ratio in ratios]),
+        first=geometric_mean([layer.first_ratio.median for layer in layers if layer.first_ratio is not None]),
         streaming=geometric_mean(streaming) if len(streaming) == len(layers) else None,
-        least=min(ratio.minima for ratio in ratios),
+        least=min(ratio.median for ratio in ratios),
         libraries={each: geometric_mean([_over(layer, each) for layer in layers]) for each in sorted(libraries)},
     )
 
 
 def _over(layer: LayerBench, library: str) -> float:
     """How many times longer a library takes than ours."""
-    return next(each.seconds for each in layer.theirs if each.library == library) / layer.ours.seconds
+    theirs = next(each for each in layer.theirs if each.library == library)
+    return paired_ratio(layer.ours.samples, theirs.samples).median

@@ -28,7 +28,7 @@ from optmap.problem.workload import Workload
 from optmap.search.timed.candidate import Candidate
 from optmap.search.timed.ranking import ranked
 
-CHOOSING = 5
+CHOOSING = 9
 """Rounds by which the best of several ways is chosen."""
 NEAR = 1.3
 """Ways this much slower than the best in the first rounds are not looked at again."""
@@ -229,9 +229,9 @@ def _timed(task: _Task, field: _Field, number: int, streaming: Contender | None,
 
 
 def best_way(ways: Sequence[Contender], caches: Caches) -> int:
-    """The fastest, by samples that nothing else is said from: two rounds, then those near the best again."""
+    """The fastest, by samples that nothing else is said from: three rounds, then those near the best again."""
     if len(ways) == 1:
         return 0
-    once = [min(samples) for samples in interleaved(ways, rounds=2, caches=caches)]
+    once = [min(samples) for samples in interleaved(ways, rounds=3, caches=caches)]
     near = [number for number, seconds in enumerate(once) if seconds <= NEAR * min(once)]
     return near[fastest([ways[number] for number in near], rounds=CHOOSING, caches=caches)[0]]

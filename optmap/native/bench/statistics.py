@@ -19,10 +19,10 @@ COVERED = 0.95
 class Ratio:
     """How many times longer another way takes: above 1, ours is faster."""
 
-    minima: float
-    """Shortest of theirs over shortest of ours: what a neighbour's load disturbs least."""
     median: float
-    """Median over rounds of theirs over ours of the same round."""
+    """Median over rounds of theirs over ours of the same round: a clock that drifts meets both."""
+    minima: float
+    """Shortest of theirs over shortest of ours: no neighbour disturbs it, one moment of a faster clock does."""
     low: float
     """Lower end of the interval of the median, at `COVERED`, by the bootstrap over rounds."""
     high: float
@@ -51,6 +51,19 @@ def paired_ratio(ours: Sequence[float], theirs: Sequence[float], *, seed: int = 
     return Ratio(
         minima=float(other.min() / mine.min()), median=float(np.median(paired)), low=float(low), high=float(high)
     )
+
+
+def order(samples: Sequence[Sequence[float]]) -> tuple[int, ...]:
+    """Numbers of ways that were timed in the same rounds, the fastest first.
+
+    Each sample is held against the mean of its round, and the median over rounds decides.
+
+    Args:
+        samples: seconds per way and round.
+    """
+    logs = np.log(np.asarray(samples, dtype=float))
+    typical = np.median(logs - logs.mean(axis=0), axis=1)
+    return tuple(int(number) for number in np.argsort(typical, kind="stable"))
 
 
 def geometric_mean(values: Sequence[float]) -> float:
