@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from optmap.errors import InputError
 from optmap.native.code import Buffer, Code, Layout
+from optmap.native.emit.depthwise import depthwise_leaf
 from optmap.native.emit.entry import packs_in_call, workspace_of, write_entry, write_packings
 from optmap.native.emit.leaf import Leaf, LeafMaker, Site
 from optmap.native.emit.names import entry_name
@@ -20,7 +21,7 @@ from optmap.problem.code_options import ActivationLayout, CodeOptions
 
 ALIGNMENT = 64
 """Of buffers in a workspace, in bytes: a line, and the longest vector."""
-MICROKERNELS: tuple[LeafMaker, ...] = (outer_product_leaf,)
+MICROKERNELS: tuple[LeafMaker, ...] = (outer_product_leaf, depthwise_leaf)
 """Leaves beside the plain one, in the order in which they are tried."""
 
 

@@ -5,13 +5,16 @@ from __future__ import annotations
 from optmap.native.emit.leaf import C_TYPES
 from optmap.native.emit.writer import Writer
 
+INLINE = "static inline __attribute__((always_inline))"
+"""How functions are declared that disappear in their callers."""
+
 
 def vector_text(entry: str, bits: int, vector_bytes: int, *, parts: bool, streaming: bool) -> str:
     """C of the types and functions that a vector kernel uses; `ENTRY` is the start of their names.
 
     `ENTRY_vector` is a vector. `ENTRY_load(place, lanes)` reads its first lanes, the others are zero;
-    `ENTRY_store(place, &value, lanes)` writes them; nothing beside them is touched. Lanes known when compiled cost
-    nothing; others are a mask where the processor has one, else element by element.
+    `ENTRY_store(place, &value, lanes)` writes them; nothing beside them is touched. Parts of a vector are masked where
+    the processor can, else they go element by element.
 
     Args:
         entry: start of the names.
@@ -21,49 +24,71 @@ def vector_text(entry: str, bits: int, vector_bytes: int, *, parts: bool, stream
         streaming: whether whole vectors are stored past the caches, where the processor can and the place is aligned.
     """
     kind, lanes = C_TYPES[bits], 8 * vector_bytes // bits
+    letter, held = ("ps" if bits == 32 else "pd"), f"__m{8 * vector_bytes}{'d' if bits == 64 else ''}"
     out = Writer()
     if parts or streaming:
         out.lines("#if defined(__SSE2__)", "#include <immintrin.h>", "#endif")
     out.lines("#if defined(__GNUC__) && !defined(__clang__)", '#pragma GCC diagnostic ignored "-Wpsabi"', "#endif")
-    out.line(f"typedef {kind} {entry}_vector __attribute__((vector_size({vector_bytes})));")
-    out.line(
-        f"typedef {kind} {entry}_place __attribute__((vector_size({vector_bytes}), aligned({bits // 8}), may_alias));"
-    )
+    typedef, size = f"typedef {kind} {entry}", f"vector_size({vector_bytes})"
+    out.line(f"{typedef}_vector __attribute__(({size}));")
+    out.line(f"{typedef}_place __attribute__(({size}, aligned({bits // 8}), may_alias));")
     out.line()
-    masked = f"__mmask{lanes if lanes > 8 else 8}"
-    letter = "ps" if bits == 32 else "pd"
-    wide, held = parts and vector_bytes == 64, f"__m{8 * vector_bytes}{'d' if bits == 64 else ''}"
-    mask = f"({masked})((1u << lanes) - 1u)"
+    if parts:
+        _parts(out, entry, bits, vector_bytes)
     with out.block(f"{INLINE} {entry}_vector {entry}_load(const {kind} *place, long lanes)"):
-        out.line(f"if (lanes == {lanes}) return *(const {entry}_place *)place;")
-        if wide:
-            out.line("#if defined(__AVX512F__)")
-            out.line(f"return ({entry}_vector)_mm512_maskz_loadu_{letter}({mask}, place);")
-            out.line("#else")
-        out.line(f"{entry}_vector found = {{0}};")
-        out.line("for (long i0 = 0; i0 < lanes; i0++) found[i0] = place[i0];")
-        out.line("return found;")
-        if wide:
-            out.line("#endif")
+        if parts:
+            out.line(f"if (lanes < {lanes}) return {entry}_load_part(place, lanes);")
+        else:
+            out.line("(void)lanes;")
+        out.line(f"return *(const {entry}_place *)place;")
     out.line()
     with out.block(f"{INLINE} void {entry}_store({kind} *place, const {entry}_vector *value, long lanes)"):
-        with out.block(f"if (lanes == {lanes})"):
-            if streaming:
-                _stream(out, letter, held, vector_bytes)
-            out.line(f"*({entry}_place *)place = *value;")
-            out.line("return;")
-        if wide:
-            out.line("#if defined(__AVX512F__)")
-            out.line(f"_mm512_mask_storeu_{letter}(place, {mask}, ({held})*value);")
-            out.line("#else")
-        out.line("for (long i0 = 0; i0 < lanes; i0++) place[i0] = (*value)[i0];")
-        if wide:
-            out.line("#endif")
+        if parts:
+            with out.block(f"if (lanes < {lanes})"):
+                out.line(f"{entry}_store_part(place, value, lanes);")
+                out.line("return;")
+        else:
+            out.line("(void)lanes;")
+        if streaming:
+            _stream(out, letter, held, vector_bytes)
+        out.line(f"*({entry}_place *)place = *value;")
     return out.text()
 
 
-INLINE = "static inline __attribute__((always_inline))"
-"""How functions are declared that disappear in their callers."""
+def _parts(out: Writer, entry: str, bits: int, vector_bytes: int) -> None:
+    """Loads and stores of the first lanes of a vector."""
+    kind, lanes = C_TYPES[bits], 8 * vector_bytes // bits
+    letter, held = ("ps" if bits == 32 else "pd"), f"__m{8 * vector_bytes}{'d' if bits == 64 else ''}"
+    load, store = f"{entry}_vector {entry}_load_part(const {kind} *place, long lanes)", f"void {entry}_store_part"
+    store = f"{store}({kind} *place, const {entry}_vector *value, long lanes)"
+    if vector_bytes == 64:
+        mask = f"(__mmask{max(lanes, 8)})((1u << lanes) - 1u)"
+        out.line("#if defined(__AVX512F__)")
+        with out.block(f"{INLINE} {load}"):
+            out.line(f"return ({entry}_vector)_mm512_maskz_loadu_{letter}({mask}, place);")
+        with out.block(f"{INLINE} {store}"):
+            out.line(f"_mm512_mask_storeu_{letter}(place, {mask}, ({held})*value);")
+        out.line("#else")
+    elif vector_bytes == 32:
+        numbers = ", ".join(str(lane) for lane in range(lanes))
+        integer = "int" if bits == 32 else "long long"
+        out.line("#if defined(__AVX__)")
+        out.line(f"typedef {integer} {entry}_lanes __attribute__((vector_size(32)));")
+        mask = f"(__m256i)(({entry}_lanes){{{numbers}}} < ({integer})lanes)"
+        with out.block(f"{INLINE} {load}"):
+            out.line(f"return ({entry}_vector)_mm256_maskload_{letter}(place, {mask});")
+        with out.block(f"{INLINE} {store}"):
+            out.line(f"_mm256_maskstore_{letter}(place, {mask}, ({held})*value);")
+        out.line("#else")
+    with out.block(f"static __attribute__((noinline)) {load}"):
+        out.line(f"{entry}_vector found = {{0}};")
+        out.line("for (long i0 = 0; i0 < lanes; i0++) found[i0] = place[i0];")
+        out.line("return found;")
+    with out.block(f"static __attribute__((noinline)) {store}"):
+        out.line("for (long i0 = 0; i0 < lanes; i0++) place[i0] = (*value)[i0];")
+    if vector_bytes > 16:
+        out.line("#endif")
+    out.line()
 
 
 def _stream(out: Writer, letter: str, held: str, vector_bytes: int) -> None:

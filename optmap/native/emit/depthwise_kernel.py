@@ -1,0 +1,183 @@
+"""The depthwise kernel: a block of points of one vector, its sums in registers, every element read once per group."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from optmap.native.code import Buffer
+from optmap.native.emit.indices import sum_text
+from optmap.native.emit.vectors import INLINE
+from optmap.native.emit.writer import Writer
+from optmap.problem import Workload
+from optmap.problem.depthwise_blocks import DepthwiseBlock, each_point, relative
+from optmap.problem.kernel_roles import KernelRoles
+
+BARRIER = '__asm__ volatile("" ::: "memory");'
+"""Keeps the compiler from loading ahead of use: it would run out of registers."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Kernels:
+    """Writes the functions of kernels."""
+
+    workload: Workload
+    roles: KernelRoles
+    buffers: tuple[Buffer, ...]
+    """Output first."""
+    entry: str
+    """Start of the names."""
+    arguments: tuple[str, ...]
+    """Of the tensors, as functions declare them."""
+    names: tuple[str, ...]
+    """C name per tensor, output first."""
+    padded: tuple[int, ...]
+    """Subscripts of the image with implicit padding."""
+    ahead: str
+    """C expression of how far the elements are that the next block of the output begins with; empty: not known."""
+
+    @property
+    def image(self) -> int:
+        """Number of the image among the tensors."""
+        return 1 + self.roles.images
+
+    @property
+    def weights(self) -> int:
+        """Number of the weights among the tensors."""
+        return 1 + self.roles.weights
+
+    def name(self, block: DepthwiseBlock) -> str:
+        """Of the function of a block."""
+        sizes = (*block.points, *block.looped, *zip(block.tapped, _extents(block), strict=True))
+        return "_".join([self.entry, "points", *(str(size) for _, size in sizes)])
+
+    def step(self, tensor: int, offsets: Iterable[tuple[int, int]]) -> int:
+        """Elements between two places of a tensor, from (subscript, difference); subscripts in one piece only."""
+        buffer = self.buffers[tensor]
+        strides = {piece.axis: piece.stride for piece in buffer.layout.pieces(buffer.shape) if piece.alone}
+        return sum(difference * strides[axis] for axis, difference in offsets if difference)
+
+    def write(self, out: Writer, block: DepthwiseBlock) -> None:
+        """The function of a block.
+
+        It is always inlined: where the lanes and the part of the image that is real are known, tests vanish.
+        """
+        places = [f"long at_{number}" for number in range(3)]
+        ranges = [f"long {end}_{axis}" for axis in self.padded for end in ("from", "to")]
+        out.comment(
+            f"one vector at {' x '.join(f'{d}={n}' for d, n in block.points) or 'one point'}: "
+            f"{block.multiply_adds} multiply-adds, {block.loads} loads, {block.sums} stores"
+        )
+        head = f"{INLINE} void {self.name(block)}"
+        with out.block(f"{head}({', '.join([*self.arguments, *places, 'long lanes_0', 'int first_0', *ranges])})"):
+            self._sums(out, block)
+            loops = [f"for (long i{n} = 0; i{n} < {size}; i{n}++)" for n, (_, size) in enumerate(block.looped)]
+            with out.blocks(loops):
+                for group in block.groups:
+                    self._group(out, block, group)
+            for point in each_point(block.points):
+                place = self._place(0, point)
+                out.line(f"{self.entry}_store({place}, &{_sum(point)}, lanes_0);")
+                if self.ahead:
+                    out.line(f"__builtin_prefetch({place} + {self.ahead}, 1);")
+
+    def write_any(self, out: Writer, dims: tuple[str, ...]) -> None:
+        """The function of blocks of any size: one point after the other, tap by tap.
+
+        Args:
+            out: where it is written.
+            dims: every dim but the vector dim, as their sizes are handed over.
+        """
+        ranges = [f"long {end}_{axis}" for axis in self.padded for end in ("from", "to")]
+        places = [f"long at_{number}" for number in range(3)]
+        sizes = [f"long n_{number}" for number in range(len(dims))]
+        head = f"static void {self.entry}_any"
+        arguments = [*self.arguments, *places, "long lanes_0", "int first_0", *sizes, *ranges]
+        loops = {d: f"for (long i{n} = 0; i{n} < n_{n}; i{n}++)" for n, d in enumerate(dims)}
+        moved = [
+            sum_text(
+                [(f"at_{n}", 1), *((f"i{i}", self.step(n, enumerate(relative(t, {d: 1})))) for i, d in enumerate(dims))]
+            )
+            for n, t in enumerate(self.workload.tensors)
+        ]
+        places = [f"{name} + ({place})" for name, place in zip(self.names, moved, strict=True)]
+        image = self.workload.tensors[self.image]
+        tests = []
+        for axis in self.padded:
+            index = sum_text([(f"i{i}", relative(image, {d: 1})[axis]) for i, d in enumerate(dims)])
+            tests.append(f"from_{axis} <= {index} && {index} < to_{axis}")
+        out.comment("one vector of the output after the other")
+        with (
+            out.block(f"{head}({', '.join(arguments)})"),
+            out.blocks(loops[d] for d in dims if d not in self.roles.reduction),
+        ):
+            out.line(f"{self.entry}_vector sum_0 = {{0}};")
+            out.line(f"if (!first_0) sum_0 = {self.entry}_load({places[0]}, lanes_0);")
+            with out.blocks(
+                [*(loops[d] for d in self.roles.reduction), *([f"if ({' && '.join(tests)})"] if tests else [])]
+            ):
+                loads = [f"{self.entry}_load({place}, lanes_0)" for place in places[1:]]
+                out.line(f"sum_0 += {' * '.join(loads)};")
+            out.line(f"{self.entry}_store({places[0]}, &sum_0, lanes_0);")
+
+    def _place(self, tensor: int, at: dict[str, int], loops: tuple[tuple[str, int], ...] = ()) -> str:
+        """C of an element's address, from where the block begins."""
+        access = self.workload.tensors[tensor]
+        constant = self.step(tensor, enumerate(relative(access, at)))
+        terms = [(f"i{n}", self.step(tensor, enumerate(relative(access, {d: 1})))) for n, (d, _) in enumerate(loops)]
+        inside = sum_text([(f"at_{tensor}", 1), *terms], constant)
+        return f"{self.names[tensor]} + ({inside})" if inside != f"at_{tensor}" else f"{self.names[tensor]} + {inside}"
+
+    def _sums(self, out: Writer, block: DepthwiseBlock) -> None:
+        """Sums start from zero at the first visit, else from what is there."""
+        out.line(f"const {self.entry}_vector zero_0 = {{0}};")
+        for point in each_point(block.points):
+            load = f"{self.entry}_load({self._place(0, point)}, lanes_0)"
+            out.line(f"{self.entry}_vector {_sum(point)} = first_0 ? zero_0 : {load};")
+
+    def _group(self, out: Writer, block: DepthwiseBlock, group: tuple[tuple[int, ...], ...]) -> None:
+        """Load the weights of a group, then every element of the image once, and add to all sums that need it."""
+        image, weights = self.workload.tensors[self.image], self.workload.tensors[self.weights]
+        taps = [dict(zip(block.tapped, tap, strict=True)) for tap in group]
+        known: dict[tuple[int, ...], str] = {}
+        with out.block(""):
+            for tap in taps:
+                place = relative(weights, tap)
+                if place not in known:
+                    known[place] = f"tap_{len(known)}"
+                    load = f"{self.entry}_load({self._place(self.weights, tap, block.looped)}, lanes_0)"
+                    out.line(f"const {self.entry}_vector {known[place]} = {load};")
+            uses: dict[tuple[int, ...], list[tuple[dict[str, int], str]]] = {}
+            for point in each_point(block.points):
+                for tap in taps:
+                    at = {**point, **tap}
+                    uses.setdefault(relative(image, at), []).append((at, known[relative(weights, tap)]))
+            for place in sorted(uses):
+                self._element(out, block, place, uses[place])
+
+    def _element(
+        self, out: Writer, block: DepthwiseBlock, place: tuple[int, ...], uses: list[tuple[dict[str, int], str]]
+    ) -> None:
+        """One element of the image, unless it is padding."""
+        image = self.workload.tensors[self.image]
+        tests = []
+        for axis in self.padded:
+            steps = [(f"i{n}", relative(image, {dim: 1})[axis]) for n, (dim, _) in enumerate(block.looped)]
+            index = sum_text(steps, place[axis])
+            tests.append(f"from_{axis} <= {index} && {index} < to_{axis}")
+        with out.block(f"if ({' && '.join(tests)})" if tests else ""):
+            load = f"{self.entry}_load({self._place(self.image, uses[0][0], block.looped)}, lanes_0)"
+            out.line(f"const {self.entry}_vector value_0 = {load};")
+            for at, weight in uses:
+                out.line(f"{_sum({d: at[d] for d, _ in block.points})} += value_0 * {weight};")
+            out.line(BARRIER)
+
+
+def _extents(block: DepthwiseBlock) -> list[int]:
+    """Extent per dim that is not looped, from the groups' last tap."""
+    return [last + 1 for last in block.groups[-1][-1]]
+
+
+def _sum(point: dict[str, int]) -> str:
+    """Name of the sum of a point."""
+    return "_".join(["sum", *(str(index) for index in point.values()), *([] if point else ["0"])])
