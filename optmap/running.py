@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from optmap.native.code import Code
     from optmap.native.host.detection import Host
     from optmap.native.run.kernel import Kernel
+    from optmap.native.validate.validation import Validation
     from optmap.search.accelerators.result import AcceleratorResult
     from optmap.search.result import SolveResult
 
@@ -341,3 +342,64 @@ def _numbers(threads: int | str | Sequence[int]) -> tuple[int, ...]:
     if not texts or not all(text.isascii() and text.isdecimal() and len(text) < 6 and int(text) for text in texts):
         raise InputError(f"threads is {threads!r}; give whole numbers, 1 or more, such as 1 or 1,2")
     return tuple(dict.fromkeys(int(text) for text in texts))
+
+
+def validate(
+    workloads: WorkloadInput | Sequence[WorkloadInput],
+    *,
+    machine: MachineInput,
+    samples: int = 100,
+    seed: int = 0,
+    simulate: bool = True,
+    rounds: int = 5,
+    layout: ActivationLayout | str = ActivationLayout.NHWC,
+    prefetch: bool = True,
+    extents: ExtentsInput | None = None,
+    padding: Padding | str | None = None,
+    folder: str | Path | None = None,
+    progress: Callable[[str, float], None] = lambda text, fraction: None,
+) -> Validation:
+    """Hold the time model against simulated caches and the clock, on samples of all tilings that fit (MOpt section 9).
+
+    Args:
+        workloads: names, patterns such as `resnet18/*`, files, statements, or workloads.
+        machine: the machine at hand, as `detect` describes it.
+        samples: tilings per layer.
+        seed: of the tilings, and of the numbers that are computed with.
+        simulate: whether the machine's caches are simulated under the loops of every sample.
+        rounds: in which each sample is timed; the shortest time counts.
+        layout: of activations.
+        prefetch: whether the code asks for the next tiles before it needs them.
+        extents: of a statement.
+        padding: `stored` or `implicit`; implicit where it is known if left out.
+        folder: where built objects are kept; `OPTMAP_BUILD_DIR` or a folder of the user's cache if left out.
+        progress: told what is done and how much of everything is.
+
+    Returns:
+        Per layer the samples, rank correlations (Spearman, Kendall) and the loss of the best one, two and five
+        predicted; `.plot()` draws Figures 5 and 6 of MOpt.
+
+    Raises:
+        InputError: for a machine without a core or caches, or something that cannot be understood.
+        LimitError: if no tiling fits.
+        SolverUnavailableError: without a compiler.
+        CheckError: if the code of a sample computes something else.
+    """
+    from optmap.native.statement import as_computed
+    from optmap.native.validate.validation import validate_layers
+    from optmap.sweeps.races import layers_of
+
+    given = list(workloads) if isinstance(workloads, Sequence) and not isinstance(workloads, str) else [workloads]
+    return validate_layers(
+        [as_computed(layer, padding=padding) for layer in layers_of(given, extents)],
+        machine_of(machine, None),
+        samples=samples,
+        seed=seed,
+        simulated=simulate,
+        rounds=rounds,
+        options=CodeOptions(
+            layout=ActivationLayout(choose("layout", layout, list(ActivationLayout))), prefetch=prefetch
+        ),
+        folder=None if folder is None else file_path(folder, "folder"),
+        progress=progress,
+    )

@@ -31,6 +31,7 @@ COMMANDS = {
     "detect": "detecting",
     "emit": "emitting",
     "bench": "benching",
+    "validate": "validating",
     "sweep": "sweeping",
     "plot": "plotting",
     "network": "networking",

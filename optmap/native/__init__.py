@@ -41,6 +41,9 @@ __getattr__, __dir__ = exports(
         "toolchain.compiler": "Compiler find_compiler",
         "toolchain.libraries": "load_library",
         "validate.caches": "CacheTraffic Geometry caches_of geometry_of places replay_lines simulate_caches",
+        "validate.measured": "build_samples emit_samples ready_samples time_samples",
         "validate.ranks": "TOPS kendall spearman top_loss",
+        "validate.samples": "even_cuts register_tiles sample_mappings",
+        "validate.validation": "LayerValidation Ranking Sample Validation rank_layer validate_layers",
     },
 )

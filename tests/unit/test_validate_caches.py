@@ -120,7 +120,7 @@ def plain(workload):
 @given(data=st.data(), words=st.integers(4, 200))
 def test_one_word_lines_anywhere_are_the_reference_simulator(data, words):
     workload = data.draw(workloads(max_operations=600)).with_semantics(Semantics.ACCUMULATE)
-    machine = Machine(name="one", levels=(cached(words), replace(cached(10**6), name="L2")))
+    machine = Machine(name="one", levels=(cached(words), replace(cached(4096), name="L2")))
     mapping = data.draw(mappings(workload, machine))
     ours = simulate_caches(workload, machine, mapping, plain(workload), registers=False)
     theirs = simulate(workload, machine, mapping)

@@ -12,15 +12,15 @@
 enum { NONE = -1 };
 
 typedef struct {
-    int64_t sets, ways, buckets;
+    int64_t sets, ways;
+    int64_t mask;                       /* sets - 1 if these are all ones, else 0 */
+    int64_t clock;                      /* uses so far */
     int inclusive;
-    int64_t *first;                     /* per bucket of a hash table of lines: a slot, or NONE */
-    int64_t *next;                      /* per slot: the next one in its bucket */
-    int64_t *newer, *older;             /* per slot: neighbours in the order of use of its set */
-    int64_t *newest, *oldest;           /* per set: ends of that order; slots without a line are the oldest */
-    int64_t *line;                      /* per slot: NONE if it has none */
-    int32_t *tensor;                    /* per slot */
-    char *dirty;                        /* per slot */
+    int64_t *line;                      /* per set and way: NONE if it has none */
+    int64_t *used;                      /* per set and way: when it was used last; 0 if it has no line */
+    int64_t *newest;                    /* per set: what was used last */
+    int32_t *tensor;                    /* per set and way */
+    char *dirty;                        /* per set and way */
     int64_t *loads, *stores;            /* per tensor: lines brought in from, and taken out to, the next cache */
 } cache;
 
@@ -29,84 +29,46 @@ typedef struct {
     cache *caches;                      /* innermost first */
 } hierarchy;
 
-static int64_t *numbers(int64_t count, int64_t value) {
-    int64_t *made = malloc((size_t)count * sizeof *made);
-    for (int64_t i = 0; made && i < count; i++) made[i] = value;
-    return made;
-}
-
 static int cache_create(cache *c, int64_t sets, int64_t ways, int inclusive, int64_t *loads, int64_t *stores) {
-    int64_t slots = sets * ways;
-    *c = (cache){.sets = sets, .ways = ways, .buckets = 1, .inclusive = inclusive, .loads = loads, .stores = stores};
-    while (c->buckets < 2 * slots) c->buckets *= 2;
-    c->first = numbers(c->buckets, NONE);
-    c->next = numbers(slots, NONE);
-    c->newer = numbers(slots, NONE);
-    c->older = numbers(slots, NONE);
-    c->newest = numbers(sets, NONE);
-    c->oldest = numbers(sets, NONE);
-    c->line = numbers(slots, NONE);
-    c->tensor = calloc((size_t)slots, sizeof *c->tensor);
-    c->dirty = calloc((size_t)slots, 1);
-    if (!c->first || !c->next || !c->newer || !c->older || !c->newest || !c->oldest || !c->line || !c->tensor ||
-        !c->dirty)
-        return 0;
-    for (int64_t set = 0; set < sets; set++) {
-        int64_t begin = set * ways, end = begin + ways - 1;
-        c->newest[set] = begin;
-        c->oldest[set] = end;
-        for (int64_t slot = begin; slot < end; slot++) {
-            c->older[slot] = slot + 1;
-            c->newer[slot + 1] = slot;
-        }
-    }
+    size_t slots = (size_t)(sets * ways);
+    *c = (cache){.sets = sets, .ways = ways, .mask = sets & (sets - 1) ? 0 : sets - 1, .inclusive = inclusive,
+                 .loads = loads, .stores = stores};
+    c->line = malloc(slots * sizeof *c->line);
+    c->used = calloc(slots, sizeof *c->used);
+    c->newest = calloc((size_t)sets, sizeof *c->newest);
+    c->tensor = calloc(slots, sizeof *c->tensor);
+    c->dirty = calloc(slots, 1);
+    if (!c->line || !c->used || !c->newest || !c->tensor || !c->dirty) return 0;
+    for (size_t slot = 0; slot < slots; slot++) c->line[slot] = NONE;
+    for (int64_t set = 0; set < sets; set++) c->newest[set] = set * ways;
     return 1;
 }
 
-static void cache_free(cache *c) {
-    free(c->first), free(c->next), free(c->newer), free(c->older), free(c->newest), free(c->oldest);
-    free(c->line), free(c->tensor), free(c->dirty);
+static void cache_free(cache *c) { free(c->line), free(c->used), free(c->newest), free(c->tensor), free(c->dirty); }
+
+static inline int64_t set_of(const cache *c, int64_t line) {
+    return c->mask ? line & c->mask : line % c->sets;
 }
 
-static inline int64_t bucket_of(const cache *c, int64_t line) {
-    return (int64_t)(((uint64_t)line * UINT64_C(0x9E3779B97F4A7C15)) >> 20) & (c->buckets - 1);
-}
-
+/* Where a line is; NONE if it is not there. */
 static inline int64_t find(const cache *c, int64_t line) {
-    int64_t slot = c->first[bucket_of(c, line)];
-    while (slot != NONE && c->line[slot] != line) slot = c->next[slot];
-    return slot;
+    int64_t begin = set_of(c, line) * c->ways, way = NONE;
+    for (int64_t i = 0; i < c->ways; i++)
+        if (c->line[begin + i] == line) way = i;
+    return way == NONE ? NONE : begin + way;
 }
 
-/* Take a slot out of its set's order of use. */
-static inline void unlink_slot(cache *c, int64_t set, int64_t slot) {
-    int64_t newer = c->newer[slot], older = c->older[slot];
-    if (newer == NONE) c->newest[set] = older; else c->older[newer] = older;
-    if (older == NONE) c->oldest[set] = newer; else c->newer[older] = newer;
+static inline int64_t oldest(const cache *c, int64_t set) {
+    int64_t begin = set * c->ways, found = begin;
+    for (int64_t slot = begin; slot < begin + c->ways; slot++)
+        if (c->used[slot] < c->used[found]) found = slot;
+    return found;
 }
 
-static inline void make_newest(cache *c, int64_t set, int64_t slot) {
-    if (c->newest[set] == slot) return;
-    unlink_slot(c, set, slot);
-    c->newer[slot] = NONE;
-    c->older[slot] = c->newest[set];
-    c->newer[c->newest[set]] = slot;
-    c->newest[set] = slot;
-}
-
-/* Forget a slot's line: the slot is empty, and the first to be filled. */
 static void empty(cache *c, int64_t slot) {
-    int64_t line = c->line[slot], set = line % c->sets, *place = &c->first[bucket_of(c, line)];
-    while (*place != slot) place = &c->next[*place];
-    *place = c->next[slot];
     c->line[slot] = NONE;
+    c->used[slot] = 0;
     c->dirty[slot] = 0;
-    if (c->oldest[set] == slot) return;
-    unlink_slot(c, set, slot);
-    c->older[slot] = NONE;
-    c->newer[slot] = c->oldest[set];
-    c->older[c->oldest[set]] = slot;
-    c->oldest[set] = slot;
 }
 
 static void request(hierarchy *h, int level, int64_t line, int32_t tensor, int write, int fetch);
@@ -134,22 +96,22 @@ static void evict(hierarchy *h, int level, int64_t slot) {
 static void request(hierarchy *h, int level, int64_t line, int32_t tensor, int write, int fetch) {
     if (level == h->levels) return;
     cache *c = &h->caches[level];
-    int64_t set = line % c->sets, slot = find(c, line);
+    int64_t set = set_of(c, line), slot = c->newest[set];
+    if (c->line[slot] != line) slot = find(c, line);
     if (slot == NONE) {
         if (fetch) {
             c->loads[tensor]++;
             request(h, level + 1, line, tensor, 0, 1);
         }
-        if (c->line[c->oldest[set]] != NONE) evict(h, level, c->oldest[set]);
-        slot = c->oldest[set];
-        int64_t bucket = bucket_of(c, line);
+        slot = oldest(c, set);
+        if (c->line[slot] != NONE) evict(h, level, slot);
+        slot = oldest(c, set); /* what left may have emptied another one */
         c->line[slot] = line;
         c->tensor[slot] = tensor;
-        c->next[slot] = c->first[bucket];
-        c->first[bucket] = slot;
     }
+    c->used[slot] = ++c->clock;
+    c->newest[set] = slot;
     if (write) c->dirty[slot] = 1;
-    make_newest(c, set, slot);
 }
 
 /* What is written to is in the end taken out all the way, a line once at every boundary. */

@@ -171,15 +171,16 @@ class _Axis(Structure):
 
     _fields_ = [
         *((name, c_int64) for name in ("offset", "low", "high", "terms")),
-        *((name, c_void_p) for name in ("dims", "coefficients", "place", "values")),
-        ("count", c_int64),
+        *((name, c_void_p) for name in ("dims", "coefficients", "place", "reach", "values", "start", "bytes")),
+        ("runs", c_int64),
+        ("located", c_void_p),
     ]
 
 
 class _Access(Structure):
     """`access` of walk.c."""
 
-    _fields_ = [("base", c_int64), ("axes", c_int64), ("axis", POINTER(_Axis))]
+    _fields_ = [("base", c_int64), ("axes", c_int64), ("size", c_int64), ("axis", POINTER(_Axis))]
 
 
 class _Walk(Structure):
@@ -248,25 +249,37 @@ class _Nest:
     def _access(self, tensor: TensorAccess, buffer: Buffer, base: int, inner: dict[str, int]) -> _Access:
         if len(tensor.axes) > MOST_AXES:
             raise InputError(f"{tensor.name} has {len(tensor.axes)} subscripts; a walk has room for {MOST_AXES}")
-        axes = []
-        for number in dict.fromkeys(axis for axis, _ in buffer.layout.order):
-            axis, low = tensor.axes[number], buffer.origin[number]
-            first, last = axis.real or (low, low + buffer.shape[number] - 1)
-            axes.append(
-                _Axis(
-                    offset=axis.offset,
-                    low=first,
-                    high=last,
-                    terms=len(axis.terms),
-                    dims=self._numbers(self._dims[dim] for dim in axis.dims),
-                    coefficients=self._numbers(c for _, c in axis.terms),
-                    place=self._numbers(places(buffer, number)[first - low :]),
-                    values=self._numbers(0 for _ in range(prod(inner[dim] for dim in axis.dims))),
-                )
-            )
+        fastest = {axis: place for place, (axis, _) in enumerate(buffer.layout.order)}
+        axes = [self._axis(tensor, buffer, number, inner) for number in sorted(fastest, key=fastest.__getitem__)]
         array = (_Axis * len(axes))(*axes)
         self._kept += [axes, array]
-        return _Access(base=base, axes=len(axes), axis=array)
+        return _Access(base=base, axes=len(axes), size=buffer.bits // 8, axis=array)
+
+    def _axis(self, tensor: TensorAccess, buffer: Buffer, number: int, inner: dict[str, int]) -> _Axis:
+        axis, low = tensor.axes[number], buffer.origin[number]
+        first, last = axis.real or (low, low + buffer.shape[number] - 1)
+        place = places(buffer, number)[first - low :]
+        room = range(prod(inner[dim] for dim in axis.dims))
+        return _Axis(
+            offset=axis.offset,
+            low=first,
+            high=last,
+            terms=len(axis.terms),
+            dims=self._numbers(self._dims[dim] for dim in axis.dims),
+            coefficients=self._numbers(c for _, c in axis.terms),
+            place=self._numbers(place),
+            reach=self._numbers(first + _runs(place, buffer.bits // 8)),
+            values=self._numbers(room),
+            start=self._numbers(room),
+            bytes=self._numbers(room),
+            located=self._numbers(0 for _ in range(2 * len(axis.terms))),
+        )
+
+
+def _runs(place: Numbers, size: int) -> Numbers:
+    """Per place of ascending indices the number of the last one that lies behind it without a gap."""
+    ends = np.flatnonzero(np.append(np.diff(place) != size, True))
+    return ends[np.searchsorted(ends, np.arange(len(place)))]
 
 
 def places(buffer: Buffer, axis: int) -> Numbers:

@@ -13,13 +13,17 @@ typedef struct {
     int64_t offset, low, high, terms;   /* constant of the subscript, its real values, its dims */
     const int64_t *dims, *coefficients;
     const int64_t *place;               /* per real value from `low`: bytes that it adds to the address */
+    const int64_t *reach;               /* per real value from `low`: the last one that lies behind it without a gap */
     int64_t *values;                    /* room for the values of one tile */
-    int64_t count;                      /* of those that are real, ascending, once it is located */
+    int64_t *start, *bytes;             /* room for as many runs: what it adds to the address, and how far it goes */
+    int64_t runs;                       /* of real values, once it is located */
+    int64_t *located;                   /* (first, number) per term, for which it is; numbers 0 at first */
 } axis;
 
 typedef struct {
     int64_t base, axes;                 /* address of element 0, in bytes */
-    axis *axis;                         /* slowest in memory first */
+    int64_t size;                       /* bytes of an element */
+    axis *axis;                         /* slowest in memory first: the last one has the runs */
 } access;
 
 typedef struct {
@@ -34,35 +38,64 @@ typedef struct {
     hierarchy caches;
 } walk;
 
-/* Real values of a subscript over the region, each once; whether there are any. */
-static int collect(const walk *w, axis *a) {
-    int64_t count = 1, terms = 0, *values = a->values;
+/* Whether the region is another one than the axis is located for. */
+static int moved(const walk *w, axis *a) {
+    int other = 0;
+    for (int64_t t = 0; t < a->terms; t++) {
+        int64_t first = w->first[a->dims[t]], number = w->number[a->dims[t]];
+        if (a->located[2 * t] == first && a->located[2 * t + 1] == number) continue;
+        a->located[2 * t] = first;
+        a->located[2 * t + 1] = number;
+        other = 1;
+    }
+    return other || !a->terms;
+}
+
+/* Real values of a subscript over the region, each once, ascending; how many. */
+static int64_t collect(const walk *w, const axis *a) {
+    int64_t count = 1, several = 0, real = 0, *values = a->values;
     values[0] = a->offset;
     for (int64_t t = 0; t < a->terms; t++) values[0] += a->coefficients[t] * w->first[a->dims[t]];
     for (int64_t t = 0; t < a->terms; t++) {
         int64_t step = a->coefficients[t], steps = w->number[a->dims[t]], before = count;
         for (int64_t k = 1; k < steps; k++)
             for (int64_t i = 0; i < before; i++) values[count++] = values[i] + k * step;
-        terms += steps > 1;
+        several += steps > 1;
     }
-    for (int64_t i = 1; terms > 1 && i < count; i++) {
+    for (int64_t i = 1; several > 1 && i < count; i++) {
         int64_t value = values[i], at = i;
         for (; at > 0 && values[at - 1] > value; at--) values[at] = values[at - 1];
         values[at] = value;
     }
-    a->count = 0;
     for (int64_t i = 0; i < count; i++) {
         int64_t value = values[i];
-        if (a->low <= value && value <= a->high && (a->count == 0 || values[a->count - 1] != value))
-            values[a->count++] = value;
+        if (a->low <= value && value <= a->high && (real == 0 || values[real - 1] != value)) values[real++] = value;
     }
-    return a->count > 0;
+    return real;
 }
 
-static int locate(const walk *w, const access *t) {
-    for (int64_t i = 0; i < t->axes; i++)
-        if (!collect(w, &t->axis[i])) return 0;
-    return 1;
+/* Where the real elements of a subscript are: in runs if it is the fastest one, else one by one. */
+static void locate_axis(const walk *w, axis *a, int fastest, int64_t size) {
+    int64_t count = collect(w, a);
+    a->runs = 0;
+    for (int64_t i = 0; i < count; i++) {
+        int64_t value = a->values[i], last = i, run = a->runs++;
+        while (fastest && last + 1 < count && a->values[last + 1] == a->values[last] + 1 &&
+               a->reach[value - a->low] > a->values[last])
+            last++;
+        a->start[run] = a->place[value - a->low];
+        a->bytes[run] = (last - i + 1) * size;
+        i = last;
+    }
+}
+
+static int locate(const walk *w, access *t) {
+    int real = 1;
+    for (int64_t i = 0; i < t->axes; i++) {
+        if (moved(w, &t->axis[i])) locate_axis(w, &t->axis[i], i == t->axes - 1, t->size);
+        real &= t->axis[i].runs > 0;
+    }
+    return real;
 }
 
 /* Every line under the located tile of a tensor. */
@@ -70,14 +103,17 @@ static void use(walk *w, int32_t tensor, int write) {
     const access *t = &w->access[tensor];
     int64_t at[MOST_AXES] = {0}, last = NONE, *counted = write ? w->writes : w->reads;
     for (;;) {
-        int64_t address = t->base, i = t->axes - 1;
-        for (int64_t k = 0; k <= i; k++) address += t->axis[k].place[t->axis[k].values[at[k]] - t->axis[k].low];
-        if (address / w->line_bytes != last) {
-            last = address / w->line_bytes;
-            request(&w->caches, 0, last, tensor, write, 1);
+        int64_t address = t->base, i = t->axes - 1, end = t->size;
+        for (int64_t k = 0; k <= i; k++) address += t->axis[k].start[at[k]];
+        if (i >= 0) end = t->axis[i].bytes[at[i]];
+        int64_t line = address / w->line_bytes;
+        for (end = (address + end - 1) / w->line_bytes; line <= end; line++) {
+            if (line == last) continue;
+            request(&w->caches, 0, line, tensor, write, 1);
             counted[tensor]++;
+            last = line;
         }
-        while (i >= 0 && ++at[i] == t->axis[i].count) at[i--] = 0;
+        while (i >= 0 && ++at[i] == t->axis[i].runs) at[i--] = 0;
         if (i < 0) return;
     }
 }

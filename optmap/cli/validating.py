@@ -1,0 +1,95 @@
+"""`validate`: the predicted time against simulated caches and the clock."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from optmap.cli.console import Progress, guarded, say
+from optmap.cli.options import ExtentsOption, JsonOption, MachineOption, PaddingOption, PlotFolderOption, path_of
+from optmap.cli.pictures import draw_pictures, prepare_pictures
+from optmap.problem import ActivationLayout
+
+VALIDATE_HELP = """Hold the time model against this machine, as section 9 of MOpt does.
+
+Per layer tilings are drawn from all that fit, good and bad: any microkernel that fits the registers, any
+tiles, loop orders of every dataflow class. Each is emitted, compiled, checked and timed in turns with the
+others; its predicted time, and the traffic of set-associative caches with lines that is simulated under
+its loops, stand beside that. Printed are rank correlations (Spearman, Kendall) and the performance that is
+lost if only the best one, two or five predicted samples are run.
+
+\b
+Examples:
+  optmap validate resnet18/R9 --machine host.yaml
+  optmap validate resnet18/R9 yolo9000/Y5 --machine host.yaml --samples 40 --plot figures -o validation.json
+  optmap validate 'C[i,j] += A[i,k]*B[k,j]' --extents i=256,j=256,k=256 --machine host.yaml --no-simulate
+
+The machine is the one at hand, as optmap detect -o host.yaml describes it. The same seed draws the same
+tilings. A layer takes minutes: 100 samples are 100 compilations, kept for the next time.
+
+Exit codes: 0 validated, 2 bad input, or no compiler here, 4 no tiling fits, 5 code computes something else.
+"""
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command of this module."""
+    app.command("validate", help=VALIDATE_HELP)(guarded(validate))
+
+
+def validate(
+    *,
+    workloads: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="WORKLOAD...",
+            help="Library names (resnet18/R9, 'resnet18/*'), YAML files, or statements.",
+            show_default=False,
+        ),
+    ],
+    machine: MachineOption = None,
+    samples: Annotated[int, typer.Option("--samples", min=1, help="Tilings per layer.")] = 100,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Of the tilings, and of the numbers computed with.")] = 0,
+    simulate: Annotated[bool, typer.Option("--simulate/--no-simulate", help="Simulate the machine's caches.")] = True,
+    rounds: Annotated[int, typer.Option("--rounds", min=1, help="In which each sample is timed.")] = 5,
+    layout: Annotated[ActivationLayout, typer.Option("--layout", help="Of activations.")] = ActivationLayout.NHWC,
+    no_prefetch: Annotated[bool, typer.Option("--no-prefetch", help="Do not ask for the next tiles early.")] = False,
+    extents: ExtentsOption = None,
+    padding: PaddingOption = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "-o", "--output", metavar="FILE", parser=path_of, help="Write the JSON document here.", show_default=False
+        ),
+    ] = None,
+    plot: PlotFolderOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Validate and print the rankings."""
+    from optmap import running
+    from optmap.errors import InputError
+    from optmap.problem.io.files import check_target, to_json
+
+    if machine is None:
+        raise InputError("name the machine at hand: optmap detect -o host.yaml, then --machine host.yaml")
+    check_target(output)
+    prepare_pictures(plot)
+    with Progress("validating") as progress:
+        found = running.validate(
+            workloads,
+            machine=machine,
+            samples=samples,
+            seed=seed,
+            simulate=simulate,
+            rounds=rounds,
+            layout=layout,
+            prefetch=not no_prefetch,
+            extents=extents,
+            padding=padding,
+            progress=progress,
+        )
+    if output is not None:
+        found.save(output)
+    draw_pictures(found, plot)
+    say(to_json(found.to_dict()) if as_json else str(found))

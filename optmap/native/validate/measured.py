@@ -1,0 +1,141 @@
+"""Sampled mappings as code on this machine: built side by side, checked, timed in turns."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from math import ceil
+from pathlib import Path
+
+from optmap.native.bench.pairing import pinned
+from optmap.native.code import Buffer, Code
+from optmap.native.emit.emit import emit_code
+from optmap.native.run.compiled import compile_code
+from optmap.native.run.kernel import Kernel, Packed
+from optmap.native.run.layouts import Array, dtype_of, empty, stored, stored_shape, view_of
+from optmap.native.run.reference import terms
+from optmap.native.run.verdict import Trial, judge, trials_of
+from optmap.problem import Machine, Mapping, Workload
+from optmap.problem.code_options import CodeOptions
+
+Told = Callable[[str, float], None]
+"""Is told what is done, and how much of it."""
+CHECKED = 2**16
+"""Outputs of every sample that are compared with the reference; the same ones of all."""
+LEAST_SECONDS = 1e-3
+"""Of a measurement: shorter calls are timed several in a row."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Ready:
+    """Code of a sample with its operands in memory; samples that want the same order share it."""
+
+    kernel: Kernel
+    memories: tuple[Array, ...]
+    """Per buffer, output first."""
+
+
+def emit_samples(
+    workload: Workload, machine: Machine, mappings: Sequence[Mapping], options: CodeOptions
+) -> tuple[Code, ...]:
+    """Code per mapping; arguments and errors as for `emit_code`."""
+    return tuple(emit_code(workload, mapping, machine, options) for mapping in mappings)
+
+
+def build_samples(
+    codes: Sequence[Code], *, folder: Path | None = None, progress: Told = lambda text, done: None
+) -> tuple[Kernel, ...]:
+    """Compile codes, as many at a time as there are processors.
+
+    Args:
+        codes: what is compiled.
+        folder: where built objects are kept.
+        progress: told the share that is built.
+
+    Raises:
+        SolverUnavailableError: if there is no compiler.
+        CheckError: if it refuses a code.
+        InputError: for a folder that cannot be written to.
+    """
+    with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+        jobs = [pool.submit(compile_code, code, folder=folder) for code in codes]
+        kernels = []
+        for number, job in enumerate(jobs):
+            progress("compiling", number / len(jobs))
+            kernels.append(job.result())
+    return tuple(kernels)
+
+
+def ready_samples(workload: Workload, kernels: Sequence[Kernel], *, seed: int = 0) -> tuple[Ready, ...]:
+    """Check every kernel against the reference, and lay out operands to time them with.
+
+    Args:
+        workload: what they compute.
+        kernels: of its samples.
+        seed: of the numbers that they are checked with.
+
+    Raises:
+        CheckError: if an output is wrong: of which sample, and where.
+    """
+    found: tuple[Ready, ...] = ()
+    for trial in trials_of(workload, kernels[0].code.buffers, seed, most=CHECKED):
+        found = _laid_out(kernels, trial)
+        for number, sample in enumerate(found):
+            kernel, out = sample.kernel, sample.kernel.code.buffers[0]
+            if trial.start is not None:
+                sample.memories[0][...] = stored(out, trial.start)
+            kernel.call(*sample.memories)
+            verdict = judge((trial,), (view_of(out, sample.memories[0]),), terms(workload))
+            verdict.demand(f"{workload.title}, sample {number} of {len(found)}")
+    return found
+
+
+def _laid_out(kernels: Sequence[Kernel], trial: Trial) -> tuple[Ready, ...]:
+    """Operands per kernel; what lies alike is there once."""
+    outputs: dict[Buffer, Array] = {}
+    inputs: dict[tuple[Buffer, ...], Packed] = {}
+    found = []
+    for kernel in kernels:
+        buffers = kernel.code.buffers
+        ready = {}
+        for name in kernel.inputs:
+            own = tuple(buffer for buffer in buffers[1:] if buffer.tensor == name)
+            if own not in inputs:
+                inputs[own] = kernel.pack(name, trial.inputs[name])
+            ready[name] = inputs[own]
+        if buffers[0] not in outputs:
+            outputs[buffers[0]] = empty(stored_shape(buffers[0]), dtype_of(buffers[0]))
+        found.append(Ready(kernel=kernel, memories=(outputs[buffers[0]], *kernel.in_order(ready))))
+    return tuple(found)
+
+
+def time_samples(
+    samples: Sequence[Ready], *, rounds: int = 5, progress: Told = lambda text, done: None
+) -> tuple[float, ...]:
+    """Shortest seconds of a call per sample, warm: timed in turns, so that what the machine does meets them all.
+
+    A measurement is one call that is not timed (another sample had the caches before) and some in a row that are;
+    calls before the first round say how many.
+
+    Args:
+        samples: ready to be called.
+        rounds: measurements of each that count.
+        progress: told the share that is done.
+    """
+    with pinned(1):
+        first = [_seconds(sample, 1) for sample in samples]
+        calls = [max(1, ceil(LEAST_SECONDS / max(seconds, 1e-9))) for seconds in first]
+        best = [float("inf")] * len(samples)
+        for turn in range(rounds):
+            progress("timing", turn / rounds)
+            for place in range(len(samples)):
+                number = (turn + place) % len(samples)
+                best[number] = min(best[number], _seconds(samples[number], calls[number]))
+    return tuple(best)
+
+
+def _seconds(sample: Ready, calls: int) -> float:
+    sample.kernel.call(*sample.memories)
+    return float(sample.kernel.clock(1, calls, *sample.memories)[0])

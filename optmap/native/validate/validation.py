@@ -1,0 +1,262 @@
+"""The model against simulated caches and the clock, layer by layer (MOpt section 9)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from statistics import median
+from typing import ClassVar
+
+from optmap.errors import InputError
+from optmap.evaluate.timing import Prediction, predict
+from optmap.native.code import Code
+from optmap.native.validate.caches import CacheTraffic, caches_of, simulate_caches
+from optmap.native.validate.measured import Told, build_samples, emit_samples, ready_samples, time_samples
+from optmap.native.validate.ranks import TOPS, kendall, spearman, top_loss
+from optmap.native.validate.samples import sample_mappings
+from optmap.problem import Machine, Mapping, Workload
+from optmap.problem.code_options import CodeOptions
+from optmap.problem.kernel_roles import KernelKind
+from optmap.shown import Form, Shown
+
+PREDICTED, MEASURED = "predicted time", "measured time"
+"""What samples are ranked by, beside `predicted L1 - L2` and `simulated L1 - L2`: what crosses a boundary."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sample:
+    """One mapping, and what is said of it."""
+
+    mapping: Mapping
+    kernel: KernelKind
+    prediction: Prediction
+    simulated: CacheTraffic | None = None
+    """None if caches were not simulated."""
+    seconds: float | None = None
+    """Of one call, the shortest; None if nothing was run."""
+
+    @property
+    def cycles(self) -> float:
+        """Predicted."""
+        return self.prediction.cycles
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ranking:
+    """How one number per sample ranks the samples by another."""
+
+    by: str
+    """What ranks: the predicted time, or simulated words at a boundary."""
+    of: str
+    """What is ranked: the measured time, or simulated words."""
+    samples: int
+    spearman: float | None
+    """None where one of the two is the same for all samples."""
+    kendall: float | None
+    losses: tuple[float, ...]
+    """Per entry of `TOPS` the share of performance that is lost; () unless times are ranked."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LayerValidation:
+    """The samples of one workload."""
+
+    workload: Workload
+    samples: tuple[Sample, ...]
+    rankings: tuple[Ranking, ...]
+    """Predicted against measured time first, if there was a clock; then what is simulated."""
+
+    @property
+    def in_order(self) -> tuple[Sample, ...]:
+        """Best predicted first."""
+        return tuple(sorted(self.samples, key=lambda sample: sample.cycles))
+
+    def gflops(self, sample: Sample) -> float | None:
+        """Measured billions of additions and multiplications per second, those on padding counted; None if not run."""
+        return None if sample.seconds is None else 2e-9 * self.workload.operations / sample.seconds
+
+    def ranking(self, by: str, of: str) -> Ranking | None:
+        """The one with these names; None if it was not made."""
+        return next((each for each in self.rankings if (each.by, each.of) == (by, of)), None)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Validation(Shown):
+    """The model held against samples of several workloads on one machine."""
+
+    shown_as: ClassVar[Form] = Form(
+        table="report.validation:validation_table",
+        document="report.validation:validation_document",
+        pictures={
+            "losses": "report.validation_plot:plot_losses",
+            "order": "report.validation_plot:plot_order",
+            "scatter": "report.validation_plot:plot_scatter",
+        },
+    )
+
+    machine: Machine
+    options: CodeOptions
+    layers: tuple[LayerValidation, ...]
+    wanted: int
+    """Samples per layer that were asked for."""
+    rounds: int
+    """In which each was timed."""
+    seed: int
+
+    def medians(self, by: str, of: str) -> Ranking | None:
+        """Medians over layers, of those where there is something to rank; None if there is none."""
+        rows = [row for layer in self.layers if (row := layer.ranking(by, of)) is not None]
+        if not rows:
+            return None
+        return Ranking(
+            by=by,
+            of=of,
+            samples=sum(row.samples for row in rows),
+            spearman=_median([row.spearman for row in rows]),
+            kendall=_median([row.kendall for row in rows]),
+            losses=tuple(median(each) for each in zip(*(row.losses for row in rows), strict=True)),
+        )
+
+    @property
+    def pairs(self) -> tuple[tuple[str, str], ...]:
+        """What was ranked by what in some layer."""
+        return tuple(dict.fromkeys((row.by, row.of) for layer in self.layers for row in layer.rankings))
+
+
+def validate_layers(
+    workloads: Sequence[Workload],
+    machine: Machine,
+    *,
+    samples: int = 100,
+    seed: int = 0,
+    simulated: bool = True,
+    rounds: int = 5,
+    options: CodeOptions | None = None,
+    folder: Path | None = None,
+    progress: Told = lambda text, done: None,
+) -> Validation:
+    """Hold the predicted time against simulated caches and the clock; see `optmap.validate`.
+
+    Raises:
+        InputError: for a machine without a core or without caches, or samples or rounds below one.
+        LimitError: if no tiling of a workload fits.
+        SolverUnavailableError: if there is no compiler.
+        CheckError: if the code of a sample computes something else.
+    """
+    if rounds < 1:
+        raise InputError(f"{rounds} rounds; at least one is needed")
+    chosen = options or CodeOptions()
+    layers = []
+    for number, workload in enumerate(workloads):
+
+        def told(text: str, done: float, number: int = number, title: str = workload.title) -> None:
+            progress(f"{title}: {text}", (number + done) / len(workloads))
+
+        drawn = draw_layer(workload, machine, count=samples, seed=seed, options=chosen)
+        if simulated:
+            drawn = simulate_layer(drawn, machine, progress=told)
+        drawn = measure_layer(drawn, rounds=rounds, seed=seed, folder=folder, progress=told)
+        layers.append(rank_layer(workload, [sample for sample, _ in drawn], machine))
+    return Validation(
+        machine=machine,
+        options=chosen,
+        layers=tuple(layers),
+        wanted=samples,
+        rounds=rounds,
+        seed=seed,
+    )
+
+
+Drawn = Sequence[tuple[Sample, Code]]
+"""Samples with their code."""
+
+
+def draw_layer(
+    workload: Workload, machine: Machine, *, count: int, seed: int = 0, options: CodeOptions | None = None
+) -> list[tuple[Sample, Code]]:
+    """Samples of a workload with their predicted time and their code; errors as for `validate_layers`."""
+    chosen = options or CodeOptions()
+    mappings = sample_mappings(workload, machine, count, seed=seed)
+    codes = emit_samples(workload, machine, mappings, chosen)
+    predictions = [predict(workload, machine, mapping, chosen) for mapping in mappings]
+    return [
+        (Sample(mapping=mapping, kernel=code.kernel, prediction=prediction), code)
+        for mapping, code, prediction in zip(mappings, codes, predictions, strict=True)
+    ]
+
+
+def simulate_layer(
+    drawn: Drawn, machine: Machine, *, progress: Told = lambda text, done: None
+) -> list[tuple[Sample, Code]]:
+    """The samples with the traffic of the machine's caches under their loops, in the layouts of their code."""
+    found = []
+    for number, (sample, code) in enumerate(drawn):
+        progress("simulating caches", number / len(drawn))
+        held = code.kernel is not KernelKind.PLAIN
+        traffic = simulate_caches(code.workload, machine, code.mapping, code.buffers, registers=held)
+        found.append((replace(sample, simulated=traffic), code))
+    return found
+
+
+def measure_layer(
+    drawn: Drawn,
+    *,
+    rounds: int = 5,
+    seed: int = 0,
+    folder: Path | None = None,
+    progress: Told = lambda text, done: None,
+) -> list[tuple[Sample, Code]]:
+    """The samples with their measured time, every one checked before; errors as for `validate_layers`."""
+    kernels = build_samples([code for _, code in drawn], folder=folder, progress=progress)
+    ready = ready_samples(drawn[0][1].workload, kernels, seed=seed)
+    seconds = time_samples(ready, rounds=rounds, progress=progress)
+    return [(replace(sample, seconds=time), code) for (sample, code), time in zip(drawn, seconds, strict=True)]
+
+
+def rank_layer(workload: Workload, samples: Sequence[Sample], machine: Machine) -> LayerValidation:
+    """Rank predicted against measured time, the predicted time and its parts against simulated traffic.
+
+    Args:
+        workload: that all samples compute.
+        samples: either all or none measured, either all or none simulated.
+        machine: names the caches.
+    """
+    kept = [sample for sample in samples if sample.prediction.feasible]
+    rankings = []
+    cycles = [sample.cycles for sample in kept]
+    times = [sample.seconds for sample in kept if sample.seconds is not None]
+    if times:
+        rankings.append(_ranking(PREDICTED, MEASURED, cycles, times, timed=True))
+    for level in caches_of(machine):
+        words = [float(sample.simulated.words(level.name)) for sample in kept if sample.simulated is not None]
+        if not words:
+            continue
+        moved = [_moved(sample.prediction, level.name) for sample in kept]
+        boundary = f"{level.name} - {dict(machine.boundaries)[level.name]}"
+        name = f"simulated {boundary}"
+        rankings.append(_ranking(f"predicted {boundary}", name, moved, words))
+        if times:
+            rankings.append(_ranking(name, MEASURED, words, times, timed=True))
+    return LayerValidation(workload=workload, samples=tuple(samples), rankings=tuple(rankings))
+
+
+def _moved(prediction: Prediction, level: str) -> float:
+    """Bytes that a prediction lets cross the boundary outside a level."""
+    return next(row.moved_bytes for row in prediction.boundaries if row.between[0] == level)
+
+
+def _ranking(by: str, of: str, first: Sequence[float], second: Sequence[float], *, timed: bool = False) -> Ranking:
+    return Ranking(
+        by=by,
+        of=of,
+        samples=len(first),
+        spearman=spearman(first, second),
+        kendall=kendall(first, second),
+        losses=tuple(top_loss(first, second, count) for count in TOPS) if timed else (),
+    )
+
+
+def _median(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return median(known) if known else None
