@@ -19,7 +19,8 @@ NOTES = (
     "which candidate of ours and which way of a library is reported was chosen by other samples than the reported ones",
     "oneDNN is asked through its C interface with every format of images, with memory for its work given, by the "
     "direct algorithm (Winograd's is other arithmetic); layers of single taps also as products",
-    "operations on padding count as everybody counts them: code that leaves them out may be above the peak",
+    "peak is that of multiply-adds on registers alone, timed in the same rounds; operations on padding count as "
+    "everybody counts them, so that code which leaves them out may be above the peak",
 )
 TORCH = (
     "torch has what Python and its dispatcher take in its time, microseconds a call; its weights are packed ahead "
@@ -68,6 +69,8 @@ def _layer(layer: LayerBench) -> dict[str, object]:
         "first": _timing(layer, layer.first),
         "streaming": None if layer.streaming is None else _timing(layer, layer.streaming),
         "libraries": [{**_timing(layer, each), "ways": layer.ways[each.library]} for each in layer.theirs],
+        "peak_gflops": layer.peak_gigaflops,
+        "peak_share": layer.share,
         "best_library": None if layer.best is None else layer.best.library,
         "ratio": _ratio(layer.ratio),
         "first_ratio": _ratio(layer.first_ratio),
@@ -128,7 +131,7 @@ def _layers_table(bench: Bench, layers: list[LayerBench]) -> str:
         (
             layer.workload.title,
             f"{layer.gigaflops(layer.ours):.1f}",
-            _share(bench, layer),
+            f"{100 * layer.share:.0f} %",
             f"{layer.number} of {layer.tried}",
             f"{layer.gigaflops(layer.first):.1f}",
             *(_speed(layer, next((x for x in layer.theirs if x.library == name), None)) for name in names),
@@ -156,15 +159,6 @@ def _speed(layer: LayerBench, timing: Timing | None) -> str:
 
 def _rate(layer: LayerBench, seconds: float | None) -> str:
     return "-" if seconds is None else f"{2 * layer.workload.operations / seconds / 1e9:.1f}"
-
-
-def _share(bench: Bench, layer: LayerBench) -> str:
-    """Of the peak of the machine file, of as many cores as threads."""
-    machine = bench.machine
-    if machine.core is None or machine.clock_hz is None:
-        return "-"
-    peak = 2 * machine.core.peak(layer.workload.output.bits) * machine.clock_hz * layer.threads
-    return f"{100 * layer.gigaflops(layer.ours) * 1e9 / peak:.0f} %"
 
 
 def _means_table(bench: Bench) -> str:

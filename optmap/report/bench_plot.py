@@ -71,10 +71,8 @@ def plot_gigaflops(bench: Bench, axes: Any = None) -> Any:
             series = {name: [_speed(x, _of(x, name)) for x in layers] for name in bench.surroundings.libraries}
             ours = {"ours": [_speed(x, x.ours) for x in layers]}
             _bars(panel, names, {**ours, **series}, (OURS, *OTHERS))
-            core, clock = bench.machine.core, bench.machine.clock_hz
-            if core is not None and clock is not None:
-                peak = 2 * core.peak(layers[0].workload.output.bits) * clock * threads / 1e9
-                panel.axhline(peak, color="#555555", lw=1, ls="--", label="peak of the machine file")
+            peaks = [layer.peak_gigaflops for layer in layers]
+            panel.plot(range(len(layers)), peaks, ls="", marker="_", ms=14, color="#000000", label="peak, same rounds")
             panel.set_ylabel("GFLOPS")
             _finish(panel, _title(bench, threads, caches.value))
     return panels[0]

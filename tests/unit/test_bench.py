@@ -44,6 +44,9 @@ def test_every_layer_has_its_ways_and_samples(found: Bench) -> None:
         assert layer.ratio.minima == pytest.approx(layer.theirs[0].seconds / layer.ours.seconds)
         assert layer.first_ratio is not None
         assert (layer.first_ratio == layer.ratio) == (layer.number == 1)
+        peaks = [2 * layer.peak_operations / seconds for seconds in layer.peak.samples]
+        speeds = [2 * layer.workload.operations / seconds for seconds in layer.ours.samples]
+        assert layer.share == pytest.approx(np.median(np.divide(speeds, peaks)))
         assert layer.predicted is not None
         assert layer.floor is not None
         assert 0 < layer.floor <= layer.predicted

@@ -30,8 +30,8 @@ class Contender:
     """The pointer."""
     operands: tuple[Array, ...] | None
     """Buffers that a call reads and writes, of which flushed caches have no line; None if they cannot be named."""
-    result: Callable[[], Array]
-    """The output of the last call, in the statement's order of subscripts."""
+    result: Callable[[], Array] | None
+    """The output of the last call, in the statement's order of subscripts; None of what computes nothing."""
     kept: tuple[object, ...] = ()
     """What must live as long."""
 

@@ -65,6 +65,10 @@ class LayerBench:
     """Per library, among how many ways it was chosen."""
     left_out: dict[str, str]
     """Per library or way that is not there, why."""
+    peak: Timing
+    """Multiply-adds on registers alone, of one core, in the same rounds."""
+    peak_operations: int
+    """Multiply-adds in the time of a sample of `peak`, on elements of the workload's size."""
     predicted: float | None
     """Seconds that the model predicts for `ours`; None without a clock."""
     floor: float | None
@@ -96,6 +100,17 @@ class LayerBench:
         if self.best is None or self.streaming is None:
             return None
         return paired_ratio(self.streaming.samples, self.best.samples)
+
+    @cached_property
+    def share(self) -> float:
+        """Of the peak of as many cores as threads: the median over rounds."""
+        whole = self.peak_operations * self.threads / self.workload.operations
+        return paired_ratio(self.ours.samples, self.peak.samples).median / whole
+
+    @property
+    def peak_gigaflops(self) -> float:
+        """Of as many cores as threads, from the shortest sample."""
+        return 2 * self.peak_operations * self.threads / self.peak.seconds / 1e9
 
     @cached_property
     def kind(self) -> KernelKind:

@@ -16,6 +16,7 @@ from optmap.native.bench.contender import Baseline, Contender
 from optmap.native.bench.libraries import baselines
 from optmap.native.bench.ours import OURS, own_way
 from optmap.native.bench.pairing import fastest, interleaved, pinned
+from optmap.native.bench.peak import PEAK, peak_operations, peak_way
 from optmap.native.bench.results import Bench, LayerBench, Surroundings, Timing
 from optmap.native.code import Code
 from optmap.native.emit.emit import emit_code
@@ -64,6 +65,9 @@ def bench_layers(workloads: Sequence[Workload], plan: Plan, told: Told = lambda 
         InfeasibleError: for a layer without a mapping.
     """
     core_of(plan.machine)
+    for threads in plan.threads:  # refused before anything is searched
+        with pinned(threads):
+            pass
     found, absent = baselines(plan.against)
     surroundings = Surroundings(
         processor=processor_name(),
@@ -185,7 +189,8 @@ def _check(task: _Task, way: Contender) -> None:
     """
     warm_seconds(way, 1)
     title = f"{task.workload.title} by {way.title}"
-    judge((task.trial,), (way.result(),), terms(task.workload)).demand(title)
+    if way.result is not None:
+        judge((task.trial,), (way.result(),), terms(task.workload)).demand(title)
 
 
 def _timed(task: _Task, field: _Field, number: int, streaming: Contender | None, caches: Caches) -> LayerBench:
@@ -200,7 +205,8 @@ def _timed(task: _Task, field: _Field, number: int, streaming: Contender | None,
             left_out[name] = "its buffers cannot be named, so they cannot be thrown out of the caches"
     first = [field.own[0]] if number else []
     extra = [] if streaming is None else [streaming]
-    running = [field.own[number], *first, *extra, *chosen.values()]
+    core = core_of(task.plan.machine)
+    running = [field.own[number], *first, *extra, *chosen.values(), peak_way(core)]
     timings = [
         Timing(library=way.library, variant=way.variant, samples=samples)
         for way, samples in zip(running, interleaved(running, rounds=task.plan.rounds, caches=caches), strict=True)
@@ -220,9 +226,11 @@ def _timed(task: _Task, field: _Field, number: int, streaming: Contender | None,
         ours=timings[0],
         first=timings[len(first)],
         streaming=timings[len(first) + 1] if extra else None,
-        theirs=tuple(each for each in timings if each.library != OURS),
+        theirs=tuple(each for each in timings if each.library not in (OURS, PEAK)),
         ways={name: len(field.others[name]) for name in chosen},
         left_out=left_out,
+        peak=timings[-1],
+        peak_operations=peak_operations(core, task.workload.output.bits),
         predicted=prediction.seconds,
         floor=prediction.floor_seconds,
     )
