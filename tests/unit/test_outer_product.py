@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from dataclasses import replace
 from itertools import product
 from pathlib import Path
 
@@ -21,8 +20,8 @@ from optmap.problem import (
     LevelMapping,
     Mapping,
     Semantics,
+    StoreKind,
     conv2d,
-    matmul,
     parse_workload,
 )
 
@@ -130,12 +129,6 @@ def test_why_not(workload, why):
     assert any(why in note for note in emit_code(workload, mapping, AVX512).notes)
 
 
-def test_without_a_core_the_answer_says_so():
-    workload, machine = matmul(i=4, j=16, k=4), replace(AVX512, core=None)
-    notes = emit_code(workload, mapped(workload, machine, workload.dims, {}), machine).notes
-    assert "no vector kernel: the machine file does not say what a core computes with (key core)" in notes
-
-
 @given(
     extent=st.integers(1, 60),
     cuts=st.lists(st.tuples(st.integers(1, 60), st.integers(1, 4)), max_size=4),
@@ -182,7 +175,7 @@ def random_dense(rng, number):
     tile |= {d: rng.randint(1, sizes[d]) for d in "hw"}
     l1 = {d: rng.choice((n, rng.randint(tile.get(d, 1), n))) for d, n in sizes.items()}
     order = rng.sample("rsc", 3)
-    options = CodeOptions(layout=rng.choice(list(ActivationLayout)))
+    options = CodeOptions(layout=rng.choice(list(ActivationLayout)), stores=rng.choice(list(StoreKind)))
     return emitted(workload, machine, tile, order, options, **l1)
 
 
@@ -207,3 +200,19 @@ def test_what_comes_from_afar_is_asked_for_ahead():
 def test_the_next_rows_of_a_large_image_are_asked_for():
     code = emitted(layer(c=128, k=64, h=136, w=136, r=1, s=1), AVX512, {"k": 64, "w": 6})
     assert "(const char *)(In + 17408*(d_h + 1)) + 3072*(d_w / 6 % 23)" in code.source
+
+
+def test_taps_and_channels_side_by_side_are_one_loop():
+    code = emitted(layer(c=3, k=16, h=1, w=9, r=1, s=3), AVX512, {"k": 16, "w": 9})
+    (kernel,) = kernels(code)
+    assert "long s" not in kernel
+    assert kernel.count("#pragma GCC unroll 3") == 3  # a tap with its three channels per segment
+
+
+def test_streaming_needs_the_whole_reduction():
+    options = CodeOptions(stores=StoreKind.STREAMING)
+    workload = layer(c=64, k=64, h=7, w=7, r=3, s=3)
+    assert "_mm512_stream_ps" in emitted(workload, AVX512, {"k": 32, "w": 7}, options=options).source
+    tiled = emitted(workload, AVX512, {"k": 32, "w": 7}, options=options, c=16)
+    assert "stream" not in tiled.source
+    assert any("the reduction is tiled" in note for note in tiled.notes)

@@ -24,6 +24,7 @@ from optmap.native.emit.vectors import INLINE, vector_text
 from optmap.native.emit.writer import Writer
 from optmap.native.layouts import buffers_of
 from optmap.problem import TensorAccess
+from optmap.problem.code_options import StoreKind
 from optmap.problem.kernel_roles import KernelKind, KernelRoles
 
 MOST_KERNELS = 24
@@ -37,9 +38,7 @@ MOST_POINTS = 1_000_000
 def outer_product_leaf(site: Site) -> Leaf | str:
     """The leaf, or why it does not apply."""
     roles, core = site.roles, site.machine.core
-    if core is None:
-        return "no vector kernel: the machine file does not say what a core computes with (key core)"
-    if roles is None or roles.kind is not KernelKind.OUTER_PRODUCT:
+    if core is None or roles is None or roles.kind is not KernelKind.OUTER_PRODUCT:
         return "no outer product: no dim of the output is in one of two inputs only, alone in its subscripts"
     if len({tensor.bits for tensor in site.workload.tensors}) > 1:
         return "no vector kernel: elements of several sizes"
@@ -115,7 +114,7 @@ class _OuterProduct:
         kernels: dict[str, str] = {}
         self._write_tile(tile, kernels)
         tails = self._vector_stride > 0 and any(size % self.site.lanes for size in self._inner(self.roles.vector).sizes)
-        out.lines(vector_text(entry, bits, core.vector_bytes if core else 0, parts=tails, streaming=False))
+        out.lines(vector_text(entry, bits, core.vector_bytes if core else 0, parts=tails, streaming=self._streams))
         out.line()
         if not self._vector_stride:
             self._write_apart(out)
@@ -131,7 +130,26 @@ class _OuterProduct:
             layouts=self._layouts,
             packed=tuple(number == 1 + self.roles.weights for number in range(3)),
             takes=self._takes,
+            notes=self._notes,
         )
+
+    @property
+    def _sums_once(self) -> bool:
+        """Whether every call computes the whole reduction of its outputs."""
+        return all(self._pieces(d).whole for d in self.roles.reduction)
+
+    @property
+    def _streams(self) -> bool:
+        """Whether outputs go past the caches: only those that nothing is added to later, in whole vectors."""
+        wanted = self.site.options.stores is StoreKind.STREAMING
+        return wanted and self._sums_once and self._vector_stride > 0
+
+    @property
+    def _notes(self) -> tuple[str, ...]:
+        if self.site.options.stores is not StoreKind.STREAMING or self._streams:
+            return ()
+        why = "lanes lie apart" if self._sums_once else "sums come back: the reduction is tiled"
+        return (f"outputs are stored through the caches: {why}",)
 
     # what lies where
 
@@ -438,7 +456,7 @@ class _OuterProduct:
     def _first_touch(self) -> str:
         if not self.site.first_touched:
             return "never"
-        return "always" if all(self._pieces(d).whole for d in self.roles.reduction) else "asked"
+        return "always" if self._sums_once else "asked"
 
     def _kernel(self, chosen: dict[str, _Variant]) -> tuple[Kernel, dict[str, str]]:
         """The kernel for some variants, and what its parameters are in the tile's function."""
@@ -460,6 +478,8 @@ class _OuterProduct:
                 else:
                     each = replace(each, pattern=pattern, along=roles.points.index(str(window.point)))
             sums.append(each)
+        while len(sums) > 1 and sums[-1].continues(sums[-2]):
+            sums[-2:] = [sums[-1].merged(sums[-2])]
         for window in self.windows:
             if window.tap is None and window.point is not None:
                 pattern = chosen[window.point].pattern or ()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from math import prod
 
@@ -58,15 +58,33 @@ class Sum:
         """C expression of the iteration after the last."""
         return self.total if self.first == "0" else f"{self.first} + {self.total}"
 
+    @property
+    def known(self) -> bool:
+        """Whether first iteration and number are constants."""
+        return self.first == "0" and self.count is not None
+
+    def continues(self, outer: Sum) -> bool:
+        """Whether the operands of this loop, run again and again by another one, are read without a leap."""
+        plain = not self.block and not outer.block and self.pattern is None
+        image, weights = self.most * self.image, self.most * self.weights
+        return self.known and outer.known and plain and (image, weights) == (outer.image, outer.weights)
+
+    def merged(self, outer: Sum) -> Sum:
+        """One loop for this and the one around it, which it continues."""
+        pattern = outer.pattern
+        if pattern is not None:
+            pattern = tuple((first * self.most, after * self.most, low, high) for first, after, low, high in pattern)
+        most = outer.most * self.most
+        return replace(self, count=most, most=most, pattern=pattern, along=outer.along)
+
     def segments(self, box: Box) -> list[tuple[str, str, int | None, Box]]:
         """First iteration, the one after the last, how many if known, and the real points."""
         if self.pattern is None:
             return [(self.first, self.end, self.count, box)]
         found: list[tuple[str, str, int | None, Box]] = []
-        known = self.first == "0" and self.count is not None
         for first, after, low, high in self.pattern:
             inside = (*box[: self.along], (low, high), *box[self.along + 1 :])
-            if known:
+            if self.known:
                 found.append((str(first), str(after), after - first, inside))
             else:
                 found.append((f"larger({self.first}, {first})", f"smaller({self.end}, {after})", None, inside))
