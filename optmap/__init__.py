@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from optmap.running import compile_result as compile  # noqa: F401
     from optmap.running import detect as detect
     from optmap.running import emit as emit
+    from optmap.running import run as run
     from optmap.running import validate as validate
     from optmap.search.methods import register_method as register_method
     from optmap.sweeps.races import race as race
@@ -67,7 +68,7 @@ _VERBS = {
     **dict.fromkeys(("export", "program"), "optmap.modelling"),
     **dict.fromkeys(("export_timeloop", "import_timeloop", "score"), "optmap.exchange"),
     **dict.fromkeys(("explore", "sensitivity"), "optmap.exploring"),
-    **dict.fromkeys(("bench", "compile", "detect", "emit", "validate"), "optmap.running"),
+    **dict.fromkeys(("bench", "compile", "detect", "emit", "run", "validate"), "optmap.running"),
     "register_method": "optmap.search.methods",
     "register_objective": "optmap.problem.objective",
     "evaluate": "optmap.evaluate",

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,8 +15,17 @@ from optmap.errors import InputError
 from optmap.names import choose
 from optmap.problem import Machine, Mapping, Padding, Semantics, Workload
 from optmap.problem.code_options import ActivationLayout, CodeOptions, StoreKind, WeightPacking
-from optmap.problem.inputs import ExtentsInput, MachineInput, WorkloadInput, machine_of, workload_of
+from optmap.problem.inputs import (
+    ExtentsInput,
+    MachineInput,
+    WorkloadInput,
+    extents_of,
+    is_statement,
+    machine_of,
+    workload_of,
+)
 from optmap.problem.values import file_path, whole_number
+from optmap.problem.values import seconds as seconds_of
 
 if TYPE_CHECKING:
     from optmap.gap.nest_solution import SavedNest
@@ -24,6 +34,8 @@ if TYPE_CHECKING:
     from optmap.native.code import Code
     from optmap.native.host.detection import Host
     from optmap.native.run.kernel import Kernel
+    from optmap.native.run.results import Runs
+    from optmap.native.run.tasks import TaskInput
     from optmap.native.validate.validation import Validation
     from optmap.search.accelerators.result import AcceleratorResult
     from optmap.search.result import SolveResult
@@ -57,7 +69,7 @@ def compile_result(
     machine: MachineInput | None = None,
     options: CodeOptions | None = None,
     padding: Padding | str | None = None,
-    semantics: Semantics | str | None = None,
+    semantics: Semantics | str = Semantics.ASSIGN,
     folder: str | Path | None = None,
 ) -> Kernel:
     """A function on NumPy arrays that computes a workload as a mapping says.
@@ -77,7 +89,7 @@ def compile_result(
         options: layouts, packing, kind of store; all defaults if left out.
         padding: `stored`: images come with their rim; None for implicit: without, wherever it is known (a file of a
             mapping for stored padding does not know it).
-        semantics: `accumulate`: outputs are added to; None for assign.
+        semantics: `accumulate`: outputs are added to; `assign`: they are computed from nothing.
         folder: where built objects are kept; `OPTMAP_BUILD_DIR` or a folder of the user's cache if left out.
 
     Returns:
@@ -91,18 +103,16 @@ def compile_result(
     from optmap.native.code import Code
     from optmap.native.emit.emit import emit_code
     from optmap.native.run.compiled import compile_code
-    from optmap.native.statement import as_computed
-    from optmap.problem.values import file_path
     from optmap.report.loading import saved_solution
     from optmap.search.result import SolveResult
 
     place = None if folder is None else file_path(folder, "folder")
     if isinstance(result, Code):
-        if any(each is not None for each in (machine, options, padding, semantics)):
+        if any(each is not None for each in (machine, options, padding)) or semantics != Semantics.ASSIGN:
             raise InputError("code is written already: machine, options, padding and semantics belong to emit")
         return compile_code(result, folder=place)
     saved = result if isinstance(result, SolveResult) else saved_solution(result)
-    workload = as_computed(saved.workload, padding=padding, semantics=semantics)
+    workload = computed(saved.workload, padding=padding, semantics=semantics)
     target = saved.machine if machine is None else machine_of(machine, None)
     return compile_code(emit_code(workload, saved.mapping, target, options), folder=place)
 
@@ -153,12 +163,7 @@ def emit(
     """
     from optmap.native import emit_code
 
-    options = CodeOptions(
-        layout=ActivationLayout(choose("layout", layout, list(ActivationLayout))),
-        weights=WeightPacking(choose("packing of weights", weights, list(WeightPacking))),
-        stores=StoreKind(choose("kind of store", stores, list(StoreKind))),
-        prefetch=prefetch,
-    )
+    options = _options(layout, weights, stores, prefetch)
     problem = computed(workload, extents=extents, semantics=semantics, padding=padding)
     if mapping is None:
         target = machine_of(machine, None)
@@ -167,6 +172,105 @@ def emit(
         target, found = _given(problem, machine, mapping, threads)
     code: Code = emit_code(problem, found, target, options)
     return code
+
+
+def run(
+    *workloads: TaskInput,
+    machine: MachineInput | None = None,
+    candidates: int = 5,
+    threads: int = 1,
+    extents: ExtentsInput | None = None,
+    semantics: Semantics | str = Semantics.ASSIGN,
+    padding: Padding | str | None = None,
+    layout: ActivationLayout | str = ActivationLayout.NHWC,
+    weights: WeightPacking | str = WeightPacking.AHEAD,
+    stores: StoreKind | str = StoreKind.ORDINARY,
+    prefetch: bool = True,
+    seconds: float = 1.0,
+    time_limit: float = 60.0,
+    seed: int = 0,
+    folder: str | Path | None = None,
+    progress: Callable[[str, float], None] | None = None,
+) -> Runs:
+    """Run workloads on the machine at hand: search, write code, build it, check what comes out, time it.
+
+    The first `candidates` mappings of the model are run, and the fastest is kept. Every result is compared with a
+    float64 reference: on real numbers within what the rounding of so many terms explains, on whole numbers exactly.
+
+    Args:
+        workloads: workloads, networks, solutions, or names, patterns (`resnet18/*`), files and statements for them.
+            A solution is run in its own mapping.
+        machine: a machine, a library name or a YAML file such as `detect` writes; if left out, that of a solution,
+            else the machine at hand is detected first (quickly).
+        candidates: mappings that are run per workload, at most.
+        threads: that share the work; of a solution, those of its mapping.
+        extents: extent per dim, for a statement.
+        semantics: as for `emit`.
+        padding: as for `emit`.
+        layout: as for `emit`.
+        weights: as for `emit`.
+        stores: as for `emit`.
+        prefetch: as for `emit`.
+        seconds: of measuring, per workload.
+        time_limit: seconds for the search, per workload.
+        seed: of the numbers that are computed with.
+        folder: where built objects are kept; `OPTMAP_BUILD_DIR` or a folder of the user's cache if left out.
+        progress: called with a text and the share that is done.
+
+    Returns:
+        `.layers` with times, rates, predictions, floors and checks; `.wrong` says what is wrong, if anything is.
+
+    Raises:
+        InputError: for anything that cannot be accepted.
+        InfeasibleError: if there is no mapping.
+        SolverUnavailableError: if there is no C compiler, with what to install.
+        CheckError: if it refuses the code.
+    """
+    from optmap.native.run.several import run_tasks
+    from optmap.native.run.tasks import tasks_of
+    from optmap.native.toolchain.compiler import find_compiler
+
+    options = _options(layout, weights, stores, prefetch)
+    if not workloads:
+        raise InputError("there is nothing to run: give a workload, such as resnet18/R9")
+    sizes = None if extents is None else extents_of(extents)
+    if sizes is not None and not any(isinstance(what, str) and is_statement(what) for what in workloads):
+        raise InputError("extents belong to a statement, such as 'C[i,j] += A[i,k]*B[k,j]'; leave them out")
+    tasks = [
+        replace(task, workload=computed(task.workload, semantics=semantics, padding=padding))
+        for what in workloads
+        for task in tasks_of(what, sizes)
+    ]
+    whole_number(threads, "threads")
+    whole_number(candidates, "candidates")
+    find_compiler()
+    if machine is not None:
+        tasks = [replace(task, machine=target) for target in (machine_of(machine, None),) for task in tasks]
+    elif not all(task.machine for task in tasks):
+        here = detect(quick=True).machine
+        tasks = [task if task.machine else replace(task, machine=here) for task in tasks]
+    return run_tasks(
+        tasks,
+        options,
+        threads=threads,
+        candidates=candidates,
+        seconds=seconds_of(seconds, "seconds of measuring (--seconds)"),
+        time_limit=seconds_of(time_limit, "time limit (--time-limit)"),
+        seed=whole_number(seed, "seed", least=0),
+        folder=None if folder is None else file_path(folder, "folder"),
+        progress=progress,
+    )
+
+
+def _options(
+    layout: ActivationLayout | str, weights: WeightPacking | str, stores: StoreKind | str, prefetch: bool
+) -> CodeOptions:
+    return CodeOptions(
+        layout=ActivationLayout(choose("layout", layout, list(ActivationLayout))),
+        weights=WeightPacking(choose("packing of weights", weights, list(WeightPacking))),
+        stores=StoreKind(choose("kind of store", stores, list(StoreKind))),
+        prefetch=prefetch,
+    )
 
 
 def computed(
@@ -187,8 +291,9 @@ def computed(
     Raises:
         InputError: if it cannot be understood, or padding is to be implicit and it is not known where it is.
     """
-    problem = workload_of(workload, extents, semantics, padding)
-    return problem.with_padding(Padding.IMPLICIT) if padding is None and problem.real_ranges else problem
+    from optmap.native.statement import as_computed
+
+    return as_computed(workload_of(workload, extents, semantics), padding=padding, semantics=semantics)
 
 
 def fastest(
@@ -214,13 +319,12 @@ def fastest(
         InputError: for an accelerator, or threads that the machine has not.
         InfeasibleError: if nothing fits.
     """
-    from optmap.api import solve
-    from optmap.search.result import SolveResult
+    from optmap.native.run.mapped import proposed
 
-    result = solve(workload, machine=machine, cores=threads, time_limit=time_limit, progress=progress)
-    if not isinstance(result, SolveResult):
+    if machine.accelerator is not None:
         raise InputError(f"machine {machine.name} is an accelerator; C is written for machines with caches")
-    return result.mapping
+    (found,) = proposed(workload, machine, options, threads=threads, count=1, time_limit=time_limit, progress=progress)
+    return found.mapping
 
 
 def _given(

@@ -30,6 +30,7 @@ COMMANDS = {
     "doctor": "checkup",
     "detect": "detecting",
     "emit": "emitting",
+    "run": "executing",
     "bench": "benching",
     "validate": "validating",
     "sweep": "sweeping",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from optmap.native.code import Buffer, Code
+from optmap.problem.code_options import CodeOptions
 from optmap.problem.io.machines import machine_document
 from optmap.problem.io.mappings import mapping_document
 from optmap.problem.io.workloads import workload_document
@@ -47,18 +48,12 @@ def _row(buffer: Buffer) -> tuple[str, ...]:
 
 def code_document(code: Code) -> dict[str, object]:
     """The JSON document of `emit`."""
-    options = code.options
     return {
         "schema": "optmap.code/1",
         "workload": workload_document(code.workload),
         "machine": machine_document(code.machine),
         "mapping": mapping_document(code.mapping),
-        "options": {
-            "layout": options.layout.value,
-            "weights": options.weights.value,
-            "stores": options.stores.value,
-            "prefetch": options.prefetch,
-        },
+        "options": options_document(code.options),
         "kernel": code.kernel.value,
         "threads": code.threads,
         "entry": code.entry,
@@ -77,4 +72,14 @@ def code_document(code: Code) -> dict[str, object]:
         "notes": list(code.notes),
         "source": code.source,
         "main": code.main,
+    }
+
+
+def options_document(options: CodeOptions) -> dict[str, object]:
+    """What is free about code beside its mapping."""
+    return {
+        "layout": options.layout.value,
+        "weights": options.weights.value,
+        "stores": options.stores.value,
+        "prefetch": options.prefetch,
     }

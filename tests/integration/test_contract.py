@@ -26,6 +26,7 @@ COMMANDS = (
     "doctor",
     "detect",
     "emit",
+    "run",
     "bench",
     "bound",
     "compare",

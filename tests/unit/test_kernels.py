@@ -119,25 +119,25 @@ def test_layouts_and_packing_do_not_change_what_comes_out(layout: ActivationLayo
 def test_arrays_in_the_order_of_the_code_are_borrowed() -> None:
     kernel = kernel_of(LAYER)
     (trial,) = trials_of(LAYER, kernel.code.buffers)[1:]
-    image, weight = (kernel.empty(name) for name in kernel.inputs)
-    image[...], weight[...] = trial.inputs.values()
+    given, weight = trial.inputs.values()
+    image, packed = kernel.empty("In"), kernel.pack("Ker", weight)
+    image[...] = given
     out = kernel.empty("Out")
-    assert kernel(image, weight, out=out, copy=False) is out
+    assert kernel(image, packed, out=out, copy=False) is out
     assert np.array_equal(out, trial.expected)
-    assert memory_of(kernel.code.buffers[1], kernel(image, weight, copy=False)) is None  # another shape
-    assert memory_of(kernel.code.buffers[0], kernel(image, weight, copy=False)) is not None
+    made = kernel(image, packed, copy=False)
+    assert np.shares_memory(made, memory_of(kernel.code.buffers[0], made))
+    with pytest.raises(InputError, match=r"Ker would be packed in the call.*pack\('Ker'"):
+        kernel(image, weight, copy=False)
+    with pytest.raises(InputError, match="Ker is packed; fill a plain array"):
+        kernel.empty("Ker")
 
 
 def test_a_layout_that_would_be_copied_is_refused_where_that_is_asked_for() -> None:
-    code = emit_code(LAYER, mapping_of(LAYER), AVX512)
-    turned = Layout(order=((0, 1), (2, 1), (3, 1), (1, 1)))
-    kernel = replace(
-        compile_code(code),
-        code=replace(code, buffers=(code.buffers[0], *(replace(buffer, layout=turned) for buffer in code.buffers[1:]))),
-    )
-    arrays = [np.zeros(buffer.shape, np.float32) for buffer in code.buffers[1:]]
+    kernel = kernel_of(LAYER, CodeOptions(layout=ActivationLayout.NHWC))
+    image, weight = (np.zeros(buffer.shape, np.float32) for buffer in kernel.code.buffers[1:])
     with pytest.raises(InputError, match=r"In would be copied.*0, 2, 3, 1.*empty\('In'\)"):
-        kernel(*arrays, copy=False)
+        kernel(image, kernel.pack("Ker", weight), copy=False)
 
 
 @pytest.mark.parametrize(

@@ -172,6 +172,11 @@ class Kernel:
         buffer = self.code.buffers[place]
         array = checked(self.title, buffer, given)
         if buffer.packed:
+            if not copy:
+                raise InputError(
+                    f"{self.title}: {buffer.tensor} would be packed in the call; hand in what pack({buffer.tensor!r}, "
+                    "...) makes of it, or allow copy"
+                )
             made = empty(stored_shape(buffer), dtype_of(buffer))
             pack = self.functions[f"{self.code.entry}_pack_{tensor_names(self.code.workload)[place]}"]
             pack(*self._pointers((array, made))[:2])

@@ -23,11 +23,11 @@ from optmap.native.run.reference import (
 from optmap.problem import Semantics, Workload
 from optmap.texts import number
 
-MOST_OUTPUTS = 2**24
+MOST_OUTPUTS = 2**20
 """Outputs that are checked at most."""
-MOST_OPERATIONS = 12 * 10**9
-"""Multiply-adds of one reference as a matrix product, about a second."""
-MOST_STEPS = 5 * 10**8
+MOST_OPERATIONS = 2 * 10**9
+"""Multiply-adds of one reference as a matrix product, well below a second."""
+MOST_STEPS = 10**8
 """The same where it is no matrix product."""
 LEAST_VALUES = 8
 """Values per dim that a sample keeps."""
@@ -79,6 +79,15 @@ class Verdict:
             return f"{self.wrong:,} wrong of {which} compared"
         return f"{which} right{', exactly on whole numbers' if self.exact else ''}"
 
+    def explain(self, title: str) -> str:
+        """What is wrong: how many, and the first of them."""
+        lines = [
+            f"  [{','.join(map(str, each.index))}] is {each.got:.9g}, must be {each.expected:.9g} "
+            + (f"within {each.tolerance:.3g}" if each.tolerance else "exactly")
+            for each in self.places
+        ]
+        return "\n".join([f"{title}: {self.text}; the first of them:", *lines])
+
     def demand(self, title: str) -> None:
         """Refuse a wrong result.
 
@@ -86,12 +95,7 @@ class Verdict:
             CheckError: if an output is wrong: how many, and the first of them.
         """
         if self.wrong:
-            lines = [
-                f"  [{','.join(map(str, each.index))}] is {each.got:.9g}, must be {each.expected:.9g} "
-                + (f"within {each.tolerance:.3g}" if each.tolerance else "exactly")
-                for each in self.places
-            ]
-            raise CheckError("\n".join([f"{title}: {self.text}; the first of them:", *lines]))
+            raise CheckError(self.explain(title))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -1,0 +1,116 @@
+"""`run`: workloads on the machine at hand."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from optmap.cli.console import Progress, guarded, say
+from optmap.cli.options import ExtentsOption, JsonOption, MachineOption, PaddingOption, path_of
+from optmap.errors import CheckError
+from optmap.problem import ActivationLayout, Semantics, StoreKind, WeightPacking
+
+RUN_HELP = """Run workloads on the machine at hand: search, write C, compile, check, time.
+
+The first mappings of the model of time are run, and the fastest is kept. The table has GFLOPS beside the
+peak of the machine file, the measured time beside the predicted one and beside the floor that no mapping
+goes below, and how far results are from a float64 reference, as a share of what rounding explains. On
+whole numbers results must be exact. Large outputs are compared on a seeded sample, and the answer says so.
+
+A workload is a name, a pattern, a network (every layer counts as often as it occurs), a workload file, a
+statement, or a solution file: that is run in its own mapping. Without --machine the machine of the
+solution is taken, else this one is detected first. Images have no rim and outputs are computed from
+nothing, unless --padding or --semantics say otherwise.
+
+\b
+Examples:
+  optmap detect -o host.yaml
+  optmap run resnet18/R9 --machine host.yaml
+  optmap run 'resnet18/*' --machine host.yaml --candidates 1 -o resnet18.json
+  optmap run mobilenet --machine host.yaml --threads 2 --seconds 0.5
+  optmap run 'C[i,j] += A[i,k]*B[k,j]' --extents i=512,j=512,k=512
+  optmap run r9.json --machine host.yaml --json
+
+Exit codes: 0 all right, 2 bad input or no compiler, 3 infeasible, 5 a result is wrong (which, and where).
+"""
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command of this module."""
+    app.command("run", help=RUN_HELP)(guarded(run))
+
+
+def run(
+    *,
+    workloads: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="WORKLOAD...",
+            help="Names, patterns such as 'resnet18/*', networks, files, statements, or solution files.",
+            show_default=False,
+        ),
+    ],
+    machine: MachineOption = None,
+    candidates: Annotated[
+        int, typer.Option("--candidates", min=1, help="Mappings of the model that are run, at most.")
+    ] = 5,
+    threads: Annotated[int, typer.Option("--threads", min=1, help="Threads that share the work.")] = 1,
+    layout: Annotated[
+        ActivationLayout,
+        typer.Option("--layout", help="Of images: channels where the statement has them, last, or in blocks."),
+    ] = ActivationLayout.NHWC,
+    weights: Annotated[
+        WeightPacking, typer.Option("--weights", help="Packed before the time is taken, or in every call.")
+    ] = WeightPacking.AHEAD,
+    stores: Annotated[
+        StoreKind, typer.Option("--stores", help="Of outputs: through the caches, or past them.")
+    ] = StoreKind.ORDINARY,
+    no_prefetch: Annotated[bool, typer.Option("--no-prefetch", help="Do not ask for the next tiles early.")] = False,
+    extents: ExtentsOption = None,
+    semantics: Annotated[
+        Semantics, typer.Option("--semantics", help="Whether outputs are computed from nothing or added to.")
+    ] = Semantics.ASSIGN,
+    padding: PaddingOption = None,
+    seconds: Annotated[float, typer.Option("--seconds", metavar="SECONDS", help="Of measuring, per workload.")] = 1.0,
+    time_limit: Annotated[
+        float, typer.Option("--time-limit", metavar="SECONDS", help="Stop the search per workload after this time.")
+    ] = 60.0,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Of the numbers that are computed with.")] = 0,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "-o", "--output", metavar="FILE", parser=path_of, help="Write the JSON document.", show_default=False
+        ),
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Print how fast workloads run, and whether they are right."""
+    from optmap import running
+    from optmap.problem.io.files import check_target, to_json
+
+    check_target(output)
+    with Progress("running") as progress:
+        found = running.run(
+            *workloads,
+            machine=machine,
+            candidates=candidates,
+            threads=threads,
+            extents=extents,
+            semantics=semantics,
+            padding=padding,
+            layout=layout,
+            weights=weights,
+            stores=stores,
+            prefetch=not no_prefetch,
+            seconds=seconds,
+            time_limit=time_limit,
+            seed=seed,
+            progress=progress,
+        )
+    if output is not None:
+        found.save(output)
+    say(to_json(found.to_dict()) if as_json else str(found))
+    if found.wrong:
+        raise CheckError("\n".join(found.wrong))

@@ -1,0 +1,68 @@
+"""Mappings that are worth running: those that a user gives, or the first of the model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from optmap.evaluate.timing import Prediction, predict
+from optmap.problem import Machine, Mapping, Workload
+from optmap.problem.code_options import CodeOptions
+from optmap.search.methods import MOPT
+from optmap.search.request import Request
+from optmap.search.timed import ranked
+
+Tell = Callable[[str, float], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mapped:
+    """A mapping with the choices of its code, and what is predicted for it."""
+
+    mapping: Mapping
+    options: CodeOptions
+    prediction: Prediction | None
+    """None on a machine that does not say what a core computes with."""
+
+
+def as_given(workload: Workload, machine: Machine, mapping: Mapping, options: CodeOptions, threads: int = 1) -> Mapped:
+    """A mapping that there is.
+
+    Raises:
+        InputError: if it does not belong to workload and machine.
+    """
+    mapping.check(workload, machine)
+    found = None if machine.core is None else predict(workload, machine, mapping, options, threads=threads)
+    return Mapped(mapping=mapping, options=options, prediction=found)
+
+
+def proposed(
+    workload: Workload,
+    machine: Machine,
+    options: CodeOptions,
+    *,
+    threads: int = 1,
+    count: int = 5,
+    time_limit: float = 60.0,
+    progress: Tell | None = None,
+) -> tuple[Mapped, ...]:
+    """The first mappings of the model of time; where nothing is known of a core, the one that moves least (`mopt`).
+
+    Args:
+        workload: as the code computes it.
+        machine: with caches.
+        options: of the code.
+        threads: that share the work.
+        count: of mappings, at most.
+        time_limit: seconds.
+        progress: called with a text and the share of the time limit used.
+
+    Raises:
+        InputError: for threads that the machine has not.
+        InfeasibleError: if nothing fits.
+    """
+    if machine.core is None:
+        request = Request(workload=workload, machine=machine, cores=threads, time_limit=time_limit, progress=progress)
+        return (as_given(workload, machine, MOPT.run(request).mapping, options),)
+    found = ranked(workload, machine, options, threads=threads, count=count, time_limit=time_limit, progress=progress)
+    return tuple(Mapped(mapping=c.mapping, options=c.options, prediction=c.prediction) for c in found)

@@ -1,0 +1,71 @@
+"""Several workloads, one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from optmap.errors import InputError
+from optmap.native.run.layer import run_layer
+from optmap.native.run.mapped import Mapped, Tell, as_given, proposed
+from optmap.native.run.results import LayerRun, Runs
+from optmap.native.run.tasks import Task
+from optmap.native.toolchain.compiler import find_compiler
+from optmap.problem.code_options import CodeOptions
+
+
+def run_tasks(
+    tasks: Sequence[Task],
+    options: CodeOptions,
+    *,
+    threads: int,
+    candidates: int,
+    seconds: float,
+    time_limit: float,
+    seed: int,
+    folder: Path | None,
+    progress: Tell | None = None,
+) -> Runs:
+    """Run every task; see `optmap.run` for what the options mean.
+
+    Args:
+        tasks: at least one, with a machine each and workloads as they are computed.
+        options: of the code.
+        threads: that share the work, where a task has no mapping.
+        candidates: mappings per workload, at most.
+        seconds: of measuring, per workload.
+        time_limit: seconds for the search, per workload.
+        seed: of the numbers.
+        folder: of built objects.
+        progress: called with a text and the share that is done.
+
+    Raises:
+        InputError: for an accelerator, or a mapping that does not belong to the machine.
+        InfeasibleError: if there is no mapping.
+        SolverUnavailableError: if there is no C compiler.
+        CheckError: if it refuses the code.
+    """
+    layers: list[LayerRun] = []
+    for number, task in enumerate(tasks):
+        target = task.machine
+        if target is None or target.accelerator is not None:
+            name = "this one" if target is None else f"{target.name}, an accelerator"
+            raise InputError(
+                f"{task.workload.title}: code runs on machines with caches, not on {name}; take optmap detect"
+            )
+        if progress is not None:
+            progress(f"{task.workload.title}", number / len(tasks))
+        if task.mapping is not None:
+            mappings: tuple[Mapped, ...] = (as_given(task.workload, target, task.mapping, options),)
+        else:
+            mappings = proposed(
+                task.workload, target, options, threads=threads, count=candidates, time_limit=time_limit
+            )
+        layers.append(run_layer(task.workload, target, mappings, seconds=seconds, seed=seed, folder=folder))
+    return Runs(
+        machine=layers[0].machine,
+        options=options,
+        threads=max(layer.chosen.code.threads for layer in layers),
+        layers=tuple(layers),
+        compiler=find_compiler().version,
+    )

@@ -1,0 +1,65 @@
+"""What is to be run: workloads with or without a mapping of their own, from what a person writes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+
+from optmap.errors import InputError
+from optmap.gap.solution import SavedSolution, solution_from
+from optmap.problem import Machine, Mapping, Workload
+from optmap.problem.inputs import is_file, is_statement, text_of
+from optmap.problem.io.files import read_json
+from optmap.problem.library import match_workloads
+from optmap.problem.library import workload as library_workload
+from optmap.problem.network import Network, list_networks, network, read_network
+from optmap.problem.parser import parse_workload
+from optmap.search.result import SolveResult
+
+TaskInput = Workload | Network | SolveResult | SavedSolution | str | PathLike[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Task:
+    """One workload to be run."""
+
+    workload: Workload
+    """As it was given; how it is computed is for the run to say."""
+    machine: Machine | None = None
+    """That the mapping is of."""
+    mapping: Mapping | None = None
+    """None to search for some."""
+
+
+def tasks_of(what: TaskInput, extents: dict[str, int] | None = None) -> tuple[Task, ...]:
+    """The workloads that a text or an object stands for.
+
+    Args:
+        what: a workload, a network, a solution; a name of one (`resnet18/R9`, `resnet18`), a pattern (`resnet18/*`),
+            a workload file, a solution file (.json), or a statement.
+        extents: extent per dim of a statement.
+
+    Raises:
+        InputError: if it is none of these.
+    """
+    if isinstance(what, Workload):
+        return (Task(workload=what),)
+    if isinstance(what, Network):
+        return tuple(Task(workload=layer) for layer in what.layers)
+    if isinstance(what, SolveResult | SavedSolution):
+        return (Task(workload=what.workload, machine=what.machine, mapping=what.mapping),)
+    text = text_of(what, "workload", "a name, a pattern, a file, a statement, or what solve returned")
+    if is_statement(text):
+        if not extents:
+            raise InputError(f"{text!r} needs the extents of its dims; add them, such as --extents i=64,j=64")
+        return (Task(workload=parse_workload(text, extents)),)
+    if text.endswith(".json"):
+        return tasks_of(solution_from(read_json(Path(text))))
+    if any(mark in text for mark in "*?"):
+        return tuple(Task(workload=library_workload(name)) for name in match_workloads(text))
+    if is_file(text) and text.endswith((".yaml", ".yml")):
+        return tasks_of(read_network(Path(text)))
+    if text.casefold() in (name.casefold() for name in list_networks()):
+        return tasks_of(network(text))
+    return (Task(workload=library_workload(text)),)
