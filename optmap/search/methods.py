@@ -185,6 +185,7 @@ TIMED = Method(
             capacity=TILE_ONLY,
             tiles=(TileRule.ANY,),
             cores=True,
+            microkernels=True,  # a shape that somebody derived from the core; it derives every shape that is worth it
         ),
     ),
 )

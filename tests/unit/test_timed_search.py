@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,7 @@ from optmap.problem import (
     Level,
     LevelKind,
     Machine,
+    Microkernel,
     kernel_roles,
     parse_workload,
     register_shape,
@@ -181,3 +183,12 @@ def test_two_cores_are_bounded_together(tmp_path: Path) -> None:
 def test_a_machine_without_a_core_is_refused_with_what_to_do(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["solve", "resnet18/R12", "--machine", "i7-9700k", "--innermost", "L1", "--objective", "time"]) == 2
     assert "optmap detect" in capsys.readouterr().err
+
+
+def test_a_microkernel_in_a_machine_file_is_no_hindrance() -> None:
+    registers = replace(AVX512.levels[0], microkernel=Microkernel(vector=64, broadcast=6))
+    machine = replace(AVX512, levels=(registers, *AVX512.levels[1:]))
+    workload = optmap.workload("C[i,j] += A[i,k]*B[k,j]", {"i": 40, "j": 64, "k": 20})
+    found = optmap.solve(workload, machine=machine, objective="time")
+    assert found.mapping == optmap.solve(workload, machine=AVX512, objective="time").mapping
+    assert any("not from the microkernel of Reg" in note for note in found.notes)

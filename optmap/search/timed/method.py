@@ -33,11 +33,13 @@ def solve(request: Request) -> Found:
         raise InfeasibleError(f"{request.workload.title}: no register tile of the vector kernel fits the core")
     best = ranking.candidates[0]
     estimate = ("the arithmetic of plain loops is an estimate",) if best.prediction.kernel == "plain" else ()
+    fixed = [level.name for level in request.machine.levels if level.microkernel is not None]
+    own = tuple(f"register tiles follow from the core, not from the microkernel of {name}" for name in fixed)
     return Found(
         mapping=best.mapping,
         prediction=best.prediction,
         options=best.options,
         late=ranking.late,
-        notes=("predicted for caches that are warm: called again and again on the same buffers", *estimate),
+        notes=("predicted for caches that are warm: called again and again on the same buffers", *estimate, *own),
         space=SPACE,
     )
