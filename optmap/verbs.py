@@ -177,12 +177,11 @@ def import_onnx(path: str | Path, dims: Mapping[str, int] | None = None) -> Impo
 
 
 def doctor() -> Doctor:
-    """Which solvers are there, each with a solved sample, and which C compiler."""
-    from optmap.native.toolchain.doctor import examine_compiler
+    """Which solvers are there, each with a solved sample."""
     from optmap.report.solvers import Doctor
     from optmap.solvers.doctor import doctor as examine
 
-    return Doctor(reports=examine(), compiler=examine_compiler())
+    return Doctor(reports=examine())
 
 
 def network(

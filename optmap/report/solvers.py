@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from optmap.native.toolchain.doctor import CompilerReport
 from optmap.report.tables import grid
 from optmap.shown import Form, Shown
 from optmap.solvers.doctor import SolverReport
@@ -15,40 +14,20 @@ from optmap.texts import number
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Doctor(Shown):
-    """The state of every solver, and of the C compiler."""
+    """The state of every solver."""
 
     shown_as: ClassVar[Form] = Form(table="report.solvers:state_table", document="report.solvers:state_document")
     reports: tuple[SolverReport, ...]
-    compiler: CompilerReport
 
 
 def state_document(found: Doctor) -> dict[str, object]:
     """The JSON document of `doctor`."""
-    compiler = found.compiler
-    state = {
-        "available": compiler.available,
-        "path": compiler.path,
-        "version": compiler.version,
-        "passed": compiler.passed,
-        "message": compiler.message,
-        "install": compiler.install,
-    }
-    return {**doctor_document(found.reports), "compiler": state}
+    return doctor_document(found.reports)
 
 
 def state_table(found: Doctor) -> str:
-    """The state of solvers and compiler for people."""
-    return f"{doctor_table(found.reports)}\n\n{compiler_line(found.compiler)}"
-
-
-def compiler_line(compiler: CompilerReport) -> str:
-    """The C compiler for people; a missing one with what installs it."""
-    if not compiler.available:
-        return (
-            f"compiler: {compiler.message}; without it emit writes code, and run, bench, validate say what is missing"
-        )
-    verdict = "builds code that runs" if compiler.passed else f"its sample is wrong: {compiler.message or 'no 1.5'}"
-    return f"compiler: {compiler.path}, {compiler.version}; {verdict}"
+    """The state of the solvers for people."""
+    return doctor_table(found.reports)
 
 
 def doctor_document(reports: Sequence[SolverReport]) -> dict[str, object]:

@@ -198,3 +198,27 @@ def test_the_text_of_a_kernel() -> None:
     code = emit_code(workload, blocks(workload, NEON, w=2), NEON, CodeOptions(prefetch=False))
     start = code.source.index("/* one vector")
     assert code.source[start : start + len(GOLDEN)] == GOLDEN
+
+
+def test_the_next_outputs_are_asked_for_where_the_innermost_cache_keeps_them() -> None:
+    """Pixels 4096 bytes apart fall into one set of 12 ways: 36 of them drive each other out, whatever was asked for."""
+    for channels, asked in ((64, True), (256, True), (512, False), (1024, False)):
+        workload = assigned(conv2d(c=channels, h=8, w=8, r=3, s=3, depthwise=True), "ahead")
+        assert ("__builtin_prefetch" in emitted(workload, AVX512, h=4, w=4).source) is asked
+        assert ("__builtin_prefetch" in emitted(workload, AVX512, BLOCKED, h=4, w=4).source) is True
+    streamed = CodeOptions(stores=StoreKind.STREAMING)
+    workload = assigned(conv2d(c=64, h=8, w=8, r=3, s=3, depthwise=True), "ahead")
+    assert "__builtin_prefetch" not in emit_code(workload, blocks(workload, AVX512, h=4), AVX512, streamed).source
+
+
+def test_a_loop_over_vectors_just_outside_the_taps_is_inside_the_choice_of_the_kernel() -> None:
+    workload = assigned(conv2d(c=64, h=8, w=8, r=3, s=3, depthwise=True), "vectors")
+    mapping = blocks(workload, AVX512, h=4, w=4)
+    inner, outer, *rest = mapping.levels
+    wide = replace(outer, tile={**outer.tile, "c": 64, "h": 8})
+    taken = emit_code(workload, Mapping(levels=(inner, wide, *rest)), AVX512).source
+    assert "c, r, s: inside the kernel" in taken
+    order = ("n", "c", "h", "w", "r", "s")
+    other = emit_code(workload, Mapping(levels=(replace(inner, permutation=order), wide, *rest)), AVX512).source
+    assert "r, s: inside the kernel" in other
+    assert "c, r, s: inside the kernel" not in other

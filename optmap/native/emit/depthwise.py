@@ -14,10 +14,12 @@ from functools import cached_property
 from math import prod
 
 from optmap.native.code import Layout
+from optmap.native.emit.depthwise_ahead import next_block, stays
 from optmap.native.emit.depthwise_kernel import Kernels
-from optmap.native.emit.depthwise_regions import Kind, Region, dim_regions, region_kinds
+from optmap.native.emit.depthwise_regions import Kind, Region, region_kinds
 from optmap.native.emit.indices import element_text, sum_text
 from optmap.native.emit.leaf import Leaf, Site, owned
+from optmap.native.emit.regions import pieces
 from optmap.native.emit.vectors import vector_text
 from optmap.native.emit.writer import Writer
 from optmap.native.layouts import buffers_of
@@ -89,7 +91,11 @@ class _Depthwise:
 
     @cached_property
     def takes(self) -> tuple[str, ...]:
-        return self.site.takeable(self.roles.reduction)
+        """The taps, and the vectors if their loop stands just outside: the kernel's choice is made once for all."""
+        both = self.site.takeable((self.roles.vector, *self.roles.reduction))
+        if self.roles.vector in both[1:]:
+            return both[both.index(self.roles.vector) + 1 :]
+        return both
 
     @cached_property
     def layouts(self) -> tuple[Layout, ...]:
@@ -110,11 +116,14 @@ class _Depthwise:
         return tuple(n for n, axis in enumerate(axes) if axis.is_padded(axis.real, self.site.workload.extents))
 
     @cached_property
+    def pieces(self) -> dict[str, tuple[Region, ...]]:
+        """Regions per dim that the leaf is called with."""
+        return {d: pieces(self.site, d, taken=d in self.takes).all for d in self.site.workload.dims}
+
+    @cached_property
     def reach(self) -> dict[str, int]:
-        """Largest region per reduction dim."""
-        return {
-            d: max(size for _, size in dim_regions(self.site, d, taken=d in self.takes)) for d in self.roles.reduction
-        }
+        """Largest region per dim."""
+        return {d: max(size for _, size in regions) for d, regions in self.pieces.items()}
 
     def block(self, sizes: dict[str, int]) -> DepthwiseBlock:
         """The block of a region of these sizes."""
@@ -124,7 +133,7 @@ class _Depthwise:
     @cached_property
     def whole(self) -> DepthwiseBlock:
         """The block of a whole register tile; its points are the largest that are held."""
-        return self.block({d: self.site.mapping.levels[0].tile[d] for d in self.roles.points})
+        return self.block({d: self.reach[d] for d in self.roles.points})
 
     @cached_property
     def kernels(self) -> Kernels:
@@ -138,46 +147,18 @@ class _Depthwise:
             arguments=self.site.arguments,
             names=self.site.tensors,
             padded=self.padded,
-            ahead="",
+            ahead=0,
         )
-        streaming = self.site.options.stores is StoreKind.STREAMING
-        ahead = self._ahead(kernels) if self.site.options.prefetch and not streaming else 0
-        return replace(kernels, ahead=str(ahead) if ahead else "")
-
-    def _ahead(self, kernels: Kernels) -> int:
-        """Elements from a block of the output to the one that comes after it, where a loop leads there; else 0."""
-        levels = self.site.mapping.levels
-        points = dict(self.whole.points)
-        inside = dict.fromkeys(self.site.workload.dims, 1) | points | {self.roles.vector: self.lanes}
-        inner = [*self.roles.shared, *self.roles.points, self.roles.vector]
-        tiles = {d: levels[0].tile[d] for d in self.site.workload.dims}
-        loops = [[(d, inside[d], tiles[d]) for d in inner]]
-        for number, level in enumerate(levels):
-            above = levels[number + 1].tile if number + 1 < len(levels) else self.site.workload.extents
-            names = [d for d in level.permutation if number or d not in self.takes]
-            loops.append([(d, level.tile[d], above[d]) for d in names])
-        for loop in loops:
-            for dim, step, size in reversed(loop):
-                if step < size:
-                    return self._distance(kernels, dim, step)
-        return 0
-
-    def _distance(self, kernels: Kernels, dim: str, step: int) -> int:
-        """Elements that the output moves by when a dim does."""
-        axes = self.site.workload.output.axes
-        axis = next((n for n, each in enumerate(axes) if dim in each.dims), None)
-        if axis is None:
-            return 0
-        if dim != self.roles.vector:
-            return kernels.step(0, [(axis, step)])
-        pieces = [p for p in kernels.buffers[0].layout.pieces(kernels.buffers[0].shape) if p.axis == axis]
-        first = pieces[0]
-        return step // first.block * first.stride
-
-    @cached_property
-    def vectors(self) -> Counter[Region]:
-        """Regions of the vector dim."""
-        return dim_regions(self.site, self.roles.vector, taken=False)
+        wanted = self.site.options.prefetch and self.site.options.stores is StoreKind.ORDINARY
+        output, image = kernels.buffers[0], kernels.buffers[kernels.image]
+        if not wanted or not stays(self.site, self.whole, workload.tensors[kernels.image], image):
+            return kernels
+        return replace(
+            kernels,
+            ahead=next_block(
+                self.site, self.roles, output=output, block=self.whole, takes=self.takes, reach=self.reach
+            ),
+        )
 
     @property
     def walked(self) -> tuple[str, ...]:
@@ -189,12 +170,8 @@ class _Depthwise:
     def kinds(self) -> tuple[Counter[Kind], bool]:
         """What regions there are after they are cut into blocks."""
         points = dict(self.whole.points)
-        regions = {
-            d: dim_regions(
-                self.site, d, taken=d in self.takes, block=points.get(d, 1 if d in self.roles.shared else None)
-            )
-            for d in self.walked
-        }
+        cut = {**points, **dict.fromkeys(self.roles.shared, 1)}
+        regions = {d: pieces(self.site, d, taken=d in self.takes, inside=cut.get(d)).all for d in self.walked}
         return region_kinds(regions, self.site.workload.inputs[self.roles.images].axes, self.padded)
 
     @cached_property
@@ -215,7 +192,7 @@ class _Depthwise:
         out = Writer()
         streaming = self.site.options.stores is StoreKind.STREAMING
         bits = self.site.workload.output.bits
-        parts = any(start % self.lanes or size % self.lanes for start, size in self.vectors)
+        parts = any(start % self.lanes or size % self.lanes for start, size in self.pieces[self.roles.vector])
         out.lines(vector_text(self.site.entry, bits, self.core.vector_bytes, parts=parts, streaming=streaming))
         out.line()
         blocks = {self.kernels.name(block): block for block in (self.block(dict(kind[0])) for kind in self.chosen)}
@@ -244,7 +221,7 @@ class _Depthwise:
             loops, at, sizes = [], {d: f"d_{n}" for d, n in names.items()}, {d: f"n_{n}" for d, n in names.items()}
             cuts = []
             for dim in (*self.roles.shared, *points):
-                name, step, tile = names[dim], points.get(dim, 1), site.mapping.levels[0].tile[dim]
+                name, step, tile = names[dim], points.get(dim, 1), self.reach[dim]
                 if step < tile:
                     loops.append(f"for (long {name}_0 = d_{name}; {name}_0 < d_{name} + n_{name}; {name}_0 += {step})")
                     at[dim], sizes[dim] = f"{name}_0", f"{name}_0_part" if step > 1 else "1"
@@ -297,7 +274,7 @@ class _Depthwise:
 
     def _whole_visit(self, dim: str) -> bool:
         """Whether every visit runs through a whole dim."""
-        return set(dim_regions(self.site, dim, taken=dim in self.takes)) == {(0, self.site.workload.extents[dim])}
+        return self.pieces[dim] == ((0, self.site.workload.extents[dim]),)
 
     def _differs(self, part: int, place: int) -> bool:
         """Whether regions may differ in a size (part 0) or in a range of real index values (part 1)."""
@@ -316,7 +293,7 @@ class _Depthwise:
         """Calls for all vectors of a region, whole ones and the part of one at its end."""
         site, vector, lanes = self.site, self.roles.vector, self.lanes
         name = site.dims[vector]
-        aligned = all(start % lanes == 0 for start, _ in self.vectors)
+        aligned = all(start % lanes == 0 for start, _ in self.pieces[self.roles.vector])
         place = {**at, vector: f"{name}_0"}
         buffers = self.kernels.buffers
         places = [
@@ -333,7 +310,7 @@ class _Depthwise:
                 call("lanes_0")
             return
         with out.block(f"for (long {name}_0 = d_{name}; {name}_0 < {end}; {name}_0 += {lanes})"):
-            ragged = any(size % lanes for _, size in self.vectors)
+            ragged = any(size % lanes for _, size in self.pieces[self.roles.vector])
             if ragged:
                 with out.block(f"if ({end} - {name}_0 < {lanes})"):
                     call(f"{end} - {name}_0")

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from optmap.native.code import Buffer
+from optmap.native.emit.depthwise_ahead import step
 from optmap.native.emit.indices import sum_text
 from optmap.native.emit.vectors import INLINE
 from optmap.native.emit.writer import Writer
@@ -33,8 +34,8 @@ class Kernels:
     """C name per tensor, output first."""
     padded: tuple[int, ...]
     """Subscripts of the image with implicit padding."""
-    ahead: str
-    """C expression of how far the elements are that the next block of the output begins with; empty: not known."""
+    ahead: int
+    """Elements from a block of the output to the next one, which is asked for; 0 if it is not."""
 
     @property
     def image(self) -> int:
@@ -53,9 +54,7 @@ class Kernels:
 
     def step(self, tensor: int, offsets: Iterable[tuple[int, int]]) -> int:
         """Elements between two places of a tensor, from (subscript, difference); subscripts in one piece only."""
-        buffer = self.buffers[tensor]
-        strides = {piece.axis: piece.stride for piece in buffer.layout.pieces(buffer.shape) if piece.alone}
-        return sum(difference * strides[axis] for axis, difference in offsets if difference)
+        return step(self.buffers[tensor], offsets)
 
     def write(self, out: Writer, block: DepthwiseBlock) -> None:
         """The function of a block.

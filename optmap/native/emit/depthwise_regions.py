@@ -1,13 +1,11 @@
-"""The regions that a nest hands to its leaf, known before the code runs."""
+"""What differs among the regions that a nest hands to its leaf: sizes, and where padding begins."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection
 from itertools import product
-from math import prod
 
-from optmap.native.emit.leaf import Site
 from optmap.problem import Axis
 
 MOST = 65_536
@@ -15,40 +13,6 @@ MOST = 65_536
 
 Region = tuple[int, int]
 """First iteration and number of iterations."""
-
-
-def dim_regions(site: Site, dim: str, *, taken: bool, block: int | None = None) -> Counter[Region]:
-    """How often which regions of a dim occur, for all threads.
-
-    Args:
-        site: gives the mapping.
-        dim: the dim.
-        taken: whether its loop at level 0 is the leaf's.
-        block: size of the pieces that the leaf cuts a region into; None for none.
-    """
-    found = Counter({(0, site.workload.extents[dim]): 1})
-    for number in range(len(site.mapping.levels) - 1, -1, -1):
-        level = site.mapping.levels[number]
-        if number or not taken:
-            found = _cut(found, level.tile[dim])
-        ways = level.spatial.get(dim, 1)
-        if ways > 1:
-            shares: Counter[Region] = Counter()
-            for (start, size), times in found.items():
-                for region, many in _cut(Counter({(start, size): times}), -(-size // ways)).items():
-                    shares[region] += many
-            found = shares
-    return _cut(found, block) if block else found
-
-
-def _cut(regions: Counter[Region], tile: int) -> Counter[Region]:
-    found: Counter[Region] = Counter()
-    for (start, size), times in regions.items():
-        for at in range(start, start + size, tile):
-            found[at, min(tile, start + size - at)] += times
-    return found
-
-
 Sizes = tuple[tuple[str, int], ...]
 """Iterations per dim."""
 Ranges = tuple[tuple[int, tuple[int, int]], ...]
@@ -59,12 +23,12 @@ Kind = tuple[Sizes, Ranges]
 
 
 def region_kinds(
-    regions: dict[str, Counter[Region]], axes: tuple[Axis, ...], padded: Collection[int]
+    regions: dict[str, tuple[Region, ...]], axes: tuple[Axis, ...], padded: Collection[int]
 ) -> tuple[Counter[Kind], bool]:
     """How often which kinds of regions occur.
 
     Args:
-        regions: per dim, of `dim_regions`.
+        regions: per dim, as `Pieces.all`.
         axes: subscripts of the image.
         padded: numbers of those with implicit padding, in order.
 
@@ -109,16 +73,16 @@ def _tied(
 
 
 def _together(
-    regions: dict[str, Counter[Region]], axes: tuple[Axis, ...], numbers: tuple[int, ...]
+    regions: dict[str, tuple[Region, ...]], axes: tuple[Axis, ...], numbers: tuple[int, ...]
 ) -> tuple[Counter[Kind], bool]:
     """Kinds of the regions of dims that are tied, and whether they are all."""
     found: Counter[Kind] = Counter()
-    for seen, choice in enumerate(product(*(each.items() for each in regions.values()))):
+    for seen, choice in enumerate(product(*regions.values())):
         if seen == MOST:
             return found, False
-        at = {dim: region for dim, (region, _) in zip(regions, choice, strict=True)}
+        at = dict(zip(regions, choice, strict=True))
         sizes = tuple((dim, size) for dim, (_, size) in at.items())
-        found[sizes, tuple((n, real_range(axes[n], at)) for n in numbers)] += prod(times for _, times in choice)
+        found[sizes, tuple((n, real_range(axes[n], at)) for n in numbers)] += 1
     return found, True
 
 
