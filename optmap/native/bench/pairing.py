@@ -7,6 +7,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from math import ceil
 
+import numpy as np
+
 from optmap.errors import InputError
 from optmap.evaluate.timing.results import Caches
 from optmap.native.bench.clock import cold_seconds, warm_seconds
@@ -24,7 +26,7 @@ ROUSING = 0.02
 def interleaved(
     contenders: Sequence[Contender], *, rounds: int, caches: Caches = Caches.WARM
 ) -> tuple[tuple[float, ...], ...]:
-    """Time ways in turns: A B C, B C A, C A B, and so on.
+    """Time ways in turns, in every round in another order, so that none always follows the same other.
 
     A sample is a number of calls that take `LEAST_SECONDS`, at least `LEAST_CALLS`, after one call that is not timed
     (another way had the caches before); with cold caches every call is flushed for and timed by itself.
@@ -44,9 +46,9 @@ def interleaved(
         raise InputError(f"{rounds} rounds; at least one is needed")
     calls = [_calls(contender, caches) for contender in contenders]
     samples: list[list[float]] = [[] for _ in contenders]
-    for turn in range(rounds):
-        for place in range(len(contenders)):
-            number = (turn + place) % len(contenders)
+    draw = np.random.default_rng(0)
+    for _ in range(rounds):
+        for number in draw.permutation(len(contenders)):
             samples[number].append(_sample(contenders[number], calls[number], caches))
     return tuple(tuple(each) for each in samples)
 

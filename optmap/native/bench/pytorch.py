@@ -8,6 +8,7 @@ time.
 from __future__ import annotations
 
 import ctypes
+import os
 import warnings
 from collections.abc import Callable, Iterator
 from importlib.util import find_spec
@@ -23,6 +24,8 @@ from optmap.problem.workload import Workload
 
 INSTALL = "run: pip install 'optmap[bench]'"
 CALL = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+HUGE_PAGES = "THP_MEM_ALLOC_ENABLE"
+"""Environment variable by which PyTorch asks for huge pages."""
 TRIM_THRESHOLD, MMAP_MAX = -1, -4
 """Parameters of the C library's mallopt."""
 
@@ -39,6 +42,7 @@ class PyTorch:
     def __init__(self) -> None:
         if find_spec("torch") is None:
             raise SolverUnavailableError(f"PyTorch is not installed; {INSTALL}")
+        os.environ.setdefault(HUGE_PAGES, "1")  # large arrays of NumPy have them as well; read when torch is imported
         import torch
 
         self._torch = torch
