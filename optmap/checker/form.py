@@ -300,7 +300,7 @@ PREDICTION = record(
     threads=positive,
     caches=word("warm", "cold"),
     registers=count,
-    boundaries=many(record(between=BETWEEN, moved_bytes=number, cycles=number, hidden=flag)),
+    boundaries=many(record(between=BETWEEN, moved_bytes=number, cycles=number, waited_cycles=number)),
     layout=word("nchw", "nhwc", "blocked"),
     weights=word("ahead", "call"),
     stores=word("ordinary", "streaming"),

@@ -184,7 +184,7 @@ def _prediction(prediction: Prediction, options: CodeOptions | None) -> dict[str
                 "between": list(row.between),
                 "moved_bytes": row.moved_bytes,
                 "cycles": row.cycles,
-                "hidden": row.hidden,
+                "waited_cycles": row.waited_cycles,
             }
             for row in prediction.boundaries
         ],

@@ -241,8 +241,8 @@ def prediction_lines(prediction: Prediction) -> list[tuple[str, str]]:
         ),
     ]
     for row in prediction.boundaries:
-        waits = "" if row.hidden else ", waited for"
-        rows.append((f"  {row.name}", f"{number(row.cycles)} cycles, {number(row.moved_bytes)} bytes{waits}"))
+        waits = f", {number(row.waited_cycles)} of them waited for" if row.waited_cycles else ""
+        rows.append((f"  {row.name}", f"{number(row.cycles)} cycles{waits}, {number(row.moved_bytes)} bytes"))
     if prediction.packing_cycles:
         rows.append(("  packing", f"{number(prediction.packing_cycles)} cycles"))
     return [*rows, ("bound by", prediction.bound_by)]

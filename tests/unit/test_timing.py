@@ -150,12 +150,28 @@ def test_prefetch_hides_all_but_what_is_longest() -> None:
     )
     hidden, waiting = (predict(workload, machine, tiles, CodeOptions(prefetch=flag)) for flag in (True, False))
     inner, outer = hidden.boundaries
-    assert hidden.cycles == max(hidden.compute_cycles, inner.cycles, outer.cycles) == outer.cycles
-    assert waiting.cycles == max(hidden.compute_cycles, inner.cycles) + outer.cycles
+    results = 2 * 4 * 24 * 64  # read before they are written, then written, a byte a cycle; nobody asks for them ahead
+    assert outer.waited_cycles == results
+    assert hidden.cycles == outer.cycles > hidden.compute_cycles + results
+    kernel = waiting.cycles - outer.cycles
+    assert kernel >= max(hidden.compute_cycles, inner.cycles)
+    streamed = predict(workload, machine, tiles, CodeOptions(stores=StoreKind.STREAMING))
+    assert streamed.cycles == streamed.boundaries[1].cycles
+    assert streamed.boundaries[1].waited_cycles == 0
     assert hidden.bound_by == waiting.bound_by == "L2 - Memory"
     packed = predict(workload, machine, tiles, CodeOptions(weights=WeightPacking.CALL))
     assert packed.cycles == hidden.cycles + 3 * 4 * 64 * 64
     assert packed.packing_cycles == 3 * 4 * 64 * 64
+
+
+def test_steps_wait_for_weights_that_come_in_bursts() -> None:
+    """64 columns of 64 weights, 16 KiB, are used for 4 row blocks: the first use of four waits."""
+    workload = product(i=24, j=64, k=64)
+    kernel = kernel_cycles(workload, of_product(workload, 6, 64), CORE)
+    # A step computes 12 cycles; its 4 vectors take 16 at a quarter of a vector a cycle.
+    assert kernel.waits(4 * 64, 1 / 4) == 64 * (16 - 12)
+    assert kernel.waits(16 * 64, 1 / 4) == 4 * 64 * (16 - 12)
+    assert kernel.waits(16 * 64, 1 / 2) == 0
 
 
 def test_threads_share_the_work_and_what_one_alone_does_not_get() -> None:

@@ -61,11 +61,27 @@ class KernelCycles:
     """Cycles of loading and storing sums."""
     loads: float
     """Vectors that are loaded."""
+    streams: tuple[tuple[float, float, float], ...] = ()
+    """Steps that are alike: how many, cycles of one, vectors of weights that one reads."""
 
     @property
     def cycles(self) -> float:
         """All of it."""
         return self.steps + self.sums
+
+    def waits(self, weights: float, rate: float) -> float:
+        """Cycles that steps take longer because their weights come from the next cache.
+
+        They come when a tile of them is used for the first time, not spread over all its uses, and a step that
+        computes less than its weights take to arrive waits for them.
+
+        Args:
+            weights: vectors of weights that come from there, in all.
+            rate: vectors per cycle.
+        """
+        read = sum(times * vectors for times, _, vectors in self.streams)
+        share = min(weights / read, 1.0) if read else 0.0
+        return share * sum(times * max(0.0, vectors / rate - cycles) for times, cycles, vectors in self.streams)
 
 
 def taken_dims(mapping: Mapping, roles: KernelRoles) -> tuple[str, ...]:
@@ -95,7 +111,7 @@ def kernel_cycles(workload: Workload, mapping: Mapping, core: Core) -> KernelCyc
     for size, times in visits[roles.vector].items():
         vectors[-(-size // lanes)] += times
     visited = _Visits(workload=workload, roles=roles, core=core, vectors=vectors, pieces=visits)
-    steps, loads = visited.steps(mapping)
+    steps, loads, streams = visited.steps(mapping)
     sums, moved = visited.sums()
     return KernelCycles(
         kind=roles.kind,
@@ -104,6 +120,7 @@ def kernel_cycles(workload: Workload, mapping: Mapping, core: Core) -> KernelCyc
         steps=steps,
         sums=sums,
         loads=loads + moved,
+        streams=streams,
     )
 
 
@@ -171,8 +188,8 @@ class _Visits:
     pieces: dict[str, Counter[int]]
     """Per dim what visits cover."""
 
-    def steps(self, mapping: Mapping) -> tuple[float, float]:
-        """Cycles of all steps, and vectors that they load."""
+    def steps(self, mapping: Mapping) -> tuple[float, float, tuple[tuple[float, float, float], ...]]:
+        """Cycles of all steps, vectors that they load, and steps that are alike (`KernelCycles.streams`)."""
         roles, core, tied = self.roles, self.core, _tied(self.workload, mapping, self.roles)
         taps = {tap for tap, _ in tied.values()}
         counts = {dim: self.pieces[dim] for dim in (*roles.filters, *roles.points, *roles.shared)}
@@ -183,12 +200,16 @@ class _Visits:
         free = [dim for dim in roles.reduction if dim not in taps]
         repeats = prod(sum(size * times for size, times in self.pieces[dim].items()) for dim in free)
         cycles = loads = 0.0
+        alike: Counter[tuple[float, float]] = Counter()
         for shape in product(self.vectors.items(), *(group.items() for group in groups)):
             sizes, times = tuple(size for size, _ in shape), prod(many for _, many in shape)
             fetched = loads_of_step(roles.kind, sizes)
-            cycles += times * max(prod(sizes) / core.fma_ports, fetched / core.load_ports, core.fma_latency)
+            step = max(prod(sizes) / core.fma_ports, fetched / core.load_ports, core.fma_latency)
+            alike[step, 0 if roles.kind is KernelKind.DEPTHWISE else prod(sizes[:3])] += times
+            cycles += times * step
             loads += times * fetched
-        return repeats * cycles, repeats * loads
+        streams = tuple((float(repeats * times), step, float(read)) for (step, read), times in alike.items())
+        return repeats * cycles, repeats * loads, streams
 
     def sums(self) -> tuple[float, float]:
         """Cycles of loading and storing sums over all visits, and vectors that they load."""

@@ -8,11 +8,14 @@ is read before, one element a cycle or at the slowest boundary that the two copi
 
 **Together.** A core goes on computing while lines are on their way as far as its window of instructions reaches:
 some hundred of them, tens of cycles, which is what the next cache takes to answer. So the kernel and the innermost
-cache overlap, and the longer decides. Caches further out take longer than that to answer; what comes from them is
-hidden only if it was asked for before (`CodeOptions.prefetch`: the code asks for the next tiles while it works on
-these). Then they are streams side by side, too; without, the kernel waits, and their times are added:
+cache overlap, step by step: weights that come from the cache behind come all at their first use, and steps that
+compute for less time than their weights take to arrive wait for them (`KernelCycles.waits`). Caches further out take
+longer than the window to answer; what comes from them is hidden only if it was asked for before: inputs, if the code
+asks for its next tiles while it works on these (`CodeOptions.prefetch`). Nothing asks for outputs ahead: lines that
+are read before they are written, sums that come back and what is written to make room are waited for, unless they
+are stored past the caches. With `waited` what is waited for at a boundary,
 
-    cycles = max(kernel, hidden boundaries) + other boundaries + packing.
+    cycles = max(kernel and its waits, every boundary without what is waited for) + all that is waited for + packing.
 
 **Threads.** The first thread of a split is followed, which has the largest share; where the split cuts a dim that
 padding ties, others have less padding, and then nothing is taken off for padding. A level that the split is outside
@@ -101,10 +104,12 @@ class TimeModel:
         core = core_of(self.machine)
         kernel = kernel_cycles(self.workload, mapping, core)
         caches = range(first_cache(self.machine), len(self.machine.levels))
-        rows = tuple(self._boundary(mapping, number) for number in caches)
+        found = [self._boundary(mapping, number) for number in caches]
+        rows = tuple(row for row, _ in found)
+        waits = self._waits(kernel, *found[0]) if found else 0.0
         packing = self._packing()
         parts = {KERNEL: kernel.cycles, PACKING: packing, **{row.name: row.cycles for row in rows}}
-        cycles = self._together(kernel, rows, packing)
+        cycles = self._together(kernel, waits, rows, packing)
         floor = float(floor_cycles(self.workload, self.machine, self.running))
         clock = self.machine.clock_hz
         needs = f"the register tile needs {kernel.registers} vector registers, the core has {core.registers}"
@@ -126,49 +131,64 @@ class TimeModel:
         )
 
     @staticmethod
-    def _together(kernel: KernelCycles, rows: tuple[BoundaryTime, ...], packing: float) -> float:
+    def _together(kernel: KernelCycles, waits: float, rows: tuple[BoundaryTime, ...], packing: float) -> float:
         """Cycles of all parts, see the module."""
         if not kernel.fits:
             return float("inf")
-        overlapped = max([kernel.cycles, *(row.cycles for row in rows if row.hidden)])
-        return overlapped + sum(row.cycles for row in rows if not row.hidden) + packing
+        overlapped = max([kernel.cycles + waits, *(row.cycles - row.waited_cycles for row in rows)])
+        return overlapped + sum(row.waited_cycles for row in rows) + packing
 
     def rate(self, level: Level) -> Fraction:
         """Bytes per cycle over a level's link outwards, for the threads that run."""
         return rate(level, self.running.threads)
 
-    def _boundary(self, mapping: Mapping, number: int) -> BoundaryTime:
-        """Time at the boundary outside a level."""
+    def _waits(self, kernel: KernelCycles, row: BoundaryTime, moved: list[float]) -> float:
+        """Cycles that the kernel waits for weights from the cache behind the innermost one."""
+        roles, vector = roles_of(self.workload), core_of(self.machine).vector_bytes
+        if roles is None or not row.cycles:
+            return 0.0
+        return kernel.waits(moved[roles.weights + 1] / vector, row.moved_bytes / row.cycles / vector)
+
+    def _boundary(self, mapping: Mapping, number: int) -> tuple[BoundaryTime, list[float]]:
+        """Time at the boundary outside a level, and bytes per tensor."""
         level, split = self.machine.levels[number], split_at(mapping)
         levels = range(len(mapping.levels))
         if split is not None:
             levels = range(split) if number < split else range(split, len(mapping.levels))
         kept = kept_body(self.workload, mapping, level, levels)
         moved = self._moved_bytes(kept, level.line_bytes)
-        return BoundaryTime(
+        row = BoundaryTime(
             between=self.machine.boundaries[number],
-            moved_bytes=moved,
-            cycles=moved / float(self.rate(level)),
-            hidden=number == first_cache(self.machine) or self.options.prefetch,
+            moved_bytes=sum(moved),
+            cycles=sum(moved) / float(self.rate(level)),
+            waited_cycles=0.0
+            if number == first_cache(self.machine)
+            else self._unasked(moved) / float(self.rate(level)),
         )
+        return row, moved
 
-    def _moved_bytes(self, kept: Kept, line_bytes: int | None) -> float:
-        """Bytes that cross the boundary outside a memory that keeps a body."""
+    def _unasked(self, moved: list[float]) -> float:
+        """Bytes of what nobody asks for ahead: outputs that go through caches, and all if nothing is asked for."""
+        outputs = 0.0 if self.options.stores is StoreKind.STREAMING else moved[0]
+        return outputs if self.options.prefetch else outputs + sum(moved[1:])
+
+    def _moved_bytes(self, kept: Kept, line_bytes: int | None) -> list[float]:
+        """Bytes per tensor that cross the boundary outside a memory that keeps a body."""
         workload, output, body = self.workload, self.workload.output, kept.body
         streams = self.options.stores is StoreKind.STREAMING
         created = first_touches(workload, body.around, 0) * workload.weight(output)
         if kept.fits and self.running.caches is Caches.WARM and self._is_everything(body):
-            words = [created if streams else 0]
+            words = [created if streams else 0, *(0 for _ in workload.inputs)]
         else:
             words = [sum(row) for row in body.traffic(workload)]
             # A line is read before it is written for the first time, unless the store goes past the caches.
             words[0] += created if workload.semantics is Semantics.ASSIGN and not streams else 0
         lanes = core_of(self.machine).lanes(output.bits)
-        moved = 0.0
-        for place, (tensor, count) in enumerate(zip(workload.tensors, words, strict=False)):
+        moved = []
+        for place, (tensor, count) in enumerate(zip(workload.tensors, words, strict=True)):
             run = run_length(workload, place, kept.passing, self.options.layout, lanes)
             line = max(8 * (line_bytes or 1) // tensor.bits, 1)
-            moved += count * (1.0 if run is None else line_factor(line, run)) * workload.word_bits / 8
+            moved.append(count * (1.0 if run is None else line_factor(line, run)) * workload.word_bits / 8)
         return moved
 
     def _is_everything(self, body: Body) -> bool:

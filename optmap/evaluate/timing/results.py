@@ -28,8 +28,8 @@ class BoundaryTime:
     """Loads and stores in whole lines, of the busiest instance: what is read before it is written included."""
     cycles: float
     """That over the bandwidth."""
-    hidden: bool
-    """Whether it passes while the kernel computes; else the kernel waits for it."""
+    waited_cycles: float
+    """Of these, those that the kernel waits for; the others pass while it computes."""
 
     @property
     def name(self) -> str:

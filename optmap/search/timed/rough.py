@@ -63,6 +63,7 @@ class Rough:
         self._sizes: dict[tuple[Tensor, tuple[int, ...]], float] = {}
         streams = model.options.stores is StoreKind.STREAMING
         self._allocates = workload.semantics is Semantics.ASSIGN and not streams
+        self._waits = 0 if streams else 1
         self._prefetch = model.options.prefetch
 
     def cycles(self, nest: Nest, kernel: float, taps: tuple[str, ...]) -> tuple[float, float]:
@@ -82,11 +83,13 @@ class Rough:
         for room, rate in reversed(self._levels):
             while place < len(loops) and self._needs(bodies[place], loops[:place]) > room:
                 place += 1
-            parts.append(self._bytes(bodies[place], loops[:place], bodies[:place]) / rate if place else 0.0)
+            moved = self._bytes(bodies[place], loops[:place], bodies[:place]) if place else []
+            parts.append([count / rate for count in moved])
             place = 0
         outer, inner = parts[:-1], parts[-1:]
-        hidden, waiting = (parts, []) if self._prefetch else (inner, outer)
-        return max([kernel, *hidden]) + sum(waiting), kernel + sum(parts)
+        waited = [sum(moved if not self._prefetch else moved[: self._waits]) for moved in outer]
+        hidden = [sum(moved) - waits for moved, waits in zip(outer, waited, strict=True)]
+        return max([kernel, *(sum(moved) for moved in inner), *hidden]) + sum(waited), kernel + sum(map(sum, parts))
 
     def _size(self, tensor: Tensor, tile: Sizes) -> float:
         """Bytes of a tile of a tensor, each counted once."""
@@ -104,9 +107,9 @@ class Rough:
             total += size * (2 if changes else 1)
         return total
 
-    def _bytes(self, tile: Sizes, outside: list[tuple[str, int]], before: list[Sizes]) -> float:
-        """Bytes that cross, loads and stores."""
-        total = 0.0
+    def _bytes(self, tile: Sizes, outside: list[tuple[str, int]], before: list[Sizes]) -> list[float]:
+        """Bytes per tensor that cross, loads and stores, output first."""
+        found = []
         for tensor in self._tensors:
             visits, size, innermost = 1.0, self._size(tensor, tile), True
             for (dim, _), larger, smaller in zip(
@@ -124,5 +127,5 @@ class Rough:
             if tensor.output:
                 everything = self._size(tensor, before[0])
                 moved = 2 * moved if self._allocates else 2 * moved - everything
-            total += moved
-        return total
+            found.append(moved)
+        return found
