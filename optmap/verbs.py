@@ -177,11 +177,12 @@ def import_onnx(path: str | Path, dims: Mapping[str, int] | None = None) -> Impo
 
 
 def doctor() -> Doctor:
-    """Which solvers are there, each with a solved sample."""
+    """Which solvers are there, each with a solved sample, and which C compiler."""
+    from optmap.native.toolchain.doctor import examine_compiler
     from optmap.report.solvers import Doctor
     from optmap.solvers.doctor import doctor as examine
 
-    return Doctor(reports=examine())
+    return Doctor(reports=examine(), compiler=examine_compiler())
 
 
 def network(

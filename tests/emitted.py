@@ -16,7 +16,7 @@ from optmap.native import Code, build_program, pack, tensor_names, unpack
 from optmap.problem import Semantics
 
 STRICT = ("-Wall", "-Wextra", "-Werror")
-SANITIZED = ("-fopenmp", "-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all", *STRICT)
+SANITIZED = ("-fopenmp", "-O1", "-g0", "-fsanitize=address,undefined", "-fno-sanitize-recover=all", *STRICT)
 TYPES = {32: np.float32, 64: np.float64}
 LARGEST = 2_000_000
 """Points of an iteration space that are walked."""
@@ -77,10 +77,17 @@ def expected(code: Code, values: list[np.ndarray]) -> np.ndarray:
     return out
 
 
-def run_together(codes: list[Code], contents: list[list[np.ndarray]], flags: tuple[str, ...], folder: Path) -> list:
+def run_together(
+    codes: list[Code],
+    contents: list[list[np.ndarray]],
+    flags: tuple[str, ...],
+    folder: Path,
+    emulator: tuple[str, ...] = (),
+) -> list:
     """The output of every code on its contents, in the order of its statement.
 
-    The codes have different names of entries. An output under `assign` is not a number before.
+    The codes have different names of entries. An output under `assign` is not a number before. An emulator runs what
+    is built for another processor.
     """
     sources = {f"code{number}.c": code.source for number, code in enumerate(codes)}
     calls = "".join(_call(code) for code in codes)
@@ -90,7 +97,7 @@ def run_together(codes: list[Code], contents: list[list[np.ndarray]], flags: tup
         folder=folder,
     )
     given = b"".join(_bytes_of(code, values) for code, values in zip(codes, contents, strict=True))
-    ran = subprocess.run([str(program)], input=given, capture_output=True, check=False, timeout=300)
+    ran = subprocess.run([*emulator, str(program)], input=given, capture_output=True, check=False, timeout=300)
     assert ran.returncode == 0, ran.stderr.decode()[-4000:]
     answers, start = [], 0
     for code in codes:
@@ -103,10 +110,11 @@ def run_together(codes: list[Code], contents: list[list[np.ndarray]], flags: tup
     return answers
 
 
-def check_together(codes: list[Code], flags: tuple[str, ...], folder: Path) -> None:
+def check_together(codes: list[Code], flags: tuple[str, ...], folder: Path, emulator: tuple[str, ...] = ()) -> None:
     """Refuse, in words, the first code that is wrong somewhere."""
     contents = [values_of(code, seed) for seed, code in enumerate(codes)]
-    for code, values, found in zip(codes, contents, run_together(codes, contents, flags, folder), strict=True):
+    answers = run_together(codes, contents, flags, folder, emulator)
+    for code, values, found in zip(codes, contents, answers, strict=True):
         wanted = expected(code, values)
         wrong = np.argwhere(found.astype(np.float64) != wanted)
         if len(wrong):

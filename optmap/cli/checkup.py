@@ -1,4 +1,4 @@
-"""`doctor`: which solvers are there."""
+"""`doctor`: which solvers and which compiler are there."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from optmap.cli.console import Progress, guarded, say
 from optmap.cli.options import JsonOption
 from optmap.errors import CheckError
 
-DOCTOR_HELP = """Say which solvers are there; solve a sample with each.
+DOCTOR_HELP = """Say which solvers and which C compiler are there; solve a sample with each.
 
 \b
 Examples:
   optmap doctor
   optmap doctor --json
 
-Exit codes: 0 also if a solver is missing, 5 if one gets its sample wrong.
+Exit codes: 0 also if one is missing, 5 if one gets its sample wrong.
 """
 
 
@@ -25,7 +25,7 @@ def register(app: typer.Typer) -> None:
 
 
 def doctor(as_json: JsonOption = False) -> int:
-    """Print the state of every solver."""
+    """Print the state of every solver and of the compiler."""
     from optmap import verbs
     from optmap.problem.io.files import to_json
 
@@ -33,6 +33,8 @@ def doctor(as_json: JsonOption = False) -> int:
         found = verbs.doctor()
     say(to_json(found.to_dict()) if as_json else str(found))
     failed = [report.name for report in found.reports if report.available and not report.passed]
+    if found.compiler.available and not found.compiler.passed:
+        failed.append(found.compiler.path)
     if failed:
         raise CheckError(f"{', '.join(failed)} got the sample wrong; reinstall before trusting an answer")
     return 0

@@ -45,6 +45,7 @@ __getattr__, __dir__ = exports(
         "statement": "as_computed",
         "toolchain.build": "build_folder build_library build_program",
         "toolchain.compiler": "Compiler find_compiler",
+        "toolchain.doctor": "CompilerReport examine_compiler",
         "toolchain.libraries": "load_library",
         "validate.caches": "CacheTraffic Geometry caches_of geometry_of places replay_lines simulate_caches",
         "validate.measured": "build_samples emit_samples ready_samples time_samples",

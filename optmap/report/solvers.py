@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+from optmap.native.toolchain.doctor import CompilerReport
 from optmap.report.tables import grid
 from optmap.shown import Form, Shown
 from optmap.solvers.doctor import SolverReport
@@ -14,20 +15,40 @@ from optmap.texts import number
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Doctor(Shown):
-    """The state of every solver."""
+    """The state of every solver, and of the C compiler."""
 
     shown_as: ClassVar[Form] = Form(table="report.solvers:state_table", document="report.solvers:state_document")
     reports: tuple[SolverReport, ...]
+    compiler: CompilerReport
 
 
 def state_document(found: Doctor) -> dict[str, object]:
     """The JSON document of `doctor`."""
-    return doctor_document(found.reports)
+    compiler = found.compiler
+    state = {
+        "available": compiler.available,
+        "path": compiler.path,
+        "version": compiler.version,
+        "passed": compiler.passed,
+        "message": compiler.message,
+        "install": compiler.install,
+    }
+    return {**doctor_document(found.reports), "compiler": state}
 
 
 def state_table(found: Doctor) -> str:
-    """The state of the solvers for people."""
-    return doctor_table(found.reports)
+    """The state of solvers and compiler for people."""
+    return f"{doctor_table(found.reports)}\n\n{compiler_line(found.compiler)}"
+
+
+def compiler_line(compiler: CompilerReport) -> str:
+    """The C compiler for people; a missing one with what installs it."""
+    if not compiler.available:
+        return (
+            f"compiler: {compiler.message}; without it emit writes code, and run, bench, validate say what is missing"
+        )
+    verdict = "builds code that runs" if compiler.passed else f"its sample is wrong: {compiler.message or 'no 1.5'}"
+    return f"compiler: {compiler.path}, {compiler.version}; {verdict}"
 
 
 def doctor_document(reports: Sequence[SolverReport]) -> dict[str, object]:

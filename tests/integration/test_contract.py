@@ -356,6 +356,8 @@ def test_export_of_what_does_not_fit_is_infeasible(optmap) -> None:
 
 def test_doctor(optmap) -> None:
     document = optmap("doctor", "--json").document()
+    assert document["compiler"]["passed"]
+    assert document["compiler"]["version"] in optmap("doctor").out
     by_name = {row["solver"]: row for row in document["solvers"]}
     assert {"ipopt", "highs"} <= set(by_name)
     assert by_name["ipopt"]["available"] is True

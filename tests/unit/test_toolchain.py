@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from optmap.errors import CheckError, InputError, SolverUnavailableError
-from optmap.native import build_library, build_program, find_compiler, load_library
+from optmap.native import build_library, build_program, examine_compiler, find_compiler, load_library
 
 SOURCE = "int three(void);\nint three(void) { return 3; }\n"
 
@@ -104,3 +104,18 @@ def test_a_damaged_library_is_said(tmp_path: Path) -> None:
     broken.write_text("no object")
     with pytest.raises(CheckError, match="cannot be loaded"):
         load_library(broken)
+
+
+def test_the_doctor_tries_the_compiler(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    found = examine_compiler()
+    assert (found.available, found.passed, found.message) == (True, True, "")
+    silent = tmp_path / "silent"
+    silent.write_text("#!/bin/sh\necho does nothing\n")
+    silent.chmod(0o755)
+    monkeypatch.setenv("CC", str(silent))
+    found = examine_compiler()
+    assert (found.available, found.passed, found.version) == (True, False, "does nothing")
+    monkeypatch.setenv("CC", "no-such-compiler")
+    found = examine_compiler()
+    assert (found.available, found.passed) == (False, False)
+    assert "apt install gcc" in found.message

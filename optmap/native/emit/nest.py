@@ -149,9 +149,10 @@ def _share(out: Writer, name: str, tile: Region, step: int, ways: int) -> Region
     """The part of a tile that one thread gets: the first ones get the rounded-up quotient, the last the rest."""
     part = f"part / {step} % {ways}" if step > 1 else f"part % {ways}"
     size = -(-tile.size // ways)
-    share = str(size) if tile.whole else f"({tile.count} + {ways - 1}) / {ways}"
+    share = str(size) if tile.whole else f"(({tile.count} + {ways - 1}) / {ways})"
     start, end = f"{name}_part", f"{name}_part_end"
-    out.line(f"const long {start} = {tile.start} + {part} * ({share});")
+    first = "" if tile.start == "0" else f"{tile.start} + "
+    out.line(f"const long {start} = {first}{part} * {share};")
     out.line(f"const long {end} = smaller({start} + {share}, {tile.end});")
     return Region(start=start, end=end, size=size, whole=tile.whole and tile.size % ways == 0)
 

@@ -13,6 +13,8 @@ from optmap.errors import SolverUnavailableError
 
 NAMES = ("cc", "gcc", "clang")
 """Compilers that are looked for if the environment variable CC names none."""
+INSTALL = "Debian and Ubuntu: apt install gcc; macOS: xcode-select --install"
+"""What installs one."""
 COMMON = ("-std=c11", "-O3", "-ffp-contract=fast", "-fno-math-errno", "-Wall", "-Wextra")
 """Flags of everything that is compiled; sums keep the order in which the code writes them."""
 
@@ -48,7 +50,4 @@ def find_compiler() -> Compiler:
         if path is not None:
             return Compiler(path=Path(path), version=_version(path))
     missing = f"CC names {wanted}, which is not on the path" if wanted else f"none of {', '.join(NAMES)} is on the path"
-    raise SolverUnavailableError(
-        f"no C compiler: {missing}; install gcc or clang (Debian and Ubuntu: apt install gcc; macOS: xcode-select "
-        "--install), or set CC"
-    )
+    raise SolverUnavailableError(f"no C compiler: {missing}; install gcc or clang ({INSTALL}), or set CC")
