@@ -17,7 +17,7 @@ import tempfile
 from collections import Counter
 from pathlib import Path
 
-from emitted import SANITIZED, STRICT, check_together
+from emitted import SANITIZED, SHORTER, STRICT, check_together
 from host_machines import HOSTS
 from random_codes import random_case
 
@@ -27,7 +27,7 @@ from optmap.native import build_program, emit_code
 
 TOGETHER = 25
 """Codes of one program."""
-PROCESSORS = (("-march=native",), (), ("-O0",), ("-march=native", "-O0"))
+PROCESSORS = (("-march=native",), ("-O0",), SHORTER, ("-march=native", "-O0"))
 """Flags in turns: masked and other instructions of the machine at hand, and what every processor has."""
 
 

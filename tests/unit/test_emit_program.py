@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
+import pytest
 from emitted import SANITIZED
 from host_machines import AVX512
 
@@ -17,10 +19,13 @@ from optmap.problem import (
     Mapping,
     Padding,
     Semantics,
+    WeightPacking,
     Workload,
     conv2d,
+    matmul,
     parse_workload,
 )
+from optmap.problem.kernel_roles import KernelKind
 
 
 def whole(workload: Workload, machine: Machine) -> Mapping:
@@ -76,3 +81,25 @@ def test_accumulation_and_tensors_that_are_read_twice(tmp_path: Path) -> None:
     assert (found.returncode, found.stderr) == (0, "")
     assert "20 outputs are right" in found.stdout
     assert "void optmap_code(float *O, const float *A, const float *A_again2);" in header_text(code)
+
+
+@pytest.mark.parametrize("weights", list(WeightPacking))
+def test_packing_ahead_and_in_the_call(weights: WeightPacking, tmp_path: Path) -> None:
+    workload = matmul(i=12, j=37, k=9).with_semantics(Semantics.ASSIGN)
+    tile = {"i": 3, "j": 32, "k": 1}
+    levels = [
+        LevelMapping(
+            level=level.name,
+            tile=workload.extents if number else tile,
+            permutation=("j", "i", "k"),
+            spatial={"i": 2} if number == 3 else {},
+        )
+        for number, level in enumerate(AVX512.levels)
+    ]
+    levels[1:3] = [replace(level, tile={**workload.extents, "i": 6}) for level in levels[1:3]]
+    code = emit_code(workload, Mapping(levels=tuple(levels)), AVX512, CodeOptions(weights=weights))
+    assert (code.workspace > 0) == (weights is WeightPacking.CALL)
+    assert (code.kernel, code.threads) == (KernelKind.OUTER_PRODUCT, 2)
+    found = run(code, "-r", "2", folder=tmp_path)
+    assert (found.returncode, found.stderr) == (0, "")
+    assert "444 outputs are right" in found.stdout

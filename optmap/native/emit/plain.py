@@ -8,6 +8,7 @@ from optmap.native.emit.leaf import Leaf, Site
 from optmap.native.emit.points import point_loops
 from optmap.native.emit.writer import Writer
 from optmap.native.layouts import buffers_of
+from optmap.problem.code_options import ActivationLayout
 from optmap.problem.kernel_roles import KernelKind
 
 
@@ -20,7 +21,16 @@ def plain_leaf(site: Site) -> Leaf:
         text=_tile(site, buffers_of(workload, site.activations, packed)),
         layouts=site.activations,
         packed=packed,
+        notes=_notes(site),
     )
+
+
+def _notes(site: Site) -> tuple[str, ...]:
+    if site.roles is None and site.options.layout is not ActivationLayout.NCHW:
+        return (
+            f"layout {site.options.layout}: without a dim for vectors there are no channels; as the statement has it",
+        )
+    return ()
 
 
 def _tile(site: Site, buffers: tuple[Buffer, ...]) -> str:
