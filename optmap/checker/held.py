@@ -2,15 +2,14 @@
 
 The tiles run in the order of the loops; inside a tile the loops named `inner` are outermost. Every access
 has an area: the tile, but the whole extent of dims whose loops are inside its reuse position, and one
-iteration of dims along which it is streamed. Exactly the words over the area are in the memory. When the
-area changes, common words stay if no loop over tiles outside the reuse position moved; with position 0
-all of them are outside. Everything else of the new area enters.
+iteration of dims along which it is streamed. The words over the area are in the memory, of a streamed access
+every word of the tile from its first area to its last one. When the tile changes, common words stay if no loop
+over tiles outside the reuse position moved; with position 0 all of them are outside. Everything else enters.
 
 So an access at position p fetches every area whole, except that a step of the loop at p spares what the
-two areas share. A streamed access fetches every tile once if no slice comes back: its dims are the
-outermost loops inside a tile, all but the last give slices without a common word, and along the last
-one (coefficient a) a word is in a run of slices: it is alone in its one subscript, or has one moving dim
-beside it, whose coefficient divides a. Dims of which a tile has one iteration do not move inside it.
+two areas share, and a streamed access fetches every tile once. `rolling` counts what it holds meanwhile, if its
+dims are the outermost loops inside a tile, each in one subscript and the only one there. Dims of which a tile has
+one iteration do not move inside it.
 """
 
 from __future__ import annotations
@@ -18,6 +17,7 @@ from __future__ import annotations
 from typing import Any
 
 from .nest import Nest, common_elements, footprint
+from .rolling import rolling_words
 from .statement import Axis
 from .tools import need
 
@@ -36,30 +36,31 @@ class Held:
         need(max(self.places) <= len(self.inner) + 1, "a reuse position is outside all loops")
         known_dims(doc["inner"], self.inner, "inner")
         self.streams: list[set[str]] = []
+        self.loops: list[list[str]] = []
         for name, place, (_, axes) in zip(self.names, self.places, nest.work.tensors, strict=True):
             if name not in doc["streams"]:
                 self.streams.append(set())
+                self.loops.append([])
                 continue
             dims = known_dims(doc["streams"][name], self.inner, f"streams of {name}")
             need(bool(dims), f"{name} is streamed along no dim")
             need(place == 0, f"{name} is streamed: nothing stays between tiles, so its reuse position must be 0")
-            self.check_slices(name, axes, dims, doc["inner"])
+            self.loops.append(self.check_slices(name, axes, dims, doc["inner"]))
             self.streams.append(dims)
 
-    def check_slices(self, name: str, axes: list[Axis], dims: set[str], inner: list[str]) -> None:
-        """No slice of a streamed access comes back inside a tile."""
+    def check_slices(self, name: str, axes: list[Axis], dims: set[str], inner: list[str]) -> list[str]:
+        """The loops that a streamed access runs through, outermost first, if they can be counted."""
         moving = {d for d, n in self.nest.tiles[0].items() if n > 1}
         present = {d for terms, _ in axes for d, _ in terms}
         need(dims <= present, f"{name} is streamed along a dim that it does not have")
         order = [d for d in inner if d in moving]
         last = max((order.index(d) for d in dims & moving if d in order), default=-1)
         need(set(order[: last + 1]) == dims & moving, f"{name} is streamed more than once: slices come back")
-        for place, d in enumerate(order[: last + 1]):
-            mine = [dict(terms) for terms, _ in axes if d in dict(terms)]
+        for d in order[: last + 1]:
+            mine = [set(dict(terms)) for terms, _ in axes if d in dict(terms)]
             need(len(mine) == 1, f"slices of {name} overlap: {d} is in two subscripts")
-            beside = [c for e, c in mine[0].items() if e != d and e in moving]
-            need(not beside or place == last, f"slices of {name} along {d} overlap and are moved apart")
-            need(len(beside) < 2 and all(mine[0][d] % c == 0 for c in beside), f"slices of {name} overlap along {d}")
+            need(mine[0] & dims & moving == {d}, f"slices of {name} along {d} move in a subscript with others")
+        return order[: last + 1]
 
     def full(self, axes: list[Axis], place: int) -> set[str]:
         """Dims whose whole extent is held, or whose loop reloads nothing."""
@@ -83,14 +84,27 @@ class Held:
         return rows
 
     def occupancy(self) -> list[int]:
-        """Words per access held at the same time: those of the first area, which is the largest."""
+        """Most words per access held at the same time: those of the first tile, which is the largest."""
         nest, shares = self.nest, []
-        for (name, axes), place, streamed in zip(nest.work.tensors, self.places, self.streams, strict=True):
+        for (name, axes), place, streamed, loops in zip(
+            nest.work.tensors, self.places, self.streams, self.loops, strict=True
+        ):
             full = self.full(axes, place)
-            sizes = {d: 1 if d in streamed else nest.tiles[0][d] for d in self.inner}
-            box = {d: nest.work.extents[d] if d in full else n for d, n in sizes.items()}
-            shares.append(nest.work.weights[name] * footprint(axes, box))
+            box = {d: nest.work.extents[d] if d in full else nest.tiles[0][d] for d in self.inner}
+            slides = [axis for axis in axes if set(loops) & set(dict(axis[0]))]
+            words = footprint([axis for axis in axes if axis not in slides], {**box, **dict.fromkeys(streamed, 1)})
+            if len(slides) == 1 and in_runs(dict(slides[0][0]), box, loops[-1]):
+                words *= footprint(slides, {**box, **dict.fromkeys(streamed, 1)})
+            else:
+                words *= rolling_words(slides, box, loops)
+            shares.append(nest.work.weights[name] * words)
         return shares
+
+
+def in_runs(terms: dict[str, int], box: dict[str, int], d: str) -> bool:
+    """Whether the slices along d that have a value follow each other: all values held are those of one slice."""
+    beside = [c for e, c in terms.items() if e != d and box[e] > 1]
+    return len(beside) < 2 and all(terms[d] % c == 0 for c in beside)
 
 
 def known_dims(listed: list[str], dims: list[str], what: str) -> set[str]:

@@ -10,18 +10,15 @@ subscripts that share no dim. If p is a dim that the tensor does not have, nothi
 
 **Position 0.** The area is the tile, and all of it enters at every tile.
 
-**Streamed** (position 0). Nothing is kept between tiles, and inside a tile a slice moves. Let the dims
-streamed along be those of the outermost loops inside a tile; a dim of one iteration has no loop. Then
-every word of the tile enters once per tile, because the slices in which it lies follow each other:
-the loops further in leave the slice as it is; every streamed dim except the last one is alone in the
-one subscript where it occurs, so that slices which differ in it have no word in common; and along the
-last one, w, either the same holds, or the only other moving dim r of its subscript a*w + b*r + ... has
-b | a: a word a*w + b*r = v lies in the slices with 0 <= (v - a*w)/b < T_r, which is a run of w.
-Ragged tiles are boxes of the same kind. Words of different accesses are kept apart.
+**Streamed** (position 0). Nothing is kept between tiles, and inside a tile a slice moves. A word of the tile
+enters with the first slice that has it and stays until the last one: once per tile. How many are held at the
+same time is counted in `rolling`. Words of different accesses are kept apart.
 
-**Occupancy.** No area is larger than the first one, in which every tile is whole, and all first areas
-are held at the same time. So occupancy is the sum of the first areas' words, and the run is a schedule
-that works in a memory of that size: its loads are at least those of optimal replacement in that memory.
+**Occupancy.** No area is larger than the first one, in which every tile is whole. Nor does a smaller tile stream
+through more words: its iterations are some of the whole tile's, in the same order, so that a word's first slice
+there is no later and its last one no earlier. Every access has room for the most words that it holds at the same
+time; occupancy is the sum, and the run is a schedule that works in a memory of that size: its loads are at least
+those of optimal replacement in that memory.
 """
 
 from __future__ import annotations
@@ -36,6 +33,7 @@ from optmap.evaluate.cutting import cut_once
 from optmap.evaluate.first_touches import check_output
 from optmap.evaluate.halo import entering
 from optmap.evaluate.results import BoundaryTraffic, CostReport, LevelCost
+from optmap.evaluate.rolling import slice_words
 from optmap.problem.axes import axis_groups
 from optmap.problem.held import Held
 from optmap.problem.machine import CapacityRule, Machine
@@ -76,7 +74,7 @@ def held_traffic(
 
 
 def held_occupancy(workload: Workload, mapping: Mapping, held: Held, accesses: Sequence[int] | None = None) -> int:
-    """Exact words that a one-level mapping holds at the same time.
+    """Exact words that a one-level mapping has room for: the most that every access holds at the same time.
 
     Args:
         workload: what is computed.
@@ -126,7 +124,7 @@ def held_words(
     tensor: TensorAccess,
     tile: MappingABC[str, int],
     how: Reuse,
-    streamed: frozenset[str] = frozenset(),
+    streamed: Sequence[str] = (),
 ) -> int:
     """Words that the tensor takes in the fast memory.
 
@@ -135,11 +133,15 @@ def held_words(
         tensor: one of its tensors.
         tile: extent per dim.
         how: its reuse.
-        streamed: dims of which one iteration at a time is held.
+        streamed: dims of which one iteration at a time is needed, in the order of their loops.
+
+    Raises:
+        LimitError: if windows of too many values are streamed.
     """
     extents = workload.extents
-    part = {d: extents[d] if d in how.full else 1 if d in streamed else tile[d] for d in tile}
-    return workload.weight(tensor) * tensor.footprint(part)
+    part = {d: extents[d] if d in how.full else tile[d] for d in tile}
+    elements = slice_words(tensor, part, streamed) if streamed else tensor.footprint(part)
+    return workload.weight(tensor) * elements
 
 
 def loaded_words(workload: Workload, tensor: TensorAccess, tile: MappingABC[str, int], how: Reuse) -> int:

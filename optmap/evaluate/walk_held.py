@@ -28,7 +28,7 @@ class HeldWalk:
     moved: tuple[Moved, ...]
     """One entry per access, output first."""
     peak_words: int
-    """Largest number of words that were resident at one point."""
+    """Sum over the accesses of the largest number of words that were resident at one point."""
 
 
 def walk_held(
@@ -68,22 +68,23 @@ def run_held(
     budget.spend(workload.operations * len(workload.tensors))
     order = mapping.levels[0].permutation
     residents = [_Resident(workload, tally, order, held) for tally in tallies_of(workload)]
-    peak = 0
-    for tile, point in _points(workload, mapping, held):
+    for tile, points in _tiles(workload, mapping, held):
         for resident in residents:
-            resident.visit(tile, point, budget)
-        peak = max(peak, sum(resident.words for resident in residents))
-    return HeldWalk(moved=tuple(resident.result(between) for resident in residents), peak_words=peak)
+            resident.enter(tile, points, budget)
+        for number, point in enumerate(points):
+            for resident in residents:
+                resident.visit(number, point)
+    moved = tuple(resident.result(between) for resident in residents)
+    return HeldWalk(moved=moved, peak_words=sum(resident.peak_words for resident in residents))
 
 
-def _points(workload: Workload, mapping: Mapping, held: Held) -> Iterator[tuple[Box, Iteration]]:
-    """Every point with its tile, in the order of the run."""
+def _tiles(workload: Workload, mapping: Mapping, held: Held) -> Iterator[tuple[Box, list[Iteration]]]:
+    """Every tile with its points, in the order of the run."""
     level = mapping.levels[0]
     inside = point_order(level.permutation, held.inner)
     whole = {dim: range(n) for dim, n in workload.sizes}
     for tile in tiles_in_order(whole, level.tile, level.permutation):
-        for values in itertools.product(*(tile[dim] for dim in inside)):
-            yield tile, dict(zip(inside, values, strict=True))
+        yield tile, [dict(zip(inside, at, strict=True)) for at in itertools.product(*(tile[dim] for dim in inside))]
 
 
 class _Resident:
@@ -95,28 +96,51 @@ class _Resident:
         self._outside = order[: max(0, len(order) - position)] if position else order
         self._streamed = held.streams.get(tally.name, ())
         self._tally = tally
-        self._area: Box = {}
-        self._loops: tuple[range, ...] = ()
+        self._loops: tuple[range, ...] | None = None
         self._elements: set[Element] = set()
+        self._arriving: dict[int, set[Element]] = {}
+        self._leaving: dict[int, set[Element]] = {}
+        self._last = 0
+        self._peak = 0
 
-    def visit(self, tile: Box, point: Iteration, budget: Budget) -> None:
-        """Make the words of the area at a point resident, keeping what stays."""
-        alone = {d: range(point[d], point[d] + 1) for d in self._streamed}
-        area = {**tile, **alone, **self._whole}
+    def enter(self, tile: Box, points: list[Iteration], budget: Budget) -> None:
+        """See when the areas of a new tile first and last have every word, and keep what stays of the tile before."""
         loops = tuple(tile[d] for d in self._outside)
-        if area != self._area or loops != self._loops:
-            needed = budget.elements(self._tally.tensor, area)
-            kept = self._elements if self._area and loops == self._loops else set()
-            self._tally.enter(needed - kept)
-            self._area, self._loops, self._elements = area, loops, needed
+        first: dict[Element, int] = {}
+        last: dict[Element, int] = {}
+        area: Box = {}
+        for number, point in enumerate(points):
+            alone = {d: range(point[d], point[d] + 1) for d in self._streamed}
+            here = {**tile, **alone, **self._whole}
+            if here != area:
+                area, elements = here, budget.elements(self._tally.tensor, here)
+            for element in elements if self._streamed or not number else ():
+                first.setdefault(element, number)
+                last[element] = number
+        self._arriving, self._leaving = {}, {}
+        for element, number in first.items():
+            self._arriving.setdefault(number, set()).add(element)
+        for element, number in last.items() if self._streamed else ():
+            self._leaving.setdefault(number, set()).add(element)
+        self._elements = self._elements & self._arriving[0] if loops == self._loops else set()
+        self._loops, self._last = loops, len(points) - 1
+
+    def visit(self, number: int, point: Iteration) -> None:
+        """Make the words of the area at a point of the tile resident; what no later area has leaves after it."""
+        arriving = self._arriving.get(number, set())
+        self._tally.enter(arriving - self._elements)
+        self._elements |= arriving
+        self._peak = max(self._peak, len(self._elements))
         here = elements_of(self._tally.tensor, {d: range(x, x + 1) for d, x in point.items()})
         if not here <= self._elements:
             raise CheckError(f"{self._tally.name} at {point} is not resident")
+        if number < self._last:
+            self._elements -= self._leaving.get(number, set())
 
     @property
-    def words(self) -> int:
-        """Words that are resident now."""
-        return self._tally.weight * len(self._elements)
+    def peak_words(self) -> int:
+        """Most words that were resident at one point."""
+        return self._tally.weight * self._peak
 
     def result(self, between: tuple[str, str]) -> Moved:
         """What entered and left in the whole run."""

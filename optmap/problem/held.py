@@ -7,12 +7,15 @@ What a held mapping of one memory means (IOOpt, section 4, with streams in addit
 - **Area.** At every point an access has an area, a box of iterations: of a dim whose loop over tiles is
   inside its reuse position the whole extent, of a dim along which it is streamed the one iteration of
   the point, of every other dim the range of the tile.
-- **Held** are the words of the access over its area (a product over its subscripts) and no others.
-- **Kept.** Where the area changes, words of both areas stay if no loop over tiles outside the reuse
+- **Held** are the words of the access over its area (a product over its subscripts). If it is streamed, a word
+  of the tile is held from the first area that has it to the last one: of h+r and w+s, streamed along h, then w,
+  a rolling buffer of R-1 rows and S words. No other words are held.
+- **Kept.** Where the tile changes, words of both areas stay if no loop over tiles outside the reuse
   position has moved; otherwise nothing stays. With position 0 every loop over tiles is outside it.
   What does not stay leaves (an output is stored), then the rest of the new area enters.
 
-`Held.check` refuses what would enter more often than `optmap.evaluate.held` counts; the proof is there.
+`Held.check` refuses what would enter more often, or take more room, than `optmap.evaluate.held` counts; the proof is
+there.
 """
 
 from __future__ import annotations
@@ -36,21 +39,25 @@ class Held:
     """Reuse position per access: loops further in reload nothing; 1 is the innermost loop, 0 means
     that nothing is kept between tiles."""
     streams: dict[str, tuple[str, ...]]
-    """Dims of which one iteration at a time is held inside a tile, for the accesses that have some."""
+    """Dims of which one iteration at a time is needed inside a tile, for the accesses that have some."""
     inner: tuple[str, ...]
     """Dims whose loops run outermost inside a tile, outermost first; the order of the others is free."""
 
-    def ways(self, workload: Workload, permutation: tuple[str, ...]) -> tuple[tuple[Reuse, frozenset[str]], ...]:
-        """Per access, output first: its reuse and the dims that it is streamed along.
+    def ways(self, workload: Workload, permutation: tuple[str, ...]) -> tuple[tuple[Reuse, tuple[str, ...]], ...]:
+        """Per access, output first: its reuse and the dims that it is streamed along, outermost loop first.
 
         Args:
             workload: gives the accesses.
             permutation: dims, outermost first.
         """
         return tuple(
-            (reuse_at(tensor, permutation, self.positions[name]), frozenset(self.streams.get(name, ())))
+            (reuse_at(tensor, permutation, self.positions[name]), self._in_order(self.streams.get(name, ())))
             for tensor, name in zip(workload.tensors, access_names(workload), strict=True)
         )
+
+    def _in_order(self, dims: tuple[str, ...]) -> tuple[str, ...]:
+        """Streamed dims as their loops inside a tile; those without a loop there last."""
+        return (*(d for d in self.inner if d in dims), *(d for d in dims if d not in self.inner))
 
     def document(self) -> dict[str, object]:
         """The same as a JSON-able object."""
@@ -115,7 +122,7 @@ class Held:
 def stream_refusal(
     tensor: TensorAccess, streamed: Collection[str], inner: Sequence[str], tile: MappingABC[str, int]
 ) -> str:
-    """Why an access streamed through a tile would load words of the tile twice; empty if it does not.
+    """Why more words of an access streamed through a tile are in use than its slices tell; empty if not.
 
     A dim of which the tile has one iteration has no loop inside the tile and does not count here.
 
@@ -136,9 +143,7 @@ def stream_refusal(
         axes = [axis for axis in tensor.axes if d in axis.dims]
         if len(axes) > 1:
             return f"{d} occurs in two of its subscripts"
-        others = [c for e, c in axes[0].terms if e != d and tile[e] > 1]
-        if others and d != outermost[-1]:
-            return f"slices along {d} overlap, and a loop inside it moves them apart"
-        if len(others) > 1 or any(dict(axes[0].terms)[d] % c for c in others):
-            return f"slices along {d} overlap without following each other"
+        both = sorted(live & set(axes[0].dims))
+        if len(both) > 1:
+            return f"its slices along {' and '.join(both)} move in one subscript"
     return ""

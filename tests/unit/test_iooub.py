@@ -125,7 +125,7 @@ def exhaustive_with_streams(workload, capacity):
                 for position in range(len(workload.dims) + 2):
                     how = reuse_at(tensor, order, position)
                     lead = list(takewhile(lambda d, own=tensor.dims: d in own, inner)) if position == 0 else []
-                    held = held_words(workload, tensor, tile, how, frozenset(lead))
+                    held = held_words(workload, tensor, tile, how, tuple(lead))
                     choice.add((held, entering_words(workload, tensor, tile, how)))
                 options.append(choice)
             for choice in product(*options):
@@ -140,6 +140,15 @@ def test_the_best_with_streams_is_that_of_an_exhaustive_search(capacity):
     tiling = best_tiling(workload, [(capacity, (0, 1, 2))], [1, 1, 1])
     assert tiling.streams_complete
     assert tiling.value == exhaustive_with_streams(workload, capacity)
+
+
+@pytest.mark.parametrize(("name", "capacity", "most"), [("Y2", 1024, 36_213_760), ("Y4", 4096, 17_315_840)])
+def test_windows_roll_over_strips(name, capacity, most):
+    """Kernel resident for k and c, a strip of w columns, two rows and three words of the input per channel."""
+    workload = library.workload(f"yolo9000/{name}")
+    result, held = solve_level(Request(workload=workload, machine=words(capacity)))
+    assert result.cost <= most
+    assert set(held.streams["In"]) == {"h", "w"}
 
 
 def test_matmul_of_the_paper():

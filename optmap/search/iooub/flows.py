@@ -48,15 +48,15 @@ class Flow:
     """Bundle numbers, innermost first."""
     holds: tuple[Hold, ...]
     """Per tensor, output first."""
-    streams: tuple[int, ...] = ()
-    """Per tensor, own units (a bit mask) of which one iteration at a time is held inside a tile;
+    streams: tuple[tuple[int, ...], ...] = ()
+    """Per tensor, own units of which one iteration at a time is needed inside a tile, outermost loop first;
     empty for none at all."""
     inner: tuple[int, ...] = ()
     """Units whose loops run outermost inside a tile, outermost first; needed for the streams."""
 
-    def stream(self, tensor: int) -> int:
-        """The streamed units of a tensor."""
-        return self.streams[tensor] if self.streams else 0
+    def stream(self, tensor: int) -> tuple[int, ...]:
+        """The streamed units of a tensor, outermost loop first."""
+        return self.streams[tensor] if self.streams else ()
 
 
 def flows_of(workload: Workload, units: tuple[Bundle, ...]) -> tuple[Flow, ...]:
@@ -194,79 +194,3 @@ def _covered(kept: NDArray[np.int64], code: NDArray[np.int64]) -> bool:
     full = (kept[:, :, 1] & ~code[:, 1]) == 0
     slides = (kept[:, :, 2] == code[:, 2]) | (code[:, 2] == -1)
     return bool((free & full & slides).all(axis=1).any())
-
-
-def streaming(flow: Flow, workload: Workload, units: tuple[Bundle, ...]) -> tuple[Flow, ...]:
-    """The flow with the loops inside a tile ordered so that some tensors need not hold their tile.
-
-    Not in IOOpt, where the order inside a tile does not matter. A tensor that no loop outside the
-    tile reuses, or that gives up that reuse, may pass through it piece by piece: while the outermost
-    loops inside the tile are its own dims, one iteration of them is held at a time and nothing is
-    loaded twice. (A matrix product then needs Ti*Tj + Ti + 1 words instead of Ti*Tj + Ti + Tj.) A
-    window is only streamed along the last such loop, which it slides along.
-
-    Args:
-        flow: loops between tiles.
-        workload: gives the tensors.
-        units: its units.
-
-    Returns:
-        Variants of which none streams less than another; without those that stream nothing.
-    """
-    variants: dict[tuple[tuple[Hold, ...], tuple[int, ...]], Flow] = {}
-    for chosen in product(*((False, True) if hold.free else (True,) for hold in flow.holds)):
-        for masks, inner in _streams(chosen, workload, units).items():
-            holds = tuple(Hold(0, 0, -1) if mask else h for h, mask in zip(flow.holds, masks, strict=True))
-            variants[holds, masks] = Flow(order=flow.order, holds=holds, streams=masks, inner=inner)
-    return tuple(variants.values())
-
-
-def _streams(
-    chosen: tuple[bool, ...], workload: Workload, units: tuple[Bundle, ...]
-) -> dict[tuple[int, ...], tuple[int, ...]]:
-    """What the chosen tensors can stream along at the same time, none less than another, with an order inside a tile.
-
-    Args:
-        chosen: per tensor, whether it may pass through the tile.
-        workload: gives the tensors.
-        units: its units.
-
-    Returns:
-        Streamed units (a bit mask per tensor) and the loops inside a tile, outermost first.
-    """
-    ways = [(_own(tensor, units), _steady(tensor, units)) for tensor in workload.tensors]
-    found: dict[tuple[int, ...], tuple[int, ...]] = {}
-    for inner in permutations(range(len(units)), len(units) if len(units) <= MOST_INNER else 3):
-        masks = tuple(_prefix(inner, *way, units) if may else 0 for way, may in zip(ways, chosen, strict=True))
-        if any(masks):
-            found.setdefault(masks, inner)
-    return {masks: inner for masks, inner in found.items() if not any(_streams_more(m, masks) for m in found)}
-
-
-def _streams_more(more: tuple[int, ...], less: tuple[int, ...]) -> bool:
-    return more != less and all(a | b == a for a, b in zip(more, less, strict=True))
-
-
-def _steady(tensor: TensorAccess, units: tuple[Bundle, ...]) -> frozenset[int]:
-    """Window units along which single iterations follow each other without loading anything twice."""
-    good = set()
-    for u, unit in enumerate(units):
-        axes = [axis for axis in tensor.axes if unit.dims[0] in axis.dims]
-        if unit.plain or len(axes) != 1 or len(axes[0].terms) > 2:
-            continue
-        mine = dict(axes[0].terms)[unit.dims[0]]
-        if all(mine % c == 0 for _, c in axes[0].terms):
-            good.add(u)
-    return frozenset(good)
-
-
-def _prefix(inner: tuple[int, ...], own: int, steady: frozenset[int], units: tuple[Bundle, ...]) -> int:
-    """The units of the longest prefix of loops that a tensor can be streamed along."""
-    mask = 0
-    for u in inner:
-        if not own >> u & 1 or not (units[u].plain or u in steady):
-            break
-        mask |= 1 << u
-        if not units[u].plain:
-            break
-    return mask

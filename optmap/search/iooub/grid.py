@@ -10,15 +10,18 @@ from __future__ import annotations
 
 from collections.abc import Container, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 from math import inf, prod
 
 import numpy as np
 
 from optmap.evaluate import halo
 from optmap.evaluate.cutting import Array, cut_once
+from optmap.evaluate.rolling import axis_profile, buffer_table, steady
 from optmap.problem.axes import axis_groups, group_dims
 from optmap.problem.workload import Axis, TensorAccess, Workload
 from optmap.search.iooub.flows import Flow, Hold
+from optmap.search.iooub.streams import passage
 from optmap.search.iooub.units import Bundle
 from optmap.search.whole.chain_costs import FloatArray, IntArray
 
@@ -147,14 +150,17 @@ class TileGrid:
     def _absent(self, tensor: TensorAccess, unit: Bundle) -> bool:
         return unit.dims[0] not in tensor.dims
 
-    def _factors(self, number: int, hold: Hold, stream: int | None = None) -> list[Factor]:
+    def _factors(self, number: int, hold: Hold, stream: tuple[int, ...] | None = None) -> list[Factor]:
         """The factors of a tensor: tables with the units of their axes.
 
-        Elements that enter, or with `stream` (a mask of streamed units) elements that are held.
+        Elements that enter, or with `stream` (streamed units, outermost first) elements that are held.
         """
-        factors: list[Factor] = []
+        rolled = self._rolled(number, stream or ())
+        factors: list[Factor] = [self._buffer(number, rolled)] if rolled else []
         bundles: set[int] = set()
         for index, group in enumerate(self._axis_groups[number]):
+            if any(self.units[u].dims[0] in group_dims(group) for u in rolled):
+                continue
             live = tuple(dict.fromkeys(self._owner[d] for d in group_dims(group)))
             if len(live) == 1 and self.units[live[0]].plain:
                 bundles.add(live[0])
@@ -163,21 +169,57 @@ class TileGrid:
         factors += [self._bundle(u, hold, stream) for u in sorted(bundles)]
         return factors
 
-    def _bundle(self, u: int, hold: Hold, stream: int | None) -> Factor:
+    def _rolled(self, number: int, stream: tuple[int, ...]) -> tuple[int, ...]:
+        """The windows that a tensor is streamed along, if what it holds of them is not one slice."""
+        tensor = self.workload.tensors[number]
+        ways = [(u, way) for u in stream if (way := passage(self.workload, tensor, self.units[u])) is not None]
+        windows = tuple(u for u, way in ways if way.window >= 0)
+        if len(windows) == 1:
+            (axis,) = (axis for axis in tensor.axes if self.units[windows[0]].dims[0] in axis.dims)
+            return () if steady(axis, self.units[windows[0]].dims[0], self.workload.extents) else windows
+        return windows
+
+    def _buffer(self, number: int, rolled: tuple[int, ...]) -> Factor:
+        """What a tensor holds at most of the subscripts that it is streamed along, one inside the other."""
+        axes = [self._axis(number, u) for u in rolled]
+        live = [tuple(self._owner[d] for d in axis.dims) for axis in axes]
+        if ("buffer", number, rolled) not in self._tables:
+            rows = [self._profiles(axis, u, mine) for axis, u, mine in zip(axes, rolled, live, strict=True)]
+            shape = [len(self.units[u].boxes) for mine in live for u in mine]
+            self._tables["buffer", number, rolled] = buffer_table(rows).reshape(shape)
+        return self._tables["buffer", number, rolled], tuple(u for mine in live for u in mine)
+
+    def _axis(self, number: int, u: int) -> Axis:
+        """The one subscript of a tensor with a unit, without its one-trip dims."""
+        (axis,) = (a for group in self._axis_groups[number] for a in group if self.units[u].dims[0] in a.dims)
+        return axis
+
+    def _profiles(self, axis: Axis, u: int, live: tuple[int, ...]) -> list[IntArray]:
+        """The profile of a subscript along a unit for all combinations of candidates of its units."""
+        boxes = product(*([box[0] for box in self.units[v].boxes] for v in live))
+        dims = [self.units[v].dims[0] for v in live]
+        return [axis_profile(axis, self.units[u].dims[0], dict(zip(dims, box, strict=True))) for box in boxes]
+
+    def _bundle(self, u: int, hold: Hold, stream: tuple[int, ...] | None) -> Factor:
         """The factor of a plain unit: all of it enters, or its tile is held."""
         unit = self.units[u]
         if stream is None or hold.full >> u & 1:
             return np.array(float(unit.extent)), ()
-        if stream >> u & 1:
+        if u in stream:
             return np.array(1.0), ()
         return unit.sizes, (u,)
 
     def _window(
-        self, group: tuple[Axis, ...], key: tuple[int, int], live: tuple[int, ...], hold: Hold, stream: int | None
+        self,
+        group: tuple[Axis, ...],
+        key: tuple[int, int],
+        live: tuple[int, ...],
+        hold: Hold,
+        stream: tuple[int, ...] | None,
     ) -> FloatArray:
         """The table of a group of subscripts with overlap; made once for everything it depends on."""
         full = tuple(u for u in live if hold.full >> u & 1)
-        single = tuple(u for u in live if stream is not None and stream >> u & 1)
+        single = tuple(u for u in live if stream is not None and u in stream)
         at = hold.at if stream is None and hold.at in live else -1
         asked = (key, full, single, at, stream is None)
         if asked not in self._tables:

@@ -97,7 +97,7 @@ def held_of(workload: Workload, tiling: Tiling) -> Held:
     """What a tiling holds of every tensor."""
     units, flow = tiling.units, tiling.flow
     streams = {
-        name: tuple(d for u, unit in enumerate(units) if flow.stream(number) >> u & 1 for d in unit.dims)
+        name: tuple(d for u in flow.stream(number) for d in units[u].dims)
         for number, name in enumerate(access_names(workload))
     }
     return Held(

@@ -11,8 +11,9 @@ import numpy as np
 
 from optmap.problem.axes import touched_at_least
 from optmap.problem.workload import Workload
-from optmap.search.iooub.flows import MOST_INNER, MOST_PERMUTED, Flow, flows_of, streaming
+from optmap.search.iooub.flows import MOST_INNER, MOST_PERMUTED, Flow, flows_of
 from optmap.search.iooub.grid import Found, TileGrid
+from optmap.search.iooub.streams import streaming
 from optmap.search.iooub.units import Bundle, units_of
 from optmap.search.whole.chain_costs import IntArray
 
