@@ -29,6 +29,10 @@ from optmap.problem.kernel_roles import KernelKind, KernelRoles
 
 MOST_KERNELS = 24
 """Sizes and rims that get a kernel of their own; a mapping with more of them runs some dims point by point."""
+FOLDING_BITS = 512
+"""Length of the vectors of instruction sets whose multiply-adds broadcast an element of memory."""
+MOST_FOLDED = 2
+"""Vectors that read an element each; more of them share one that was loaded before."""
 MOST_VECTORS = 4
 """Beside each other, in tiles that are more than the registers hold."""
 MOST_POINTS = 1_000_000
@@ -499,6 +503,7 @@ class _OuterProduct:
             image_strides=tuple(image[d] for d in roles.points),
             output_strides=tuple(output[d] for d in roles.points),
             sums=tuple(sums),
+            folds=site.lanes * site.workload.output.bits == FOLDING_BITS and size <= MOST_FOLDED * lanes,
             ahead=tuple(each.lines for each in self._ahead),
             first_touch=self._first_touch,
         )

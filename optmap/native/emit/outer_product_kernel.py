@@ -17,6 +17,8 @@ STRAIGHT = 8
 """An innermost loop of at most so many steps is written out whole."""
 SPARSE = 4
 """Lines are asked for in the innermost loop if there is one for every so many trips, else before it."""
+BARRIER = '__asm__ volatile("" ::: "memory");'
+"""What is read before is not kept in a register for what comes after: compilers would, and run out of registers."""
 Box = tuple[tuple[int, int], ...]
 """Per dim of the points, the first real one and the one after the last."""
 
@@ -119,6 +121,9 @@ class Kernel:
     """The same in the output."""
     sums: tuple[Sum, ...]
     """Outermost first."""
+    folds: bool
+    """Whether a multiply-add reads the element and broadcasts it in one instruction, as AVX-512's: then every vector
+    reads it again, for which processors have room, and no instruction or register is spent on it."""
     ahead: tuple[int, ...] = ()
     """Lines that are asked for ahead, per parameter `next_0`, `next_1` ..."""
     first_touch: str
@@ -293,14 +298,22 @@ class Kernel:
             out.line(f"#pragma GCC unroll {steps}")
         with out.block(f"for (long i0 = 0; i0 < {steps}; i0++)" if steps > 1 else ""):
             moved, read = ([("i0", image)], [("i0", weights)]) if steps > 1 else ([], [])
+            numbers, corner = self._numbered(), tuple(low for low, _ in box)
+            elements = {}
+            for point in self._points(box):
+                away = zip(point, corner, self.image_strides, strict=True)
+                offset = sum((j - low) * stride for j, low, stride in away)
+                elements[numbers[point]] = f"x_0[{sum_text(moved, offset)}]"
             for vector in range(self.vectors):
                 place = sum_text([("y_0", 1), *read], vector * self.lanes)
                 out.line(f"const {self.entry}_vector w_{vector} = {self.entry}_load({place}, {self.lanes});")
-            numbers, corner = self._numbered(), tuple(low for low, _ in box)
-            for point in self._points(box):
-                away = zip(point, corner, self.image_strides, strict=True)
-                offset = sum_text(moved, sum((j - low) * stride for j, low, stride in away))
-                name = numbers[point]
-                sums = " ".join(f"a_{name}_{v} += w_{v} * x_1;" for v in range(self.vectors))
-                out.line(f"{{ const {self.kind} x_1 = x_0[{offset}]; {sums} }}")
-            out.line('__asm__ volatile("" ::: "memory");')
+                if self.folds:
+                    for number, element in elements.items():
+                        out.line(f"a_{number}_{vector} += w_{vector} * {element};")
+                    out.line(BARRIER)
+            if self.folds:
+                return
+            for number, element in elements.items():
+                sums = " ".join(f"a_{number}_{v} += w_{v} * x_1;" for v in range(self.vectors))
+                out.line(f"{{ const {self.kind} x_1 = {element}; {sums} }}")
+            out.line(BARRIER)
