@@ -87,9 +87,11 @@ __getattr__, __dir__ = exports(
         "timed.ranking": "order_of ranked",
         "timed.shapes": "balanced",
         "whole.chain_costs": "ChainCosts IntArray all_chains chain_count",
+        "whole.counts": "aligned_chains count_optimum",
         "whole.floor": "price_and_split",
         "whole.integers": "integer_search",
         "whole.one_level": "imposed_optimum level_optimum",
+        "whole.pair_costs": "PairCosts",
         "whole.tile_pairs": "beam divisor_optimum",
     },
 )

@@ -15,6 +15,7 @@ from optmap.search.result import conclusion
 from optmap.search.search_space import Setting
 from optmap.search.sizes import factorizations
 from optmap.search.whole.chain_costs import ChainCosts, IntArray, IntegerPoint, all_chains, chain_count, least_chains
+from optmap.search.whole.counts import aligned_chains, count_optimum
 from optmap.search.whole.descent import Descent
 from optmap.search.whole.one_level import imposed_optimum, level_optimum
 from optmap.search.whole.tile_pairs import beam, divisor_optimum
@@ -29,6 +30,8 @@ OTHER_STARTS = 3
 """Further relaxed points that the search starts from if the first leaves a gap."""
 MANY_ORDERS = 200
 """Loop orders beyond which large tables of tiles are not priced under all of them."""
+COUNTED_STARTS = 3
+"""Chains with the most promising numbers of tiles that the search starts from."""
 CORE_SPLITS = 6
 """Ways to split the cores that are searched in full."""
 
@@ -167,7 +170,7 @@ def strategies(state: _State) -> tuple[Strategy, ...]:
         return (RELAXED, AROUND_KERNELS, DIVISORS)
     if setting.most_orders > MANY_ORDERS:
         return (RELAXED, AROUND_KERNELS, FINE)
-    return (RELAXED, AROUND_KERNELS, FINE, LEVELS, DIVISORS, BEAM, OTHERS, ROUNDINGS)
+    return (RELAXED, AROUND_KERNELS, COUNTS, FINE, DIVISORS, BEAM, OTHERS, ROUNDINGS)
 
 
 def _all(state: _State) -> None:
@@ -201,6 +204,27 @@ def _divisors(state: _State) -> None:
     if state.descent.divisors:
         state.bound = max(state.bound, min(least, state.value))
         state.exhaustive = state.value <= least * (1 + EQUAL)
+
+
+def _counts(state: _State) -> None:
+    """Raise the bound to the optimum over numbers of tiles, and start from the chains that may attain it."""
+    setting, costs = state.setting, state.costs
+    if state.best is None:
+        return
+    found = None
+    if costs.depth > 1:  # of one level alone every tile is priced as it is
+        found = count_optimum(setting, costs, state.bound, state.value * (1 - EQUAL), clock=state.clock)
+    if found is None:
+        _levels(state)
+        return
+    chains, least = found
+    nothing = least >= state.value * (1 - EQUAL)  # below what is known
+    state.bound = state.value if nothing else max(state.bound, least)
+    if len(chains):
+        state.offer(costs.best(np.concatenate([chains, aligned_chains(costs.extents, chains)])))
+    for chain in chains[:COUNTED_STARTS]:
+        if not state.done:
+            state.descend(chain)
 
 
 def _beam(state: _State) -> None:
@@ -347,9 +371,9 @@ ALL = Strategy("every chain of tiles evaluated", _all)
 RELAXED = Strategy("descent from the relaxed tiles", _relaxed)
 AROUND_KERNELS = Strategy("descent from the best tiles around microkernels", _around_kernels)
 FINE = Strategy("descent with more candidates", _fine)
-LEVELS = Strategy("each level's own integer optimum", _levels)
-DIVISORS = Strategy("program over divisor tiles", _divisors)
 BEAM = Strategy("beam over evenly cut tiles", _beam)
+COUNTS = Strategy("optimum over numbers of tiles", _counts)
+DIVISORS = Strategy("program over divisor tiles", _divisors)
 OTHERS = Strategy("descents from further relaxed tiles", _others)
 ROUNDINGS = Strategy("roundings of two sizes at a time", _roundings)
 SPLITS = Strategy("descents with the cores split in several ways", _splits_of_cores)

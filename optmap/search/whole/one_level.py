@@ -50,8 +50,8 @@ def level_optimum(
         LimitError: if the time is over before every tile was looked at.
     """
     relaxed = min(box_bounds.values())
-    lists = _candidates(setting, level)
-    if lists is None or not all(lists) or setting.safe(level) or any(map(_is_diagonal, setting.workload.tensors)):
+    lists = candidates(setting, level)
+    if lists is None or not all(lists) or setting.safe(level) or any(map(is_diagonal, setting.workload.tensors)):
         return relaxed, None
     dims = setting.workload.dims
     boxed = [dims.index(d) for d in setting.space.boxed]
@@ -71,7 +71,7 @@ def level_optimum(
                     inside &= (tiles[:, column] >= low) & (tiles[:, column] <= high)
             kept |= inside
         tiles = tiles[kept]
-    tiles = _grow(costs, level, tiles, last, np.array(lists[last], dtype=np.int64), clock=clock)
+    tiles = grow(costs, level, tiles, last, np.array(lists[last], dtype=np.int64), clock=clock)
     cost, row = _cheapest(
         costs, level, costs.extents[None].repeat(costs.depth, axis=0), level, tiles, ceiling=ceiling, clock=clock
     )
@@ -135,13 +135,13 @@ def _shortened(lists: Sequence[list[int]], extents: Sequence[int]) -> list[list[
     return kept
 
 
-def _is_diagonal(tensor: TensorAccess) -> bool:
+def is_diagonal(tensor: TensorAccess) -> bool:
     """Whether a dim stands in two subscripts."""
     dims = [dim for axis in tensor.axes for dim in axis.dims]
     return len(set(dims)) < len(dims)
 
 
-def _candidates(setting: Setting, level: int) -> list[list[int]] | None:
+def candidates(setting: Setting, level: int) -> list[list[int]] | None:
     """Sizes per dim that suffice; None if a dim would need too many.
 
     Of the sizes that are allowed the least one at or above each even cut: any other one that makes
@@ -160,7 +160,7 @@ def _candidates(setting: Setting, level: int) -> list[list[int]] | None:
     return lists
 
 
-def _grow(costs: ChainCosts, level: int, tiles: IntArray, last: int, values: IntArray, *, clock: Clock) -> IntArray:
+def grow(costs: ChainCosts, level: int, tiles: IntArray, last: int, values: IntArray, *, clock: Clock) -> IntArray:
     """The largest candidate of one dim that fits, by bisection for all tiles at once."""
     tiles = tiles.copy()
     low = np.zeros(len(tiles), dtype=np.int64)

@@ -1,9 +1,6 @@
-"""Chains from pairs of tiles: exact over divisors, a beam over evenly cut tiles.
+"""Chains from the costs of pairs of tiles: exact over divisors, a beam over evenly cut tiles.
 
-If every tile cuts the next outer one into equal pieces, the cost of level l depends on its own tile
-and the next outer one only, and each tensor's traffic is a sum of products (a factor of the own
-tile) x (a factor of the outer tile). So the costs of all pairs of tiles are matrix products of the
-posynomial rows. Outer level first, `reach` of a tile is the least bottleneck of any chain from the
+Outer level first, `reach` of a tile is the least bottleneck of any chain from the
 whole problem down to it; tiles that cannot stay below the incumbent are dropped.
 """
 
@@ -19,17 +16,14 @@ from numpy.typing import NDArray
 
 from optmap.clock import Clock
 from optmap.errors import LimitError
-from optmap.problem.workload import Semantics
-from optmap.programs.geometric import Box, whole_count
-from optmap.search.search_space import Order, Setting
+from optmap.search.search_space import Setting
 from optmap.search.sizes import even_cuts
 from optmap.search.whole.chain_costs import ChainCosts, FloatArray, IntArray, grid_of, thin
+from optmap.search.whole.pair_costs import LARGEST_PAIRS, PairCosts
 from optmap.symbolic.numbers import divisors_of
 
 LARGEST_TILES = 60_000
 """Divisor tiles beyond which the exact program is not tried."""
-LARGEST_PAIRS = 4_000_000
-"""Pairs of tiles priced at once."""
 LARGEST_BOXES = 64
 """Combinations of filter-like sizes beyond which pairs are not worth their many small products."""
 BEAM_GRID = 40_000
@@ -133,14 +127,10 @@ class _Pairing:
     def __init__(self, setting: Setting, costs: ChainCosts, *, even: bool, clock: Clock) -> None:
         self.clock = clock
         self.setting = setting
-        self.space = setting.space
         self.costs = costs
+        self.pairs = PairCosts(setting, costs, clock=clock)
         self.even = even
         self.dims = setting.workload.dims
-        assign = setting.workload.semantics is Semantics.ASSIGN
-        self.first_touches = whole_count(setting.workload) if assign else 0
-        self.free = [self.dims.index(d) for d in self.space.free]
-        self.boxed = [self.dims.index(d) for d in self.space.boxed]
 
     def run(self, tiles: Sequence[IntArray], ceiling: float, *, floor: float, keep: int) -> tuple[IntArray, FloatArray]:
         """Chains below the ceiling, (n, L, D), best first, with their bottlenecks."""
@@ -172,7 +162,7 @@ class _Pairing:
         fitting = tiles[self.costs.fits(tiles, level).any(axis=1)]
         if len(fitting) == 0:
             return fitting
-        alone = self._pairs(fitting, self.costs.extents[None, :], level)[:, 0]
+        alone = self.pairs(fitting, self.costs.extents[None, :], level)[:, 0]
         fitting, alone = fitting[alone < ceiling], alone[alone < ceiling]
         if self.even:
             return fitting
@@ -199,9 +189,7 @@ class _Pairing:
         step = max(1, LARGEST_PAIRS // len(outer))
         for start in range(0, len(own), step):
             part = own[start : start + step]
-            cost = np.where(
-                self._nests(part, beyond), np.maximum(self._pairs(part, beyond, level), reach[None, :]), inf
-            )
+            cost = np.where(self._nests(part, beyond), np.maximum(self.pairs(part, beyond, level), reach[None, :]), inf)
             choice = cost.argmin(axis=1)
             best[start : start + step] = cost[np.arange(len(part)), choice]
             via[start : start + step] = outer[choice]
@@ -233,40 +221,6 @@ class _Pairing:
             )
             nests &= table[inner_index][:, outer_index]
         return nests
-
-    def _pairs(self, own: IntArray, outer: IntArray, level: int) -> FloatArray:
-        """(own, outer) costs of a level, the best loop order of each pair."""
-        result = np.full((len(own), len(outer)), inf)
-        fits = self.costs.fits(own, level)
-        for box, rows in self._by_box(own).items():
-            for beyond, columns in self._by_box(outer).items():
-                if any(a[0] > b[0] for a, b in zip(box, beyond, strict=True)):
-                    continue
-                block = np.full((len(rows), len(columns)), inf)
-                for k, order in enumerate(self.costs.orders(level)):
-                    self.clock.check()
-                    words = self._words(order, box, own[rows], beyond, outer[columns])
-                    block = np.minimum(block, np.where(fits[rows, k][:, None], words, inf))
-                result[np.ix_(rows, columns)] = block
-        return (result - self.first_touches) / self.setting.bandwidths[level]
-
-    def _words(self, order: Order, box: Box, own: IntArray, beyond: Box, outer: IntArray) -> FloatArray:
-        rows = self.space.traffic(order.flow, box, beyond)
-        extents = self.costs.extents[self.free]
-        # Pieces count with their average size: exact where they are equal.
-        own_size = extents / -(-extents // own[:, self.free])
-        outer_size = extents / -(-extents // outer[:, self.free])
-        left = np.exp(rows.logs[None, :] + np.log(own_size) @ rows.own.T)
-        return np.asarray(left @ np.exp(np.log(outer_size) @ rows.next.T).T)
-
-    def _by_box(self, tiles: IntArray) -> dict[Box, NDArray[np.intp]]:
-        """Indices of the tiles that share the values of the boxed dims."""
-        if not self.boxed:
-            return {(): np.arange(len(tiles))}
-        keys, inverse = np.unique(tiles[:, self.boxed], axis=0, return_inverse=True)
-        return {
-            tuple((int(v), int(v)) for v in key): np.flatnonzero(inverse.reshape(-1) == i) for i, key in enumerate(keys)
-        }
 
 
 @lru_cache(maxsize=65536)

@@ -1,0 +1,307 @@
+"""The least bottleneck over numbers of tiles, whatever their sizes: a proved bound, often attained.
+
+What whole tiles cost beyond real ones is that an extent is cut into a whole number of pieces. A chain is therefore
+described by the number of pieces that each level cuts each extent into (filter-like dims by their sizes). Its cost is
+at least that of equal pieces (`PairCosts`), a tile that cuts into n pieces holds at least the least size that does, and
+fewer pieces never cost more, neither of the own tile nor of the next outer one. So, outer level first:
+
+- of one dim, the same at all levels, only the fewest pieces that fit beside the others matter;
+- `reach` of a choice is the least bottleneck of any chain from the whole problem down to it; what does not stay below
+  the incumbent is dropped, and so is what another choice beats at every dim at no higher reach.
+
+The least reach at the innermost level is a bound on all whole tiles, and the optimum if its chain attains it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import prod
+
+import numpy as np
+from numpy.typing import NDArray
+
+from optmap.clock import Clock
+from optmap.errors import LimitError
+from optmap.search.search_space import Setting
+from optmap.search.whole.chain_costs import BATCH, ChainCosts, FloatArray, IntArray, grid_of
+from optmap.search.whole.one_level import candidates, grow, is_diagonal
+from optmap.search.whole.pair_costs import LARGEST_PAIRS, PairCosts
+from optmap.search.whole.tile_pairs import aligned
+
+NEAR = 0.01
+"""How far above a bound chains are looked for first, as a share of it."""
+LARGEST_GRID = 1_500_000
+"""Choices of one level beyond which they are not enumerated."""
+MOST_PAIRS = 200_000_000
+"""Pairs of choices of neighbouring levels beyond which they are not priced."""
+MOST_CHAINS = 500
+"""Chains that are handed back, at most."""
+LARGEST_SIEVE = 6_000
+"""Choices beyond which those that another one beats are not looked for."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Stage:
+    """Tiles of one level that some chain from the whole problem reaches."""
+
+    tiles: IntArray
+    """(n, D): the least tile of every choice."""
+    reach: FloatArray
+    """(n,): least bottleneck of a chain down to each."""
+    via: NDArray[np.intp]
+    """(n,): which tile of the next outer stage that chain goes through."""
+
+    def take(self, index: NDArray[np.intp] | NDArray[np.bool_]) -> _Stage:
+        """Some of the tiles."""
+        return _Stage(tiles=self.tiles[index], reach=self.reach[index], via=self.via[index])
+
+
+def count_optimum(
+    setting: Setting, costs: ChainCosts, floor: float, ceiling: float, *, clock: Clock
+) -> tuple[IntArray, float] | None:
+    """The least bottleneck over numbers of tiles, between two others.
+
+    Args:
+        setting: what is searched, on one core.
+        costs: its exact costs.
+        floor: a proved bound.
+        ceiling: the cost of a known mapping.
+        clock: when to give up.
+
+    Returns:
+        (n, L, D) chains that may stay below the ceiling, the most promising first (their tiles need neither fit nor
+        cost what is promised), and a bottleneck that no whole tiles are below: the ceiling if there are none. None
+        where pieces are not what decides (two adjacent tiles must fit, dilated windows, a dim in two subscripts), there
+        are too many choices, or the time is over.
+    """
+    workload, depth = setting.workload, costs.depth
+    if setting.space.concave or any(setting.safe(i) for i in range(depth)) or any(map(is_diagonal, workload.tensors)):
+        return None
+    lists = [candidates(setting, level) for level in range(depth)]
+    if any(values is None or not all(values) for values in lists):
+        return None
+    proved = floor
+    try:
+        counting = _Counting(setting, costs, [v for v in lists if v is not None], ceiling, clock)
+        for threshold in _thresholds(floor, ceiling):
+            # What is below a low threshold is little; what is not, is proved.
+            found = counting.below(threshold)
+            if len(found[0]):
+                return found
+            proved = threshold
+    except LimitError:
+        if proved <= floor:
+            return None
+    return np.zeros((0, depth, len(costs.dims)), dtype=np.int64), proved
+
+
+def _thresholds(floor: float, ceiling: float) -> Iterator[float]:
+    """Bottlenecks from just above a bound to that of a known mapping, further and further apart."""
+    share = NEAR
+    while floor * (1 + share) < ceiling:
+        yield floor * (1 + share)
+        share *= 3
+    yield ceiling
+
+
+@dataclass(frozen=True, slots=True)
+class _Choices:
+    """Tiles of one level, and what each costs at least."""
+
+    tiles: IntArray
+    """(n, D): the least tile of every choice."""
+    alone: FloatArray
+    """(n,): its cost in the whole problem."""
+
+    def take(self, index: NDArray[np.intp] | NDArray[np.bool_] | slice) -> _Choices:
+        """Some of the tiles."""
+        return _Choices(self.tiles[index], self.alone[index])
+
+
+class _Counting:
+    def __init__(
+        self, setting: Setting, costs: ChainCosts, lists: list[list[list[int]]], ceiling: float, clock: Clock
+    ) -> None:
+        self.setting, self.costs, self.lists, self.ceiling, self.clock = setting, costs, lists, ceiling, clock
+        self.pairs = PairCosts(setting, costs, clock=clock)
+        boxed = self.pairs.boxed
+        self.last = max(range(len(costs.dims)), key=lambda d: (d not in boxed, sum(len(v[d]) for v in lists)))
+        self.choices: dict[int, _Choices] = {}
+
+    def below(self, ceiling: float) -> tuple[IntArray, float]:
+        """Chains (n, L, D) below a ceiling, best first, and the least bottleneck of any; the ceiling if there is none.
+
+        Raises:
+            LimitError: for too many choices, or when the time is over.
+        """
+        nothing = np.zeros((0, self.costs.depth, len(self.costs.dims)), dtype=np.int64), ceiling
+        stages = [_Stage(tiles=self.costs.extents[None, :], reach=np.zeros(1), via=np.zeros(1, dtype=np.intp))]
+        left = self._left(ceiling)
+        for level in range(self.costs.depth - 1, -1, -1):
+            if not len(left[level].tiles):
+                return nothing
+            stages.append(self._stage(level, left[level], stages[-1], ceiling))
+            if not len(stages[-1].tiles):
+                return nothing
+        index = np.argsort(stages[-1].reach, kind="stable")[:MOST_CHAINS]
+        least = float(stages[-1].reach[index[0]])
+        chains = np.zeros((len(index), self.costs.depth, len(self.costs.dims)), dtype=np.int64)
+        for level, stage in enumerate(reversed(stages[1:])):
+            chains[:, level] = stage.tiles[index]
+            index = stage.via[index]
+        return np.maximum.accumulate(chains, axis=1), least
+
+    def _left(self, ceiling: float) -> list[_Choices]:
+        """The choices of every level that stay below a ceiling in the whole problem and serve some of the level inside.
+
+        Raises:
+            LimitError: as `below`.
+        """
+        left: list[_Choices] = []
+        for level in range(self.costs.depth):
+            own = self._own(level)
+            own = own.take(own.alone < ceiling)
+            if left and len(own.tiles):
+                own = own.take(self._serve(level - 1, left[-1].tiles, own.tiles, ceiling))
+            left.append(own)
+        return left
+
+    def _serve(self, level: int, own: IntArray, outer: IntArray, ceiling: float) -> NDArray[np.bool_]:
+        """Which outer choices some own choice stays below the ceiling in, even with its last dim uncut."""
+        if len(own) * len(outer) > MOST_PAIRS:
+            raise LimitError("too many pairs of numbers of tiles")
+        serve = np.zeros(len(outer), dtype=bool)
+        step = max(1, LARGEST_PAIRS // max(1, len(own)))
+        for start in range(0, len(outer), step):
+            part = outer[start : start + step]
+            cost = self.pairs(own, part, level)
+            serve[start : start + step] = ((cost < ceiling) & self._nests(own, part, cut=True)).any(axis=0)
+        return serve
+
+    def _own(self, level: int) -> _Choices:
+        """The choices of a level that stay below the highest ceiling, the last dim as large as fits."""
+        if level not in self.choices:
+            own = self._enumerated(level)
+            alone = self.pairs(own, self.costs.extents[None, :], level)[:, 0]
+            own, alone = own[alone < self.ceiling], alone[alone < self.ceiling]
+            if level not in self.setting.fixed:
+                alone = np.maximum(alone, self._ragged(level, own))
+            self.choices[level] = _Choices(own, alone)
+        return self.choices[level]
+
+    def _ragged(self, level: int, own: IntArray) -> FloatArray:
+        """What tiles cost in the whole problem, their last pieces of filters counted as they are."""
+        found = np.zeros(len(own))
+        for start in range(0, len(own), BATCH):
+            self.clock.check()
+            part = own[start : start + BATCH]
+            chains = np.repeat(self.costs.extents[None, None], len(part), axis=0).repeat(self.costs.depth, axis=1)
+            chains[:, level] = part
+            found[start : start + BATCH] = self.costs.evaluate(chains, levels=[level])[0][:, level]
+        return found
+
+    def _enumerated(self, level: int) -> IntArray:
+        if level in self.setting.fixed:
+            tile, _ = self.setting.fixed[level]
+            return np.array([[tile[d] for d in self.costs.dims]], dtype=np.int64)
+        lists = self.lists[level]
+        if prod(float(len(values)) for d, values in enumerate(lists) if d != self.last) > LARGEST_GRID:
+            raise LimitError("too many numbers of tiles")
+        grid = grid_of([values if d != self.last else values[:1] for d, values in enumerate(lists)])
+        return grow(self.costs, level, grid, self.last, np.array(lists[self.last], dtype=np.int64), clock=self.clock)
+
+    def _stage(self, level: int, own: _Choices, before: _Stage, ceiling: float) -> _Stage:
+        """Own choices inside outer ones, the last dim cut to what the outer one leaves."""
+        found: list[_Stage] = []
+        for value in np.unique(before.tiles[:, self.last]):
+            columns = np.flatnonzero(before.tiles[:, self.last] == value)
+            tiles = own.tiles.copy()
+            if level not in self.setting.fixed:
+                tiles[:, self.last] = np.minimum(tiles[:, self.last], value)
+            step = max(1, LARGEST_PAIRS // len(columns))
+            cut = _Choices(tiles, own.alone)
+            parts = (cut.take(slice(start, start + step)) for start in range(0, len(tiles), step))
+            found += [self._inside(level, part, before, columns, ceiling) for part in parts]
+        return self._sieved(
+            _Stage(
+                tiles=np.concatenate([s.tiles for s in found]),
+                reach=np.concatenate([s.reach for s in found]),
+                via=np.concatenate([s.via for s in found]),
+            )
+        )
+
+    def _inside(self, level: int, own: _Choices, before: _Stage, columns: NDArray[np.intp], ceiling: float) -> _Stage:
+        """The own tiles that reach something below the ceiling through some of the outer ones."""
+        outer = before.tiles[columns]
+        cost = np.maximum(self.pairs(own.tiles, outer, level), before.reach[columns][None, :])
+        cost = np.maximum(cost, own.alone[:, None])
+        cost[~self._nests(own.tiles, outer)] = np.inf
+        choice = cost.argmin(axis=1)
+        reach = cost[np.arange(len(cost)), choice]
+        kept = reach < ceiling
+        return _Stage(tiles=own.tiles[kept], reach=reach[kept], via=columns[choice[kept]])
+
+    def _nests(self, own: IntArray, outer: IntArray, *, cut: bool = False) -> NDArray[np.bool_]:
+        """Which own tiles make as many pieces as the outer ones or more, and parts of their filters.
+
+        Args:
+            own: (n, D) tiles.
+            outer: (m, D) tiles.
+            cut: whether the last dim of the own ones will be cut to fit.
+        """
+        nests = np.ones((len(own), len(outer)), dtype=bool)
+        for d, extent in enumerate(self.costs.extents):
+            if cut and d == self.last:
+                continue
+            if d in self.pairs.boxed:
+                nests &= own[:, d, None] <= outer[None, :, d]
+            else:
+                nests &= -(-extent // own[:, d])[:, None] >= -(-extent // outer[:, d])[None, :]
+        return nests
+
+    def _sieved(self, stage: _Stage) -> _Stage:
+        """Without choices that another one with the same filter sizes beats or equals."""
+        pieces = np.where(
+            np.isin(np.arange(stage.tiles.shape[1]), self.pairs.boxed), 0, -(-self.costs.extents // stage.tiles)
+        )
+        order = np.lexsort((pieces.sum(axis=1), stage.reach))
+        stage, pieces = stage.take(order), pieces[order]
+        if len(order) > LARGEST_SIEVE:
+            return stage
+        filters = stage.tiles[:, self.pairs.boxed]
+        kept = np.ones(len(order), dtype=bool)
+        for i in range(len(order)):
+            if kept[i]:
+                beaten = (pieces[i + 1 :] >= pieces[i]).all(axis=1) & (filters[i + 1 :] == filters[i]).all(axis=1)
+                kept[i + 1 :] &= ~beaten
+        return stage.take(kept)
+
+
+def aligned_chains(extents: IntArray, chains: IntArray) -> IntArray:
+    """Chains with as many pieces, their outer tiles enlarged so that inner ones make no more pieces within them.
+
+    Args:
+        extents: (D,) of the whole problem.
+        chains: (n, L, D) least tiles of numbers of pieces.
+
+    Returns:
+        (n, L, D); where no size serves, the tiles are as they were.
+    """
+    found = chains.copy()
+    for d, extent in enumerate(extents.tolist()):
+        for level in range(1, chains.shape[1]):
+            pairs = np.stack([found[:, level - 1, d], found[:, level, d]], axis=1)
+            sizes = {
+                (inner, outer): _aligned(extent, inner, outer) for inner, outer in {tuple(p) for p in pairs.tolist()}
+            }
+            found[:, level, d] = [sizes[inner, outer] for inner, outer in pairs.tolist()]
+    return found
+
+
+def _aligned(extent: int, inner: int, outer: int) -> int:
+    """The least tile that makes as many pieces as `outer` and in which `inner` makes no more than alone."""
+    pieces = -(-extent // outer)
+    largest = extent if pieces == 1 else -(-extent // (pieces - 1)) - 1
+    sizes = range(max(inner, -(-extent // pieces)), largest + 1)
+    return next((size for size in sizes if aligned(extent, size, inner)), outer)

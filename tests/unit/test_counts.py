@@ -1,0 +1,152 @@
+"""The bound over numbers of tiles against every chain of whole tiles of small problems."""
+
+from __future__ import annotations
+
+import random
+from math import inf
+
+import numpy as np
+import pytest
+
+import optmap
+from optmap.clock import NO_LIMIT, Clock
+from optmap.errors import InfeasibleError
+from optmap.problem import Capacity, CapacityRule, Level, Machine, Microkernel, parse_workload
+from optmap.search import ChainCosts, PairCosts, Setting, aligned_chains, all_chains, chain_count, count_optimum
+from optmap.solvers import Stop
+
+STATEMENTS = (
+    "C[i,j] += A[i,k]*B[k,j]",
+    "C[i,j] = A[i,k]*B[k,j]",
+    "O[i,j] += A[i,k,l]*B[k,j]*D[l,j]",
+    "O[a,b,c] += A[b,d,a]*B[d,c]",
+    "O[f,x] += I[c,x+w]*F[f,c,w]",
+    "O[f,x] = I[c,2*x+w]*F[f,c,w]",
+    "O[c,x,y] += I[c,x+r,y+s]*F[c,r,s]",
+    "O[k,x,y] += I[x+r,3*y+s]*F[k,r,s]",
+    "O[k,x] += I[x+2*r]*F[k,r]",
+    "O[i] += A[i,i+j]*B[j]",
+)
+CHAINS = 40_000
+"""Chains of one problem that are all priced."""
+
+
+def problem(seed: int) -> tuple[Setting, np.ndarray] | None:
+    """A random setting of one to three levels and all its chains; None if there are too many."""
+    rng = random.Random(seed)
+    text = rng.choice(STATEMENTS)
+    depth = rng.choice((1, 2, 2, 3))
+    names = sorted({c for c in text if c.isalpha() and c.islower()})
+    budget, extents = rng.choice((60, 400, 3000)), {}
+    for name in rng.sample(names, len(names)):
+        extents[name] = rng.randint(1, max(1, min(rng.choice((4, 13)), budget)))
+        budget //= extents[name]
+    workload = parse_workload(text, extents)
+    if chain_count([extents[d] for d in workload.dims], depth) > CHAINS:
+        return None
+    total = sum(tensor.footprint(workload.extents) for tensor in workload.tensors)
+    least = len(workload.tensors)
+    sizes = sorted(rng.randint(least, max(least + 1, total)) for _ in range(depth))
+    kernel = Microkernel(vector=rng.randint(1, 3), broadcast=rng.randint(1, 3)) if rng.random() < 0.3 else None
+    levels = tuple(
+        Level(
+            name=f"L{number}",
+            capacity=Capacity(amount=size, unit="words"),
+            bandwidth=rng.choice((1, 2, 3, 5, 8)),
+            microkernel=kernel if number == 0 else None,
+        )
+        for number, size in enumerate(sizes)
+    )
+    setting = Setting(workload=workload, machine=Machine(name="random", levels=levels), rule=CapacityRule.TILE)
+    try:
+        setting.check_capacities()
+    except InfeasibleError:
+        return None
+    chains = all_chains([extents[d] for d in workload.dims], depth)
+    for level, (tile, _) in setting.fixed.items():
+        chains = chains[(chains[:, level] == [tile[d] for d in workload.dims]).all(axis=1)]
+    return setting, chains
+
+
+def least_of(setting: Setting, chains: np.ndarray) -> float:
+    best = ChainCosts(setting).best(chains) if len(chains) else None
+    return inf if best is None else best.value
+
+
+def wrong(seed: int) -> str | None:
+    """What is wrong about the bound of one random problem; None if nothing, or it is none of this kind."""
+    found = problem(seed)
+    if found is None:
+        return None
+    setting, chains = found
+    true, costs = least_of(setting, chains), ChainCosts(setting)
+    if true == inf:
+        return None
+    rng = random.Random(seed + 1)
+    ceiling, floor = true * rng.choice((1.0, 1.0 + 1e-9, 1.3, 4.0)), true * rng.choice((1e-3, 0.3, 0.9, 1.0))
+    answer = count_optimum(setting, costs, floor, ceiling, clock=NO_LIMIT)
+    if answer is None:
+        return None
+    promising, least = answer
+    if least > true * (1 + 1e-12) and least > floor:
+        return f"seed {seed}: {setting.workload.expression} {setting.workload.extents}: {least} > {true}"
+    if len(promising) and any((promising[:, i] > promising[:, i + 1]).any() for i in range(costs.depth - 1)):
+        return f"seed {seed}: chains do not nest"
+    return None
+
+
+@pytest.mark.parametrize("block", range(6))
+def test_no_whole_tiles_cost_less_than_the_bound(block: int) -> None:
+    said = [text for seed in range(1000 * block, 1000 * block + 60) if (text := wrong(seed))]
+    assert not said
+
+
+def test_the_bound_is_the_optimum_where_tiles_divide() -> None:
+    reached = 0
+    for seed in range(500, 700):
+        found = problem(seed)
+        if found is None or found[0].fixed:
+            continue
+        setting, chains = found
+        true = least_of(setting, chains)
+        answer = count_optimum(setting, ChainCosts(setting), 1e-3 * true, 2 * true, clock=NO_LIMIT)
+        reached += answer is not None and answer[1] >= true * (1 - 1e-9)
+    assert reached >= 50
+
+
+def test_equal_pieces_cost_what_chains_of_divisors_cost() -> None:
+    workload = parse_workload("O[k,x,y] += I[c,x+r,y+s]*F[k,c,r,s]", {"k": 8, "c": 8, "x": 8, "y": 4, "r": 3, "s": 3})
+    setting = Setting(workload=workload, machine=optmap.machine("balanced"), rule=CapacityRule.TILE)
+    costs = ChainCosts(setting)
+    outer = np.array([[8, 4, 3, 8, 4, 3], [4, 8, 3, 4, 4, 3]])
+    order = [workload.dims.index(d) for d in "kxyc"] + [workload.dims.index(d) for d in "rs"]
+    sizes = dict(zip(order, range(6), strict=True))
+    own = np.array([[2, 2, 1, 4, 1, 3], [4, 4, 3, 2, 2, 1]])
+    outer, own = (np.array([[row[sizes[d]] for d in range(6)] for row in rows]) for rows in (outer, own))
+    outer, own = np.minimum(outer, costs.extents), np.minimum(own, costs.extents)
+    priced = PairCosts(setting, costs, clock=NO_LIMIT)(own, outer, 1)
+    for a, tile in enumerate(own):
+        for b, around in enumerate(outer):
+            if (around % tile == 0).all() and (costs.extents % around == 0).all():
+                exact = costs.evaluate(np.stack([tile, tile, around])[None], levels=[1])[0][0, 1]
+                assert priced[a, b] == pytest.approx(exact, rel=1e-12)
+
+
+def test_aligned_chains_make_as_many_pieces() -> None:
+    extents = np.array([56, 17])
+    chains = np.array([[[7, 3], [19, 6], [56, 9]]])
+    grown = aligned_chains(extents, chains)
+    assert grown[0].tolist() == [[7, 3], [21, 6], [56, 11]]
+    assert (-(-extents // grown) == -(-extents // chains)).all()
+
+
+def test_a_machine_whose_levels_compete_is_proved_optimal() -> None:
+    result = optmap.solve("yolo9000/Y9", machine="balanced")
+    assert result.stop is Stop.OPTIMAL
+    assert result.integer_bound == pytest.approx(result.cost)
+    assert result.relaxation.value < 0.9 * result.cost
+
+
+def test_a_deadline_leaves_no_half_proof(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = next(each for seed in range(100) if (each := problem(seed)) and len(each[1]) > 1000)
+    assert count_optimum(found[0], ChainCosts(found[0]), 1.0, inf, clock=Clock(-inf)) is None
