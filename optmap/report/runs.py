@@ -16,6 +16,8 @@ from optmap.report.tables import grid, machine_line, pairs
 SCHEMA = "optmap.run/1"
 ALIKE = 0.02
 """Differences below are noise."""
+RESTLESS = 0.5
+"""A spread above says that something else was running."""
 
 
 def runs_table(runs: Runs) -> str:
@@ -64,9 +66,9 @@ def _row(layer: LayerRun) -> tuple[str, ...]:
 
 def _total_row(runs: Runs) -> tuple[str, ...]:
     measured, predicted, floor = (total(runs, which) for which in ("seconds", "predicted_seconds", "floor_seconds"))
-    peak = runs.layers[0].peak_gflops
     rate = None if measured is None else 2e-9 * _operations(runs) / measured
-    share = None if rate is None or peak is None else rate / peak
+    at_peak = total(runs, "peak_seconds")
+    share = None if measured is None or at_peak is None else at_peak / measured
     return (
         "all, with counts",
         "",
@@ -117,6 +119,12 @@ def _notes(runs: Runs) -> list[str]:
         lines += [f"{title}: {note}" for note in layer.chosen.code.notes]
         if verdict.checked < verdict.outputs:
             lines.append(f"{title}: checked {verdict.checked:,} of {verdict.outputs:,} outputs, a seeded sample")
+        timing = layer.timing
+        if timing is not None and timing.spread > RESTLESS:
+            lines.append(
+                f"{title}: times spread by {100 * timing.spread:.0f} %, something else was running; the fastest call "
+                f"took {seconds_text(timing.least)}"
+            )
         floor = layer.floor_seconds
         if layer.timing is not None and floor is not None and layer.timing.median < floor * (1 - ALIKE):
             lines.append(
@@ -231,6 +239,8 @@ def _timing(timing: Timing | None) -> dict[str, object] | None:
     return {
         "seconds": timing.median,
         "least_seconds": timing.least,
+        "low_seconds": timing.low,
+        "high_seconds": timing.high,
         "spread": timing.spread,
         "samples": timing.samples,
         "calls_per_sample": timing.calls,

@@ -6,6 +6,7 @@ import json
 import re
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -173,10 +174,13 @@ def test_without_a_compiler_run_says_what_to_install(
         assert run.document()["error"]["exit"] == 2
 
 
-def test_run_from_python_on_objects(tmp_path: Path) -> None:
+def test_run_from_python_on_objects(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+    monkeypatch.setattr("optmap.running.detect", lambda **how: asked.append(how) or SimpleNamespace(machine=AVX512))
     solved = toolkit.solve("C[i,j] += A[i,k]*B[k,j]", extents={"i": 12, "j": 9, "k": 5}, memory="1KiB")
     runs = toolkit.run(solved, solved.workload, machine=None, seconds=0.01, folder=tmp_path, candidates=1)
-    assert len(runs.layers) == 2
+    assert asked == [{"quick": True}]
+    assert [layer.machine.name for layer in runs.layers] == [solved.machine.name, "avx512"]
     assert not runs.wrong
     assert list(tmp_path.iterdir())
     kernel = toolkit.compile(runs.layers[0].chosen.code, folder=tmp_path)

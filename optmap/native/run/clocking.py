@@ -28,11 +28,18 @@ class Timing:
     """Half of the samples took no longer."""
     least: float
     """Of the fastest sample."""
-    spread: float
-    """From the first decile of the samples to the ninth, as a share of the median."""
+    low: float
+    """First decile of the samples: what others on the machine hardly disturb, so mappings are compared by it."""
+    high: float
+    """Ninth decile."""
     samples: int
     calls: int
     """Per sample."""
+
+    @property
+    def spread(self) -> float:
+        """From the first decile to the ninth, as a share of the median."""
+        return (self.high - self.low) / self.median if self.median else 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -79,7 +86,8 @@ def _timing(seconds: Array, calls: int) -> Timing:
     return Timing(
         median=median,
         least=float(seconds.min()),
-        spread=(high - low) / median if median else 0.0,
+        low=low,
+        high=high,
         samples=len(seconds),
         calls=calls,
     )

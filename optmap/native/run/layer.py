@@ -57,7 +57,7 @@ def run_layer(
     ready = ready_for(kernels, trials[0])
     only = seconds if len(right) == 1 else seconds * CHOOSING
     found = dict(zip(right, timings([ready[place] for place in right], only), strict=True)) if right else {}
-    best = min(found, key=lambda place: found[place].median, default=None)
+    best = min(found, key=lambda place: found[place].low, default=None)
     again: dict[int, Timing] = dict(found)
     if len(right) > 1 and best is not None:
         last = list(dict.fromkeys((0, best))) if 0 in found else [best]

@@ -75,6 +75,11 @@ class LayerRun:
             return None
         return 2e-9 * core.peak(self.workload.output.bits) * clock * self.chosen.code.threads
 
+    @property
+    def peak_seconds(self) -> float | None:
+        """Of a call at the peak, operations on padding counted."""
+        return None if self.peak_gflops is None else 2e-9 * self.workload.operations / self.peak_gflops
+
     def gflops(self, timing: Timing | None) -> float | None:
         """Two operations per point of the iteration space, those on padding included, as is usual."""
         return None if timing is None else 2e-9 * self.workload.operations / timing.median
