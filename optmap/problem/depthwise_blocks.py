@@ -15,6 +15,9 @@ from optmap.problem.workload import TensorAccess, Workload
 LARGEST_UNROLLED = 256
 """Multiply-adds that are written one by one; taps beyond are loops, so that code stays in the instruction cache."""
 
+SPARE = 1
+"""Registers that are left to the compiler; without one it moves sums to memory and back."""
+
 Sizes = tuple[tuple[str, int], ...]
 """(dim, extent) pairs."""
 
@@ -81,7 +84,7 @@ def depthwise_block(
 @lru_cache(maxsize=4096)
 def _block(workload: Workload, roles: KernelRoles, tile: Sizes, taps: Sizes, registers: int) -> DepthwiseBlock:
     row = taps[-1][1] if taps else 1
-    left = max(registers - 1 - min(row, max(registers // 4, 1)), 1)
+    left = max(registers - SPARE - 1 - min(row, max(registers // 4, 1)), 1)
     points: list[tuple[str, int]] = []
     for dim, size in reversed(tile):
         points.append((dim, min(size, left)))
@@ -89,7 +92,7 @@ def _block(workload: Workload, roles: KernelRoles, tile: Sizes, taps: Sizes, reg
     points.reverse()
     held = prod(size for _, size in points)
     looped, tapped = _unrolled(taps, held)
-    groups = _groups(tapped, max(registers - held - 1, 1))
+    groups = _groups(tapped, max(registers - SPARE - held - 1, 1))
     image, weights = workload.inputs[roles.images], workload.inputs[roles.weights]
     repeats = prod(size for _, size in looped)
     dims = tuple(dim for dim, _ in tapped)

@@ -122,7 +122,9 @@ def _around(model: TimeModel, roles: KernelRoles, shape: Shape, split: dict[str,
     shared = machine.split_level(model.running.threads)
     kernels: dict[tuple[int, ...], float] = {}
     estimates = []
-    for number, nest in enumerate(nests(workload, roles, machine, shape.tile, split)):
+    for number, nest in enumerate(
+        nests(workload, roles, machine, layout=model.options.layout, tile=shape.tile, split=split)
+    ):
         key = tuple(nest.block[dim] for dim in (*roles.reduction, *workload.dims))
         if key not in kernels:
             mapping = nest.mapping(machine, workload.extents, shared)

@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import product
+from math import prod
 
 from optmap.evaluate import kernel_cycles
-from optmap.problem.kernel_roles import KernelRoles, RegisterShape
+from optmap.problem import halo
+from optmap.problem.depthwise_blocks import depthwise_block
+from optmap.problem.kernel_roles import KernelKind, KernelRoles, RegisterShape
 from optmap.problem.machine import Core
 from optmap.problem.mapping import LevelMapping, Mapping
 from optmap.problem.workload import Workload
@@ -36,22 +40,43 @@ def free_dims(roles: KernelRoles) -> tuple[str, ...]:
 def shapes(workload: Workload, roles: KernelRoles, core: Core) -> tuple[Shape, ...]:
     """Register tiles worth a search, the cheapest first; among equal ones the one that loads less.
 
+    Steps of a depthwise kernel cost the same in all large tiles, and they are few for what they read: of tiles about as
+    cheap as the cheapest those come first that load least, and there is one vector, as the kernel takes them.
+
     Args:
         workload: what is computed.
         roles: of its dims.
         core: whose registers limit them.
     """
     found = []
+    depthwise = roles.kind is KernelKind.DEPTHWISE
     for tile in _tiles(workload, roles, core):
         kernel = kernel_cycles(workload, alone(workload, roles, tile), core)
-        found.append((kernel.cycles, kernel.loads, sorted(tile.items()), tile))
-    found.sort(key=lambda each: each[:3])
-    limit, widths, kept = found[0][0] * WORTH if found else 0.0, Counter[int](), []
+        loads = _block_loads(workload, roles, core, tile) if depthwise else kernel.loads
+        found.append((kernel.cycles, loads, sorted(tile.items()), tile))
+    limit = min((each[0] for each in found), default=0.0) * WORTH
+    if depthwise:  # among equal ones the taller: what rows of tiles share is met again later than what columns do
+        found.sort(key=lambda each: (each[1], each[0], [-each[3][dim] for dim in free_dims(roles)]))
+    else:
+        found.sort(key=lambda each: each[:3])
+    most = MOST_SHAPES // 2 if depthwise else SHAPES_PER_WIDTH
+    widths, kept = Counter[int](), []
     for cycles, _, _, tile in found:
-        widths[tile[roles.vector]] += 1
-        if cycles <= limit and widths[tile[roles.vector]] <= SHAPES_PER_WIDTH:
+        widths[tile[roles.vector]] += cycles <= limit
+        if cycles <= limit and widths[tile[roles.vector]] <= most:
             kept.append(Shape(tile=tile, cycles=cycles))
     return tuple(kept[:MOST_SHAPES])
+
+
+def _block_loads(workload: Workload, roles: KernelRoles, core: Core, tile: dict[str, int]) -> int:
+    """Vectors that a depthwise kernel loads for one vector of the whole output."""
+    extents = workload.extents
+    cuts = [[(dim, *each) for each in halo.pieces(extents[dim], tile[dim])] for dim in roles.points]
+    total = 0
+    for part in product(*cuts):
+        block = depthwise_block(workload, roles, {dim: size for dim, size, _ in part}, extents, core)
+        total += block.loads * prod(times for _, _, times in part)
+    return total
 
 
 def alone(workload: Workload, roles: KernelRoles, tile: dict[str, int]) -> Mapping:
@@ -61,20 +86,26 @@ def alone(workload: Workload, roles: KernelRoles, tile: dict[str, int]) -> Mappi
 
 
 def _tiles(workload: Workload, roles: KernelRoles, core: Core) -> Iterator[dict[str, int]]:
-    """Tiles that fit the registers: for every number of vectors, balanced cuts of a dim, or of whole rows of it."""
+    """Tiles that fit the registers: for every number of vectors, balanced cuts of a dim, or of whole rows of it.
+
+    Neighbours in both directions share elements in a depthwise kernel: there rows are cut, too.
+    """
     lanes, extents, free = core.lanes(workload.output.bits), workload.extents, free_dims(roles)
     whole = -(-extents[roles.vector] // lanes)
-    for vectors in sorted({cut for cut in balanced(whole) if cut <= core.registers}):
+    depthwise = roles.kind is KernelKind.DEPTHWISE
+    for vectors in [1] if depthwise else sorted({cut for cut in balanced(whole) if cut <= core.registers}):
         columns = balanced(extents[free[-1]]) if free else [1]
         rows = balanced(extents[free[0]]) if len(free) > 1 else [1]
         for column in columns:
             for row in rows:
                 shape = RegisterShape(vectors=vectors, points=column * row)
-                if shape.registers > core.registers or (row > 1 and column < extents[free[-1]]):
+                if shape.registers > core.registers or (row > 1 and column < extents[free[-1]] and not depthwise):
                     continue
                 tile = dict.fromkeys(workload.dims, 1)
                 tile[roles.vector] = min(vectors * lanes, extents[roles.vector])
                 tile |= dict(zip(free, (row, column)[-len(free) :], strict=True)) if free else {}
+                if depthwise and depthwise_block(workload, roles, tile, extents, core).sums < shape.points:
+                    continue  # the kernel cuts it
                 yield tile
 
 

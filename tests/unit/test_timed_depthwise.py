@@ -1,0 +1,35 @@
+"""Mappings of depthwise layers by predicted time: tiles over rows and columns, vectors one after another."""
+
+from __future__ import annotations
+
+import pytest
+from host_machines import AVX2, AVX512
+
+from optmap.problem import ActivationLayout, CodeOptions, Machine, depthwise_block, kernel_roles, workload_of
+from optmap.search import ranked
+
+
+@pytest.mark.parametrize("machine", [AVX512, AVX2], ids=["avx512", "avx2"])
+@pytest.mark.parametrize("name", ["M1", "M4", "M9"])
+def test_tiles_share_elements_in_both_directions_and_vectors_follow_each_other(name: str, machine: Machine) -> None:
+    workload = workload_of(f"mobilenet/{name}", None, "assign", "implicit")
+    roles, core = kernel_roles(workload), machine.core
+    assert roles is not None
+    assert core is not None
+    for candidate in ranked(workload, machine, count=3):
+        inner = candidate.mapping.levels[0]
+        if core.registers == 32:  # nine weights beside the sums
+            assert min(inner.tile["h"], inner.tile["w"]) > 1
+        assert inner.tile["c"] == core.lanes(32)
+        assert inner.permutation[-3] == "c"
+        assert candidate.mapping.levels[1].tile["c"] == workload.extents["c"]
+        block = depthwise_block(workload, roles, inner.tile, workload.extents, core)
+        assert block.sums == inner.tile["h"] * inner.tile["w"]
+        assert block.registers < core.registers
+
+
+def test_blocks_of_channels_may_be_outermost() -> None:
+    """Where a vector's pixels lie side by side, rows are read along them: the model says which loop is outside."""
+    workload = workload_of("mobilenet/M7", None, "assign", "implicit")
+    options = CodeOptions(layout=ActivationLayout.BLOCKED)
+    assert ranked(workload, AVX512, options, count=1)[0].mapping.levels[0].permutation[-3] != "c"
