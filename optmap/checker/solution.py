@@ -236,7 +236,7 @@ def proved_words(cert: Any, objective: str, instances: int) -> int:
     """Words that the busiest of several instances moves by a verified certificate."""
     # One cold memory can run the instances' parts in turn, emptied in between: all of them together move
     # at least what one has to, as long as every output element is in one part.
-    words = check_bound(cert)["loads_words" if objective == "loads" else "total_words"]
+    words = check_bound(cert)["loads_words" if objective in ("loads", "time") else "total_words"]
     return -(-words // instances)
 
 
@@ -259,7 +259,7 @@ def proved_rows(doc: Any, nest: Nest, exact: Any) -> dict[int, int]:
         need(split <= apart, f"{where} does not hold where instances share output elements")
         words = proved_words(cert, objective, instances)
         need(entry["instances"] == instances and entry["words"] == words, f"{where} is {words} words")
-        moved = sum(a if objective == "loads" else a + b for a, b in exact[q])
+        moved = sum(a if objective in ("loads", "time") else a + b for a, b in exact[q])
         # The tile of a timed mapping may be larger than its cache: then it moves less than any run does.
         need(objective == "time" or words <= moved, f"{where} is {words} words, but {moved} move: a contradiction")
         need(cert["method"] == doc["bound"]["method"], f"{where} is by another method")

@@ -1,8 +1,8 @@
 """The bound on a predicted time: arithmetic at the peak of all cores, and words that must cross over bandwidth.
 
 An operation is a multiply-add at least, of which a core begins `fma_ports` vectors a cycle. A warm memory of M words
-begins with M needed words and ends with M unsaved ones at most, so that 2 M words less than from and to an empty one
-must cross. The prediction itself is a model of the machine: it is not verified.
+begins with M needed words at most, so that M words less than into an empty one must be read; what is written counts
+on no link, since links may carry both directions at once. The prediction itself is a model: it is not verified.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def check_time(doc: Any, nest: Nest, proved: dict[int, int]) -> str:
     Args:
         doc: the solution.
         nest: its mapping.
-        proved: by boundary, words that the busiest instance moves from empty to empty, at least.
+        proved: by boundary, words that the busiest instance loads if it begins empty, at least.
     """
     bound, threads, work = doc["bound"], doc["prediction"]["threads"], nest.work
     if bound is None:
@@ -50,7 +50,7 @@ def check_time(doc: Any, nest: Nest, proved: dict[int, int]) -> str:
     need(doc["gap"] == gap, f"the gap is {gap}")
     return spelled(
         f"no code takes fewer than {float(value):,.10g} cycles on {threads:,} cores: {operations:,} multiply-adds take "
-        f"{float(roof):,.10g}, and re-proved certificates say what must cross {len(proved):,} links"
+        f"{float(roof):,.10g}, and re-proved certificates say what must be read over {len(proved):,} links"
     )
 
 
@@ -63,7 +63,7 @@ def _crossing(doc: Any, nest: Nest, q: int, words: int) -> Fraction:
             words_of(level, bits) * (threads if own["shared"] and not level["shared"] else 1)
             for level in levels[: q + 1]
         ]
-        words = max(0, words - 2 * sum(inside))
+        words = max(0, words - sum(inside))
     alone = own.get("core_bandwidth") if threads == 1 else None
     if alone is None:
         return words / rate_of(own, bits)

@@ -79,7 +79,7 @@ def with_bound(result: SolveResult, clock: Clock = NO_LIMIT) -> SolveResult:
 
 
 def timed(result: SolveResult, prediction: Prediction, found: dict[int, BoundaryCertificate]) -> SolveResult:
-    """The result with the bound on its time: arithmetic at the peak, and what must cross over bandwidth.
+    """The result with the bound on its time: arithmetic at the peak, and what must be read over bandwidth.
 
     Args:
         result: predicted.

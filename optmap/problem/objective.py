@@ -167,6 +167,7 @@ PREDICTED_TIME = Objective(
     name="time",
     description="predicted time of the code: the core's arithmetic and the links of all caches (needs a core)",
     terms=(Term(quantity=TIME, combination=Combination.LARGEST),),
+    stores=False,
     timed=True,
 )
 

@@ -121,7 +121,7 @@ def test_what_fits_crosses_no_boundary_from_the_second_call_on() -> None:
     assert warm.boundaries[0].moved_bytes == 0
     assert warm.cycles == warm.compute_cycles == 240 + 48 + 8
     # Inputs once, outputs read before they are written, A is one run of 120 elements.
-    assert cold.boundaries[0].moved_bytes == 4 * (640 + 2 * 768) + (119 / 16 + 1) * 64
+    assert cold.boundaries[0].moved_bytes == 4 * (640 + 2 * 768) + 120 / 120 * 128 * 4
     assert warm.seconds == warm.cycles / 1000
     streamed = predict(workload, machine, tiles, CodeOptions(stores=StoreKind.STREAMING))
     assert streamed.boundaries[0].moved_bytes == 4 * 768
@@ -150,11 +150,12 @@ def test_prefetch_hides_all_but_what_is_longest() -> None:
     )
     hidden, waiting = (predict(workload, machine, tiles, CodeOptions(prefetch=flag)) for flag in (True, False))
     inner, outer = hidden.boundaries
-    results = 2 * 4 * 24 * 64  # read before they are written, then written, a byte a cycle; nobody asks for them ahead
+    results = 4 * 24 * 64  # read before they are written, a byte a cycle; nobody asks for them ahead
     assert outer.waited_cycles == results
     assert hidden.cycles == outer.cycles > hidden.compute_cycles + results
-    kernel = waiting.cycles - outer.cycles
-    assert kernel >= max(hidden.compute_cycles, inner.cycles)
+    loads = outer.moved_bytes - results  # written as often as read
+    assert waiting.boundaries[1].waited_cycles == loads
+    assert waiting.cycles >= loads + max(hidden.compute_cycles, inner.cycles)
     streamed = predict(workload, machine, tiles, CodeOptions(stores=StoreKind.STREAMING))
     assert streamed.cycles == streamed.boundaries[1].cycles
     assert streamed.boundaries[1].waited_cycles == 0
@@ -162,6 +163,37 @@ def test_prefetch_hides_all_but_what_is_longest() -> None:
     packed = predict(workload, machine, tiles, CodeOptions(weights=WeightPacking.CALL))
     assert packed.cycles == hidden.cycles + 3 * 4 * 64 * 64
     assert packed.packing_cycles == 3 * 4 * 64 * 64
+
+
+def test_links_between_caches_carry_both_directions_at_once() -> None:
+    workload = product(i=24, j=64, k=64)
+    tiles = mapping(
+        workload,
+        ("Reg", {"i": 6, "j": 64}, "i j k"),
+        ("L1", {"i": 6, "j": 64, "k": 8}, "i j k"),
+        ("L2", workload.extents, "i j k"),
+    )
+    inner, outer = predict(workload, host(level("L1", 2048, 32), level("L2", 8192, 1)), tiles).boundaries
+    stores = 4 * 24 * 64
+    assert outer.cycles == outer.moved_bytes  # the memory's bus, a byte a cycle
+    assert inner.cycles < (inner.moved_bytes - stores) / 32 + 1e-9
+
+
+def test_a_kernel_that_writes_half_pairs_of_lines_reads_them_twice() -> None:
+    """Depthwise rows of 32 channels are a pair of lines: one vector per visit writes half of it."""
+    workload = workload_of("mobilenet/M1", None, "assign", "implicit")
+    machine = host(level("L1", 48 * 2**10, 48, line_bytes=64), level("L2", 2**21, 8, line_bytes=64))
+    found = {}
+    for vectors, order in ((32, "n c h w r s"), (16, "n c h w r s"), (16, "n h w c r s")):
+        tiles = mapping(
+            workload,
+            ("Reg", {"c": vectors, "w": 7}, order),
+            ("L1", workload.extents, "n c h w r s"),
+            ("L2", workload.extents, "n c h w r s"),
+        )
+        found[vectors, order] = predict(workload, machine, tiles).boundaries[1].waited_cycles
+    lines = 112 * 112 * 32 * 4 / 8
+    assert found == {(32, "n c h w r s"): lines, (16, "n c h w r s"): 2 * lines, (16, "n h w c r s"): lines}
 
 
 def test_steps_wait_for_weights_that_come_in_bursts() -> None:

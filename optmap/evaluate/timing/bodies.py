@@ -100,6 +100,8 @@ class Kept:
     """Whether it does: else it is the smallest one."""
     passing: dict[str, int]
     """Iterations per dim of the loop just outside, over which lines are used up: the next larger body's."""
+    written: dict[str, int] | None = None
+    """The same for outputs where it matters over what they are written in one go."""
 
 
 def kept_body(workload: Workload, mapping: Mapping, level: Level, levels: range) -> Kept:

@@ -1,10 +1,10 @@
-"""A time that no code goes below: multiply-adds at the peak of all threads, and data that must cross.
+"""A time that no code goes below: multiply-adds at the peak of all threads, and data that must be read.
 
 Every operation is a multiply-add at least, and a core begins no more of them than `Core.peak`. Of the data, every
-element touched enters the innermost memory, and every output element leaves it. If caches are warm, a memory of M words
-may begin with M words that are needed and end with M words that are yet to leave: a run of L loads and S stores makes
-one from an empty memory with L + M loads that is empty again after S + M stores, so that both together lack at
-most 2 M of what a cold run moves. A proved bound of a boundary may stand in for the elements touched.
+element of an input that is touched enters the innermost memory, and under `accumulate` every output. What leaves
+counts on no link: links carry both directions at once (`predict`). If caches are warm, a memory of M words may begin
+with M words that are needed, so that a run of L loads makes one from an empty memory with L + M: M loads less than a
+cold run's may do. A proved bound of a boundary may stand in for the elements touched.
 """
 
 from __future__ import annotations
@@ -57,15 +57,14 @@ def rate(level: Level, threads: int) -> Fraction:
 
 
 def touched_words(workload: Workload) -> int:
-    """Words that enter a memory that begins empty and leave it again, at least: every element touched, once.
+    """Words that enter a memory that begins empty, at least: every element that is read, once.
 
-    Under `accumulate` outputs enter, too. Of tensors whose elements are too many ties to count, nothing counts.
+    Under `accumulate` outputs enter, too. Tensors whose padding ties too much together to count do not count.
     """
     read: dict[str, int] = {}
     for tensor in workload.inputs:
         read[tensor.name] = max(read.get(tensor.name, 0), _touched(workload, workload.inputs.index(tensor) + 1))
-    written = _touched(workload, 0)
-    return sum(read.values()) + written * (2 if workload.semantics is Semantics.ACCUMULATE else 1)
+    return sum(read.values()) + (_touched(workload, 0) if workload.semantics is Semantics.ACCUMULATE else 0)
 
 
 def _touched(workload: Workload, number: int) -> int:
@@ -86,13 +85,13 @@ class Running:
 
 
 def data_cycles(workload: Workload, machine: Machine, number: int, words: int, running: Running) -> Fraction:
-    """Cycles of what must cross the boundary outside a level.
+    """Cycles of what must be read over the link outside a level.
 
     Args:
         workload: what is computed.
         machine: capacities and bandwidths.
         number: of the level.
-        words: that the busiest instance of the level moves if all begin empty, at least.
+        words: that the busiest instance of the level loads if all begin empty, at least.
         running: with as many instances of a level that is not shared as there are threads.
     """
     level = machine.levels[number]
@@ -101,7 +100,7 @@ def data_cycles(workload: Workload, machine: Machine, number: int, words: int, r
             each.capacity.words(workload.word_bits) * (running.threads if level.shared and not each.shared else 1)
             for each in machine.levels[: number + 1]
         )
-        words = max(0, words - 2 * inside)
+        words = max(0, words - inside)
     return Fraction(words * workload.word_bits, 8) / rate(level, running.threads)
 
 

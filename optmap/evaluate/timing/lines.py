@@ -1,11 +1,13 @@
 """Whole lines instead of words: what a cache moves of tiles whose rows in memory are short.
 
 Assumed: buffers begin at a line, and what enters lies as what the loop just outside the kept part of the nest goes
-over: lines that one visit begins and the next one goes on with are moved once. A run of elements that lie
-one after another takes its length in lines if that is whole, else on average over its starts (n - 1)/line + 1 lines.
+over: lines that one visit begins and the next one goes on with are moved once. A run of n elements that lie one
+after another begins at a multiple of g = gcd(n, line) elements, all alike often: at (n - g)/line + 1 lines on average.
 """
 
 from __future__ import annotations
+
+from math import gcd
 
 from optmap.evaluate.timing.kernel import roles_of
 from optmap.problem.code_options import ActivationLayout
@@ -20,8 +22,8 @@ def line_factor(elements: int, run: int) -> float:
         elements: of a line.
         run: elements one after another.
     """
-    lines = run / elements if run % elements == 0 else (run - 1) / elements + 1
-    return lines * elements / run
+    start = gcd(run, elements)
+    return (run - start + elements) / run
 
 
 def run_length(

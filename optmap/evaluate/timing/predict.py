@@ -2,9 +2,13 @@ r"""Time of one call of a mapping's code, derived from the machine's numbers; no
 
 **Parts.** The kernel (`kernel`): cycles of its steps. Every boundary between caches: bytes over bandwidth, where the
 bytes are those of the part of the nest that the cache keeps (`bodies`), in whole lines (`lines`), an output line that
-is written for the first time being read before unless stores stream past the caches. The boundary of the registers is
-no part of its own: its loads are the kernel's. Packing in the call: every weight is read, and written to a line that
-is read before, one element a cycle or at the slowest boundary that the two copies do not fit inside.
+is written for the first time being read before unless stores stream past the caches. Bandwidths are those of loads:
+caches take what comes in and hand out what leaves on ways of their own, so that the larger of the two counts; the
+bus of the memory is one way for both. From beyond the second cache lines come in aligned pairs, since processors
+fetch the other half of a pair, too; of outputs it comes to be read and is asked for again to be written, unless the
+kernel writes both halves in one go: in one visit, or in the loop around it. The boundary of the registers is no part
+of its own: its loads are the kernel's. Packing in the call: every weight is read, and written to a line that is read
+before, one element a cycle or at the slowest boundary that the two copies do not fit inside.
 
 **Together.** A core goes on computing while lines are on their way as far as its window of instructions reaches:
 some hundred of them, tens of cycles, which is what the next cache takes to answer. So the kernel and the innermost
@@ -12,8 +16,8 @@ cache overlap, step by step: weights that come from the cache behind come all at
 compute for less time than their weights take to arrive wait for them (`KernelCycles.waits`). Caches further out take
 longer than the window to answer; what comes from them is hidden only if it was asked for before: inputs, if the code
 asks for its next tiles while it works on these (`CodeOptions.prefetch`). Nothing asks for outputs ahead: lines that
-are read before they are written, sums that come back and what is written to make room are waited for, unless they
-are stored past the caches. With `waited` what is waited for at a boundary,
+are read before they are written and sums that come back are waited for. With `waited` what is waited for at a
+boundary,
 
     cycles = max(kernel and its waits, every boundary without what is waited for) + all that is waited for + packing.
 
@@ -28,12 +32,12 @@ everything fits, nothing crosses; else what is left from the call before is not 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import prod
 
 from optmap.evaluate.first_touches import first_touches
-from optmap.evaluate.timing.bodies import Body, Kept, kept_body, split_at
+from optmap.evaluate.timing.bodies import Body, Kept, kept_body, shares, split_at
 from optmap.evaluate.timing.floor import Running, core_of, floor_cycles, rate
 from optmap.evaluate.timing.kernel import KernelCycles, kernel_cycles, roles_of
 from optmap.evaluate.timing.lines import line_factor, run_length
@@ -45,6 +49,8 @@ from optmap.problem.machine import Level, Machine
 from optmap.problem.mapping import Mapping
 from optmap.problem.workload import Semantics, Workload
 
+PAIR = 2
+"""Lines that come together from beyond the second cache: processors fetch the other half of an aligned pair."""
 PACKING = "packing"
 """Name of the packing of weights among what a time can be bound by."""
 
@@ -106,7 +112,7 @@ class TimeModel:
         caches = range(first_cache(self.machine), len(self.machine.levels))
         found = [self._boundary(mapping, number) for number in caches]
         rows = tuple(row for row, _ in found)
-        waits = self._waits(kernel, *found[0]) if found else 0.0
+        waits = self._waits(kernel, found[0][1]) if found else 0.0
         packing = self._packing()
         parts = {KERNEL: kernel.cycles, PACKING: packing, **{row.name: row.cycles for row in rows}}
         cycles = self._together(kernel, waits, rows, packing)
@@ -142,12 +148,13 @@ class TimeModel:
         """Bytes per cycle over a level's link outwards, for the threads that run."""
         return rate(level, self.running.threads)
 
-    def _waits(self, kernel: KernelCycles, row: BoundaryTime, moved: list[float]) -> float:
+    def _waits(self, kernel: KernelCycles, loads: list[float]) -> float:
         """Cycles that the kernel waits for weights from the cache behind the innermost one."""
         roles, vector = roles_of(self.workload), core_of(self.machine).vector_bytes
-        if roles is None or not row.cycles:
+        if roles is None:
             return 0.0
-        return kernel.waits(moved[roles.weights + 1] / vector, row.moved_bytes / row.cycles / vector)
+        rate = float(self.rate(self.machine.levels[first_cache(self.machine)]))
+        return kernel.waits(loads[roles.weights + 1] / vector, rate / vector)
 
     def _boundary(self, mapping: Mapping, number: int) -> tuple[BoundaryTime, list[float]]:
         """Time at the boundary outside a level, and bytes per tensor."""
@@ -156,40 +163,49 @@ class TimeModel:
         if split is not None:
             levels = range(split) if number < split else range(split, len(mapping.levels))
         kept = kept_body(self.workload, mapping, level, levels)
-        moved = self._moved_bytes(kept, level.line_bytes)
+        inner, outermost = number == first_cache(self.machine), number == len(self.machine.levels) - 1
+        if not inner:
+            kept = replace(kept, written=self._written(mapping))
+        loads, stores = self._moved_bytes(kept, (level.line_bytes or 1) * (1 if inner else PAIR))
+        rate = float(self.rate(level))
         row = BoundaryTime(
             between=self.machine.boundaries[number],
-            moved_bytes=sum(moved),
-            cycles=sum(moved) / float(self.rate(level)),
-            waited_cycles=0.0
-            if number == first_cache(self.machine)
-            else self._unasked(moved) / float(self.rate(level)),
+            moved_bytes=sum(loads) + stores,
+            cycles=(sum(loads) + stores if outermost else max(sum(loads), stores)) / rate,
+            waited_cycles=0.0 if inner else (loads[0] if self.options.prefetch else sum(loads)) / rate,
         )
-        return row, moved
+        return row, loads
 
-    def _unasked(self, moved: list[float]) -> float:
-        """Bytes of what nobody asks for ahead: outputs that go through caches, and all if nothing is asked for."""
-        outputs = 0.0 if self.options.stores is StoreKind.STREAMING else moved[0]
-        return outputs if self.options.prefetch else outputs + sum(moved[1:])
+    def _written(self, mapping: Mapping) -> dict[str, int]:
+        """Iterations per dim over which outputs are written in one go: a register tile, and the loop around it."""
+        level, outside = mapping.levels[0], shares(mapping, 1, self.workload)
+        for dim in reversed(level.permutation):
+            if dim in self.workload.output.dims and outside[dim] > level.tile[dim]:
+                return {**level.tile, dim: outside[dim]}
+        return dict(level.tile)
 
-    def _moved_bytes(self, kept: Kept, line_bytes: int | None) -> list[float]:
-        """Bytes per tensor that cross the boundary outside a memory that keeps a body."""
+    def _moved_bytes(self, kept: Kept, line_bytes: int) -> tuple[list[float], float]:
+        """Bytes loaded per tensor, output first, and stored at the boundary outside a memory that keeps a body."""
         workload, output, body = self.workload, self.workload.output, kept.body
         streams = self.options.stores is StoreKind.STREAMING
         created = first_touches(workload, body.around, 0) * workload.weight(output)
         if kept.fits and self.running.caches is Caches.WARM and self._is_everything(body):
-            words = [created if streams else 0, *(0 for _ in workload.inputs)]
+            rows = [(0, created if streams else 0), *((0, 0) for _ in workload.inputs)]
         else:
-            words = [sum(row) for row in body.traffic(workload)]
+            rows = list(body.traffic(workload))
             # A line is read before it is written for the first time, unless the store goes past the caches.
-            words[0] += created if workload.semantics is Semantics.ASSIGN and not streams else 0
+            reads = created if workload.semantics is Semantics.ASSIGN and not streams else 0
+            rows[0] = (rows[0][0] + reads, rows[0][1])
         lanes = core_of(self.machine).lanes(output.bits)
-        moved = []
-        for place, (tensor, count) in enumerate(zip(workload.tensors, words, strict=True)):
-            run = run_length(workload, place, kept.passing, self.options.layout, lanes)
-            line = max(8 * (line_bytes or 1) // tensor.bits, 1)
-            moved.append(count * (1.0 if run is None else line_factor(line, run)) * workload.word_bits / 8)
-        return moved
+        loads, stores = [], 0.0
+        for place, (tensor, (entering, leaving)) in enumerate(zip(workload.tensors, rows, strict=True)):
+            over = kept.written or kept.passing if place == 0 else kept.passing
+            run = run_length(workload, place, over, self.options.layout, lanes)
+            line = max(8 * line_bytes // tensor.bits, 1)
+            size = (1.0 if run is None else line_factor(line, run)) * workload.word_bits / 8
+            loads.append(entering * size)
+            stores += leaving * size
+        return loads, stores
 
     def _is_everything(self, body: Body) -> bool:
         """Whether a body is all that one thread has to do: no loop outside has a second iteration."""
