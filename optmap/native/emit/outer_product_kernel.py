@@ -98,7 +98,7 @@ class Kernel:
     """One kernel: a register tile of fixed size, and which of its points are real at which taps."""
 
     entry: str
-    name: str
+    """Start of the names of types and functions."""
     kind: str
     """C type of an element."""
     operands: tuple[str, str, str]
