@@ -23,8 +23,9 @@ NOTES = (
     "everybody counts them, so that code which leaves them out may be above the peak",
 )
 TORCH = (
-    "torch has what Python and its dispatcher take in its time, microseconds a call; its weights are packed ahead "
-    "and its allocator keeps freed pages, or every call would meet its output's pages anew"
+    "torch has what Python and its dispatcher take in its time, microseconds a call; its allocator keeps freed pages, "
+    "or every call would meet its output's pages anew; every format is tried, with weights as they are and packed "
+    "ahead, as it reorders weights in each call or goes past oneDNN (single taps at one thread) in some"
 )
 STREAMING = (
     "streaming: outputs written past the caches; whoever reads them next fetches them from memory, so it is in no mean "

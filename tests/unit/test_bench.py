@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from host_machines import HOSTS
 
 import optmap
 from optmap.errors import CheckError, InputError, SolverUnavailableError
-from optmap.native import Bench, BenchMean
+from optmap.native import Bench, BenchMean, OneDnn
 from optmap.problem import conv2d, matmul
 from optmap.report.bench_plot import plot_bench
 
@@ -99,6 +100,19 @@ def test_pictures_are_drawn(found: Bench, tmp_path: Path) -> None:
         plot_bench(found, axes)
 
 
+def test_several_threads_share_a_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    prepare = OneDnn.prepare
+    monkeypatch.setattr(
+        OneDnn, "prepare", lambda *arguments: prepare(*arguments)[:1]
+    )  # where cores are few, that lasts
+    most = min(2, len(os.sched_getaffinity(0)))
+    layer = conv2d(c=8, h=12, w=12, r=3, s=3, k=32, name="shared")
+    found = optmap.bench(layer, machine=MACHINE, threads=f"1,{most}", against="onednn", rounds=1, candidates=1)
+    assert [each.threads for each in found.layers] == sorted({1, most})
+    assert all(each.ratio is not None for each in found.layers)
+    assert f"{most} thread" in str(found)
+
+
 def test_code_that_computes_something_else_is_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     from optmap.native.bench import session
 
@@ -114,8 +128,6 @@ def test_code_that_computes_something_else_is_no_answer(monkeypatch: pytest.Monk
 
 
 def test_a_library_that_computes_something_else_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    from optmap.native import OneDnn
-
     prepare = OneDnn.prepare
 
     def broken(self: OneDnn, *arguments: object) -> object:

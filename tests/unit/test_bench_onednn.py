@@ -10,7 +10,7 @@ from library_layers import CONVOLUTIONS, filled
 
 from optmap.errors import InputError, SolverUnavailableError
 from optmap.evaluate import Caches
-from optmap.native import Contender, OneDnn, interleaved, library_forms, pinned
+from optmap.native import Contender, OneDnn, interleaved, library_forms, pinned, warm_seconds
 from optmap.problem import parse_workload
 
 
@@ -47,6 +47,13 @@ def test_turns_are_taken_and_calls_counted() -> None:
     assert len(one) == len(two) == 12
     turns = ["".join(log[-48:][at : at + 4]) for at in range(0, 48, 4)]
     assert set(turns) == {"aabb", "bbaa"}
+    log.clear()
+    assert warm_seconds(way("c"), least=3) > 0
+    assert len(log) == 3
+    assert warm_seconds(way("c"), least=3, seconds=1e-3) > 0
+    calls = (len(log) - 3) // 3
+    assert len(log) % 3 == 0
+    assert calls & (calls - 1) == 0  # a power of two: as many again each time
     with pytest.raises(InputError, match="at least one"):
         interleaved([way("a")], rounds=0)
 

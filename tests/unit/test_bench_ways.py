@@ -22,7 +22,7 @@ def test_emitted_code_is_a_way_in_its_own_layouts(seed: int) -> None:
     values = values_of(code, seed)
     way = own_way(code, {b.tensor: v for b, v in zip(code.buffers[1:], values[1:], strict=True)}, "1")
     for seconds in (warm_seconds, cold_seconds):
-        assert seconds(way, 1) > 0
+        assert seconds(way) > 0
         assert np.array_equal(way.result(), expected(code, values))
 
 
@@ -37,11 +37,11 @@ def test_every_library_that_is_here_is_right(name: str) -> None:
         assert ways
         assert len({way.title for way in ways}) == len(ways)
         for way in ways:
-            assert warm_seconds(way, 1) > 0
+            assert warm_seconds(way) > 0
             assert way.result() == pytest.approx(wanted, abs=1e-5), way.title
             if way.operands is None:
                 with pytest.raises(InputError, match="cannot be named"):
-                    cold_seconds(way, 1)
+                    cold_seconds(way)
 
 
 def test_libraries_that_are_absent_are_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,11 +11,17 @@ static double now(void) {
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* Seconds per call of calls in a row. */
-double bench_warm(called *f, void *context, long calls) {
-    double start = now();
-    for (long i = 0; i < calls; i++) f(context);
-    return (now() - start) / (double)calls;
+/* Seconds per call of calls in a row: `least` of them, then as many again until they took `seconds`. */
+double bench_warm(called *f, void *context, long least, double seconds) {
+    double start = now(), end = start;
+    long done = 0;
+    do {
+        long more = done ? done : least; /* the clock is hardly read */
+        for (long i = 0; i < more; i++) f(context);
+        done += more;
+        end = now();
+    } while (end - start < seconds);
+    return (end - start) / (double)done;
 }
 
 /* Whether lines can be thrown out of all caches here. */

@@ -34,16 +34,19 @@ def address(function: object) -> int:
     return ctypes.cast(function, ctypes.c_void_p).value or 0  # type: ignore[arg-type] # functions are pointers, too
 
 
-def warm_seconds(contender: Contender, calls: int) -> float:
-    """Seconds per call of calls in a row."""
+def warm_seconds(contender: Contender, *, least: int = 1, seconds: float = 0.0) -> float:
+    """Seconds per call of calls in a row: `least` of them, then as many again until they took so many seconds."""
     return float(
         clock_library().bench_warm(
-            ctypes.c_void_p(contender.function), ctypes.c_void_p(contender.context), ctypes.c_long(calls)
+            ctypes.c_void_p(contender.function),
+            ctypes.c_void_p(contender.context),
+            ctypes.c_long(least),
+            ctypes.c_double(seconds),
         )
     )
 
 
-def cold_seconds(contender: Contender, calls: int) -> float:
+def cold_seconds(contender: Contender, calls: int = 1) -> float:
     """Seconds per call, of calls before each of which no cache has a line of the operands.
 
     Raises:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from math import ceil
 
 import numpy as np
 
@@ -18,7 +17,6 @@ from optmap.native.bench.statistics import order
 LEAST_SECONDS = 1e-3
 """Of a sample: shorter ones are several calls."""
 LEAST_CALLS = 2
-MOST_CALLS = 1000
 ROUSING = 0.02
 """Seconds of calls before the first round: vector units, pages and threads are awake then."""
 
@@ -28,7 +26,7 @@ def interleaved(
 ) -> tuple[tuple[float, ...], ...]:
     """Time ways in turns, in every round in another order, so that none always follows the same other.
 
-    A sample is a number of calls that take `LEAST_SECONDS`, at least `LEAST_CALLS`, after one call that is not timed
+    A sample is of calls that take `LEAST_SECONDS`, at least `LEAST_CALLS`, after one call that is not timed
     (another way had the caches before); with cold caches every call is flushed for and timed by itself.
 
     Args:
@@ -44,29 +42,21 @@ def interleaved(
     """
     if rounds < 1:
         raise InputError(f"{rounds} rounds; at least one is needed")
-    calls = [_calls(contender, caches) for contender in contenders]
+    for contender in contenders:
+        warm_seconds(contender, seconds=ROUSING)
     samples: list[list[float]] = [[] for _ in contenders]
     draw = np.random.default_rng(0)
     for _ in range(rounds):
         for number in draw.permutation(len(contenders)):
-            samples[number].append(_sample(contenders[number], calls[number], caches))
+            samples[number].append(_sample(contenders[number], caches))
     return tuple(tuple(each) for each in samples)
 
 
-def _calls(contender: Contender, caches: Caches) -> int:
-    once = warm_seconds(contender, 1)
-    for _ in range(min(MOST_CALLS, ceil(ROUSING / max(once, 1e-9)))):
-        once = min(once, warm_seconds(contender, 1))
+def _sample(contender: Contender, caches: Caches) -> float:
     if caches is Caches.COLD:
-        return LEAST_CALLS
-    return min(MOST_CALLS, max(LEAST_CALLS, ceil(LEAST_SECONDS / max(once, 1e-9))))
-
-
-def _sample(contender: Contender, calls: int, caches: Caches) -> float:
-    if caches is Caches.COLD:
-        return cold_seconds(contender, calls)
-    warm_seconds(contender, 1)
-    return warm_seconds(contender, calls)
+        return cold_seconds(contender, LEAST_CALLS)
+    warm_seconds(contender)
+    return warm_seconds(contender, least=LEAST_CALLS, seconds=LEAST_SECONDS)
 
 
 def fastest(contenders: Sequence[Contender], *, rounds: int, caches: Caches = Caches.WARM) -> tuple[int, ...]:

@@ -187,7 +187,7 @@ def _check(task: _Task, way: Contender) -> None:
     Raises:
         CheckError: if an output is wrong.
     """
-    warm_seconds(way, 1)
+    warm_seconds(way)
     title = f"{task.workload.title} by {way.title}"
     if way.result is not None:
         judge((task.trial,), (way.result(),), terms(task.workload)).demand(title)
