@@ -31,15 +31,15 @@ if TYPE_CHECKING:
     from optmap.exchange import score as score
     from optmap.exploring import explore as explore
     from optmap.exploring import sensitivity as sensitivity
+    from optmap.measuring import bench as bench
+    from optmap.measuring import validate as validate
     from optmap.modelling import export as export
     from optmap.modelling import program as program
     from optmap.problem.objective import register_objective as register_objective
-    from optmap.running import bench as bench
     from optmap.running import compile_result as compile  # noqa: F401
     from optmap.running import detect as detect
     from optmap.running import emit as emit
     from optmap.running import run as run
-    from optmap.running import validate as validate
     from optmap.search.methods import register_method as register_method
     from optmap.sweeps.races import race as race
     from optmap.sweeps.reading import read_sweep as read_sweep
@@ -68,7 +68,8 @@ _VERBS = {
     **dict.fromkeys(("export", "program"), "optmap.modelling"),
     **dict.fromkeys(("export_timeloop", "import_timeloop", "score"), "optmap.exchange"),
     **dict.fromkeys(("explore", "sensitivity"), "optmap.exploring"),
-    **dict.fromkeys(("bench", "compile", "detect", "emit", "run", "validate"), "optmap.running"),
+    **dict.fromkeys(("compile", "detect", "emit", "run"), "optmap.running"),
+    **dict.fromkeys(("bench", "validate"), "optmap.measuring"),
     "register_method": "optmap.search.methods",
     "register_objective": "optmap.problem.objective",
     "evaluate": "optmap.evaluate",

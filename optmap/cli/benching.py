@@ -70,7 +70,7 @@ def bench(
     as_json: JsonOption = False,
 ) -> None:
     """Print speeds, ratios and geometric means."""
-    from optmap import running
+    from optmap import measuring
     from optmap.errors import InputError
     from optmap.problem.io.files import check_target, to_json
 
@@ -79,7 +79,7 @@ def bench(
     check_target(output)
     prepare_pictures(plot)
     with Progress("timing") as progress:
-        found = running.bench(
+        found = measuring.bench(
             workloads,
             machine=machine,
             threads=threads,

@@ -67,7 +67,7 @@ def validate(
     as_json: JsonOption = False,
 ) -> None:
     """Validate and print the rankings."""
-    from optmap import running
+    from optmap import measuring
     from optmap.errors import InputError
     from optmap.problem.io.files import check_target, to_json
 
@@ -76,7 +76,7 @@ def validate(
     check_target(output)
     prepare_pictures(plot)
     with Progress("validating") as progress:
-        found = running.validate(
+        found = measuring.validate(
             workloads,
             machine=machine,
             samples=samples,
