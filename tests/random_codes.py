@@ -9,6 +9,7 @@ from host_machines import HOSTS
 
 from optmap.problem import (
     ActivationLayout,
+    Axis,
     CodeOptions,
     LevelMapping,
     Machine,
@@ -16,6 +17,7 @@ from optmap.problem import (
     Padding,
     Semantics,
     StoreKind,
+    TensorAccess,
     WeightPacking,
     Workload,
     conv1d,
@@ -39,7 +41,7 @@ def _channels(rng: random.Random) -> int:
 
 
 def _convolution(rng: random.Random) -> Workload:
-    kind = rng.choice(("dense", "dense", "groups", "depthwise"))
+    kind = rng.choice(("dense", "dense", "groups", "depthwise", "depthwise"))
     r, s = rng.choice((1, 1, 2, 3, 3, 5, 7)), rng.choice((1, 1, 2, 3, 3, 5))
     stride, dilation = (rng.randint(1, 3), rng.randint(1, 3)), (rng.randint(1, 3), rng.randint(1, 3))
     groups = rng.choice((2, 3)) if kind == "groups" else 1
@@ -77,6 +79,39 @@ def _affine(rng: random.Random) -> Workload:
     return parse_workload(text, {d: rng.randint(2, 9) for d in names})
 
 
+def _axis(rng: random.Random, dims: list[str], extents: dict[str, int]) -> Axis:
+    """A dim alone, most often, or any sum of dims, an offset, and perhaps a range of real values."""
+    chosen = rng.sample(dims, rng.choice((1, 1, 1, 1, 2, 2, 3, 0)) if len(dims) > 2 else 1)
+    plain = len(chosen) == 1 and rng.random() < 0.8
+    terms = tuple((dim, 1 if plain else rng.randint(1, 3)) for dim in chosen)
+    axis = Axis(terms=terms, offset=rng.choice((0, 0, 0, 1, 2)))
+    top = axis.offset + axis.span(extents) - 1
+    if terms and rng.random() < (0.05 if len(terms) == 1 else 0.3):
+        first = rng.randint(0, top)
+        axis = replace(axis, real=(first, rng.randint(max(first, axis.offset), top + 2)))
+    return axis
+
+
+def _any_affine(rng: random.Random) -> Workload:
+    """Any accesses: what looks like an outer product in some subscripts and is none in others."""
+    dims = list("abcdef"[: rng.randint(2, 6)])
+    extents = {dim: rng.choice((1, 2, 3, 4, 5, 7, 9, 17, 19, 33)) for dim in dims}
+    names = rng.choice(
+        (("O", "A", "B"), ("O", "A", "B"), ("O", "A", "B"), ("O", "A"), ("O", "A", "B", "C"), ("O", "A", "A"))
+    )
+    rank = rng.randint(1, 4)
+    tensors = [
+        TensorAccess(
+            name=name, axes=tuple(_axis(rng, dims, extents) for _ in range(rank if name == "A" else rng.randint(0, 4)))
+        )
+        for name in names
+    ]
+    used = frozenset().union(*(tensor.dims for tensor in tensors))
+    spare = tuple(Axis(terms=((dim, 1),)) for dim in dims if dim not in used)
+    tensors[0] = replace(tensors[0], axes=(*tensors[0].axes, *spare))
+    return Workload(name="any", output=tensors[0], inputs=tuple(tensors[1:]), sizes=tuple(extents.items()))
+
+
 def random_workload(rng: random.Random, name: str) -> Workload:
     """A workload of at most `MOST` operations."""
     while True:
@@ -93,6 +128,8 @@ def random_workload(rng: random.Random, name: str) -> Workload:
                     {"a": rng.randint(1, 5), "b": _small(rng), "c": rng.randint(1, 5), "d": 3, "e": _small(rng)},
                 ),
                 lambda: _affine(rng),
+                lambda: _any_affine(rng),
+                lambda: _any_affine(rng),
             )
         )()
         if made.operations <= MOST:
