@@ -192,3 +192,13 @@ def test_a_microkernel_in_a_machine_file_is_no_hindrance() -> None:
     found = optmap.solve(workload, machine=machine, objective="time")
     assert found.mapping == optmap.solve(workload, machine=AVX512, objective="time").mapping
     assert any("not from the microkernel of Reg" in note for note in found.notes)
+
+
+def test_every_number_of_vectors_has_its_best_among_the_first_five() -> None:
+    workload = layer("resnet18/R2")
+    widths = [each.mapping.levels[0].tile["k"] for each in ranked(workload, AVX512)]
+    assert {16, 32, 64} <= set(widths)
+    one = next(
+        each.mapping.levels[0].tile for each in ranked(workload, AVX512) if each.mapping.levels[0].tile["k"] == 16
+    )
+    assert one["h"] * one["w"] == 28

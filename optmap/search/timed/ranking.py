@@ -103,7 +103,7 @@ def rank(model: TimeModel, *, count: int, time_limit: float, progress: Tell | No
         estimated += many
         found += best
     found.sort(key=lambda each: order_of(each.prediction))
-    return Ranking(candidates=tuple(_different(found, count)), estimated=estimated, late=late)
+    return Ranking(candidates=tuple(_different(found, count, roles.vector)), estimated=estimated, late=late)
 
 
 def order_of(prediction: Prediction) -> tuple[float, float]:
@@ -141,14 +141,19 @@ def _counted(model: TimeModel, nest: Nest, shared: int | None) -> Candidate:
     return Candidate(mapping=mapping, options=model.options, prediction=model.predict(mapping))
 
 
-def _different(found: list[Candidate], count: int) -> list[Candidate]:
-    """The first ones that differ in what counts: their register tile, or what crosses some boundary."""
-    chosen: list[Candidate] = []
+def _different(found: list[Candidate], count: int, vector: str) -> list[Candidate]:
+    """The first ones that differ in what counts: their register tile, or what crosses some boundary.
+
+    The best of every number of vectors is among them: what instructions and loads a step of it takes, and what a
+    core makes of them when another thread shares it, is more than the model knows.
+    """
+    ranks: list[tuple[int, Candidate]] = []
     seen = set[tuple[object, ...]]()
     per_shape: Counter[tuple[int, ...]] = Counter()
-    spare: list[Candidate] = []
+    widths = set[int]()
     for each in found:
-        tile = tuple(each.mapping.levels[0].tile.values())
+        inner = each.mapping.levels[0].tile
+        tile = tuple(inner.values())
         key = (
             tile,
             round(each.prediction.compute_cycles),
@@ -158,6 +163,7 @@ def _different(found: list[Candidate], count: int) -> list[Candidate]:
             continue
         seen.add(key)
         per_shape[tile] += 1
-        (chosen if per_shape[tile] <= PER_SHAPE else spare).append(each)
-    picked = (chosen + spare)[:count]
-    return sorted(picked, key=lambda each: order_of(each.prediction))
+        ranks.append((0 if inner[vector] not in widths else 1 if per_shape[tile] <= PER_SHAPE else 2, each))
+        widths.add(inner[vector])
+    picked = sorted(ranks, key=lambda each: each[0])[:count]
+    return sorted((each for _, each in picked), key=lambda each: order_of(each.prediction))

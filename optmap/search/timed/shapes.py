@@ -60,12 +60,13 @@ def shapes(workload: Workload, roles: KernelRoles, core: Core) -> tuple[Shape, .
     else:
         found.sort(key=lambda each: each[:3])
     most = MOST_SHAPES // 2 if depthwise else SHAPES_PER_WIDTH
-    widths, kept = Counter[int](), []
-    for cycles, _, _, tile in found:
-        widths[tile[roles.vector]] += cycles <= limit
-        if cycles <= limit and widths[tile[roles.vector]] <= most:
-            kept.append(Shape(tile=tile, cycles=cycles))
-    return tuple(kept[:MOST_SHAPES])
+    widths, ranks = Counter[int](), []
+    for place, (cycles, _, _, tile) in enumerate(found):
+        if cycles <= limit and widths[tile[roles.vector]] < most:
+            ranks.append((widths[tile[roles.vector]], place, Shape(tile=tile, cycles=cycles)))
+            widths[tile[roles.vector]] += 1
+    kept = sorted(ranks, key=lambda each: each[:2])[:MOST_SHAPES]  # the best of each number of vectors before others
+    return tuple(shape for _, _, shape in sorted(kept, key=lambda each: each[1]))
 
 
 def _block_loads(workload: Workload, roles: KernelRoles, core: Core, tile: dict[str, int]) -> int:
@@ -88,7 +89,8 @@ def alone(workload: Workload, roles: KernelRoles, tile: dict[str, int]) -> Mappi
 def _tiles(workload: Workload, roles: KernelRoles, core: Core) -> Iterator[dict[str, int]]:
     """Tiles that fit the registers: for every number of vectors, balanced cuts of a dim, or of whole rows of it.
 
-    Neighbours in both directions share elements in a depthwise kernel: there rows are cut, too.
+    Neighbours in both directions share elements in a depthwise kernel: there rows are cut, too. So they are for one
+    vector, which reads as many elements as it multiplies: of a tile of two rows they come from fewer lines.
     """
     lanes, extents, free = core.lanes(workload.output.bits), workload.extents, free_dims(roles)
     whole = -(-extents[roles.vector] // lanes)
@@ -99,7 +101,7 @@ def _tiles(workload: Workload, roles: KernelRoles, core: Core) -> Iterator[dict[
         for column in columns:
             for row in rows:
                 shape = RegisterShape(vectors=vectors, points=column * row)
-                if shape.registers > core.registers or (row > 1 and column < extents[free[-1]] and not depthwise):
+                if shape.registers > core.registers or (row > 1 and column < extents[free[-1]] and vectors > 1):
                     continue
                 tile = dict.fromkeys(workload.dims, 1)
                 tile[roles.vector] = min(vectors * lanes, extents[roles.vector])
