@@ -89,7 +89,9 @@ class Method:
 
     def suits(self, machine: Machine) -> bool:
         """Whether it is for machines of the kind: accelerators, or those without fanouts and prices."""
-        return self.accelerator is not None if machine.accelerator is not None else bool(self.routes)
+        if machine.accelerator is not None:
+            return self.accelerator is not None
+        return any(machine.core is not None or not route.needs_core for route in self.routes)
 
     def minimises(self, machine: Machine) -> tuple[str, ...]:
         """The objectives that it minimises on a machine, its default first."""

@@ -182,6 +182,7 @@ TIMED = Method(
         Route(
             solve=Deferred("search.timed.method:solve"),
             objectives=(PREDICTED_TIME.name,),
+            needs_core=True,
             capacity=TILE_ONLY,
             tiles=(TileRule.ANY,),
             cores=True,

@@ -44,6 +44,8 @@ class Route:
     """Whether it keeps to what a user demands of tiles and loop orders."""
     partitions: bool = False
     """Whether it knows levels whose tensors have parts of their own."""
+    needs_core: bool = False
+    """Whether it is for machines that say what a core computes with."""
     fits: Callable[[Workload], object] | None = None
     """Raises an `InputError` for a workload that it is not for; None if it is for all."""
 
