@@ -32,8 +32,8 @@ OUT, SRC, WEIGHTS, SCRATCH = range(4)
 MOST_RANK = 12
 IMPLEMENTATIONS = 3
 """Tried per choice of formats: oneDNN's own order is by expected speed, later ones are fallbacks."""
-FALLBACK = "ref"
-"""Implementations that are there for correctness."""
+FALLBACKS = ("ref", "jit:sse41", "jit_dw:sse41", "jit_1x1:sse41")
+"""Implementations that are there for correctness, or for processors of another time."""
 
 
 class _Question(ctypes.Structure):
@@ -100,7 +100,7 @@ class OneDnn:
                 if primitive is None:
                     break
                 name = f"{ask.label} {primitive.name}"
-                if name not in found and not primitive.name.startswith(FALLBACK):
+                if name not in found and not primitive.name.startswith(FALLBACKS):
                     found[name] = _contender(primitive, ask, name, inputs)
         return tuple(found.values())
 

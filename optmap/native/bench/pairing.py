@@ -16,7 +16,8 @@ from optmap.native.bench.statistics import order
 
 LEAST_SECONDS = 1e-3
 """Of a sample: shorter ones are several calls."""
-LEAST_CALLS = 2
+COLD_CALLS = 2
+"""Of a sample with flushed caches."""
 ROUSING = 0.02
 """Seconds of calls before the first round: vector units, pages and threads are awake then."""
 
@@ -26,8 +27,8 @@ def interleaved(
 ) -> tuple[tuple[float, ...], ...]:
     """Time ways in turns, in every round in another order, so that none always follows the same other.
 
-    A sample is of calls that take `LEAST_SECONDS`, at least `LEAST_CALLS`, after one call that is not timed
-    (another way had the caches before); with cold caches every call is flushed for and timed by itself.
+    A sample is of calls that take `LEAST_SECONDS`, after one call that is not timed (another way had the caches
+    before); with cold caches every call is flushed for and timed by itself.
 
     Args:
         contenders: ready to be called.
@@ -48,15 +49,16 @@ def interleaved(
     draw = np.random.default_rng(0)
     for _ in range(rounds):
         for number in draw.permutation(len(contenders)):
-            samples[number].append(_sample(contenders[number], caches))
+            samples[number].append(one_sample(contenders[number], caches))
     return tuple(tuple(each) for each in samples)
 
 
-def _sample(contender: Contender, caches: Caches) -> float:
+def one_sample(contender: Contender, caches: Caches) -> float:
+    """Seconds per call, of calls that take `LEAST_SECONDS`, after one that is not timed."""
     if caches is Caches.COLD:
-        return cold_seconds(contender, LEAST_CALLS)
+        return cold_seconds(contender, COLD_CALLS)
     warm_seconds(contender)
-    return warm_seconds(contender, least=LEAST_CALLS, seconds=LEAST_SECONDS)
+    return warm_seconds(contender, seconds=LEAST_SECONDS)
 
 
 def fastest(contenders: Sequence[Contender], *, rounds: int, caches: Caches = Caches.WARM) -> tuple[int, ...]:

@@ -15,7 +15,7 @@ from optmap.native.bench.clock import warm_seconds
 from optmap.native.bench.contender import Baseline, Contender
 from optmap.native.bench.libraries import baselines
 from optmap.native.bench.ours import OURS, own_way
-from optmap.native.bench.pairing import fastest, interleaved, pinned
+from optmap.native.bench.pairing import fastest, interleaved, one_sample, pinned
 from optmap.native.bench.peak import PEAK, peak_operations, peak_way
 from optmap.native.bench.results import Bench, LayerBench, Surroundings, Timing
 from optmap.native.code import Code
@@ -31,8 +31,8 @@ from optmap.search.timed.ranking import ranked
 
 CHOOSING = 9
 """Rounds by which the best of several ways is chosen."""
-NEAR = 1.3
-"""Ways this much slower than the best in the first rounds are not looked at again."""
+NEAR = 1.5
+"""Ways this much slower than the best in the first samples are not looked at again."""
 Told = Callable[[str, float], None]
 
 
@@ -237,9 +237,9 @@ def _timed(task: _Task, field: _Field, number: int, streaming: Contender | None,
 
 
 def best_way(ways: Sequence[Contender], caches: Caches) -> int:
-    """The fastest, by samples that nothing else is said from: three rounds, then those near the best again."""
+    """The fastest, by samples that nothing else is said from: two of each, then those near the best in turns."""
     if len(ways) == 1:
         return 0
-    once = [min(samples) for samples in interleaved(ways, rounds=3, caches=caches)]
+    once = [min(one_sample(way, caches) for _ in range(2)) for way in ways]
     near = [number for number, seconds in enumerate(once) if seconds <= NEAR * min(once)]
     return near[fastest([ways[number] for number in near], rounds=CHOOSING, caches=caches)[0]]
