@@ -28,6 +28,7 @@ COMMANDS = (
     "emit",
     "run",
     "bench",
+    "validate",
     "bound",
     "compare",
     "race",
