@@ -1,4 +1,4 @@
-"""Method `best`: the strongest of compulsory traffic, the certified convex program and the halo of windows.
+"""Method `best`: the strongest of compulsory traffic, the certified convex program, the halo of windows, and visits.
 
 The only place where a bound gets its certificate: none leaves it that the independent checker has not
 proved again.
@@ -15,12 +15,16 @@ from optmap.bounds.halo_proof import HaloProof, halo_proofs, why_no_halo
 from optmap.bounds.maps import map_system
 from optmap.bounds.proof import Proof, operations_bound, ranked_proofs
 from optmap.bounds.result import Document, LowerBound
+from optmap.bounds.visits import VisitsProof, visits_proofs
 from optmap.checker import RefusedError, check_document
 from optmap.clock import NO_LIMIT, Clock
 from optmap.errors import CheckError, InputError
 from optmap.problem.workload import Padding, Semantics, Workload
 
 log = logging.getLogger(__name__)
+
+AnyProof = Proof | HaloProof | VisitsProof
+"""What a certificate can say."""
 
 
 def best(workload: Workload, memory_words: int, clock: Clock = NO_LIMIT) -> LowerBound:
@@ -36,11 +40,18 @@ def best(workload: Workload, memory_words: int, clock: Clock = NO_LIMIT) -> Lowe
         CheckError: if the checker refuses every candidate, compulsory traffic included.
 
     Source: Dinh, chapters 3 and 4 (Brascamp-Lieb inequalities for loop nests), with size maps,
-    tensor weights and the segment argument in integers; for windows the inequality of `halo`.
+    tensor weights and the segment argument in integers; for windows the inequality of `halo`; where one tensor
+    does not fit by little, `visits`.
     """
-    found: list[Proof | HaloProof] = [*ranked_proofs(workload, memory_words, clock=clock)]
-    found += halo_proofs(workload, memory_words, beat=found[0].loads_words if found else None, clock=clock)
+    found: list[AnyProof] = [*ranked_proofs(workload, memory_words, clock=clock)]
+    found += halo_proofs(workload, memory_words, beat=_most(found), clock=clock)
+    found += visits_proofs(workload, memory_words, beat=_most(found))
     return certified("best", workload, memory_words, sorted(found, key=lambda proof: -proof.loads_words))
+
+
+def _most(found: Sequence[AnyProof]) -> int | None:
+    """Loads that the strongest proof so far proves."""
+    return max((proof.loads_words for proof in found), default=None)
 
 
 def halo(workload: Workload, memory_words: int) -> LowerBound:
@@ -62,7 +73,7 @@ def halo(workload: Workload, memory_words: int) -> LowerBound:
     return certified("halo", workload, memory_words, halo_proofs(workload, memory_words))
 
 
-def certified(method: str, workload: Workload, memory_words: int, proofs: Sequence[Proof | HaloProof]) -> LowerBound:
+def certified(method: str, workload: Workload, memory_words: int, proofs: Sequence[AnyProof]) -> LowerBound:
     """The first proof whose certificate the checker accepts; compulsory traffic after all of them.
 
     Raises:
@@ -98,9 +109,9 @@ def _accepted(workload: Workload, document: Document) -> bool:
     return True
 
 
-def _exponents(workload: Workload, proof: Proof | HaloProof | None) -> dict[str, Fraction]:
+def _exponents(workload: Workload, proof: AnyProof | None) -> dict[str, Fraction]:
     """Exponent per map; those of a window under the names of its tensors' maps."""
-    if proof is None:
+    if proof is None or isinstance(proof, VisitsProof):
         return {}
     maps = map_system(workload).maps
     if isinstance(proof, Proof):
@@ -132,9 +143,15 @@ def power_text(exponent: Fraction) -> str:
     return f"^{exponent}" if exponent.denominator == 1 else f"^({exponent})"
 
 
-def _expression(workload: Workload, proof: Proof | HaloProof | None) -> str:
+def _expression(workload: Workload, proof: AnyProof | None) -> str:
     if proof is None:
         return "compulsory traffic"
+    if isinstance(proof, VisitsProof):
+        others = " + ".join(f"|{t.name}|" for t in workload.tensors if t.name != proof.kept)
+        return (
+            f"{others} + {proof.again_words} that come again + min(|{proof.kept}| - M, 2*{proof.slack}), since "
+            f"{proof.kept} does not fit"
+        )
     rule = f"M + n*T + t + 1, n={proof.segments.n}, T={proof.segments.T}, t={proof.segments.t}"
     if workload.semantics is Semantics.ASSIGN:
         mu = proof.units.mu
@@ -142,7 +159,7 @@ def _expression(workload: Workload, proof: Proof | HaloProof | None) -> str:
     return f"{rule}, since n*U(M+T) + U(M+t) < G with U(K) = {operations_text(workload, proof)}"
 
 
-def _assumptions(workload: Workload, proof: Proof | HaloProof | None) -> tuple[str, ...]:
+def _assumptions(workload: Workload, proof: AnyProof | None) -> tuple[str, ...]:
     lines = ["the fast memory starts empty and results end in slow memory", "every point is computed once"]
     if workload.padding is Padding.IMPLICIT:
         lines[-1] += ", except those on padding, which need no word"

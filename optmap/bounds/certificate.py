@@ -23,6 +23,8 @@ marked "check"; a document that fails one test proves nothing.
                    or {dims: [...], flag: [vector...]}]
     window        {outputs: "p/q", taps: "p/q", inputs: "p/q", kappa: "p/q"}; only there in place of
                   maps and families, which are [] then
+    visits        {kept: tensor, sliding: tensor, slack: int, taps: {dim: int}, again_words, loads_words}; only there
+                  in place of a segment, which is null then, as maps and families are []
     mu            "p/q" in [0, 1]; "1/1" under accumulate
     segment       null or {operations, memory_units, weights {tensor: int}, K, T, n, t,
                            U_full, U_last, cost_units, loads_words}
@@ -140,10 +142,21 @@ those of the output access alone; both at least, so that they may be understated
   offset + sum c(e-1)] are disjoint, or the gcd of all coefficients of both axes is > 1 and does not divide
   the difference of the offsets. (For `output`: one part, of access 0.)
 
+**Visits.** In place of a segment (`optmap/bounds/visits.py` has the theorem and its proof). Check: accumulate, no
+ranges, three tensors; dims of extent 1 aside, kept (W) and the tensor that is neither (A) have one dim per
+subscript at most, no dim is in two subscripts of a tensor, a subscript of sliding (B) with more than one dim is
+s*p + d*t, p of A and not of W, t of W and not of A, every other dim is in two tensors; taps names every such t with
+0 <= t0 < its extent; 1 <= slack < |W| - M, |W| the words of W. J, C, R: products of the extents of the other dims of
+A and W, of B and W, and of the t. = again_words: sum over p and the other dims of A and B of the least
+a*x + b*y (a, b, w words per element) with x = J, y = 0; x = 0, y = C; or x < J, y < C and
+x*(R*y + m*(C-y)) >= ceil((|W| - M - slack - w + 1) / w), m = R - product over the windows of the number of whole
+j with 0 <= t0 + s*j < extent(t) and 0 <= p - d*j < extent(p) (s, d divided by their gcd); 0 if that needs nothing.
+= loads_words = |A| + |B| + again_words + min(|W| - M, 2*slack), the counts of `compulsory` in words.
+
 **Claims.** = output_words = weight_out * output.elements; output_words_at_most = weight_out * product of
 count(axis) over the axes of access 0. = compulsory_loads_words = sum of weight_t * elements_t over
 all t under accumulate; under assign over t other than the output tensor. = loads_words =
-max(compulsory_loads_words, segment.loads_words if there is a segment); stores_words = output_words;
+max(compulsory_loads_words, loads_words of the segment or of visits if there is one); stores_words = output_words;
 total_words = their sum.
 """
 
@@ -167,6 +180,7 @@ from optmap.bounds.maps import LinearMap, MapSystem
 from optmap.bounds.polytope import FamilyRows, restrict
 from optmap.bounds.proof import Proof
 from optmap.bounds.result import Document
+from optmap.bounds.visits import VisitsProof
 from optmap.errors import CheckError
 from optmap.problem.io.files import fingerprint
 from optmap.problem.workload import Axis, Workload
@@ -177,7 +191,11 @@ SCHEMA = "optmap.certificate/1"
 
 
 def bound_certificate(
-    workload: Workload, memory_words: int, system: MapSystem, proof: Proof | HaloProof | None, method: str = "best"
+    workload: Workload,
+    memory_words: int,
+    system: MapSystem,
+    proof: Proof | HaloProof | VisitsProof | None,
+    method: str = "best",
 ) -> Document:
     """The document described above.
 
@@ -185,9 +203,11 @@ def bound_certificate(
         workload: the computation.
         memory_words: fast memory, in words.
         system: its maps.
-        proof: the segment argument; None leaves compulsory traffic alone.
+        proof: the segment argument, or visits; None leaves compulsory traffic alone.
         method: name of the method that found it.
     """
+    visits = proof if isinstance(proof, VisitsProof) else None
+    segment = None if isinstance(proof, VisitsProof) else proof
     document: Document = {
         "schema": SCHEMA,
         "kind": "bound",
@@ -213,9 +233,10 @@ def bound_certificate(
         ],
         "dims": [str(digit) for digit in system.dims],
         "derivations": [[_node(node) for node in nodes] for nodes in system.space.derivations],
-        **_product_inequality(system, proof),
-        "mu": _ratio(proof.units.mu if proof else Fraction(1)),
-        "segment": _segment(proof),
+        **_product_inequality(system, segment),
+        **_visits(visits),
+        "mu": _ratio(segment.units.mu if segment else Fraction(1)),
+        "segment": _segment(segment),
         "compulsory": {name: _count(count) for name, count in tensor_counts(workload).items()},
         "output": _count(output_count(workload)),
         "claims": _claims(workload, proof),
@@ -294,7 +315,15 @@ def _segment(proof: Proof | HaloProof | None) -> Document | None:
     }
 
 
-def _claims(workload: Workload, proof: Proof | HaloProof | None) -> Document:
+def _visits(proof: VisitsProof | None) -> Document:
+    if proof is None:
+        return {}
+    kept, sliding, taps = proof.kept, proof.sliding, dict(proof.taps)
+    proved = {"again_words": proof.again_words, "loads_words": proof.loads_words}
+    return {"visits": {"kept": kept, "sliding": sliding, "slack": proof.slack, "taps": taps, **proved}}
+
+
+def _claims(workload: Workload, proof: Proof | HaloProof | VisitsProof | None) -> Document:
     compulsory = compulsory_loads(workload)
     loads = max(compulsory, proof.loads_words if proof else 0)
     stores = output_words(workload)

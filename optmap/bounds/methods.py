@@ -64,7 +64,7 @@ BOUNDS: dict[str, BoundMethod] = {
         scope="bounds.halo_proof:why_no_halo",
     ),
     "best": BoundMethod(
-        description="the strongest of a convex program over all maps and the halo of windows, with a certificate",
+        description="the strongest of a convex program over maps, the halo of windows and visits, with a certificate",
         function="bounds.best:best",
     ),
 }

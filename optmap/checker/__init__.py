@@ -15,9 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from .bound import check_bound
-from .form import SWEEP_BOUND, check_form
+from .form import SWEEP_BOUND
 from .nest_solution import check_nest_solution
 from .report import Report, statement_lines
+from .shapes import check_form
 from .solution import check_solution
 from .statement import Work
 from .tools import RefusedError, need, plain

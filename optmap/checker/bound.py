@@ -7,11 +7,13 @@ from fractions import Fraction
 from math import gcd, lcm, prod
 from typing import Any
 
-from .form import CERTIFICATE, check_form
+from .form import CERTIFICATE
 from .inequality import Maps, Space, check_families, check_maps
 from .padding import Done
+from .shapes import check_form
 from .statement import Work
 from .tools import count, echelon, need, ratio
+from .visits import check_visits
 from .window import Powers, check_window
 
 BITS = 2**23
@@ -146,7 +148,10 @@ def check_bound(doc: dict[str, Any]) -> dict[str, int]:
     if work["semantics"] == "assign":
         forced -= counts[output]
     claims = {"compulsory_loads_words": forced, "output_words": written, "output_words_at_most": at_most}
-    claims["loads_words"] = max(forced, check_segment(doc, maps, weights, at_most, done.points()))
+    proved = check_segment(doc, maps, weights, at_most, done.points())
+    if "visits" in doc:
+        proved = check_visits(doc, weights, counts, done)
+    claims["loads_words"] = max(forced, proved)
     claims["stores_words"] = written
     claims["total_words"] = claims["loads_words"] + written
     need(doc["claims"] == claims, f"the claims must be {claims}")

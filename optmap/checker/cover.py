@@ -25,10 +25,10 @@ from typing import Any, NamedTuple
 
 from .dataflows import best_flows, flow_of
 from .demands import written
-from .form import many, maybe, name, record, text
 from .nest import Nest
 from .refute import FURTHEST, Points, broken_alone, broken_together
 from .rows import Model, Node, Range, Row
+from .shapes import many, maybe, name, record, text
 from .tools import need, plain, ratio, spelled
 from .units import words_of
 

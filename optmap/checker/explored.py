@@ -6,7 +6,7 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import Any
 
-from .form import Shape, count, flag, many, maybe, number, record, records, row, table, text, word
+from .shapes import Shape, count, flag, many, maybe, number, record, records, row, table, text, word
 from .tools import need
 
 TIMES = ("seconds", "seconds_to_best", "curve")

@@ -5,12 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from .explored import SEARCH
-from .form import (
-    BETWEEN,
-    CAPACITY,
-    CONSTRAINT,
-    EXTENTS,
-    SAID,
+from .form import BETWEEN, CAPACITY, CONSTRAINT, EXTENTS, SAID
+from .shapes import (
     Shape,
     anything,
     count,

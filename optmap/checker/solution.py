@@ -11,10 +11,11 @@ from typing import Any
 from .bound import check_bound
 from .cover import check_proof
 from .demands import check_demands
-from .form import SOLUTION, check_form
+from .form import SOLUTION
 from .held import Held
 from .nest import Nest, footprint
 from .report import Report, bound_line, fit_line, hearsay, kernel_lines, machine_lines, statement_lines
+from .shapes import check_form
 from .statement import Work
 from .timing import check_time, predicted
 from .tools import need

@@ -10,7 +10,7 @@ from unittest.mock import patch
 
 import pytest
 
-from optmap.checker import form, solution
+from optmap.checker import shapes, solution
 
 HERE = Path(__file__).resolve().parent
 SMALLEST = {
@@ -21,6 +21,7 @@ SMALLEST = {
     "bounds_soundness": ["20", "1"],
     "checker_mutants": ["20", "1"],
     "exact_attack": ["--all", "2", "--itself", "2"],
+    "frontier_table": ["tccg/ab-ac-cb"],
     "halo_attack": ["20000", "1"],
     "held_attack": ["20", "1"],
     "proof_rows": ["20", "1"],
@@ -36,6 +37,7 @@ SMALLEST = {
     "sweep_refine": ["resnet18/R12", "--fine", "5", "--tolerances", "0.5"],
     "table1": ["--machines", "balanced", "--tiles", "any", "--layers", "tccg/ab-ac-cb"],
     "two_roads": ["--layers", "resnet18/R3", "--semantics", "assign", "--capacity", "tile"],
+    "visits_attack": ["4", "1"],
     "written_files": ["tccg/ab-ac-cb"],
 }
 SLOW = {"checker_mutants", "sweep_kill", "sweep_refine", "startup"}
@@ -53,7 +55,7 @@ def test_script_runs(name: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.C
     monkeypatch.setattr(sys, "argv", [str(script), *SMALLEST[name]])
     # What scripts change for themselves is as it was afterwards.
     monkeypatch.setattr(sys, "path", list(sys.path))
-    monkeypatch.setattr(form, "digest", form.digest)
+    monkeypatch.setattr(shapes, "digest", shapes.digest)
     monkeypatch.setattr(solution, "check_bound", solution.check_bound)
     code: object = None
     try:

@@ -1,0 +1,241 @@
+r"""Words that must come again because another tensor does not fit: compulsory and segment arguments joined.
+
+Let a statement have three tensors A, B and W, every dim (of more than one iteration) in two of them: A and W have
+plain subscripts, B may have windows s*p + d*t with p of A and t of W (s and d coprime). Then p and the other dims
+of A and B are *places*; a place has J words of A (dims of A and W) and C words of B at one tap t0 (dims of B
+and W but taps); W has J*C*R elements, R the number of taps. Words of A, B and W weigh a, b, w.
+
+**Theorem.** Under `accumulate`, with M < |W| words of fast memory and 1 <= slack < |W| - M, every schedule loads
+    |A| + |B| + again + min(|W| - M, 2*slack) words at least,
+again = sum over places of the least a*x + b*y such that one of three holds: x = J; y = C; or x < J, y < C and
+    x * (R*y + m*(C-y)) >= E = ceil((|W| - (M + slack + w - 1)) / w),
+m being the taps that miss at the place: there B(s*p + d*t0) meets with a tap t0 + s*j the word of A at p - d*j, if
+there are both, and with other taps none.
+
+**Proof.** Cut the schedule where W has been loaded often enough: with r words of A and B in the memory at the last
+cut (r = 0 and no word of W at the beginning), cut again right after the load with which r + slack words of W
+or more have come (M + slack in the first segment). What a segment touches of W was there, at most M - r words, or
+came: at most M + slack + w - 1 words in all, in the first segment too. So every segment misses E elements of W or more.
+
+*Again.* A word of A or B that is touched in k segments is loaded at least k times but for the cuts over which it
+stays. Call it simple if k = 1. So loads of A and B >= |A| + |B| + (words that are not simple) - (sum over the cuts
+of r). At one place let x of the J words of A and y of the C words of B at tap t0 be not simple. If x < J and
+y < C, then each simple word of A meets each simple one of B (with the tap t0), in the one segment of both: they
+all belong to the same one. In it every simple word of A meets all that it meets at all: its own J-value with all
+channels and taps; every simple word of B meets all features with the taps that do not miss. So an element of W that is
+not touched in this segment has its feature among x, and its channel among y or its tap among the m that miss:
+E <= x * (R*y + m*(C-y)). Different places have different words, so the words that are not simple are `again` at least.
+
+*Loads of W.* Let n cuts be made, r_1 ... r_n words of A and B staying. n >= 1, since |W| > M + slack words come. The
+segments before the cuts load M + slack, then r_1 + slack, ..., r_(n-1) + slack words of W or more: all loads are at
+least |A| + |B| + again - (r_1 + ... + r_n) + M + n*slack + (r_1 + ... + r_(n-1)) >= |A| + |B| + again + n*slack,
+as r_n <= M. With n = 1 they are at least |A| + |B| + again - r_1 + |W|, too. QED
+
+Nothing is asked of the order of operations, and |A|, |B| may be too small. Where W is a filter that does not fit by
+little, this says that nearly all of the outputs or of the inputs come twice; no segment argument alone can, as
+it may split the excess evenly over time.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import permutations, product
+from math import gcd, prod
+
+from optmap.bounds.compulsory import compulsory_loads, tensor_words
+from optmap.problem.workload import Padding, Semantics, TensorAccess, Workload
+
+SLACKS = 16
+"""Slacks that are tried."""
+LARGEST = 2**12
+"""Features or channels, whichever are fewer, up to which the least words of a place are sought."""
+LONGEST = 2**18
+"""Positions times taps squared of a window, at most."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VisitsProof:
+    """A proved bound with everything a certificate needs."""
+
+    kept: str
+    """W, the tensor whose loads cut the schedule."""
+    sliding: str
+    """B."""
+    slack: int
+    """Words."""
+    taps: dict[str, int]
+    """t0: a tap per window."""
+    again_words: int
+    """Words of A and B that come again."""
+    loads_words: int
+    """What the argument proves for loads."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Places:
+    """A statement in the words of the theorem."""
+
+    still: str
+    """A."""
+    sliding: str
+    """B."""
+    kept: str
+    """W."""
+    features: int
+    """J."""
+    channels: int
+    """C."""
+    taps: int
+    """R."""
+    chosen: dict[str, int]
+    """t0."""
+    missing: dict[int, int]
+    """Places by the number of taps that miss there."""
+
+
+def visits_proofs(workload: Workload, memory_words: int, *, beat: int | None = None) -> list[VisitsProof]:
+    """The best proof per choice of the three roles, the strongest first.
+
+    Args:
+        workload: the computation.
+        memory_words: fast memory, in words.
+        beat: loads that a proof must exceed; compulsory loads if None.
+
+    Returns:
+        Proofs of more than `beat` loads; none for statements of another form, `assign` or implicit padding.
+    """
+    if workload.semantics is not Semantics.ACCUMULATE or workload.padding is Padding.IMPLICIT:
+        return []
+    least = compulsory_loads(workload) if beat is None else beat
+    words = tensor_words(workload)
+    found = []
+    for places in _roles(workload):
+        short = words[places.kept] - memory_words
+        if short < 2 or words[places.still] + words[places.sliding] + short + _most(workload, places) <= least:
+            continue
+        slacks = {max(1, min(short - 1, short * i // SLACKS)) for i in range(SLACKS + 1)}
+        found.append(max((_proof(workload, places, words, short, s) for s in slacks), key=lambda p: p.loads_words))
+    return sorted((p for p in found if p.loads_words > least), key=lambda p: -p.loads_words)
+
+
+def _proof(workload: Workload, places: _Places, words: dict[str, int], short: int, slack: int) -> VisitsProof:
+    weights = {t.name: workload.weight(t) for t in workload.tensors}
+    w = weights[places.kept]
+    elements = -(-(short - slack - w + 1) // w)
+    pair = weights[places.still], weights[places.sliding]
+    again = sum(times * _again(places, missing, elements, pair) for missing, times in places.missing.items())
+    return VisitsProof(
+        kept=places.kept,
+        sliding=places.sliding,
+        slack=slack,
+        taps=places.chosen,
+        again_words=again,
+        loads_words=words[places.still] + words[places.sliding] + again + min(short, 2 * slack),
+    )
+
+
+def _again(places: _Places, missing: int, elements: int, weights: tuple[int, int]) -> int:
+    """Words that come again at a place where so many taps miss."""
+    a, b = weights
+    J, C, R = places.features, places.channels, places.taps
+    if elements <= 0:
+        return 0
+    least = min(a * J, b * C)
+    if C <= J:
+        for y in range(min(C, least // b + 1)):
+            room = R * y + missing * (C - y)
+            x = -(-elements // room) if room else J
+            if x < J:
+                least = min(least, a * x + b * y)
+        return least
+    for x in range(1, min(J, least // a + 1)):
+        y = max(0, -((missing * C - (-(-elements // x))) // (R - missing)))
+        if y < C:
+            least = min(least, a * x + b * y)
+    return least
+
+
+def _most(workload: Workload, places: _Places) -> int:
+    """Words that can come again at most, by this argument."""
+    weights = {t.name: workload.weight(t) for t in workload.tensors}
+    each = min(weights[places.still] * places.features, weights[places.sliding] * places.channels)
+    return sum(places.missing.values()) * each
+
+
+def _roles(workload: Workload) -> Iterator[_Places]:
+    """All ways to read a statement as one of A, B and W."""
+    if len({t.name for t in workload.tensors}) != 3 or len(workload.tensors) != 3:
+        return
+    for still, sliding, kept in permutations(workload.tensors):
+        found = _places(workload, still, sliding, kept)
+        if found is not None and (still.name < sliding.name or found.taps > 1):
+            yield found
+
+
+def _places(workload: Workload, still: TensorAccess, sliding: TensorAccess, kept: TensorAccess) -> _Places | None:
+    """The statement with these roles; None if it has another form."""
+    extents = workload.extents
+    live = {t.name: [[(d, c) for d, c in axis.terms if extents[d] > 1] for axis in t.axes] for t in workload.tensors}
+    if any(len(axis) > 1 for t in (still, kept) for axis in live[t.name]):
+        return None
+    dims = {name: [d for axis in axes for d, _ in axis] for name, axes in live.items()}
+    if any(len(own) != len(set(own)) for own in dims.values()):
+        return None
+    windows = [axis for axis in live[sliding.name] if len(axis) > 1]
+    slid = {d for axis in windows for d, _ in axis}
+    others = {d for d, n in workload.sizes if n > 1} - slid
+    if any(sum(d in own for own in dims.values()) != 2 for d in others):
+        return None
+    chosen: dict[str, int] = {}
+    meeting = Counter({1: prod(extents[d] for d in others if d not in dims[kept.name])})
+    for axis in windows:
+        place = [(d, c) for d, c in axis if d in dims[still.name] and d not in dims[kept.name]]
+        tap = [(d, c) for d, c in axis if d in dims[kept.name] and d not in dims[still.name]]
+        if len(axis) != 2 or len(place) != 1 or len(tap) != 1:
+            return None
+        ((p, s),), ((t, d),) = place, tap
+        g = gcd(s, d)
+        if extents[p] * extents[t] ** 2 > LONGEST:
+            return None
+        met = [taps_met(extents[p], extents[t], s // g, d // g, at) for at in range(extents[t])]
+        chosen[t] = max(range(extents[t]), key=lambda at: sum(n * times for n, times in met[at].items()))
+        meeting = _products(meeting, met[chosen[t]])
+    features = prod(extents[d] for d in others if d not in dims[sliding.name])
+    channels = prod(extents[d] for d in others if d not in dims[still.name])
+    if min(features, channels) > LARGEST:
+        return None
+    taps = prod(extents[t] for t in chosen)
+    return _Places(
+        still=still.name,
+        sliding=sliding.name,
+        kept=kept.name,
+        features=features,
+        channels=channels,
+        taps=taps,
+        chosen=chosen,
+        missing={taps - n: times for n, times in meeting.items()},
+    )
+
+
+def _products(left: Counter[int], right: Counter[int]) -> Counter[int]:
+    """How often the product of two numbers has which value."""
+    found: Counter[int] = Counter()
+    for (n, times), (more, again) in product(left.items(), right.items()):
+        found[n * more] += times * again
+    return found
+
+
+def taps_met(positions: int, taps: int, stride: int, dilation: int, at: int) -> Counter[int]:
+    """How many positions p have how many taps t for which stride*p + dilation*at is a word of another position.
+
+    Args:
+        positions: extent of p.
+        taps: extent of t.
+        stride: coefficient of p, coprime to the dilation.
+        dilation: coefficient of t.
+        at: the tap with which a word belongs to p.
+    """
+    steps = [j for j in range(-taps, taps + 1) if 0 <= at + stride * j < taps]
+    return Counter(sum(0 <= p - dilation * j < positions for j in steps) for p in range(positions))

@@ -1,0 +1,188 @@
+"""Words that come again because one tensor does not fit: schedules, exact optima, the count itself, certificates."""
+
+from __future__ import annotations
+
+import copy
+import itertools
+import json
+import random
+from typing import Any
+
+import pytest
+from bounds_attack import loads_of_orders, some_orders
+from bounds_oracles import exact_loads, found_loads, least_memory, word_weights
+
+from optmap.bounds import digest, visits_proofs
+from optmap.bounds.best import best, certified
+from optmap.checker import RefusedError, check_document
+from optmap.problem import Workload, library, parse_workload
+
+WINDOWS = "O[k,x] += I[c,{}*x+{}*r] * F[k,c,r]"
+FORMS = (
+    "C[i,j] += A[i,k] * B[k,j]",
+    WINDOWS,
+    WINDOWS,
+    "O[k,x,y] += I[c,{}*x+{}*r,y+s] * F[k,c,r,s]",
+    "O[n,k,x] += I[n,{}*x+{}*r] * F[k,r]",
+    "O[x] += I[{}*x+{}*r] * F[r]",
+)
+
+
+def visited_workload(rng: random.Random, *, most: int = 150) -> Workload:
+    """A small matrix product or convolution, any stride and dilation, some with elements of several words."""
+    while True:
+        text = rng.choice(FORMS)
+        text = text.format(*(rng.choice([1, 1, 1, 2, 3]) for _ in range(text.count("{}"))))
+        dims = sorted({c for c in text if c.islower()})
+        extents = {d: rng.choice([1, 2, 2, 3, 4, 5]) for d in dims}
+        sizes = {c: rng.choice([1, 1, 2, 4]) for c in text if c.isupper()} if rng.random() < 0.3 else 4
+        workload = parse_workload(text, extents, bytes=sizes)
+        if most // 8 <= workload.operations <= most:
+            return workload
+
+
+def attack(workload: Workload, rng: random.Random, count: int = 24) -> int:
+    """Trials: a bound against a schedule with optimal replacement. Every choice of roles, every memory."""
+    weights = word_weights(workload)
+    first = sum(weights.values())
+    largest = max(weights[t.name] * t.footprint(workload.extents) for t in workload.tensors)
+    memories = list(range(first, max(first + 1, largest)))
+    loads = loads_of_orders(workload, some_orders(workload, rng, count), memories)
+    trials = 0
+    for at, memory in enumerate(memories):
+        for proof in visits_proofs(workload, memory, beat=0):
+            assert proof.loads_words <= loads[:, at].min(), (workload.expression, workload.extents, memory, proof)
+            trials += count
+    return trials
+
+
+def test_no_schedule_loads_less() -> None:
+    rng = random.Random(3)
+    assert sum(attack(visited_workload(rng), rng) for _ in range(25)) > 4_000
+
+
+def test_no_improved_schedule_loads_less() -> None:
+    rng = random.Random(8)
+    tight = 0
+    for text, extents in (
+        ("C[i,j] += A[i,k] * B[k,j]", {"i": 5, "j": 2, "k": 3}),
+        ("O[k,x] += I[c,x+r] * F[k,c,r]", {"k": 2, "c": 2, "x": 6, "r": 2}),
+        ("O[k,x] += I[c,2*x+r] * F[k,c,r]", {"k": 2, "c": 2, "x": 4, "r": 3}),
+    ):
+        workload = parse_workload(text, extents)
+        for memory in range(least_memory(workload) + 1, 12):
+            proofs = visits_proofs(workload, memory, beat=0)
+            if proofs:
+                found = found_loads(workload, memory, rng, 30, 100)
+                assert proofs[0].loads_words <= found
+                tight += found - proofs[0].loads_words < 4
+    assert tight
+
+
+@pytest.mark.parametrize(
+    ("text", "extents"),
+    [
+        ("C[i,j] += A[i,k] * B[k,j]", {"i": 1, "j": 2, "k": 3}),
+        ("C[i,j] += A[i,k] * B[k,j]", {"i": 2, "j": 3, "k": 1}),
+        ("O[k,x] += I[x+r] * F[k,r]", {"k": 3, "x": 1, "r": 2}),
+        ("O[x] += I[2*x+r] * F[r]", {"x": 1, "r": 6}),
+    ],
+)
+def test_no_optimum_is_below(text: str, extents: dict[str, int]) -> None:
+    workload = parse_workload(text, extents)
+    checked = 0
+    for memory in range(3, 5):
+        proofs = visits_proofs(workload, memory, beat=0)
+        if proofs:
+            assert proofs[0].loads_words <= exact_loads(workload, memory)
+            checked += 1
+    assert checked
+
+
+def test_the_words_at_a_place_are_counted_right() -> None:
+    """x words of A, y of B, the elements of W between them: the least x + y, one by one."""
+    for j, k, memory in itertools.product(range(2, 6), range(2, 6), range(3, 14)):
+        workload = parse_workload("C[i,j] += A[i,k] * B[k,j]", {"i": 7, "j": j, "k": k})
+        for proof in visits_proofs(workload, memory, beat=0):
+            if proof.kept == "B":
+                lacking = j * k - memory - proof.slack
+                pairs = itertools.product(range(j), range(k))
+                least = min([j, k, *(x + y for x, y in pairs if x * y >= lacking)]) if lacking > 0 else 0
+                assert proof.again_words == 7 * least
+
+
+def test_a_filter_that_does_not_fit_by_little_sends_a_pass_over_the_input() -> None:
+    found = best(library.workload("yolo9000/Y4"), 65536)
+    assert found.loads_words == 4_704_238
+    assert best(library.workload("resnet18/R6"), 65536).loads_words == 394_864
+
+
+def test_what_the_argument_does_not_know_is_left_alone() -> None:
+    for text in (
+        "C[i,j] = A[i,k] * B[k,j]",
+        "C[i,j] += A[i,k] * A[k,j]",
+        "O[g,x] += I[g,x+r] * F[g,r]",
+        "O[x,y] += I[x+r,y+r] * F[r]",
+        "O[x] += I[x+r+q] * F[r,q]",
+        "O[i] += A[i,j]",
+    ):
+        dims = {c for c in text if c.islower()}
+        assert visits_proofs(parse_workload(text, dict.fromkeys(dims, 6)), 4, beat=0) == []
+    assert visits_proofs(library.workload("resnet18/R6").with_padding("implicit"), 65536, beat=0) == []
+    huge = parse_workload("C[i,j] += A[i,k] * B[k,j]", dict.fromkeys("ijk", 2**40))
+    assert visits_proofs(huge, 2**60, beat=0) == []
+
+
+def made() -> dict[str, Any]:
+    workload = parse_workload("O[k,x] += I[c,2*x+r] * F[k,c,r]", {"k": 5, "c": 4, "x": 60, "r": 3})
+    document = certified("best", workload, 40, visits_proofs(workload, 40, beat=0)[:1]).certificate
+    assert document is not None
+    assert "visits" in document
+    return json.loads(json.dumps(document))  # type: ignore[no-any-return]
+
+
+def refusal(document: dict[str, Any]) -> str:
+    document["digest"] = digest({key: value for key, value in document.items() if key != "digest"})
+    try:
+        check_document(document)
+    except RefusedError as error:
+        return str(error)
+    return ""
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"slack": 0},
+        {"slack": 10**6},
+        {"again_words": 1},
+        {"loads_words": 10**6},
+        {"kept": "I"},
+        {"sliding": "O"},
+        {"sliding": "F"},
+        {"kept": "O", "sliding": "F"},
+        {"taps": {}},
+        {"taps": {"r": 1}},
+        {"taps": {"r": 3}},
+        {"taps": {"x": 0}},
+        {"taps": {"r": 0, "k": 0}},
+    ],
+)
+def test_certificates_with_other_visits_are_refused(change: dict[str, Any]) -> None:
+    document = made()
+    assert refusal(copy.deepcopy(document)) == ""
+    document["visits"].update(change)
+    assert refusal(document)
+
+
+def test_certificates_of_another_statement_or_memory_are_refused() -> None:
+    for path, value in ((("memory_words",), 20), (("workload", "semantics"), "assign"), (("mu",), "1/2")):
+        document = made()
+        inside = document
+        for key in path[:-1]:
+            inside = inside[key]
+        inside[path[-1]] = value
+        assert refusal(document)
+    document = made()
+    document["claims"]["loads_words"] += 1
+    assert refusal(document)
