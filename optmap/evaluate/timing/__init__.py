@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from optmap.evaluate.timing.conflicts import cache_geometry as cache_geometry
+from optmap.evaluate.timing.conflicts import kept_shares as kept_shares
+from optmap.evaluate.timing.conflicts import tile_loads as tile_loads
 from optmap.evaluate.timing.floor import Running as Running
 from optmap.evaluate.timing.floor import core_of as core_of
 from optmap.evaluate.timing.floor import data_cycles as data_cycles

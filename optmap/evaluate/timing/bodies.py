@@ -5,6 +5,9 @@ between two loops; the loops inside are a body, visited once per iteration of th
 all that two consecutive visits use (`problem.reuse.safe_working_set`: enough for least recently used; a scratchpad
 needs one visit's) loads at every visit what the visit before it had not. So the largest body that fits is what
 counts, and its traffic is that of a mapping one of whose tiles it is, counted exactly as every mapping's.
+
+Where a cache's sets are chosen by the addresses of a program, each set keeps the largest body that fits into it, and
+one visit's lines must (`conflicts`): what a set holds of two visits in a row depends on where tensors begin.
 """
 
 from __future__ import annotations
@@ -13,10 +16,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from math import prod
 
+from optmap.evaluate.timing.conflicts import cache_geometry, kept_shares, tile_loads
 from optmap.evaluate.whole_nest import traffic_outside
+from optmap.problem.code_options import CodeOptions
 from optmap.problem.machine import Level, LevelKind
 from optmap.problem.mapping import LevelMapping, Mapping
-from optmap.problem.reuse import Room, safe_working_set
+from optmap.problem.reuse import safe_working_set
 from optmap.problem.workload import Workload
 
 
@@ -29,18 +34,17 @@ class Body:
     around: Mapping
     """The nest as a mapping whose innermost tile is the body."""
 
-    def occupancy(self, workload: Workload, *, cache: bool) -> int:
-        """Words that must fit for the body to be kept.
-
-        Args:
-            workload: what is computed.
-            cache: whether two visits must fit, or one.
-        """
-        rooms = safe_working_set(workload, self._order(workload)) if cache else (Room(),) * len(workload.tensors)
-        return sum(
-            workload.weight(tensor) * min(room.elements(tensor, self.tile), tensor.footprint(workload.extents))
+    def visits(self, workload: Workload) -> tuple[float, ...]:
+        """Per tensor the elements that a cache must hold at once, two visits' where they differ, over one visit's."""
+        rooms = safe_working_set(workload, self._order(workload))
+        return tuple(
+            min(room.elements(tensor, self.tile), tensor.footprint(workload.extents)) / tensor.footprint(self.tile)
             for tensor, room in zip(workload.tensors, rooms, strict=True)
         )
+
+    def words(self, workload: Workload) -> int:
+        """What one visit uses."""
+        return sum(workload.weight(tensor) * tensor.footprint(self.tile) for tensor in workload.tensors)
 
     def _order(self, workload: Workload) -> tuple[str, ...]:
         """The loops outside that advance, each dim once, where it stands innermost; outermost first."""
@@ -104,22 +108,52 @@ class Kept:
     """The same for outputs where it matters over what they are written in one go."""
 
 
-def kept_body(workload: Workload, mapping: Mapping, level: Level, levels: range) -> Kept:
-    """The largest body that a memory keeps.
+def kept_bodies(
+    workload: Workload, mapping: Mapping, level: Level, levels: range, *, options: CodeOptions, lanes: int
+) -> Iterator[tuple[Kept, tuple[float, ...]]]:
+    """The bodies that a memory keeps, the largest first, each with the share of every tensor that it is kept for.
+
+    A scratchpad keeps the largest one that fits. A cache keeps it in the sets where it fits, in whole lines; in the
+    others it keeps the largest smaller one that fits there (`conflicts`).
 
     Args:
         workload: what is computed.
         mapping: tiles, loop orders and splits.
         level: the memory.
         levels: whose loops may be cut.
+        options: layouts.
+        lanes: of a vector.
     """
     room = level.capacity.words(workload.word_bits) // level.buffering
+    left = [1.0] * len(workload.tensors)
+    kept: Kept | None = None
     passing: dict[str, int] = {}
     for body in bodies(workload, mapping, levels):
         kept = Kept(body=body, fits=True, passing=passing or body.tile)
         passing = body.tile
-        if body.occupancy(workload, cache=False) > room:
-            continue  # quick: two visits use no less than one
-        if level.kind is LevelKind.SCRATCHPAD or body.occupancy(workload, cache=True) <= room:
-            return kept
-    return replace(kept, fits=False)
+        if body.words(workload) > room:
+            continue  # quick: lines hold no less
+        shares: tuple[float, ...] = (1.0,) * len(left)
+        if level.kind is LevelKind.CACHE:
+            shares = _shares_in_sets(workload, body, level, options, lanes)
+        new = tuple(max(share - (1 - rest), 0.0) for share, rest in zip(shares, left, strict=True))
+        left = [rest - more for rest, more in zip(left, new, strict=True)]
+        if any(new):
+            yield kept, new
+        if not any(left):
+            return
+    if kept is not None:
+        yield replace(kept, fits=False), tuple(left)
+
+
+def _shares_in_sets(
+    workload: Workload, body: Body, level: Level, options: CodeOptions, lanes: int
+) -> tuple[float, ...]:
+    """Share of each tensor's lines in sets where a body fits."""
+    sets, ways, line = cache_geometry(level, workload.word_bits)
+    visits = body.visits(workload) if sets == 1 else (1.0,) * len(workload.tensors)
+    loads = [
+        times * tile_loads(workload, number, body.tile, layout=options.layout, lanes=lanes, line_bytes=line, sets=sets)
+        for number, times in enumerate(visits)
+    ]
+    return kept_shares(loads, ways)

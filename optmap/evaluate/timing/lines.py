@@ -45,7 +45,7 @@ def run_length(
     if roles is not None and number == roles.weights + 1:
         return None
     order = list(range(len(tensor.axes)))
-    channel = None if roles is None or layout is ActivationLayout.NCHW else _channel(workload, tensor, roles)
+    channel = None if roles is None or layout is ActivationLayout.NCHW else channel_axis(workload, tensor, roles)
     if channel is not None:
         order.remove(channel)
         order.append(channel)
@@ -60,7 +60,7 @@ def run_length(
     return run
 
 
-def _channel(workload: Workload, tensor: TensorAccess, roles: KernelRoles) -> int | None:
+def channel_axis(workload: Workload, tensor: TensorAccess, roles: KernelRoles) -> int | None:
     """Number of the subscript that channels run along: the vector dim, or what is reduced with the weights."""
     weights = workload.inputs[roles.weights]
     dims = {roles.vector} if roles.vector in tensor.dims else {d for d in roles.reduction if d in weights.dims}

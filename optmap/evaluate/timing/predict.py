@@ -37,7 +37,7 @@ from fractions import Fraction
 from math import prod
 
 from optmap.evaluate.first_touches import first_touches
-from optmap.evaluate.timing.bodies import Body, Kept, kept_body, shares, split_at
+from optmap.evaluate.timing.bodies import Body, Kept, kept_bodies, shares, split_at
 from optmap.evaluate.timing.floor import Running, core_of, floor_cycles, rate
 from optmap.evaluate.timing.kernel import KernelCycles, kernel_cycles, roles_of
 from optmap.evaluate.timing.lines import line_factor, run_length
@@ -162,11 +162,14 @@ class TimeModel:
         levels = range(len(mapping.levels))
         if split is not None:
             levels = range(split) if number < split else range(split, len(mapping.levels))
-        kept = kept_body(self.workload, mapping, level, levels)
         inner, outermost = number == first_cache(self.machine), number == len(self.machine.levels) - 1
-        if not inner:
-            kept = replace(kept, written=self._written(mapping))
-        loads, stores = self._moved_bytes(kept, (level.line_bytes or 1) * (1 if inner else PAIR))
+        lanes = core_of(self.machine).lanes(self.workload.output.bits)
+        loads, stores = [0.0] * len(self.workload.tensors), 0.0
+        for found, parts in kept_bodies(self.workload, mapping, level, levels, options=self.options, lanes=lanes):
+            kept = found if inner else replace(found, written=self._written(mapping))
+            into, out = self._moved_bytes(kept, (level.line_bytes or 1) * (1 if inner else PAIR))
+            loads = [more + part * each for more, part, each in zip(loads, parts, into, strict=True)]
+            stores += parts[0] * out
         rate = float(self.rate(level))
         row = BoundaryTime(
             between=self.machine.boundaries[number],
