@@ -15,7 +15,7 @@ __getattr__, __dir__ = exports(
         "bench.ours": "own_way",
         "bench.pairing": "fastest interleaved pinned",
         "bench.pytorch": "PyTorch",
-        "bench.results": "Bench BenchMean LayerBench Timing",
+        "bench.results": "Bench BenchMean LayerBench WaySamples",
         "bench.session": "bench_layers",
         "bench.statistics": "Ratio geometric_mean order paired_ratio",
         "code": "Buffer Code Layout Piece",
@@ -50,7 +50,7 @@ __getattr__, __dir__ = exports(
         "validate.caches": "CacheTraffic Geometry caches_of geometry_of places replay_lines simulate_caches",
         "validate.measured": "build_samples emit_samples ready_samples time_samples",
         "validate.ranks": "TOPS kendall spearman top_loss",
-        "validate.samples": "even_cuts register_tiles sample_mappings",
+        "validate.samples": "register_tiles sample_mappings",
         "validate.validation": "LayerValidation Ranking Sample Validation rank_layer validate_layers",
     },
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from optmap.native.bench.results import Bench, BenchMean, LayerBench, Timing
+from optmap.native.bench.results import Bench, BenchMean, LayerBench, WaySamples
 from optmap.native.bench.statistics import COVERED, Ratio
 from optmap.problem.io.machines import machine_document
 from optmap.problem.io.mappings import mapping_document
@@ -80,7 +80,7 @@ def _layer(layer: LayerBench) -> dict[str, object]:
     }
 
 
-def _timing(layer: LayerBench, timing: Timing) -> dict[str, object]:
+def _timing(layer: LayerBench, timing: WaySamples) -> dict[str, object]:
     return {
         "library": timing.library,
         "variant": timing.variant,
@@ -154,7 +154,7 @@ def _ratio_cells(ratio: Ratio | None) -> tuple[str, str, str]:
     return f"{ratio.median:.3f}", f"{ratio.low:.3f}-{ratio.high:.3f}", f"{ratio.minima:.3f}"
 
 
-def _speed(layer: LayerBench, timing: Timing | None) -> str:
+def _speed(layer: LayerBench, timing: WaySamples | None) -> str:
     return "-" if timing is None else f"{layer.gigaflops(timing):.1f}"
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from optmap.errors import InputError
-from optmap.native.bench.results import Bench, LayerBench, Timing
+from optmap.native.bench.results import Bench, LayerBench, WaySamples
 from optmap.report.axes import styled
 from optmap.report.plots import PALETTE
 
@@ -112,9 +112,9 @@ def _title(bench: Bench, threads: int, caches: str) -> str:
     return f"{bench.surroundings.processor}, {threads} {plural}, {caches} caches"
 
 
-def _of(layer: LayerBench, library: str) -> Timing | None:
+def _of(layer: LayerBench, library: str) -> WaySamples | None:
     return next((each for each in layer.theirs if each.library == library), None)
 
 
-def _speed(layer: LayerBench, timing: Timing | None) -> float:
+def _speed(layer: LayerBench, timing: WaySamples | None) -> float:
     return 0.0 if timing is None else layer.gigaflops(timing)

@@ -14,6 +14,7 @@ from optmap.native import Code, build_program, emit_code, header_text
 from optmap.problem import (
     ActivationLayout,
     CodeOptions,
+    KernelKind,
     LevelMapping,
     Machine,
     Mapping,
@@ -25,7 +26,6 @@ from optmap.problem import (
     matmul,
     parse_workload,
 )
-from optmap.problem.kernel_roles import KernelKind
 
 
 def whole(workload: Workload, machine: Machine) -> Mapping:

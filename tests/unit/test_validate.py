@@ -10,13 +10,12 @@ from host_machines import AVX2, AVX512, HOSTS
 
 import optmap
 from optmap.errors import CheckError, InputError, LimitError
-from optmap.evaluate.timing import predict
+from optmap.evaluate import predict
 from optmap.loop_orders import dataflow_classes
 from optmap.native import (
     Sample,
     build_samples,
     emit_samples,
-    even_cuts,
     rank_layer,
     ready_samples,
     register_tiles,
@@ -34,6 +33,7 @@ from optmap.problem import (
     register_shape,
     workload_of,
 )
+from optmap.search.sizes import even_cuts
 
 SMALL = conv2d(k=40, c=5, h=6, w=7, r=3, s=3, semantics=Semantics.ASSIGN).with_padding("implicit")
 

@@ -19,7 +19,7 @@ from optmap.shown import Form, Shown
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Timing:
+class WaySamples:
     """Samples of one way."""
 
     library: str
@@ -54,18 +54,18 @@ class LayerBench:
     """Candidates of ours among which it was chosen, by samples of their own."""
     number: int
     """Which of them it is in the order of the model: 1 is the model's first."""
-    ours: Timing
-    first: Timing
+    ours: WaySamples
+    first: WaySamples
     """The model's first candidate; the samples of `ours` where that is the one."""
-    streaming: Timing | None
+    streaming: WaySamples | None
     """The chosen candidate with stores past the caches; None if it has no such stores."""
-    theirs: tuple[Timing, ...]
+    theirs: tuple[WaySamples, ...]
     """The way of every library that was its fastest, by samples of their own."""
     ways: dict[str, int]
     """Per library, among how many ways it was chosen."""
     left_out: dict[str, str]
     """Per library or way that is not there, why."""
-    peak: Timing
+    peak: WaySamples
     """Multiply-adds on registers alone, of one core, in the same rounds."""
     peak_operations: int
     """Multiply-adds in the time of a sample of `peak`, on elements of the workload's size."""
@@ -75,12 +75,12 @@ class LayerBench:
     """Seconds below which no mapping can be; None without a clock."""
 
     @property
-    def gigaflops(self) -> Callable[[Timing], float]:
+    def gigaflops(self) -> Callable[[WaySamples], float]:
         """Of a timing: two operations per multiply-add, those on padding counted as everybody does."""
         return lambda timing: 2 * self.workload.operations / timing.seconds / 1e9
 
     @cached_property
-    def best(self) -> Timing | None:
+    def best(self) -> WaySamples | None:
         """The library that is faster on this layer."""
         return self.theirs[order([each.samples for each in self.theirs])[0]] if self.theirs else None
 

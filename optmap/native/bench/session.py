@@ -17,7 +17,7 @@ from optmap.native.bench.libraries import baselines
 from optmap.native.bench.ours import OURS, own_way
 from optmap.native.bench.pairing import fastest, interleaved, one_sample, pinned
 from optmap.native.bench.peak import PEAK, peak_operations, peak_way
-from optmap.native.bench.results import Bench, LayerBench, Surroundings, Timing
+from optmap.native.bench.results import Bench, LayerBench, Surroundings, WaySamples
 from optmap.native.code import Code
 from optmap.native.emit.emit import emit_code
 from optmap.native.run.reference import terms
@@ -208,7 +208,7 @@ def _timed(task: _Task, field: _Field, number: int, streaming: Contender | None,
     core = core_of(task.plan.machine)
     running = [field.own[number], *first, *extra, *chosen.values(), peak_way(core)]
     timings = [
-        Timing(library=way.library, variant=way.variant, samples=samples)
+        WaySamples(library=way.library, variant=way.variant, samples=samples)
         for way, samples in zip(running, interleaved(running, rounds=task.plan.rounds, caches=caches), strict=True)
     ]
     code = field.codes[number]

@@ -20,6 +20,7 @@ from optmap.problem import (
     Workload,
     kernel_roles,
 )
+from optmap.search.sizes import even_cuts
 
 TRIES = 400
 """Draws per wanted sample, before fewer are handed back."""
@@ -101,16 +102,6 @@ def register_tiles(workload: Workload, machine: Machine) -> tuple[tuple[Tile, ..
 
 
 @lru_cache(maxsize=4096)
-def even_cuts(extent: int) -> tuple[int, ...]:
-    """Sizes of the largest part when an extent is cut into any number of parts as evenly as can be, ascending."""
-    found, parts = {extent}, 1
-    while parts < extent:
-        size = -(-extent // parts)
-        found.add(size)
-        parts = -(-extent // (size - 1)) if size > 1 else extent
-    return tuple(sorted(found | {1}))
-
-
 class _Drawing:
     """Draws mappings of one workload."""
 
