@@ -67,7 +67,7 @@ __getattr__, __dir__ = exports(
         "constraints": "NO_CONSTRAINTS",
         "relations": "follows",
         "cutting": "Descent",
-        "depthwise_blocks": "DepthwiseBlock depthwise_block",
+        "depthwise_blocks": "DepthwiseBlock depthwise_block lines_per_set",
         "forms": "contraction_form convolution_form why_no_convolution",
         "halo": "distinct_values grid_values pair_values run_values shared_values value_mask",
         "held": "Held stream_refusal",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -9,7 +10,7 @@ from itertools import product
 from math import prod
 
 from optmap.problem.kernel_roles import KernelRoles
-from optmap.problem.machine import Core
+from optmap.problem.machine import Core, Level
 from optmap.problem.workload import TensorAccess, Workload
 
 LARGEST_UNROLLED = 256
@@ -159,3 +160,40 @@ def each_point(points: Sizes) -> Iterator[dict[str, int]]:
 def relative(access: TensorAccess, at: Mapping[str, int]) -> tuple[int, ...]:
     """Per subscript of an access how far it is from where every dim of `at` is 0; dims not named stand still."""
     return tuple(sum(c * at.get(dim, 0) for dim, c in axis.terms) for axis in access.axes)
+
+
+def lines_per_set(workload: Workload, roles: KernelRoles, block: DepthwiseBlock, level: Level) -> int:
+    """Most lines in one set of a cache that a block's elements of image and output take, channels side by side.
+
+    Pixels a power of two apart fall into few sets. Buffers are taken to begin at a set of their own.
+
+    Args:
+        workload: the tensor computation.
+        roles: of its dims.
+        block: whose elements are counted.
+        level: a cache; 0 if its ways or lines are not known.
+    """
+    if level.ways is None or level.line_bytes is None:
+        return 0
+    sets = max(int(level.capacity.bytes(workload.word_bits)) // (level.line_bytes * level.ways), 1)
+    taps = [dict(zip(block.tapped, tap, strict=True)) for group in block.groups for tap in group]
+    found = 0
+    for tensor, some in ((workload.inputs[roles.images], taps), (workload.output, [{}])):
+        strides = _channels_fastest(tensor, workload, roles)
+        lines = set()
+        for point, tap in product(each_point(block.points), some):
+            away = zip(relative(tensor, {**point, **tap}), strides, strict=True)
+            lines.add(sum(n * stride for n, stride in away) * tensor.bits // 8 // level.line_bytes)
+        found += max(Counter(line % sets for line in lines).values())
+    return found
+
+
+def _channels_fastest(tensor: TensorAccess, workload: Workload, roles: KernelRoles) -> list[int]:
+    """Elements from one index value to the next per subscript, the vector dim's fastest."""
+    sizes = [a.span(workload.extents) if a.real is None else a.real[1] - a.real[0] + 1 for a in tensor.axes]
+    order = sorted(range(len(sizes)), key=lambda n: roles.vector in tensor.axes[n].dims)
+    strides, step = [0] * len(sizes), 1
+    for place in reversed(order):
+        strides[place] = step
+        step *= sizes[place]
+    return strides

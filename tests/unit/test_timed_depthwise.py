@@ -5,7 +5,15 @@ from __future__ import annotations
 import pytest
 from host_machines import AVX2, AVX512
 
-from optmap.problem import ActivationLayout, CodeOptions, Machine, depthwise_block, kernel_roles, workload_of
+from optmap.problem import (
+    ActivationLayout,
+    CodeOptions,
+    Machine,
+    depthwise_block,
+    kernel_roles,
+    lines_per_set,
+    workload_of,
+)
 from optmap.search import ranked
 
 
@@ -18,8 +26,9 @@ def test_tiles_share_elements_in_both_directions_and_vectors_follow_each_other(n
     assert core is not None
     for candidate in ranked(workload, machine, count=3):
         inner = candidate.mapping.levels[0]
+        assert inner.tile["h"] >= inner.tile["w"]
         if core.registers == 32:  # nine weights beside the sums
-            assert min(inner.tile["h"], inner.tile["w"]) > 1
+            assert inner.tile["w"] > 1
         assert inner.tile["c"] == core.lanes(32)
         assert inner.permutation[-3] == "c"
         assert candidate.mapping.levels[1].tile["c"] == workload.extents["c"]
@@ -33,3 +42,20 @@ def test_blocks_of_channels_may_be_outermost() -> None:
     workload = workload_of("mobilenet/M7", None, "assign", "implicit")
     options = CodeOptions(layout=ActivationLayout.BLOCKED)
     assert ranked(workload, AVX512, options, count=1)[0].mapping.levels[0].permutation[-3] != "c"
+
+
+def test_tiles_leave_room_in_the_sets_that_they_fall_into() -> None:
+    """Pixels of M5 are 1024 bytes apart, rows a multiple of 4096: four columns fall into sets of their own."""
+    workload = workload_of("mobilenet/M5", None, "assign", "implicit")
+    roles, core, cache = kernel_roles(workload), AVX512.core, AVX512.levels[1]
+    assert roles is not None
+    assert core is not None
+
+    def crowd(h: int, w: int) -> int:
+        tile = {**dict.fromkeys(workload.dims, 1), "h": h, "w": w}
+        return lines_per_set(workload, roles, depthwise_block(workload, roles, tile, workload.extents, core), cache)
+
+    assert (crowd(4, 2), crowd(4, 4), crowd(7, 2)) == (6 + 4, 12 + 4, 9 + 7)
+    for candidate in ranked(workload, AVX512, count=3):
+        tile = candidate.mapping.levels[0].tile
+        assert crowd(tile["h"], tile["w"]) <= cache.ways

@@ -227,6 +227,7 @@ class _Depthwise:
                     at[dim], sizes[dim] = f"{name}_0", f"{name}_0_part" if step > 1 else "1"
                     if step > 1:
                         cuts.append(f"const long {name}_0_part = smaller({step}, d_{name} + n_{name} - {name}_0);")
+                        cuts.append(f"(void){name}_0_part;")
             with out.blocks(loops):
                 out.lines(*cuts)
                 self._block(out, at, sizes)

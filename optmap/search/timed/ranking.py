@@ -11,7 +11,7 @@ from heapq import nsmallest
 
 from optmap.evaluate import Caches, Prediction, Running, TimeModel, core_of, kernel_cycles, roles_of
 from optmap.evaluate.timing import first_cache
-from optmap.problem.code_options import CodeOptions
+from optmap.problem.code_options import ActivationLayout, CodeOptions
 from optmap.problem.kernel_roles import KernelRoles
 from optmap.problem.machine import Machine
 from optmap.problem.mapping import Mapping
@@ -90,7 +90,9 @@ def rank(model: TimeModel, *, count: int, time_limit: float, progress: Tell | No
     begun = time.monotonic()
     found: list[Candidate] = []
     estimated, late = 0, False
-    tiles = shapes(model.workload, roles, core)
+    levels = model.machine.levels[first_cache(model.machine) :]
+    nearest = levels[0] if levels and model.options.layout is ActivationLayout.NHWC else None
+    tiles = shapes(model.workload, roles, core, cache=nearest)
     ways = list(splits(model.workload, roles, model.machine, model.running.threads))
     for number, (shape, split) in enumerate((shape, split) for shape in tiles for split in ways):
         spent = time.monotonic() - begun

@@ -10,9 +10,9 @@ from math import prod
 
 from optmap.evaluate import kernel_cycles
 from optmap.problem import halo
-from optmap.problem.depthwise_blocks import depthwise_block
+from optmap.problem.depthwise_blocks import depthwise_block, lines_per_set
 from optmap.problem.kernel_roles import KernelKind, KernelRoles, RegisterShape
-from optmap.problem.machine import Core
+from optmap.problem.machine import Core, Level
 from optmap.problem.mapping import LevelMapping, Mapping
 from optmap.problem.workload import Workload
 
@@ -37,36 +37,60 @@ def free_dims(roles: KernelRoles) -> tuple[str, ...]:
     return (roles.points or roles.filters or roles.shared)[-2:]
 
 
-def shapes(workload: Workload, roles: KernelRoles, core: Core) -> tuple[Shape, ...]:
+def shapes(workload: Workload, roles: KernelRoles, core: Core, *, cache: Level | None = None) -> tuple[Shape, ...]:
     """Register tiles worth a search, the cheapest first; among equal ones the one that loads less.
-
-    Steps of a depthwise kernel cost the same in all large tiles, and they are few for what they read: of tiles about as
-    cheap as the cheapest those come first that load least, and there is one vector, as the kernel takes them.
 
     Args:
         workload: what is computed.
         roles: of its dims.
         core: whose registers limit them.
+        cache: the innermost one, if channels lie side by side: pixels a power of two apart crowd its sets.
     """
     found = []
-    depthwise = roles.kind is KernelKind.DEPTHWISE
     for tile in _tiles(workload, roles, core):
         kernel = kernel_cycles(workload, alone(workload, roles, tile), core)
-        loads = _block_loads(workload, roles, core, tile) if depthwise else kernel.loads
-        found.append((kernel.cycles, loads, sorted(tile.items()), tile))
-    limit = min((each[0] for each in found), default=0.0) * WORTH
-    if depthwise:  # among equal ones the taller: what rows of tiles share is met again later than what columns do
-        found.sort(key=lambda each: (each[1], each[0], [-each[3][dim] for dim in free_dims(roles)]))
-    else:
-        found.sort(key=lambda each: each[:3])
-    most = MOST_SHAPES // 2 if depthwise else SHAPES_PER_WIDTH
+        found.append((kernel.cycles, kernel.loads, sorted(tile.items()), tile))
+    found.sort(key=lambda each: each[:3])
+    limit = found[0][0] * WORTH if found else 0.0
+    cheap = [Shape(tile=tile, cycles=cycles) for cycles, _, _, tile in found if cycles <= limit]
+    if roles.kind is KernelKind.DEPTHWISE:
+        return _least_read(workload, roles, core, cheap, cache)
     widths, ranks = Counter[int](), []
-    for place, (cycles, _, _, tile) in enumerate(found):
-        if cycles <= limit and widths[tile[roles.vector]] < most:
-            ranks.append((widths[tile[roles.vector]], place, Shape(tile=tile, cycles=cycles)))
-            widths[tile[roles.vector]] += 1
+    for place, shape in enumerate(cheap):
+        width = shape.tile[roles.vector]
+        if widths[width] < SHAPES_PER_WIDTH:
+            ranks.append((widths[width], place, shape))
+            widths[width] += 1
     kept = sorted(ranks, key=lambda each: each[:2])[:MOST_SHAPES]  # the best of each number of vectors before others
     return tuple(shape for _, _, shape in sorted(kept, key=lambda each: each[1]))
+
+
+def _least_read(
+    workload: Workload, roles: KernelRoles, core: Core, cheap: list[Shape], cache: Level | None
+) -> tuple[Shape, ...]:
+    """Tiles of a depthwise kernel, whose steps are few for what they read: those that load least, none wider than tall.
+
+    What a tile shares with the row of tiles below is met again much later than what it shares with the next. Where
+    some tiles fit into their sets of the innermost cache, others, which drive out their own elements, are left aside.
+    """
+
+    def roomy(shape: Shape) -> bool:
+        if cache is None or cache.ways is None:
+            return True
+        block = depthwise_block(workload, roles, shape.tile, workload.extents, core)
+        return lines_per_set(workload, roles, block, cache) <= cache.ways
+
+    free = free_dims(roles)
+    tall = [shape for shape in cheap if not free or shape.tile[free[0]] >= shape.tile[free[-1]]] or cheap
+    chosen = [shape for shape in tall if roomy(shape)] or tall
+    chosen.sort(
+        key=lambda each: (
+            _block_loads(workload, roles, core, each.tile),
+            each.cycles,
+            [-each.tile[dim] for dim in free],
+        )
+    )
+    return tuple(chosen[: MOST_SHAPES // 2])
 
 
 def _block_loads(workload: Workload, roles: KernelRoles, core: Core, tile: dict[str, int]) -> int:
