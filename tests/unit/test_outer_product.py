@@ -223,3 +223,12 @@ def test_one_or_two_vectors_read_an_element_each_where_the_multiply_add_can():
     for machine, tile, reads in ((AVX512, 32, 2), (AVX512, 64, 1), (AVX2, 16, 1)):
         for kernel in kernels(emitted(workload, machine, {"k": tile, "w": 4})):
             assert kernel.count("x_0[i0]") == reads
+
+
+def test_weights_that_come_again_soon_are_not_asked_for():
+    """Filters innermost: 16 tiles of 36 KiB are read for every block of points, and stay in 2 MiB."""
+    large = layer(c=512, k=512, h=7, w=7, r=3, s=3)
+    tiles = {"k": 32, "h": 2, "w": 7}, {"c": 32}
+    for order, asks in (("nkhwrsc", True), ("nhwkrsc", False)):
+        source = emit_code(large, mapped(large, AVX512, order, *tiles), AVX512).source
+        assert ("weights of the next tile" in source) == asks

@@ -33,13 +33,16 @@ def _weights_ahead(plan: Plan, loops: list[Loop]) -> Ahead | None:
     inner = list(takewhile(lambda loop: loop.dim not in dims, reversed(loops)))[::-1]
     if len(inner) == len(loops) or not _is_large(plan, number):
         return None
-    change = loops[len(loops) - len(inner) - 1]
+    at = len(loops) - len(inner) - 1
+    change, swept = loops[at], list(takewhile(lambda loop: loop.dim in dims, reversed(loops[: at + 1])))
     strides, leaps = plan.strides(number), plan.leaps(number)
     block, leap = leaps.get(change.dim, (0, 0))
     each = leap // block if block and change.tile % block == 0 else strides[change.dim]
     sums = prod(plan.pieces_of(d).sizes[0] for d in plan.roles.reduction if d in dims)
     vectors = -(-plan.pieces_of(plan.roles.vector).sizes[0] // plan.site.lanes)
     size = sums * vectors * plan.site.lanes * plan.site.workload.output.bits // 8
+    if len(swept) <= at and size * trips(swept) <= own_bytes(plan.site):
+        return None  # these tiles come again for the next points, and are still near
     return Ahead(
         what="weights of the next tile",
         start=f"by + {each * change.tile}",

@@ -114,7 +114,8 @@ def _tiles(workload: Workload, roles: KernelRoles, core: Core) -> Iterator[dict[
     """Tiles that fit the registers: for every number of vectors, balanced cuts of a dim, or of whole rows of it.
 
     Neighbours in both directions share elements in a depthwise kernel: there rows are cut, too. So they are for one
-    vector, which reads as many elements as it multiplies: of a tile of two rows they come from fewer lines.
+    vector, which reads as many elements as it multiplies: of a tile of two rows they come from fewer lines. Tall tiles
+    are left out, whose rows are far apart in memory.
     """
     lanes, extents, free = core.lanes(workload.output.bits), workload.extents, free_dims(roles)
     whole = -(-extents[roles.vector] // lanes)
@@ -125,7 +126,9 @@ def _tiles(workload: Workload, roles: KernelRoles, core: Core) -> Iterator[dict[
         for column in columns:
             for row in rows:
                 shape = RegisterShape(vectors=vectors, points=column * row)
-                if shape.registers > core.registers or (row > 1 and column < extents[free[-1]] and vectors > 1):
+                if shape.registers > core.registers:
+                    continue
+                if row > 1 and column < extents[free[-1]] and not depthwise and (vectors > 1 or row > column):
                     continue
                 tile = dict.fromkeys(workload.dims, 1)
                 tile[roles.vector] = min(vectors * lanes, extents[roles.vector])
