@@ -47,7 +47,7 @@ def slice_words(tensor: TensorAccess, sizes: Mapping[str, int], streamed: Sequen
     Raises:
         LimitError: for windows of too many values.
 
-    Source: HALO.md's rolling buffer by element; the proof is above.
+    Source: a rolling buffer by element; the proof is at the top of this module.
     """
     live = [d for d in streamed if sizes[d] > 1 and d in tensor.dims]
     of = {d: next(axis for axis in tensor.axes if d in axis.dims) for d in live}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
-from functools import lru_cache
 from itertools import product
 from math import prod
 
@@ -101,7 +100,6 @@ def register_tiles(workload: Workload, machine: Machine) -> tuple[tuple[Tile, ..
     return tuple(group for group in kept if group)
 
 
-@lru_cache(maxsize=4096)
 class _Drawing:
     """Draws mappings of one workload."""
 
