@@ -134,20 +134,20 @@ def plain_layouts(workload: Workload) -> tuple[Layout, ...]:
     return tuple(Layout.plain(len(tensor.axes)) for tensor in workload.tensors)
 
 
-def buffers_of(workload: Workload, layouts: tuple[Layout, ...], packed: tuple[bool, ...]) -> tuple[Buffer, ...]:
+def buffers_of(workload: Workload, layouts: tuple[Layout, ...], packed: tuple[bool, ...] = ()) -> tuple[Buffer, ...]:
     """One buffer per access, output first; a tensor that is read again has the same elements every time.
 
     Args:
         workload: gives the accesses.
         layouts: per access.
-        packed: per access, as `Buffer.packed`.
+        packed: per access, as `Buffer.packed`; left out if none is.
 
     Raises:
         InputError: for elements that are no float or double, a tensor that is read with different numbers of
             subscripts, or a buffer beyond `LARGEST_BUFFER`.
     """
     found = []
-    for tensor, layout, ahead in zip(workload.tensors, layouts, packed, strict=True):
+    for tensor, layout, ahead in zip(workload.tensors, layouts, packed or [False for _ in layouts], strict=True):
         ranges = _ranges(workload, tensor)
         buffer = Buffer(
             tensor=tensor.name,

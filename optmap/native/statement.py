@@ -19,9 +19,8 @@ def as_computed(
     Raises:
         InputError: for another word, or `implicit` where the padding is not known.
     """
-    meant = Semantics.ASSIGN if semantics is None else Semantics(choose("semantics", semantics, list(Semantics)))
     if padding is not None:
         workload = workload.with_padding(choose("padding", padding, list(Padding)))
     elif workload.real_ranges:
         workload = workload.with_padding(Padding.IMPLICIT)
-    return workload.with_semantics(meant)
+    return workload.with_semantics(Semantics.ASSIGN if semantics is None else semantics)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import product
@@ -171,26 +171,44 @@ def lines_per_set(workload: Workload, roles: KernelRoles, block: DepthwiseBlock,
         workload: the tensor computation.
         roles: of its dims.
         block: whose elements are counted.
-        level: a cache; 0 if its ways or lines are not known.
+        level: a cache.
+
+    Returns:
+        0 if ways or lines of the cache are not known.
     """
-    if level.ways is None or level.line_bytes is None:
-        return 0
-    sets = max(int(level.capacity.bytes(workload.word_bits)) // (level.line_bytes * level.ways), 1)
     taps = [dict(zip(block.tapped, tap, strict=True)) for group in block.groups for tap in group]
     found = 0
     for tensor, some in ((workload.inputs[roles.images], taps), (workload.output, [{}])):
         strides = _channels_fastest(tensor, workload, roles)
-        lines = set()
+        places = []
         for point, tap in product(each_point(block.points), some):
             away = zip(relative(tensor, {**point, **tap}), strides, strict=True)
-            lines.add(sum(n * stride for n, stride in away) * tensor.bits // 8 // level.line_bytes)
-        found += max(Counter(line % sets for line in lines).values())
+            places.append(sum(n * stride for n, stride in away) * tensor.bits // 8)
+        found += fullest_set(places, level, workload.word_bits)
     return found
+
+
+def fullest_set(places: Iterable[int], level: Level, word_bits: int) -> int:
+    """Most lines in one set of a cache that bytes at some addresses take.
+
+    Args:
+        places: the addresses.
+        level: the cache.
+        word_bits: size of one word (`Workload.word_bits`).
+
+    Returns:
+        0 if ways or lines of the cache are not known.
+    """
+    if level.ways is None or level.line_bytes is None:
+        return 0
+    sets = max(int(level.capacity.bytes(word_bits)) // (level.line_bytes * level.ways), 1)
+    lines = {place // level.line_bytes for place in places}
+    return max(Counter(line % sets for line in lines).values(), default=0)
 
 
 def _channels_fastest(tensor: TensorAccess, workload: Workload, roles: KernelRoles) -> list[int]:
     """Elements from one index value to the next per subscript, the vector dim's fastest."""
-    sizes = [a.span(workload.extents) if a.real is None else a.real[1] - a.real[0] + 1 for a in tensor.axes]
+    sizes = [axis.elements(workload.extents) for axis in tensor.axes]
     order = sorted(range(len(sizes)), key=lambda n: roles.vector in tensor.axes[n].dims)
     strides, step = [0] * len(sizes), 1
     for place in reversed(order):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from enum import StrEnum
 from fractions import Fraction
 from itertools import pairwise
@@ -177,8 +177,8 @@ class Core:
     """Vectors that may be loaded in one cycle."""
 
     def __post_init__(self) -> None:
-        for key in ("vector_bytes", "registers", "fma_ports", "fma_latency", "load_ports"):
-            whole_number(getattr(self, key), f"core: {key}")
+        for field in fields(self):
+            whole_number(getattr(self, field.name), f"core: {field.name}")
 
     def lanes(self, bits: int) -> int:
         """Elements of one vector, at least one.

@@ -11,6 +11,7 @@ from math import gcd, prod
 from typing import ClassVar
 
 from optmap.errors import InputError
+from optmap.names import choose
 from optmap.problem.halo import distinct_values, span
 from optmap.problem.values import LARGEST, one_line
 from optmap.shown import Form, Shown
@@ -76,6 +77,14 @@ class Axis:
     def span(self, tile: Mapping[str, int]) -> int:
         """Index values from the first to the last over a tile, gaps included; `tile` as for `count`."""
         return span(tuple(c for _, c in self.terms), tuple(tile[d] for d in self.dims))
+
+    def elements(self, extents: Mapping[str, int]) -> int:
+        """Elements of the tensor along this subscript: the real ones, or all from the first index value to the last.
+
+        Args:
+            extents: iterations per dim.
+        """
+        return self.span(extents) if self.real is None else self.real[1] - self.real[0] + 1
 
     def is_padded(self, real: Range | None, extents: Mapping[str, int]) -> bool:
         """Whether some index value over all iterations may be outside a range of real ones."""
@@ -267,9 +276,13 @@ class Workload(Shown):
         ]
         return replace(self, output=tensors[0], inputs=tuple(tensors[1:]), image=known)
 
-    def with_semantics(self, semantics: Semantics) -> Workload:
-        """The same computation with the other meaning of its first touch."""
-        return replace(self, semantics=semantics)
+    def with_semantics(self, semantics: Semantics | str) -> Workload:
+        """The same computation with the other meaning of its first touch.
+
+        Raises:
+            InputError: for another word than `assign` or `accumulate`.
+        """
+        return replace(self, semantics=Semantics(choose("semantics", semantics, list(Semantics))))
 
 
 def access_names(workload: Workload, mark: str = "#") -> tuple[str, ...]:

@@ -68,7 +68,7 @@ def test_a_small_kernel_reads_as_it_works():
     code = emitted(layer(name="small", c=12, k=8, h=2, w=2, r=1, s=1, stride=1), AVX2, {"k": 8, "h": 2})
     (kernel,) = kernels(code)
     assert STEP in kernel
-    assert kernel.startswith("1 vectors; 2 points */")
+    assert kernel.startswith("1 vector; 2 points */")
     assert "a_0_0 = {0};" in kernel
     assert "fresh" not in kernel  # all of the reduction: nothing to load
 

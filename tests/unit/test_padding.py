@@ -418,3 +418,12 @@ def test_the_checker_counts_first_values_as_an_enumeration_does(moves, subscript
         values = tuple(o + sum(c * at[d] for d, c in terms) if real else 0 for (terms, o), real in group)
         expected[values] += prod(times for _, times in choice)
     assert first_values(group, starts) == expected
+
+
+def test_semantics_are_taken_as_words_and_other_words_are_refused():
+    """What is compared by identity later must not stay a plain word: code would add to what is there."""
+    layer = conv1d(f=1, c=1, x=5, w=3)
+    for word in Semantics:
+        assert layer.with_semantics(str(word.value)).semantics is word
+    with pytest.raises(InputError, match="semantics"):
+        layer.with_semantics("asign")

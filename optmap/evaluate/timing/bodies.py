@@ -133,10 +133,10 @@ def kept_bodies(
         passing = body.tile
         if body.words(workload) > room:
             continue  # quick: lines hold no less
-        shares: tuple[float, ...] = (1.0,) * len(left)
+        parts: tuple[float, ...] = (1.0,) * len(left)
         if level.kind is LevelKind.CACHE:
-            shares = _shares_in_sets(workload, body, level, options, lanes)
-        new = tuple(max(share - (1 - rest), 0.0) for share, rest in zip(shares, left, strict=True))
+            parts = _parts_in_sets(workload, body, level, options, lanes)
+        new = tuple(max(part - (1 - rest), 0.0) for part, rest in zip(parts, left, strict=True))
         left = [rest - more for rest, more in zip(left, new, strict=True)]
         if any(new):
             yield kept, new
@@ -146,10 +146,8 @@ def kept_bodies(
         yield replace(kept, fits=False), tuple(left)
 
 
-def _shares_in_sets(
-    workload: Workload, body: Body, level: Level, options: CodeOptions, lanes: int
-) -> tuple[float, ...]:
-    """Share of each tensor's lines in sets where a body fits."""
+def _parts_in_sets(workload: Workload, body: Body, level: Level, options: CodeOptions, lanes: int) -> tuple[float, ...]:
+    """Part of each tensor's lines in sets where a body fits."""
     sets, ways, line = cache_geometry(level, workload.word_bits)
     visits = body.visits(workload) if sets == 1 else (1.0,) * len(workload.tensors)
     loads = [

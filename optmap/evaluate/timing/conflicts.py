@@ -122,8 +122,7 @@ def _memory_order(
     tensor, roles = workload.tensors[number], roles_of(workload)
     found = []
     for axis in tensor.axes:
-        every = axis.span(workload.extents) if axis.real is None else axis.real[1] - axis.real[0] + 1
-        found.append((_values(axis, tuple(tile[dim] for dim in axis.dims)), every))
+        found.append((_values(axis, tuple(tile[dim] for dim in axis.dims)), axis.elements(workload.extents)))
     place = None if roles is None or layout is ActivationLayout.NCHW else channel_axis(workload, tensor, roles)
     if place is None:
         return found[::-1]

@@ -62,8 +62,8 @@ def touched_words(workload: Workload) -> int:
     Under `accumulate` outputs enter, too. Tensors whose padding ties too much together to count do not count.
     """
     read: dict[str, int] = {}
-    for tensor in workload.inputs:
-        read[tensor.name] = max(read.get(tensor.name, 0), _touched(workload, workload.inputs.index(tensor) + 1))
+    for number, tensor in enumerate(workload.inputs, start=1):
+        read[tensor.name] = max(read.get(tensor.name, 0), _touched(workload, number))
     return sum(read.values()) + (_touched(workload, 0) if workload.semantics is Semantics.ACCUMULATE else 0)
 
 

@@ -103,14 +103,9 @@ def library_forms(workload: Workload) -> tuple[Convolution | Product, ...]:
     return tuple(form for form in found if form is not None)
 
 
-def elements(workload: Workload, axis: Axis) -> int:
-    """Elements along a subscript: real ones, or every index value from the first to the last."""
-    return axis.span(workload.extents) if axis.real is None else axis.real[1] - axis.real[0] + 1
-
-
 def tensor_shape(workload: Workload, tensor: TensorAccess) -> tuple[int, ...]:
-    """Elements per subscript of a tensor, as `elements`."""
-    return tuple(elements(workload, axis) for axis in tensor.axes)
+    """Elements per subscript of a tensor."""
+    return tuple(axis.elements(workload.extents) for axis in tensor.axes)
 
 
 def _plain(axis: Axis) -> bool:
@@ -212,7 +207,7 @@ def _fold(
     kept = []
     for axis in tensor.axes:
         window = next((windows[d] for d in axis.dims if d in windows), None)
-        kept.append(window or (0, elements(workload, axis)))
+        kept.append(window or (0, axis.elements(workload.extents)))
     order, shape = [], []
     for dims in groups:
         found = [next(i for i, axis in enumerate(tensor.axes) if dim in axis.dims) for dim in dims]

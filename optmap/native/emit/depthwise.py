@@ -138,11 +138,10 @@ class _Depthwise:
     @cached_property
     def kernels(self) -> Kernels:
         workload = self.site.workload
-        packed = tuple(False for _ in workload.tensors)
         kernels = Kernels(
             workload=workload,
             roles=self.roles,
-            buffers=buffers_of(workload, self.layouts, packed),
+            buffers=buffers_of(workload, self.layouts),
             entry=self.site.entry,
             arguments=self.site.arguments,
             names=self.site.tensors,

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable
 
 from optmap.native.code import Buffer
 from optmap.native.emit.leaf import Site
 from optmap.problem import LevelKind, TensorAccess
-from optmap.problem.depthwise_blocks import DepthwiseBlock, each_point, relative
+from optmap.problem.depthwise_blocks import DepthwiseBlock, each_point, fullest_set, relative
 from optmap.problem.kernel_roles import KernelRoles
 
 
@@ -69,12 +68,11 @@ def stays(site: Site, block: DepthwiseBlock, image: TensorAccess, buffer: Buffer
     drives out what is. A cache of unknown ways is taken for one without sets.
     """
     cache = next((level for level in site.machine.levels if level.kind is LevelKind.CACHE), None)
-    if cache is None or cache.ways is None or cache.line_bytes is None:
+    if cache is None:
         return True
-    sets = max(int(cache.capacity.bytes(buffer.bits)) // (cache.line_bytes * cache.ways), 1)
-    lines = set()
+    places = []
     for point in each_point(block.points):
         for tap in (tap for group in block.groups for tap in group):
             at = {**point, **dict(zip(block.tapped, tap, strict=True))}
-            lines.add(step(buffer, enumerate(relative(image, at))) * buffer.bits // 8 // cache.line_bytes)
-    return max(Counter(line % sets for line in lines).values(), default=0) <= cache.ways
+            places.append(step(buffer, enumerate(relative(image, at))) * buffer.bits // 8)
+    return fullest_set(places, cache, site.workload.word_bits) <= (cache.ways or 0)

@@ -8,14 +8,11 @@ from dataclasses import dataclass
 from optmap.native.code import Buffer
 from optmap.native.emit.depthwise_ahead import step
 from optmap.native.emit.indices import sum_text
-from optmap.native.emit.vectors import INLINE
+from optmap.native.emit.vectors import BARRIER, INLINE
 from optmap.native.emit.writer import Writer
 from optmap.problem import Workload
 from optmap.problem.depthwise_blocks import DepthwiseBlock, each_point, relative
 from optmap.problem.kernel_roles import KernelRoles
-
-BARRIER = '__asm__ volatile("" ::: "memory");'
-"""Keeps the compiler from loading ahead of use: it would run out of registers."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,6 +71,8 @@ class Kernels:
             with out.blocks(loops):
                 for group in block.groups:
                     self._group(out, block, group)
+            if self.ahead:
+                out.comment("beside every store the same place of the next block is asked for")
             for point in each_point(block.points):
                 place = self._place(0, point)
                 out.line(f"{self.entry}_store({place}, &{_sum(point)}, lanes_0);")

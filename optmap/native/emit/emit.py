@@ -19,8 +19,6 @@ from optmap.native.layouts import buffers_of, plain_layouts
 from optmap.problem import Machine, Mapping, Workload
 from optmap.problem.code_options import ActivationLayout, CodeOptions
 
-ALIGNMENT = 64
-"""Of buffers in a workspace, in bytes: a line, and the longest vector."""
 MICROKERNELS: tuple[LeafMaker, ...] = (outer_product_leaf, depthwise_leaf)
 """Leaves beside the plain one, in the order in which they are tried."""
 
@@ -47,8 +45,7 @@ def emit_code(workload: Workload, mapping: Mapping, machine: Machine, options: C
     if machine.core is None and options is not None and options.layout is ActivationLayout.BLOCKED:
         raise InputError(f"machine {machine.name}: layout blocked has blocks of one vector; say what its core is")
     check_splits(workload, mapping)
-    plain = tuple(False for _ in workload.tensors)
-    buffers_of(workload, plain_layouts(workload), plain)  # sizes are refused before anything is written
+    buffers_of(workload, plain_layouts(workload))  # sizes are refused before anything is written
     site = Site(
         workload=workload,
         mapping=mapping,
@@ -93,8 +90,6 @@ def choose_leaf(site: Site) -> Leaf:
 def _source(site: Site, leaf: Leaf, buffers: tuple[Buffer, ...]) -> str:
     out = Writer()
     out.comment(*_title(site, leaf, buffers))
-    for header in dict.fromkeys(leaf.headers):
-        out.line(f"#include <{header}>")
     out.line()
     out.line('_Static_assert(sizeof(long) == 8, "places of elements are counted in 64 bits");')
     out.line()

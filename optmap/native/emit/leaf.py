@@ -125,8 +125,6 @@ class Leaf:
     """Per access: whether the code itself brings it there from the plain layout (weights)."""
     takes: tuple[str, ...] = ()
     """Dims of the innermost loops of level 0 that the leaf runs itself: the end of its permutation."""
-    headers: tuple[str, ...] = ()
-    """Names of headers that `text` needs, as `immintrin.h`."""
     notes: tuple[str, ...] = ()
     """What a reader should know."""
 

@@ -8,14 +8,13 @@ has every place at the rim of the image where the real points differ from tap to
 
 from __future__ import annotations
 
-from optmap.native.code import Layout
 from optmap.native.emit.leaf import Leaf, Site
 from optmap.native.emit.outer_product_plan import Plan
 from optmap.native.emit.outer_product_tile import write_tile
 from optmap.native.emit.regions import window_of
 from optmap.native.emit.vectors import INLINE, vector_text
 from optmap.native.emit.writer import Writer
-from optmap.native.layouts import buffers_of
+from optmap.native.layouts import buffers_of, plain_layouts
 from optmap.problem.kernel_roles import KernelKind
 
 MOST_POINTS = 1_000_000
@@ -53,8 +52,7 @@ def outer_product_leaf(site: Site) -> Leaf | str:
 
 def _unaligned(site: Site) -> str:
     """Why blocks of a layout would not begin where the access does; empty if they do."""
-    plain = tuple(Layout.plain(len(tensor.axes)) for tensor in site.workload.tensors)
-    buffers = buffers_of(site.workload, plain, (False, False, False))
+    buffers = buffers_of(site.workload, plain_layouts(site.workload))
     for tensor, buffer, layout in zip(site.workload.tensors, buffers, site.activations, strict=True):
         if buffer.origin != tuple(axis.offset if axis.real is None else axis.real[0] for axis in tensor.axes):
             return f"no outer product: {tensor.name} is read in two places"
@@ -79,6 +77,9 @@ def _leaf(plan: Plan, vector_bytes: int) -> Leaf:
         _write_apart(out, plan)
     out.line("static inline long larger(long a, long b) { return a > b ? a : b; }")
     out.line()
+    out.comment(
+        "kernels: a_POINT_VECTOR are sums, w_VECTOR weights of a step, x_1 the image's element that multiplies them"
+    )
     for body, name in kernels.items():
         out.lines(body.replace("@", name, 1))
         out.line()

@@ -9,6 +9,7 @@ from math import prod
 from optmap.native.emit.indices import sum_text
 from optmap.native.emit.prefetch import LINE
 from optmap.native.emit.regions import Pattern
+from optmap.native.emit.vectors import BARRIER
 from optmap.native.emit.writer import Writer
 
 UNROLL = 4
@@ -17,8 +18,6 @@ STRAIGHT = 8
 """An innermost loop of at most so many steps is written out whole."""
 SPARSE = 4
 """Lines are asked for in the innermost loop if there is one for every so many trips, else before it."""
-BARRIER = '__asm__ volatile("" ::: "memory");'
-"""What is read before is not kept in a register for what comes after: compilers would, and run out of registers."""
 Box = tuple[tuple[int, int], ...]
 """Per dim of the points, the first real one and the one after the last."""
 
@@ -146,7 +145,9 @@ class Kernel:
     def body(self) -> str:
         """The function without its name: kernels of one text are one."""
         out = Writer()
-        vectors = f"{self.vectors} vectors" + (f", the last of {self.tail} lanes" if self.tail < self.lanes else "")
+        vectors = f"{self.vectors} vector{'s' if self.vectors > 1 else ''}" + (
+            f", the last of {self.tail} lanes" if self.tail < self.lanes else ""
+        )
         out.comment(f"{vectors}; {' x '.join(str(n) for n in self.sizes if n > 1) or '1'} points")
         head = ", ".join(kind + name for kind, name in self.parameters)
         with out.block(f"static __attribute__((noinline)) void @({head})"):

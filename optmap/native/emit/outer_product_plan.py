@@ -11,7 +11,7 @@ from optmap.native.code import Buffer, Layout
 from optmap.native.emit.leaf import Site
 from optmap.native.emit.outer_product_kernel import Sum
 from optmap.native.emit.regions import Pattern, Pieces, Window, pieces
-from optmap.native.layouts import buffers_of
+from optmap.native.layouts import buffers_of, plain_layouts
 from optmap.problem import TensorAccess
 from optmap.problem.code_options import StoreKind
 from optmap.problem.kernel_roles import KernelRoles
@@ -126,16 +126,15 @@ class Plan:
         whole = -(-cut.sizes[0] // lanes) * lanes
         if cut.step % whole == 0:
             return whole
-        plain = tuple(Layout.plain(len(tensor.axes)) for tensor in self.site.workload.tensors)
-        shape = buffers_of(self.site.workload, plain, (False, False, False))[1 + self.roles.weights].shape
+        workload = self.site.workload
+        shape = buffers_of(workload, plain_layouts(workload))[1 + self.roles.weights].shape
         most = shape[next(n for n, axis in enumerate(self.weights.axes) if self.roles.vector in axis.dims)]
         return (-(-most // lanes) + 1) * lanes  # any start: behind the last element there is room for a whole vector
 
     @cached_property
     def buffers(self) -> tuple[Buffer, ...]:
         """Per access, in these layouts."""
-        packed = tuple(number == 1 + self.roles.weights for number in range(3))
-        return buffers_of(self.site.workload, self.layouts, packed)
+        return buffers_of(self.site.workload, self.layouts)
 
     @property
     def weights(self) -> TensorAccess:

@@ -14,13 +14,11 @@ from optmap.problem.kernel_roles import KernelKind
 
 def plain_leaf(site: Site) -> Leaf:
     """Loops over the points of a tile, in the order of level 0."""
-    workload = site.workload
-    packed = tuple(False for _ in workload.tensors)
     return Leaf(
         kind=KernelKind.PLAIN,
-        text=_tile(site, buffers_of(workload, site.activations, packed)),
+        text=_tile(site, buffers_of(site.workload, site.activations)),
         layouts=site.activations,
-        packed=packed,
+        packed=tuple(False for _ in site.workload.tensors),
         notes=_notes(site),
     )
 

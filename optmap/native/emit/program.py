@@ -75,7 +75,7 @@ def _write_arrangements(out: Writer, code: Code) -> None:
 def _write_reference(out: Writer, code: Code) -> None:
     """Sums in double, with the sum of absolute values and the number of terms, of chosen outputs."""
     workload = code.workload
-    plain = buffers_of(workload, plain_layouts(workload), tuple(False for _ in workload.tensors))
+    plain = buffers_of(workload, plain_layouts(workload))
     moving = [d for d in workload.dims if workload.extents[d] > 1]
     names = {d: name for d, name in dim_names(workload).items() if d in moving}
     first = [d for d in moving if d in workload.output.dims]

@@ -7,6 +7,8 @@ from optmap.native.emit.writer import Writer
 
 INLINE = "static inline __attribute__((always_inline))"
 """How functions are declared that disappear in their callers."""
+BARRIER = '__asm__ volatile("" ::: "memory");'
+"""Nothing is loaded before it for what comes after, or kept in a register: compilers would run out of registers."""
 
 
 def vector_text(entry: str, bits: int, vector_bytes: int, *, parts: bool, streaming: bool) -> str:

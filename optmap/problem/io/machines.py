@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import fields, replace
 from fractions import Fraction
 
 from optmap.errors import InputError
@@ -46,7 +46,7 @@ LEVEL_FIELDS = (
 """Keys of a level, of a processor's or an accelerator's."""
 
 
-CORE_FIELDS = ("vector_bytes", "registers", "fma_ports", "fma_latency", "load_ports")
+CORE_FIELDS = tuple(field.name for field in fields(Core))
 """Keys of a core, in files and in documents."""
 
 

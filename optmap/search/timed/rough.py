@@ -79,13 +79,12 @@ class Rough:
         for dim, size in loops:
             bodies.append({**bodies[-1], dim: size})
         parts = []
-        place = 0
         for room, rate in reversed(self._levels):
+            place = 0
             while place < len(loops) and self._needs(bodies[place], loops[:place]) > room:
                 place += 1
             moved = self._bytes(bodies[place], loops[:place], bodies[:place]) if place else []
             parts.append([count / rate for count in moved])
-            place = 0
         outer, inner = parts[:-1], parts[-1:]
         waited = [sum(moved if not self._prefetch else moved[: self._waits]) for moved in outer]
         hidden = [sum(moved) - waits for moved, waits in zip(outer, waited, strict=True)]
