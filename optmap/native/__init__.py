@@ -8,7 +8,7 @@ __getattr__, __dir__ = exports(
     __name__,
     {
         "bench.clock": "cold_seconds warm_seconds",
-        "bench.contender": "Baseline Contender aligned",
+        "bench.contender": "Baseline Contender touched",
         "bench.forms": "Convolution Product library_forms tensor_shape",
         "bench.libraries": "LIBRARIES baselines",
         "bench.onednn": "OneDnn",
@@ -43,7 +43,7 @@ __getattr__, __dir__ = exports(
         "run.tasks": "Task tasks_of",
         "run.verdict": "Trial Verdict Wrong judge tolerated trials_of",
         "statement": "as_computed",
-        "toolchain.build": "build_folder build_library build_program",
+        "toolchain.build": "build_folder build_library build_program flags_of",
         "toolchain.compiler": "Compiler find_compiler",
         "toolchain.doctor": "CompilerReport examine_compiler",
         "toolchain.libraries": "load_library",

@@ -114,6 +114,9 @@ def _notes(runs: Runs) -> list[str]:
         "floor: no mapping takes less, if peak and bandwidths are those of the machine file; error: largest distance "
         "from a float64 reference, as a share of what the rounding of so many terms explains",
     ]
+    if any(layer.predicted_seconds is not None for layer in runs.layers):
+        several = "; several threads are counted, not held against measurements" if runs.threads > 1 else ""
+        lines.append(f"predicted: caches warm, lines that meet in few sets seen in the innermost cache only{several}")
     for layer in runs.layers:
         title, verdict = layer.workload.title, layer.chosen.verdict
         lines += [f"{title}: {note}" for note in layer.chosen.code.notes]

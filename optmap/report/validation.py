@@ -89,7 +89,7 @@ def _sample(layer: LayerValidation, sample: Sample) -> dict[str, object]:
 def _notes(validation: Validation) -> tuple[str, ...]:
     notes = [
         f"measured times are of this machine: the shortest of {validation.rounds} calls in turns, caches warm, every "
-        "sample checked before"
+        "sample checked before; predicted ones are of warm caches, both of one thread"
     ]
     if any(sample.simulated is not None for layer in validation.layers for sample in layer.samples):
         notes.append(SIMULATION)

@@ -10,7 +10,8 @@ from host_machines import AVX512
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from optmap.evaluate.timing import cache_geometry, kept_shares, predict, tile_loads
+from optmap.evaluate import predict
+from optmap.evaluate.timing import cache_geometry, kept_shares, tile_loads
 from optmap.native import Geometry, activation_layouts, buffers_of, places, replay_lines
 from optmap.problem import ActivationLayout, LevelMapping, Mapping, conv2d, kernel_roles, workload_of
 

@@ -9,11 +9,10 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from optmap.native.run.layouts import empty
 from optmap.problem.workload import Workload
 
 Array = NDArray[Any]
-LINE = 64
-"""Bytes that every buffer is aligned to."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -21,7 +20,7 @@ class Contender:
     """A function in memory with its operands in the layouts that it wants."""
 
     library: str
-    """Who it is of: `optmap`, `onednn`, `torch`, `tvm`."""
+    """Who it is of: `optmap`, a name of `LIBRARIES`, or `peak`."""
     variant: str
     """Which of its ways, as formats and implementation."""
     function: int
@@ -68,10 +67,8 @@ class Baseline(Protocol):
         ...
 
 
-def aligned(count: int) -> NDArray[np.uint8]:
-    """A buffer of so many bytes at the start of a line, every page of it touched."""
-    whole = np.zeros(count + LINE, dtype=np.uint8)
-    start = -whole.ctypes.data % LINE
-    buffer = whole[start : start + count]
-    buffer[:] = 0  # zeros of numpy may be pages that do not exist yet
+def touched(count: int) -> NDArray[np.uint8]:
+    """A buffer of so many bytes at the start of a line, every page of it touched: calls are timed, not page faults."""
+    buffer: NDArray[np.uint8] = empty((count,), np.dtype(np.uint8))
+    buffer[:] = 0
     return buffer

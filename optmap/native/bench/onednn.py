@@ -19,7 +19,7 @@ import numpy as np
 
 from optmap.errors import CheckError, SolverUnavailableError
 from optmap.native.bench.clock import address, c_text
-from optmap.native.bench.contender import Array, Contender, aligned
+from optmap.native.bench.contender import Array, Contender, touched
 from optmap.native.bench.forms import Convolution, Fold, Product, library_forms
 from optmap.native.toolchain.build import NATIVE, build_library
 from optmap.native.toolchain.libraries import load_library
@@ -113,7 +113,7 @@ class _Primitive:
         weakref.finalize(self, library.bench_onednn_free, ctypes.c_void_p(handle))
         sizes = (ctypes.c_long * 4)()
         library.bench_onednn_sizes(ctypes.c_void_p(handle), sizes)
-        self.buffers = tuple(aligned(size) for size in sizes)
+        self.buffers = tuple(touched(size) for size in sizes)
         places = (ctypes.c_void_p * 4)(*(buffer.ctypes.data if buffer.size else None for buffer in self.buffers))
         _expect(library.bench_onednn_bind(ctypes.c_void_p(handle), places))
         self.name = str(library.bench_onednn_name(ctypes.c_void_p(handle)).decode())

@@ -7,11 +7,11 @@ import ctypes
 import numpy as np
 
 from optmap.native.bench.clock import address, clock_library
-from optmap.native.bench.contender import Array, Contender, aligned
+from optmap.native.bench.contender import Array, Contender, touched
 from optmap.native.code import Code
 from optmap.native.emit.names import tensor_names
 from optmap.native.layouts import pack, unpack
-from optmap.native.toolchain.build import NATIVE, build_library
+from optmap.native.toolchain.build import build_library, flags_of
 from optmap.native.toolchain.libraries import load_library
 
 MOST_ARGUMENTS = 8
@@ -40,7 +40,7 @@ def own_way(code: Code, inputs: dict[str, Array], name: str) -> Contender:
         SolverUnavailableError: if there is no compiler.
         CheckError: if it refuses the code.
     """
-    library = load_library(build_library(code.source, flags=(*NATIVE, "-fopenmp") if code.threads > 1 else NATIVE))
+    library = load_library(build_library(code.source, flags=flags_of(code.threads)))
     names = tensor_names(code.workload)
     operands = [_memory(buffer.layout.size(buffer.shape), buffer.bits) for buffer in code.buffers]
     for buffer, operand, c_name in list(zip(code.buffers, operands, names, strict=True))[1:]:
@@ -68,4 +68,4 @@ def own_way(code: Code, inputs: dict[str, Array], name: str) -> Contender:
 
 
 def _memory(elements: int, bits: int) -> Array:
-    return aligned(elements * bits // 8).view(np.dtype("u1" if bits == 8 else f"f{bits // 8}"))
+    return touched(elements * bits // 8).view(np.dtype("u1" if bits == 8 else f"f{bits // 8}"))

@@ -11,6 +11,7 @@ import ctypes
 import os
 import warnings
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from importlib.util import find_spec
 from types import SimpleNamespace
 from typing import Any
@@ -26,6 +27,8 @@ INSTALL = "run: pip install 'optmap[bench]'"
 CALL = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 HUGE_PAGES = "THP_MEM_ALLOC_ENABLE"
 """Environment variable by which PyTorch asks for huge pages."""
+REFUSALS = (RuntimeError, AttributeError, TypeError)
+"""By which PyTorch says that a version has no such way, or that it does not do a shape."""
 TRIM_THRESHOLD, MMAP_MAX = -1, -4
 """Parameters of the C library's mallopt."""
 
@@ -69,21 +72,11 @@ class PyTorch:
                     for fold, place in zip(form.folds[1:], (first, 1 - first), strict=True)
                 ]
                 for name, make in _ways(torch, form, *operands):
-                    with _refused():
+                    with suppress(*REFUSALS):
                         call = make()
                         call()
                         found.append(_contender(torch, name, call, form))
         return tuple(found)
-
-
-class _refused:  # noqa: N801 - reads as a statement
-    """What a version of PyTorch does not have, or does not do for a shape, is no way of it."""
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> bool:
-        return kind is not None and issubclass(kind, RuntimeError | AttributeError | TypeError | NotImplementedError)
 
 
 def _contender(torch: Any, name: str, call: Callable[[], Any], form: Convolution | Product) -> Contender:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from statistics import median
@@ -74,10 +73,9 @@ class LayerBench:
     floor: float | None
     """Seconds below which no mapping can be; None without a clock."""
 
-    @property
-    def gigaflops(self) -> Callable[[WaySamples], float]:
-        """Of a timing: two operations per multiply-add, those on padding counted as everybody does."""
-        return lambda timing: 2 * self.workload.operations / timing.seconds / 1e9
+    def gigaflops(self, way: WaySamples) -> float:
+        """Of the shortest sample: two operations per multiply-add, those on padding counted as everybody does."""
+        return 2 * self.workload.operations / way.seconds / 1e9
 
     @cached_property
     def best(self) -> WaySamples | None:

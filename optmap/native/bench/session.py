@@ -5,7 +5,6 @@ from __future__ import annotations
 import platform
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 from optmap.errors import CheckError, InfeasibleError
 from optmap.evaluate.timing.floor import core_of
@@ -20,6 +19,7 @@ from optmap.native.bench.peak import PEAK, peak_operations, peak_way
 from optmap.native.bench.results import Bench, LayerBench, Surroundings, WaySamples
 from optmap.native.code import Code
 from optmap.native.emit.emit import emit_code
+from optmap.native.host.processor import read_processor
 from optmap.native.run.reference import terms
 from optmap.native.run.verdict import Trial, judge, trials_of
 from optmap.native.toolchain.compiler import find_compiler
@@ -70,7 +70,7 @@ def bench_layers(workloads: Sequence[Workload], plan: Plan, told: Told = lambda 
             pass
     found, absent = baselines(plan.against)
     surroundings = Surroundings(
-        processor=processor_name(),
+        processor=read_processor().name or platform.machine(),
         compiler=find_compiler().version,
         libraries={each.name: each.version for each in found},
         absent=absent,
@@ -89,16 +89,6 @@ def bench_layers(workloads: Sequence[Workload], plan: Plan, told: Told = lambda 
         surroundings=surroundings,
         layers=tuple(layers),
     )
-
-
-def processor_name() -> str:
-    """As the system calls it."""
-    try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-    except OSError:
-        return platform.processor() or platform.machine()
-    names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
-    return next(names, platform.machine())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

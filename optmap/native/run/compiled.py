@@ -7,7 +7,7 @@ from pathlib import Path
 from optmap.native.code import Code
 from optmap.native.emit.leaf import C_TYPES
 from optmap.native.run.kernel import Kernel
-from optmap.native.toolchain.build import NATIVE, build_library
+from optmap.native.toolchain.build import build_library, flags_of
 from optmap.native.toolchain.libraries import load_library
 
 
@@ -27,8 +27,7 @@ def compile_code(code: Code, *, folder: Path | None = None) -> Kernel:
         CheckError: if it refuses the code.
     """
     sources = {"code.c": code.source, "clock.c": clock_source(code)}
-    flags = (*NATIVE, "-fopenmp") if code.threads > 1 else NATIVE
-    library = build_library(sources, flags=flags, folder=folder)
+    library = build_library(sources, flags=flags_of(code.threads), folder=folder)
     functions = load_library(library)
     return Kernel(code=code, library=library, functions=functions)
 

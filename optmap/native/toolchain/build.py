@@ -29,6 +29,11 @@ def build_folder() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "optmap" / "build"
 
 
+def flags_of(threads: int) -> tuple[str, ...]:
+    """Flags for emitted code on the machine at hand: with OpenMP where several threads share the work."""
+    return (*NATIVE, "-fopenmp") if threads > 1 else NATIVE
+
+
 def build_library(
     source: str | Mapping[str, str], *, flags: Iterable[str] = NATIVE, folder: Path | None = None
 ) -> Path:

@@ -5,18 +5,19 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from math import ceil
 from pathlib import Path
 
 from optmap.native.bench.pairing import pinned
-from optmap.native.code import Buffer, Code
+from optmap.native.code import Code
 from optmap.native.emit.emit import emit_code
+from optmap.native.run.clocking import Ready
 from optmap.native.run.compiled import compile_code
-from optmap.native.run.kernel import Kernel, Packed
-from optmap.native.run.layouts import Array, dtype_of, empty, stored, stored_shape, view_of
+from optmap.native.run.kernel import Kernel
+from optmap.native.run.layer import ready_for
+from optmap.native.run.layouts import stored, view_of
 from optmap.native.run.reference import terms
-from optmap.native.run.verdict import Trial, judge, trials_of
+from optmap.native.run.verdict import judge, trials_of
 from optmap.problem import Machine, Mapping, Workload
 from optmap.problem.code_options import CodeOptions
 
@@ -26,15 +27,6 @@ CHECKED = 2**16
 """Outputs of every sample that are compared with the reference; the same ones of all."""
 LEAST_SECONDS = 1e-3
 """Of a measurement: shorter calls are timed several in a row."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Ready:
-    """Code of a sample with its operands in memory; samples that want the same order share it."""
-
-    kernel: Kernel
-    memories: tuple[Array, ...]
-    """Per buffer, output first."""
 
 
 def emit_samples(
@@ -68,7 +60,7 @@ def build_samples(
     return tuple(kernels)
 
 
-def ready_samples(workload: Workload, kernels: Sequence[Kernel], *, seed: int = 0) -> tuple[Ready, ...]:
+def ready_samples(workload: Workload, kernels: Sequence[Kernel], *, seed: int = 0) -> list[Ready]:
     """Check every kernel against the reference, and lay out operands to time them with.
 
     Args:
@@ -79,9 +71,9 @@ def ready_samples(workload: Workload, kernels: Sequence[Kernel], *, seed: int = 
     Raises:
         CheckError: if an output is wrong: of which sample, and where.
     """
-    found: tuple[Ready, ...] = ()
+    found: list[Ready] = []
     for trial in trials_of(workload, kernels[0].code.buffers, seed, most=CHECKED):
-        found = _laid_out(kernels, trial)
+        found = ready_for(kernels, trial)
         for number, sample in enumerate(found):
             kernel, out = sample.kernel, sample.kernel.code.buffers[0]
             if trial.start is not None:
@@ -90,25 +82,6 @@ def ready_samples(workload: Workload, kernels: Sequence[Kernel], *, seed: int = 
             verdict = judge((trial,), (view_of(out, sample.memories[0]),), terms(workload))
             verdict.demand(f"{workload.title}, sample {number} of {len(found)}")
     return found
-
-
-def _laid_out(kernels: Sequence[Kernel], trial: Trial) -> tuple[Ready, ...]:
-    """Operands per kernel; what lies alike is there once."""
-    outputs: dict[Buffer, Array] = {}
-    inputs: dict[tuple[Buffer, ...], Packed] = {}
-    found = []
-    for kernel in kernels:
-        buffers = kernel.code.buffers
-        ready = {}
-        for name in kernel.inputs:
-            own = tuple(buffer for buffer in buffers[1:] if buffer.tensor == name)
-            if own not in inputs:
-                inputs[own] = kernel.pack(name, trial.inputs[name])
-            ready[name] = inputs[own]
-        if buffers[0] not in outputs:
-            outputs[buffers[0]] = empty(stored_shape(buffers[0]), dtype_of(buffers[0]))
-        found.append(Ready(kernel=kernel, memories=(outputs[buffers[0]], *kernel.in_order(ready))))
-    return tuple(found)
 
 
 def time_samples(
