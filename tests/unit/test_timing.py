@@ -380,6 +380,18 @@ def test_no_prediction_is_below_the_floor(data: st.DataObject) -> None:
         assert found.cycles >= found.floor_cycles * (1 - 1e-12)
 
 
+@settings(max_examples=20, deadline=None)
+@given(st.data())
+def test_no_prediction_is_below_the_floor_of_a_slow_link_to_the_registers(data: st.DataObject) -> None:
+    registers = replace(SMALL_HOST.levels[0], bandwidth=Bandwidth(amount=data.draw(st.integers(1, 8))))
+    machine = replace(SMALL_HOST, levels=(registers, *SMALL_HOST.levels[1:]))
+    workload = data.draw(layers())
+    tiles = data.draw(mappings(workload, machine))
+    for caches in Caches:
+        found = predict(workload, machine, tiles, caches=caches)
+        assert found.cycles >= found.floor_cycles * (1 - 1e-12)
+
+
 def test_a_level_that_fits_its_tile_moves_what_the_mapping_moves() -> None:
     workload = workload_of("resnet18/R12", None, "assign", "implicit")
     machine = host(level("L1", 2**15, 32), level("L2", 2**22, 8))

@@ -7,7 +7,8 @@ caches take what comes in and hand out what leaves on ways of their own, so that
 bus of the memory is one way for both. From beyond the second cache lines come in aligned pairs, since processors
 fetch the other half of a pair, too; of outputs it comes to be read and is asked for again to be written, unless the
 kernel writes both halves in one go: in one visit, or in the loop around it. The boundary of the registers is no part
-of its own: its loads are the kernel's. Packing in the call: every weight is read, and written to a line that is read
+of its own: its loads are the kernel's, which takes as long as its words take over a link that is said to be slower
+than the load ports. Packing in the call: every weight is read, and written to a line that is read
 before, one element a cycle or at the slowest boundary that the two copies do not fit inside.
 
 **Together.** A core goes on computing while lines are on their way as far as its window of instructions reaches:
@@ -114,8 +115,9 @@ class TimeModel:
         rows = tuple(row for row, _ in found)
         waits = self._waits(kernel, found[0][1]) if found else 0.0
         packing = self._packing()
-        parts = {KERNEL: kernel.cycles, PACKING: packing, **{row.name: row.cycles for row in rows}}
-        cycles = self._together(kernel, waits, rows, packing)
+        compute = max(kernel.cycles, self._register_link(mapping))
+        parts = {KERNEL: compute, PACKING: packing, **{row.name: row.cycles for row in rows}}
+        cycles = self._together(compute + waits, rows, packing) if kernel.fits else float("inf")
         floor = float(floor_cycles(self.workload, self.machine, self.running))
         clock = self.machine.clock_hz
         needs = f"the register tile needs {kernel.registers} vector registers, the core has {core.registers}"
@@ -126,7 +128,7 @@ class TimeModel:
             threads=self.running.threads,
             caches=self.running.caches,
             registers=kernel.registers,
-            compute_cycles=kernel.cycles,
+            compute_cycles=compute,
             boundaries=rows,
             packing_cycles=packing,
             cycles=cycles,
@@ -137,16 +139,22 @@ class TimeModel:
         )
 
     @staticmethod
-    def _together(kernel: KernelCycles, waits: float, rows: tuple[BoundaryTime, ...], packing: float) -> float:
-        """Cycles of all parts, see the module."""
-        if not kernel.fits:
-            return float("inf")
-        overlapped = max([kernel.cycles + waits, *(row.cycles - row.waited_cycles for row in rows)])
+    def _together(kernel: float, rows: tuple[BoundaryTime, ...], packing: float) -> float:
+        """Cycles of all parts, see the module; of the kernel with its waits."""
+        overlapped = max([kernel, *(row.cycles - row.waited_cycles for row in rows)])
         return overlapped + sum(row.waited_cycles for row in rows) + packing
 
     def rate(self, level: Level) -> Fraction:
         """Bytes per cycle over a level's link outwards, for the threads that run."""
         return rate(level, self.running.threads)
+
+    def _register_link(self, mapping: Mapping) -> float:
+        """Cycles of what registers load, if their link is slower than the ports of loads, which the kernel counts."""
+        core, link = core_of(self.machine), self.rate(self.machine.levels[0])
+        if not first_cache(self.machine) or link >= core.load_ports * core.vector_bytes:
+            return 0.0
+        _, loads = self._boundary(mapping, 0)
+        return sum(loads) / float(link)
 
     def _waits(self, kernel: KernelCycles, loads: list[float]) -> float:
         """Cycles that the kernel waits for weights from the cache behind the innermost one."""
