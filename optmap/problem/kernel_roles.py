@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from math import prod
@@ -109,6 +109,27 @@ def register_shape(workload: Workload, mapping: Mapping, core: Core) -> Register
         vectors=-(-tile[roles.vector] // core.lanes(workload.output.bits)),
         points=prod(tile[dim] for dim in (*roles.filters, *roles.points, *roles.shared)),
     )
+
+
+def taken_dims(workload: Workload, mapping: Mapping, wanted: Collection[str]) -> tuple[str, ...]:
+    """The dims of an innermost run of the loops of level 0, all of them wanted and none split there, outermost first.
+
+    Loops with one trip are in nobody's way: they may stand between, wanted or not.
+
+    Args:
+        workload: its extents are the tile outside the outermost level.
+        mapping: whose innermost level is the registers.
+        wanted: dims whose loops a kernel would run itself.
+    """
+    inner, *outer = mapping.levels
+    taken: list[str] = []
+    for dim in reversed(inner.permutation):
+        whole = -(-outer[0].tile[dim] // outer[0].spatial.get(dim, 1)) if outer else workload.extents[dim]
+        if dim in wanted and inner.spatial.get(dim, 1) == 1:
+            taken.append(dim)
+        elif inner.tile[dim] < whole:
+            break
+    return tuple(reversed(taken))
 
 
 def outer_product_dims(workload: Workload) -> Iterator[tuple[str, str]]:

@@ -11,7 +11,7 @@ import pytest
 import optmap
 from optmap.cli import main
 from optmap.errors import InputError
-from optmap.evaluate import predict, taken_dims
+from optmap.evaluate import predict
 from optmap.problem import (
     Bandwidth,
     Capacity,
@@ -23,6 +23,7 @@ from optmap.problem import (
     kernel_roles,
     parse_workload,
     register_shape,
+    taken_dims,
     workload_of,
 )
 from optmap.search import balanced, order_of, ranked
@@ -69,7 +70,7 @@ def test_register_tiles_that_are_known_to_be_fast_are_among_the_best(name: str, 
     assert (vectors, points) in [(shape.vectors, shape.points) for shape in shapes if shape is not None]
     roles = kernel_roles(workload)
     assert roles is not None
-    assert all(taken_dims(each.mapping, roles) == ("r", "s", "c") for each in found)
+    assert all(taken_dims(workload, each.mapping, roles.reduction) == ("r", "s", "c") for each in found)
 
 
 def test_candidates_are_sorted_different_and_the_same_every_time() -> None:

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from optmap.errors import InputError
 from optmap.evaluate import Caches, exact_traffic, kernel_cycles, predict
 from optmap.evaluate.timing.bodies import bodies
+from optmap.native import emit_code
 from optmap.problem import (
     ActivationLayout,
     Bandwidth,
@@ -92,11 +93,19 @@ def test_loads_limit_a_kernel_of_one_vector() -> None:
 
 
 def test_sums_come_and_go_where_a_reduction_loop_stands_outside() -> None:
-    workload = product(i=12, j=16, k=10)
+    workload = product(i=24, j=16, k=10)
     inside, outside = (
         kernel_cycles(workload, of_product(workload, 12, 16, order), CORE) for order in ("i j k", "k j i")
     )
-    assert (inside.sums, outside.sums) == (12 + 4, 10 * (12 + 4) + 9 * 12 / 2)
+    assert (inside.sums, outside.sums) == (2 * (12 + 4), 2 * (10 * (12 + 4) + 9 * 12 / 2))
+
+
+def test_the_kernel_runs_through_reductions_outside_loops_of_one_trip_as_its_code_does() -> None:
+    workload = product(i=12, j=16, k=10)
+    tiles = of_product(workload, 12, 16, "k j i")
+    assert kernel_cycles(workload, tiles, CORE).sums == 12 + 4
+    code = emit_code(workload, tiles, host(level("L1", 2**20, 64)))
+    assert "k: inside the kernel" in code.source
 
 
 def test_a_tile_beyond_the_registers_is_infeasible() -> None:
@@ -247,6 +256,11 @@ def points(workload: Workload, tiles: Mapping) -> Iterator[dict[str, tuple[int, 
     yield from inside(len(tiles.levels) - 1, {d: (0, n) for d, n in workload.sizes})
 
 
+def goes_round(tiles: Mapping, dim: str) -> bool:
+    """Whether a loop of the innermost level has a second trip."""
+    return tiles.levels[0].tile[dim] < tiles.levels[1].tile[dim]
+
+
 def walked_steps(workload: Workload, tiles: Mapping, core: Core) -> tuple[float, float]:
     """Cycles of steps and of sums, every tile and every tap visited."""
     roles = kernel_roles(workload)
@@ -254,9 +268,10 @@ def walked_steps(workload: Workload, tiles: Mapping, core: Core) -> tuple[float,
     order = tiles.levels[0].permutation
     taken = set[str]()
     for dim in reversed(order):
-        if dim not in roles.reduction:
+        if dim in roles.reduction:
+            taken.add(dim)
+        elif goes_round(tiles, dim):
             break
-        taken.add(dim)
     steps, sums, visits = 0.0, 0.0, set[tuple[object, ...]]()
     seen = set[tuple[object, ...]]()
     for box in points(workload, tiles):

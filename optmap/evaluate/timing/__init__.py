@@ -12,7 +12,6 @@ from optmap.evaluate.timing.floor import floor_cycles as floor_cycles
 from optmap.evaluate.timing.floor import roof_cycles as roof_cycles
 from optmap.evaluate.timing.kernel import kernel_cycles as kernel_cycles
 from optmap.evaluate.timing.kernel import roles_of as roles_of
-from optmap.evaluate.timing.kernel import taken_dims as taken_dims
 from optmap.evaluate.timing.predict import TimeModel as TimeModel
 from optmap.evaluate.timing.predict import first_cache as first_cache
 from optmap.evaluate.timing.predict import predict as predict

@@ -37,7 +37,7 @@ from math import prod
 import numpy as np
 
 from optmap.problem.cutting import Descent
-from optmap.problem.kernel_roles import KernelKind, KernelRoles, kernel_roles, register_shape
+from optmap.problem.kernel_roles import KernelKind, KernelRoles, kernel_roles, register_shape, taken_dims
 from optmap.problem.machine import Core
 from optmap.problem.mapping import Mapping
 from optmap.problem.workload import Axis, Semantics, Workload
@@ -84,13 +84,6 @@ class KernelCycles:
         return share * sum(times * max(0.0, vectors / rate - cycles) for times, cycles, vectors in self.streams)
 
 
-def taken_dims(mapping: Mapping, roles: KernelRoles) -> tuple[str, ...]:
-    """The reduction loops that stand innermost at level 0, outermost first: the kernel runs through them."""
-    order = mapping.levels[0].permutation
-    count = next((n for n, dim in enumerate(reversed(order)) if dim not in roles.reduction), len(order))
-    return order[len(order) - count :]
-
-
 def kernel_cycles(workload: Workload, mapping: Mapping, core: Core) -> KernelCycles:
     """Count the steps of a mapping, those of the first child of every split.
 
@@ -103,7 +96,7 @@ def kernel_cycles(workload: Workload, mapping: Mapping, core: Core) -> KernelCyc
     shape = register_shape(workload, mapping, core)
     if roles is None or shape is None:
         return _plain(workload, mapping, core)
-    taken = taken_dims(mapping, roles)
+    taken = taken_dims(workload, mapping, roles.reduction)
     lanes = core.lanes(workload.output.bits)
     paths = {dim: Descent.of(workload, mapping, dim, 0) for dim in workload.dims}
     visits = {dim: _pieces(path, dim in taken) for dim, path in paths.items()}

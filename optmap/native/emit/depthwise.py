@@ -26,7 +26,7 @@ from optmap.native.layouts import buffers_of
 from optmap.problem import Core
 from optmap.problem.code_options import StoreKind
 from optmap.problem.depthwise_blocks import DepthwiseBlock, depthwise_block
-from optmap.problem.kernel_roles import KernelKind, KernelRoles
+from optmap.problem.kernel_roles import KernelKind, KernelRoles, taken_dims
 
 MOST_WRITTEN = 2048
 """Multiply-adds of all kernels together that are written out: the code of the frequent ones stays in the caches."""
@@ -92,7 +92,7 @@ class _Depthwise:
     @cached_property
     def takes(self) -> tuple[str, ...]:
         """The taps, and the vectors if their loop stands just outside: the kernel's choice is made once for all."""
-        both = self.site.takeable((self.roles.vector, *self.roles.reduction))
+        both = taken_dims(self.site.workload, self.site.mapping, (self.roles.vector, *self.roles.reduction))
         if self.roles.vector in both[1:]:
             return both[both.index(self.roles.vector) + 1 :]
         return both

@@ -17,7 +17,7 @@ there elsewhere; any other output is filled with zeros before, and always added 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -79,24 +79,6 @@ class Site:
     def first_touched(self) -> bool:
         """Whether the first visit of a region is known by its reduction dims; else zeros are filled in before."""
         return self.workload.semantics is Semantics.ASSIGN and owned(self.workload)
-
-    def takeable(self, wanted: Collection[str]) -> tuple[str, ...]:
-        """The dims of an innermost run of the loops of level 0, all of them wanted and none split there.
-
-        Loops with one trip are in nobody's way: they may stand between, wanted or not.
-
-        Args:
-            wanted: dims whose loops the leaf would run itself.
-        """
-        inner, *outer = self.mapping.levels
-        taken: list[str] = []
-        for dim in reversed(inner.permutation):
-            whole = -(-outer[0].tile[dim] // outer[0].spatial.get(dim, 1)) if outer else self.workload.extents[dim]
-            if dim in wanted and inner.spatial.get(dim, 1) == 1:
-                taken.append(dim)
-            elif inner.tile[dim] < whole:
-                break
-        return tuple(reversed(taken))
 
     @property
     def arguments(self) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ from optmap.native.emit.regions import Pattern, Pieces, Window, pieces
 from optmap.native.layouts import buffers_of, plain_layouts
 from optmap.problem import TensorAccess
 from optmap.problem.code_options import StoreKind
-from optmap.problem.kernel_roles import KernelRoles
+from optmap.problem.kernel_roles import KernelRoles, taken_dims
 
 MOST_KERNELS = 24
 """Sizes and rims that get a kernel of their own; a mapping with more of them runs some dims point by point."""
@@ -55,7 +55,7 @@ class Plan:
     @cached_property
     def takes(self) -> tuple[str, ...]:
         """Dims of the reduction whose loops are the leaf's."""
-        return self.site.takeable(self.roles.reduction)
+        return taken_dims(self.site.workload, self.site.mapping, self.roles.reduction)
 
     def pieces_of(self, dim: str) -> Pieces:
         """Pieces that the leaf is called with."""
