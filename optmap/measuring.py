@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from optmap.errors import InputError
 from optmap.names import choose
-from optmap.problem import Padding
+from optmap.problem import Padding, Workload
 from optmap.problem.code_options import ActivationLayout, CodeOptions
 from optmap.problem.inputs import ExtentsInput, MachineInput, WorkloadInput, machine_of
 from optmap.problem.values import file_path
@@ -61,19 +61,9 @@ def bench(
     """
     from optmap.evaluate.timing.results import Caches
     from optmap.native.bench.session import Plan, bench_layers
-    from optmap.native.statement import as_computed
     from optmap.problem.inputs import names_of
-    from optmap.problem.network import list_networks, network
-    from optmap.sweeps.races import layers_of
 
-    given = list(workloads) if isinstance(workloads, Sequence) and not isinstance(workloads, str) else [workloads]
-    named = {name.casefold(): name for name in list_networks()}
-    items = [
-        each
-        for item in given
-        for each in (network(item).layers if isinstance(item, str) and item.casefold() in named else (item,))
-    ]
-    layers = [as_computed(layer, padding=padding) for layer in layers_of(items, extents)]
+    layers = _layers(workloads, extents, padding)
     states = tuple(Caches) if caches == "both" else (Caches(choose("caches", caches, (*Caches, "both"))),)
     plan = Plan(
         machine=machine_of(machine, None),
@@ -85,6 +75,28 @@ def bench(
         against=names_of(against, "against"),
     )
     return bench_layers(layers, plan, progress)
+
+
+def _layers(
+    workloads: WorkloadInput | Sequence[WorkloadInput], extents: ExtentsInput | None, padding: Padding | str | None
+) -> list[Workload]:
+    """Layers as code computes them; all of a network where one is named.
+
+    Raises:
+        InputError: for something that cannot be understood.
+    """
+    from optmap.native.statement import as_computed
+    from optmap.problem.network import list_networks, network
+    from optmap.sweeps.races import layers_of
+
+    given = list(workloads) if isinstance(workloads, Sequence) and not isinstance(workloads, str) else [workloads]
+    named = {name.casefold() for name in list_networks()}
+    items = [
+        each
+        for item in given
+        for each in (network(item).layers if isinstance(item, str) and item.casefold() in named else (item,))
+    ]
+    return [as_computed(layer, padding=padding) for layer in layers_of(items, extents)]
 
 
 def _numbers(threads: int | str | Sequence[int]) -> tuple[int, ...]:
@@ -118,7 +130,7 @@ def validate(
     """Hold the time model against simulated caches and the clock, on samples of all tilings that fit (MOpt section 9).
 
     Args:
-        workloads: names, patterns such as `resnet18/*`, files, statements, or workloads.
+        workloads: names, patterns such as `resnet18/*`, networks, files, statements, or workloads.
         machine: the machine at hand, as `detect` describes it.
         samples: tilings per layer.
         seed: of the tilings, and of the numbers that are computed with.
@@ -141,13 +153,10 @@ def validate(
         SolverUnavailableError: without a compiler.
         CheckError: if the code of a sample computes something else.
     """
-    from optmap.native.statement import as_computed
     from optmap.native.validate.validation import validate_layers
-    from optmap.sweeps.races import layers_of
 
-    given = list(workloads) if isinstance(workloads, Sequence) and not isinstance(workloads, str) else [workloads]
     return validate_layers(
-        [as_computed(layer, padding=padding) for layer in layers_of(given, extents)],
+        _layers(workloads, extents, padding),
         machine_of(machine, None),
         samples=samples,
         seed=seed,

@@ -44,7 +44,7 @@ def validate(
         list[str],
         typer.Argument(
             metavar="WORKLOAD...",
-            help="Library names (resnet18/R9, 'resnet18/*'), YAML files, or statements.",
+            help="Library names (resnet18/R9, 'resnet18/*'), networks (resnet18), YAML files, or statements.",
             show_default=False,
         ),
     ],

@@ -194,3 +194,11 @@ def test_names_patterns_and_networks_are_layers(monkeypatch: pytest.MonkeyPatch)
     assert asked[-1] == "yolo9000/Y2"
     assert "resnet18/fc" in asked
     assert len(asked) > 20
+
+
+def test_a_network_is_validated_layer_by_layer(monkeypatch: pytest.MonkeyPatch) -> None:
+    from optmap.native.validate import validation
+
+    monkeypatch.setattr(validation, "validate_layers", lambda layers, *_, **__: [layer.title for layer in layers])
+    titles = optmap.validate("MobileNet", machine=MACHINE)
+    assert {"mobilenet/M1", "mobilenet/fc"} <= set(titles)
