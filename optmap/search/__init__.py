@@ -85,7 +85,7 @@ __getattr__, __dir__ = exports(
         "sunstone.settings": "SunstoneSettings",
         "timed.candidate": "Candidate",
         "timed.ranking": "order_of ranked",
-        "timed.shapes": "balanced",
+        "timed.shapes": "even_cuts_up_to",
         "whole.chain_costs": "ChainCosts IntArray all_chains chain_count",
         "whole.counts": "aligned_chains count_optimum",
         "whole.floor": "price_and_split",

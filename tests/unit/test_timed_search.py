@@ -26,7 +26,7 @@ from optmap.problem import (
     taken_dims,
     workload_of,
 )
-from optmap.search import balanced, order_of, ranked
+from optmap.search import even_cuts_up_to, order_of, ranked
 
 CORE = Core(vector_bytes=64, registers=32, fma_ports=2, fma_latency=4, load_ports=2)
 
@@ -121,8 +121,11 @@ def test_no_time_without_a_core() -> None:
 
 
 def test_balanced_cuts() -> None:
-    assert balanced(7) == [7, 4, 3, 2, 1]
-    assert balanced(14, 3) == [14, 7, 5]
+    assert even_cuts_up_to(7, 7) == [7, 4, 3, 2, 1]
+    for extent in range(1, 200):
+        every = sorted({-(-extent // pieces) for pieces in range(1, extent + 1)}, reverse=True)
+        assert even_cuts_up_to(extent, 32) == [size for size in every if size <= 32]
+    assert even_cuts_up_to(2**60, 4) == [4, 3, 2, 1]  # without looking at all the others
 
 
 def test_the_objective_time_is_solved_bounded_saved_and_checked(

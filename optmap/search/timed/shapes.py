@@ -120,9 +120,9 @@ def _tiles(workload: Workload, roles: KernelRoles, core: Core) -> Iterator[dict[
     lanes, extents, free = core.lanes(workload.output.bits), workload.extents, free_dims(roles)
     whole = -(-extents[roles.vector] // lanes)
     depthwise = roles.kind is KernelKind.DEPTHWISE
-    for vectors in [1] if depthwise else sorted({cut for cut in balanced(whole) if cut <= core.registers}):
-        columns = balanced(extents[free[-1]]) if free else [1]
-        rows = balanced(extents[free[0]]) if len(free) > 1 else [1]
+    for vectors in [1] if depthwise else sorted(even_cuts_up_to(whole, core.registers)):
+        columns = even_cuts_up_to(extents[free[-1]], core.registers) if free else [1]
+        rows = even_cuts_up_to(extents[free[0]], core.registers) if len(free) > 1 else [1]
         for column in columns:
             for row in rows:
                 shape = RegisterShape(vectors=vectors, points=column * row)
@@ -138,16 +138,7 @@ def _tiles(workload: Workload, roles: KernelRoles, core: Core) -> Iterator[dict[
                 yield tile
 
 
-def balanced(extent: int, most: int | None = None) -> list[int]:
-    """Sizes that cut an extent into so many pieces as even as can be, each once, falling.
-
-    Args:
-        extent: to be cut.
-        most: pieces to go up to; None for all.
-    """
-    sizes: list[int] = []
-    for pieces in range(1, min(extent, most or extent) + 1):
-        size = -(-extent // pieces)
-        if not sizes or size < sizes[-1]:
-            sizes.append(size)
-    return sizes
+def even_cuts_up_to(extent: int, largest: int) -> list[int]:
+    """Sizes that cut an extent into so many pieces as even as can be, falling: those that are not above one."""
+    found = {-(-extent // -(-extent // size)) for size in range(1, min(extent, largest) + 1)}
+    return sorted(found, reverse=True)

@@ -20,7 +20,8 @@ from optmap.problem.kernel_roles import KernelKind, KernelRoles
 from optmap.problem.machine import Machine
 from optmap.problem.mapping import LevelMapping, Mapping
 from optmap.problem.workload import Workload
-from optmap.search.timed.shapes import balanced, free_dims
+from optmap.search.sizes import even_cuts
+from optmap.search.timed.shapes import free_dims
 
 CUTS = 5
 """Sizes of a block in rows that are tried."""
@@ -204,7 +205,7 @@ def _halved(extent: int, rooms: list[float]) -> list[int]:
 def _multiples(tile: int, extent: int, most: int) -> list[int]:
     """Multiples of a register tile that cut an extent evenly, falling: everything first, one tile last."""
     count = -(-extent // tile)
-    sizes = [min(n * tile, extent) for n in balanced(count)]
+    sizes = [min(n * tile, extent) for n in reversed(even_cuts(count))]
     if len(sizes) > most:
         picked = {round(i * (len(sizes) - 1) / (most - 1)) for i in range(most)}
         sizes = [size for place, size in enumerate(sizes) if place in picked]
