@@ -4,6 +4,21 @@ from __future__ import annotations
 
 from optmap.problem import Bandwidth, Capacity, Core, Level, LevelKind, Machine
 
+CORE = Core(vector_bytes=64, registers=32, fma_ports=2, fma_latency=4, load_ports=2)
+"""What a core of 16 floats computes with."""
+
+
+def level(name: str, capacity: int, bandwidth: int, **more: object) -> Level:
+    """Registers named Reg, else a cache, sizes in bytes; `more` are fields of the level."""
+    kind = LevelKind.SCRATCHPAD if name == "Reg" else LevelKind.CACHE
+    return Level(
+        name=name,
+        capacity=Capacity(amount=capacity),
+        bandwidth=Bandwidth(amount=bandwidth),
+        kind=kind,
+        **more,  # type: ignore[arg-type]
+    )
+
 
 def _host(name: str, core: Core, caches: tuple[tuple[str, int, int, int], ...], cores: int) -> Machine:
     registers = Level(
@@ -29,9 +44,7 @@ def _host(name: str, core: Core, caches: tuple[tuple[str, int, int, int], ...], 
 
 _SERVER = (("L1", 49_152, 12, 48), ("L2", 2_097_152, 16, 24), ("L3", 33_554_432, 16, 8))
 
-AVX512 = _host(
-    "avx512", Core(vector_bytes=64, registers=32, fma_ports=2, fma_latency=4, load_ports=2), _SERVER, cores=2
-)
+AVX512 = _host("avx512", CORE, _SERVER, cores=2)
 """Two cores with vectors of 16 floats."""
 AVX2 = _host("avx2", Core(vector_bytes=32, registers=16, fma_ports=2, fma_latency=4, load_ports=2), _SERVER, cores=2)
 """Two cores with vectors of 8 floats."""

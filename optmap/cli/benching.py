@@ -8,7 +8,15 @@ from typing import Annotated
 import typer
 
 from optmap.cli.console import Progress, guarded, say
-from optmap.cli.options import ExtentsOption, JsonOption, MachineOption, PaddingOption, PlotFolderOption, path_of
+from optmap.cli.options import (
+    ExtentsOption,
+    JsonOption,
+    LayoutOption,
+    MachineOption,
+    PaddingOption,
+    PlotFolderOption,
+    path_of,
+)
 from optmap.cli.pictures import draw_pictures, prepare_pictures
 from optmap.problem import ActivationLayout
 
@@ -57,9 +65,7 @@ def bench(
     ] = None,
     candidates: Annotated[int, typer.Option("--candidates", min=1, help="Mappings of ours that are run.")] = 5,
     rounds: Annotated[int, typer.Option("--rounds", min=1, help="Samples of each way that is reported.")] = 15,
-    layout: Annotated[ActivationLayout, typer.Option("--layout", help="Of activations in our code.")] = (
-        ActivationLayout.NHWC
-    ),
+    layout: LayoutOption = ActivationLayout.NHWC,
     padding: PaddingOption = None,
     extents: ExtentsOption = None,
     output: Annotated[

@@ -8,7 +8,18 @@ from typing import Annotated
 import typer
 
 from optmap.cli.console import Progress, guarded, say
-from optmap.cli.options import ExtentsOption, JsonOption, MachineOption, PaddingOption, WorkloadArgument, path_of
+from optmap.cli.options import (
+    CodeSemanticsOption,
+    ExtentsOption,
+    JsonOption,
+    LayoutOption,
+    MachineOption,
+    NoPrefetchOption,
+    PaddingOption,
+    StoresOption,
+    WorkloadArgument,
+    path_of,
+)
 from optmap.problem import ActivationLayout, Semantics, StoreKind, WeightPacking
 
 EMIT_HELP = """Write C11 for a workload: the loops of a mapping around a microkernel.
@@ -57,25 +68,18 @@ def emit(
             show_default=False,
         ),
     ] = None,
-    layout: Annotated[
-        ActivationLayout,
-        typer.Option("--layout", help="Of images: channels where the statement has them, last, or in blocks."),
-    ] = ActivationLayout.NHWC,
+    layout: LayoutOption = ActivationLayout.NHWC,
     weights: Annotated[
         WeightPacking, typer.Option("--weights", help="Packed by a function of their own, or in every call.")
     ] = WeightPacking.AHEAD,
-    stores: Annotated[
-        StoreKind, typer.Option("--stores", help="Of outputs: through the caches, or past them.")
-    ] = StoreKind.ORDINARY,
-    no_prefetch: Annotated[bool, typer.Option("--no-prefetch", help="Do not ask for the next tiles early.")] = False,
+    stores: StoresOption = StoreKind.ORDINARY,
+    no_prefetch: NoPrefetchOption = False,
     threads: Annotated[
         int | None,
         typer.Option("--threads", min=1, help="Threads that the mapping is to be split among.", show_default=False),
     ] = None,
     extents: ExtentsOption = None,
-    semantics: Annotated[
-        Semantics, typer.Option("--semantics", help="Whether outputs are computed from nothing or added to.")
-    ] = Semantics.ASSIGN,
+    semantics: CodeSemanticsOption = Semantics.ASSIGN,
     padding: PaddingOption = None,
     time_limit: Annotated[
         float, typer.Option("--time-limit", metavar="SECONDS", help="Stop the search of a mapping after this time.")

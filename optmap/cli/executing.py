@@ -8,7 +8,17 @@ from typing import Annotated
 import typer
 
 from optmap.cli.console import Progress, guarded, say
-from optmap.cli.options import ExtentsOption, JsonOption, MachineOption, PaddingOption, path_of
+from optmap.cli.options import (
+    CodeSemanticsOption,
+    ExtentsOption,
+    JsonOption,
+    LayoutOption,
+    MachineOption,
+    NoPrefetchOption,
+    PaddingOption,
+    StoresOption,
+    path_of,
+)
 from optmap.errors import CheckError
 from optmap.problem import ActivationLayout, Semantics, StoreKind, WeightPacking
 
@@ -57,21 +67,14 @@ def run(
         int, typer.Option("--candidates", min=1, help="Mappings of the model that are run, at most.")
     ] = 5,
     threads: Annotated[int, typer.Option("--threads", min=1, help="Threads that share the work.")] = 1,
-    layout: Annotated[
-        ActivationLayout,
-        typer.Option("--layout", help="Of images: channels where the statement has them, last, or in blocks."),
-    ] = ActivationLayout.NHWC,
+    layout: LayoutOption = ActivationLayout.NHWC,
     weights: Annotated[
         WeightPacking, typer.Option("--weights", help="Packed before the time is taken, or in every call.")
     ] = WeightPacking.AHEAD,
-    stores: Annotated[
-        StoreKind, typer.Option("--stores", help="Of outputs: through the caches, or past them.")
-    ] = StoreKind.ORDINARY,
-    no_prefetch: Annotated[bool, typer.Option("--no-prefetch", help="Do not ask for the next tiles early.")] = False,
+    stores: StoresOption = StoreKind.ORDINARY,
+    no_prefetch: NoPrefetchOption = False,
     extents: ExtentsOption = None,
-    semantics: Annotated[
-        Semantics, typer.Option("--semantics", help="Whether outputs are computed from nothing or added to.")
-    ] = Semantics.ASSIGN,
+    semantics: CodeSemanticsOption = Semantics.ASSIGN,
     padding: PaddingOption = None,
     seconds: Annotated[float, typer.Option("--seconds", metavar="SECONDS", help="Of measuring, per workload.")] = 1.0,
     time_limit: Annotated[

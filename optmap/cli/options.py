@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from optmap.errors import InputError
-from optmap.problem import CapacityRule, Padding, Semantics
+from optmap.problem import ActivationLayout, CapacityRule, Padding, Semantics, StoreKind
 from optmap.problem.options import Counting, TileRule
 
 
@@ -52,6 +52,15 @@ SemanticsOption = Annotated[
     Semantics | None,
     typer.Option("--semantics", help="Whether the first touch of an output element is a load.", show_default=False),
 ]
+CodeSemanticsOption = Annotated[
+    Semantics, typer.Option("--semantics", help="Whether outputs are computed from nothing or added to.")
+]
+LayoutOption = Annotated[
+    ActivationLayout,
+    typer.Option("--layout", help="Of images: channels where the statement has them, last, or in blocks."),
+]
+StoresOption = Annotated[StoreKind, typer.Option("--stores", help="Of outputs: through the caches, or past them.")]
+NoPrefetchOption = Annotated[bool, typer.Option("--no-prefetch", help="Do not ask for the next tiles early.")]
 PaddingOption = Annotated[
     Padding | None,
     typer.Option(

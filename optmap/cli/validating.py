@@ -8,7 +8,16 @@ from typing import Annotated
 import typer
 
 from optmap.cli.console import Progress, guarded, say
-from optmap.cli.options import ExtentsOption, JsonOption, MachineOption, PaddingOption, PlotFolderOption, path_of
+from optmap.cli.options import (
+    ExtentsOption,
+    JsonOption,
+    LayoutOption,
+    MachineOption,
+    NoPrefetchOption,
+    PaddingOption,
+    PlotFolderOption,
+    path_of,
+)
 from optmap.cli.pictures import draw_pictures, prepare_pictures
 from optmap.problem import ActivationLayout
 
@@ -53,8 +62,8 @@ def validate(
     seed: Annotated[int, typer.Option("--seed", min=0, help="Of the tilings, and of the numbers computed with.")] = 0,
     simulate: Annotated[bool, typer.Option("--simulate/--no-simulate", help="Simulate the machine's caches.")] = True,
     rounds: Annotated[int, typer.Option("--rounds", min=1, help="In which each sample is timed.")] = 5,
-    layout: Annotated[ActivationLayout, typer.Option("--layout", help="Of activations.")] = ActivationLayout.NHWC,
-    no_prefetch: Annotated[bool, typer.Option("--no-prefetch", help="Do not ask for the next tiles early.")] = False,
+    layout: LayoutOption = ActivationLayout.NHWC,
+    no_prefetch: NoPrefetchOption = False,
     extents: ExtentsOption = None,
     padding: PaddingOption = None,
     output: Annotated[

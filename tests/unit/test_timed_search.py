@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from host_machines import CORE, level
 
 import optmap
 from optmap.cli import main
@@ -14,10 +15,6 @@ from optmap.errors import InputError
 from optmap.evaluate import predict
 from optmap.problem import (
     Bandwidth,
-    Capacity,
-    Core,
-    Level,
-    LevelKind,
     Machine,
     Microkernel,
     kernel_roles,
@@ -27,20 +24,6 @@ from optmap.problem import (
     workload_of,
 )
 from optmap.search import even_cuts_up_to, order_of, ranked
-
-CORE = Core(vector_bytes=64, registers=32, fma_ports=2, fma_latency=4, load_ports=2)
-
-
-def level(name: str, capacity: int, bandwidth: int, **more: object) -> Level:
-    kind = LevelKind.SCRATCHPAD if name == "Reg" else LevelKind.CACHE
-    return Level(
-        name=name,
-        capacity=Capacity(amount=capacity),
-        bandwidth=Bandwidth(amount=bandwidth),
-        kind=kind,
-        **more,  # type: ignore[arg-type]
-    )
-
 
 AVX512 = Machine(
     name="avx512",

@@ -8,6 +8,7 @@ from dataclasses import replace
 from math import prod
 
 import pytest
+from host_machines import CORE, level
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -18,11 +19,9 @@ from optmap.native import emit_code
 from optmap.problem import (
     ActivationLayout,
     Bandwidth,
-    Capacity,
     CodeOptions,
     Core,
     Level,
-    LevelKind,
     LevelMapping,
     Machine,
     Mapping,
@@ -34,19 +33,6 @@ from optmap.problem import (
     workload_of,
 )
 from tests.strategies import mappings
-
-CORE = Core(vector_bytes=64, registers=32, fma_ports=2, fma_latency=4, load_ports=2)
-
-
-def level(name: str, capacity: int, bandwidth: int, **more: object) -> Level:
-    kind = LevelKind.SCRATCHPAD if name == "Reg" else LevelKind.CACHE
-    return Level(
-        name=name,
-        capacity=Capacity(amount=capacity),
-        bandwidth=Bandwidth(amount=bandwidth),
-        kind=kind,
-        **more,  # type: ignore[arg-type]
-    )
 
 
 def host(*caches: Level, core: Core | None = CORE, clock: int | None = None) -> Machine:
