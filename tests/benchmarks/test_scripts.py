@@ -22,6 +22,7 @@ SMALLEST = {
     "checker_mutants": ["20", "1"],
     "exact_attack": ["--all", "2", "--itself", "2"],
     "frontier_table": ["tccg/ab-ac-cb"],
+    "full_certificates": ["resnet18/R11", "--machines", "i9-10980xe", "--most", "5"],
     "halo_attack": ["20000", "1"],
     "held_attack": ["20", "1"],
     "proof_rows": ["20", "1"],
