@@ -17,7 +17,7 @@ from .nest import Nest, footprint
 from .report import Report, bound_line, fit_line, hearsay, kernel_lines, machine_lines, statement_lines
 from .shapes import check_form
 from .statement import Work
-from .timing import check_time, predicted
+from .timing import check_time, instances_used, predicted
 from .tools import need
 from .units import element_bits, plain_words, rate_of, words_of
 
@@ -255,6 +255,8 @@ def proved_rows(doc: Any, nest: Nest, exact: Any) -> dict[int, int]:
         need(same and element_bits(theirs["bytes"]) == work.bits, f"{where} is about another workload")
         need(cert["memory_words"] == fast_words(machine["levels"], q, work), f"{where} is for another capacity")
         instances = prod(n for ways in nest.ways[q + 1 :] for n in ways.values())
+        if objective == "time":  # other code may use more of them
+            instances = instances_used(machine["levels"], q, doc["prediction"]["threads"])
         split = {d for ways in nest.ways[q + 1 :] for d, n in ways.items() if n > 1}
         apart = {d for terms, _ in work.tensors[0][1] if len(terms) == 1 for d, _ in terms}
         need(split <= apart, f"{where} does not hold where instances share output elements")

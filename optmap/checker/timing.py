@@ -14,7 +14,7 @@ from typing import Any
 from .nest import Nest
 from .padding import Done
 from .tools import need, spelled
-from .units import exact, rate_of, words_of
+from .units import rate_of, words_of
 
 
 def predicted(doc: Any) -> Fraction:
@@ -41,7 +41,7 @@ def check_time(doc: Any, nest: Nest, proved: dict[int, int]) -> str:
     lanes = max(8 * core["vector_bytes"] // work.bits[work.tensors[0][0]], 1)
     operations = Done(work.accesses, work.extents).points()
     roof = Fraction(operations, core["fma_ports"] * lanes * threads)
-    times = [roof, *(_crossing(doc, nest, q, words) for q, words in proved.items())]
+    times = [roof, *(crossing(doc, q, words, work.word_bits) for q, words in proved.items())]
     value = max(times)
     claimed = bound["value"]
     fits = claimed == value if type(claimed) is int else claimed == float(value)
@@ -54,18 +54,26 @@ def check_time(doc: Any, nest: Nest, proved: dict[int, int]) -> str:
     )
 
 
-def _crossing(doc: Any, nest: Nest, q: int, words: int) -> Fraction:
-    """Cycles of what must cross the boundary outside a level."""
-    levels, threads, bits = doc["machine"]["levels"], doc["prediction"]["threads"], nest.work.word_bits
-    own = levels[q]
+def instances_used(levels: Any, q: int, threads: int) -> int:
+    """Instances of a level that so many threads use, at most."""
+    there: int = prod(level["fanout"] for level in levels[q + 1 :])
+    return min(threads, there)
+
+
+def crossing(doc: Any, q: int, words: int, bits: int) -> Fraction:
+    """Cycles of what must cross the boundary outside a level: words that the busiest instance loads if cold.
+
+    An instance has as many of an inner level inside as the fanouts in between multiply to, none without a thread, and
+    all may begin full. Over its link it gets what one core gets alone for each of its threads, at most.
+    """
+    levels, threads = doc["machine"]["levels"], doc["prediction"]["threads"]
+    fanouts = [level["fanout"] for level in levels[: q + 1]]
     if doc["prediction"]["caches"] == "warm":
         inside = [
-            words_of(level, bits) * (threads if own["shared"] and not level["shared"] else 1)
-            for level in levels[: q + 1]
+            words_of(level, bits) * min(threads, prod(fanouts[k + 1 :])) for k, level in enumerate(levels[: q + 1])
         ]
         words = max(0, words - sum(inside))
-    alone = own.get("core_bandwidth") if threads == 1 else None
-    if alone is None:
-        return words / rate_of(own, bits)
-    rate = exact(alone["amount"], f"the core_bandwidth of {own['name']}")
-    return words / (rate if alone["unit"] == "words" else 8 * rate / bits)
+    rate, alone = rate_of(levels[q], bits), levels[q].get("core_bandwidth")
+    if alone is not None:
+        rate = min(rate, rate_of({"name": levels[q]["name"], "bandwidth": alone}, bits) * min(threads, prod(fanouts)))
+    return words / rate

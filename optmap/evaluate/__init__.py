@@ -45,7 +45,7 @@ __getattr__, __dir__ = exports(
         "spatial.results": "Accesses MemoryCost SpatialCost",
         "spatial.rules": "broken_rules",
         "spatial.walk": "Walked walk_spatial",
-        "timing": "Running TimeModel core_of data_cycles floor_cycles kernel_cycles predict roof_cycles",
+        "timing": "Running TimeModel core_of data_cycles floor_cycles instances_used kernel_cycles predict roof_cycles",
         "timing.kernel": "KernelCycles roles_of",
         "timing.results": "BoundaryTime Caches Prediction",
         "walk_held": "run_held",

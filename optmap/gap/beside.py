@@ -12,7 +12,7 @@ from optmap.bounds.hierarchy import fast_side_words, instance_words, separating_
 from optmap.bounds.result import LowerBound
 from optmap.clock import NO_LIMIT, Clock
 from optmap.errors import ContradictionError, OptmapError
-from optmap.evaluate import Running, data_cycles, roof_cycles
+from optmap.evaluate import Running, data_cycles, instances_used, roof_cycles
 from optmap.evaluate.timing import Prediction
 from optmap.problem.objective import OBJECTIVES
 from optmap.problem.workload import Workload
@@ -120,6 +120,8 @@ def _certificate(result: SolveResult, level: int, clock: Clock) -> BoundaryCerti
     if split - separating_dims(workload):
         raise OptmapError("instances share output elements, and partial sums are outside the bound's model")
     instances = prod(ways for spatial in outside for ways in spatial.values())
+    if result.prediction is not None:  # other code may use more instances for as many threads
+        instances = instances_used(machine, level, result.prediction.threads)
     bound = certified_bound(workload, fast_side_words(machine, level, workload.word_bits), clock)
     words = instance_words(bound, instances, loads_only=not OBJECTIVES[result.objective].stores)
     moved = _moved(result)[level]

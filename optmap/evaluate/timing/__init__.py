@@ -9,6 +9,7 @@ from optmap.evaluate.timing.floor import Running as Running
 from optmap.evaluate.timing.floor import core_of as core_of
 from optmap.evaluate.timing.floor import data_cycles as data_cycles
 from optmap.evaluate.timing.floor import floor_cycles as floor_cycles
+from optmap.evaluate.timing.floor import instances_used as instances_used
 from optmap.evaluate.timing.floor import roof_cycles as roof_cycles
 from optmap.evaluate.timing.kernel import kernel_cycles as kernel_cycles
 from optmap.evaluate.timing.kernel import roles_of as roles_of

@@ -68,10 +68,11 @@ def shares(mapping: Mapping, number: int, workload: Workload) -> dict[str, int]:
     return {dim: -(-size // level.spatial.get(dim, 1)) for dim, size in level.tile.items()}
 
 
-def split_at(mapping: Mapping) -> int | None:
-    """Number of the outermost level whose tile is split; None without a split."""
-    split = [number for number, level in enumerate(mapping.levels) if prod(level.spatial.values()) > 1]
-    return max(split, default=None)
+def between_splits(mapping: Mapping, number: int) -> range:
+    """Levels whose loops one instance of a level runs through, whole: from the outermost split it spans to the next."""
+    split = [place for place, level in enumerate(mapping.levels) if prod(level.spatial.values()) > 1]
+    first = max((place for place in split if place <= number), default=0)
+    return range(first, min((place for place in split if place > number), default=len(mapping.levels)))
 
 
 def bodies(workload: Workload, mapping: Mapping, levels: range) -> Iterator[Body]:

@@ -5,6 +5,11 @@ element of an input that is touched enters the innermost memory, and under `accu
 counts on no link: links carry both directions at once (`predict`). If caches are warm, a memory of M words may begin
 with M words that are needed, so that a run of L loads makes one from an empty memory with L + M: M loads less than a
 cold run's may do. A proved bound of a boundary may stand in for the elements touched.
+
+**Several instances.** So many threads use no more instances of a level than there are, and no more than threads; the
+busiest one loads its part at least. Inside an instance there are as many of an inner level as the fanouts in between
+multiply to, none of them without a thread: all may begin full. A core gets no more over a link than it gets alone, so
+that an instance gets that for each of its threads at most.
 """
 
 from __future__ import annotations
@@ -12,10 +17,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
+from math import prod
 
 from optmap.errors import InputError, LimitError
 from optmap.evaluate.timing.results import Caches
-from optmap.problem.machine import Bandwidth, Core, Level, Machine
+from optmap.problem.machine import Core, Machine
 from optmap.problem.padding import real_operations, real_projection
 from optmap.problem.workload import Semantics, Workload
 
@@ -45,15 +51,52 @@ def roof_cycles(workload: Workload, machine: Machine, threads: int = 1) -> Fract
     return Fraction(real_operations(workload), core_of(machine).peak(workload.output.bits) * threads)
 
 
-def rate(level: Level, threads: int) -> Fraction:
-    """Bytes per cycle over a level's link outwards: of one instance, of all threads together if it is shared.
+def check_threads(machine: Machine, threads: int) -> None:
+    """Refuse more threads than cores.
+
+    Raises:
+        InputError: if the machine has fewer cores.
+    """
+    if threads > machine.cores:
+        raise InputError(
+            f"machine {machine.name} has {machine.cores} cores, not {threads}: ask for fewer threads, or write "
+            "cores in its file and shared: true at the level that they share"
+        )
+
+
+def instances_used(machine: Machine, number: int, threads: int) -> int:
+    """Instances of a level that so many threads use, at most."""
+    return min(threads, prod(level.fanout for level in machine.levels[number + 1 :]))
+
+
+def rate(machine: Machine, number: int, threads: int) -> Fraction:
+    """Bytes per cycle over a level's link outwards, of one instance and all the threads inside it.
 
     Args:
-        level: whose link.
-        threads: that run; one alone gets the level's `core_bandwidth` if it has one.
+        machine: whose levels.
+        number: of the level.
+        threads: that run.
     """
-    alone: Bandwidth | None = level.core_bandwidth if threads == 1 else None
-    return (alone or level.bandwidth).words(8)
+    level = machine.levels[number]
+    inside = min(threads, prod(each.fanout for each in machine.levels[: number + 1]))
+    together = level.bandwidth.words(8)
+    return together if level.core_bandwidth is None else min(together, level.core_bandwidth.words(8) * inside)
+
+
+def held_inside(machine: Machine, number: int, threads: int, word_bits: int) -> int:
+    """Words in one instance of a level and everything inside it that so many threads use.
+
+    Args:
+        machine: whose levels.
+        number: of the level.
+        threads: that run.
+        word_bits: size of one word (`Workload.word_bits`).
+    """
+    levels = machine.levels[: number + 1]
+    return sum(
+        level.capacity.words(word_bits) * min(threads, prod(outer.fanout for outer in levels[place + 1 :]))
+        for place, level in enumerate(levels)
+    )
 
 
 def touched_words(workload: Workload) -> int:
@@ -91,17 +134,12 @@ def data_cycles(workload: Workload, machine: Machine, number: int, words: int, r
         workload: what is computed.
         machine: capacities and bandwidths.
         number: of the level.
-        words: that the busiest instance of the level loads if all begin empty, at least.
-        running: with as many instances of a level that is not shared as there are threads.
+        words: that the busiest of `instances_used` loads if all begin empty, at least.
+        running: threads and caches.
     """
-    level = machine.levels[number]
     if running.caches is Caches.WARM:
-        inside = sum(
-            each.capacity.words(workload.word_bits) * (running.threads if level.shared and not each.shared else 1)
-            for each in machine.levels[: number + 1]
-        )
-        words = max(0, words - inside)
-    return Fraction(words * workload.word_bits, 8) / rate(level, running.threads)
+        words = max(0, words - held_inside(machine, number, running.threads, workload.word_bits))
+    return Fraction(words * workload.word_bits, 8) / rate(machine, number, running.threads)
 
 
 @lru_cache(maxsize=256)
@@ -114,12 +152,13 @@ def floor_cycles(workload: Workload, machine: Machine, running: Running) -> Frac
         running: threads and caches.
 
     Raises:
-        InputError: for a machine without a core.
+        InputError: for a machine without a core, or with fewer cores than threads.
         LimitError: if padding ties so many dims together that the operations done cannot be counted.
     """
+    check_threads(machine, running.threads)
     least = touched_words(workload)
     data = [
-        data_cycles(workload, machine, number, -(-least // (1 if level.shared else running.threads)), running)
-        for number, level in enumerate(machine.levels)
+        data_cycles(workload, machine, number, -(-least // instances_used(machine, number, running.threads)), running)
+        for number in range(len(machine.levels))
     ]
     return max(roof_cycles(workload, machine, running.threads), *data)

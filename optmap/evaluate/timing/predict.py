@@ -23,9 +23,9 @@ boundary,
     cycles = max(kernel and its waits, every boundary without what is waited for) + all that is waited for + packing.
 
 **Threads.** The first thread of a split is followed, which has the largest share; where the split cuts a dim that
-padding ties, others have less padding, and then nothing is taken off for padding. A level that the split is outside
-of is the thread's own, with what one instance of it gets; the others serve all threads. One thread alone gets
-`core_bandwidth` where a machine says so.
+padding ties, others have less padding, and then nothing is taken off for padding. An instance of a level serves the
+threads inside it: it runs through the loops from the outermost split that it spans up to the next one. A thread gets
+no more than `core_bandwidth` where a machine says so.
 
 **Warm caches.** Calls follow each other as the iterations of one more loop that no tensor depends on. If
 everything fits, nothing crosses; else what is left from the call before is not found again, as for any loop.
@@ -38,7 +38,7 @@ from fractions import Fraction
 from math import prod
 
 from optmap.evaluate.first_touches import first_touches
-from optmap.evaluate.timing.bodies import Body, Kept, kept_bodies, shares, split_at
+from optmap.evaluate.timing.bodies import Body, Kept, between_splits, kept_bodies, shares
 from optmap.evaluate.timing.floor import Running, core_of, floor_cycles, rate
 from optmap.evaluate.timing.kernel import KernelCycles, kernel_cycles, roles_of
 from optmap.evaluate.timing.lines import line_factor, run_length
@@ -46,7 +46,7 @@ from optmap.evaluate.timing.results import KERNEL, BoundaryTime, Caches, Predict
 from optmap.problem.code_options import CodeOptions, StoreKind, WeightPacking
 from optmap.problem.cutting import Descent
 from optmap.problem.kernel_roles import KernelKind
-from optmap.problem.machine import Level, Machine
+from optmap.problem.machine import Machine
 from optmap.problem.mapping import Mapping
 from optmap.problem.workload import Semantics, Workload
 
@@ -76,7 +76,8 @@ def predict(
         caches: what they hold when the call begins.
 
     Raises:
-        InputError: for a machine without a core, or a mapping that does not belong to it.
+        InputError: for a machine without a core or with fewer cores than threads, or a mapping that does not belong
+            to it.
         LimitError: for a subscript with gaps over too wide an index range.
     """
     core_of(machine)
@@ -144,13 +145,13 @@ class TimeModel:
         overlapped = max([kernel, *(row.cycles - row.waited_cycles for row in rows)])
         return overlapped + sum(row.waited_cycles for row in rows) + packing
 
-    def rate(self, level: Level) -> Fraction:
-        """Bytes per cycle over a level's link outwards, for the threads that run."""
-        return rate(level, self.running.threads)
+    def rate(self, number: int) -> Fraction:
+        """Bytes per cycle over a level's link outwards, of one instance and the threads inside it."""
+        return rate(self.machine, number, self.running.threads)
 
     def _register_link(self, mapping: Mapping) -> float:
         """Cycles of what registers load, if their link is slower than the ports of loads, which the kernel counts."""
-        core, link = core_of(self.machine), self.rate(self.machine.levels[0])
+        core, link = core_of(self.machine), self.rate(0)
         if not first_cache(self.machine) or link >= core.load_ports * core.vector_bytes:
             return 0.0
         _, loads = self._boundary(mapping, 0)
@@ -161,15 +162,12 @@ class TimeModel:
         roles, vector = roles_of(self.workload), core_of(self.machine).vector_bytes
         if roles is None:
             return 0.0
-        rate = float(self.rate(self.machine.levels[first_cache(self.machine)]))
+        rate = float(self.rate(first_cache(self.machine)))
         return kernel.waits(loads[roles.weights + 1] / vector, rate / vector)
 
     def _boundary(self, mapping: Mapping, number: int) -> tuple[BoundaryTime, list[float]]:
         """Time at the boundary outside a level, and bytes per tensor."""
-        level, split = self.machine.levels[number], split_at(mapping)
-        levels = range(len(mapping.levels))
-        if split is not None:
-            levels = range(split) if number < split else range(split, len(mapping.levels))
+        level, levels = self.machine.levels[number], between_splits(mapping, number)
         inner, outermost = number == first_cache(self.machine), number == len(self.machine.levels) - 1
         lanes = core_of(self.machine).lanes(self.workload.output.bits)
         loads, stores = [0.0] * len(self.workload.tensors), 0.0
@@ -178,7 +176,7 @@ class TimeModel:
             into, out = self._moved_bytes(kept, (level.line_bytes or 1) * (1 if inner else PAIR))
             loads = [more + part * each for more, part, each in zip(loads, parts, into, strict=True)]
             stores += parts[0] * out
-        rate = float(self.rate(level))
+        rate = float(self.rate(number))
         row = BoundaryTime(
             between=self.machine.boundaries[number],
             moved_bytes=sum(loads) + stores,
@@ -231,7 +229,7 @@ class TimeModel:
         elements = weights.footprint(self.workload.extents)
         size = elements * weights.bits / 8
         cycles = float(elements)
-        for level in self.machine.levels[first_cache(self.machine) :]:
-            if 2 * size > level.capacity.bytes(self.workload.word_bits):
-                cycles = max(cycles, 3 * size / float(rate(level, 1)))
+        for number, level in enumerate(self.machine.levels):
+            if number >= first_cache(self.machine) and 2 * size > level.capacity.bytes(self.workload.word_bits):
+                cycles = max(cycles, 3 * size / float(rate(self.machine, number, 1)))
         return cycles

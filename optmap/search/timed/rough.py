@@ -57,8 +57,8 @@ class Rough:
         workload = model.workload
         self._tensors = [Tensor.of(t, output=n == 0) for n, t in enumerate(workload.tensors)]
         self._levels = [
-            (level.capacity.bytes(workload.word_bits) / level.buffering, float(model.rate(level)))
-            for level in model.machine.levels[first:]
+            (level.capacity.bytes(workload.word_bits) / level.buffering, float(model.rate(number)))
+            for number, level in enumerate(model.machine.levels[first:], first)
         ]
         self._sizes: dict[tuple[Tensor, tuple[int, ...]], float] = {}
         streams = model.options.stores is StoreKind.STREAMING
