@@ -21,6 +21,11 @@ if TYPE_CHECKING:
     from optmap.native.bench.results import Bench
     from optmap.native.validate.validation import Validation
 
+BEST = "best"
+"""Layout of `bench`: whichever is faster."""
+COMPETING = (ActivationLayout.NHWC, ActivationLayout.BLOCKED)
+"""Layouts for which there are vector kernels, in which layers can hand on what they compute."""
+
 
 def bench(
     workloads: WorkloadInput | Sequence[WorkloadInput],
@@ -31,7 +36,7 @@ def bench(
     against: str | Sequence[str] | None = None,
     candidates: int = 5,
     rounds: int = 15,
-    layout: ActivationLayout | str = ActivationLayout.NHWC,
+    layout: ActivationLayout | str = BEST,
     extents: ExtentsInput | None = None,
     padding: Padding | str | None = None,
     progress: Callable[[str, float], None] = lambda text, fraction: None,
@@ -44,9 +49,9 @@ def bench(
         threads: that share a call: one number, `1,2`, or several.
         caches: `warm`, `cold` or `both`.
         against: of `onednn` and `torch`; all that are installed if left out.
-        candidates: the model's first mappings that are run; the best is kept.
+        candidates: the model's first mappings of every layout that are run; the best is kept.
         rounds: samples of each way that is reported.
-        layout: of activations in our code.
+        layout: of activations in our code; `best` has the channels last and in blocks compete.
         extents: of a statement.
         padding: `stored` or `implicit`; implicit where it is known if left out.
         progress: told what is done and how much of everything is.
@@ -64,10 +69,11 @@ def bench(
     from optmap.problem.inputs import names_of
 
     layers = _layers(workloads, extents, padding)
+    asked = choose("layout", layout, (*ActivationLayout, BEST))
     states = tuple(Caches) if caches == "both" else (Caches(choose("caches", caches, (*Caches, "both"))),)
     plan = Plan(
         machine=machine_of(machine, None),
-        options=CodeOptions(layout=ActivationLayout(choose("layout", layout, list(ActivationLayout)))),
+        layouts=COMPETING if asked == BEST else (ActivationLayout(asked),),
         threads=_numbers(threads),
         caches=states,
         rounds=rounds,

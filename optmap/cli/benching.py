@@ -11,7 +11,6 @@ from optmap.cli.console import Progress, guarded, say
 from optmap.cli.options import (
     ExtentsOption,
     JsonOption,
-    LayoutOption,
     MachineOption,
     PaddingOption,
     PlotFolderOption,
@@ -22,10 +21,10 @@ from optmap.problem import ActivationLayout
 
 BENCH_HELP = """Compare emitted code with oneDNN and PyTorch on this machine.
 
-Per layer the first mappings of the time model are emitted, compiled, checked and run, and so is every
-way in which a library may compute the layer; the best of each are then timed in turns, and the ratio
-is that of the faster library over ours, above 1 ours is faster. Libraries that are not installed are
-named; they come with: pip install 'optmap[bench]'.
+Per layer the first mappings of the time model, with channels last and in blocks, are emitted,
+compiled, checked and run, and so is every way in which a library may compute the layer; the best of
+each are then timed in turns, and the ratio is that of the faster library over ours, above 1 ours is
+faster. Libraries that are not installed are named; they come with: pip install 'optmap[bench]'.
 
 \b
 Examples:
@@ -63,9 +62,14 @@ def bench(
         str | None,
         typer.Option("--against", metavar="A,B", help="Of onednn, torch; all that are here.", show_default=False),
     ] = None,
-    candidates: Annotated[int, typer.Option("--candidates", min=1, help="Mappings of ours that are run.")] = 5,
+    candidates: Annotated[
+        int, typer.Option("--candidates", min=1, help="Mappings of ours per layout that are run.")
+    ] = 5,
     rounds: Annotated[int, typer.Option("--rounds", min=1, help="Samples of each way that is reported.")] = 15,
-    layout: LayoutOption = ActivationLayout.NHWC,
+    layout: Annotated[
+        str,
+        typer.Option("--layout", metavar="LAYOUT", help=f"Of our images: {', '.join(ActivationLayout)}, or the best."),
+    ] = "best",
     padding: PaddingOption = None,
     extents: ExtentsOption = None,
     output: Annotated[

@@ -45,7 +45,7 @@ def bench_document(bench: Bench) -> dict[str, object]:
         "compiler": around.compiler,
         "libraries": dict(around.libraries),
         "absent": dict(around.absent),
-        "layout": bench.options.layout.value,
+        "layouts": [layout.value for layout in bench.layouts],
         "rounds": bench.rounds,
         "candidates": bench.candidates,
         "seed": bench.seed,
@@ -62,6 +62,7 @@ def _layer(layer: LayerBench) -> dict[str, object]:
         "caches": layer.caches.value,
         "kernel": layer.kernel.value,
         "mapping": mapping_document(layer.mapping),
+        "layout": layer.layout.value,
         "candidates": layer.tried,
         "chosen": layer.number,
         "predicted_s": layer.predicted,
@@ -109,7 +110,7 @@ def bench_table(bench: Bench) -> str:
         ("compiler", around.compiler),
         *((name, f"version {version}") for name, version in around.libraries.items()),
         *((name, f"not compared: {why}") for name, why in around.absent.items()),
-        ("ours", f"best of the model's first {bench.candidates}, activations {bench.options.layout}"),
+        ("ours", f"best of the model's first {bench.candidates}, activations {' or '.join(bench.layouts)}"),
         ("samples", f"{bench.rounds} rounds, in turns"),
     ]
     parts = [pairs(head)]
@@ -125,7 +126,7 @@ def _layers_table(bench: Bench, layers: list[LayerBench]) -> str:
     threads, caches = layers[0].threads, layers[0].caches
     title = f"{threads} {'thread' if threads == 1 else 'threads'}, {caches} caches: GFLOPS"
     header = (
-        *("layer", "ours", "of peak", "candidate", "first", *names, "ratio", "interval", "of minima"),
+        *("layer", "ours", "of peak", "layout", "candidate", "first", *names, "ratio", "interval", "of minima"),
         *("first's ratio", "streaming", "its ratio", "predicted"),
     )
     rows = [
@@ -133,6 +134,7 @@ def _layers_table(bench: Bench, layers: list[LayerBench]) -> str:
             layer.workload.title,
             f"{layer.gigaflops(layer.ours):.1f}",
             f"{100 * layer.share:.0f} %",
+            layer.layout.value,
             f"{layer.number} of {layer.tried}",
             f"{layer.gigaflops(layer.first):.1f}",
             *(_speed(layer, next((x for x in layer.theirs if x.library == name), None)) for name in names),
@@ -145,7 +147,9 @@ def _layers_table(bench: Bench, layers: list[LayerBench]) -> str:
         for layer in layers
     ]
     left_out = dict.fromkeys(f"{layer.workload.title}: {k}: {v}" for layer in layers for k, v in layer.left_out.items())
-    return "\n".join([title, grid(header, "<" + ">" * (len(header) - 1), rows), *(f"left out: {x}" for x in left_out)])
+    return "\n".join(
+        [title, grid(header, "<>><" + ">" * (len(header) - 4), rows), *(f"left out: {x}" for x in left_out)]
+    )
 
 
 def _ratio_cells(ratio: Ratio | None) -> tuple[str, str, str]:

@@ -13,9 +13,11 @@ from host_machines import HOSTS
 
 import optmap
 from optmap.errors import CheckError, InputError, SolverUnavailableError
-from optmap.native import Bench, BenchMean, OneDnn
+from optmap.evaluate import predict
+from optmap.native import Bench, BenchMean, Code, OneDnn
 from optmap.problem import conv2d, matmul
 from optmap.report.bench_plot import plot_bench
+from optmap.search import order_of
 
 MACHINE = HOSTS["avx512"]
 LAYERS = (
@@ -27,7 +29,7 @@ LAYERS = (
 
 @pytest.fixture(scope="module")
 def found() -> Bench:
-    return optmap.bench(LAYERS, machine=MACHINE, caches="both", against="onednn,tvm", rounds=3, candidates=2)
+    return optmap.bench(LAYERS, machine=MACHINE, caches="both", against="onednn,tvm", rounds=3, candidates=1)
 
 
 def test_every_layer_has_its_ways_and_samples(found: Bench) -> None:
@@ -37,6 +39,7 @@ def test_every_layer_has_its_ways_and_samples(found: Bench) -> None:
     for layer in found.layers:
         assert layer.workload.padding.value == ("stored" if layer.workload.title == "product" else "implicit")
         assert 1 <= layer.number <= layer.tried <= 2
+        assert layer.layout in found.layouts
         assert {way.library for way in layer.theirs} == {"onednn"}
         assert layer.ways["onednn"] > 1
         for timing in (layer.ours, layer.first, *layer.theirs):
@@ -51,6 +54,29 @@ def test_every_layer_has_its_ways_and_samples(found: Bench) -> None:
         assert layer.predicted is not None
         assert layer.floor is not None
         assert 0 < layer.floor <= layer.predicted
+
+
+def test_layouts_compete_and_the_model_ranks_all_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    from optmap.native.bench import session
+
+    layer = conv2d(c=32, h=6, w=6, r=3, s=3, depthwise=True, name="small/wide")
+    seen: list[tuple[str, tuple[float, float]]] = []
+    own = session.own_way
+
+    def noted(code: Code, *arguments: object) -> object:
+        prediction = predict(code.workload, MACHINE, code.mapping, code.options)
+        seen.append((code.options.layout.value, order_of(prediction)))
+        return own(code, *arguments)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(session, "own_way", noted)
+    monkeypatch.setattr(session, "_streaming", lambda task, number: None)
+    monkeypatch.setattr(session, "best_way", lambda ways, caches: len(ways) - 1)
+    (best,) = optmap.bench(layer, machine=MACHINE, against="onednn", candidates=2, rounds=1).layers
+    assert {layout for layout, _ in seen} == {"nhwc", "blocked"}
+    assert [place for _, place in seen] == sorted(place for _, place in seen)
+    assert (best.layout.value, best.number, best.tried) == (seen[-1][0], len(seen), len(seen))
+    (only,) = optmap.bench(layer, machine=MACHINE, against="onednn", candidates=2, rounds=1, layout="nchw").layers
+    assert only.layout == "nchw"
 
 
 def test_means_are_of_networks_kinds_and_all(found: Bench) -> None:

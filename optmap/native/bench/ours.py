@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from pathlib import Path
 
 import numpy as np
 
@@ -28,6 +29,11 @@ class _Bound(ctypes.Structure):
     )
 
 
+def build_code(code: Code) -> Path:
+    """Its shared object; errors as of `own_way`."""
+    return build_library(code.source, flags=flags_of(code.threads))
+
+
 def own_way(code: Code, inputs: dict[str, Array], name: str) -> Contender:
     """Code, compiled, with its operands in its layouts; what it packs ahead is packed.
 
@@ -40,7 +46,7 @@ def own_way(code: Code, inputs: dict[str, Array], name: str) -> Contender:
         SolverUnavailableError: if there is no compiler.
         CheckError: if it refuses the code.
     """
-    library = load_library(build_library(code.source, flags=flags_of(code.threads)))
+    library = load_library(build_code(code))
     names = tensor_names(code.workload)
     operands = [_memory(buffer.layout.size(buffer.shape), buffer.bits) for buffer in code.buffers]
     for buffer, operand, c_name in list(zip(code.buffers, operands, names, strict=True))[1:]:

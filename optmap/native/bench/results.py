@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from optmap.evaluate.timing.results import Caches
 from optmap.native.bench.statistics import Ratio, geometric_mean, order, paired_ratio
-from optmap.problem.code_options import CodeOptions
+from optmap.problem.code_options import ActivationLayout
 from optmap.problem.kernel_roles import KernelKind, kernel_roles
 from optmap.problem.machine import Machine
 from optmap.problem.mapping import Mapping
@@ -49,10 +49,12 @@ class LayerBench:
     """What runs innermost in the code of ours that is reported."""
     mapping: Mapping
     """Of ours that is reported."""
+    layout: ActivationLayout
+    """Of activations in ours that is reported."""
     tried: int
     """Candidates of ours among which it was chosen, by samples of their own."""
     number: int
-    """Which of them it is in the order of the model: 1 is the model's first."""
+    """Which of them it is in the order of the model, all layouts together: 1 is the model's first."""
     ours: WaySamples
     first: WaySamples
     """The model's first candidate; the samples of `ours` where that is the one."""
@@ -169,9 +171,11 @@ class Bench(Shown):
     )
 
     machine: Machine
-    options: CodeOptions
+    layouts: tuple[ActivationLayout, ...]
+    """In which ours was tried."""
     rounds: int
     candidates: int
+    """Of every layout, at most."""
     seed: int
     surroundings: Surroundings
     layers: tuple[LayerBench, ...]

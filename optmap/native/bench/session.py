@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import os
 import platform
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
 from optmap.errors import CheckError, InfeasibleError
 from optmap.evaluate.timing.floor import core_of
+from optmap.evaluate.timing.kernel import roles_of
 from optmap.evaluate.timing.predict import predict
 from optmap.evaluate.timing.results import Caches
 from optmap.native.bench.clock import warm_seconds
 from optmap.native.bench.contender import Baseline, Contender
 from optmap.native.bench.libraries import baselines
-from optmap.native.bench.ours import OURS, own_way
+from optmap.native.bench.ours import OURS, build_code, own_way
 from optmap.native.bench.pairing import fastest, interleaved, one_sample, pinned
 from optmap.native.bench.peak import PEAK, peak_operations, peak_way
 from optmap.native.bench.results import Bench, LayerBench, Surroundings, WaySamples
@@ -23,11 +26,11 @@ from optmap.native.host.processor import read_processor
 from optmap.native.run.reference import terms
 from optmap.native.run.verdict import Trial, judge, trials_of
 from optmap.native.toolchain.compiler import find_compiler
-from optmap.problem.code_options import CodeOptions, StoreKind
+from optmap.problem.code_options import ActivationLayout, CodeOptions, StoreKind
 from optmap.problem.machine import Machine
 from optmap.problem.workload import Workload
 from optmap.search.timed.candidate import Candidate
-from optmap.search.timed.ranking import ranked
+from optmap.search.timed.ranking import order_of, ranked
 
 CHOOSING = 9
 """Rounds by which the best of several ways is chosen."""
@@ -41,11 +44,13 @@ class Plan:
     """How a comparison is made."""
 
     machine: Machine
-    options: CodeOptions
+    layouts: tuple[ActivationLayout, ...]
+    """In which ours is tried."""
     threads: tuple[int, ...]
     caches: tuple[Caches, ...]
     rounds: int
     candidates: int
+    """Of every layout."""
     against: tuple[str, ...] | None
     seed: int = 0
 
@@ -82,7 +87,7 @@ def bench_layers(workloads: Sequence[Workload], plan: Plan, told: Told = lambda 
         layers += _bench_layer(workload, threads, plan, found)
     return Bench(
         machine=plan.machine,
-        options=plan.options,
+        layouts=plan.layouts,
         rounds=plan.rounds,
         candidates=plan.candidates,
         seed=plan.seed,
@@ -98,6 +103,8 @@ class _Task:
     workload: Workload
     threads: int
     candidates: tuple[Candidate, ...]
+    codes: tuple[Code, ...]
+    """One per candidate."""
     trial: Trial
     """Inputs, and what must come out."""
     plan: Plan
@@ -107,7 +114,6 @@ class _Task:
 class _Field:
     """Everything that takes part in a layer, ready to be called and known to be right."""
 
-    codes: tuple[Code, ...]
     own: tuple[Contender, ...]
     """A way per candidate."""
     others: dict[str, tuple[Contender, ...]]
@@ -116,15 +122,14 @@ class _Field:
 
 
 def _bench_layer(workload: Workload, threads: int, plan: Plan, found: Sequence[Baseline]) -> Iterator[LayerBench]:
-    candidates = ranked(workload, plan.machine, plan.options, threads=threads, count=plan.candidates)
-    if not candidates:
-        raise InfeasibleError(f"{workload.title}: no mapping was found on {plan.machine.name}")
-    buffers = emit_code(workload, candidates[0].mapping, plan.machine, plan.options).buffers
+    proposed = _proposed(workload, threads, plan)
+    codes = tuple(code for _, code in proposed)
     task = _Task(
         workload=workload,
         threads=threads,
-        candidates=candidates,
-        trial=trials_of(workload, buffers, plan.seed)[0],
+        candidates=tuple(candidate for candidate, _ in proposed),
+        codes=codes,
+        trial=trials_of(workload, codes[0].buffers, plan.seed)[0],
         plan=plan,
     )
     with pinned(threads):
@@ -134,10 +139,31 @@ def _bench_layer(workload: Workload, threads: int, plan: Plan, found: Sequence[B
             yield _timed(task, field, number, _streaming(task, number), caches)
 
 
+def _proposed(workload: Workload, threads: int, plan: Plan) -> list[tuple[Candidate, Code]]:
+    """The model's first mappings in every layout, the fastest as predicted first; the same code is there once."""
+    layouts = plan.layouts if roles_of(workload) else plan.layouts[:1]  # without channels there is but one
+    found = [
+        candidate
+        for layout in layouts
+        for candidate in ranked(
+            workload, plan.machine, CodeOptions(layout=layout), threads=threads, count=plan.candidates
+        )
+    ]
+    if not found:
+        raise InfeasibleError(f"{workload.title}: no mapping was found on {plan.machine.name}")
+    found.sort(key=lambda each: order_of(each.prediction))
+    different: dict[str, tuple[Candidate, Code]] = {}
+    for each in found:
+        code = emit_code(workload, each.mapping, plan.machine, each.options)
+        different.setdefault(code.source, (each, code))
+    return list(different.values())
+
+
 def _field(task: _Task, found: Sequence[Baseline]) -> _Field:
     workload, inputs = task.workload, task.trial.inputs
-    codes = tuple(emit_code(workload, each.mapping, task.plan.machine, each.options) for each in task.candidates)
-    own = tuple(own_way(code, inputs, str(number)) for number, code in enumerate(codes, start=1))
+    with ThreadPoolExecutor(os.cpu_count()) as pool:  # compilers run side by side
+        list(pool.map(build_code, task.codes))
+    own = tuple(own_way(code, inputs, str(number)) for number, code in enumerate(task.codes, start=1))
     for way in own:
         _check(task, way)
     operands = tuple(inputs[tensor.name] for tensor in workload.inputs)
@@ -154,7 +180,7 @@ def _field(task: _Task, found: Sequence[Baseline]) -> _Field:
             others[library.name] = tuple(ways)
         else:
             left_out[library.name] = "has no way to compute this"
-    return _Field(codes=codes, own=own, others=others, left_out=left_out)
+    return _Field(own=own, others=others, left_out=left_out)
 
 
 def _streaming(task: _Task, number: int) -> Contender | None:
@@ -201,7 +227,7 @@ def _timed(task: _Task, field: _Field, number: int, streaming: Contender | None,
         WaySamples(library=way.library, variant=way.variant, samples=samples)
         for way, samples in zip(running, interleaved(running, rounds=task.plan.rounds, caches=caches), strict=True)
     ]
-    code = field.codes[number]
+    code = task.codes[number]
     prediction = predict(
         task.workload, task.plan.machine, code.mapping, code.options, threads=task.threads, caches=caches
     )
@@ -211,6 +237,7 @@ def _timed(task: _Task, field: _Field, number: int, streaming: Contender | None,
         caches=caches,
         kernel=code.kernel,
         mapping=code.mapping,
+        layout=code.options.layout,
         tried=len(field.own),
         number=number + 1,
         ours=timings[0],
