@@ -9,9 +9,9 @@ import numpy.typing as npt
 
 from optmap.errors import InputError
 from optmap.native.code import Buffer, Layout
-from optmap.problem import TensorAccess, Workload
+from optmap.problem import TensorAccess, Workload, activation_orders
 from optmap.problem.code_options import ActivationLayout
-from optmap.problem.kernel_roles import KernelKind, KernelRoles
+from optmap.problem.kernel_roles import KernelRoles
 
 LARGEST_BUFFER = 2**62
 """Bytes that addresses in C's `long` reach with room to spare."""
@@ -72,61 +72,8 @@ def _digits(layout: Layout, shape: tuple[int, ...]) -> tuple[list[int], list[int
 def activation_layouts(
     workload: Workload, roles: KernelRoles | None, layout: ActivationLayout, lanes: int
 ) -> tuple[Layout, ...]:
-    """Per access the layout that a user wants for what layers hand to each other; weights as the statement has them.
-
-    Channels are the subscript of the vector dim in the output, and in the image the one that is reduced with the
-    weights (the vector dim's if depthwise); groups just before channels belong to them.
-
-    Args:
-        workload: gives the accesses.
-        roles: of its dims; without them every layout is that of the statement.
-        layout: the user's choice.
-        lanes: elements of one vector, which are a block.
-    """
-    plain = list(plain_layouts(workload))
-    if roles is None or layout is ActivationLayout.NCHW:
-        return tuple(plain)
-    image = workload.inputs[roles.images]
-    for number, tensor, dims in (
-        (0, workload.output, (roles.vector,)),
-        (1 + roles.images, image, _image_channels(workload, roles)),
-    ):
-        channels = _channels(tensor, dims, roles)
-        if channels:
-            blocked = layout is ActivationLayout.BLOCKED and tensor.axes[channels[-1]].span(workload.extents) > lanes
-            plain[number] = _channels_last(len(tensor.axes), channels, lanes if blocked else 1)
-    return tuple(plain)
-
-
-def _image_channels(workload: Workload, roles: KernelRoles) -> tuple[str, ...]:
-    if roles.kind is KernelKind.DEPTHWISE:
-        return (roles.vector,)
-    weights = workload.inputs[roles.weights].dims
-    return tuple(d for d in roles.reduction if d in weights)
-
-
-def _channels(tensor: TensorAccess, dims: tuple[str, ...], roles: KernelRoles) -> list[int]:
-    """Subscripts of the channels: the last that is one of some dims alone, after the groups just before it."""
-    alone = [axis.terms[0][0] if len(axis.terms) == 1 else None for axis in tensor.axes]
-    last = max((n for n, dim in enumerate(alone) if dim in dims), default=None)
-    if last is None:
-        return []
-    first = last
-    while first > 0 and alone[first - 1] in roles.shared:
-        first -= 1
-    return list(range(first, last + 1))
-
-
-def _channels_last(rank: int, channels: list[int], block: int) -> Layout:
-    """Channels fastest, or in blocks that are fastest."""
-    others = [axis for axis in range(rank) if axis not in channels]
-    if block == 1:
-        return Layout(order=tuple((axis, 1) for axis in (*others, *channels)))
-    *groups, last = channels
-    before = [axis for axis in range(rank) if axis not in channels or axis in groups]
-    at = before.index(groups[-1]) + 1 if groups else sum(axis < last for axis in others)
-    order = [(axis, 1) for axis in before]
-    return Layout(order=(*order[:at], (last, block), *order[at:], (last, 1)))
+    """Per access its layout where a user wants one for what layers hand to each other: see `activation_orders`."""
+    return tuple(Layout(order=order) for order in activation_orders(workload, roles, layout, lanes))
 
 
 def plain_layouts(workload: Workload) -> tuple[Layout, ...]:

@@ -60,6 +60,7 @@ from optmap.problem.workload import Workload as Workload
 __getattr__, __dir__ = exports(
     __name__,
     {
+        "memory_orders": "activation_orders",
         "axes": "axis_groups group_dims overlaps touched_at_least",
         "builders": "BUILDERS",
         "canonical": "canonical_form",

@@ -9,8 +9,10 @@ from functools import lru_cache
 from itertools import product
 from math import prod
 
+from optmap.problem.code_options import ActivationLayout
 from optmap.problem.kernel_roles import KernelRoles
 from optmap.problem.machine import Core, Level
+from optmap.problem.memory_orders import Order, activation_orders
 from optmap.problem.workload import TensorAccess, Workload
 
 LARGEST_UNROLLED = 256
@@ -177,10 +179,11 @@ def lines_per_set(workload: Workload, roles: KernelRoles, block: DepthwiseBlock,
         0 if ways or lines of the cache are not known.
     """
     taps = [dict(zip(block.tapped, tap, strict=True)) for group in block.groups for tap in group]
+    orders = activation_orders(workload, roles, ActivationLayout.NHWC, 1)
     found = 0
-    for tensor, some in ((workload.inputs[roles.images], taps), (workload.output, [{}])):
-        strides = _channels_fastest(tensor, workload, roles)
-        places = []
+    for number, some in ((1 + roles.images, taps), (0, [{}])):
+        tensor, places = workload.tensors[number], []
+        strides = _strides(tensor, workload, orders[number])
         for point, tap in product(each_point(block.points), some):
             away = zip(relative(tensor, {**point, **tap}), strides, strict=True)
             places.append(sum(n * stride for n, stride in away) * tensor.bits // 8)
@@ -206,12 +209,10 @@ def fullest_set(places: Iterable[int], level: Level, word_bits: int) -> int:
     return max(Counter(line % sets for line in lines).values(), default=0)
 
 
-def _channels_fastest(tensor: TensorAccess, workload: Workload, roles: KernelRoles) -> list[int]:
-    """Elements from one index value to the next per subscript, the vector dim's fastest."""
-    sizes = [axis.elements(workload.extents) for axis in tensor.axes]
-    order = sorted(range(len(sizes)), key=lambda n: roles.vector in tensor.axes[n].dims)
-    strides, step = [0] * len(sizes), 1
-    for place in reversed(order):
-        strides[place] = step
-        step *= sizes[place]
+def _strides(tensor: TensorAccess, workload: Workload, order: Order) -> list[int]:
+    """Elements from one index value to the next per subscript, none of which is in blocks."""
+    strides, step = [0] * len(order), 1
+    for axis, _ in reversed(order):
+        strides[axis] = step
+        step *= tensor.axes[axis].elements(workload.extents)
     return strides

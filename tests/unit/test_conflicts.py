@@ -42,7 +42,9 @@ def literal_lines(workload, number, tile, layout, lanes):
 @given(data=st.data())
 def test_lines_per_set_are_those_of_the_addresses(data):
     channels = data.draw(st.sampled_from((16, 32, 64)))
-    workload = conv2d(k=channels, c=channels, h=9, w=10, r=3, s=2, stride=data.draw(st.integers(1, 2)), padding="valid")
+    kind = data.draw(st.sampled_from(({}, {"groups": 4}, {"depthwise": True})))
+    sizes = {"c": channels} if "depthwise" in kind else {"k": channels, "c": channels}
+    workload = conv2d(**sizes, h=9, w=10, r=3, s=2, stride=data.draw(st.integers(1, 2)), padding="valid", **kind)
     tile = {dim: data.draw(st.integers(1, size)) for dim, size in workload.sizes}
     layout = data.draw(st.sampled_from((ActivationLayout.NHWC, ActivationLayout.BLOCKED)))
     sets = data.draw(st.sampled_from((1, 8, 64)))

@@ -13,6 +13,9 @@ from optmap.evaluate.timing.floor import instances_used as instances_used
 from optmap.evaluate.timing.floor import roof_cycles as roof_cycles
 from optmap.evaluate.timing.kernel import kernel_cycles as kernel_cycles
 from optmap.evaluate.timing.kernel import roles_of as roles_of
+from optmap.evaluate.timing.lines import PAIR as PAIR
+from optmap.evaluate.timing.lines import contested_bytes as contested_bytes
+from optmap.evaluate.timing.lines import run_length as run_length
 from optmap.evaluate.timing.predict import TimeModel as TimeModel
 from optmap.evaluate.timing.predict import first_cache as first_cache
 from optmap.evaluate.timing.predict import predict as predict

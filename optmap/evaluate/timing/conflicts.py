@@ -18,15 +18,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
-from itertools import product
+from itertools import pairwise, product
 
 import numpy as np
 from numpy.typing import NDArray
 
 from optmap.evaluate.timing.kernel import roles_of
-from optmap.evaluate.timing.lines import channel_axis
 from optmap.problem.code_options import ActivationLayout
 from optmap.problem.machine import Level
+from optmap.problem.memory_orders import activation_orders, block_span
 from optmap.problem.workload import Axis, Workload
 
 Loads = NDArray[np.float64]
@@ -104,7 +104,7 @@ def _loads(parts: tuple[tuple[tuple[int, ...], int], ...], size: int, line_bytes
     reach, rest = size, list(parts)
     while rest:
         values, stride = rest[0]
-        if stride > max(reach, line_bytes - 1) and len(values) > 1:
+        if max((b - a for a, b in pairwise(values)), default=0) * stride > max(reach, line_bytes - 1):
             break
         reach += (values[-1] - values[0]) * stride
         rest.pop(0)
@@ -118,19 +118,19 @@ def _loads(parts: tuple[tuple[tuple[int, ...], int], ...], size: int, line_bytes
 def _memory_order(
     workload: Workload, number: int, tile: dict[str, int], layout: ActivationLayout, lanes: int
 ) -> list[tuple[tuple[int, ...], int]]:
-    """Values of every subscript over a tile, and their number over everything; the fastest in memory first."""
-    tensor, roles = workload.tensors[number], roles_of(workload)
+    """Values of every piece of a subscript over a tile, and their number; the fastest in memory first."""
+    tensor = workload.tensors[number]
+    order = activation_orders(workload, roles_of(workload), layout, lanes)[number]
     found = []
-    for axis in tensor.axes:
-        found.append((_values(axis, tuple(tile[dim] for dim in axis.dims)), axis.elements(workload.extents)))
-    place = None if roles is None or layout is ActivationLayout.NCHW else channel_axis(workload, tensor, roles)
-    if place is None:
-        return found[::-1]
-    values, every = found[place]
-    if layout is ActivationLayout.NHWC:
-        return [found.pop(place), *found[::-1]]
-    found[place] = (tuple(sorted({value // lanes for value in values})), -(-every // lanes))
-    return [(tuple(sorted({value % lanes for value in values})), lanes), *found[::-1]]
+    for place in range(len(order) - 1, -1, -1):
+        (subscript, block), span = order[place], block_span(order, place)
+        axis = tensor.axes[subscript]
+        values = _values(axis, tuple(tile[dim] for dim in axis.dims))
+        every = span or -(-axis.elements(workload.extents) // block)
+        if block > 1 or span is not None:
+            values = tuple(sorted({value // block % (span or every) for value in values}))
+        found.append((values, every))
+    return found
 
 
 @lru_cache(maxsize=4096)

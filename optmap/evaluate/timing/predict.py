@@ -25,7 +25,8 @@ boundary,
 **Threads.** The first thread of a split is followed, which has the largest share; where the split cuts a dim that
 padding ties, others have less padding, and then nothing is taken off for padding. An instance of a level serves the
 threads inside it: it runs through the loops from the outermost split that it spans up to the next one. A thread gets
-no more than `core_bandwidth` where a machine says so.
+no more than `core_bandwidth` where a machine says so. Outputs that threads write side by side in short runs go to and
+fro between their caches (`lines.contested_bytes`), as outputs that are read before they are written.
 
 **Warm caches.** Calls follow each other as the iterations of one more loop that no tensor depends on. If
 everything fits, nothing crosses; else what is left from the call before is not found again, as for any loop.
@@ -41,7 +42,7 @@ from optmap.evaluate.first_touches import first_touches
 from optmap.evaluate.timing.bodies import Body, Kept, between_splits, kept_bodies, shares
 from optmap.evaluate.timing.floor import Running, core_of, floor_cycles, rate
 from optmap.evaluate.timing.kernel import KernelCycles, kernel_cycles, roles_of
-from optmap.evaluate.timing.lines import line_factor, run_length
+from optmap.evaluate.timing.lines import PAIR, contested_bytes, line_factor, run_length
 from optmap.evaluate.timing.results import KERNEL, BoundaryTime, Caches, Prediction
 from optmap.problem.code_options import CodeOptions, StoreKind, WeightPacking
 from optmap.problem.cutting import Descent
@@ -50,8 +51,6 @@ from optmap.problem.machine import Machine
 from optmap.problem.mapping import Mapping
 from optmap.problem.workload import Semantics, Workload
 
-PAIR = 2
-"""Lines that come together from beyond the second cache: processors fetch the other half of an aligned pair."""
 PACKING = "packing"
 """Name of the packing of weights among what a time can be bound by."""
 
@@ -176,6 +175,10 @@ class TimeModel:
             into, out = self._moved_bytes(kept, (level.line_bytes or 1) * (1 if inner else PAIR))
             loads = [more + part * each for more, part, each in zip(loads, parts, into, strict=True)]
             stores += parts[0] * out
+        if self.options.stores is StoreKind.ORDINARY:
+            loads[0] += contested_bytes(
+                self.workload, mapping, number, layout=self.options.layout, lanes=lanes, line_bytes=level.line_bytes
+            )
         rate = float(self.rate(number))
         row = BoundaryTime(
             between=self.machine.boundaries[number],
