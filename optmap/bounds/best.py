@@ -15,6 +15,8 @@ from optmap.bounds.halo_proof import HaloProof, halo_proofs, why_no_halo
 from optmap.bounds.maps import map_system
 from optmap.bounds.proof import Proof, operations_bound, ranked_proofs
 from optmap.bounds.result import Document, LowerBound
+from optmap.bounds.tap_class_proof import ClassesProof, class_proofs
+from optmap.bounds.tap_classes import why_no_classes
 from optmap.bounds.visits import VisitsProof, visits_proofs
 from optmap.checker import RefusedError, check_document
 from optmap.clock import NO_LIMIT, Clock
@@ -23,7 +25,7 @@ from optmap.problem.workload import Padding, Semantics, Workload
 
 log = logging.getLogger(__name__)
 
-AnyProof = Proof | HaloProof | VisitsProof
+AnyProof = Proof | HaloProof | ClassesProof | VisitsProof
 """What a certificate can say."""
 
 
@@ -44,9 +46,18 @@ def best(workload: Workload, memory_words: int, clock: Clock = NO_LIMIT) -> Lowe
     does not fit by little, `visits`.
     """
     found: list[AnyProof] = [*ranked_proofs(workload, memory_words, clock=clock)]
-    found += halo_proofs(workload, memory_words, beat=_most(found), clock=clock)
+    found += _windows(workload, memory_words, _most(found), clock)
     found += visits_proofs(workload, memory_words, beat=_most(found))
     return certified("best", workload, memory_words, sorted(found, key=lambda proof: -proof.loads_words))
+
+
+def _windows(
+    workload: Workload, memory_words: int, beat: int | None, clock: Clock
+) -> list[HaloProof] | list[ClassesProof]:
+    """Proofs of windows: by classes of taps if they have several shapes, else the one shape's."""
+    if why_no_classes(workload) is None:
+        return class_proofs(workload, memory_words, beat=beat, clock=clock)
+    return halo_proofs(workload, memory_words, beat=beat, clock=clock)
 
 
 def _most(found: Sequence[AnyProof]) -> int | None:
@@ -58,19 +69,24 @@ def halo(workload: Workload, memory_words: int) -> LowerBound:
     """The bound of a convolution that sees the halo of its windows, with a certificate.
 
     Args:
-        workload: a convolution whose windows `why_no_halo` finds covered.
+        workload: a convolution whose windows `why_no_windows` finds covered.
         memory_words: fast memory, in words.
 
     Raises:
         InputError: if the windows are not covered.
         CheckError: as `best`.
 
-    Source: the proof in `optmap/bounds/halo.py`.
+    Source: the proofs in `optmap/bounds/halo.py` and `optmap/bounds/tap_classes.py`.
     """
-    reason = why_no_halo(workload)
+    reason = why_no_windows(workload)
     if reason is not None:
         raise InputError(reason)
-    return certified("halo", workload, memory_words, halo_proofs(workload, memory_words))
+    return certified("halo", workload, memory_words, _windows(workload, memory_words, None, NO_LIMIT))
+
+
+def why_no_windows(workload: Workload) -> str | None:
+    """None if `halo` covers a workload, else the reason why not."""
+    return why_no_halo(workload) if why_no_classes(workload) is not None else None
 
 
 def certified(method: str, workload: Workload, memory_words: int, proofs: Sequence[AnyProof]) -> LowerBound:
@@ -117,13 +133,17 @@ def _exponents(workload: Workload, proof: AnyProof | None) -> dict[str, Fraction
     if isinstance(proof, Proof):
         return {maps[i].name: x for i, x in proof.exponents.items()}
     names = {m.tensor: m.name for m in maps if m.tensor is not None}
+    if isinstance(proof, ClassesProof):
+        return {f"{names[t]} of {c.title} taps": x for c in proof.classes for t, _, x in c.volume.tensors}
     return {names[tensor]: x for tensor, _, x in proof.volume.tensors if x}
 
 
-def operations_text(workload: Workload, proof: Proof | HaloProof) -> str:
-    """U(K) as a product of powers."""
+def operations_text(workload: Workload, proof: Proof | HaloProof | ClassesProof) -> str:
+    """U(K) as a product of powers, or the largest of several."""
     if isinstance(proof, HaloProof):
         return str(proof.volume)
+    if isinstance(proof, ClassesProof):
+        return proof.text
     system = map_system(workload)
     bound = operations_bound(system, proof.units, proof.exponents)
     factors = []
@@ -156,7 +176,8 @@ def _expression(workload: Workload, proof: AnyProof | None) -> str:
     if workload.semantics is Semantics.ASSIGN:
         mu = proof.units.mu
         rule = f"({rule}, in 1/{mu.denominator} words) - {mu}*|{workload.output.name}|"
-    return f"{rule}, since n*U(M+T) + U(M+t) < G with U(K) = {operations_text(workload, proof)}"
+    every = "G" if not isinstance(proof, ClassesProof) else f"{proof.units.operations}, all operations by weight,"
+    return f"{rule}, since n*U(M+T) + U(M+t) < {every} with U(K) = {operations_text(workload, proof)}"
 
 
 def _assumptions(workload: Workload, proof: AnyProof | None) -> tuple[str, ...]:

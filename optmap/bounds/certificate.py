@@ -23,6 +23,8 @@ marked "check"; a document that fails one test proves nothing.
                    or {dims: [...], flag: [vector...]}]
     window        {outputs: "p/q", taps: "p/q", inputs: "p/q", kappa: "p/q"}; only there in place of
                   maps and families, which are [] then
+    classes       [{shape: [taps...], weight: int, outputs: "p/q", taps: "p/q", inputs: "p/q", kappa: "p/q"}];
+                  only there in place of maps and families, which are [] then
     visits        {kept: tensor, sliding: tensor, slack: int, taps: {dim: int}, again_words, loads_words}; only there
                   in place of a segment, which is null then, as maps and families are []
     mu            "p/q" in [0, 1]; "1/1" under accumulate
@@ -112,10 +114,21 @@ losses leave are at most kappa * a^outputs * b^taps * c^inputs (decided on cells
 U below has kappa, features^max(0, 1 - outputs - taps) (dims of output and kernel alone) and
 channels^max(0, 1 - taps - inputs) (dims of image and kernel alone, times min(stride, extent(t)) of every window).
 
+**Classes.** In place of maps: the inequality of strided windows by classes of taps (`optmap/bounds/tap_classes.py` has
+theorem and proof). Check: a convolution as under Window. The taps of one window of R taps and stride s have min(s, R)
+residues, R mod s of them with ceil(R/s) taps and the others with floor(R/s); a class is one residue per window, its
+shape the sorted numbers of taps, 1 left out. `classes` has one entry per shape that occurs. 0 < outputs, taps, inputs
+<= 1 <= their sum; kappa^q >= B^(q-p) with taps = p/q and B the product of the shape, or else outputs + inputs > 1
+and kappa is proved of the shape as under Window. In U below every entry has, in place of size maps, weight, kappa,
+number^e (number of classes; e = max(0, 1 - taps - inputs) of the entry where it is largest),
+features^max(0, 1 - outputs - taps), channels^max(0, 1 - taps - inputs) and places^max(0, 1 - outputs - inputs) (dims of
+output and image alone, of the windows among them); U(K) is the largest over the entries, and operations is the sum
+over D of the weights of their classes.
+
 **Segment.** mu = a/b in lowest terms, 0 <= mu <= 1, and mu = 1 under accumulate. weights_t = b*weight_t, for the
 output tensor a*weight_t. Check: no tensor with weight 0 has a tensor map. operations = |D|, the product of
-the extents without ranges; memory_units = b*M. With S_t = sum of the exponents of the tensor maps whose access
-reads or writes t (or what the window says), and sigma = sum S_t (check: > 0),
+the extents without ranges (by weight under Classes); memory_units = b*M. With S_t = sum of the exponents of the tensor
+maps whose access reads or writes t (or what the window says), and sigma = sum S_t (check: > 0),
     U(K) = floor( prod_t (S_t*K / (sigma*weights_t))^S_t * prod over size maps of size^exponent ),
 that is, with q a common denominator of all S_t and size exponents, the largest integer u such that u^q is
 at most the rational number obtained by raising the product to the power q. It bounds the operations
@@ -173,13 +186,14 @@ from optmap.bounds.compulsory import (
     output_words_at_most,
     tensor_counts,
 )
-from optmap.bounds.halo_proof import HaloProof
+from optmap.bounds.halo_proof import Exponents, HaloProof
 from optmap.bounds.lattice import closure, kernel
 from optmap.bounds.lifting import Digit, Node
 from optmap.bounds.maps import LinearMap, MapSystem
 from optmap.bounds.polytope import FamilyRows, restrict
 from optmap.bounds.proof import Proof
 from optmap.bounds.result import Document
+from optmap.bounds.tap_class_proof import ClassesProof
 from optmap.bounds.visits import VisitsProof
 from optmap.errors import CheckError
 from optmap.problem.io.files import fingerprint
@@ -188,13 +202,15 @@ from optmap.problem.workload import Axis, Workload
 OF = {2: "axis", 3: "leaf"}
 """Keys of what a size map measures, by the numbers that name it."""
 SCHEMA = "optmap.certificate/1"
+SegmentProof = Proof | HaloProof | ClassesProof
+"""What the segment argument proves."""
 
 
 def bound_certificate(
     workload: Workload,
     memory_words: int,
     system: MapSystem,
-    proof: Proof | HaloProof | VisitsProof | None,
+    proof: SegmentProof | VisitsProof | None,
     method: str = "best",
 ) -> Document:
     """The document described above.
@@ -250,12 +266,13 @@ def digest(document: Mapping[str, object]) -> str:
     return "sha256:" + fingerprint({key: value for key, value in document.items() if key != "digest"})
 
 
-def _product_inequality(system: MapSystem, proof: Proof | HaloProof | None) -> Document:
-    """Maps with a positive exponent and the lattice or flag of each family; or a window."""
+def _product_inequality(system: MapSystem, proof: SegmentProof | None) -> Document:
+    """Maps with a positive exponent and the lattice or flag of each family; or a window; or classes of taps."""
     if isinstance(proof, HaloProof):
-        powers = zip(("outputs", "taps", "inputs"), proof.exponents, strict=True)
-        window = {key: _ratio(power) for key, power in powers} | {"kappa": _ratio(proof.kappa)}
-        return {"maps": [], "families": [], "window": window}
+        return {"maps": [], "families": [], "window": _powers(proof.exponents, proof.kappa)}
+    if isinstance(proof, ClassesProof):
+        classes = [{"shape": list(c.shape), "weight": c.weight} | _powers(c.exponents, c.kappa) for c in proof.classes]
+        return {"maps": [], "families": [], "classes": classes}
     exponents = proof.exponents if proof else {}
     maps = [(system.maps[i], x) for i, x in exponents.items()]
     families = proof.polytope.families if proof else ()
@@ -263,6 +280,11 @@ def _product_inequality(system: MapSystem, proof: Proof | HaloProof | None) -> D
         "maps": [_map(f, x) for f, x in maps],
         "families": [_family(system, family, [f for f, _ in maps]) for family in families],
     }
+
+
+def _powers(exponents: Exponents, kappa: Fraction) -> Document:
+    powers = zip(("outputs", "taps", "inputs"), exponents, strict=True)
+    return {key: _ratio(power) for key, power in powers} | {"kappa": _ratio(kappa)}
 
 
 def _map(f: LinearMap, exponent: Fraction) -> Document:
@@ -297,7 +319,7 @@ def _family(system: MapSystem, family: FamilyRows, maps: list[LinearMap]) -> Doc
     }
 
 
-def _segment(proof: Proof | HaloProof | None) -> Document | None:
+def _segment(proof: SegmentProof | None) -> Document | None:
     if proof is None:
         return None
     return {
@@ -323,7 +345,7 @@ def _visits(proof: VisitsProof | None) -> Document:
     return {"visits": {"kept": kept, "sliding": sliding, "slack": proof.slack, "taps": taps, **proved}}
 
 
-def _claims(workload: Workload, proof: Proof | HaloProof | VisitsProof | None) -> Document:
+def _claims(workload: Workload, proof: SegmentProof | VisitsProof | None) -> Document:
     compulsory = compulsory_loads(workload)
     loads = max(compulsory, proof.loads_words if proof else 0)
     stores = output_words(workload)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
@@ -20,6 +20,8 @@ from optmap.problem.workload import Semantics, Workload
 
 Exponents = tuple[Fraction, Fraction, Fraction]
 """Of outputs, filter and inputs."""
+Factor = tuple[str, int | Fraction, Fraction]
+"""What it is, its value and its power."""
 Triple = tuple[int, int, int]
 """Exponents in 1/Q."""
 Q = 240
@@ -106,7 +108,7 @@ def _proof(workload: Workload, units: Units, needed: int, clock: Clock) -> HaloP
     """The proof with the exponents that look best in floats, if they promise more than `needed` units."""
     form = convolution_form(workload)
     shape = window_shape(workload, form)
-    exponents, promised = _search(_promise(workload, form, units), clock)
+    exponents, promised = searched(_promise(workload, form, units), clock)
     if promised <= needed:
         return None
     constant = kappa(shape, *exponents)
@@ -146,17 +148,29 @@ def _promise(workload: Workload, form: ConvolutionForm, units: Units) -> Callabl
     return promise
 
 
-def _search(promise: Callable[[float, float, float], float], clock: Clock) -> tuple[Exponents, float]:
-    """Exponents near the best and what they promise, by moves that improve until none does."""
+def searched(
+    promise: Callable[[float, float, float], float],
+    clock: Clock,
+    starts: Sequence[Exponents] = EVEN,
+    least: int = Q + 1,
+) -> tuple[Exponents, float]:
+    """Exponents near the best and what they promise, by moves that improve until none does.
+
+    Args:
+        promise: what exponents of outputs, filter and inputs promise.
+        clock: when to give up.
+        starts: the best of these is where the moves begin.
+        least: what the exponents of outputs and inputs add up to at least, in 1/Q.
+    """
 
     @cache
     def value(at: Triple) -> float:
         X, Y, Z = at
-        if not (0 < X <= Q and 0 < Y <= Q and 0 < Z <= Q < X + Z):
+        if not (0 < X <= Q and 0 < Y <= Q and 0 < Z <= Q and least <= X + Z):
             return -inf
         return promise(X / Q, Y / Q, Z / Q)
 
-    even = max(EVEN, key=lambda e: promise(*map(float, e)))
+    even = max(starts, key=lambda e: promise(*map(float, e)))
     X, Y, Z = (round(e * Q) for e in even)
     at = (X, Y, Z)
     for stride in STRIDES:
@@ -190,11 +204,22 @@ def window_volume(
     constant: Fraction,
 ) -> VolumeBound:
     """U for given exponents of outputs, filter and inputs, and kappa."""
+    constants = ((f"{constant}", constant, Fraction(1)),)
+    return powers_volume(form, units, exponents, free_sizes(workload, form), constants)
+
+
+def powers_volume(
+    form: ConvolutionForm,
+    units: Units,
+    exponents: Exponents,
+    free: tuple[int, int],
+    constants: tuple[Factor, ...],
+) -> VolumeBound:
+    """U as a product of powers of the tensors, of what is free of one of them (features, channels) and of constants."""
     x, y, z = exponents
-    features, channels = free_sizes(workload, form)
-    rests = (features, max(Fraction(0), 1 - x - y)), (channels, max(Fraction(0), 1 - y - z))
     powers = ((form.output.name, x), (form.kernel.name, y), (form.image.name, z))
+    rests = zip(free, (max(Fraction(0), 1 - x - y), max(Fraction(0), 1 - y - z)), strict=True)
     return VolumeBound(
         tensors=tuple((name, units.weights[name], power) for name, power in powers),
-        sizes=tuple((f"{size}", size, power) for size, power in ((constant, Fraction(1)), *rests)),
+        sizes=(*constants, *((f"{size}", size, power) for size, power in rests)),
     )

@@ -61,7 +61,7 @@ BOUNDS: dict[str, BoundMethod] = {
     "halo": BoundMethod(
         description="windows of two or three taps per axis that overlap: tiles need their halo; with a certificate",
         function="bounds.best:halo",
-        scope="bounds.halo_proof:why_no_halo",
+        scope="bounds.best:why_no_windows",
     ),
     "best": BoundMethod(
         description="the strongest of a convex program over maps, the halo of windows and visits, with a certificate",

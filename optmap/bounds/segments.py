@@ -9,7 +9,7 @@ Everything here is in integers; logarithms only seed searches that integers deci
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -67,6 +67,11 @@ class SegmentBound:
         """Log U(units) as a float."""
         return self.log_constant + float(self.sigma) * log(units)
 
+    def units_at(self, operations: int) -> float:
+        """The real K with U(K) = operations + 1, capped where floats end."""
+        level = (log(operations + 1) - self.log_constant) / float(self.sigma)
+        return exp(min(level, 600.0))
+
     def at_most(self, units: int, operations: int) -> bool:
         """Exactly: is U(units) <= operations?"""
         left: int = self.constant.numerator * units**self.power
@@ -83,8 +88,41 @@ class SegmentBound:
 
     def largest_units(self, operations: int) -> int:
         """The largest K >= 0 with U(K) <= operations (operations >= 0, sigma > 0)."""
-        guess = int(_units_at(self, operations))
+        guess = int(self.units_at(operations))
         return _least(lambda k: not self.at_most(k, operations), guess) - 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class LargestBound:
+    """The largest of several U."""
+
+    parts: tuple[SegmentBound, ...]
+    """At least one."""
+
+    @cached_property
+    def sigma(self) -> Fraction:
+        """The largest power of K."""
+        return max(part.sigma for part in self.parts)
+
+    def log_value(self, units: float) -> float:
+        """Log U(units) as a float."""
+        return max(part.log_value(units) for part in self.parts)
+
+    def units_at(self, operations: int) -> float:
+        """The real K with U(K) = operations + 1, capped where floats end."""
+        return min(part.units_at(operations) for part in self.parts)
+
+    def __call__(self, units: int) -> int:
+        """U(units), exactly."""
+        return max(part(units) for part in self.parts)
+
+    def largest_units(self, operations: int) -> int:
+        """The largest K >= 0 with U(K) <= operations (operations >= 0)."""
+        return min(part.largest_units(operations) for part in self.parts)
+
+
+AnyBound = SegmentBound | LargestBound
+"""What bounds the operations of a segment."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,20 +143,20 @@ class Segments:
     """memory + n*T + t + 1."""
 
 
-def best_segments(bound: SegmentBound, memory: int, operations: int) -> Segments | None:
+def best_segments(bound: AnyBound, memory: int, operations: int, near: Iterable[int] = ()) -> Segments | None:
     """The strongest segment argument of one U, or None if not even one segment fits.
 
-    The lengths that look best in floats are decided in integers.
+    The lengths that look best in floats, `near` among them, are decided in integers.
     """
     best: Segments | None = None
-    for _, T in ranked_lengths(bound, memory, operations)[:DECIDED]:
+    for _, T in ranked_lengths(bound, memory, operations, near)[:DECIDED]:
         found = _with_length(bound, memory, operations, T)
         if found is not None and (best is None or found.cost_units > best.cost_units):
             best = found
     return best
 
 
-def ranked_lengths(bound: SegmentBound, memory: int, operations: int) -> list[tuple[float, int]]:
+def ranked_lengths(bound: AnyBound, memory: int, operations: int, near: Iterable[int] = ()) -> list[tuple[float, int]]:
     """(estimated cost, segment length T) from the best down.
 
     Lengths are tried around the real optimum (memory + T = memory sigma/(sigma-1)), the longest T at
@@ -128,7 +166,7 @@ def ranked_lengths(bound: SegmentBound, memory: int, operations: int) -> list[tu
     if not 0 < operations.bit_length() <= LARGEST_BITS:
         return []
     counts = {1, 2, 3}
-    lengths = set(range(1, 2 * DENSE)) if memory <= DENSE else set()
+    lengths = {*near} | (set(range(1, 2 * DENSE)) if memory <= DENSE else set())
     sigma = float(bound.sigma)
     if sigma > 1 + 1e-6:
         middle = memory / (sigma - 1)
@@ -141,13 +179,13 @@ def ranked_lengths(bound: SegmentBound, memory: int, operations: int) -> list[tu
     for count in counts:
         share = -(-operations // count) - 1
         if share > 0:
-            longest = int(_units_at(bound, share)) - memory
+            longest = int(bound.units_at(share)) - memory
             lengths |= {longest - 1, longest, longest + 1}
     ranked = [(_estimate(bound, memory, operations, T), T) for T in lengths if T >= 1]
     return sorted((pair for pair in ranked if pair[0] > 0), key=lambda pair: (-pair[0], pair[1]))
 
 
-def _estimate(bound: SegmentBound, memory: int, operations: int, T: int) -> float:
+def _estimate(bound: AnyBound, memory: int, operations: int, T: int) -> float:
     """What `_with_length` will prove, in floats; 0 for nothing."""
     level = bound.log_value(memory + T)
     if level > log(operations) + 1:
@@ -155,17 +193,11 @@ def _estimate(bound: SegmentBound, memory: int, operations: int, T: int) -> floa
     full = floor(exp(level) * (1 + 1e-12)) if level < 600 else exp(level)
     n = (operations - 1) // max(full, 1)
     left = operations - 1 - n * full
-    t = min(T, int(_units_at(bound, int(left))) - memory)
+    t = min(T, int(bound.units_at(int(left))) - memory)
     return float(memory + n * T + max(t, 0) + 1) if n else 0.0
 
 
-def _units_at(bound: SegmentBound, operations: int) -> float:
-    """The real K with U(K) = operations + 1, capped where floats end."""
-    level = (log(operations + 1) - bound.log_constant) / float(bound.sigma)
-    return exp(min(level, 600.0))
-
-
-def _with_length(bound: SegmentBound, memory: int, operations: int, T: int) -> Segments | None:
+def _with_length(bound: AnyBound, memory: int, operations: int, T: int) -> Segments | None:
     """As many segments of T units as cannot hold all operations, and the longest last one."""
     full = bound(memory + T)
     n = (operations - 1) // full if full else 0

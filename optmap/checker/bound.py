@@ -7,6 +7,7 @@ from fractions import Fraction
 from math import gcd, lcm, prod
 from typing import Any
 
+from .classes import check_classes
 from .form import CERTIFICATE
 from .inequality import Maps, Space, check_families, check_maps
 from .padding import Done
@@ -16,31 +17,34 @@ from .tools import count, echelon, need, ratio
 from .visits import check_visits
 from .window import Powers, check_window
 
+WINDOWS = {"window", "classes"}
+"""What stands in place of maps."""
 BITS = 2**23
 """Most bits of a power."""
 
 
-def check_segment(doc: dict[str, Any], maps: Maps, weights: dict[str, int], at_most: int, points: int) -> int:
+def check_segment(doc: dict[str, Any], maps: Maps, weights: dict[str, int], at_most: int, done: Done) -> int:
     """Loads that the segment argument proves; 0 without one."""
     mu, part, work = ratio(doc["mu"], "mu"), doc["segment"], doc["workload"]
     accumulate = work["semantics"] == "accumulate"
     need(mu <= 1 and (mu == 1 or not accumulate), "mu must be in [0, 1], and 1 under accumulate")
     if part is None:
-        need(not doc["maps"] and not doc["families"] and "window" not in doc, "maps without a segment")
+        need(not doc["maps"] and not doc["families"] and not WINDOWS & set(doc), "maps without a segment")
         return 0
     a, b = mu.numerator, mu.denominator
     output = doc["accesses"][0]["tensor"]
     units = {t: (a if t == output else b) * w for t, w in weights.items()}
     memory, K, T, n, t = part["memory_units"], part["K"], part["T"], part["n"], part["t"]
     need(part["weights"] == units, "weights are not those of the tensors")
-    need(part["operations"] == points, f"{points} operations are done, not {part['operations']}")
     need(memory == b * doc["memory_words"] and memory + T == K, "memory_units or K is wrong")
-    sums, sizes = check_window(doc) if "window" in doc else map_powers(doc, maps)
-    need(bool(sums), "no tensor has an exponent")
-    free = [tensor for tensor in sums if not units[tensor]]
-    need(not free, f"{', '.join(free)} costs nothing and cannot bound anything")
-    check_power(part["U_full"], K, sums, units, sizes)
-    check_power(part["U_last"], memory + t, sums, units, sizes)
+    powers, operations = inequalities(doc, maps, done)
+    need(part["operations"] == operations, f"{operations} operations are done, not {part['operations']}")
+    for sums, _ in powers:
+        need(bool(sums), "no tensor has an exponent")
+        free = [tensor for tensor in sums if not units[tensor]]
+        need(not free, f"{', '.join(free)} costs nothing and cannot bound anything")
+    check_power(part["U_full"], K, units, powers)
+    check_power(part["U_last"], memory + t, units, powers)
     need(n == 0 or part["U_full"] > 0, "no operation fits into a segment, so that their number proves nothing")
     need(t <= T and n * part["U_full"] + part["U_last"] < part["operations"], "the segments may hold all operations")
     cost = memory + n * T + t + 1
@@ -48,6 +52,13 @@ def check_segment(doc: dict[str, Any], maps: Maps, weights: dict[str, int], at_m
     loads: int = cost if accumulate else -((a * at_most - cost) // b)
     need(part["loads_words"] == loads, f"the segment proves {loads} loads")
     return loads
+
+
+def inequalities(doc: dict[str, Any], maps: Maps, done: Done) -> tuple[list[Powers], int]:
+    """What bounds the operations of a segment, the largest of them, and how many operations there are, by weight."""
+    if "classes" in doc:
+        return check_classes(doc, done)
+    return [check_window(doc) if "window" in doc else map_powers(doc, maps)], done.points()
 
 
 def map_powers(doc: dict[str, Any], maps: Maps) -> Powers:
@@ -63,18 +74,20 @@ def map_powers(doc: dict[str, Any], maps: Maps) -> Powers:
     return sums, sizes
 
 
-def check_power(
-    u: int, K: int, sums: dict[str, Fraction], units: dict[str, int], sizes: list[tuple[Fraction, Fraction]]
-) -> None:
-    """U is the largest integer with u^q <= the q-th power of the product inequality at K."""
-    sigma = sum(sums.values(), Fraction(0))
-    q = lcm(*(s.denominator for s in sums.values()), *(z.denominator for _, z in sizes))
-    factors = [(s * K / (sigma * units[t]), s) for t, s in sums.items()] + sizes
-    bits = u.bit_length() + sum(x.numerator.bit_length() + x.denominator.bit_length() for x, _ in factors)
-    need(bits * q < BITS, "too large a power")
-    top = prod(x.numerator ** int(s * q) for x, s in factors)
-    bottom = prod(x.denominator ** int(s * q) for x, s in factors)
-    need(u**q * bottom <= top < (u + 1) ** q * bottom, f"U({K}) is not {u}")
+def check_power(u: int, K: int, units: dict[str, int], powers: list[Powers]) -> None:
+    """U is the largest integer with u^q <= the q-th power of a product inequality at K."""
+    reached = False
+    for sums, sizes in powers:
+        sigma = sum(sums.values(), Fraction(0))
+        q = lcm(*(s.denominator for s in sums.values()), *(z.denominator for _, z in sizes))
+        factors = [(s * K / (sigma * units[t]), s) for t, s in sums.items()] + sizes
+        bits = u.bit_length() + sum(x.numerator.bit_length() + x.denominator.bit_length() for x, _ in factors)
+        need(bits * q < BITS, "too large a power")
+        top = prod(x.numerator ** int(s * q) for x, s in factors)
+        bottom = prod(x.denominator ** int(s * q) for x, s in factors)
+        need(top < (u + 1) ** q * bottom, f"U({K}) is not {u}")
+        reached = reached or u**q * bottom <= top
+    need(reached, f"U({K}) is not {u}")
 
 
 def check_count(entry: Any, accesses: list[Any], mine: list[int], done: Done) -> int:
@@ -134,7 +147,7 @@ def check_bound(doc: dict[str, Any]) -> dict[str, int]:
     done = Done(accesses, extents)
     space = Space(doc)
     maps = check_maps(doc, space, done)
-    if doc["segment"] is not None and "window" not in doc:
+    if doc["segment"] is not None and not WINDOWS & set(doc):
         check_families(doc, space, maps)
     need(set(doc["compulsory"]) == set(weights), "compulsory counts do not cover the tensors")
     counts = {}
@@ -148,7 +161,7 @@ def check_bound(doc: dict[str, Any]) -> dict[str, int]:
     if work["semantics"] == "assign":
         forced -= counts[output]
     claims = {"compulsory_loads_words": forced, "output_words": written, "output_words_at_most": at_most}
-    proved = check_segment(doc, maps, weights, at_most, done.points())
+    proved = check_segment(doc, maps, weights, at_most, done)
     if "visits" in doc:
         proved = check_visits(doc, weights, counts, done)
     claims["loads_words"] = max(forced, proved)

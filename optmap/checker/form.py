@@ -52,7 +52,9 @@ SEGMENT = record(
 )
 CLAIMED = ["loads_words", "stores_words", "total_words"]
 CLAIMS = ["compulsory_loads_words", "output_words", "output_words_at_most", *CLAIMED]
-WINDOW = record(**dict.fromkeys(["outputs", "taps", "inputs", "kappa"], ratio))
+POWERS: dict[str, Shape] = dict.fromkeys(["outputs", "taps", "inputs", "kappa"], ratio)
+WINDOW = record(**POWERS)
+CLASSES = many(record(shape=many(positive), weight=positive, **POWERS), 1)
 SAYS: dict[str, Shape] = {
     "schema": word("optmap.certificate/1"),
     "kind": word("bound"),
@@ -86,7 +88,7 @@ VISITS = record(
     **dict.fromkeys(["slack", "again_words", "loads_words"], count),
     taps=table(count),
 )
-CERTIFICATE = records(SAYS, SAYS | {"window": WINDOW}, SAYS | {"visits": VISITS})
+CERTIFICATE = records(SAYS, SAYS | {"window": WINDOW}, SAYS | {"classes": CLASSES}, SAYS | {"visits": VISITS})
 CAPACITY = record(amount=positive, unit=word("bytes", "words"))
 BANDWIDTH = record(amount=either(str, text, rate), unit=word("bytes", "words"))
 LEVEL: dict[str, Shape] = {

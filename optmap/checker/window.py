@@ -66,21 +66,24 @@ LOSSES: dict[tuple[int, ...], dict[int, Loss]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Window:
-    """A convolution as unit windows: taps per axis, and how many there are of what shares two tensors."""
+class Convolution:
+    """A statement with windows, and how many there are of what shares two tensors."""
 
-    shape: tuple[int, ...]
+    windows: list[tuple[str, int]]
+    """Tap and stride."""
+    places: list[str]
+    """Dims of output and image alone, those of windows among them."""
     features: int
     channels: int
     image: str
     kernel: str
 
 
-def window_of(accesses: list[Any], extents: dict[str, int]) -> Window:
-    """The windows of a statement; with stride s taps of one residue mod s meet inputs of that residue alone.
+def convolution(accesses: list[Any], extents: dict[str, int]) -> Convolution:
+    """The windows of a statement.
 
     Raises:
-        RefusedError: if it is no convolution, or its windows have no proved losses.
+        RefusedError: if it is no convolution.
     """
     names = [access["tensor"] for access in accesses]
     terms = [[[d for d, _ in axis["terms"]] for axis in access["axes"]] for access in accesses]
@@ -90,28 +93,35 @@ def window_of(accesses: list[Any], extents: dict[str, int]) -> Window:
     image = sliding[0]
     out, img, ker = ([d for axis in terms[i] for d in axis] for i in (0, image, 3 - image))
     need(all(len(dims) == len(set(dims)) for dims in (out, img, ker)), "a dim stands in two subscripts of a tensor")
-    shape, channels, slid = [], 1, set()
+    windows = []
     for axis in accesses[image]["axes"]:
         coefficients = dict(axis["terms"])
         if len(coefficients) > 1:
             places = [d for d in coefficients if d in out and d not in ker]
             taps = [d for d in coefficients if d in ker and d not in out]
             need(len(coefficients) == 2 and len(places) == len(taps) == 1, "a window is an output dim plus a tap")
-            stride = coefficients[places[0]] // gcd(*coefficients.values())
-            shape.append(-(-extents[taps[0]] // stride))
-            channels *= min(stride, extents[taps[0]])
-            slid |= set(coefficients)
-    others = set(extents) - slid
-    need(all((d in out) + (d in img) + (d in ker) > 1 for d in others), "a dim occurs in one tensor only")
-    live = tuple(sorted(n for n in shape if n > 1))
-    need(live in LOSSES, f"nothing is proved of a window of {live} taps")
-    return Window(
-        shape=live,
-        features=prod(extents[d] for d in others - set(img)),
-        channels=channels * prod(extents[d] for d in others - set(out)),
+            windows.append((taps[0], coefficients[places[0]] // gcd(*coefficients.values())))
+    # No place is of the kernel, and no tap is of the output; of the image they are in subscripts of two dims.
+    need(all((d in out) + (d in img) + (d in ker) > 1 for d in extents), "a dim occurs in one tensor only")
+    return Convolution(
+        windows=windows,
+        places=[d for d in out if d in img and d not in ker],
+        features=prod(extents[d] for d in out if d in ker and d not in img),
+        channels=prod(extents[d] for d in img if d in ker and d not in out and d not in dict(windows)),
         image=names[image],
         kernel=names[3 - image],
     )
+
+
+def window_of(found: Convolution, extents: dict[str, int]) -> tuple[tuple[int, ...], int]:
+    """Taps per window, and channels; with stride s taps of one residue mod s meet inputs of that residue alone.
+
+    Raises:
+        RefusedError: if the windows have no proved losses.
+    """
+    live = tuple(sorted(n for n in (-(-extents[tap] // stride) for tap, stride in found.windows) if n > 1))
+    need(live in LOSSES, f"nothing is proved of a window of {live} taps")
+    return live, found.channels * prod(min(stride, extents[tap]) for tap, stride in found.windows)
 
 
 def check_window(doc: dict[str, Any]) -> Powers:
@@ -119,16 +129,17 @@ def check_window(doc: dict[str, Any]) -> Powers:
     need(not doc["maps"] and not doc["families"], "maps beside a window")
     entry = doc["window"]
     x, y, z, kappa = (ratio(entry[key], key) for key in ("outputs", "taps", "inputs", "kappa"))
-    found = window_of(doc["accesses"], doc["workload"]["extents"])
+    found = convolution(doc["accesses"], doc["workload"]["extents"])
+    shape, residues = window_of(found, doc["workload"]["extents"])
     need(
         max(x, y, z) <= 1 < x + z and min(x, z, kappa) > 0, "exponents are at most 1, those of the pixels more together"
     )
     need(lcm(*(n.denominator for n in (x, y, z))) <= FINEST and kappa.denominator <= 2**30, "exponents are too fine")
     for smaller, larger in {(x, z), (z, x)}:
-        decide(found.shape, smaller, y, larger, kappa)
+        decide(shape, smaller, y, larger, kappa)
     sums = {doc["accesses"][0]["tensor"]: x, found.image: z} | ({found.kernel: y} if y else {})
     features, channels = max(Fraction(0), 1 - x - y), max(Fraction(0), 1 - y - z)
-    return sums, [(kappa, Fraction(1)), (Fraction(found.features), features), (Fraction(found.channels), channels)]
+    return sums, [(kappa, Fraction(1)), (Fraction(found.features), features), (Fraction(residues), channels)]
 
 
 @lru_cache(maxsize=256)

@@ -37,6 +37,7 @@ SMALLEST = {
     "sweep_kill": ["1", "1", "tccg/ab-ac-cb"],
     "sweep_refine": ["resnet18/R12", "--fine", "5", "--tolerances", "0.5"],
     "table1": ["--machines", "balanced", "--tiles", "any", "--layers", "tccg/ab-ac-cb"],
+    "tap_classes_attack": ["2", "1"],
     "two_roads": ["--layers", "resnet18/R3", "--semantics", "assign", "--capacity", "tile"],
     "visits_attack": ["4", "1"],
     "written_files": ["tccg/ab-ac-cb"],

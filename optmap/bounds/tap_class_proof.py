@@ -1,0 +1,227 @@
+"""Search for the exponents, weights and segment of classes of taps that prove most (`tap_classes` has the theorem)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from math import exp, floor, inf, log, prod
+
+from optmap.bounds.compulsory import compulsory_loads, output_words_at_most
+from optmap.bounds.halo import LOSSES, kappa_about
+from optmap.bounds.halo_proof import EVEN, Exponents, searched
+from optmap.bounds.proof import MUS, Units, accounting, loads_of_units
+from optmap.bounds.segments import LARGEST_BITS, Segments, best_segments
+from optmap.bounds.tap_classes import (
+    Shape,
+    TapClass,
+    all_places,
+    class_operations,
+    several_power,
+    shapes,
+    weight_bound,
+    weighted_classes,
+    why_no_classes,
+)
+from optmap.clock import NO_LIMIT, Clock
+from optmap.problem.forms import convolution_form
+from optmap.problem.workload import Semantics, Workload
+
+ROUNDS = 3
+"""How often exponents are sought for a segment, and the segment for them."""
+SCALE = 2**20
+"""The largest weight."""
+FEW, MOST = 1000.0, 600.0
+"""Segments and operations below which it counts that there is a whole number of them; logs that floats hold."""
+STEPS = 48
+"""Halvings, or golden sections, that settle a segment."""
+GOLDEN = (5**0.5 - 1) / 2
+HALF = Fraction(1, 2)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClassesProof:
+    """A proved bound with everything a certificate needs."""
+
+    units: Units
+    """The accounting; its operations are counted by weight."""
+    classes: tuple[TapClass, ...]
+    """One entry per shape."""
+    segments: Segments
+    """The integers of the segment argument."""
+    loads_words: int
+    """What the argument proves for loads."""
+
+    @property
+    def text(self) -> str:
+        """U(K): every volume begins with what an operation of its shape weighs."""
+        return f"the largest of ({'; '.join(f'{c.title} taps: {c.volume}' for c in self.classes)})"
+
+
+def class_proofs(
+    workload: Workload, memory_words: int, *, beat: int | None = None, clock: Clock = NO_LIMIT
+) -> list[ClassesProof]:
+    """The best proof found per price of created words (under `assign`), the strongest first.
+
+    Args:
+        workload: the computation.
+        memory_words: fast memory, in words.
+        beat: loads that a proof must exceed; compulsory loads if None.
+        clock: when to give up.
+
+    Returns:
+        Proofs of more than `beat` loads; none for a workload without such windows.
+
+    Raises:
+        LimitError: if the time is over.
+    """
+    if why_no_classes(workload) is not None:
+        return []
+    least = compulsory_loads(workload) if beat is None else beat
+    found: list[ClassesProof] = []
+    for mu in MUS if workload.semantics is Semantics.ASSIGN else MUS[:1]:
+        units = accounting(workload, memory_words, mu)
+        if mu and units.memory < units.ceiling and 0 < units.operations.bit_length() <= LARGEST_BITS:
+            created = mu.numerator * output_words_at_most(workload) if workload.semantics is Semantics.ASSIGN else 0
+            found += _Search(workload, units).proofs(mu.denominator * least + created, clock)
+    return sorted((p for p in found if p.loads_words > least), key=lambda p: -p.loads_words)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Level:
+    """Log of what K units do of one shape: constant + sigma * log K."""
+
+    operations: float
+    """Log of the operations of the shape."""
+    constant: float
+    sigma: float
+
+    def segments(self, log_units: float) -> float:
+        """How many segments its operations fill."""
+        return exp(min(self.operations - self.constant - self.sigma * log_units, MOST))
+
+
+class _Search:
+    """Exponents, weights and segments for one accounting."""
+
+    def __init__(self, workload: Workload, units: Units) -> None:
+        self.workload, self.units, self.form = workload, units, convolution_form(workload)
+        self.number = sum(shapes(workload, self.form).values())
+        self.operations = {s: n for s, n in class_operations(workload, self.form).items() if n}
+        extents = workload.extents
+        self.features = prod(extents[d] for d in self.form.features)
+        self.channels = prod(extents[d] for d in self.form.channels)
+        self.places = all_places(workload, self.form)
+        self.weights = [units.weights[t.name] for t in (self.form.output, self.form.kernel, self.form.image)]
+
+    def proofs(self, needed: int, clock: Clock) -> Iterator[ClassesProof]:
+        """Proofs with the exponents that look best in floats, if they promise more than `needed` units."""
+        if not self.operations:
+            return
+        chosen, K, promised = self.settled(clock, apart=False)
+        if any(y + z < 1 for _, y, z in chosen.values()):
+            chosen, K, promised = max(
+                (chosen, K, promised), self.settled(clock, apart=True), key=lambda found: found[2]
+            )
+        if promised <= needed:
+            return
+        levels = self.levels(chosen)
+        lowest = min(level.constant + level.sigma * log(K) for level in levels.values())
+        scaled = {s: exp(lowest - level.constant - level.sigma * log(K)) for s, level in levels.items()}
+        weights = [{shape: max(1, round(SCALE * share)) for shape, share in scaled.items()}]
+        if lowest < log(FEW):  # few operations: whole numbers of them may say more than shares
+            weights.append(dict.fromkeys(chosen, 1))
+        for each in weights:
+            proof = self.proof(chosen, each, floor(K))
+            if proof is not None:
+                yield proof
+
+    def settled(self, clock: Clock, *, apart: bool) -> tuple[dict[Shape, Exponents], float, float]:
+        """Exponents per shape, units of a segment, and what they promise; `apart`: no factor for several classes."""
+        K = min(3.0 * self.units.memory, float(self.units.ceiling))
+        starts: dict[Shape, Sequence[Exponents]] = {
+            shape: (*EVEN, (HALF, HALF, HALF)) if shape in LOSSES else ((HALF, HALF, HALF),)
+            for shape in self.operations
+        }
+        best: tuple[dict[Shape, Exponents], float, float] = ({}, K, -inf)
+        for _ in range(ROUNDS):
+            chosen = {
+                s: searched(self.promise(s, log(K), apart=apart), clock, starts[s], 1)[0] for s in self.operations
+            }
+            K, promised = settled_units(list(self.levels(chosen).values()), self.units)
+            if promised > best[2]:
+                best = chosen, K, promised
+            starts = {shape: (powers,) for shape, powers in chosen.items()}
+        return best
+
+    def promise(self, shape: Shape, log_units: float, *, apart: bool) -> Callable[[float, float, float], float]:
+        """Log of the segments that the operations of a shape fill, up to a constant."""
+
+        def promise(x: float, y: float, z: float) -> float:
+            if (apart and y + z < 1 - 1e-9) or x + y + z < 1 - 1e-9:
+                return -inf
+            several = max(0.0, 1 - y - z) * log(self.number)
+            return -self.constant(shape, x, y, z) - (x + y + z) * log_units - several
+
+        return promise
+
+    def constant(self, shape: Shape, x: float, y: float, z: float) -> float:
+        """Log of U(1) of the classes of a shape."""
+        least = kappa_about(shape, x, y, z) if shape in LOSSES and x + z > 1 + 1e-9 else prod(shape) ** (1 - y)
+        sigma = x + y + z
+        found = log(least) + sum(e * log(e / (sigma * w)) for e, w in zip((x, y, z), self.weights, strict=True))
+        free = ((x + y, self.features), (y + z, self.channels), (x + z, self.places))
+        return found + sum(max(0.0, 1 - power) * log(size) for power, size in free)
+
+    def levels(self, chosen: dict[Shape, Exponents]) -> dict[Shape, _Level]:
+        """What units do of every shape with such exponents."""
+        several = float(several_power(chosen.values())) * log(self.number)
+        return {
+            shape: _Level(
+                operations=log(self.operations[shape]),
+                constant=self.constant(shape, *map(float, powers)) + several,
+                sigma=float(sum(powers)),
+            )
+            for shape, powers in chosen.items()
+        }
+
+    def proof(self, chosen: Mapping[Shape, Exponents], weights: Mapping[Shape, int], units: int) -> ClassesProof | None:
+        """The segment argument with such exponents and weights; segments of so many units are tried besides others."""
+        classes, operations = weighted_classes(self.workload, self.units, chosen, weights)
+        total = replace(self.units, operations=operations)
+        if operations.bit_length() > LARGEST_BITS:
+            return None
+        near = [units - total.memory + i for i in (-1, 0, 1)]
+        segments = best_segments(weight_bound(classes), total.memory, operations, near)
+        if segments is None:
+            return None
+        loads = loads_of_units(self.workload, total, segments.cost_units)
+        return ClassesProof(units=total, classes=classes, segments=segments, loads_words=loads)
+
+
+def settled_units(levels: Sequence[_Level], units: Units) -> tuple[float, float]:
+    """Units of the segment that proves most, about, and the units that are proved."""
+    low, high = log(units.memory + 1), log(max(units.ceiling, units.memory + 2))
+
+    def segments(at: float) -> float:
+        return sum(level.segments(at) for level in levels)
+
+    def proved(at: float) -> float:
+        return units.memory + (exp(at) - units.memory) * segments(at)
+
+    left, right = low, high
+    for _ in range(STEPS):
+        third, fourth = right - GOLDEN * (right - left), left + GOLDEN * (right - left)
+        left, right = (left, fourth) if proved(third) > proved(fourth) else (third, right)
+    count = segments(left)
+    if count > FEW:
+        return exp(left), proved(left)
+    found = []
+    for whole in {max(1, floor(count)), floor(count) + 1}:
+        least, most = low, high
+        for _ in range(STEPS):
+            middle = (least + most) / 2
+            least, most = (middle, most) if segments(middle) > whole else (least, middle)
+        found.append((units.memory + whole * (exp(least) - units.memory), exp(least)))
+    promised, K = max(found)
+    return K, promised
