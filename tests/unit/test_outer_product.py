@@ -232,3 +232,17 @@ def test_weights_that_come_again_soon_are_not_asked_for():
     for order, asks in (("nkhwrsc", True), ("nhwkrsc", False)):
         source = emit_code(large, mapped(large, AVX512, order, *tiles), AVX512).source
         assert ("weights of the next tile" in source) == asks
+
+
+@pytest.mark.parametrize("taps", [1, 2, 3])
+def test_few_taps_of_one_point_run_without_a_loop_that_is_written_out(taps, tmp_path: Path) -> None:
+    """Taps inside of channels, over one column: all at once where none is padding, or if there is but one."""
+    workload = layer(c=5, k=16, h=4, w=5, r=3, s=3)
+    code = emitted(workload, AVX512, {"k": 16, "h": 4}, order="crs", s=taps, w=1)
+    texts = kernels(code)
+    assert all("for (; s <" not in text for text in texts)
+    if taps == 1:
+        assert all("if (d_s < d_s + n_s)" in text for text in texts)
+    elif taps == 3:
+        assert all("if (d_s + n_s - (d_s) == 3)" in text for text in texts)
+    check_together([code], SANITIZED, tmp_path)

@@ -224,6 +224,10 @@ class Kernel:
             self._pointers(out, outer, each, first, box)
         before, each_trip = self._paces()
         self._ask(out, before)
+        if count is None and unroll == each.most and not each.block:
+            self._few(out, first, after, box)
+            self._ask(out, each_trip)
+            return
         if count == unroll and not each.block:
             self._steps(out, unroll, each.image, each.weights, box)
             self._ask(out, each_trip)
@@ -241,13 +245,27 @@ class Kernel:
                 self._steps(out, steps, each.image, each.weights, box)
                 self._ask(out, each_trip if steps == unroll else [])
 
+    def _few(self, out: Writer, first: str, after: str, box: Box) -> None:
+        """A last loop of few steps whose number is known where it runs: all of them at once, or one by one.
+
+        A loop of one or two trips that first looks whether it has more takes longer than what it computes.
+        """
+        each = self.sums[-1]
+        if each.most > 1:
+            with out.block(f"if ({after} - ({first}) == {each.most})"):
+                self._steps(out, each.most, each.image, each.weights, box)
+        head = f"for (long {each.dim} = {first}; {each.dim} < {after}; {each.dim}++, x_0 += {each.image}"
+        once = f"if ({first} < {after})"
+        with out.block(once if each.most == 1 else f"else {head}, y_0 += {each.weights})"):
+            self._steps(out, 1, each.image, each.weights, box)
+
     def _unroll(self, each: Sum, count: int | None) -> int:
         """Steps that are written out: a divisor of their number if there is one, and of a block."""
         if each.block:
             fits = [n for n in (UNROLL, 2, 1) if each.block % n == 0 and each.step % n == 0]
             return fits[0]
         if count is None:
-            return UNROLL
+            return each.most if each.most <= STRAIGHT else UNROLL
         if count <= STRAIGHT:
             return count
         return next((n for n in (UNROLL, 6, 5, 3) if count % n == 0), UNROLL)
