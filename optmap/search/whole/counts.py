@@ -9,12 +9,12 @@ fewer pieces never cost more, neither of the own tile nor of the next outer one.
 - `reach` of a choice is the least bottleneck of any chain from the whole problem down to it; what does not stay below
   the incumbent is dropped, and so is what another choice beats at every dim at no higher reach.
 
-The least reach at the innermost level is a bound on all whole tiles, and the optimum if its chain attains it.
+The least reach at the innermost level is a bound on all whole tiles, and the optimum if its chain attains it. If it
+does not, all that is left near it is looked at size by size (`SizesLeft`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from math import prod
 
@@ -24,9 +24,10 @@ from numpy.typing import NDArray
 from optmap.clock import Clock
 from optmap.errors import LimitError
 from optmap.search.search_space import Setting
-from optmap.search.whole.chain_costs import BATCH, ChainCosts, FloatArray, IntArray, grid_of
+from optmap.search.whole.chain_costs import BATCH, ChainCosts, FloatArray, IntArray, IntegerPoint, grid_of
 from optmap.search.whole.one_level import candidates, grow, is_diagonal
 from optmap.search.whole.pair_costs import LARGEST_PAIRS, PairCosts
+from optmap.search.whole.sizes_left import SizesLeft
 from optmap.search.whole.tile_pairs import aligned
 
 NEAR = 0.01
@@ -37,6 +38,8 @@ MOST_PAIRS = 200_000_000
 """Pairs of choices of neighbouring levels beyond which they are not priced."""
 MOST_CHAINS = 500
 """Chains that are handed back, at most."""
+EQUAL = 1e-9
+"""Relative distance below which a cost counts as having reached a bound."""
 LARGEST_SIEVE = 6_000
 """Choices beyond which those that another one beats are not looked for."""
 
@@ -71,9 +74,10 @@ def count_optimum(
 
     Returns:
         (n, L, D) chains that may stay below the ceiling, the most promising first (their tiles need neither fit nor
-        cost what is promised), and a bottleneck that no whole tiles are below: the ceiling if there are none. None
-        where pieces are not what decides (two adjacent tiles must fit, dilated windows, a dim in two subscripts), there
-        are too many choices, or the time is over.
+        cost what is promised, unless what is left was looked at size by size: then the first one is the best), and a
+        bottleneck that no whole tiles are below: the ceiling if there are none. None where pieces are not what decides
+        (two adjacent tiles must fit, dilated windows, a dim in two subscripts), there are too many choices, or the time
+        is over.
     """
     workload, depth = setting.workload, costs.depth
     if setting.space.concave or any(setting.safe(i) for i in range(depth)) or any(map(is_diagonal, workload.tensors)):
@@ -81,28 +85,32 @@ def count_optimum(
     lists = [candidates(setting, level) for level in range(depth)]
     if any(values is None or not all(values) for values in lists):
         return None
-    proved = floor
+    nothing, proved, share = np.zeros((0, depth, len(costs.dims)), dtype=np.int64), floor, NEAR
+    left: tuple[IntArray, float] | None = None
     try:
         counting = _Counting(setting, costs, [v for v in lists if v is not None], ceiling, clock)
-        for threshold in _thresholds(floor, ceiling):
+        while proved < ceiling:
             # What is below a low threshold is little; what is not, is proved.
-            found = counting.below(threshold)
-            if len(found[0]):
-                return found
-            proved = threshold
+            threshold = min(ceiling, proved * (1 + share))
+            if left is None:
+                left = chains, least = counting.below(threshold)
+                if len(chains):
+                    if counting.attained(chains, least):
+                        return left
+                    threshold, share = min(threshold, max(proved, least) * (1 + NEAR)), NEAR
+            if len(left[0]):
+                best = counting.sizes_below(threshold)
+                if best is not None:
+                    return np.array([best.chain]), best.value
+            else:
+                left = None
+            proved, share = threshold, 2 * share
     except LimitError:
+        if left is not None and len(left[0]):
+            return left[0], max(left[1], proved)
         if proved <= floor:
             return None
-    return np.zeros((0, depth, len(costs.dims)), dtype=np.int64), proved
-
-
-def _thresholds(floor: float, ceiling: float) -> Iterator[float]:
-    """Bottlenecks from just above a bound to that of a known mapping, further and further apart."""
-    share = NEAR
-    while floor * (1 + share) < ceiling:
-        yield floor * (1 + share)
-        share *= 3
-    yield ceiling
+    return nothing, proved
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +133,7 @@ class _Counting:
     ) -> None:
         self.setting, self.costs, self.lists, self.ceiling, self.clock = setting, costs, lists, ceiling, clock
         self.pairs = PairCosts(setting, costs, clock=clock)
+        self.sizes = SizesLeft(costs, self.pairs, lists)
         boxed = self.pairs.boxed
         self.last = max(range(len(costs.dims)), key=lambda d: (d not in boxed, sum(len(v[d]) for v in lists)))
         self.choices: dict[int, _Choices] = {}
@@ -152,6 +161,33 @@ class _Counting:
             index = stage.via[index]
         return np.maximum.accumulate(chains, axis=1), least
 
+    def attained(self, chains: IntArray, least: float) -> bool:
+        """Whether one of some chains of `below`, or its aligned one, costs no more than a bound."""
+        point = self.costs.best(np.concatenate([chains, aligned_chains(self.costs.extents, chains)]))
+        return point is not None and point.value <= least * (1 + EQUAL)
+
+    def sizes_below(self, ceiling: float) -> IntegerPoint | None:
+        """The best of all whole tiles below a ceiling; None if there are none.
+
+        Raises:
+            LimitError: as `below`.
+        """
+        uncut = self._left(ceiling)
+        return self.sizes.best([self._cut(level, own, ceiling) for level, own in enumerate(uncut)], ceiling)
+
+    def _cut(self, level: int, own: _Choices, ceiling: float) -> IntArray:
+        """The choices of a level below a ceiling, the last dim cut into any number of pieces."""
+        if level in self.setting.fixed:
+            return own.tiles
+        values = np.array(self.lists[level][self.last])
+        rows, which = np.nonzero(own.tiles[:, self.last, None] >= values[None, :])
+        if len(rows) > LARGEST_GRID:
+            raise LimitError("too many numbers of tiles")
+        tiles = own.tiles[rows]
+        tiles[:, self.last] = values[which]
+        tiles = tiles[self.pairs(tiles, self.costs.extents[None, :], level)[:, 0] < ceiling]
+        return tiles[self._ragged(level, tiles) < ceiling]
+
     def _left(self, ceiling: float) -> list[_Choices]:
         """The choices of every level that stay below a ceiling in the whole problem and serve some of the level inside.
 
@@ -176,7 +212,7 @@ class _Counting:
         for start in range(0, len(outer), step):
             part = outer[start : start + step]
             cost = self.pairs(own, part, level)
-            serve[start : start + step] = ((cost < ceiling) & self._nests(own, part, cut=True)).any(axis=0)
+            serve[start : start + step] = ((cost < ceiling) & self.pairs.nests(own, part, but=self.last)).any(axis=0)
         return serve
 
     def _own(self, level: int) -> _Choices:
@@ -236,29 +272,11 @@ class _Counting:
         outer = before.tiles[columns]
         cost = np.maximum(self.pairs(own.tiles, outer, level), before.reach[columns][None, :])
         cost = np.maximum(cost, own.alone[:, None])
-        cost[~self._nests(own.tiles, outer)] = np.inf
+        cost[~self.pairs.nests(own.tiles, outer)] = np.inf
         choice = cost.argmin(axis=1)
         reach = cost[np.arange(len(cost)), choice]
         kept = reach < ceiling
         return _Stage(tiles=own.tiles[kept], reach=reach[kept], via=columns[choice[kept]])
-
-    def _nests(self, own: IntArray, outer: IntArray, *, cut: bool = False) -> NDArray[np.bool_]:
-        """Which own tiles make as many pieces as the outer ones or more, and parts of their filters.
-
-        Args:
-            own: (n, D) tiles.
-            outer: (m, D) tiles.
-            cut: whether the last dim of the own ones will be cut to fit.
-        """
-        nests = np.ones((len(own), len(outer)), dtype=bool)
-        for d, extent in enumerate(self.costs.extents):
-            if cut and d == self.last:
-                continue
-            if d in self.pairs.boxed:
-                nests &= own[:, d, None] <= outer[None, :, d]
-            else:
-                nests &= -(-extent // own[:, d])[:, None] >= -(-extent // outer[:, d])[None, :]
-        return nests
 
     def _sieved(self, stage: _Stage) -> _Stage:
         """Without choices that another one with the same filter sizes beats or equals."""

@@ -15,7 +15,7 @@ from optmap.search.result import conclusion
 from optmap.search.search_space import Setting
 from optmap.search.sizes import factorizations
 from optmap.search.whole.chain_costs import ChainCosts, IntArray, IntegerPoint, all_chains, chain_count, least_chains
-from optmap.search.whole.counts import aligned_chains, count_optimum
+from optmap.search.whole.counts import EQUAL, aligned_chains, count_optimum
 from optmap.search.whole.descent import Descent
 from optmap.search.whole.one_level import imposed_optimum, level_optimum
 from optmap.search.whole.tile_pairs import beam, divisor_optimum
@@ -24,8 +24,6 @@ from optmap.solvers.status import Stop
 
 EXHAUSTIVE = 150_000
 """Chains up to which every one is evaluated."""
-EQUAL = 1e-9
-"""Relative distance below which a cost counts as having reached a bound."""
 OTHER_STARTS = 3
 """Further relaxed points that the search starts from if the first leaves a gap."""
 MANY_ORDERS = 200

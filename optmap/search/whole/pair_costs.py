@@ -66,6 +66,51 @@ class PairCosts:
                 result[np.ix_(rows, columns)] = block
         return (result - self.first_touches) / self.setting.bandwidths[level]
 
+    def of_pieces(
+        self, own: IntArray, own_pieces: IntArray, outer: IntArray, outer_pieces: IntArray, level: int
+    ) -> FloatArray:
+        """(n,) costs of pairs of tiles that make more pieces than they would alone, whether they fit or not.
+
+        Args:
+            own: (n, D) tiles of the level, of which the boxed dims count.
+            own_pieces: (n, D) how many they make in the whole problem.
+            outer: (n, D) tiles of the next outer level, or the extents.
+            outer_pieces: (n, D) as `own_pieces`.
+            level: which.
+
+        Raises:
+            LimitError: if the time is over.
+        """
+        result = np.full(len(own), inf)
+        logs = np.log(self.costs.extents[self.free])
+        own_size, outer_size = (logs - np.log(pieces[:, self.free]) for pieces in (own_pieces, outer_pieces))
+        for both, rows in self._by_box(own, outer).items():
+            box, beyond = both[: len(self.boxed)], both[len(self.boxed) :]
+            for order in self.costs.orders(level):
+                self.clock.check()
+                terms = self.space.traffic(order.flow, box, beyond)
+                words = np.exp(terms.logs + own_size[rows] @ terms.own.T + outer_size[rows] @ terms.next.T).sum(axis=1)
+                result[rows] = np.minimum(result[rows], words)
+        return (result - self.first_touches) / self.setting.bandwidths[level]
+
+    def nests(self, own: IntArray, outer: IntArray, *, but: int | None = None) -> NDArray[np.bool_]:
+        """Which own tiles make as many pieces as the outer ones or more, and parts of their filters.
+
+        Args:
+            own: (n, D) tiles.
+            outer: (m, D) tiles.
+            but: a dim that does not count.
+        """
+        nests = np.ones((len(own), len(outer)), dtype=bool)
+        for d, extent in enumerate(self.costs.extents):
+            if d == but:
+                continue
+            if d in self.boxed:
+                nests &= own[:, d, None] <= outer[None, :, d]
+            else:
+                nests &= -(-extent // own[:, d])[:, None] >= -(-extent // outer[:, d])[None, :]
+        return nests
+
     def _words(self, order: Order, box: Box, own: IntArray, beyond: Box, outer: IntArray) -> FloatArray:
         rows = self.space.traffic(order.flow, box, beyond)
         extents = self.costs.extents[self.free]
@@ -74,11 +119,12 @@ class PairCosts:
         left = np.exp(rows.logs[None, :] + np.log(own_size) @ rows.own.T)
         return np.asarray(left @ np.exp(np.log(outer_size) @ rows.next.T).T)
 
-    def _by_box(self, tiles: IntArray) -> dict[Box, NDArray[np.intp]]:
-        """Indices of the tiles that share the values of the boxed dims."""
+    def _by_box(self, *tiles: IntArray) -> dict[Box, NDArray[np.intp]]:
+        """Indices of the tiles that share the values of the boxed dims; of several, those of one after the other."""
         if not self.boxed:
-            return {(): np.arange(len(tiles))}
-        keys, inverse = np.unique(tiles[:, self.boxed], axis=0, return_inverse=True)
+            return {(): np.arange(len(tiles[0]))}
+        values = np.concatenate([each[:, self.boxed] for each in tiles], axis=1)
+        keys, inverse = np.unique(values, axis=0, return_inverse=True)
         return {
             tuple((int(v), int(v)) for v in key): np.flatnonzero(inverse.reshape(-1) == i) for i, key in enumerate(keys)
         }

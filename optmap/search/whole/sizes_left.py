@@ -1,0 +1,204 @@
+"""The best whole tiles among those that a bound over numbers of pieces leaves: every size looked at, exactly.
+
+A choice of one level stands for all tiles that cut every extent into as many pieces as its least tile does (filter-like
+dims: for that size alone). Chains of choices stay if every two neighbours stay below the ceiling. In such a chain the
+sizes of one dim are few: each between the least one of its number of pieces and that of the next lower number, and no
+larger than what fits beside the least sizes of the other dims. How many pieces a chain of sizes makes, one inside the
+other, is counted as it is; sizes that others beat at every level, in room and in pieces, are dropped, since costs grow
+with the numbers of pieces of every level and of the next outer one. What is left is priced exactly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import inf, prod
+
+import numpy as np
+from numpy.typing import NDArray
+
+from optmap.errors import LimitError
+from optmap.evaluate.cutting import cuts
+from optmap.search.whole.chain_costs import ChainCosts, FloatArray, IntArray, IntegerPoint, grid_of
+from optmap.search.whole.one_level import grow
+from optmap.search.whole.pair_costs import LARGEST_PAIRS, PairCosts
+
+LARGEST_TABLE = 100_000_000
+"""Pairs of choices of neighbouring levels beyond which chains are not listed."""
+MOST_CHAINS = 100_000
+"""Chains of choices beyond which their sizes are not looked at."""
+MOST_SIZES = 400_000
+"""Chains of sizes of one dim beyond which they are not listed."""
+MOST_TILES = 1_000_000
+"""Chains of whole tiles that are priced, at most."""
+AT_ONCE = 5_000
+"""Chains of whole tiles after which a better ceiling is used."""
+
+
+class SizesLeft:
+    """Prices all whole tiles of some choices of numbers of pieces."""
+
+    def __init__(self, costs: ChainCosts, pairs: PairCosts, lists: Sequence[Sequence[Sequence[int]]]) -> None:
+        self.costs, self.pairs, self.setting = costs, pairs, costs.setting
+        self.lists = lists
+        self.clock = pairs.clock
+        self.known: dict[tuple[int, tuple[int, ...], tuple[int, ...]], tuple[IntArray, IntArray]] = {}
+
+    def best(self, choices: Sequence[IntArray], ceiling: float) -> IntegerPoint | None:
+        """The best of all whole tiles that belong to some choices, if it costs less than a ceiling.
+
+        Args:
+            choices: per level (n, D) least tiles of the numbers of pieces that are left there.
+            ceiling: bottleneck to stay below.
+
+        Raises:
+            LimitError: for too many chains or sizes, or when the time is over.
+        """
+        rows = self._chains(choices, ceiling)
+        if not len(rows):
+            return None
+        chains = np.stack([choices[level][rows[:, level]] for level in range(self.costs.depth)], axis=1)
+        most = np.stack([self._room(level, tiles)[rows[:, level]] for level, tiles in enumerate(choices)], axis=1)
+        columns = [self._column(d, chains[:, :, d], most[:, :, d]) for d in range(len(self.costs.dims))]
+        least = np.stack([np.array([tiles.min(axis=0) for tiles, _ in lists])[which] for which, lists in columns], -1)
+        pieces = np.stack([np.array([n.min(axis=0) for _, n in lists])[which] for which, lists in columns], -1)
+        bound = self._bound(chains, least, pieces)
+        return self._priced([(which, [tiles for tiles, _ in lists]) for which, lists in columns], bound, ceiling)
+
+    def _chains(self, choices: Sequence[IntArray], ceiling: float) -> IntArray:
+        """(K, L) rows of the choices of chains, of which every two neighbours stay below a ceiling."""
+        links, alive = [], np.arange(len(choices[0]))
+        for level in range(self.costs.depth - 1):
+            own, outer = self._links(choices[level][alive], choices[level + 1], level, ceiling)
+            links.append((alive[own], outer))
+            alive = np.unique(outer)
+        rows = alive[:, None]
+        for own, outer in reversed(links):
+            first, end = np.searchsorted(outer, rows[:, 0]), np.searchsorted(outer, rows[:, 0], side="right")
+            times = end - first
+            if times.sum() > MOST_CHAINS:
+                raise LimitError("too many chains of numbers of tiles")
+            within = np.arange(times.sum()) - np.repeat(np.cumsum(times) - times, times)
+            inner = own[np.repeat(first, times) + within]
+            rows = np.concatenate([inner[:, None], np.repeat(rows, times, axis=0)], axis=1)
+        return rows
+
+    def _links(
+        self, own: IntArray, outer: IntArray, level: int, ceiling: float
+    ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """Pairs of rows of own and outer choices that stay below a ceiling, sorted by the outer ones."""
+        if len(own) * len(outer) > LARGEST_TABLE:
+            raise LimitError("too many pairs of numbers of tiles")
+        found = [(np.zeros(0, dtype=np.intp), np.zeros(0, dtype=np.intp))]
+        step = max(1, LARGEST_PAIRS // max(1, len(own)))
+        for start in range(0, len(outer), step):
+            part = outer[start : start + step]
+            good = (self.pairs(own, part, level) < ceiling) & self.pairs.nests(own, part)
+            beyond, inner = np.nonzero(good.T)
+            found.append((inner, start + beyond))
+        return np.concatenate([inner for inner, _ in found]), np.concatenate([beyond for _, beyond in found])
+
+    def _room(self, level: int, tiles: IntArray) -> IntArray:
+        """(n, D): the largest size of every dim that belongs to a choice and fits beside the least of the others."""
+        most = tiles.copy()
+        if level in self.setting.fixed:
+            return most
+        for d, extent in enumerate(self.costs.extents.tolist()):
+            if d in self.pairs.boxed or extent == 1:
+                continue
+            sizes = np.arange(1, extent + 1)
+            values = np.array([*self.lists[level][d], extent + 1])
+            above = values[np.searchsorted(values, tiles[:, d], side="right")] - 1
+            most[:, d] = np.minimum(grow(self.costs, level, tiles, d, sizes, clock=self.clock)[:, d], above)
+        return most
+
+    def _column(
+        self, d: int, least: IntArray, most: IntArray
+    ) -> tuple[NDArray[np.intp], list[tuple[IntArray, IntArray]]]:
+        """Which of some lists of sizes of one dim, with their pieces, belongs to every chain.
+
+        Args:
+            d: the dim.
+            least: (K, L) least sizes.
+            most: (K, L) largest sizes.
+        """
+        keys, which = np.unique(np.concatenate([least, most], axis=1), axis=0, return_inverse=True)
+        depth = self.costs.depth
+        return which.reshape(-1), [self._sizes(d, tuple(k[:depth]), tuple(k[depth:])) for k in keys.tolist()]
+
+    def _sizes(self, d: int, least: tuple[int, ...], most: tuple[int, ...]) -> tuple[IntArray, IntArray]:
+        """Nested sizes (m, L) of one dim within ranges that no others beat, and their pieces (m, L); never none."""
+        key = (d, least, most)
+        if key not in self.known:
+            self.clock.check()
+            allowed = [
+                self.setting.allowed.among(range(low, high + 1), level, d)
+                for level, (low, high) in enumerate(zip(least, most, strict=True))
+            ]
+            if prod(float(len(sizes)) for sizes in allowed) > MOST_SIZES:
+                raise LimitError("too many sizes of one dim")
+            tiles = grid_of(allowed)
+            tiles = tiles[(tiles[:, 1:] >= tiles[:, :-1]).all(axis=1)]
+            if not len(tiles):  # no chain: nothing fits tiles as large as the extent and one more
+                tiles = np.full((1, self.costs.depth), self.costs.extents[d] + 1)
+            self.known[key] = _unbeaten(tiles, _pieces(int(self.costs.extents[d]), tiles))
+        return self.known[key]
+
+    def _bound(self, chains: IntArray, least: IntArray, pieces: IntArray) -> FloatArray:
+        """(K,) what chains of choices cost at least; infinite where their least sizes do not fit."""
+        bound = np.zeros(len(chains))
+        none = (least > self.costs.extents).any(axis=(1, 2))
+        whole = np.repeat(self.costs.extents[None], len(chains), axis=0)
+        for level in range(self.costs.depth):
+            last = level + 1 == self.costs.depth
+            outer = (whole, np.ones_like(whole)) if last else (chains[:, level + 1], pieces[:, level + 1])
+            bound = np.maximum(bound, self.pairs.of_pieces(chains[:, level], pieces[:, level], *outer, level))
+            none |= ~self.costs.fits(least[:, level], level).any(axis=1)
+        return np.where(none, inf, bound)
+
+    def _priced(
+        self, columns: Sequence[tuple[NDArray[np.intp], list[IntArray]]], bound: FloatArray, ceiling: float
+    ) -> IntegerPoint | None:
+        """The best of all combinations of the sizes of every dim below a ceiling, chain by chain."""
+        found: IntegerPoint | None = None
+        waiting, size, total = list[IntArray](), 0, 0
+        order = np.argsort(bound, kind="stable")
+        for number, i in enumerate(order.tolist()):
+            end = number + 1 == len(order)
+            if bound[i] < ceiling:
+                lists = [tiles[which[i]] for which, tiles in columns]
+                count = prod(len(tiles) for tiles in lists)
+                size, total = size + count, total + count
+                if total > MOST_TILES:
+                    raise LimitError("too many whole tiles")
+                index = grid_of([range(len(tiles)) for tiles in lists])
+                waiting.append(np.stack([tiles[index[:, d]] for d, tiles in enumerate(lists)], axis=-1))
+            else:
+                end = True
+            if waiting and (end or size > AT_ONCE):
+                self.clock.check()
+                point = self.costs.best(np.concatenate(waiting))
+                if point is not None and point.value < ceiling:
+                    found, ceiling = point, point.value
+                waiting, size = [], 0
+            if end:
+                break
+        return found
+
+
+def _pieces(extent: int, tiles: IntArray) -> IntArray:
+    """(m, L): how many tiles of every level chains of sizes (m, L) of one dim make, one level inside the other."""
+    chain = np.ascontiguousarray(tiles.T)[:, None, :]
+    whole = np.array([extent])
+    return np.stack([cuts(whole, chain, level, None).child_count[0] for level in range(tiles.shape[1])], axis=1)
+
+
+def _unbeaten(tiles: IntArray, pieces: IntArray) -> tuple[IntArray, IntArray]:
+    """The chains of sizes, and their pieces, that no other one beats or equals in both at every level."""
+    both = np.concatenate([tiles, pieces], axis=1)
+    both = both[np.argsort(both.sum(axis=1), kind="stable")]
+    kept = list[IntArray]()
+    while len(both):
+        kept.append(both[0])
+        both = both[(both < both[0]).any(axis=1)]
+    rows = np.array(kept)
+    return rows[:, : tiles.shape[1]], rows[:, tiles.shape[1] :]
