@@ -85,14 +85,17 @@ from collections.abc import Callable, Iterator
 from fractions import Fraction
 from functools import lru_cache
 from heapq import heappop, heappush
-from math import ceil, floor, inf, log, prod, sqrt
+from math import ceil, exp, floor, inf, log, prod
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 Cell = tuple[int, int, int]
 """(s1, s2, i): sizes s1 <= s <= s2 of the smaller set, s to s*i/GRID of the larger one."""
-Loss = Callable[[float, float], float]
+Number = Any
+"""A float, or an array of them: losses are asked for one pair of sizes and for many."""
+Loss = Callable[[Number, Number], Number]
 """Sizes a <= c of outputs and inputs, in either order -> the loss, at least."""
 
 FINE, GRID = 8, 256
@@ -109,33 +112,38 @@ LARGEST = 3 * 10**4
 """Sizes whose kappa is estimated."""
 
 
-def octagon(m: float) -> float:
+def octagon(m: Number) -> Number:
     """What m elements lose that three rows of three taps join."""
-    return sqrt(28 * m - 14)
+    return (28 * m - 14) ** 0.5
 
 
-def rectangle(m: float) -> float:
+def rectangle(m: Number) -> Number:
     """What m elements lose that two rows of three taps join."""
-    return sqrt(16 * m - 8)
+    return (16 * m - 8) ** 0.5
 
 
-def diamond(m: float) -> float:
+def diamond(m: Number) -> Number:
     """What m elements lose that two rows of two taps join."""
-    return sqrt(4 * m - 1)
+    return (4 * m - 1) ** 0.5
 
 
-def nine(a: float, c: float) -> float:
+def nine(a: Number, c: Number) -> Number:
     """What a outputs and c inputs, or the other way round, lose under all taps of a 3x3 window, a <= c."""
-    return min(octagon(a) + octagon(c) + (c - a) / 2, octagon(a + c) + (a + c) / 2)
+    return less(octagon(a) + octagon(c) + (c - a) / 2, octagon(a + c) + (a + c) / 2)
+
+
+def less(one: Number, other: Number) -> Number:
+    """The smaller of two numbers."""
+    return (one + other - abs(one - other)) / 2
 
 
 LOSSES: dict[tuple[int, ...], dict[int, Loss]] = {
     (3, 3): {
         9: nine,
         8: lambda a, c: nine(a, c) * 2 / 3,
-        7: lambda a, c: min(rectangle(a + c), nine(a, c) / 2),
+        7: lambda a, c: less(rectangle(a + c), nine(a, c) / 2),
         6: lambda a, c: diamond(a + c),
-        5: lambda a, c: min(diamond(a + c), nine(a, c) / 5),
+        5: lambda a, c: less(diamond(a + c), nine(a, c) / 5),
     },
     (2, 3): {6: lambda a, c: rectangle(a + c), 5: lambda a, c: diamond(a + c)},
     (2, 2): {4: lambda a, c: diamond(a + c), 3: lambda a, c: diamond(a + c) / 2},
@@ -185,22 +193,27 @@ def kappa(shape: tuple[int, ...], x: Fraction, y: Fraction, z: Fraction) -> Frac
 
 def kappa_about(shape: tuple[int, ...], x: float, y: float, z: float) -> float:
     """The largest T that losses leave over a^x b^y c^z, among sizes that are tried: not above `kappa`."""
-    table = _samples(shape)
-    return float(np.exp((table[:, 0] - table[:, 1:] @ np.array([x, y, z])).max()))
+    pairs, sizes = _samples(shape)
+    return exp((pairs - sizes @ np.array([x, y, z])).max())
 
 
 @lru_cache
-def _samples(shape: tuple[int, ...]) -> NDArray[np.float64]:
-    """Logs of T, a, b, c: what losses leave of pairs at sizes close to each other."""
-    losses, rows = LOSSES[shape], [(0.0, 0.0, 0.0, 0.0)]
-    for b in range(1, prod(shape) + 1):
-        for s in itertools.takewhile(lambda s: s < LARGEST, _sizes()):
-            for more in {s, s + 1, s + s // 32, s + s // 16, s + s // 8, s + s // 4}:
-                kinds = (n * (s + more) / 2 - loss(s, more) for n, loss in losses.items() if n >= b)
-                real = max(1.0, min(b * s, s * more, *kinds))
-                pairs = log(floor(real) if s < 2 * FINE else real)  # larger sizes stand for those between
-                rows += [(pairs, log(s), log(b), log(more)), (pairs, log(more), log(b), log(s))]
-    return np.array(rows)
+def _samples(shape: tuple[int, ...]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Logs of T and of a, b, c: what losses leave of pairs at sizes close to each other."""
+    few = np.array(list(itertools.takewhile(lambda s: s < LARGEST, _sizes())))[:, None]
+    many = few + np.concatenate([np.zeros_like(few), np.ones_like(few), *(few // n for n in (32, 16, 8, 4))], axis=1)
+    few = np.broadcast_to(few, many.shape)
+    left, rows = (few * many).astype(float), [np.zeros((1, 4))]
+    for b in range(prod(shape), 0, -1):
+        if b in LOSSES[shape]:
+            left = np.minimum(left, b * (few + many) / 2 - LOSSES[shape][b](few, many))
+        real = np.maximum(1.0, np.minimum(b * few, left))
+        pairs = np.where(few < 2 * FINE, np.floor(real), real)  # larger sizes stand for those between
+        for pair in ((few, many), (many, few)):
+            columns = pairs, pair[0], np.full(few.shape, b), pair[1]
+            rows.append(np.log([column.ravel() for column in columns]).T)
+    every = np.concatenate(rows)
+    return np.ascontiguousarray(every[:, 0]), np.ascontiguousarray(every[:, 1:])
 
 
 def _sizes() -> Iterator[int]:

@@ -36,7 +36,9 @@ FEW, MOST = 1000.0, 600.0
 STEPS = 48
 """Halvings, or golden sections, that settle a segment."""
 GOLDEN = (5**0.5 - 1) / 2
-HALF = Fraction(1, 2)
+HALF = Fraction(1, 2), Fraction(1, 2), Fraction(1, 2)
+STARTS = (HALF, *EVEN[:8], *EVEN[8::8])
+"""Where the search for the exponents of overlapping windows begins."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,8 +142,7 @@ class _Search:
         """Exponents per shape, units of a segment, and what they promise; `apart`: no factor for several classes."""
         K = min(3.0 * self.units.memory, float(self.units.ceiling))
         starts: dict[Shape, Sequence[Exponents]] = {
-            shape: (*EVEN, (HALF, HALF, HALF)) if shape in LOSSES else ((HALF, HALF, HALF),)
-            for shape in self.operations
+            shape: STARTS if shape in LOSSES else (HALF,) for shape in self.operations
         }
         best: tuple[dict[Shape, Exponents], float, float] = ({}, K, -inf)
         for _ in range(ROUNDS):
