@@ -85,7 +85,7 @@ from collections.abc import Callable, Iterator
 from fractions import Fraction
 from functools import lru_cache
 from heapq import heappop, heappush
-from math import ceil, exp, floor, inf, log, prod
+from math import ceil, exp, floor, inf, prod
 from typing import Any
 
 import numpy as np
