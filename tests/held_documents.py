@@ -9,6 +9,7 @@ from optmap.bounds import digest
 from optmap.evaluate import held_occupancy, held_traffic
 from optmap.problem import (
     Capacity,
+    Corner,
     Held,
     LevelMapping,
     Machine,
@@ -17,6 +18,7 @@ from optmap.problem import (
     access_names,
     machine_document,
     mapping_document,
+    moves_alone,
     parse_workload,
     two_level,
     workload_document,
@@ -83,6 +85,17 @@ def random_held(rng: random.Random, workload: Workload) -> Held:
                 streams[name] = tuple(rng.sample(chosen, len(chosen)))
                 positions[name] = 0 if rng.random() < 0.85 else positions[name]
     return Held(positions=positions, streams=streams, inner=inner)
+
+
+def random_corner(rng: random.Random, workload: Workload, mapping: Mapping) -> Corner | None:
+    """What tiles may leave out, if they have two dims to cut a corner along."""
+    tile, order = mapping.levels[0].tile, rng.sample(workload.dims, len(workload.dims))
+    dims = sorted((d for d in order if tile[d] > 1), key=lambda d: not moves_alone(workload, d))
+    if len(dims) < 2:
+        return None
+    sizes = {d: rng.randint(1, tile[d] - 1) for d in dims[:2]}
+    rest = Corner(sizes=sizes, mapping=mapping, held=Held(positions={}, streams={}, inner=())).rest(workload, mapping)
+    return Corner(sizes=sizes, mapping=random_mapping(rng, rest), held=random_held(rng, rest))
 
 
 def held_machine(words: int) -> Machine:

@@ -144,6 +144,8 @@ CONSTRAINT = records(
     {"level": name, "dim": name, "relation": word("=", "<=", ">=", "%"), "value": positive},
     {"level": name, "order": many(name, 1)},
 )
+HELD: dict[str, Shape] = {"positions": table(count, 1), "streams": table(many(name)), "inner": many(name)}
+CORNER = record(sizes=table(positive), tile=EXTENTS, permutation=many(name, 1), held=record(**HELD))
 SOLVED: dict[str, Shape] = {
     "schema": word("optmap.solution/2"),
     "workload": SAID,
@@ -167,7 +169,7 @@ SOLVED: dict[str, Shape] = {
     "seed": count,
     "versions": table(text),
     "notes": many(text),
-    "held": maybe(record(positions=table(count, 1), streams=table(many(name)), inner=many(name))),
+    "held": maybe(records(HELD, HELD | {"corner": CORNER})),
     "bound": maybe(record(value=number, unit=word("words", "cycles"), method=text)),
     "gap": maybe(number),
     "certificates": many(record(between=BETWEEN, instances=positive, words=count, certificate=anything)),

@@ -10,16 +10,23 @@ So an access at position p fetches every area whole, except that a step of the l
 two areas share, and a streamed access fetches every tile once. `rolling` counts what it holds meanwhile, if its
 dims are the outermost loops inside a tile, each in one subscript and the only one there. Dims of which a tile has
 one iteration do not move inside it.
+
+Tiles may leave out a corner: of two dims the last iterations of a whole tile, where both meet. What an access with
+both has of it is counted as what it would have if the tiles were the corners alone, and taken off. `Corners` are a
+run of their own, over the iterations that were left out.
 """
 
 from __future__ import annotations
 
+from collections import Counter
+from copy import copy
+from math import prod
 from typing import Any
 
-from .nest import Nest, common_elements, footprint
+from .nest import Moves, Nest, common_elements, footprint
 from .rolling import rolling_words
 from .statement import Axis
-from .tools import need
+from .tools import need, spelled
 
 
 class Held:
@@ -47,6 +54,11 @@ class Held:
             need(place == 0, f"{name} is streamed: nothing stays between tiles, so its reuse position must be 0")
             self.loops.append(self.check_slices(name, axes, dims, doc["inner"]))
             self.streams.append(dims)
+        self.left_out: dict[str, int] = {}
+        self.rest: Held | None = None
+        if "corner" in doc:
+            self.left_out = self.check_corner(doc["corner"]["sizes"])
+            self.rest = self.corners(doc["corner"])
 
     def check_slices(self, name: str, axes: list[Axis], dims: set[str], inner: list[str]) -> list[str]:
         """The loops that a streamed access runs through, outermost first, if they can be counted."""
@@ -62,6 +74,66 @@ class Held:
             need(mine[0] & dims & moving == {d}, f"slices of {name} along {d} move in a subscript with others")
         return order[: last + 1]
 
+    def lines(self) -> list[str]:
+        """What the tiles leave out, and that it is done."""
+        if self.rest is None:
+            return []
+        cut = " and ".join(f"{size:,} of {d}" for d, size in self.left_out.items())
+        left = prod(self.rest.nest.work.extents.values())
+        return [
+            spelled(
+                f"every tile leaves out the last {cut} where both meet; the {left:,} operations of all these "
+                f"corners, and no others, run afterwards from an empty memory"
+            )
+        ]
+
+    def check_corner(self, sizes: dict[str, int]) -> dict[str, int]:
+        """The iterations of a tile that are in its corner; what a tensor has there is then a product over both dims."""
+        nest = self.nest
+        need(len(known_dims(list(sizes), self.inner, "a corner")) == 2, "a corner is cut along two dims")
+        for d, size in sizes.items():
+            need(size < nest.tiles[0][d], f"the corner takes all iterations of {d} in a tile")
+            for (name, axes), ranges in zip(nest.work.tensors, nest.work.ranges, strict=True):
+                mine = [(terms, real) for (terms, _), real in zip(axes, ranges, strict=True) if d in dict(terms)]
+                need(len(mine) <= 1, f"a corner is cut along {d}, which is in two subscripts of {name}")
+                others = {e for terms, _ in mine for e, _ in terms if nest.work.extents[e] > 1} - {d}
+                need(not others, f"a corner is cut along {d}, which shares a subscript of {name}")
+                need(all(real is None for _, real in mine), f"a corner is cut along {d}, which has padding in {name}")
+        for name, (_, axes), streamed in zip(self.names, nest.work.tensors, self.streams, strict=True):
+            mixed = set(sizes) <= {d for terms, _ in axes for d, _ in terms} and streamed & set(sizes)
+            need(not mixed, f"{name} is streamed along a dim of the corner: no room is saved")
+        return sizes
+
+    def corners(self, doc: Any) -> Held:
+        """The run over what all tiles leave out: its operations are no others', and all of them."""
+        work = copy(self.nest.work)
+        work.extents = {
+            d: sum(times * self.left_of(d, size) for size, times in self.nest.tiles_of(d, 0).items())
+            if d in self.left_out
+            else n
+            for d, n in work.extents.items()
+        }
+        work.assign = work.assign and set(self.left_out) <= work.output  # else the tiles touch every output before
+        level = {"level": "corners", "tile": doc["tile"], "permutation": doc["permutation"], "spatial": {}}
+        return Held(Nest(work, [level], [{"name": "corners", "fanout": 1}]), doc["held"])
+
+    def left_of(self, dim: str, size: int) -> int:
+        """Iterations that a tile leaves out: a smaller one is the start of a whole one."""
+        return max(0, size - (self.nest.tiles[0][dim] - self.left_out[dim]))
+
+    def in_corners(self, axes: list[Axis], moves: dict[str, Moves], full: set[str]) -> int:
+        """What the tiles of an access would share with those before them if they were their corners alone."""
+        if self.rest is None or not set(self.left_out) <= {d for terms, _ in axes for d, _ in terms}:
+            return 0
+        found = dict(moves)
+        for d in self.left_out:
+            found[d] = Counter()
+            for (old, new, far, at), times in moves[d].items():
+                sizes = [self.rest.nest.work.extents[d] if d in full else self.left_of(d, size) for size in (old, new)]
+                if all(sizes):
+                    found[d][sizes[0], sizes[1], far, at] += times
+        return common_elements(axes, found)
+
     def full(self, axes: list[Axis], place: int) -> set[str]:
         """Dims whose whole extent is held, or whose loop reloads nothing."""
         here = set(self.inner[place - 1 : place]) if place else set()
@@ -74,14 +146,20 @@ class Held:
         for i, ((name, axes), place) in enumerate(zip(nest.work.tensors, self.places, strict=True)):
             full = self.full(axes, place)
             moves = {d: nest.stay(d, 1 if d in full else 0) for d in self.inner}
-            elements = common_elements(axes, moves)
+            elements = common_elements(axes, moves) - self.in_corners(axes, moves, full)
             if place and (rest := set(self.inner[place - 1 : place]) - full):
                 (at,) = rest
-                elements -= common_elements(axes, {**moves, at: nest.advance(at, 0, 0)})
+                steps = {**moves, at: nest.advance(at, 0, 0)}
+                elements -= common_elements(axes, steps) - self.in_corners(axes, steps, full)
             weight = nest.work.weights[name]
-            made = nest.created(0) if i == 0 else 0
+            made = nest.created(0) - (self.rest.nest.created(0) if self.rest else 0) if i == 0 else 0
             rows.append((weight * (elements - made), 0 if i else weight * elements))
-        return rows
+        more = self.rest.traffic() if self.rest else [(0, 0)] * len(rows)
+        return [(a + c, b + d) for (a, b), (c, d) in zip(rows, more, strict=True)]
+
+    def occupancies(self) -> list[list[int]]:
+        """Most words per access held at the same time, in the run of the tiles and in that of their corners."""
+        return [self.occupancy(), *(self.rest.occupancies() if self.rest else [])]
 
     def occupancy(self) -> list[int]:
         """Most words per access held at the same time: those of the first tile, which is the largest."""
@@ -97,6 +175,10 @@ class Held:
                 words *= footprint(slides, {**box, **dict.fromkeys(streamed, 1)})
             else:
                 words *= rolling_words(slides, box, loops)
+            if self.rest and set(self.left_out) <= {d for terms, _ in axes for d, _ in terms}:
+                # Every pair of iterations of both dims has as many words: the corner's are taken off.
+                both = [self.rest.nest.work.extents[d] if d in full else n for d, n in self.left_out.items()]
+                words -= words // prod(box[d] for d in self.left_out) * prod(both)
             shares.append(nest.work.weights[name] * words)
         return shares
 

@@ -40,6 +40,7 @@ __getattr__, __dir__ = exports(
         "first_touches": "touched_values",
         "halo": "axis_counts entering group_counts shared_counts",
         "held": "entering_words held_occupancy held_traffic held_words loaded_words",
+        "simulate": "corner_iterations",
         "spatial.batch": "BatchCost evaluate_batch",
         "spatial.count": "count_nest",
         "spatial.results": "Accesses MemoryCost SpatialCost",

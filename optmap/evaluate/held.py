@@ -14,6 +14,14 @@ subscripts that share no dim. If p is a dim that the tensor does not have, nothi
 enters with the first slice that has it and stays until the last one: once per tile. How many are held at the
 same time is counted in `rolling`. Words of different accesses are kept apart.
 
+**Corners** (of dims x and y). A tensor with one of the two has all of its words: with every iteration of x some of y
+that are in no corner. Of one with both, area and what enters are sums over pairs of an iteration of x and one of y,
+each alone in its subscript, so that words of different pairs differ; every pair enters as often as any other, and
+those of the corners, |X||Y| of all Nx Ny, do not. Of an area that is not streamed along x or y, at every time each
+pair has as many words as any other, too: the corner's share is left out. A smaller last tile has no more of it than
+a whole one, and an area grows with every iteration of y, so that the first area is still the largest. The corners
+are a workload on its own, counted like one; the memory must do for both runs, one after the other.
+
 **Occupancy.** No area is larger than the first one, in which every tile is whole. Nor does a smaller tile stream
 through more words: its iterations are some of the whole tile's, in the same order, so that a word's first slice
 there is no later and its last one no earlier. Every access has room for the most words that it holds at the same
@@ -25,6 +33,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping as MappingABC
 from collections.abc import Sequence
+from dataclasses import replace
 from math import prod
 
 import numpy as np
@@ -62,19 +71,52 @@ def held_traffic(
         InputError: under `assign`, if a dim stands in two subscripts of the output.
     """
     check_output(workload)
-    level = mapping.levels[0]
+    level, corner = mapping.levels[0], held.corner
+    cut = {} if corner is None else corner.cut(workload, mapping)
     rows = []
     for tensor, name, (how, _) in zip(
         workload.tensors, access_names(workload), held.ways(workload, level.permutation), strict=True
     ):
-        stores = entering_words(workload, tensor, level.tile, how) if tensor is workload.output else 0
-        loads = loaded_words(workload, tensor, level.tile, how)
-        rows.append(BoundaryTraffic(between=between, tensor=name, loads_words=loads, stores_words=stores))
-    return tuple(rows)
+        enter = entering_words(workload, tensor, level.tile, how)
+        enter -= _corner_share(enter, tensor, workload.extents, cut)
+        stores = enter if tensor is workload.output else 0
+        created = _created(workload, tensor, cut)
+        rows.append(BoundaryTraffic(between=between, tensor=name, loads_words=enter - created, stores_words=stores))
+    if corner is None:
+        return tuple(rows)
+    again = held_traffic(corner.rest(workload, mapping), corner.mapping, corner.held, between)
+    return tuple(
+        replace(row, loads_words=row.loads_words + more.loads_words, stores_words=row.stores_words + more.stores_words)
+        for row, more in zip(rows, again, strict=True)
+    )
+
+
+def _corner_share(words: int, tensor: TensorAccess, sizes: MappingABC[str, int], cut: MappingABC[str, int]) -> int:
+    """Of words that are alike for all pairs of both dims of a corner, those of the corner; 0 without both.
+
+    Args:
+        words: of all pairs.
+        tensor: whose words they are.
+        sizes: extent of both dims.
+        cut: iterations of both that are in the corner; {} for no corner.
+    """
+    if not cut or not cut.keys() <= tensor.dims:
+        return 0
+    return words * prod(cut.values()) // prod(sizes[d] for d in cut)
+
+
+def _created(workload: Workload, tensor: TensorAccess, cut: MappingABC[str, int]) -> int:
+    """Words of the tensor that are not loaded when the tiles touch them first."""
+    if tensor is not workload.output or workload.semantics is not Semantics.ASSIGN:
+        return 0
+    words = workload.weight(tensor) * tensor.footprint(workload.extents)
+    return words - _corner_share(words, tensor, workload.extents, cut)
 
 
 def held_occupancy(workload: Workload, mapping: Mapping, held: Held, accesses: Sequence[int] | None = None) -> int:
     """Exact words that a one-level mapping has room for: the most that every access holds at the same time.
+
+    With a corner, the larger need of the two runs.
 
     Args:
         workload: what is computed.
@@ -82,12 +124,21 @@ def held_occupancy(workload: Workload, mapping: Mapping, held: Held, accesses: S
         held: what is held of every tensor.
         accesses: numbers of the accesses to count, output first; None for all.
     """
-    level = mapping.levels[0]
+    level, corner = mapping.levels[0], held.corner
     ways = held.ways(workload, level.permutation)
-    return sum(
-        held_words(workload, workload.tensors[i], level.tile, *ways[i])
-        for i in (range(len(ways)) if accesses is None else accesses)
-    )
+    need = 0
+    for i in range(len(ways)) if accesses is None else accesses:
+        tensor, (how, streamed) = workload.tensors[i], ways[i]
+        words = held_words(workload, tensor, level.tile, how, streamed)
+        if corner is not None:
+            whole = corner.cut(workload, mapping)
+            area = {d: workload.extents[d] if d in how.full else level.tile[d] for d in whole}
+            cut = {d: whole[d] if d in how.full else size for d, size in corner.sizes.items()}
+            words -= _corner_share(words, tensor, area, cut)
+        need += words
+    if corner is None:
+        return need
+    return max(need, held_occupancy(corner.rest(workload, mapping), corner.mapping, corner.held, accesses))
 
 
 def held_cost(workload: Workload, machine: Machine, mapping: Mapping, held: Held, rule: CapacityRule) -> CostReport:
@@ -110,7 +161,7 @@ def held_cost(workload: Workload, machine: Machine, mapping: Mapping, held: Held
     words = sum(row.words for row in rows)
     cost = LevelCost(
         level=level.name,
-        occupancy_words=sum(needs.values()),
+        occupancy_words=held_occupancy(workload, mapping, held),
         capacity_words=sum(group.words for group in groups),
         traffic_words=words,
         rate=level.bandwidth.words(workload.word_bits),
@@ -155,10 +206,7 @@ def loaded_words(workload: Workload, tensor: TensorAccess, tile: MappingABC[str,
         tile: extent per dim.
         how: its reuse.
     """
-    words = entering_words(workload, tensor, tile, how)
-    if tensor is workload.output and workload.semantics is Semantics.ASSIGN:
-        return words - workload.weight(tensor) * tensor.footprint(workload.extents)
-    return words
+    return entering_words(workload, tensor, tile, how) - _created(workload, tensor, {})
 
 
 def entering_words(workload: Workload, tensor: TensorAccess, tile: MappingABC[str, int], how: Reuse) -> int:

@@ -16,6 +16,7 @@ from typing import Literal
 
 from optmap.errors import InputError, LimitError
 from optmap.evaluate.tally import Box, Budget, Element, Moved, Tally, tallies_of
+from optmap.problem.held import Corner
 from optmap.problem.machine import Machine
 from optmap.problem.mapping import Mapping
 from optmap.problem.reuse import reuse
@@ -105,6 +106,7 @@ def simulate(
     *,
     policy: Policy = "lru",
     inner: Sequence[str] = (),
+    corner: Corner | None = None,
     limit: int = 5_000_000,
 ) -> tuple[Moved, ...]:
     """Traffic of fully associative write-back caches with unit lines, access by access.
@@ -125,6 +127,7 @@ def simulate(
             loads (at equal distance, that is among elements never used again, clean ones go
             first; stores are not minimised).
         inner: dims whose loops run outermost inside an innermost tile, outermost first.
+        corner: of one level, what the tiles leave out; it runs afterwards, in the same memory.
         limit: largest number of accesses (iterations of the workload times tensors).
 
     Returns:
@@ -154,7 +157,10 @@ def simulate(
         splits = any(ways > 1 for outer in mapping.levels[1:] for ways in outer.spatial.values())
         if splits or not stream:
             known: dict[tuple[int, Element], tuple[int, Element]] = {}
-            stream = [known.setdefault(access, access) for access in _stream(workload, mapping, number, inner)]
+            points = _points(workload, mapping, number, inner)
+            if corner is not None:
+                points = _around(workload, mapping, corner, points)
+            stream = [known.setdefault(access, access) for access in _stream(workload, points)]
         tallies = tallies_of(workload)
         if policy == "lru":
             _lru(stream, capacity, tallies)
@@ -256,25 +262,46 @@ def _walk_parent(tally: Tally, tiles: Iterator[Box], order: Sequence[str], at: s
         previous = tile
 
 
+def corner_iterations(workload: Workload, mapping: Mapping, corner: Corner) -> dict[str, list[int]]:
+    """The iterations of both dims of a corner that are in it: the last ones of a whole tile."""
+    tile, extents = mapping.levels[0].tile, workload.extents
+    return {d: [i for i in range(extents[d]) if i % tile[d] >= tile[d] - n] for d, n in corner.sizes.items()}
+
+
 def point_order(permutation: tuple[str, ...], inner: Sequence[str]) -> tuple[str, ...]:
     """The loops over the points of a tile, outermost first: `inner`, then the others in the order of the tiles."""
     return (*inner, *(dim for dim in permutation if dim not in inner))
 
 
-def _stream(workload: Workload, mapping: Mapping, instance: int, inner: Sequence[str]) -> Iterator[tuple[int, Element]]:
-    """(tensor number, element) of every access of one instance; inputs first, the output last.
-
-    Operations on implicit padding are not done.
-    """
+def _points(workload: Workload, mapping: Mapping, instance: int, inner: Sequence[str]) -> Iterator[dict[str, int]]:
+    """The iterations of one instance in their order."""
     order = point_order(mapping.levels[0].permutation, inner)
-    turns = [*range(1, len(workload.tensors)), 0]
     for tile in _nest(workload, mapping, 0, instance):
         for share in _shares(tile, mapping, 0, every=True):
             for point in itertools.product(*(share[dim] for dim in order)):
-                at = dict(zip(order, point, strict=True))
-                touched = [_element(tensor, at) for tensor in workload.tensors]
-                if all(map(_is_real, workload.tensors, touched)):
-                    yield from ((number, touched[number]) for number in turns)
+                yield dict(zip(order, point, strict=True))
+
+
+def _around(
+    workload: Workload, mapping: Mapping, corner: Corner, points: Iterator[dict[str, int]]
+) -> Iterator[dict[str, int]]:
+    """The points that are in no corner, and then those of all corners."""
+    cut = corner_iterations(workload, mapping, corner)
+    yield from (at for at in points if not all(at[d] in listed for d, listed in cut.items()))
+    for at in _points(corner.rest(workload, mapping), corner.mapping, 0, corner.held.inner):
+        yield {**at, **{d: listed[at[d]] for d, listed in cut.items()}}
+
+
+def _stream(workload: Workload, points: Iterator[dict[str, int]]) -> Iterator[tuple[int, Element]]:
+    """(tensor number, element) of every access at some points; inputs first, the output last.
+
+    Operations on implicit padding are not done.
+    """
+    turns = [*range(1, len(workload.tensors)), 0]
+    for at in points:
+        touched = [_element(tensor, at) for tensor in workload.tensors]
+        if all(map(_is_real, workload.tensors, touched)):
+            yield from ((number, touched[number]) for number in turns)
 
 
 def _element(tensor: TensorAccess, point: dict[str, int]) -> Element:

@@ -6,6 +6,7 @@ Like `simulate` and `walk_held`, which use it, it shares no code with the closed
 from __future__ import annotations
 
 import itertools
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 
@@ -14,6 +15,8 @@ from optmap.problem.workload import Semantics, TensorAccess, Workload, access_na
 
 Box = dict[str, range]
 """The iterations of every dim that a tile covers."""
+Picked = Mapping[str, Sequence[int]]
+"""Iterations of every dim, not always without gaps."""
 Element = tuple[int, ...]
 
 
@@ -31,7 +34,7 @@ class Moved:
     """Words moved outwards."""
 
 
-def elements_of(tensor: TensorAccess, box: Box) -> set[Element]:
+def elements_of(tensor: TensorAccess, box: Picked) -> set[Element]:
     """The tile of a tensor: the product of the values that its subscripts take over a box."""
     sides = [
         {axis.offset + sum(value) for value in itertools.product(*([c * i for i in box[d]] for d, c in axis.terms))}
@@ -47,7 +50,7 @@ class Budget:
         self._limit = limit
         self._spent = 0
 
-    def elements(self, tensor: TensorAccess, box: Box) -> set[Element]:
+    def elements(self, tensor: TensorAccess, box: Picked) -> set[Element]:
         """The elements of a tile, if there is still budget for them."""
         sizes = {d: len(r) for d, r in box.items()}
         self.spend(tensor.footprint(sizes) + sum(prod(sizes[d] for d in axis.dims) for axis in tensor.axes))

@@ -6,12 +6,12 @@ A literal reading of `optmap.problem.held`; like `simulate` it shares no code wi
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from optmap.errors import CheckError
-from optmap.evaluate.simulate import point_order, tiles_in_order
-from optmap.evaluate.tally import Box, Budget, Element, Moved, Tally, elements_of, tallies_of
+from optmap.evaluate.simulate import corner_iterations, point_order, tiles_in_order
+from optmap.evaluate.tally import Box, Budget, Element, Moved, Picked, Tally, elements_of, tallies_of
 from optmap.problem.held import Held
 from optmap.problem.machine import CapacityRule, Machine
 from optmap.problem.mapping import Mapping
@@ -28,7 +28,8 @@ class HeldWalk:
     moved: tuple[Moved, ...]
     """One entry per access, output first."""
     peak_words: int
-    """Sum over the accesses of the largest number of words that were resident at one point."""
+    """Sum over the accesses of the largest number of words that were resident at one point; with a corner the larger
+    of the tiles' and the corners' own."""
 
 
 def walk_held(
@@ -53,7 +54,7 @@ def walk_held(
     Raises:
         InputError: if the mapping does not belong to workload and machine, or `held` is refused.
         LimitError: if the limit is reached.
-        CheckError: if a point finds an operand missing.
+        CheckError: if a point finds an operand missing, or with a corner does not run exactly once.
     """
     mapping.check(workload, machine)
     held.check(workload, machine, mapping, rule)
@@ -66,54 +67,106 @@ def run_held(
     """The run of `walk_held` without its checks: also of what `Held.check` refuses."""
     budget = Budget(limit)
     budget.spend(workload.operations * len(workload.tensors))
-    order = mapping.levels[0].permutation
-    residents = [_Resident(workload, tally, order, held) for tally in tallies_of(workload)]
-    for tile, points in _tiles(workload, mapping, held):
+    tallies = tallies_of(workload)
+    whole: Picked = {dim: range(n) for dim, n in workload.sizes}
+    corner = held.corner
+    if corner is None:
+        peak = _run(_Part(whole, mapping, held, {}), tallies, budget, None)
+    else:
+        cut, ran = corner_iterations(workload, mapping, corner), set[tuple[int, ...]]()
+        parts = _Part(whole, mapping, held, cut), _Part({**whole, **cut}, corner.mapping, corner.held, {})
+        peak = max([_run(part, tallies, budget, ran) for part in parts])
+        if len(ran) != workload.operations:
+            raise CheckError(f"{len(ran):,} of {workload.operations:,} operations ran")
+    return HeldWalk(moved=tuple(tally.result(between) for tally in tallies), peak_words=peak)
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """What runs in one go, from an empty memory."""
+
+    whole: Picked
+    """The iterations that are cut into tiles."""
+    mapping: Mapping
+    held: Held
+    cut: Picked
+    """Iterations of both dims of a corner, which the tiles leave out; {} for none."""
+
+    def tiles(self) -> Iterator[tuple[Picked, list[Iteration]]]:
+        """Every tile with its points, in the order of the run."""
+        level = self.mapping.levels[0]
+        inside = point_order(level.permutation, self.held.inner)
+        numbers: Box = {dim: range(len(each)) for dim, each in self.whole.items()}
+        for box in tiles_in_order(numbers, level.tile, level.permutation):
+            tile = {dim: [self.whole[dim][i] for i in part] for dim, part in box.items()}
+            points = (dict(zip(inside, at, strict=True)) for at in itertools.product(*(tile[dim] for dim in inside)))
+            yield tile, [point for point in points if not self.left_out(point)]
+
+    def left_out(self, point: Iteration) -> bool:
+        """Whether a point is in a corner."""
+        return bool(self.cut) and all(point[d] in corner for d, corner in self.cut.items())
+
+
+def _run(part: _Part, tallies: list[Tally], budget: Budget, ran: set[tuple[int, ...]] | None) -> int:
+    """Run a part.
+
+    Args:
+        part: what runs.
+        tallies: one per access.
+        budget: for the work.
+        ran: the operations that ran before, to which these are added; None to count none.
+
+    Returns:
+        Sum over the accesses of the largest number of words that were resident at one point.
+
+    Raises:
+        CheckError: if an operation ran before.
+    """
+    residents = [_Resident(part, tally) for tally in tallies]
+    for tile, points in part.tiles():
         for resident in residents:
             resident.enter(tile, points, budget)
         for number, point in enumerate(points):
             for resident in residents:
                 resident.visit(number, point)
-    moved = tuple(resident.result(between) for resident in residents)
-    return HeldWalk(moved=moved, peak_words=sum(resident.peak_words for resident in residents))
-
-
-def _tiles(workload: Workload, mapping: Mapping, held: Held) -> Iterator[tuple[Box, list[Iteration]]]:
-    """Every tile with its points, in the order of the run."""
-    level = mapping.levels[0]
-    inside = point_order(level.permutation, held.inner)
-    whole = {dim: range(n) for dim, n in workload.sizes}
-    for tile in tiles_in_order(whole, level.tile, level.permutation):
-        yield tile, [dict(zip(inside, at, strict=True)) for at in itertools.product(*(tile[dim] for dim in inside))]
+        if ran is not None:
+            for point in points:
+                here = tuple(point[d] for d in part.whole)
+                if here in ran:
+                    raise CheckError(f"the operation at {point} runs twice")
+                ran.add(here)
+    return sum(resident.peak_words for resident in residents)
 
 
 class _Resident:
     """The words of one access that are in the fast memory."""
 
-    def __init__(self, workload: Workload, tally: Tally, order: tuple[str, ...], held: Held) -> None:
-        position = held.positions[tally.name]
-        self._whole = {d: range(n) for d, n in workload.sizes if position and d in order[len(order) - position + 1 :]}
+    def __init__(self, part: _Part, tally: Tally) -> None:
+        order, held, position = part.mapping.levels[0].permutation, part.held, part.held.positions[tally.name]
+        inside = order[len(order) - position + 1 :] if position else ()
+        self._whole = {d: each for d, each in part.whole.items() if d in inside}
+        self._cut = part.cut
         self._outside = order[: max(0, len(order) - position)] if position else order
         self._streamed = held.streams.get(tally.name, ())
         self._tally = tally
-        self._loops: tuple[range, ...] | None = None
+        self._loops: tuple[Sequence[int], ...] | None = None
         self._elements: set[Element] = set()
         self._arriving: dict[int, set[Element]] = {}
         self._leaving: dict[int, set[Element]] = {}
         self._last = 0
         self._peak = 0
 
-    def enter(self, tile: Box, points: list[Iteration], budget: Budget) -> None:
+    def enter(self, tile: Picked, points: list[Iteration], budget: Budget) -> None:
         """See when the areas of a new tile first and last have every word, and keep what stays of the tile before."""
         loops = tuple(tile[d] for d in self._outside)
         first: dict[Element, int] = {}
         last: dict[Element, int] = {}
-        area: Box = {}
+        area: Picked = {}
         for number, point in enumerate(points):
-            alone = {d: range(point[d], point[d] + 1) for d in self._streamed}
+            alone = {d: [point[d]] for d in self._streamed}
             here = {**tile, **alone, **self._whole}
             if here != area:
-                area, elements = here, budget.elements(self._tally.tensor, here)
+                area, elements = here, self._over(here, budget)
             for element in elements if self._streamed or not number else ():
                 first.setdefault(element, number)
                 last[element] = number
@@ -125,13 +178,21 @@ class _Resident:
         self._elements = self._elements & self._arriving[0] if loops == self._loops else set()
         self._loops, self._last = loops, len(points) - 1
 
+    def _over(self, area: Picked, budget: Budget) -> set[Element]:
+        """The elements over an area: those of its points that are in no corner."""
+        found = set() if self._cut else budget.elements(self._tally.tensor, area)
+        for d, corner in self._cut.items():  # in no corner: of one dim or the other outside its iterations there
+            outside = [i for i in area[d] if i not in corner]
+            found |= budget.elements(self._tally.tensor, {**area, d: outside}) if outside else set()
+        return found
+
     def visit(self, number: int, point: Iteration) -> None:
         """Make the words of the area at a point of the tile resident; what no later area has leaves after it."""
         arriving = self._arriving.get(number, set())
         self._tally.enter(arriving - self._elements)
         self._elements |= arriving
         self._peak = max(self._peak, len(self._elements))
-        here = elements_of(self._tally.tensor, {d: range(x, x + 1) for d, x in point.items()})
+        here = elements_of(self._tally.tensor, {d: [x] for d, x in point.items()})
         if not here <= self._elements:
             raise CheckError(f"{self._tally.name} at {point} is not resident")
         if number < self._last:
@@ -141,7 +202,3 @@ class _Resident:
     def peak_words(self) -> int:
         """Most words that were resident at one point."""
         return self._tally.weight * self._peak
-
-    def result(self, between: tuple[str, str]) -> Moved:
-        """What entered and left in the whole run."""
-        return self._tally.result(between)

@@ -99,7 +99,7 @@ def run_simulations(solution: SavedSolution, limit: int) -> tuple[Simulated, ...
     """
     workload, machine, mapping = solution.workload, solution.machine, solution.mapping
     held = solution.held
-    inner = () if held is None else held.inner
+    inner, corner = ((), None) if held is None else (held.inner, held.corner)
     if held is None:
         walked = walk_nest(workload, machine, mapping, limit=limit)
     else:
@@ -110,7 +110,8 @@ def run_simulations(solution: SavedSolution, limit: int) -> tuple[Simulated, ...
         Simulated(policy=WALK, moved=walked),
         *(
             Simulated(
-                policy=policy, moved=simulate(workload, machine, mapping, policy=policy, inner=inner, limit=limit)
+                policy=policy,
+                moved=simulate(workload, machine, mapping, policy=policy, inner=inner, corner=corner, limit=limit),
             )
             for policy in policies
         ),

@@ -17,6 +17,7 @@ from optmap.problem.constraints import NO_CONSTRAINTS, Constraints
 from optmap.problem.held import Held
 from optmap.problem.io.fields import Fields, located
 from optmap.problem.io.files import read_json, to_json, write_text
+from optmap.problem.io.held import read_held
 from optmap.problem.io.machines import machine_document, machine_from
 from optmap.problem.io.mappings import mapping_document, read_mapping
 from optmap.problem.io.workloads import read_workload, workload_document
@@ -335,18 +336,13 @@ def _held(fields: Fields, workload: Workload, machine: Machine, mapping: Mapping
     """
     if fields.values.get("held") is None:
         return None
-    inside = fields.fields("held")
-    inside.allow("positions", "streams", "inner")
-    positions, streams = inside.fields("positions"), inside.fields("streams")
-    held = Held(
-        positions={name: positions.integer(name, least=0) for name in positions.values},
-        streams={name: streams.texts(name) for name in streams.values},
-        inner=inside.texts("inner"),
-    )
+    held = read_held(fields.fields("held"), mapping.levels[0].level)
     try:
         held.check(workload, machine, mapping, rule)
     except InputError as error:
         raise located(error, fields.where) from error
+    if held.corner is not None and fields.has("constraints"):
+        raise InputError(f"{fields.at('constraints')}: of a mapping whose tiles leave out a corner nothing is demanded")
     return held
 
 

@@ -1,4 +1,4 @@
-"""Held mappings: a reuse position of its own for every access, and accesses streamed through a tile.
+"""Held mappings: a reuse position of its own for every access, streams through a tile, tiles without a corner.
 
 What a held mapping of one memory means (IOOpt, section 4, with streams in addition):
 
@@ -13,6 +13,10 @@ What a held mapping of one memory means (IOOpt, section 4, with streams in addit
 - **Kept.** Where the tile changes, words of both areas stay if no loop over tiles outside the reuse
   position has moved; otherwise nothing stays. With position 0 every loop over tiles is outside it.
   What does not stay leaves (an output is stored), then the rest of the new area enters.
+- **Corner.** Tiles may leave out a corner: of two dims the last iterations of a whole tile, where both meet. Its
+  points do not run and are in no area, so that what is held of a tensor with both dims is L-shaped. After the last
+  tile nothing is kept, and the corners of all tiles, put together, run as a workload of their own: the same
+  statement, the corners' iterations of both dims in their order, with a tile, a loop order and a hold of its own.
 
 `Held.check` refuses what would enter more often, or take more room, than `optmap.evaluate.held` counts; the proof is
 there.
@@ -28,7 +32,7 @@ from optmap.errors import InputError
 from optmap.problem.machine import CapacityRule, Machine
 from optmap.problem.mapping import Mapping
 from optmap.problem.reuse import Reuse, reuse_at
-from optmap.problem.workload import TensorAccess, Workload, access_names
+from optmap.problem.workload import Semantics, TensorAccess, Workload, access_names
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +46,8 @@ class Held:
     """Dims of which one iteration at a time is needed inside a tile, for the accesses that have some."""
     inner: tuple[str, ...]
     """Dims whose loops run outermost inside a tile, outermost first; the order of the others is free."""
+    corner: Corner | None = None
+    """What every tile leaves out; None for nothing."""
 
     def ways(self, workload: Workload, permutation: tuple[str, ...]) -> tuple[tuple[Reuse, tuple[str, ...]], ...]:
         """Per access, output first: its reuse and the dims that it is streamed along, outermost loop first.
@@ -62,7 +68,8 @@ class Held:
     def document(self) -> dict[str, object]:
         """The same as a JSON-able object."""
         streams = {name: list(dims) for name, dims in self.streams.items()}
-        return {"positions": dict(self.positions), "streams": streams, "inner": list(self.inner)}
+        corner = {} if self.corner is None else {"corner": self.corner.document()}
+        return {"positions": dict(self.positions), "streams": streams, "inner": list(self.inner), **corner}
 
     def check(self, workload: Workload, machine: Machine, mapping: Mapping, rule: CapacityRule) -> None:
         """Refuse what is no held mapping of the workload, or one that moves more than is counted for it.
@@ -97,6 +104,8 @@ class Held:
             reason = stream_refusal(tensor, streamed, self.inner, mine.tile)
             if reason:
                 raise InputError(f"held: {name} cannot be streamed along {', '.join(streamed)}: {reason}")
+        if self.corner is not None:
+            self.corner.check(workload, machine, mapping, self, rule)
 
     def _check_names(self, workload: Workload) -> None:
         names, dims = access_names(workload), workload.dims
@@ -117,6 +126,108 @@ class Held:
         for name, listed in self.streams.items():
             if not listed:
                 raise InputError(f"held: {name} is streamed along no dim; leave it out of streams")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Corner:
+    """What the tiles of a held mapping leave out, and how it runs afterwards."""
+
+    sizes: dict[str, int]
+    """Of two dims, the last iterations of a whole tile that are in the corner."""
+    mapping: Mapping
+    """Tile and loop order of the corners put together."""
+    held: Held
+    """What is held meanwhile."""
+
+    def cut(self, workload: Workload, mapping: Mapping) -> dict[str, int]:
+        """Iterations of both dims that are in a corner, of all tiles; a smaller last tile is the start of a whole one.
+
+        Args:
+            workload: gives the extents.
+            mapping: the tiles that leave the corner out.
+        """
+        tile, found = mapping.levels[0].tile, {}
+        for dim, size in self.sizes.items():
+            whole, rest = divmod(workload.extents[dim], tile[dim])
+            found[dim] = whole * size + max(0, rest - (tile[dim] - size))
+        return found
+
+    def rest(self, workload: Workload, mapping: Mapping) -> Workload:
+        """The corners of all tiles as a workload: of an output that the tiles have touched nothing is a first touch.
+
+        Args:
+            workload: what is computed.
+            mapping: the tiles that leave the corner out.
+        """
+        corners = workload.with_extents(**self.cut(workload, mapping))
+        return corners if set(self.sizes) <= workload.output.dims else corners.with_semantics(Semantics.ACCUMULATE)
+
+    def __str__(self) -> str:
+        cut = " and ".join(f"{size} of {dim}" for dim, size in self.sizes.items())
+        tile = ", ".join(f"{dim}={size}" for dim, size in self.mapping.levels[0].tile.items() if size > 1)
+        return (
+            f"every tile leaves out a corner, the last {cut}; the corners of all tiles run afterwards, "
+            f"in tiles of {tile or 'one point'}"
+        )
+
+    def document(self) -> dict[str, object]:
+        """The same as a JSON-able object."""
+        level = self.mapping.levels[0]
+        loops = {"tile": dict(level.tile), "permutation": list(level.permutation)}
+        return {"sizes": dict(self.sizes), **loops, "held": self.held.document()}
+
+    def check(self, workload: Workload, machine: Machine, mapping: Mapping, held: Held, rule: CapacityRule) -> None:
+        """Refuse what is no corner of the tiles, or saves less room than is counted for it.
+
+        Args:
+            workload: what is computed.
+            machine: of one level.
+            mapping: the tiles that leave the corner out.
+            held: what is held of them.
+            rule: the capacity rule in force.
+
+        Raises:
+            InputError: with the first reason.
+        """
+        tile = mapping.levels[0].tile
+        if len(self.sizes) != 2 or not set(self.sizes) <= set(workload.dims):
+            raise InputError(
+                f"held: a corner is cut along two of the dims {', '.join(workload.dims)}, "
+                f"found {', '.join(self.sizes) or 'none'}"
+            )
+        for dim, size in self.sizes.items():
+            if isinstance(size, bool) or not isinstance(size, int) or not 1 <= size < tile[dim]:
+                raise InputError(
+                    f"held: the corner takes {size!r} of the {tile[dim]} iterations of {dim} in a tile; "
+                    "it must be a whole number from 1, and leave one"
+                )
+            if not moves_alone(workload, dim):
+                raise InputError(
+                    f"held: {dim} shares a subscript or is in two of one tensor, so no corner is cut of it"
+                )
+        for tensor, name in zip(workload.tensors, access_names(workload), strict=True):
+            if set(self.sizes) <= tensor.dims and set(self.sizes) & set(held.streams.get(name, ())):
+                raise InputError(f"held: {name} is streamed along a dim of the corner, which then saves no room")
+        if self.held.corner is not None:
+            raise InputError("held: a corner has no corner of its own")
+        rest = self.rest(workload, mapping)
+        self.mapping.check(rest, machine)
+        self.held.check(rest, machine, self.mapping, rule)
+
+
+def moves_alone(workload: Workload, dim: str) -> bool:
+    """Whether a dim is in at most one subscript of every access, and no other dim moves there.
+
+    Args:
+        workload: gives accesses and extents.
+        dim: one of its dims.
+    """
+    for tensor in workload.tensors:
+        places = [axis for axis in tensor.axes if dim in axis.dims]
+        beside = {d for axis in places for d in axis.dims if d != dim and workload.extents[d] > 1}
+        if len(places) > 1 or beside:
+            return False
+    return True
 
 
 def stream_refusal(

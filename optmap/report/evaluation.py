@@ -96,6 +96,8 @@ def evaluation_table(evaluation: Evaluation) -> str:
             ]
         ),
     ]
+    if solution.held is not None and solution.held.corner is not None:
+        parts.append(f"note: {solution.held.corner}")
     if evaluation.simulations:
         parts.append(_simulation_table(evaluation))
     return "\n\n".join(parts)

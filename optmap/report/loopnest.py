@@ -7,7 +7,7 @@ from collections.abc import Mapping as MappingABC
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from optmap.problem import Machine, Mapping, Semantics, Workload
+from optmap.problem import Corner, Machine, Mapping, Semantics, Workload
 from optmap.problem.workload import TensorAccess
 
 if TYPE_CHECKING:
@@ -53,6 +53,7 @@ def loop_nest(
     *,
     positions: MappingABC[str, int] | None = None,
     inner: Sequence[str] = (),
+    corner: Corner | None = None,
 ) -> str:
     """The loops of a mapping, outermost first, down to the statement (IOOpt, TileOpt's tiled code).
 
@@ -67,6 +68,7 @@ def loop_nest(
             nothing is kept between tiles); a comment then says where the tensor is brought in.
         inner: dims whose loops are outermost inside the innermost tile; the others follow in the
             innermost level's order.
+        corner: for one level, what the tiles leave out; its loops follow, over the numbers of what was left out.
 
     Raises:
         InputError: if the mapping does not belong to workload and machine.
@@ -97,8 +99,29 @@ def loop_nest(
     for text in _points(order, spans):
         lines.append(INDENT * depth + text)
         depth += text.startswith("for")
+    if corner is not None:
+        lines.append(INDENT * depth + _outside(mapping, corner))
+        depth += 1
     lines.append(INDENT * depth + statement(workload))
+    if corner is not None:
+        lines += [f"/* {text} */" for text in _numbers(mapping, corner)]
+        rest, held = corner.rest(workload, mapping), corner.held
+        lines.append(loop_nest(rest, machine, corner.mapping, positions=held.positions, inner=held.inner).rstrip())
     return "\n".join(lines) + "\n"
+
+
+def _outside(mapping: Mapping, corner: Corner) -> str:
+    """The condition that a point is in no corner."""
+    tile = mapping.levels[0].tile
+    return f"if ({' || '.join(f'{d} % {tile[d]} < {tile[d] - n}' for d, n in corner.sizes.items())})"
+
+
+def _numbers(mapping: Mapping, corner: Corner) -> Iterator[str]:
+    """Which iterations the loops over corners are about."""
+    tile = mapping.levels[0].tile
+    yield "the corners that were left out"
+    for d, n in corner.sizes.items():
+        yield f"number {d} below is iteration {tile[d]}*({d}/{n}) + {tile[d] - n} + {d}%{n} above"
 
 
 def nest_of(answer: SolveResult | SavedSolution) -> str:
@@ -110,6 +133,7 @@ def nest_of(answer: SolveResult | SavedSolution) -> str:
         answer.mapping,
         positions=None if held is None else held.positions,
         inner=() if held is None else held.inner,
+        corner=None if held is None else held.corner,
     )
 
 

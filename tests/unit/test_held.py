@@ -6,18 +6,29 @@ import json
 import random
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from held_documents import held_document, held_machine, random_held, random_mapping, random_workload, signed
+from held_documents import (
+    held_document,
+    held_machine,
+    random_corner,
+    random_held,
+    random_mapping,
+    random_workload,
+    signed,
+)
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from optmap.bounds.best import best
 from optmap.checker import RefusedError, check_document
 from optmap.errors import InputError
-from optmap.evaluate import held_occupancy, run_held, simulate, walk_held
+from optmap.evaluate import corner_iterations, held_occupancy, run_held, simulate, walk_held
 from optmap.gap import disagreements, evaluate_solution, read_solution, run_simulations
-from optmap.problem import CapacityRule, Held, LevelMapping, Mapping, Workload, access_names, parse_workload
+from optmap.problem import CapacityRule, Corner, Held, LevelMapping, Mapping, Workload, access_names, parse_workload
 from optmap.programs import tensor_labels
 from optmap.symbolic import tensor_text
 
@@ -227,10 +238,128 @@ def test_checker_closed_form_walk_and_optimal_replacement_agree() -> None:
     assert min(seen["held"], seen["streamed"], seen["refused"]) > 10
 
 
-def attack(rng: random.Random, most: int = 120, *, bounded: bool = True) -> str:
+def test_checker_closed_form_walk_and_optimal_replacement_agree_about_corners() -> None:
+    rng = random.Random(6)
+    seen = Counter(attack(rng, 200, corners=True, bounded=False) for _ in range(250))
+    assert set(seen) <= {"held", "streamed", "refused", "corner", "L-shaped", "first touches are not defined"}
+    assert min(seen["L-shaped"], seen["refused"]) > 25
+
+
+@given(st.randoms(use_true_random=False))
+@settings(max_examples=60)
+def test_a_corner_never_costs_less_than_the_literal_walk(rng: random.Random) -> None:
+    attack(rng, 150, corners=True, bounded=False)
+
+
+SQUARE = parse_workload("C[k,n] += W[k,c]*X[c,n]", {"k": 5, "c": 4, "n": 6})
+L_SHAPE = Held(
+    positions={"C": 0, "W": 4, "X": 0},
+    streams={"C": ("n", "k"), "X": ("n",)},
+    inner=("n", "k"),
+    corner=Corner(
+        sizes={"k": 2, "c": 1},
+        mapping=one_level({"k": 2, "c": 1, "n": 1}, "kcn"),
+        held=Held(positions={"C": 1, "W": 4, "X": 1}, streams={}, inner=()),
+    ),
+)
+
+
+@pytest.mark.parametrize(("text", "created"), [("+=", 0), ("=", 5 * 6)])
+def test_an_l_shape_by_hand(text: str, created: int) -> None:
+    """A 5 x 4 filter without a corner of 2 x 1, 18 words, beside 4 of an input and 1 of an output per pixel."""
+    workload = parse_workload(SQUARE.expression.replace("+=", text), SQUARE.extents)
+    mapping = one_level(dict(SQUARE.sizes), "kcn")
+    document = held_document(workload, mapping, L_SHAPE)
+    assert refusal(document) == ""
+    assert document["levels"][0]["occupancy_words"] == 18 + 4 + 1
+    loads = {row["tensor"]: row["loads_words"] for row in document["boundaries"]}
+    assert loads == {"C": 5 * 6 - created + 2 * 6, "W": 20, "X": 4 * 6 + 6}
+    assert next(row["stores_words"] for row in document["boundaries"]) == 5 * 6 + 2 * 6
+    assert walk_held(workload, held_machine(23), mapping, L_SHAPE).peak_words == 23
+
+
+def test_a_corner_of_ragged_tiles_is_what_a_whole_tile_leaves_out() -> None:
+    """Tiles of 3 of 8: the corner's last 2 of 3 are 1, 2, 4, 5 and 7; of 3 of 4 the last 1 of 3 is 2."""
+    workload = SQUARE.with_extents(k=8, c=4)
+    mapping = one_level({"k": 3, "c": 3, "n": 6}, "kcn")
+    assert L_SHAPE.corner is not None
+    corner = replace(L_SHAPE.corner, mapping=one_level({"k": 5, "c": 1, "n": 1}, "kcn"))
+    assert corner.cut(workload, mapping) == {"k": 5, "c": 1}
+    assert corner_iterations(workload, mapping, corner) == {"k": [1, 2, 4, 5, 7], "c": [2]}
+    document = held_document(workload, mapping, replace(L_SHAPE, corner=corner))
+    assert refusal(document) == ""
+    walk = walk_held(workload, held_machine(32), mapping, replace(L_SHAPE, corner=corner))
+    assert [row.loads_words for row in walk.moved] == [row["loads_words"] for row in document["boundaries"]]
+
+
+def cornered(**changes: Any) -> Callable[[dict[str, Any]], None]:
+    return lambda document: document["held"]["corner"].update(changes)
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        (cornered(sizes={"k": 2}), "two"),
+        (cornered(sizes={"k": 2, "c": 1, "n": 1}), "two"),
+        (cornered(sizes={"k": 2, "z": 1}), "dims"),
+        (cornered(sizes={"k": 5, "c": 1}), "iterations"),
+        (cornered(sizes={"k": 0, "c": 1}), "whole number|at least"),
+        (cornered(sizes={"n": 2, "c": 1}), "streamed"),
+        (cornered(tile={"k": 3, "c": 1, "n": 1}), "tile"),
+        (cornered(tile={"k": 2, "c": 1}), "dims"),
+        (cornered(permutation=["k", "c"]), "permutation|loops"),
+        (cornered(held={"positions": {"C": 1, "W": 4}, "streams": {}, "inner": []}), "position"),
+        (cornered(held={**L_SHAPE.document()}), "keys|unknown key"),
+        (cornered(more=1), "keys|unknown key"),
+        (lambda document: document["held"].update(corner=None), "object|needed"),
+    ],
+)
+def test_what_is_no_corner_is_refused(change: Callable[[dict[str, Any]], None], why: str, tmp_path: Path) -> None:
+    document = held_document(SQUARE, one_level(dict(SQUARE.sizes), "kcn"), L_SHAPE)
+    change(document)
+    reason = refusal(signed(document))
+    assert any(word in reason for word in why.split("|")), reason
+    with pytest.raises(InputError, match=why):
+        read_solution(written(document, tmp_path))
+
+
+def test_nothing_is_demanded_of_tiles_without_a_corner(tmp_path: Path) -> None:
+    document = held_document(SQUARE, one_level(dict(SQUARE.sizes), "kcn"), L_SHAPE)
+    assert "demanded" in refusal(signed({**document, "tiles": "divisors"}))
+    document["constraints"] = [{"level": "Fast", "dim": "k", "relation": "=", "value": 5}]
+    assert "demanded" in refusal(signed(document))
+    with pytest.raises(InputError, match="demanded"):
+        read_solution(written(document, tmp_path))
+
+
+@pytest.mark.parametrize("text", ["O[x] += I[x+r]*K[r]", "O[i,j] += A[i,i]*B[j]"])
+def test_corners_are_cut_of_dims_that_move_alone(text: str) -> None:
+    dims = sorted({c for c in text if c.islower()})
+    workload = parse_workload(text, dict.fromkeys(dims, 4))
+    corner = Corner(
+        sizes=dict.fromkeys(dims[:2], 1),
+        mapping=one_level(dict.fromkeys(dims, 1), "".join(dims)),
+        held=Held(positions=dict.fromkeys(access_names(workload), 0), streams={}, inner=()),
+    )
+    document = held_document(
+        workload, one_level(dict.fromkeys(dims, 4), "".join(dims)), replace(corner.held, corner=corner)
+    )
+    assert "a corner is cut along" in refusal(document)
+    with pytest.raises(InputError, match="no corner is cut of it"):
+        replace(corner.held, corner=corner).check(
+            workload, held_machine(99), one_level(dict.fromkeys(dims, 4), "".join(dims)), CapacityRule.TILE
+        )
+
+
+def attack(rng: random.Random, most: int = 120, *, bounded: bool = True, corners: bool = False) -> str:
     """One random held document: who accepts it, what it moves, and (`bounded`) what must move at least."""
     workload = random_workload(rng, most)
     mapping, held = random_mapping(rng, workload), random_held(rng, workload)
+    if corners:
+        plain, corner = rng.random() < 0.7, random_corner(rng, workload, mapping)
+        if corner is not None and plain:
+            corner = replace(corner, held=replace(corner.held, streams={}))
+        held = replace(held, corner=corner, streams={} if plain else held.streams)
     try:
         document = held_document(workload, mapping, held)
     except InputError:
@@ -247,10 +376,12 @@ def attack(rng: random.Random, most: int = 120, *, bounded: bool = True) -> str:
     assert [(row.tensor, row.loads_words, row.stores_words) for row in walk.moved] == claims, document
     assert walk.peak_words == document["levels"][0]["occupancy_words"], document
     if len({workload.weight(tensor) for tensor in workload.tensors}) == 1:  # else optimal replacement is none
-        optimal = simulate(workload, machine, mapping, policy="belady", inner=held.inner)
+        optimal = simulate(workload, machine, mapping, policy="belady", inner=held.inner, corner=held.corner)
         assert sum(row.loads_words for row in optimal) <= document["cost"]["value"], document
     if bounded:
         assert best(workload, walk.peak_words).loads_words <= document["cost"]["value"], document
+    if held.corner is not None:
+        return "L-shaped" if any(set(held.corner.sizes) <= t.dims for t in workload.tensors) else "corner"
     return "streamed" if held.streams else "held"
 
 

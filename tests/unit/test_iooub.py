@@ -72,6 +72,31 @@ def test_an_answer_runs_as_it_says_in_the_memory_it_was_made_for(workload, data)
     assert result.cost >= result.relaxation.value >= compulsory(workload, LOADS)
 
 
+@pytest.mark.parametrize(
+    ("shape", "memory", "loads"),
+    [
+        # A filter as large as the memory: without a corner of 4 x 5 beside an input's 16 words and an output's one,
+        ({"k": 16, "c": 16, "n": 60}, 256, (16 + 16) * 60 + 256 + (4 + 5) * 60),
+        # and two such filters, whose corners run as one of 6 by 2 x 3.
+        ({"k": 32, "c": 16, "n": 240}, 256, (32 + 2 * 16) * 240 + 512 + (6 + 2 * 3) * 240),
+    ],
+)
+def test_what_does_not_quite_fit_stays_but_for_a_corner(shape, memory, loads):
+    workload = parse_workload("O[k,n] += I[c,n] * F[k,c]", shape)
+    result, held = solve_level(Request(workload=workload, machine=words(memory)))
+    assert set(held.corner.sizes) == {"k", "c"}
+    assert result.cost == loads < best_tiling(workload, [(memory, (0, 1, 2))], [1, 1, 1]).value
+    assert result.levels[0].occupancy_words <= memory
+    if workload.operations < 20_000:
+        walk = walk_held(workload, result.machine, result.mapping, held)
+        assert sum(row.loads_words for row in walk.moved) == loads
+        assert walk.peak_words == result.levels[0].occupancy_words
+    assert "leaves out a corner" in " ".join(result.notes)
+    divided, plain = solve_level(Request(workload=workload, machine=words(memory), tiles=TileRule.DIVISORS))
+    assert plain.corner is None
+    assert divided.cost > loads
+
+
 def exhaustive(workload, capacity):
     """The least loads over all loop orders, reuse positions and tiles, one by one."""
     best = inf

@@ -10,7 +10,20 @@ from hypothesis import strategies as st
 from strategies import machines, mappings, workloads
 
 from optmap.errors import InputError
-from optmap.problem import LOADS, Capacity, Level, LevelMapping, Machine, Mapping, Semantics, conv2d, matmul, two_level
+from optmap.problem import (
+    LOADS,
+    Capacity,
+    Corner,
+    Held,
+    Level,
+    LevelMapping,
+    Machine,
+    Mapping,
+    Semantics,
+    conv2d,
+    matmul,
+    two_level,
+)
 from optmap.report import loop_nest, statement
 from optmap.search import METHODS, Request
 
@@ -105,6 +118,28 @@ def test_text_of_a_tiled_matrix_product():
         "        for (i = i_Fast; i < min(i_Fast + 31, 2000); i++)\n"
         "          C[i][j] += A[i][k] * B[k][j];\n"
     )
+
+
+def test_corners_follow_the_tiles_that_left_them_out():
+    workload = matmul(i=5, j=4, k=3)
+    machine = two_level(Capacity(amount=99, unit="words"))
+
+    def one_level(**tile):
+        return Mapping(levels=(LevelMapping(level="Fast", tile=tile, permutation=("i", "j", "k"), spatial={}),))
+
+    corner = Corner(
+        sizes={"i": 1, "k": 2},
+        mapping=one_level(i=2, j=2, k=1),
+        held=Held(positions={"C": 1, "A": 1, "B": 1}, streams={}, inner=()),
+    )
+    tiles, corners = loop_nest(workload, machine, one_level(i=2, j=4, k=3), corner=corner).split("/* the corners")
+    test = "if (i % 2 < 1 || k % 3 < 1)\n"
+    assert test in tiles
+    assert "number i below is iteration 2*(i/1) + 1 + i%1 above" in corners
+    assert "number k below is iteration 3*(k/2) + 1 + k%2 above" in corners
+    ran = [p for p in points(tiles.replace(test, ""), ("i", "j", "k")) if p[0] % 2 < 1 or p[2] % 3 < 1]
+    ran += [(2 * i + 1, j, 3 * (k // 2) + 1 + k % 2) for i, j, k in points("/*" + corners, ("i", "j", "k"))]
+    assert sorted(ran) == sorted(product(range(5), range(4), range(3)))
 
 
 def test_a_split_hands_out_shares():

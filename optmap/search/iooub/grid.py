@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Container, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
-from math import inf, prod
+from math import ceil, inf, prod
 
 import numpy as np
 
@@ -92,11 +92,27 @@ class TileGrid:
         value = float(values.flat[flat])
         if not value < ceiling:
             return None
-        where = np.unravel_index(flat, shape)
-        choice = [int(lists[u][i]) for u, i in enumerate(where)]
+        return Found(value, self._chosen(lists, grown, shape, flat))
+
+    def _chosen(self, lists: Sequence[IntArray], grown: IntArray, shape: tuple[int, ...], flat: int) -> Choice:
+        """The combination at a place of the grid."""
+        choice = [int(lists[u][i]) for u, i in enumerate(np.unravel_index(flat, shape))]
         if self.last >= 0:
             choice[self.last] = int(np.broadcast_to(grown, shape).flat[flat])
-        return Found(value, tuple(choice))
+        return tuple(choice)
+
+    def thinned(self, flows: int, work: int) -> list[IntArray]:
+        """Candidates per unit that keep a search of so many flows below a number of combinations, spread evenly."""
+        every = [np.arange(len(unit.boxes)) for unit in self.units]
+        lists, points = list(every), self.points()
+        while points * flows > work:
+            widest = max((u for u in range(len(lists)) if u != self.last), key=lambda u: len(lists[u]))
+            if len(lists[widest]) <= 2:
+                break
+            keep = max(2, ceil(len(lists[widest]) * 0.8) - 1)
+            lists[widest] = np.unique(np.linspace(0, len(every[widest]) - 1, keep).round().astype(np.int64))
+            points = prod(len(values) for u, values in enumerate(lists) if u != self.last)
+        return lists
 
     def _loads(self, flow: Flow, lists: Sequence[IntArray], grown: IntArray) -> FloatArray | float:
         """Weighted loads over the grid; the candidate of the last unit is `grown`."""
@@ -104,20 +120,25 @@ class TileGrid:
         for number, (tensor, hold) in enumerate(zip(self.workload.tensors, flow.holds, strict=True)):
             words: FloatArray | float = self.weights[number] * self.workload.weight(tensor)
             for table, axes in self._factors(number, hold):
-                words = words * _spread(table, axes, lists, self.last)
+                words = words * spread(table, axes, lists, self.last)
             for u, unit in enumerate(self.units):
                 if self._absent(tensor, unit) and not hold.free >> u & 1:
-                    counts = unit.counts[grown] if u == self.last else _spread(unit.counts, (u,), lists, self.last)
+                    counts = unit.counts[grown] if u == self.last else spread(unit.counts, (u,), lists, self.last)
                     words = words * counts
             total = total + words
         return total
 
-    def _largest(self, flow: Flow, lists: Sequence[IntArray], shape: tuple[int, ...]) -> IntArray:
-        """Index of the largest candidate of the last unit that fits (0 without one), -1 if none does."""
+    def _largest(
+        self, flow: Flow, lists: Sequence[IntArray], shape: tuple[int, ...], slack: float = ROUNDING
+    ) -> IntArray:
+        """Index of the largest candidate of the last unit that fits (0 without one), -1 if none does.
+
+        Capacities are taken larger by a part `slack` of them.
+        """
         grown = np.full((1,) * len(shape), inf)
         for capacity, numbers in self.groups:
             fixed, slope = self._need(flow, numbers, lists)
-            room = np.asarray(capacity * (1 + ROUNDING) - fixed)
+            room = np.asarray(capacity * (1 + slack) - fixed)
             with np.errstate(over="ignore"):
                 size = np.where(room >= 0, room / np.maximum(slope, 1e-100), -1.0)
             grown = np.minimum(grown, size)
@@ -140,7 +161,7 @@ class TileGrid:
                 if axes == (self.last,):
                     grows = True
                 else:
-                    words = words * _spread(table, axes, lists, self.last)
+                    words = words * spread(table, axes, lists, self.last)
             if grows:
                 slope = slope + words
             else:
@@ -266,8 +287,15 @@ def _moving(tensor: TensorAccess, dims: Container[str]) -> TensorAccess:
     return replace(tensor, axes=tuple(axes))
 
 
-def _spread(table: FloatArray, axes: tuple[int, ...], lists: Sequence[IntArray], last: int) -> FloatArray:
-    """A table over its units' chosen candidates, shaped to broadcast over the grid of all units."""
+def spread(table: FloatArray, axes: tuple[int, ...], lists: Sequence[IntArray], last: int) -> FloatArray:
+    """A table over its units' chosen candidates, shaped to broadcast over the grid of all units.
+
+    Args:
+        table: an axis per unit.
+        axes: the units.
+        lists: per unit of the grid, the chosen candidates.
+        last: the unit that the grid has no axis for; -1 for none.
+    """
     if not axes:
         return table
     picked: FloatArray = table[np.ix_(*(lists[u] for u in axes))]

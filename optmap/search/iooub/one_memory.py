@@ -1,8 +1,8 @@
 """`iooub` in one memory: IOOpt's upper bound with a reuse level per tensor.
 
 The least loads (or loads and stores) over all loop orders, reuse levels and whole tiles; several memories
-are `sum_over_levels`. Source: IOOpt section 4; dims that tensors see alike are bundled and tensors may be streamed
-through a tile, which IOOpt does not do.
+are `sum_over_levels`. Source: IOOpt section 4; dims that tensors see alike are bundled, tensors may be streamed
+through a tile, and tiles may leave out a corner (`corners`), which IOOpt does not do.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from fractions import Fraction
 
 from optmap.errors import CheckError, InfeasibleError
 from optmap.evaluate.held import held_traffic
-from optmap.problem.held import Held
+from optmap.problem.held import Corner, Held
 from optmap.problem.machine import Machine
 from optmap.problem.mapping import LevelMapping, Mapping
 from optmap.problem.objective import Objective
@@ -22,6 +22,7 @@ from optmap.problem.partitions import CapacityGroup, capacity_groups
 from optmap.problem.workload import Workload, access_names
 from optmap.search.answer import Found
 from optmap.search.compulsory import compulsory
+from optmap.search.iooub.corners import Cornered, best_cornered
 from optmap.search.iooub.flows import permutation_of, positions_of
 from optmap.search.iooub.tiling import Tiling, best_tiling
 from optmap.search.request import Request
@@ -55,7 +56,13 @@ def solve(request: Request, *, streams: bool = True) -> Found:
     )
     if tiling is None:
         raise InfeasibleError(too_small(workload, groups))
-    held, mapping = held_of(workload, tiling), mapping_of(workload, machine, tiling)
+    if streams and len(groups) == 1 and request.tiles is TileRule.ANY:
+        cornered = best_cornered(workload, groups[0].words, weights, tiling, deadline=deadline)
+        tiling = tiling if cornered is None else cornered.tiling
+        corner = None if cornered is None else corner_of(cornered, machine)
+    else:
+        corner = None
+    held, mapping = held_of(workload, tiling, corner), mapping_of(workload, machine, tiling)
     return _found(request, tiling, held, mapping, late=time.monotonic() > deadline)
 
 
@@ -82,7 +89,7 @@ def _found(request: Request, tiling: Tiling, held: Held, mapping: Mapping, *, la
         point=Point.GLOBAL_OPTIMUM if best else Point.FEASIBLE,
         late=late,
         notes=_notes(objective, held, best=best),
-        space=_space(request),
+        space=_space(request, held),
     )
 
 
@@ -93,7 +100,13 @@ def mapping_of(workload: Workload, machine: Machine, tiling: Tiling) -> Mapping:
     return Mapping(levels=(level,))
 
 
-def held_of(workload: Workload, tiling: Tiling) -> Held:
+def corner_of(cornered: Cornered, machine: Machine) -> Corner:
+    """What the tiles of a tiling leave out."""
+    mapping = mapping_of(cornered.corners, machine, cornered.rest)
+    return Corner(sizes=cornered.sizes, mapping=mapping, held=held_of(cornered.corners, cornered.rest))
+
+
+def held_of(workload: Workload, tiling: Tiling, corner: Corner | None = None) -> Held:
     """What a tiling holds of every tensor."""
     units, flow = tiling.units, tiling.flow
     streams = {
@@ -104,14 +117,15 @@ def held_of(workload: Workload, tiling: Tiling) -> Held:
         positions=positions_of(flow, workload, units),
         streams={name: dims for name, dims in streams.items() if dims},
         inner=tuple(d for u in flow.inner for d in units[u].dims),
+        corner=corner,
     )
 
 
-def _space(request: Request) -> str:
+def _space(request: Request, held: Held) -> str:
     tiles = "tiles that divide the extents" if request.tiles is TileRule.DIVISORS else "whole tiles of any size"
     return (
         f"{tiles}, any loop order, a reuse position per tensor (kept over more loops than the order alone allows, "
-        "where it fits), tensors streamed through a tile"
+        "where it fits), tensors streamed through a tile" + (", a corner left out of every tile" if held.corner else "")
     )
 
 
@@ -140,8 +154,10 @@ def _notes(objective: Objective, held: Held, *, best: bool) -> tuple[str, ...]:
         notes.append(f"{name} passes through its tile one iteration of {', '.join(dims)} at a time")
     if held.streams:
         notes.append(f"inside a tile the outermost loops are {', '.join(held.inner)}, in this order")
+    if held.corner is not None:
+        notes.append(str(held.corner))
     if best:
-        notes.append("proved by enumeration: no other tile, loop order, reuse positions and streams move less")
+        notes.append("proved by enumeration: no other whole tile, loop order, reuse positions and streams move less")
     return tuple(notes)
 
 

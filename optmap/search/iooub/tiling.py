@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from math import ceil, inf, prod
+from math import inf
 
 import numpy as np
 
@@ -47,6 +47,8 @@ class Tiling:
     """Whether every flow was combined with every candidate tile, streams excepted."""
     streams_complete: bool
     """Whether that is so with every way to stream, too."""
+    tried: tuple[Flow, ...] = ()
+    """Promising flows, with their ways to stream."""
 
 
 def best_tiling(
@@ -86,15 +88,34 @@ def best_tiling(
                 complete=best.complete and found.complete,
                 streams_complete=best.streams_complete and found.streams_complete,
             )
-        if best is not None and best.value <= _least(workload, weights):
+        if best is not None and best.value <= least_words(workload, weights):
             return replace(best, complete=True, streams_complete=True)
     return best
 
 
-def _least(workload: Workload, weights: Sequence[float]) -> float:
-    """Weighted words of all tensors: no tiling loads less."""
+def least_words(workload: Workload, weights: Sequence[float]) -> float:
+    """Weighted words of all tensors: no tiling loads less.
+
+    Args:
+        workload: what is tiled.
+        weights: objective weight per tensor, output first.
+    """
     words = (workload.weight(t) * touched_at_least(t, workload.extents) for t in workload.tensors)
     return sum(weight * count for weight, count in zip(weights, words, strict=True)) * (1 + EQUAL)
+
+
+def tile_of(workload: Workload, units: tuple[Bundle, ...], found: Found) -> dict[str, int]:
+    """The extents of a combination by dims; dims in no unit have one iteration.
+
+    Args:
+        workload: gives the dims.
+        units: its units.
+        found: a candidate per unit.
+    """
+    tile = dict.fromkeys(workload.dims, 1)
+    for unit, index in zip(units, found.choice, strict=True):
+        tile.update(zip(unit.dims, unit.boxes[index], strict=True))
+    return tile
 
 
 class _Search:
@@ -111,14 +132,15 @@ class _Search:
         self.workload = workload
         self.units = units
         self.deadline = deadline
-        self.least = _least(workload, weights)
+        self.least = least_words(workload, weights)
         self.grid = TileGrid(workload, units, groups, weights)
         self.all = [np.arange(len(unit.boxes)) for unit in units]
 
     def run(self, *, streams: bool) -> Tiling | None:
         """The best tiling of the units; None if nothing fits."""
         flows = flows_of(self.workload, self.units)
-        lists, complete = self._lists(len(flows))
+        lists = self.grid.thinned(len(flows), WORK)
+        complete = all(len(a) == len(b) for a, b in zip(lists, self.all, strict=True))
         ranked: list[tuple[float, int, Found]] = []
         for number, flow in enumerate(flows):
             found = self.grid.search(flow, lists, inf)
@@ -147,7 +169,8 @@ class _Search:
         return Tiling(
             units=self.units,
             flow=chosen,
-            tile=self._tile(best),
+            tile=tile_of(self.workload, self.units, best),
+            tried=tuple(again),
             value=best.value,
             complete=complete,
             streams_complete=complete and all_streams,
@@ -167,19 +190,6 @@ class _Search:
         every = len(self.units) <= MOST_INNER and all(unit.plain for unit in self.units)
         return again, not promising and every
 
-    def _lists(self, flows: int) -> tuple[list[IntArray], bool]:
-        """Candidates that keep the whole search within its budget, and whether they are all."""
-        lists = list(self.all)
-        points = self.grid.points()
-        while points * flows > WORK:
-            widest = max((u for u in range(len(lists)) if u != self.grid.last), key=lambda u: len(lists[u]))
-            if len(lists[widest]) <= 2:
-                break
-            keep = max(2, ceil(len(lists[widest]) * 0.8) - 1)
-            lists[widest] = np.unique(np.linspace(0, len(self.all[widest]) - 1, keep).round().astype(np.int64))
-            points = prod(len(values) for u, values in enumerate(lists) if u != self.grid.last)
-        return lists, all(len(a) == len(b) for a, b in zip(lists, self.all, strict=True))
-
     def _refine(self, flow: Flow, start: Found, lists: list[IntArray], *, complete: bool) -> Found | None:
         """All candidates if there are few; else windows of candidates that follow the best point."""
         if complete:
@@ -196,9 +206,3 @@ class _Search:
                 break
             best, centre = found, found.choice
         return best
-
-    def _tile(self, found: Found) -> dict[str, int]:
-        tile = dict.fromkeys(self.workload.dims, 1)
-        for unit, index in zip(self.units, found.choice, strict=True):
-            tile.update(zip(unit.dims, unit.boxes[index], strict=True))
-        return tile

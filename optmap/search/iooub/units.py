@@ -14,7 +14,8 @@ from functools import cached_property
 
 import numpy as np
 
-from optmap.problem.workload import TensorAccess, Workload
+from optmap.problem.held import moves_alone
+from optmap.problem.workload import Workload
 from optmap.search.sizes import even_cuts
 from optmap.search.whole.chain_costs import FloatArray
 from optmap.symbolic.numbers import divisors_of
@@ -71,15 +72,9 @@ def units_of(workload: Workload, *, bundled: bool = True, divisors: bool = False
         if extent == 1:
             continue
         inside = tuple(i for i, t in enumerate(workload.tensors) if dim in t.dims)
-        plain = all(_alone(workload, t, dim) for t in workload.tensors if dim in t.dims)
+        plain = moves_alone(workload, dim)
         bundles.setdefault((plain, inside) if plain and bundled else (plain, dim), []).append(dim)
     return tuple(_unit(workload, tuple(dims), plain=plain, divisors=divisors) for (plain, _), dims in bundles.items())
-
-
-def _alone(workload: Workload, tensor: TensorAccess, dim: str) -> bool:
-    extents = workload.extents
-    axes = [axis for axis in tensor.axes if dim in axis.dims]
-    return len(axes) == 1 and all(extents[other] == 1 for other in axes[0].dims if other != dim)
 
 
 def _unit(workload: Workload, dims: tuple[str, ...], *, plain: bool, divisors: bool) -> Bundle:
