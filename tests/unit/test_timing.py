@@ -134,7 +134,7 @@ def test_what_does_not_fit_is_counted_as_the_part_that_does() -> None:
     assert found.boundaries[0].cycles == found.boundaries[0].moved_bytes / 32
 
 
-def test_prefetch_hides_all_but_what_is_longest() -> None:
+def test_prefetch_hides_inputs_behind_the_steps() -> None:
     workload = product(i=24, j=64, k=64)
     machine = host(level("L1", 2048, 32), level("L2", 8192, 1))
     tiles = mapping(
@@ -147,12 +147,14 @@ def test_prefetch_hides_all_but_what_is_longest() -> None:
     inner, outer = hidden.boundaries
     results = 4 * 24 * 64  # read before they are written, a byte a cycle; nobody asks for them ahead
     assert outer.waited_cycles == results
-    assert hidden.cycles == outer.cycles > hidden.compute_cycles + results
+    kernel = kernel_cycles(workload, tiles, CORE)
+    lines = inner.cycles + outer.cycles - results
+    assert hidden.cycles == kernel.fetching + lines + kernel.sums + results > hidden.compute_cycles + results
     loads = outer.moved_bytes - results  # written as often as read
     assert waiting.boundaries[1].waited_cycles == loads
-    assert waiting.cycles >= loads + max(hidden.compute_cycles, inner.cycles)
+    assert waiting.cycles == kernel.beside(inner.cycles + outer.cycles - loads) + loads
     streamed = predict(workload, machine, tiles, CodeOptions(stores=StoreKind.STREAMING))
-    assert streamed.cycles == streamed.boundaries[1].cycles
+    assert streamed.cycles == kernel.beside(sum(row.cycles for row in streamed.boundaries))
     assert streamed.boundaries[1].waited_cycles == 0
     assert hidden.bound_by == waiting.bound_by == "L2 - Memory"
     packed = predict(workload, machine, tiles, CodeOptions(weights=WeightPacking.CALL))
@@ -191,14 +193,21 @@ def test_a_kernel_that_writes_half_pairs_of_lines_reads_them_twice() -> None:
     assert found == {(32, "n c h w r s"): lines, (16, "n c h w r s"): 2 * lines, (16, "n h w c r s"): lines}
 
 
-def test_steps_wait_for_weights_that_come_in_bursts() -> None:
-    """64 columns of 64 weights, 16 KiB, are used for 4 row blocks: the first use of four waits."""
+def test_loads_and_lines_add_up_while_arithmetic_goes_on() -> None:
+    """Cycle by cycle: the innermost cache hands out two vectors or takes in a line, the steps need neither."""
     workload = product(i=24, j=64, k=64)
     kernel = kernel_cycles(workload, of_product(workload, 6, 64), CORE)
-    # A step computes 12 cycles; its 4 vectors take 16 at a quarter of a vector a cycle.
-    assert kernel.waits(4 * 64, 1 / 4) == 64 * (16 - 12)
-    assert kernel.waits(16 * 64, 1 / 4) == 4 * 64 * (16 - 12)
-    assert kernel.waits(16 * 64, 1 / 2) == 0
+    steps, loads = 4 * 64 * 12, 4 * 64 * (4 + 6) / 2
+    assert (kernel.steps, kernel.fetching) == (steps, loads)
+    for lines in (0, 100, steps - loads, steps - loads + 1, 10_000):
+        busy = cycle = 0.0
+        while busy < loads + lines or cycle < steps:
+            cycle += 1
+            busy += 1
+        assert kernel.beside(lines) == cycle + kernel.sums
+    depthwise = workload_of("mobilenet/M1", None, "assign", "implicit")
+    tiles = mapping(depthwise, ("Reg", {"c": 16, "w": 7}, "n c h w r s"), ("L1", depthwise.extents, "n c h w r s"))
+    assert kernel_cycles(depthwise, tiles, CORE).fetching == 0
 
 
 def test_threads_share_the_work_and_what_one_alone_does_not_get() -> None:

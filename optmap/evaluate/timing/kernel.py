@@ -12,6 +12,11 @@ Loads are vectors + points of an outer product, where an element is broadcast as
 vectors. In a depthwise kernel an element of the image is used once per tap, vectors * points loads a step, and the
 weights stay in registers while there are enough.
 
+The innermost cache hands out what is loaded or takes in a line, not both in one cycle (the ECM model: Stengel, Treibig,
+Hager, Wellein, "Quantifying performance bottlenecks of stencil computations", ICS 2015): loads and lines add up, and
+only arithmetic goes on beside them (`KernelCycles.beside`). A depthwise kernel asks for few lines per tile and for
+them in the order of memory; its loads are taken to pass beside them.
+
 Before the first step of a visit the sums are loaded, unless it is the first visit under `assign`, and after the last
 one they are stored, one vector a cycle; nothing of the same sums can be done meanwhile, and the last addition is
 waited for: these cycles are added.
@@ -61,27 +66,23 @@ class KernelCycles:
     """Cycles of loading and storing sums."""
     loads: float
     """Vectors that are loaded."""
-    streams: tuple[tuple[float, float, float], ...] = ()
-    """Steps that are alike: how many, cycles of one, vectors of weights that one reads."""
+    fetching: float
+    """Cycles in which the innermost cache hands out what the steps load."""
 
     @property
     def cycles(self) -> float:
         """All of it."""
         return self.steps + self.sums
 
-    def waits(self, weights: float, rate: float) -> float:
-        """Cycles that steps take longer because their weights come from the next cache.
+    def beside(self, lines: float) -> float:
+        """Cycles of all of it while lines come into the innermost cache.
 
-        They come when a tile of them is used for the first time, not spread over all its uses, and a step that
-        computes less than its weights take to arrive waits for them.
+        A cache hands out vectors or takes in a line, one after the other; arithmetic goes on beside both.
 
         Args:
-            weights: vectors of weights that come from there, in all.
-            rate: vectors per cycle.
+            lines: cycles in which they come in.
         """
-        read = sum(times * vectors for times, _, vectors in self.streams)
-        share = min(weights / read, 1.0) if read else 0.0
-        return share * sum(times * max(0.0, vectors / rate - cycles) for times, cycles, vectors in self.streams)
+        return max(self.steps, self.fetching + lines) + self.sums
 
 
 def kernel_cycles(workload: Workload, mapping: Mapping, core: Core) -> KernelCycles:
@@ -104,7 +105,7 @@ def kernel_cycles(workload: Workload, mapping: Mapping, core: Core) -> KernelCyc
     for size, times in visits[roles.vector].items():
         vectors[-(-size // lanes)] += times
     visited = _Visits(workload=workload, roles=roles, core=core, vectors=vectors, pieces=visits)
-    steps, loads, streams = visited.steps(mapping)
+    steps, loads = visited.steps(mapping)
     sums, moved = visited.sums()
     return KernelCycles(
         kind=roles.kind,
@@ -113,7 +114,7 @@ def kernel_cycles(workload: Workload, mapping: Mapping, core: Core) -> KernelCyc
         steps=steps,
         sums=sums,
         loads=loads + moved,
-        streams=streams,
+        fetching=0.0 if roles.kind is KernelKind.DEPTHWISE else loads / core.load_ports,
     )
 
 
@@ -181,8 +182,8 @@ class _Visits:
     pieces: dict[str, Counter[int]]
     """Per dim what visits cover."""
 
-    def steps(self, mapping: Mapping) -> tuple[float, float, tuple[tuple[float, float, float], ...]]:
-        """Cycles of all steps, vectors that they load, and steps that are alike (`KernelCycles.streams`)."""
+    def steps(self, mapping: Mapping) -> tuple[float, float]:
+        """Cycles of all steps, and vectors that they load."""
         roles, core, tied = self.roles, self.core, _tied(self.workload, mapping, self.roles)
         taps = {tap for tap, _ in tied.values()}
         counts = {dim: self.pieces[dim] for dim in (*roles.filters, *roles.points, *roles.shared)}
@@ -193,16 +194,12 @@ class _Visits:
         free = [dim for dim in roles.reduction if dim not in taps]
         repeats = prod(sum(size * times for size, times in self.pieces[dim].items()) for dim in free)
         cycles = loads = 0.0
-        alike: Counter[tuple[float, float]] = Counter()
         for shape in product(self.vectors.items(), *(group.items() for group in groups)):
             sizes, times = tuple(size for size, _ in shape), prod(many for _, many in shape)
             fetched = loads_of_step(roles.kind, sizes)
-            step = max(prod(sizes) / core.fma_ports, fetched / core.load_ports, core.fma_latency)
-            alike[step, 0 if roles.kind is KernelKind.DEPTHWISE else prod(sizes[:3])] += times
-            cycles += times * step
+            cycles += times * max(prod(sizes) / core.fma_ports, fetched / core.load_ports, core.fma_latency)
             loads += times * fetched
-        streams = tuple((float(repeats * times), step, float(read)) for (step, read), times in alike.items())
-        return repeats * cycles, repeats * loads, streams
+        return repeats * cycles, repeats * loads
 
     def sums(self) -> tuple[float, float]:
         """Cycles of loading and storing sums over all visits, and vectors that they load."""
@@ -262,6 +259,7 @@ def _plain(workload: Workload, mapping: Mapping, core: Core) -> KernelCycles:
         steps=operations / lanes * step,
         sums=0.0,
         loads=operations / lanes * reads,
+        fetching=operations / lanes * reads / core.load_ports,
     )
 
 

@@ -11,16 +11,15 @@ of its own: its loads are the kernel's, which takes as long as its words take ov
 than the load ports. Packing in the call: every weight is read, and written to a line that is read
 before, one element a cycle or at the slowest boundary that the two copies do not fit inside.
 
-**Together.** A core goes on computing while lines are on their way as far as its window of instructions reaches:
-some hundred of them, tens of cycles, which is what the next cache takes to answer. So the kernel and the innermost
-cache overlap, step by step: weights that come from the cache behind come all at their first use, and steps that
-compute for less time than their weights take to arrive wait for them (`KernelCycles.waits`). Caches further out take
-longer than the window to answer; what comes from them is hidden only if it was asked for before: inputs, if the code
-asks for its next tiles while it works on these (`CodeOptions.prefetch`). Nothing asks for outputs ahead: lines that
-are read before they are written and sums that come back are waited for. With `waited` what is waited for at a
-boundary,
+**Together.** A core goes on computing while lines are on their way, as far as its window of instructions reaches:
+some hundred of them, tens of cycles, which is what the next cache takes to answer. What comes from further out is
+hidden only if it was asked for before: inputs, if the code asks for its next tiles while it works on these
+(`CodeOptions.prefetch`). But the innermost cache hands out vectors or takes in a line, not both at once, and a line
+passes one boundary after the other: loads of the kernel and the times of all boundaries add up, and only the arithmetic
+of the steps goes on beside them (`KernelCycles.beside`; the ECM model). Nothing asks for outputs ahead: lines that are
+read before they are written and sums that come back are waited for. With `waited` what is waited for at a boundary,
 
-    cycles = max(kernel and its waits, every boundary without what is waited for) + all that is waited for + packing.
+    cycles = max(steps, loads + all boundaries without what is waited for) + sums + all that is waited for + packing.
 
 **Threads.** The first thread of a split is followed, which has the largest share; where the split cuts a dim that
 padding ties, others have less padding, and then nothing is taken off for padding. An instance of a level serves the
@@ -41,7 +40,7 @@ from math import prod
 from optmap.evaluate.first_touches import first_touches
 from optmap.evaluate.timing.bodies import Body, Kept, between_splits, kept_bodies, shares
 from optmap.evaluate.timing.floor import Running, core_of, floor_cycles, rate
-from optmap.evaluate.timing.kernel import KernelCycles, kernel_cycles, roles_of
+from optmap.evaluate.timing.kernel import kernel_cycles, roles_of
 from optmap.evaluate.timing.lines import PAIR, contested_bytes, line_factor, run_length
 from optmap.evaluate.timing.results import KERNEL, BoundaryTime, Caches, Prediction
 from optmap.problem.code_options import CodeOptions, StoreKind, WeightPacking
@@ -111,13 +110,13 @@ class TimeModel:
         core = core_of(self.machine)
         kernel = kernel_cycles(self.workload, mapping, core)
         caches = range(first_cache(self.machine), len(self.machine.levels))
-        found = [self._boundary(mapping, number) for number in caches]
-        rows = tuple(row for row, _ in found)
-        waits = self._waits(kernel, found[0][1]) if found else 0.0
-        packing = self._packing()
-        compute = max(kernel.cycles, self._register_link(mapping))
+        rows = tuple(self._boundary(mapping, number)[0] for number in caches)
+        packing, link = self._packing(), self._register_link(mapping)
+        compute = max(kernel.cycles, link)
         parts = {KERNEL: compute, PACKING: packing, **{row.name: row.cycles for row in rows}}
-        cycles = self._together(compute + waits, rows, packing) if kernel.fits else float("inf")
+        waited = sum(row.waited_cycles for row in rows)
+        lines = sum(row.cycles for row in rows) - waited
+        cycles = max(kernel.beside(lines), link) + waited + packing if kernel.fits else float("inf")
         floor = float(floor_cycles(self.workload, self.machine, self.running))
         clock = self.machine.clock_hz
         needs = f"the register tile needs {kernel.registers} vector registers, the core has {core.registers}"
@@ -138,12 +137,6 @@ class TimeModel:
             floor_seconds=None if clock is None else floor / clock,
         )
 
-    @staticmethod
-    def _together(kernel: float, rows: tuple[BoundaryTime, ...], packing: float) -> float:
-        """Cycles of all parts, see the module; of the kernel with its waits."""
-        overlapped = max([kernel, *(row.cycles - row.waited_cycles for row in rows)])
-        return overlapped + sum(row.waited_cycles for row in rows) + packing
-
     def rate(self, number: int) -> Fraction:
         """Bytes per cycle over a level's link outwards, of one instance and the threads inside it."""
         return rate(self.machine, number, self.running.threads)
@@ -155,14 +148,6 @@ class TimeModel:
             return 0.0
         _, loads = self._boundary(mapping, 0)
         return sum(loads) / float(link)
-
-    def _waits(self, kernel: KernelCycles, loads: list[float]) -> float:
-        """Cycles that the kernel waits for weights from the cache behind the innermost one."""
-        roles, vector = roles_of(self.workload), core_of(self.machine).vector_bytes
-        if roles is None:
-            return 0.0
-        rate = float(self.rate(first_cache(self.machine)))
-        return kernel.waits(loads[roles.weights + 1] / vector, rate / vector)
 
     def _boundary(self, mapping: Mapping, number: int) -> tuple[BoundaryTime, list[float]]:
         """Time at the boundary outside a level, and bytes per tensor."""

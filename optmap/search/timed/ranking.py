@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from heapq import nsmallest
 
-from optmap.evaluate import Caches, Prediction, Running, TimeModel, core_of, kernel_cycles, roles_of
+from optmap.evaluate import Caches, KernelCycles, Prediction, Running, TimeModel, core_of, kernel_cycles, roles_of
 from optmap.evaluate.timing import first_cache
 from optmap.problem.code_options import ActivationLayout, CodeOptions
 from optmap.problem.kernel_roles import KernelRoles
@@ -122,7 +122,7 @@ def _around(model: TimeModel, roles: KernelRoles, shape: Shape, split: dict[str,
     workload, machine = model.workload, model.machine
     rough = Rough(model, first_cache(machine))
     shared = machine.split_level(model.running.threads)
-    kernels: dict[tuple[int, ...], float] = {}
+    kernels: dict[tuple[int, ...], KernelCycles] = {}
     estimates = []
     for number, nest in enumerate(
         nests(workload, roles, machine, layout=model.options.layout, tile=shape.tile, split=split)
@@ -130,7 +130,7 @@ def _around(model: TimeModel, roles: KernelRoles, shape: Shape, split: dict[str,
         key = tuple(nest.block[dim] for dim in (*roles.reduction, *workload.dims))
         if key not in kernels:
             mapping = nest.mapping(machine, workload.extents, shared)
-            kernels[key] = kernel_cycles(workload, mapping, core_of(machine)).cycles
+            kernels[key] = kernel_cycles(workload, mapping, core_of(machine))
         cycles, parts = rough.cycles(nest, kernels[key], tuple(d for d in nest.inner if d in roles.reduction))
         estimates.append((cycles, parts, number, nest))
     best = nsmallest(COUNTED, estimates, key=lambda each: (each[0] * (1 + ALIKE) + ALIKE * each[1], each[2]))

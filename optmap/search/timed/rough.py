@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import prod
 
-from optmap.evaluate import TimeModel
+from optmap.evaluate import KernelCycles, TimeModel
 from optmap.problem.code_options import StoreKind
 from optmap.problem.halo import distinct_values
 from optmap.problem.workload import Semantics, TensorAccess
@@ -66,7 +66,7 @@ class Rough:
         self._waits = 0 if streams else 1
         self._prefetch = model.options.prefetch
 
-    def cycles(self, nest: Nest, kernel: float, taps: tuple[str, ...]) -> tuple[float, float]:
+    def cycles(self, nest: Nest, kernel: KernelCycles, taps: tuple[str, ...]) -> tuple[float, float]:
         """Cycles of a nest, and of its parts one after another.
 
         Args:
@@ -85,10 +85,9 @@ class Rough:
                 place += 1
             moved = self._bytes(bodies[place], loops[:place], bodies[:place]) if place else []
             parts.append([count / rate for count in moved])
-        outer, inner = parts[:-1], parts[-1:]
-        waited = [sum(moved if not self._prefetch else moved[: self._waits]) for moved in outer]
-        hidden = [sum(moved) - waits for moved, waits in zip(outer, waited, strict=True)]
-        return max([kernel, *(sum(moved) for moved in inner), *hidden]) + sum(waited), kernel + sum(map(sum, parts))
+        waited = sum(sum(moved if not self._prefetch else moved[: self._waits]) for moved in parts[:-1])
+        lines = sum(map(sum, parts))
+        return kernel.beside(lines - waited) + waited, kernel.cycles + lines
 
     def _size(self, tensor: Tensor, tile: Sizes) -> float:
         """Bytes of a tile of a tensor, each counted once."""
