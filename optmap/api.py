@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
     from optmap.gap.boundaries import BoundReport
     from optmap.gap.comparison import Comparison
     from optmap.gap.nest_comparison import NestComparison
+    from optmap.gap.time_floor import TimeFloor
+    from optmap.problem import Machine, Workload
     from optmap.search.accelerators.result import AcceleratorResult
     from optmap.search.result import SolveResult
 
@@ -208,6 +211,9 @@ def bound(
     padding: Padding | str | None = None,
     methods: str | Sequence[str] | None = None,
     explain: bool = False,
+    objective: str | None = None,
+    cores: int = 1,
+    caches: str = "warm",
 ) -> BoundReport:
     """Lower bounds on the words that any schedule moves, method by method.
 
@@ -221,6 +227,10 @@ def bound(
         methods: keys of `BOUNDS`; None takes all that apply.
         explain: whether `.explanation` says how the bound of the outermost boundary comes about, with
             the bounds that the papers print.
+        objective: `time`: also the time, on a machine with a core, that no code goes below: `.time`, of which
+            `.certificate` is the proof then. None for words alone.
+        cores: of the time, cores that share the work.
+        caches: of the time, `warm` (what the call before left) or `cold` when a call begins.
 
     Returns:
         The bounds of every boundary; `.outermost.best` is the strongest, `.certificate` its proof.
@@ -230,12 +240,21 @@ def bound(
     """
     from optmap.gap.boundaries import bound_report
 
-    return bound_report(
-        workload_of(workload, extents, semantics, padding),
-        machine_of(machine, memory),
-        names_of(methods, "methods"),
-        explained=explain,
-    )
+    problem, target = workload_of(workload, extents, semantics, padding), machine_of(machine, memory)
+    if objective is None and (cores, caches) != (1, "warm"):
+        raise InputError("cores and caches belong to a bound in time: add objective time, or leave them out")
+    time = None if objective is None else _time_bound(problem, target, objective, cores, caches)
+    return replace(bound_report(problem, target, names_of(methods, "methods"), explained=explain), time=time)
+
+
+def _time_bound(workload: Workload, machine: Machine, objective: str, cores: int, caches: str) -> TimeFloor:
+    """The proved bound in time."""
+    from optmap.evaluate import Caches, Running
+    from optmap.gap.beside import proved_floor
+
+    choose("objective", objective, ["time"])
+    running = Running(threads=whole_number(cores, "cores"), caches=Caches(choose("caches", caches, list(Caches))))
+    return proved_floor(workload, machine, running)
 
 
 def check(path: str | Path) -> Report:

@@ -15,6 +15,11 @@ def number(value: float) -> str:
     return f"{value:.4g}"
 
 
+def plain(value: Fraction) -> float:
+    """A number for documents and tables: a whole one as an integer, however large, else the nearest float."""
+    return value.numerator if value.denominator == 1 else float(value)
+
+
 def exact_text(value: Fraction) -> str:
     """A fraction without loss: as a decimal number where it has a finite one, else as `p/q`.
 

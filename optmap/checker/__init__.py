@@ -21,6 +21,7 @@ from .report import Report, statement_lines
 from .shapes import check_form
 from .solution import check_solution
 from .statement import Work
+from .time_bound import check_time_bound
 from .tools import RefusedError, need, plain
 
 __all__ = ["RefusedError", "Report", "check_bound", "check_document", "check_file", "check_solution", "plain"]
@@ -38,7 +39,13 @@ ELSEWHERE = {
 """Documents beside certificates and solutions, and where their proofs are."""
 MOST_DIGITS = 1000
 """Digits of a number that are read; no count of words has more."""
-KNOWN = ("optmap.certificate/", "optmap.solution/", "optmap.sweep-bound/", "optmap.accelerator-solution/")
+KNOWN = (
+    "optmap.certificate/",
+    "optmap.solution/",
+    "optmap.sweep-bound/",
+    "optmap.accelerator-solution/",
+    "optmap.time-bound/",
+)
 
 
 def check_file(path: str | Path) -> Report:
@@ -73,6 +80,8 @@ def check_document(document: Any) -> Report:
         known = schema.startswith(KNOWN)
         need(known, f"the schema is {schema!r}; {', '.join(start + '*' for start in KNOWN)} are checked")
     try:
+        if schema == "optmap.time-bound/1":
+            return check_time_bound(document)
         if str(schema).startswith("optmap.solution/"):
             return check_solution(document)
         if str(schema).startswith("optmap.accelerator-solution/"):

@@ -146,6 +146,7 @@ CONSTRAINT = records(
 )
 HELD: dict[str, Shape] = {"positions": table(count, 1), "streams": table(many(name)), "inner": many(name)}
 CORNER = record(sizes=table(positive), tile=EXTENTS, permutation=many(name, 1), held=record(**HELD))
+PROOF = record(between=BETWEEN, instances=positive, words=count, certificate=anything)
 SOLVED: dict[str, Shape] = {
     "schema": word("optmap.solution/2"),
     "workload": SAID,
@@ -172,7 +173,7 @@ SOLVED: dict[str, Shape] = {
     "held": maybe(records(HELD, HELD | {"corner": CORNER})),
     "bound": maybe(record(value=number, unit=word("words", "cycles"), method=text)),
     "gap": maybe(number),
-    "certificates": many(record(between=BETWEEN, instances=positive, words=count, certificate=anything)),
+    "certificates": many(PROOF),
     "digest": text,
 }
 PREDICTION = record(
@@ -200,6 +201,19 @@ PROVED = record(
     exponents=table(text),
     assumptions=many(text),
     certificate=CERTIFICATE,
+)
+TIME_BOUND = record(
+    schema=word("optmap.time-bound/1"),
+    workload=SAID,
+    word_bits=positive,
+    machine=MACHINE,
+    threads=positive,
+    caches=word("warm", "cold"),
+    parts=many(record(part=name, amount=count, held=count, per_cycle=ratio, cycles=number, seconds=maybe(number)), 1),
+    certificates=many(PROOF),
+    bound=record(value=number, unit=word("cycles"), part=name, method=text),
+    notes=many(text),
+    digest=text,
 )
 SWEEP_BOUND = record(
     schema=word("optmap.sweep-bound/1"), workload=SAID, machine=MACHINE, level=name, bounds=many(PROVED, 1)

@@ -15,8 +15,7 @@ from .flows import FlowCounts
 from .loops import Loops
 from .nest_form import NEST_SOLUTION
 from .report import Report, listed, statement_lines
-from .solution import equal
-from .tools import digest, need, plain, spelled
+from .tools import digest, equal, need, plain, spelled
 
 UNITS = {"energy": "pJ", "cycles": "cycles", "edp": "pJ*cycles", "traffic": "cycles"}
 NEAR = Fraction(1, 10**9)

@@ -61,6 +61,13 @@ def statement_lines(work: Any, doc: Any) -> list[str]:
 
 
 def machine_lines(machine: Any, work: Any, rule: str) -> list[str]:
+    """Every level with what the claims depend on, and what it holds."""
+    held = "all that consecutive tiles with reuse touch in a cache" if rule == "safe" else "one tile of every tensor"
+    below = spelled(f"below {machine['memory']}, each level holding {held} (rule {rule}):")
+    return [*level_lines(machine, work), below]
+
+
+def level_lines(machine: Any, work: Any) -> list[str]:
     """Every level with what the claims depend on: capacity, rate, instances, what it holds a copy of."""
     lines = []
     for level in machine["levels"]:
@@ -76,11 +83,12 @@ def machine_lines(machine: Any, work: Any, rule: str) -> list[str]:
         text += f", {level['bandwidth']['amount']} {level['bandwidth']['unit']} per cycle"
         if level["bandwidth"]["unit"] == "bytes":
             text += f" ({float(rate_of(level, work.word_bits)):,.10g} words)"
+        alone = level.get("core_bandwidth")
+        text += "" if alone is None else f", {alone['amount']} {alone['unit']} for one core alone"
         text += f", feeds {level['fanout']}" if level["fanout"] > 1 else ""
         text += "" if level["inclusive"] else ", not inclusive"
         lines.append(spelled(text))
-    held = "all that consecutive tiles with reuse touch in a cache" if rule == "safe" else "one tile of every tensor"
-    return [*lines, spelled(f"below {machine['memory']}, each level holding {held} (rule {rule}):")]
+    return lines
 
 
 def fit_line(levels: Any, objective: str, divided: list[str]) -> str:
@@ -121,18 +129,25 @@ def hearsay(doc: Any, nest: Any, proved: Any) -> list[str]:
     told += [f"integer bound {_number(least['value'])}"] * (not proved.integers)
     if told:
         lines.append(f"{' and '.join(told)} {least['unit']}" + ("" if proved.relaxation else gap))
-    if proved.relaxation:
-        lines.append("how the relaxation was solved: formulation, method, tolerance, loop orders, sizes, cross-check")
+    lines.append("how the relaxation was solved: formulation, method, tolerance, loop orders, sizes, cross-check")
     lines += kernel_lines(nest, doc["machine"]["levels"], outer=False)
+    clock = "clock, " if doc.get("prediction", {}).get("seconds") is None else ""
     if "prediction" in doc:
-        said = doc["prediction"]
-        lines.append(
-            f"cost and exact, {said['cycles']:,.10g} cycles predicted for a kernel {said['kernel']!r} with caches "
-            f"{said['caches']}, bound by {said['bound_by']!r}, and the parts of that: a model of the machine"
-        )
+        lines += _predicted_lines(doc["prediction"])
+    rest = f"how often the workload occurs, which levels are shared, {clock}energies, notes, seconds, seed, versions"
+    return [plain(line) for line in [*lines, rest]]
+
+
+def _predicted_lines(said: Any) -> list[str]:
+    """What a model of the machine says, and what it reads that no claim depends on."""
     return [
-        plain(line)
-        for line in [*lines, "how often the workload occurs, clock, energies, notes, seconds, seed, versions"]
+        f"cost and exact, {said['cycles']:,.10g} cycles predicted for a kernel {said['kernel']!r} with caches "
+        f"{said['caches']}, bound by {said['bound_by']!r}, and the parts of that, registers, kernel, packing, bytes "
+        "and cycles of boundaries, what is waited for: a model of the machine",
+        f"that the code has layout {said['layout']!r}, weights packed {said['weights']!r}, stores {said['stores']!r}, "
+        f"prefetch {said['prefetch']!r}",
+        "what the model reads beside: registers, latency of multiply-adds and load ports of the core, ways and "
+        "lines of caches",
     ]
 
 

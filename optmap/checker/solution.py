@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from fractions import Fraction
-from itertools import pairwise
 from math import prod
 from typing import Any
 
-from .bound import check_bound
 from .cover import check_proof
+from .crossings import boundary_of, check_entry, check_machine
 from .demands import check_demands
 from .form import SOLUTION
 from .held import Held
@@ -17,9 +16,9 @@ from .nest import Nest, footprint
 from .report import Report, bound_line, fit_line, hearsay, kernel_lines, machine_lines, statement_lines
 from .shapes import check_form
 from .statement import Work
-from .timing import check_time, instances_used, predicted
-from .tools import need
-from .units import element_bits, plain_words, rate_of, words_of
+from .timing import Running, check_time, instances_used, predicted
+from .tools import equal, need
+from .units import plain_words, rate_of, words_of
 
 REACHED = 2e-6
 """Relative distance at which a cost counts as the integer bound below it."""
@@ -73,28 +72,6 @@ def check_solution(doc: dict[str, Any]) -> Report:
         *proved.lines,
     ]
     return Report(verified=tuple(verified), not_verified=tuple(hearsay(doc, nest, proved)))
-
-
-def check_machine(machine: Any) -> list[str]:
-    """The machine can exist; returns the names of its memories, inner first."""
-    names = [level["name"] for level in machine["levels"]] + [machine["memory"]]
-    need(len(set(names)) == len(names), "memory names repeat")
-    for inner, outer in pairwise(machine["levels"]):
-        one, other = inner["capacity"], outer["capacity"]
-        small = one["unit"] == other["unit"] and other["amount"] < one["amount"]
-        need(not (small and outer["inclusive"]), f"{outer['name']} holds a copy of {inner['name']}, but is smaller")
-    for level in machine["levels"]:
-        parts = [part["capacity"] for part in level["partitions"]]
-        whole = {"unit": level["capacity"]["unit"], "amount": sum(part["amount"] for part in parts)}
-        fits = whole == level["capacity"] and {part["unit"] for part in parts} == {whole["unit"]}
-        called = {part["name"] for part in level["partitions"]}
-        need(not parts or (fits and len(called) == len(parts)), f"partitions of {level['name']} do not make it up")
-    return names
-
-
-def equal(claimed: float, exact: Fraction) -> bool:
-    """Whether a number of the document is a value: a whole number exactly, another one as the nearest float."""
-    return claimed == exact if type(claimed) is int else claimed == float(exact)
 
 
 def traffic(nest: Nest, base: int, *, whole: bool) -> list[tuple[int, int]]:
@@ -231,45 +208,23 @@ def check_divisors(doc: Any, nest: Nest) -> list[str]:
     return divided
 
 
-def fast_words(levels: Any, q: int, work: Work) -> int:
-    """Words on the fast side of the boundary outside level q: its own if it is inclusive, else all inside."""
-    own = words_of(levels[q], work.word_bits)
-    return own if q == 0 or levels[q]["inclusive"] else own + levels[q]["fanout"] * fast_words(levels, q - 1, work)
-
-
-def proved_words(cert: Any, objective: str, instances: int) -> int:
-    """Words that the busiest of several instances moves by a verified certificate."""
-    # One cold memory can run the instances' parts in turn, emptied in between: all of them together move
-    # at least what one has to, as long as every output element is in one part.
-    words = check_bound(cert)["loads_words" if objective in ("loads", "time") else "total_words"]
-    return -(-words // instances)
-
-
 def proved_rows(doc: Any, nest: Nest, exact: Any) -> dict[int, int]:
     """Words that must cross, by boundary, of the busiest instance: every certificate is verified."""
-    machine, objective, work = doc["machine"], doc["objective"], nest.work
-    names = [level["name"] for level in machine["levels"]] + [machine["memory"]]
+    objective, work, timed = doc["objective"], nest.work, doc["objective"] == "time"
     proved: dict[int, int] = {}
     for entry in doc["certificates"]:
-        cert, q = entry["certificate"], names.index(entry["between"][0])
-        where = f"the bound between {names[q]} and {names[q + 1]}"
-        need(entry["between"][1] == names[q + 1] and q not in proved, f"{where}: no such boundary, or twice")
-        theirs = cert["workload"]
-        same = all(theirs[key] == doc["workload"][key] for key in ("expression", "extents", "semantics"))
-        need(same and element_bits(theirs["bytes"]) == work.bits, f"{where} is about another workload")
-        need(cert["memory_words"] == fast_words(machine["levels"], q, work), f"{where} is for another capacity")
-        instances = prod(n for ways in nest.ways[q + 1 :] for n in ways.values())
-        if objective == "time":  # other code may use more of them
-            instances = instances_used(machine["levels"], q, doc["prediction"]["threads"])
+        q = boundary_of(entry, doc["machine"], proved)
+        where = f"the bound between {' and '.join(entry['between'])}"
         split = {d for ways in nest.ways[q + 1 :] for d, n in ways.items() if n > 1}
         apart = {d for terms, _ in work.tensors[0][1] if len(terms) == 1 for d, _ in terms}
         need(split <= apart, f"{where} does not hold where instances share output elements")
-        words = proved_words(cert, objective, instances)
-        need(entry["instances"] == instances and entry["words"] == words, f"{where} is {words} words")
-        moved = sum(a if objective in ("loads", "time") else a + b for a, b in exact[q])
+        instances = prod(n for ways in nest.ways[q + 1 :] for n in ways.values())
+        if timed:  # other code may use more of them
+            instances = instances_used(Running(doc["machine"], doc["prediction"]["threads"], ""), q)
+        words = check_entry(doc, work, entry, q, instances, loads=objective in ("loads", "time"))
+        moved = sum(a if objective == "loads" else a + b for a, b in exact[q])
         # The tile of a timed mapping may be larger than its cache: then it moves less than any run does.
-        need(objective == "time" or words <= moved, f"{where} is {words} words, but {moved} move: a contradiction")
-        need(cert["method"] == doc["bound"]["method"], f"{where} is by another method")
+        need(timed or words <= moved, f"{where} is {words} words, but {moved} move: a contradiction")
         proved[q] = words
     return proved
 

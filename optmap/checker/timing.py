@@ -3,25 +3,90 @@
 An operation is a multiply-add at least, of which a core begins `fma_ports` vectors a cycle. A warm memory of M words
 begins with M needed words at most, so that M words less than into an empty one must be read; what is written counts
 on no link, since links may carry both directions at once. The prediction itself is a model: it is not verified.
+
+So many threads use no more instances of a level than there are. An instance has as many of an inner level inside as
+the fanouts in between multiply to, none without a thread; over its link it gets what one core gets alone for each of
+its threads, at most.
 """
 
 from __future__ import annotations
 
 from fractions import Fraction
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 from .nest import Nest
 from .padding import Done
-from .tools import need, spelled
+from .statement import Work
+from .tools import equal, need, spelled
 from .units import rate_of, words_of
 
 
+class Running(NamedTuple):
+    """How code runs: on a machine, by how many threads, with caches that hold what when a call begins."""
+
+    machine: Any
+    threads: int
+    caches: str
+
+
+class Part(NamedTuple):
+    """A time that no code goes below: what is left of an amount, over a rate."""
+
+    name: str
+    amount: int
+    held: int
+    per_cycle: Fraction
+
+    @property
+    def cycles(self) -> Fraction:
+        """At least so many."""
+        return max(0, self.amount - self.held) / self.per_cycle
+
+
 def predicted(doc: Any) -> Fraction:
-    """The predicted time, in cycles, and of as many threads as the mapping has parts."""
+    """The predicted time, in cycles, of as many threads as the mapping has parts; the clock makes it seconds."""
     ways = prod(n for level in doc["mapping"]["levels"] for n in level["spatial"].values())
     need(doc["prediction"]["threads"] == ways, f"the prediction is for other than the {ways} threads of the mapping")
-    return Fraction(doc["prediction"]["cycles"])
+    cycles = Fraction(doc["prediction"]["cycles"])
+    check_seconds(doc["prediction"]["seconds"], doc["prediction"]["cycles"], doc["machine"]["clock_hz"])
+    return cycles
+
+
+def check_seconds(claimed: float | None, cycles: Fraction | float, clock: int | None) -> None:
+    """Seconds are cycles over the clock; none without a clock."""
+    seconds = None if clock is None else float(cycles / clock)
+    need(claimed == seconds, f"{float(cycles)} cycles are {seconds} s")
+
+
+def instances_used(running: Running, q: int) -> int:
+    """Instances of a level that the threads use, at most."""
+    there: int = prod(level["fanout"] for level in running.machine["levels"][q + 1 :])
+    return min(running.threads, there)
+
+
+def roof(work: Work, running: Running) -> Part:
+    """All multiply-adds at the peak of all threads."""
+    core = running.machine.get("core")
+    need(core is not None, "a machine without a core has no time")
+    lanes = max(8 * core["vector_bytes"] // work.bits[work.tensors[0][0]], 1)
+    peak = Fraction(core["fma_ports"] * lanes * running.threads)
+    return Part("multiply-adds", Done(work.accesses, work.extents).points(), 0, peak)
+
+
+def link(running: Running, q: int, words: int, bits: int) -> Part:
+    """What must cross the boundary outside a level: words that its busiest instance loads if it is cold."""
+    levels, threads = running.machine["levels"], running.threads
+    names = [level["name"] for level in levels] + [running.machine["memory"]]
+    fanouts, held = [level["fanout"] for level in levels[: q + 1]], 0
+    if running.caches == "warm":
+        held = sum(
+            words_of(level, bits) * min(threads, prod(fanouts[k + 1 :])) for k, level in enumerate(levels[: q + 1])
+        )
+    rate, alone = rate_of(levels[q], bits), levels[q].get("core_bandwidth")
+    if alone is not None:
+        rate = min(rate, rate_of({"name": levels[q]["name"], "bandwidth": alone}, bits) * min(threads, prod(fanouts)))
+    return Part(f"{names[q]} - {names[q + 1]}", words, held, rate)
 
 
 def check_time(doc: Any, nest: Nest, proved: dict[int, int]) -> str:
@@ -32,48 +97,30 @@ def check_time(doc: Any, nest: Nest, proved: dict[int, int]) -> str:
         nest: its mapping.
         proved: by boundary, words that the busiest instance loads if it begins empty, at least.
     """
-    bound, threads, work = doc["bound"], doc["prediction"]["threads"], nest.work
+    bound = doc["bound"]
     if bound is None:
         need(doc["gap"] is None and not doc["certificates"], "there is a gap without a bound")
         return "no bound is claimed"
-    core = doc["machine"].get("core")
-    need(core is not None, "a machine without a core has no time")
-    lanes = max(8 * core["vector_bytes"] // work.bits[work.tensors[0][0]], 1)
-    operations = Done(work.accesses, work.extents).points()
-    roof = Fraction(operations, core["fma_ports"] * lanes * threads)
-    times = [roof, *(crossing(doc, q, words, work.word_bits) for q, words in proved.items())]
-    value = max(times)
-    claimed = bound["value"]
-    fits = claimed == value if type(claimed) is int else claimed == float(value)
-    need(bound["unit"] == "cycles" and fits, f"the bound is {float(value)} cycles")
+    running = Running(doc["machine"], doc["prediction"]["threads"], doc["prediction"]["caches"])
+    links = [link(running, q, words, nest.work.word_bits) for q, words in proved.items()]
+    parts = [roof(nest.work, running), *links]
+    value = max(part.cycles for part in parts)
+    need(bound["unit"] == "cycles" and equal(bound["value"], value), f"the bound is {float(value)} cycles")
     gap = float(Fraction(doc["exact"]["value"]) / value - 1) if value else None
     need(doc["gap"] == gap, f"the gap is {gap}")
+    return time_line(parts, running, doc["certificates"])
+
+
+def time_line(parts: list[Part], running: Running, certificates: Any) -> str:
+    """The bound with all its parts."""
+    first, *links = parts
+    core = running.machine["core"]
+    read = [f"{part.name} {float(part.cycles):,.10g}" for part in links]
+    shared = any(entry["instances"] > 1 for entry in certificates)
+    apart = ", if no output element is computed in several memories of a level" if shared else ""
     return spelled(
-        f"no code takes fewer than {float(value):,.10g} cycles on {threads:,} cores: {operations:,} multiply-adds take "
-        f"{float(roof):,.10g}, and re-proved certificates say what must be read over {len(proved):,} links"
+        f"no code takes fewer than {float(max(part.cycles for part in parts)):,.10g} cycles on {running.threads:,} "
+        f"cores, caches {running.caches}{apart}: {first.amount:,} multiply-adds take {float(first.cycles):,.10g}, "
+        f"{core['fma_ports']:,} on vectors of {core['vector_bytes']:,} bytes a core and cycle"
+        + (f", and what re-proved certificates say must be read over links: {', '.join(read)}" if read else "")
     )
-
-
-def instances_used(levels: Any, q: int, threads: int) -> int:
-    """Instances of a level that so many threads use, at most."""
-    there: int = prod(level["fanout"] for level in levels[q + 1 :])
-    return min(threads, there)
-
-
-def crossing(doc: Any, q: int, words: int, bits: int) -> Fraction:
-    """Cycles of what must cross the boundary outside a level: words that the busiest instance loads if cold.
-
-    An instance has as many of an inner level inside as the fanouts in between multiply to, none without a thread, and
-    all may begin full. Over its link it gets what one core gets alone for each of its threads, at most.
-    """
-    levels, threads = doc["machine"]["levels"], doc["prediction"]["threads"]
-    fanouts = [level["fanout"] for level in levels[: q + 1]]
-    if doc["prediction"]["caches"] == "warm":
-        inside = [
-            words_of(level, bits) * min(threads, prod(fanouts[k + 1 :])) for k, level in enumerate(levels[: q + 1])
-        ]
-        words = max(0, words - sum(inside))
-    rate, alone = rate_of(levels[q], bits), levels[q].get("core_bandwidth")
-    if alone is not None:
-        rate = min(rate, rate_of({"name": levels[q]["name"], "bandwidth": alone}, bits) * min(threads, prod(fanouts)))
-    return words / rate

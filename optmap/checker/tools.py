@@ -70,6 +70,11 @@ def ratio(text: Any, where: str) -> Fraction:
     return Fraction(p, q)
 
 
+def equal(claimed: float, exact: Fraction) -> bool:
+    """Whether a number of the document is a value: a whole number exactly, another one as the nearest float."""
+    return claimed == exact if type(claimed) is int else claimed == float(exact)
+
+
 def digest(document: dict[str, Any]) -> str:
     """Hash of a document without its `digest`."""
     body = {key: value for key, value in document.items() if key != "digest"}

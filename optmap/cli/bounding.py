@@ -26,7 +26,9 @@ BOUND_HELP = """Prove how few words any schedule can move.
 All methods side by side, each with its formula; `best` comes with a certificate that
 `optmap check` verifies without trusting optmap. With --machine there is one table per boundary
 between memories; --explain adds the constraints behind the exponents and what the papers print
-(outermost boundary).
+(outermost boundary). --objective time adds the time that no code goes below on a machine with a core
+(optmap detect): multiply-adds at the peak of all cores, and words that must be read over each link,
+the largest marked; -o then writes its proof.
 
 \b
 Examples:
@@ -35,6 +37,7 @@ Examples:
   optmap bound resnet18/R9 --machine i7-9700k --methods compulsory,best
   optmap bound resnet18/R9 --memory 32KiB --explain
   optmap bound mobilenet/M9 --memory 1MiB --padding implicit
+  optmap bound resnet18/R9 --machine host.yaml --objective time --cores 2 -o floor.json
 
 Exit codes: 0 proved, 2 bad input, 4 too large.
 """
@@ -57,6 +60,14 @@ def bound(
     explain: Annotated[
         bool, typer.Option("--explain", help="Print the constraint table and the papers' own terms as well.")
     ] = False,
+    objective: Annotated[
+        str | None,
+        typer.Option("--objective", metavar="time", help="Also the time that no code goes below.", show_default=False),
+    ] = None,
+    cores: Annotated[int, typer.Option("--cores", min=1, help="Of the time: cores that share the work.")] = 1,
+    caches: Annotated[
+        str, typer.Option("--caches", metavar="STATE", help="Of the time: warm or cold when a call begins.")
+    ] = "warm",
     semantics: SemanticsOption = None,
     padding: PaddingOption = None,
     extents: ExtentsOption = None,
@@ -77,7 +88,15 @@ def bound(
     from optmap import api
 
     with Progress("bounding"):
-        report = api.bound(problem, machine=target, methods=names_of(methods, "--methods"), explain=explain)
+        report = api.bound(
+            problem,
+            machine=target,
+            methods=names_of(methods, "--methods"),
+            explain=explain,
+            objective=objective,
+            cores=cores,
+            caches=caches,
+        )
     if output is not None:
         if report.certificate is None:
             raise InputError(f"none of the methods {methods} makes certificates; add best to --methods")

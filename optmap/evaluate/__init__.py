@@ -46,7 +46,8 @@ __getattr__, __dir__ = exports(
         "spatial.results": "Accesses MemoryCost SpatialCost",
         "spatial.rules": "broken_rules",
         "spatial.walk": "Walked walk_spatial",
-        "timing": "Running TimeModel core_of data_cycles floor_cycles instances_used kernel_cycles predict roof_cycles",
+        "timing": "MULTIPLY_ADDS Running TimeModel TimePart check_threads core_of floor_cycles instances_used "
+        "kernel_cycles link predict roof",
         "timing.kernel": "KernelCycles roles_of",
         "timing.results": "BoundaryTime Caches Prediction",
         "walk_held": "run_held",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache
@@ -12,14 +14,19 @@ from optmap.bounds.hierarchy import fast_side_words, instance_words, separating_
 from optmap.bounds.result import LowerBound
 from optmap.clock import NO_LIMIT, Clock
 from optmap.errors import ContradictionError, OptmapError
-from optmap.evaluate import Running, data_cycles, instances_used, roof_cycles
+from optmap.evaluate import Running
 from optmap.evaluate.timing import Prediction
+from optmap.gap.time_floor import TimeFloor, time_floor
+from optmap.problem.machine import Machine
 from optmap.problem.objective import OBJECTIVES
 from optmap.problem.workload import Workload
 from optmap.search.result import BoundaryCertificate, ProvedBound, SolveResult
+from optmap.texts import plain
 
 ROUNDED = 1e-9
 """Share of a predicted time that its floats may be off."""
+RUNNING = Running()
+"""One thread, caches warm."""
 
 
 @lru_cache(maxsize=1024)
@@ -45,19 +52,14 @@ def with_bound(result: SolveResult, clock: Clock = NO_LIMIT) -> SolveResult:
     Raises:
         ContradictionError: if the mapping moves fewer words than a bound allows.
     """
+    if result.prediction is not None:
+        return _timed(result, result.prediction, clock)
     found: dict[int, BoundaryCertificate] = {}
     notes: list[str] = []
     for level in _by_weight(result):
-        where = " - ".join(result.machine.boundaries[level])
-        try:
+        with _noted(result.machine, level, notes):
             clock.check()
             found[level] = _certificate(result, level, clock)
-        except ContradictionError:
-            raise
-        except OptmapError as error:
-            notes.append(f"no bound at {where}: {error}")
-    if result.prediction is not None:
-        return replace(timed(result, result.prediction, found), notes=(*result.notes, *notes))
     exact = _objective(result, _moved(result))
     cost = _objective(result, {level: report.traffic_words for level, report in enumerate(result.levels)})
     # Only the same values without their rounding: a method may count its objective in a way of its own.
@@ -78,55 +80,89 @@ def with_bound(result: SolveResult, clock: Clock = NO_LIMIT) -> SolveResult:
     )
 
 
-def timed(result: SolveResult, prediction: Prediction, found: dict[int, BoundaryCertificate]) -> SolveResult:
-    """The result with the bound on its time: arithmetic at the peak, and what must be read over bandwidth.
+def proved_floor(
+    workload: Workload,
+    machine: Machine,
+    running: Running = RUNNING,
+    *,
+    levels: Sequence[int] | None = None,
+    clock: Clock = NO_LIMIT,
+) -> TimeFloor:
+    """The bound in time, with the certified words of every boundary.
 
     Args:
-        result: predicted.
-        prediction: its time.
-        found: certificates by boundary; none of a boundary whose bound is not known.
+        workload: what is computed.
+        machine: with a core.
+        running: threads, and what caches hold when a call begins.
+        levels: whose boundaries are looked at, in this order; None for all, inner first.
+        clock: when boundaries that are left are left out, with a note.
+
+    Raises:
+        InputError: for a machine without a core, or with fewer cores than threads.
+        LimitError: if padding ties so many dims together that the operations done cannot be counted.
+    """
+    found: dict[int, LowerBound] = {}
+    notes: list[str] = []
+    for level in range(len(machine.levels)) if levels is None else levels:
+        with _noted(machine, level, notes):
+            clock.check()
+            found[level] = certified_bound(workload, fast_side_words(machine, level, workload.word_bits), clock)
+    return time_floor(workload, machine, running, found, tuple(notes))
+
+
+@contextmanager
+def _noted(machine: Machine, level: int, notes: list[str]) -> Iterator[None]:
+    """Goes on without the bound of a boundary that cannot be had, with a note."""
+    try:
+        yield
+    except ContradictionError:
+        raise
+    except OptmapError as error:
+        notes.append(f"no bound at {' - '.join(machine.boundaries[level])}: {error}")
+
+
+def _timed(result: SolveResult, prediction: Prediction, clock: Clock) -> SolveResult:
+    """The result with the bound on its time.
 
     Raises:
         ContradictionError: if the time predicted is below the bound.
     """
     workload, machine = result.workload, result.machine
     running = Running(threads=prediction.threads, caches=prediction.caches)
-    roof = roof_cycles(workload, machine, running.threads)
-    data = [data_cycles(workload, machine, level, proof.words, running) for level, proof in found.items()]
-    value = max([roof, *data])
-    if prediction.cycles < value * (1 - Fraction(ROUNDED)):
+    whole = [level for level in _by_weight(result) if not _splits_outputs(result, level)]
+    floor = proved_floor(workload, machine, running, levels=whole, clock=clock)
+    if prediction.cycles < floor.cycles * (1 - Fraction(ROUNDED)):
         raise ContradictionError(
             f"{workload.title} on {machine.name}: {prediction.cycles:,.0f} cycles are predicted, below the bound of "
-            f"{float(value):,.0f}: one of the two is wrong; please report workload and machine"
+            f"{float(floor.cycles):,.0f}: one of the two is wrong; please report workload and machine"
         )
     return replace(
         result,
-        bound=ProvedBound(value=plain(value), unit="cycles", method="best"),
-        gap=float(Fraction(result.exact) / value - 1) if value else None,
-        certificates=tuple(found[level] for level in sorted(found)),
+        bound=ProvedBound(value=plain(floor.cycles), unit="cycles", method="best"),
+        gap=float(Fraction(result.exact) / floor.cycles - 1) if floor.cycles else None,
+        certificates=floor.proofs,
+        notes=(*result.notes, *floor.notes),
     )
 
 
-def plain(value: Fraction) -> float:
-    """A number for documents and tables: a whole one as an integer, however large, else the nearest float."""
-    return value.numerator if value.denominator == 1 else float(value)
+def _splits_outputs(result: SolveResult, level: int) -> bool:
+    """Whether instances of a level share output elements: their partial sums are outside the bound's model."""
+    outside = [at.spatial for at in result.mapping.levels[level + 1 :]]
+    split = {dim for spatial in outside for dim, ways in spatial.items() if ways > 1}
+    return bool(split - separating_dims(result.workload))
 
 
 def _certificate(result: SolveResult, level: int, clock: Clock) -> BoundaryCertificate:
     """The bound at the boundary outside a level, compared with what the mapping moves there."""
     workload, machine = result.workload, result.machine
-    outside = [at.spatial for at in result.mapping.levels[level + 1 :]]
-    split = {dim for spatial in outside for dim, ways in spatial.items() if ways > 1}
-    if split - separating_dims(workload):
+    if _splits_outputs(result, level):
         raise OptmapError("instances share output elements, and partial sums are outside the bound's model")
-    instances = prod(ways for spatial in outside for ways in spatial.values())
-    if result.prediction is not None:  # other code may use more instances for as many threads
-        instances = instances_used(machine, level, result.prediction.threads)
+    instances = prod(ways for at in result.mapping.levels[level + 1 :] for ways in at.spatial.values())
     bound = certified_bound(workload, fast_side_words(machine, level, workload.word_bits), clock)
     words = instance_words(bound, instances, loads_only=not OBJECTIVES[result.objective].stores)
     moved = _moved(result)[level]
     inner, outer = machine.boundaries[level]
-    if words > moved and result.prediction is None:  # a timed tile may be larger than its cache
+    if words > moved:
         raise ContradictionError(
             f"{workload.title} on {machine.name}: the mapping moves {moved:,} words between {inner} and {outer}, fewer "
             f"than the bound of {words:,} allows: one of the two is wrong; please report workload and machine"

@@ -11,6 +11,7 @@ from optmap.bounds.hierarchy import boundary_assumptions, boundary_instances, fa
 from optmap.bounds.methods import BOUNDS, bounds
 from optmap.bounds.result import Document, LowerBound
 from optmap.errors import InputError
+from optmap.gap.time_floor import TimeFloor, time_certificate
 from optmap.problem import Machine, Workload
 from optmap.shown import Form, Shown
 
@@ -59,6 +60,8 @@ class BoundReport(Shown):
     """Methods that do not apply to the workload, each with the reason."""
     explanation: Explanation | None = None
     """How the strongest bound of the outermost boundary comes about, if asked for."""
+    time: TimeFloor | None = None
+    """The bound in time that follows, if asked for."""
 
     @property
     def outermost(self) -> BoundaryBounds:
@@ -67,7 +70,9 @@ class BoundReport(Shown):
 
     @property
     def certificate(self) -> Document | None:
-        """The document of the best certified bound at the outermost boundary."""
+        """The document of the best certified bound at the outermost boundary; of the bound in time if there is one."""
+        if self.time is not None:
+            return time_certificate(self.time)
         certified = [bound for bound in self.outermost.bounds if bound.certificate is not None]
         return max(certified, key=strength).certificate if certified else None
 

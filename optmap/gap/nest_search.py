@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from optmap.gap.beside import plain
 from optmap.search.accelerators.result import MapspaceSearch
+from optmap.texts import plain
 
 
 def search_claims(search: MapspaceSearch) -> dict[str, object]:

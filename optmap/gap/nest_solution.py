@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, ClassVar
 
 from optmap.bounds.certificate import digest
 from optmap.errors import InputError
-from optmap.gap.beside import plain
 from optmap.gap.nest_search import search_claims, search_times
 from optmap.lazy import named
 from optmap.problem.fabric import Fabric, fabric_of
@@ -24,7 +23,7 @@ from optmap.problem.options import Counting, Merit
 from optmap.problem.workload import Workload
 from optmap.search.accelerators.result import UNITS
 from optmap.shown import Form, Shown
-from optmap.texts import exact_text
+from optmap.texts import exact_text, plain
 
 if TYPE_CHECKING:
     from optmap.evaluate.spatial.results import MemoryCost, SpatialCost

@@ -9,11 +9,12 @@ from optmap.bounds.printed import Printed
 from optmap.bounds.result import LowerBound
 from optmap.errors import InputError
 from optmap.gap.boundaries import BoundaryBounds, BoundReport
+from optmap.gap.time_floor import TimeFloor, part_documents
 from optmap.problem.io.files import to_json
 from optmap.problem.io.machines import machine_document
 from optmap.problem.io.workloads import workload_document
 from optmap.report.tables import grid, machine_line, pairs, workload_lines
-from optmap.texts import number
+from optmap.texts import number, plain
 
 SCHEMA = "optmap.bound/1"
 
@@ -30,7 +31,25 @@ def bound_document(report: BoundReport) -> dict[str, object]:
     }
     if report.explanation is not None:
         document["explanation"] = _explanation_document(report.explanation)
+    if report.time is not None:
+        document |= {"objective": "time", "time": _time_document(report.time)}
     return document
+
+
+def _time_document(floor: TimeFloor) -> dict[str, object]:
+    """The bound in time for documents."""
+    instances = [1, *(proof.instances for proof in floor.proofs)]
+    return {
+        "value": plain(floor.cycles),
+        "unit": "cycles",
+        "seconds": floor.seconds(floor.cycles),
+        "part": floor.largest.name,
+        "threads": floor.running.threads,
+        "caches": floor.running.caches.value,
+        "parts": [{**part, "instances": n} for part, n in zip(part_documents(floor), instances, strict=True)],
+        "assumptions": list(floor.assumptions),
+        "notes": list(floor.notes),
+    }
 
 
 def certificate_text(report: BoundReport) -> str:
@@ -108,7 +127,33 @@ def bound_table(report: BoundReport) -> str:
         parts.append("\n".join(f"left out: {name}: {reason}" for name, reason in report.left_out.items()))
     if report.explanation is not None:
         parts.append(explanation_table(report.explanation))
+    if report.time is not None:
+        parts.append(time_table(report.time))
     return "\n\n".join(parts)
+
+
+def time_table(floor: TimeFloor) -> str:
+    """The bound in time part by part, the largest marked."""
+    rows = []
+    for place, part in enumerate(floor.parts):
+        unit = "words" if place else "operations"
+        seconds = floor.seconds(part.cycles)
+        rows.append(
+            (
+                part.name,
+                f"{number(part.amount)} {unit}",
+                number(part.held) if place else "",
+                f"{float(part.per_cycle):.4g}",
+                number(plain(part.cycles)),
+                "-" if seconds is None else f"{1000 * seconds:.4g}",
+                "<- largest" if part is floor.largest else "",
+            )
+        )
+    threads = f", {floor.running.threads} threads" if floor.running.threads > 1 else ""
+    title = f"No code takes fewer than {number(plain(floor.cycles))} cycles (caches {floor.running.caches}{threads})"
+    header = ("part", "at least", "held (words)", "per cycle", "cycles", "ms", "")
+    lines = [title, grid(header, "<>>>>><", rows), "assumed:", *(f"  {text}" for text in floor.assumptions)]
+    return "\n".join([*lines, *floor.notes])
 
 
 def _boundary_table(row: BoundaryBounds) -> str:

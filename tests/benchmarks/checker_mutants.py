@@ -27,7 +27,7 @@ from typing import Any
 from optmap import api
 from optmap.bounds import fast_side_words, instance_words, separating_dims
 from optmap.bounds.best import best
-from optmap.checker import RefusedError, check_document, shapes, solution
+from optmap.checker import RefusedError, check_document, crossings, shapes
 from optmap.errors import OptmapError
 from optmap.evaluate import walk_nest
 from optmap.evaluate.simulate import simulate
@@ -361,7 +361,7 @@ def remembered(check: Callable[[Document], dict[str, int]]) -> Callable[[Documen
 def main(mutants: int, seed: int) -> int:
     """Show so many mutants to the checker and look at what it accepts."""
     shapes.digest = lambda document: document["digest"]
-    solution.check_bound = remembered(solution.check_bound)
+    crossings.check_bound = remembered(crossings.check_bound)
     made = [(name, json.dumps(document)) for name, document in sources()]
     for _, text in made:
         check_document(json.loads(text))

@@ -10,7 +10,7 @@ from unittest.mock import patch
 
 import pytest
 
-from optmap.checker import shapes, solution
+from optmap.checker import crossings, shapes
 
 HERE = Path(__file__).resolve().parent
 SMALLEST = {
@@ -58,7 +58,7 @@ def test_script_runs(name: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.C
     # What scripts change for themselves is as it was afterwards.
     monkeypatch.setattr(sys, "path", list(sys.path))
     monkeypatch.setattr(shapes, "digest", shapes.digest)
-    monkeypatch.setattr(solution, "check_bound", solution.check_bound)
+    monkeypatch.setattr(crossings, "check_bound", crossings.check_bound)
     code: object = None
     try:
         with patch.dict(os.environ, PYTHONPATH=str(HERE.parents[1])):

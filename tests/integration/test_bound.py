@@ -9,6 +9,7 @@ from math import floor, inf, sqrt
 from pathlib import Path
 
 import pytest
+from host_machines import AVX512
 
 import optmap as package
 from optmap import api
@@ -17,7 +18,7 @@ from optmap.checker import check_document
 from optmap.clock import NO_LIMIT, Clock
 from optmap.errors import ContradictionError, LimitError, UnknownNameError
 from optmap.gap import certified_bound, with_bound
-from optmap.problem import Capacity, Level, Machine, parse_workload
+from optmap.problem import Capacity, Level, Machine, machine_document, parse_workload
 from optmap.problem.library import machine, workload
 from optmap.report import bound_document, bound_table
 
@@ -252,3 +253,20 @@ def test_verbs_are_in_the_package() -> None:
     assert bound_table(report).count("At least so many words") == 3
     with pytest.raises(UnknownNameError):
         package.bound("resnet18/R9", memory="1KiB", methods=["none"])
+
+
+def test_a_bound_in_time_is_written_and_verified(optmap, tmp_path: Path) -> None:
+    host, file = tmp_path / "host.yaml", tmp_path / "floor.json"
+    host.write_text(json.dumps(machine_document(AVX512)), encoding="utf-8")
+    asked = ("bound", "resnet18/R12", "--machine", host, "--methods", "best", "--cores", "2")
+    found = optmap(*asked, "--objective", "time", "-o", file, "--json").document()
+    assert found["objective"] == "time"
+    assert found["bounds"]
+    assert found["best"]
+    assert found["time"]["threads"] == 2
+    assert "no code takes fewer" in optmap("check", file).out
+    document = json.loads(file.read_text(encoding="utf-8"))
+    document["bound"]["value"] += 1
+    file.write_text(json.dumps(document), encoding="utf-8")
+    assert "refused" in optmap("check", file, code=5).err
+    assert "add objective time" in optmap(*asked, code=2).err

@@ -5,12 +5,15 @@ from __future__ import annotations
 from optmap.evaluate.timing.conflicts import cache_geometry as cache_geometry
 from optmap.evaluate.timing.conflicts import kept_shares as kept_shares
 from optmap.evaluate.timing.conflicts import tile_loads as tile_loads
+from optmap.evaluate.timing.floor import MULTIPLY_ADDS as MULTIPLY_ADDS
 from optmap.evaluate.timing.floor import Running as Running
+from optmap.evaluate.timing.floor import TimePart as TimePart
+from optmap.evaluate.timing.floor import check_threads as check_threads
 from optmap.evaluate.timing.floor import core_of as core_of
-from optmap.evaluate.timing.floor import data_cycles as data_cycles
 from optmap.evaluate.timing.floor import floor_cycles as floor_cycles
 from optmap.evaluate.timing.floor import instances_used as instances_used
-from optmap.evaluate.timing.floor import roof_cycles as roof_cycles
+from optmap.evaluate.timing.floor import link as link
+from optmap.evaluate.timing.floor import roof as roof
 from optmap.evaluate.timing.kernel import kernel_cycles as kernel_cycles
 from optmap.evaluate.timing.kernel import roles_of as roles_of
 from optmap.evaluate.timing.lines import PAIR as PAIR

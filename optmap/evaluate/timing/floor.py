@@ -25,6 +25,9 @@ from optmap.problem.machine import Core, Machine
 from optmap.problem.padding import real_operations, real_projection
 from optmap.problem.workload import Semantics, Workload
 
+MULTIPLY_ADDS = "multiply-adds"
+"""Name of the arithmetic among what a time cannot be below; the others are boundaries."""
+
 
 def core_of(machine: Machine) -> Core:
     """What a machine computes with.
@@ -41,14 +44,43 @@ def core_of(machine: Machine) -> Core:
     return machine.core
 
 
-def roof_cycles(workload: Workload, machine: Machine, threads: int = 1) -> Fraction:
-    """Cycles of all multiply-adds that are done, at the peak of so many cores.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TimePart:
+    """One of the times that no code goes below: an amount over a rate."""
+
+    name: str
+    """`multiply-adds`, or the name of a boundary: `L2 - L3`."""
+    amount: int
+    """Multiply-adds that are done, or words that the busiest instance loads if all begin empty, at least."""
+    held: int
+    """Of these words, those that caches may hold when the call begins, at most."""
+    per_cycle: Fraction
+    """Multiply-adds of all threads, or words over the link."""
+
+    @property
+    def cycles(self) -> Fraction:
+        """At least so many."""
+        return max(0, self.amount - self.held) / self.per_cycle
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Running:
+    """How code runs."""
+
+    threads: int = 1
+    caches: Caches = Caches.WARM
+    """What they hold when a call begins."""
+
+
+def roof(workload: Workload, machine: Machine, running: Running) -> TimePart:
+    """All multiply-adds that are done, at the peak of all threads.
 
     Raises:
         InputError: for a machine without a core.
         LimitError: if padding ties so many dims together that the operations done cannot be counted.
     """
-    return Fraction(real_operations(workload), core_of(machine).peak(workload.output.bits) * threads)
+    peak = core_of(machine).peak(workload.output.bits) * running.threads
+    return TimePart(name=MULTIPLY_ADDS, amount=real_operations(workload), held=0, per_cycle=Fraction(peak))
 
 
 def check_threads(machine: Machine, threads: int) -> None:
@@ -118,17 +150,8 @@ def _touched(workload: Workload, number: int) -> int:
         return 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Running:
-    """How code runs."""
-
-    threads: int = 1
-    caches: Caches = Caches.WARM
-    """What they hold when a call begins."""
-
-
-def data_cycles(workload: Workload, machine: Machine, number: int, words: int, running: Running) -> Fraction:
-    """Cycles of what must be read over the link outside a level.
+def link(workload: Workload, machine: Machine, number: int, words: int, running: Running) -> TimePart:
+    """What must be read over the link outside a level.
 
     Args:
         workload: what is computed.
@@ -137,9 +160,13 @@ def data_cycles(workload: Workload, machine: Machine, number: int, words: int, r
         words: that the busiest of `instances_used` loads if all begin empty, at least.
         running: threads and caches.
     """
-    if running.caches is Caches.WARM:
-        words = max(0, words - held_inside(machine, number, running.threads, workload.word_bits))
-    return Fraction(words * workload.word_bits, 8) / rate(machine, number, running.threads)
+    bits, warm = workload.word_bits, running.caches is Caches.WARM
+    return TimePart(
+        name=" - ".join(machine.boundaries[number]),
+        amount=words,
+        held=held_inside(machine, number, running.threads, bits) if warm else 0,
+        per_cycle=8 * rate(machine, number, running.threads) / bits,
+    )
 
 
 @lru_cache(maxsize=256)
@@ -157,8 +184,8 @@ def floor_cycles(workload: Workload, machine: Machine, running: Running) -> Frac
     """
     check_threads(machine, running.threads)
     least = touched_words(workload)
-    data = [
-        data_cycles(workload, machine, number, -(-least // instances_used(machine, number, running.threads)), running)
+    links = [
+        link(workload, machine, number, -(-least // instances_used(machine, number, running.threads)), running)
         for number in range(len(machine.levels))
     ]
-    return max(roof_cycles(workload, machine, running.threads), *data)
+    return max(part.cycles for part in (roof(workload, machine, running), *links))
