@@ -1,4 +1,4 @@
-"""Method `best`: the strongest of compulsory traffic, the certified convex program, the halo of windows, and visits.
+"""Method `best`: the strongest of compulsory traffic, a certified convex program, the halo of windows, visits, passes.
 
 The only place where a bound gets its certificate: none leaves it that the independent checker has not
 proved again.
@@ -10,9 +10,10 @@ import logging
 from collections.abc import Sequence
 from fractions import Fraction
 
-from optmap.bounds.certificate import bound_certificate
+from optmap.bounds.certificate import AnyProof, bound_certificate
 from optmap.bounds.halo_proof import HaloProof, halo_proofs, why_no_halo
 from optmap.bounds.maps import map_system
+from optmap.bounds.passes import PassesProof, passes_proofs
 from optmap.bounds.proof import Proof, operations_bound, ranked_proofs
 from optmap.bounds.result import Document, LowerBound
 from optmap.bounds.tap_class_proof import ClassesProof, class_proofs
@@ -24,9 +25,6 @@ from optmap.errors import CheckError, InputError
 from optmap.problem.workload import Padding, Semantics, Workload
 
 log = logging.getLogger(__name__)
-
-AnyProof = Proof | HaloProof | ClassesProof | VisitsProof
-"""What a certificate can say."""
 
 
 def best(workload: Workload, memory_words: int, clock: Clock = NO_LIMIT) -> LowerBound:
@@ -43,11 +41,12 @@ def best(workload: Workload, memory_words: int, clock: Clock = NO_LIMIT) -> Lowe
 
     Source: Dinh, chapters 3 and 4 (Brascamp-Lieb inequalities for loop nests), with size maps,
     tensor weights and the segment argument in integers; for windows the inequality of `halo`; where one tensor
-    does not fit by little, `visits`.
+    does not fit by little, `visits`; where it does not fit into a few memories, `passes`.
     """
     found: list[AnyProof] = [*ranked_proofs(workload, memory_words, clock=clock)]
     found += _windows(workload, memory_words, _most(found), clock)
     found += visits_proofs(workload, memory_words, beat=_most(found))
+    found += passes_proofs(workload, memory_words, beat=_most(found))
     return certified("best", workload, memory_words, sorted(found, key=lambda proof: -proof.loads_words))
 
 
@@ -127,7 +126,7 @@ def _accepted(workload: Workload, document: Document) -> bool:
 
 def _exponents(workload: Workload, proof: AnyProof | None) -> dict[str, Fraction]:
     """Exponent per map; those of a window under the names of its tensors' maps."""
-    if proof is None or isinstance(proof, VisitsProof):
+    if proof is None or isinstance(proof, VisitsProof | PassesProof):
         return {}
     maps = map_system(workload).maps
     if isinstance(proof, Proof):
@@ -172,6 +171,10 @@ def _expression(workload: Workload, proof: AnyProof | None) -> str:
             f"{others} + {proof.again_words} that come again + min(|{proof.kept}| - M, 2*{proof.slack}), since "
             f"{proof.kept} does not fit"
         )
+    if isinstance(proof, PassesProof):
+        others = " and ".join(t.name for t in workload.tensors if t.name != proof.kept)
+        again = proof.loads_words - proof.touched_words
+        return f"{proof.touched_words} of {others}, as {proof.kept} fits piece by piece only, + {again} of its own"
     rule = f"M + n*T + t + 1, n={proof.segments.n}, T={proof.segments.T}, t={proof.segments.t}"
     if workload.semantics is Semantics.ASSIGN:
         mu = proof.units.mu

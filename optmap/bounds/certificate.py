@@ -27,6 +27,7 @@ marked "check"; a document that fails one test proves nothing.
                   only there in place of maps and families, which are [] then
     visits        {kept: tensor, sliding: tensor, slack: int, taps: {dim: int}, again_words, loads_words}; only there
                   in place of a segment, which is null then, as maps and families are []
+    passes        {kept: tensor, sliding: tensor, slack: int, touched_words, loads_words}; as visits
     mu            "p/q" in [0, 1]; "1/1" under accumulate
     segment       null or {operations, memory_units, weights {tensor: int}, K, T, n, t,
                            U_full, U_last, cost_units, loads_words}
@@ -166,16 +167,26 @@ x*(R*y + m*(C-y)) >= ceil((|W| - M - slack - w + 1) / w), m = R - product over t
 j with 0 <= t0 + s*j < extent(t) and 0 <= p - d*j < extent(p) (s, d divided by their gcd); 0 if that needs nothing.
 = loads_words = |A| + |B| + again_words + min(|W| - M, 2*slack), the counts of `compulsory` in words.
 
+**Passes.** In place of a segment (`optmap/bounds/passes.py` has the theorem and its proof). Check: the form of the
+statement and slack as for visits, without taps. With J, C, R, a, b, w as there, D = C*R, |W| = w*J*D, P the product of
+the extents of p and the other dims of A and B, n the product over the windows of min(ceil(extent(p)/d),
+ceil(extent(t)/s)), m = floor((M+slack+w-1)/w), f = floor(J*D/m), and u*phi(z, U) = isqrt(4*u^2*n*a*b*z) if
+n*a*b*z <= U^2, else u*U + floor(u*n*a*b*z/U): least = the largest of P*f*phi(m, U) + P*phi(J*D - f*m, U), U the
+smaller of S = n*a*J and T = b*D; P*T + the least of P*h*S + P*phi(J*D - h*m, T), h = 0 ... f, and P*(f+1)*S; the same
+with S and T exchanged. = touched_words = |B| - floor((P*T - least) / n). = loads_words = touched_words +
+min(max(k*slack, |W| - k*M), (k+1)*slack), k = max(1, ceil(|W|/(M+slack+w-1)) - 1).
+
 **Claims.** = output_words = weight_out * output.elements; output_words_at_most = weight_out * product of
 count(axis) over the axes of access 0. = compulsory_loads_words = sum of weight_t * elements_t over
 all t under accumulate; under assign over t other than the output tensor. = loads_words =
-max(compulsory_loads_words, loads_words of the segment or of visits if there is one); stores_words = output_words;
-total_words = their sum.
+max(compulsory_loads_words, loads_words of the segment, visits or passes if there are some); stores_words =
+output_words; total_words = their sum.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import asdict
 from fractions import Fraction
 
 from optmap.bounds.compulsory import (
@@ -190,6 +201,7 @@ from optmap.bounds.halo_proof import Exponents, HaloProof
 from optmap.bounds.lattice import closure, kernel
 from optmap.bounds.lifting import Digit, Node
 from optmap.bounds.maps import LinearMap, MapSystem
+from optmap.bounds.passes import PassesProof
 from optmap.bounds.polytope import FamilyRows, restrict
 from optmap.bounds.proof import Proof
 from optmap.bounds.result import Document
@@ -204,13 +216,15 @@ OF = {2: "axis", 3: "leaf"}
 SCHEMA = "optmap.certificate/1"
 SegmentProof = Proof | HaloProof | ClassesProof
 """What the segment argument proves."""
+AnyProof = SegmentProof | VisitsProof | PassesProof
+"""What a certificate can say."""
 
 
 def bound_certificate(
     workload: Workload,
     memory_words: int,
     system: MapSystem,
-    proof: SegmentProof | VisitsProof | None,
+    proof: AnyProof | None,
     method: str = "best",
 ) -> Document:
     """The document described above.
@@ -219,11 +233,10 @@ def bound_certificate(
         workload: the computation.
         memory_words: fast memory, in words.
         system: its maps.
-        proof: the segment argument, or visits; None leaves compulsory traffic alone.
+        proof: the segment argument, visits or passes; None leaves compulsory traffic alone.
         method: name of the method that found it.
     """
-    visits = proof if isinstance(proof, VisitsProof) else None
-    segment = None if isinstance(proof, VisitsProof) else proof
+    segment = None if isinstance(proof, VisitsProof | PassesProof) else proof
     document: Document = {
         "schema": SCHEMA,
         "kind": "bound",
@@ -250,7 +263,7 @@ def bound_certificate(
         "dims": [str(digit) for digit in system.dims],
         "derivations": [[_node(node) for node in nodes] for nodes in system.space.derivations],
         **_product_inequality(system, segment),
-        **_visits(visits),
+        **_instead(proof),
         "mu": _ratio(segment.units.mu if segment else Fraction(1)),
         "segment": _segment(segment),
         "compulsory": {name: _count(count) for name, count in tensor_counts(workload).items()},
@@ -337,15 +350,14 @@ def _segment(proof: SegmentProof | None) -> Document | None:
     }
 
 
-def _visits(proof: VisitsProof | None) -> Document:
-    if proof is None:
-        return {}
-    kept, sliding, taps = proof.kept, proof.sliding, dict(proof.taps)
-    proved = {"again_words": proof.again_words, "loads_words": proof.loads_words}
-    return {"visits": {"kept": kept, "sliding": sliding, "slack": proof.slack, "taps": taps, **proved}}
+def _instead(proof: AnyProof | None) -> Document:
+    """What stands in place of a segment, under its own key."""
+    if isinstance(proof, VisitsProof):
+        return {"visits": asdict(proof)}
+    return {"passes": asdict(proof)} if isinstance(proof, PassesProof) else {}
 
 
-def _claims(workload: Workload, proof: SegmentProof | VisitsProof | None) -> Document:
+def _claims(workload: Workload, proof: AnyProof | None) -> Document:
     compulsory = compulsory_loads(workload)
     loads = max(compulsory, proof.loads_words if proof else 0)
     stores = output_words(workload)

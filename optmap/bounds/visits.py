@@ -1,9 +1,7 @@
 r"""Words that must come again because another tensor does not fit: compulsory and segment arguments joined.
 
-Let a statement have three tensors A, B and W, every dim (of more than one iteration) in two of them: A and W have
-plain subscripts, B may have windows s*p + d*t with p of A and t of W (s and d coprime). Then p and the other dims
-of A and B are *places*; a place has J words of A (dims of A and W) and C words of B at one tap t0 (dims of B
-and W but taps); W has J*C*R elements, R the number of taps. Words of A, B and W weigh a, b, w.
+A, B and W with their J, C and R are those of `roles`, s and d coprime, words of A, B and W weigh a, b, w. A place has
+J words of A and C words of B at one tap t0; W has J*C*R elements, R the number of taps.
 
 **Theorem.** Under `accumulate`, with M < |W| words of fast memory and 1 <= slack < |W| - M, every schedule loads
     |A| + |B| + again + min(|W| - M, 2*slack) words at least,
@@ -39,13 +37,12 @@ it may split the excess evenly over time.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import permutations, product
-from math import gcd, prod
+from itertools import product
 
 from optmap.bounds.compulsory import compulsory_loads, tensor_words
-from optmap.problem.workload import Padding, Semantics, TensorAccess, Workload
+from optmap.bounds.roles import Roles, every_roles
+from optmap.problem.workload import Workload
 
 SLACKS = 16
 """Slacks that are tried."""
@@ -77,18 +74,8 @@ class VisitsProof:
 class _Places:
     """A statement in the words of the theorem."""
 
-    still: str
-    """A."""
-    sliding: str
-    """B."""
-    kept: str
-    """W."""
-    features: int
-    """J."""
-    channels: int
-    """C."""
-    taps: int
-    """R."""
+    roles: Roles
+    """A, B, W, J and C."""
     chosen: dict[str, int]
     """t0."""
     missing: dict[int, int]
@@ -106,14 +93,13 @@ def visits_proofs(workload: Workload, memory_words: int, *, beat: int | None = N
     Returns:
         Proofs of more than `beat` loads; none for statements of another form, `assign` or implicit padding.
     """
-    if workload.semantics is not Semantics.ACCUMULATE or workload.padding is Padding.IMPLICIT:
-        return []
     least = compulsory_loads(workload) if beat is None else beat
     words = tensor_words(workload)
     found = []
-    for places in _roles(workload):
-        short = words[places.kept] - memory_words
-        if short < 2 or words[places.still] + words[places.sliding] + short + _most(workload, places) <= least:
+    for roles in every_roles(workload):
+        short = words[roles.kept] - memory_words
+        places = _places(roles) if short > 1 else None
+        if places is None or words[roles.still] + words[roles.sliding] + short + _most(workload, places) <= least:
             continue
         slacks = {max(1, min(short - 1, short * i // SLACKS)) for i in range(SLACKS + 1)}
         found.append(max((_proof(workload, places, words, short, s) for s in slacks), key=lambda p: p.loads_words))
@@ -121,25 +107,25 @@ def visits_proofs(workload: Workload, memory_words: int, *, beat: int | None = N
 
 
 def _proof(workload: Workload, places: _Places, words: dict[str, int], short: int, slack: int) -> VisitsProof:
-    weights = {t.name: workload.weight(t) for t in workload.tensors}
-    w = weights[places.kept]
+    weights, roles = {t.name: workload.weight(t) for t in workload.tensors}, places.roles
+    w = weights[roles.kept]
     elements = -(-(short - slack - w + 1) // w)
-    pair = weights[places.still], weights[places.sliding]
-    again = sum(times * _again(places, missing, elements, pair) for missing, times in places.missing.items())
+    pair = weights[roles.still], weights[roles.sliding]
+    again = sum(times * _again(roles, missing, elements, pair) for missing, times in places.missing.items())
     return VisitsProof(
-        kept=places.kept,
-        sliding=places.sliding,
+        kept=roles.kept,
+        sliding=roles.sliding,
         slack=slack,
         taps=places.chosen,
         again_words=again,
-        loads_words=words[places.still] + words[places.sliding] + again + min(short, 2 * slack),
+        loads_words=words[roles.still] + words[roles.sliding] + again + min(short, 2 * slack),
     )
 
 
-def _again(places: _Places, missing: int, elements: int, weights: tuple[int, int]) -> int:
+def _again(roles: Roles, missing: int, elements: int, weights: tuple[int, int]) -> int:
     """Words that come again at a place where so many taps miss."""
     a, b = weights
-    J, C, R = places.features, places.channels, places.taps
+    J, C, R = roles.features, roles.channels, roles.taps
     if elements <= 0:
         return 0
     least = min(a * J, b * C)
@@ -159,64 +145,25 @@ def _again(places: _Places, missing: int, elements: int, weights: tuple[int, int
 
 def _most(workload: Workload, places: _Places) -> int:
     """Words that can come again at most, by this argument."""
-    weights = {t.name: workload.weight(t) for t in workload.tensors}
-    each = min(weights[places.still] * places.features, weights[places.sliding] * places.channels)
+    roles, weights = places.roles, {t.name: workload.weight(t) for t in workload.tensors}
+    each = min(weights[roles.still] * roles.features, weights[roles.sliding] * roles.channels)
     return sum(places.missing.values()) * each
 
 
-def _roles(workload: Workload) -> Iterator[_Places]:
-    """All ways to read a statement as one of A, B and W."""
-    if len({t.name for t in workload.tensors}) != 3 or len(workload.tensors) != 3:
-        return
-    for still, sliding, kept in permutations(workload.tensors):
-        found = _places(workload, still, sliding, kept)
-        if found is not None and (still.name < sliding.name or found.taps > 1):
-            yield found
-
-
-def _places(workload: Workload, still: TensorAccess, sliding: TensorAccess, kept: TensorAccess) -> _Places | None:
-    """The statement with these roles; None if it has another form."""
-    extents = workload.extents
-    live = {t.name: [[(d, c) for d, c in axis.terms if extents[d] > 1] for axis in t.axes] for t in workload.tensors}
-    if any(len(axis) > 1 for t in (still, kept) for axis in live[t.name]):
-        return None
-    dims = {name: [d for axis in axes for d, _ in axis] for name, axes in live.items()}
-    if any(len(own) != len(set(own)) for own in dims.values()):
-        return None
-    windows = [axis for axis in live[sliding.name] if len(axis) > 1]
-    slid = {d for axis in windows for d, _ in axis}
-    others = {d for d, n in workload.sizes if n > 1} - slid
-    if any(sum(d in own for own in dims.values()) != 2 for d in others):
+def _places(roles: Roles) -> _Places | None:
+    """The places of a statement by what misses there; None if there is too much to count."""
+    if min(roles.features, roles.channels) > LARGEST:
         return None
     chosen: dict[str, int] = {}
-    meeting = Counter({1: prod(extents[d] for d in others if d not in dims[kept.name])})
-    for axis in windows:
-        place = [(d, c) for d, c in axis if d in dims[still.name] and d not in dims[kept.name]]
-        tap = [(d, c) for d, c in axis if d in dims[kept.name] and d not in dims[still.name]]
-        if len(axis) != 2 or len(place) != 1 or len(tap) != 1:
+    meeting = Counter({1: roles.apart})
+    for window in roles.windows:
+        if window.positions * window.taps**2 > LONGEST:
             return None
-        ((p, s),), ((t, d),) = place, tap
-        g = gcd(s, d)
-        if extents[p] * extents[t] ** 2 > LONGEST:
-            return None
-        met = [taps_met(extents[p], extents[t], s // g, d // g, at) for at in range(extents[t])]
-        chosen[t] = max(range(extents[t]), key=lambda at: sum(n * times for n, times in met[at].items()))
-        meeting = _products(meeting, met[chosen[t]])
-    features = prod(extents[d] for d in others if d not in dims[sliding.name])
-    channels = prod(extents[d] for d in others if d not in dims[still.name])
-    if min(features, channels) > LARGEST:
-        return None
-    taps = prod(extents[t] for t in chosen)
-    return _Places(
-        still=still.name,
-        sliding=sliding.name,
-        kept=kept.name,
-        features=features,
-        channels=channels,
-        taps=taps,
-        chosen=chosen,
-        missing={taps - n: times for n, times in meeting.items()},
-    )
+        along = window.positions, window.taps, window.stride, window.dilation
+        met = [taps_met(*along, at) for at in range(window.taps)]
+        chosen[window.tap] = max(range(window.taps), key=lambda at: sum(n * times for n, times in met[at].items()))
+        meeting = _products(meeting, met[chosen[window.tap]])
+    return _Places(roles=roles, chosen=chosen, missing={roles.taps - n: times for n, times in meeting.items()})
 
 
 def _products(left: Counter[int], right: Counter[int]) -> Counter[int]:

@@ -11,6 +11,7 @@ from .classes import check_classes
 from .form import CERTIFICATE
 from .inequality import Maps, Space, check_families, check_maps
 from .padding import Done
+from .passes import check_passes
 from .shapes import check_form
 from .statement import Work
 from .tools import count, echelon, need, ratio
@@ -164,6 +165,8 @@ def check_bound(doc: dict[str, Any]) -> dict[str, int]:
     proved = check_segment(doc, maps, weights, at_most, done)
     if "visits" in doc:
         proved = check_visits(doc, weights, counts, done)
+    if "passes" in doc:
+        proved = check_passes(doc, weights, counts, done)
     claims["loads_words"] = max(forced, proved)
     claims["stores_words"] = written
     claims["total_words"] = claims["loads_words"] + written

@@ -88,7 +88,12 @@ VISITS = record(
     **dict.fromkeys(["slack", "again_words", "loads_words"], count),
     taps=table(count),
 )
-CERTIFICATE = records(SAYS, SAYS | {"window": WINDOW}, SAYS | {"classes": CLASSES}, SAYS | {"visits": VISITS})
+PASSES = record(
+    **dict.fromkeys(["kept", "sliding"], name), **dict.fromkeys(["slack", "touched_words", "loads_words"], count)
+)
+CERTIFICATE = records(
+    SAYS, SAYS | {"window": WINDOW}, SAYS | {"classes": CLASSES}, SAYS | {"visits": VISITS}, SAYS | {"passes": PASSES}
+)
 CAPACITY = record(amount=positive, unit=word("bytes", "words"))
 BANDWIDTH = record(amount=either(str, text, rate), unit=word("bytes", "words"))
 LEVEL: dict[str, Shape] = {

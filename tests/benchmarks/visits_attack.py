@@ -1,4 +1,4 @@
-"""Attack the bound by visits for as long as you like: python tests/benchmarks/visits_attack.py 1000 7.
+"""Attack the bounds by visits and by passes for as long as you like: python tests/benchmarks/visits_attack.py 1000 7.
 
 Arguments: number of workloads, seed. Each is a small matrix product or convolution (any stride, dilation, element
 sizes); every choice of roles at every memory is held against the loads of random tiled orders under optimal
@@ -12,16 +12,18 @@ import sys
 from importlib import import_module
 from pathlib import Path
 
-TESTS = Path(__file__).parent.parent
-sys.path[:0] = [str(TESTS), str(TESTS / "unit")]
-visits = import_module("test_visits")
+from optmap.bounds import passes_proofs, visits_proofs
+
+sys.path.insert(0, str(Path(__file__).parent.parent))
+roles_attack = import_module("roles_attack")
 
 
 def main(count: int, seed: int) -> int:
     rng, trials = random.Random(seed), 0
     for number in range(1, count + 1):
-        workload = visits.visited_workload(rng, most=rng.choice((60, 120, 200)))
-        trials += visits.attack(workload, rng, count=rng.choice((24, 60)))
+        workload = roles_attack.visited_workload(rng, most=rng.choice((60, 120, 200)))
+        for bound in (visits_proofs, passes_proofs):
+            trials += roles_attack.attack(workload, rng, count=rng.choice((24, 60)), bound=bound)
         if number % 100 == 0 or number == count:
             sys.stdout.write(f"{number} workloads, {trials} bounds against schedules: none beaten\n")
             sys.stdout.flush()

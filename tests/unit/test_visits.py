@@ -9,51 +9,12 @@ import random
 from typing import Any
 
 import pytest
-from bounds_attack import loads_of_orders, some_orders
-from bounds_oracles import exact_loads, found_loads, least_memory, word_weights
+from bounds_oracles import exact_loads, found_loads, least_memory
+from roles_attack import attack, refusal, visited_workload
 
-from optmap.bounds import digest, visits_proofs
+from optmap.bounds import visits_proofs
 from optmap.bounds.best import best, certified
-from optmap.checker import RefusedError, check_document
-from optmap.problem import Workload, library, parse_workload
-
-WINDOWS = "O[k,x] += I[c,{}*x+{}*r] * F[k,c,r]"
-FORMS = (
-    "C[i,j] += A[i,k] * B[k,j]",
-    WINDOWS,
-    WINDOWS,
-    "O[k,x,y] += I[c,{}*x+{}*r,y+s] * F[k,c,r,s]",
-    "O[n,k,x] += I[n,{}*x+{}*r] * F[k,r]",
-    "O[x] += I[{}*x+{}*r] * F[r]",
-)
-
-
-def visited_workload(rng: random.Random, *, most: int = 150) -> Workload:
-    """A small matrix product or convolution, any stride and dilation, some with elements of several words."""
-    while True:
-        text = rng.choice(FORMS)
-        text = text.format(*(rng.choice([1, 1, 1, 2, 3]) for _ in range(text.count("{}"))))
-        dims = sorted({c for c in text if c.islower()})
-        extents = {d: rng.choice([1, 2, 2, 3, 4, 5]) for d in dims}
-        sizes = {c: rng.choice([1, 1, 2, 4]) for c in text if c.isupper()} if rng.random() < 0.3 else 4
-        workload = parse_workload(text, extents, bytes=sizes)
-        if most // 8 <= workload.operations <= most:
-            return workload
-
-
-def attack(workload: Workload, rng: random.Random, count: int = 24) -> int:
-    """Trials: a bound against a schedule with optimal replacement. Every choice of roles, every memory."""
-    weights = word_weights(workload)
-    first = sum(weights.values())
-    largest = max(weights[t.name] * t.footprint(workload.extents) for t in workload.tensors)
-    memories = list(range(first, max(first + 1, largest)))
-    loads = loads_of_orders(workload, some_orders(workload, rng, count), memories)
-    trials = 0
-    for at, memory in enumerate(memories):
-        for proof in visits_proofs(workload, memory, beat=0):
-            assert proof.loads_words <= loads[:, at].min(), (workload.expression, workload.extents, memory, proof)
-            trials += count
-    return trials
+from optmap.problem import library, parse_workload
 
 
 def test_no_schedule_loads_less() -> None:
@@ -114,7 +75,7 @@ def test_the_words_at_a_place_are_counted_right() -> None:
 def test_a_filter_that_does_not_fit_by_little_sends_a_pass_over_the_input() -> None:
     found = best(library.workload("yolo9000/Y4"), 65536)
     assert found.loads_words == 4_704_238
-    assert best(library.workload("resnet18/R6"), 65536).loads_words == 394_864
+    assert visits_proofs(library.workload("resnet18/R6"), 65536)[0].loads_words == 394_864
 
 
 def test_what_the_argument_does_not_know_is_left_alone() -> None:
@@ -139,15 +100,6 @@ def made() -> dict[str, Any]:
     assert document is not None
     assert "visits" in document
     return json.loads(json.dumps(document))  # type: ignore[no-any-return]
-
-
-def refusal(document: dict[str, Any]) -> str:
-    document["digest"] = digest({key: value for key, value in document.items() if key != "digest"})
-    try:
-        check_document(document)
-    except RefusedError as error:
-        return str(error)
-    return ""
 
 
 @pytest.mark.parametrize(

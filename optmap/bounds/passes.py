@@ -1,0 +1,212 @@
+r"""How often words come when another tensor fits only piece by piece: passes over the other two.
+
+A, B and W with their places, J, C and R are those of `roles`; words of A, B and W weigh a, b, w. At a place every one
+of the J words of A (*rows*) meets every one of D = C*R words of B (*columns*), each pair with an element of W of its
+own; W has J*D elements. A word of B is a column of at most n places: n is the product over the windows
+s*p + d*t (s and d coprime) of min(ceil(extent(p)/d), ceil(extent(t)/s)).
+
+**Theorem.** Under `accumulate`, with M < |W| words of fast memory and 1 <= slack < |W| - M, every schedule loads
+    touched + min(max(k*slack, |W| - k*M), (k+1)*slack) words at least, k = max(1, ceil(|W| / (M+slack+w-1)) - 1),
+    touched = |B| + places * (least - b*D) / n.
+Here `least` is the largest of three numbers. Let m = floor((M+slack+w-1) / w) elements, f = floor(J*D / m) *full*
+segments, S = n*a*J, T = b*D, and for U > 0
+    phi(z, U) = 2*sqrt(n*a*b*z) if n*a*b*z <= U^2, else U + n*a*b*z/U,
+the least n*a*x + b*y with x*y >= z and n*a*x <= U (or b*y <= U, instead). The three are
+    f * phi(m, min(S, T)) + phi(J*D - f*m, min(S, T)),
+    T + min over h = 0 ... f of h*S + phi(J*D - h*m, T); or T + (f+1)*S,
+    S + min over h = 0 ... f of h*T + phi(J*D - h*m, S); or S + (f+1)*T, the latter ones if less.
+
+**Proof.** Cut the schedule by loads of W: with r words of A and B in the memory at the last cut (r = 0 and no word of
+W at the beginning), cut again right after the load with which r + slack words of W or more have come (M + slack in the
+first segment). What a segment touches of W was there, at most M - r words, or came: at most M + slack + w - 1 words in
+all, m elements. A word of A or B that is touched in i segments is loaded i times but for the cuts over which it stays.
+So all loads are at least (words of A and B, each as often as there are segments that touch it) - (sum over the
+cuts of r) + (loads of W). The first is `touched` at least, as is shown below.
+
+*Loads of W.* Let i cuts be made. i >= 1, as |W| > M + slack words come; and i + 1 segments load M + slack + w - 1 words
+of W at most, each, so that i >= k. The segments before the cuts load M + slack, r_1 + slack, ..., r_(i-1) + slack words
+of W or more: all loads are at least touched + M + i*slack - r_i >= touched + i*slack, as r_i <= M. They are at least
+touched + |W| - i*M, too. With i = k this is the first of the two above, with more the second.
+
+*Touched.* At one place let x_i rows and y_i columns be touched in segment i. Each pair is done in one segment
+that touches both, and its element of W: segment i does at most min(m, x_i*y_i) of the J*D pairs. Let the place pay
+n*a for every x_i and b for every y_i. All places together pay n*a for a touch of a word of A, and at most n*b for a
+touch of a word of B; if a word of B is a column of fewer places, the rest of n*b is left over once at least:
+n*b per word, n*|B| in all, without the b*D that every place pays once. So if every place pays `least` or more, then
+n*touched >= places * least + n*|B| - places*b*D.
+
+*1.* phi(z, min(S, T)) is what z pairs of one segment cost at least: without bounds the least n*a*x + b*y is at
+n*a*x = b*y = sqrt(n*a*b*z); if that is above U = min(S, T), then the factor of which U is all is full, as the
+sum rises from there. phi is concave in z with phi(0) = 0: a root, and beyond U^2 its tangent there. So the sum of
+phi over shares of at most m that add up to J*D is least if all of them but one are 0 or m.
+
+*2.* Let h segments touch all rows (x_i = J). A column that is touched in one of the others, has there a row that is
+not touched, and meets it in another segment: it is touched twice at least. With Y such columns the y_i add up to D + Y
+or more. The other segments have x_i that add up to X, and do at most the sum of x_i*y_i <= X*Y pairs; the h do h*m
+at most: X*Y >= J*D - h*m, and Y <= D. The place pays h*S + T + n*a*X + b*Y >= h*S + T + phi(J*D - h*m, T), if
+h <= f, and h*S + T otherwise. *3* is the same with rows and columns exchanged. QED
+
+For a matrix product that W is far too large for, the first is 2*J*D/sqrt(m) per place, the constant of
+Smith et al. 2019; if W is a few times the memory, whole numbers of passes count, and the second and third see that
+passes cannot all be square.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import isqrt, prod
+
+from optmap.bounds.compulsory import compulsory_loads, tensor_words
+from optmap.bounds.roles import Roles, every_roles
+from optmap.problem.workload import Workload
+
+SLACKS = 32
+"""Slacks that are tried, besides those with which a whole number of segments just holds the kept tensor."""
+WHOLE = 9
+"""Such numbers of segments, below this."""
+NEAR = 8
+"""Slacks that are tried on each side of the best."""
+MOST = 2**16
+"""Memories that the kept tensor fills, at most."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PassesProof:
+    """A proved bound with everything a certificate needs."""
+
+    kept: str
+    """W, the tensor whose loads cut the schedule."""
+    sliding: str
+    """B."""
+    slack: int
+    """Words."""
+    touched_words: int
+    """Words of A and B, each as often as segments touch it."""
+    loads_words: int
+    """What the argument proves for loads."""
+
+
+def passes_proofs(workload: Workload, memory_words: int, *, beat: int | None = None) -> list[PassesProof]:
+    """The best proof per choice of the three roles, the strongest first.
+
+    Args:
+        workload: the computation.
+        memory_words: fast memory, in words.
+        beat: loads that a proof must exceed; compulsory loads if None.
+
+    Returns:
+        Proofs of more than `beat` loads; none for statements of another form, `assign` or implicit padding.
+    """
+    least = compulsory_loads(workload) if beat is None else beat
+    words = tensor_words(workload)
+    found = []
+    for roles in every_roles(workload):
+        passes = _passes(workload, roles, words, memory_words)
+        if passes.short > 1 and passes.kept <= MOST * memory_words:
+            found.append(passes.best())
+    return sorted((p for p in found if p.loads_words > least), key=lambda p: -p.loads_words)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Passes:
+    """What the theorem needs of a statement and a memory."""
+
+    roles: Roles
+    """Which tensor is which."""
+    memory: int
+    """M."""
+    kept: int
+    """|W|, in words."""
+    sliding: int
+    """|B|, in words."""
+    unit: int
+    """w."""
+    shared: int
+    """n."""
+    pair: int
+    """n*a*b."""
+    rows: int
+    """S."""
+    columns: int
+    """T."""
+
+    @property
+    def short(self) -> int:
+        """Words of W that do not fit."""
+        return self.kept - self.memory
+
+    def best(self) -> PassesProof:
+        """The strongest of some slacks and of some around it."""
+        even = {1 + self.short * i // SLACKS for i in range(SLACKS)}
+        whole = {self.unit * (self.kept // self.unit // n) - self.memory for n in range(2, WHOLE)}
+        best = max(map(self.proof, self._inside(even | whole)), key=lambda p: p.loads_words)
+        step = self.short // SLACKS
+        near = {best.slack + step * i // NEAR for i in range(-NEAR, NEAR + 1)}
+        return max(map(self.proof, self._inside(near)), key=lambda p: p.loads_words)
+
+    def _inside(self, slacks: set[int]) -> list[int]:
+        return sorted(slack for slack in slacks if 1 <= slack < self.short)
+
+    def proof(self, slack: int) -> PassesProof:
+        """What one slack proves."""
+        segment, places = self.memory + slack + self.unit - 1, self.roles.places
+        least = least_of_places(places, self.rows, self.columns, self.pair * (segment // self.unit))
+        touched = self.sliding - (places * self.columns - least) // self.shared
+        cuts = max(1, -(-self.kept // segment) - 1)
+        return PassesProof(
+            kept=self.roles.kept,
+            sliding=self.roles.sliding,
+            slack=slack,
+            touched_words=touched,
+            loads_words=touched + min(max(cuts * slack, self.kept - cuts * self.memory), (cuts + 1) * slack),
+        )
+
+
+def _passes(workload: Workload, roles: Roles, words: Mapping[str, int], memory: int) -> _Passes:
+    weights = {t.name: workload.weight(t) for t in workload.tensors}
+    a, b, w = (weights[name] for name in (roles.still, roles.sliding, roles.kept))
+    n = prod(shared_columns(v.positions, v.taps, v.stride, v.dilation) for v in roles.windows)
+    columns = roles.channels * roles.taps
+    return _Passes(
+        roles=roles,
+        memory=memory,
+        kept=w * roles.features * columns,
+        sliding=words[roles.sliding],
+        unit=w,
+        shared=n,
+        pair=n * a * b,
+        rows=n * a * roles.features,
+        columns=b * columns,
+    )
+
+
+def shared_columns(positions: int, taps: int, stride: int, dilation: int) -> int:
+    """Positions p, at most, that have one value of stride*p + dilation*t (coprime) for some tap t."""
+    return min(-(-positions // dilation), -(-taps // stride))
+
+
+def least_of_places(places: int, rows: int, columns: int, piece: int) -> int:
+    """What all places pay at least, rounded down.
+
+    Args:
+        places: how many there are.
+        rows: what all rows of a place cost together, S.
+        columns: what all its columns cost together, T.
+        piece: m, times what a row and a column cost.
+    """
+    full, rest = divmod(rows * columns, piece)
+    even = _pay(places * full, piece, min(rows, columns)) + _pay(places, rest, min(rows, columns))
+    found = [even]
+    # Least at an end: h*S + phi(J*D - h*m, T) is concave in h.
+    for one, other in ((rows, columns), (columns, rows)):
+        some = (places * full * one + _pay(places, rest, other), places * (full + 1) * one)
+        found.append(places * other + min(_pay(places, rows * columns, other), *some))
+    return max(found)
+
+
+def _pay(times: int, area: int, whole: int) -> int:
+    """So many phi, of pairs times what a row and a column cost, rounded down."""
+    if area <= whole**2:
+        return isqrt(4 * times**2 * area)
+    return times * whole + times * area // whole

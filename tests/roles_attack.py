@@ -1,0 +1,66 @@
+"""Attack on bounds of statements of three tensors, one of which is kept: visits and passes."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from bounds_attack import loads_of_orders, some_orders
+from bounds_oracles import word_weights
+
+from optmap.bounds import PassesProof, VisitsProof, digest, visits_proofs
+from optmap.checker import RefusedError, check_document
+from optmap.problem import Workload, parse_workload
+
+WINDOWS = "O[k,x] += I[c,{}*x+{}*r] * F[k,c,r]"
+FORMS = (
+    "C[i,j] += A[i,k] * B[k,j]",
+    WINDOWS,
+    WINDOWS,
+    "O[k,x,y] += I[c,{}*x+{}*r,y+s] * F[k,c,r,s]",
+    "O[n,k,x] += I[n,{}*x+{}*r] * F[k,r]",
+    "O[x] += I[{}*x+{}*r] * F[r]",
+)
+
+
+def visited_workload(rng: random.Random, *, most: int = 150) -> Workload:
+    """A small matrix product or convolution, any stride and dilation, some with elements of several words."""
+    while True:
+        text = rng.choice(FORMS)
+        text = text.format(*(rng.choice([1, 1, 1, 2, 3]) for _ in range(text.count("{}"))))
+        dims = sorted({c for c in text if c.islower()})
+        extents = {d: rng.choice([1, 2, 2, 3, 4, 5]) for d in dims}
+        sizes = {c: rng.choice([1, 1, 2, 4]) for c in text if c.isupper()} if rng.random() < 0.3 else 4
+        workload = parse_workload(text, extents, bytes=sizes)
+        if most // 8 <= workload.operations <= most:
+            return workload
+
+
+def attack(
+    workload: Workload,
+    rng: random.Random,
+    count: int = 24,
+    bound: Callable[..., Sequence[VisitsProof | PassesProof]] = visits_proofs,
+) -> int:
+    """Trials: a bound against a schedule with optimal replacement. Every choice of roles, every memory."""
+    weights = word_weights(workload)
+    first = sum(weights.values())
+    largest = max(weights[t.name] * t.footprint(workload.extents) for t in workload.tensors)
+    memories = list(range(first, max(first + 1, largest)))
+    loads = loads_of_orders(workload, some_orders(workload, rng, count), memories)
+    trials = 0
+    for at, memory in enumerate(memories):
+        for proof in bound(workload, memory, beat=0):
+            assert proof.loads_words <= loads[:, at].min(), (workload.expression, workload.extents, memory, proof)
+            trials += count
+    return trials
+
+
+def refusal(document: dict[str, Any]) -> str:
+    document["digest"] = digest({key: value for key, value in document.items() if key != "digest"})
+    try:
+        check_document(document)
+    except RefusedError as error:
+        return str(error)
+    return ""

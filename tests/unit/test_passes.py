@@ -1,0 +1,182 @@
+"""Words that come as often as another tensor passes: covers of places, schedules, certificates."""
+
+from __future__ import annotations
+
+import copy
+import itertools
+import json
+import random
+from functools import cache
+from typing import Any
+
+import pytest
+from bounds_oracles import exact_loads, found_loads, least_memory
+from roles_attack import attack, refusal, visited_workload
+
+from optmap.bounds import compulsory_loads, halo_proofs, passes_proofs, ranked_proofs, shared_columns, visits_proofs
+from optmap.bounds.best import best, certified
+from optmap.bounds.passes import least_of_places
+from optmap.problem import Workload, library, parse_workload
+
+
+@cache
+def cheapest_cover(rows: int, columns: int, prices: tuple[int, int], most: int) -> int:
+    """The least price of rows and columns over all ways to do every pair in segments of so many, by all subsets."""
+    cells = list(itertools.product(range(rows), range(columns)))
+    price = [0] * (1 << len(cells))
+    for chosen in range(1, len(price)):
+        some = [cell for i, cell in enumerate(cells) if chosen >> i & 1]
+        price[chosen] = prices[0] * len({r for r, _ in some}) + prices[1] * len({c for _, c in some})
+    least = [0] * len(price)
+    for left in range(1, len(least)):
+        rest = left & (left - 1)
+        part, found = rest, 10**9
+        while True:
+            if part.bit_count() < most:
+                found = min(found, price[left ^ (rest ^ part)] + least[rest ^ part])
+            if not part:
+                break
+            part = (part - 1) & rest
+        least[left] = found
+    return least[-1]
+
+
+@pytest.mark.parametrize(("rows", "columns"), [(2, 3), (3, 2), (3, 3), (2, 5), (1, 6), (2, 2), (5, 2)])
+@pytest.mark.parametrize("prices", [(1, 1), (2, 1), (1, 3), (4, 1)])
+def test_no_cover_of_a_place_is_cheaper(rows: int, columns: int, prices: tuple[int, int]) -> None:
+    row, column = prices
+    for most in range(1, rows * columns + 1):
+        true = cheapest_cover(rows, columns, prices, most)
+        for places in (1, 3, 1000):
+            paid = least_of_places(places, rows * row, columns * column, row * column * most)
+            assert 0.8 * places * true - 1 <= paid <= places * true
+            if most == rows * columns:
+                assert paid == places * true
+
+
+def test_a_column_is_shared_by_as_many_places_as_are_counted() -> None:
+    for p, t, s, d in itertools.product(range(1, 7), range(1, 6), (1, 2, 3), (1, 2, 3)):
+        if (s, d) not in {(2, 2), (3, 3)}:
+            values = [s * x + d * r for x in range(p) for r in range(t)]
+            assert shared_columns(p, t, s, d) == max(values.count(v) for v in values)
+
+
+def others(workload: Workload, memory: int) -> int:
+    """The strongest of all other arguments."""
+    proofs = [*ranked_proofs(workload, memory), *visits_proofs(workload, memory), *halo_proofs(workload, memory)]
+    return max([compulsory_loads(workload), *(proof.loads_words for proof in proofs)])
+
+
+@pytest.mark.parametrize(
+    ("layer", "memory", "loads"),
+    [
+        ("yolo9000/Y19", 65536, 1_323_679),
+        ("resnet18/R1", 4096, 1_191_851),
+        ("mobilenet/M4d", 65536, 745_600),
+        ("resnet18/R10", 4096, 1_406_599),
+    ],
+)
+def test_layers_whose_tensors_fit_a_few_times_have_more_to_load(layer: str, memory: int, loads: int) -> None:
+    workload = library.workload(layer)
+    assert best(workload, memory).loads_words >= loads > 1.03 * others(workload, memory)
+
+
+def test_a_large_matrix_product_loads_twice_its_operations_over_the_root_of_the_memory() -> None:
+    workload = parse_workload("C[i,j] += A[i,k] * B[k,j]", dict.fromkeys("ijk", 6400))
+    (first, *_) = passes_proofs(workload, 6400)
+    assert 0.99 < first.loads_words / (2 * 6400**3 / 80) <= 1
+
+
+def test_no_schedule_loads_less() -> None:
+    rng = random.Random(12)
+    assert sum(attack(visited_workload(rng), rng, bound=passes_proofs) for _ in range(25)) > 4_000
+
+
+BITING = [
+    ("O[k,x] += I[c,2*x+r] * F[k,c,r]", {"k": 3, "c": 2, "x": 2, "r": 2}, 4),
+    ("O[k,x] += I[c,2*x+r] * F[k,c,r]", {"k": 2, "c": 3, "x": 3, "r": 2}, 4),
+    ("O[k,x] += I[c,x+r] * F[k,c,r]", {"k": 3, "c": 2, "x": 2, "r": 3}, 5),
+]
+"""Where no other argument proves as much."""
+
+
+@pytest.mark.parametrize(("text", "extents", "memory"), BITING)
+def test_improved_schedules_come_close_where_it_is_the_strongest(
+    text: str, extents: dict[str, int], memory: int
+) -> None:
+    workload = parse_workload(text, extents)
+    proved = passes_proofs(workload, memory)[0].loads_words
+    found = found_loads(workload, memory, random.Random(5), 40, 250)
+    assert others(workload, memory) < proved <= found < 1.5 * proved
+
+
+@pytest.mark.parametrize(
+    ("text", "extents"),
+    [
+        ("C[i,j] += A[i,k] * B[k,j]", {"i": 1, "j": 2, "k": 3}),
+        ("O[k,x] += I[x+r] * F[k,r]", {"k": 3, "x": 1, "r": 2}),
+        ("O[x] += I[2*x+r] * F[r]", {"x": 1, "r": 6}),
+    ],
+)
+def test_no_optimum_is_below(text: str, extents: dict[str, int]) -> None:
+    workload = parse_workload(text, extents)
+    proofs = passes_proofs(workload, least_memory(workload), beat=0)
+    assert proofs
+    assert proofs[0].loads_words <= exact_loads(workload, least_memory(workload))
+
+
+def test_what_the_argument_does_not_know_is_left_alone() -> None:
+    for text in ("C[i,j] = A[i,k] * B[k,j]", "O[g,x] += I[g,x+r] * F[g,r]", "O[x] += I[x+r+q] * F[r,q]"):
+        dims = {c for c in text if c.islower()}
+        assert passes_proofs(parse_workload(text, dict.fromkeys(dims, 6)), 4, beat=0) == []
+    assert passes_proofs(library.workload("resnet18/R6").with_padding("implicit"), 65536, beat=0) == []
+    huge = parse_workload("C[i,j] += A[i,k] * B[k,j]", dict.fromkeys("ijk", 2**40))
+    assert passes_proofs(huge, 2**50, beat=0) == []
+
+
+def made() -> dict[str, Any]:
+    workload = parse_workload("O[k,x] += I[c,2*x+r] * F[k,c,r]", {"k": 5, "c": 4, "x": 60, "r": 3})
+    document = certified("best", workload, 20, passes_proofs(workload, 20, beat=0)[:1]).certificate
+    assert document is not None
+    assert "passes" in document
+    return json.loads(json.dumps(document))  # type: ignore[no-any-return]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"slack": 0},
+        {"slack": 10**6},
+        {"slack": 2},
+        {"touched_words": 10**6},
+        {"touched_words": 1},
+        {"loads_words": 10**6},
+        {"loads_words": 1},
+        {"kept": "I"},
+        {"kept": "Z"},
+        {"sliding": "O"},
+        {"kept": "F"},
+        {"taps": {}},
+    ],
+)
+def test_certificates_with_other_passes_are_refused(change: dict[str, Any]) -> None:
+    document = made()
+    assert refusal(copy.deepcopy(document)) == ""
+    document["passes"].update(change)
+    assert refusal(document)
+
+
+def test_certificates_of_another_statement_or_memory_are_refused() -> None:
+    for path, value in (
+        (("memory_words",), 19),
+        (("workload", "semantics"), "assign"),
+        (("mu",), "1/2"),
+        (("compulsory", "I", "elements"), 400),
+        (("visits",), {"kept": "F", "sliding": "I", "slack": 1, "taps": {}, "again_words": 0, "loads_words": 0}),
+    ):
+        document = made()
+        inside = document
+        for key in path[:-1]:
+            inside = inside[key]
+        inside[path[-1]] = value
+        assert refusal(document)
