@@ -57,6 +57,31 @@ from A+t0 to A+t1, as far as from A+t2 to A+t3, over C). For a missing tap t0 = 
 - 2x3: 6 taps lose rectangle(a+c), 5 diamond(a+c). 2x2: 4 lose diamond(a+c); 3 have nothing but the parallelogram,
   loss >= diamond/2. Windows of one axis: the losses of one dimension.
 
+*Four taps in a row.* The loss of one dimension is at least 3 + e, 2e, and 4 unless p = q = 1. For along an
+antidiagonal the difference grows by 2 or more, so at most two pairs have one of four neighbouring values, and the
+first and the last antidiagonal have one cell: T <= 2(p+q-1) - 2 unless they are the same, and T <= 1 then. And
+T = 4 min(p, q) needs four partners of every point of the smaller set, e >= 3: so the loss is 2e + 1 for e = 2.
+A run of links of two rows of four taps, eta more per row: two neighbouring rows u = 1 lose 3 + eta more than one of
+them, which is more than L below grows from m-1 to m, so leave one out. Then a link costs 2e + max(0, 4 - 2 min(e, 2))
+or more, which does not fall with e, and as before (2k the sum of min(e, 2) on a side)
+    cost >= 4W + (4+eta)H - 4 - 4(k1+k2),   m <= WH - k1(k1+1) - k2(k2+1),
+so that L >= sqrt(32(m - 1/2)) for eta = 0, sqrt(80(m - 1/2)) for eta = 3; three taps with eta = 2: sqrt(40(m - 1/2)).
+
+*Four rows.* Let c_h stand at place 2h of a sequence u and a_h at 2h+1: rows of taps at offsets -1, 0, 1, 2 link
+places that are 1 or 3 apart. A link of 1 with four taps loses 3 + e (2u >= 3/2 + u/2 to an empty row), with three taps
+2 + e/2 (3u/2 >= 1 + u/2): give 3 (2) to every nonempty row, half of each of its two links; |u_i - u_(i+1)|/2 is left.
+Places of one residue modulo 3, of masses m0 >= m1 >= m2 and a + c together, are paths of the links of 3, with eta = 3
+(2). As the sum of |u_i - u_(i+1)| is at least |m0-m1| + |m1-m2| + |m0-m2|, all lose L(m0) + L(m1) + L(m2) + m0 - m2,
+concave in the m: least where one, two or three of them are equal and the others 0,
+    four(L, M) = min(3 L(M/3), 2 L(M/2) + M/2, L(M) + M),   M = a + c.
+- 16 of 4x4: four with sqrt(80..). 15: nine parallelograms, a ninth each, burden no tap with more than 1/3: 3/4 of
+  that. 14: leave out those with the other missing tap, six or eight remain: no tap has more than 1 of both, half that.
+- 12 of 3x4: four rows of three, sqrt(40..). 11: six parallelograms, a sixth each: 1/2 at most, 2/3 of that. 10: two
+  missing in one column of three leave three each, a third each, and burden the third tap there with 2: 1/3 of that.
+  In one row, or in no common row or column, no tap has more than 1.
+- 2x4: 8 taps lose sqrt(32(a+c - 1/2)). 4 taps of one axis: 3 + e; 3 and 2 of them lose what two taps lose.
+- 8 of 4x4, 7 of 3x4: two rows have two taps or more: diamond(a+c).
+
 **Kappa.** For exponents x, y, z with x + z > 1 let kappa be such that for all whole a, b, c >= 1
     T <= kappa * a^x * b^y * c^z.
 `optmap/checker/window.py` decides this in integers for all sizes at once (large sizes are trivial because
@@ -127,6 +152,16 @@ def diamond(m: Number) -> Number:
     return (4 * m - 1) ** 0.5
 
 
+def root(m: Number, q: int, parts: int = 1) -> Number:
+    """What equal parts of m elements lose together if each of n loses sqrt(q(n - 1/2))."""
+    return (q * parts * (m - parts / 2)) ** 0.5
+
+
+def four(m: Number, q: int) -> Number:
+    """What m elements lose under four rows of taps."""
+    return less(less(root(m, q, 3), root(m, q, 2) + m / 2), root(m, q) + m)
+
+
 def nine(a: Number, c: Number) -> Number:
     """What a outputs and c inputs, or the other way round, lose under all taps of a 3x3 window, a <= c."""
     return less(octagon(a) + octagon(c) + (c - a) / 2, octagon(a + c) + (a + c) / 2)
@@ -147,6 +182,20 @@ LOSSES: dict[tuple[int, ...], dict[int, Loss]] = {
     },
     (2, 3): {6: lambda a, c: rectangle(a + c), 5: lambda a, c: diamond(a + c)},
     (2, 2): {4: lambda a, c: diamond(a + c), 3: lambda a, c: diamond(a + c) / 2},
+    (4, 4): {
+        16: lambda a, c: four(a + c, 80),
+        15: lambda a, c: four(a + c, 80) * 3 / 4,
+        14: lambda a, c: four(a + c, 80) / 2,
+        8: lambda a, c: diamond(a + c),
+    },
+    (3, 4): {
+        12: lambda a, c: four(a + c, 40),
+        11: lambda a, c: four(a + c, 40) * 2 / 3,
+        10: lambda a, c: four(a + c, 40) / 3,
+        7: lambda a, c: diamond(a + c),
+    },
+    (2, 4): {8: lambda a, c: root(a + c, 32)},
+    (4,): {4: lambda a, c: 3 + c - a, 2: lambda a, c: 1},
     (3,): {3: lambda a, c: 2 + (c - a) / 2, 2: lambda a, c: 1},
     (2,): {2: lambda a, c: 1},
 }

@@ -59,7 +59,7 @@ BOUNDS: dict[str, BoundMethod] = {
         scope="bounds.ioopt_formulas:why_not_ioopt",
     ),
     "halo": BoundMethod(
-        description="windows of two or three taps per axis that overlap: tiles need their halo; with a certificate",
+        description="windows of two to four taps per axis that overlap: tiles need their halo; with a certificate",
         function="bounds.best:halo",
         scope="bounds.best:why_no_windows",
     ),

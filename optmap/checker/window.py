@@ -43,6 +43,22 @@ def isoperimetric(q: int, half: int) -> Callable[[int], int]:
 OCTAGON, RECTANGLE, DIAMOND = isoperimetric(28, 2), isoperimetric(16, 2), isoperimetric(4, 4)
 
 
+def four(q: int) -> Loss:
+    """Four rows of taps: three, two or one path of all elements, each of n losing sqrt(q*(n - 1/2))."""
+
+    def paths(m: int, n: int) -> int:
+        return isqrt(q * n * (2 * m - n * GRID) * ONE * ONE // (2 * GRID))
+
+    def loss(a: int, c: int) -> int:
+        m = a + c
+        return min(paths(m, 3), paths(m, 2) + m * ONE // (2 * GRID), paths(m, 1) + m * ONE // GRID)
+
+    return loss
+
+
+FOUR_FOURS, FOUR_THREES, TWO_FOURS = four(80), four(40), isoperimetric(32, 2)
+
+
 def nine(a: int, c: int) -> int:
     """All taps of a 3x3 window."""
     apart = OCTAGON(a) + OCTAGON(c) + (c - a) * ONE // (2 * GRID)
@@ -59,6 +75,20 @@ LOSSES: dict[tuple[int, ...], dict[int, Loss]] = {
     },
     (2, 3): {6: lambda a, c: RECTANGLE(a + c), 5: lambda a, c: DIAMOND(a + c)},
     (2, 2): {4: lambda a, c: DIAMOND(a + c), 3: lambda a, c: DIAMOND(a + c) // 2},
+    (4, 4): {
+        16: FOUR_FOURS,
+        15: lambda a, c: FOUR_FOURS(a, c) * 3 // 4,
+        14: lambda a, c: FOUR_FOURS(a, c) // 2,
+        8: lambda a, c: DIAMOND(a + c),
+    },
+    (3, 4): {
+        12: FOUR_THREES,
+        11: lambda a, c: FOUR_THREES(a, c) * 2 // 3,
+        10: lambda a, c: FOUR_THREES(a, c) // 3,
+        7: lambda a, c: DIAMOND(a + c),
+    },
+    (2, 4): {8: lambda a, c: TWO_FOURS(a + c)},
+    (4,): {4: lambda a, c: 3 * ONE + (c - a) * ONE // GRID, 2: lambda a, c: ONE},
     (3,): {3: lambda a, c: 2 * ONE + (c - a) * ONE // (2 * GRID), 2: lambda a, c: ONE},
     (2,): {2: lambda a, c: ONE},
 }

@@ -60,7 +60,15 @@ def most_pairs(grid: tuple[int, int], taps: list[tuple[int, int]]) -> dict[tuple
 
 @pytest.mark.parametrize(
     ("shape", "grid"),
-    [((3,), (1, 9)), ((2,), (1, 9)), ((2, 2), (3, 3)), ((2, 3), (3, 3)), ((3, 2), (3, 3)), ((3, 3), (2, 4))],
+    [
+        ((4,), (1, 9)),
+        ((3,), (1, 9)),
+        ((2,), (1, 9)),
+        ((2, 2), (3, 3)),
+        ((2, 3), (3, 3)),
+        ((3, 2), (3, 3)),
+        ((3, 3), (2, 4)),
+    ],
 )
 def test_no_sets_have_more_pairs_than_the_losses_leave_for_any_taps(shape, grid):
     window = list(itertools.product(*map(range, (1, *shape)[-2:])))
@@ -75,10 +83,21 @@ def test_no_sets_have_more_pairs_than_the_losses_leave_for_any_taps(shape, grid)
 
 
 @pytest.mark.parametrize("grid", [(4, 3), (4, 4)])
-def test_no_sets_have_more_pairs_than_nine_taps_leave(grid):
-    window = list(itertools.product(range(3), range(3)))
+@pytest.mark.parametrize("shape", [(3, 3), (2, 4), (3, 4), (4, 3), (4, 4)])
+def test_no_sets_have_more_pairs_than_all_taps_leave(grid, shape):
+    window = list(itertools.product(*map(range, shape)))
     for (a, c), pairs in most_pairs(grid, window).items():
-        assert pairs * checker.ONE <= pairs_left((3, 3), 9, a, c)
+        assert pairs * checker.ONE <= pairs_left(tuple(sorted(shape)), len(window), a, c)
+
+
+@pytest.mark.parametrize(("shape", "missing"), [((2, 4), 1), ((3, 4), 2), ((4, 4), 2)])
+def test_no_sets_have_more_pairs_than_nearly_all_taps_leave(shape, missing):
+    window = list(itertools.product(*map(range, shape)))
+    for without in itertools.combinations(window, missing):
+        taps = [tap for tap in window if tap not in without]
+        for fewer in (taps, [*taps, without[0]]):
+            for (a, c), pairs in most_pairs((3, 3), fewer).items():
+                assert pairs * checker.ONE <= pairs_left(shape, len(fewer), a, c), (without, a, c)
 
 
 def test_octagons_nearly_attain_what_nine_taps_leave():
