@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from math import prod
 
+from optmap.problem.code_options import ActivationLayout
 from optmap.problem.machine import Core
 from optmap.problem.mapping import Mapping
 from optmap.problem.workload import TensorAccess, Workload
@@ -18,7 +19,8 @@ class KernelKind(StrEnum):
     OUTER_PRODUCT = "outer-product"
     """Vectors of one operand times scalars of another: dense layers, matrix products, contractions."""
     DEPTHWISE = "depthwise"
-    """Vectors times vectors, element by element: every operand has the vector dim."""
+    """Vectors times vectors, element by element: every operand has the vector dim. Where rows of the image are
+    fastest in memory, vectors along them times elements that are the same in every lane."""
     PLAIN = "plain"
     """Loops over scalars, as the compiler takes them: any other affine workload."""
 
@@ -33,9 +35,11 @@ class KernelRoles:
     kind: KernelKind
     """`outer-product` or `depthwise`."""
     vector: str
-    """A dim of the output, alone in its subscripts: in the weights only, or in every operand if depthwise."""
+    """A dim of the output, alone in its subscripts: in the weights only, or in every operand if depthwise; along rows
+    in the output and, perhaps in a window, in the image."""
     weights: int
-    """Number among the workload's inputs of the operand that has the vector dim: loaded as vectors."""
+    """Number among the workload's inputs of the operand that has the vector dim: loaded as vectors (along rows, that
+    has not: its elements are broadcast)."""
     images: int
     """Number of the other operand: its elements are broadcast, or loaded as vectors if depthwise."""
     filters: tuple[str, ...]
@@ -46,6 +50,8 @@ class KernelRoles:
     """Dims of the output that both have, the vector dim apart: groups, the batch of a batched product."""
     reduction: tuple[str, ...]
     """Dims that the output has not."""
+    apart: int | None = None
+    """Depthwise along rows: elements of the image from one lane to the next. None in all other cases."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,14 +69,15 @@ class RegisterShape:
         return self.vectors * self.points + self.vectors + 1
 
 
-def kernel_roles(workload: Workload) -> KernelRoles | None:
+def kernel_roles(workload: Workload, layout: ActivationLayout = ActivationLayout.NHWC) -> KernelRoles | None:
     """Roles for a vector kernel (MOpt section 6).
 
     Outer product: the pairs of `outer_product_dims`, the first whose vector dim can be one. Else depthwise: a dim
-    that all three tensors have, the last of the output.
+    that all three tensors have, the last of the output; or if the layout leaves rows fastest, the dim along them.
 
     Args:
         workload: the tensor computation.
+        layout: of image and output; vectors of depthwise layers follow it.
 
     Returns:
         None without such dims: more than two operands, every candidate inside a window or with a coefficient, an
@@ -86,22 +93,42 @@ def kernel_roles(workload: Workload) -> KernelRoles | None:
         if all(_is_alone(tensor, vector) for tensor in workload.tensors):
             output = workload.output.dims
             first, second = (tensor.dims & output for tensor in workload.inputs)
-            return _checked(workload, _roles(workload, KernelKind.DEPTHWISE, vector, 0 if first < second else 1))
+            roles = _checked(workload, _roles(workload, KernelKind.DEPTHWISE, vector, 0 if first < second else 1))
+            return _along_rows(workload, roles) if roles and layout is ActivationLayout.NCHW else roles
     return None
 
 
-def register_shape(workload: Workload, mapping: Mapping, core: Core) -> RegisterShape | None:
+def _along_rows(workload: Workload, roles: KernelRoles) -> KernelRoles:
+    """Vectors along the last subscript of output and image, if a dim of both and not of the weights runs there."""
+    image, dims = workload.inputs[roles.images], workload.output.axes[-1].dims
+    steps = [dict(axis.terms).get(dims[-1]) for axis in image.axes] if dims else []
+    alone = bool(steps) and _is_alone(workload.output, dims[-1]) and all(step is None for step in steps[:-1])
+    if not alone or steps[-1] is None or dims[-1] not in roles.points or workload.extents[dims[-1]] == 1:
+        return roles
+    return replace(
+        roles,
+        vector=dims[-1],
+        apart=steps[-1],
+        points=tuple(dim for dim in roles.points if dim != dims[-1]),
+        shared=tuple(dim for dim in workload.dims if dim in (*roles.shared, roles.vector)),
+    )
+
+
+def register_shape(
+    workload: Workload, mapping: Mapping, core: Core, layout: ActivationLayout = ActivationLayout.NHWC
+) -> RegisterShape | None:
     """What the tile of a mapping's innermost level is in registers.
 
     Args:
         workload: the tensor computation.
         mapping: its innermost level is the registers.
         core: length of a vector.
+        layout: of image and output.
 
     Returns:
         None if `kernel_roles` are. Whether the shape fits is the caller's question: `registers` against `core`'s.
     """
-    roles = kernel_roles(workload)
+    roles = kernel_roles(workload, layout)
     if roles is None:
         return None
     tile = mapping.levels[0].tile

@@ -123,7 +123,7 @@ def test_other_statements_than_convolutions_are_right(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "layout", "why"),
     [
-        ("O[c,x] += I[c,x+k] * K[c,k]", NCHW, "vectors run along c, which is not fastest in the layout nchw"),
+        ("O[c,x] += I[x+k,c] * K[c,k]", NCHW, "vectors run along c, which is not fastest in the layout nchw"),
         ("O[c,x] += I[c,x] * I[c,k]", NHWC, "a tensor is read twice"),
         ("O[c,x] += I[c in 1..9,x+k] * K[c,k]", NHWC, "there is padding along c"),
         ("O[c,x+y] += I[c,x,y] * K[c]", NHWC, "two points may be one element of the output"),

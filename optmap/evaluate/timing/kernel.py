@@ -10,7 +10,7 @@ and every sum is added to once a step, so that a step takes no less than the lat
 
 Loads are vectors + points of an outer product, where an element is broadcast as it is loaded and used for all
 vectors. In a depthwise kernel an element of the image is used once per tap, vectors * points loads a step, and the
-weights stay in registers while there are enough.
+weights stay in registers while there are enough; along rows lanes that are several elements apart are as many vectors.
 
 The innermost cache hands out what is loaded or takes in a line, not both in one cycle (the ECM model: Stengel, Treibig,
 Hager, Wellein, "Quantifying performance bottlenecks of stencil computations", ICS 2015): loads and lines add up, and
@@ -41,6 +41,7 @@ from math import prod
 
 import numpy as np
 
+from optmap.problem.code_options import ActivationLayout
 from optmap.problem.cutting import Descent
 from optmap.problem.kernel_roles import KernelKind, KernelRoles, kernel_roles, register_shape, taken_dims
 from optmap.problem.machine import Core
@@ -85,16 +86,19 @@ class KernelCycles:
         return max(self.steps, self.fetching + lines) + self.sums
 
 
-def kernel_cycles(workload: Workload, mapping: Mapping, core: Core) -> KernelCycles:
+def kernel_cycles(
+    workload: Workload, mapping: Mapping, core: Core, layout: ActivationLayout = ActivationLayout.NHWC
+) -> KernelCycles:
     """Count the steps of a mapping, those of the first child of every split.
 
     Args:
         workload: what is computed.
         mapping: tiles, loop orders and splits; the tile of its innermost level is in registers.
         core: ports, latency, length and number of registers.
+        layout: of image and output, which the vectors of depthwise layers follow.
     """
-    roles = roles_of(workload)
-    shape = register_shape(workload, mapping, core)
+    roles = roles_of(workload, layout)
+    shape = register_shape(workload, mapping, core, layout)
     if roles is None or shape is None:
         return _plain(workload, mapping, core)
     taken = taken_dims(workload, mapping, roles.reduction)
@@ -119,9 +123,9 @@ def kernel_cycles(workload: Workload, mapping: Mapping, core: Core) -> KernelCyc
 
 
 @lru_cache(maxsize=256)
-def roles_of(workload: Workload) -> KernelRoles | None:
-    """`kernel_roles`, once per workload."""
-    return kernel_roles(workload)
+def roles_of(workload: Workload, layout: ActivationLayout = ActivationLayout.NHWC) -> KernelRoles | None:
+    """`kernel_roles`, once per workload and layout."""
+    return kernel_roles(workload, layout)
 
 
 @lru_cache(maxsize=65536)
@@ -196,7 +200,7 @@ class _Visits:
         cycles = loads = 0.0
         for shape in product(self.vectors.items(), *(group.items() for group in groups)):
             sizes, times = tuple(size for size, _ in shape), prod(many for _, many in shape)
-            fetched = loads_of_step(roles.kind, sizes)
+            fetched = loads_of_step(roles.kind, sizes) * (roles.apart or 1)
             cycles += times * max(prod(sizes) / core.fma_ports, fetched / core.load_ports, core.fma_latency)
             loads += times * fetched
         return repeats * cycles, repeats * loads

@@ -108,7 +108,7 @@ class TimeModel:
     def predict(self, mapping: Mapping) -> Prediction:
         """Time of one call of a valid mapping's code; see `predict`."""
         core = core_of(self.machine)
-        kernel = kernel_cycles(self.workload, mapping, core)
+        kernel = kernel_cycles(self.workload, mapping, core, self.options.layout)
         caches = range(first_cache(self.machine), len(self.machine.levels))
         rows = tuple(self._boundary(mapping, number)[0] for number in caches)
         packing, link = self._packing(), self._register_link(mapping)

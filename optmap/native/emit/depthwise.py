@@ -4,6 +4,9 @@ A visit runs through blocks of points (`DepthwiseBlock`), in each through the ve
 regions, how many points they have and where padding begins, is known from the mapping: every kind that occurs
 often gets a kernel of its own, which skips taps on padding and copies nothing. All others, and regions in
 parts of the mapping too ragged to be listed, run through a loop over single vectors.
+
+Along rows the padding at both ends of a row is in some lanes of a vector: those are left out when the image is loaded,
+and vectors that are whole and in the image have code of their own.
 """
 
 from __future__ import annotations
@@ -20,10 +23,11 @@ from optmap.native.emit.depthwise_regions import Kind, Region, region_kinds
 from optmap.native.emit.indices import element_text, sum_text
 from optmap.native.emit.leaf import Leaf, Site, owned
 from optmap.native.emit.regions import pieces
+from optmap.native.emit.rows import FAR, row_text
 from optmap.native.emit.vectors import vector_text
 from optmap.native.emit.writer import Writer
 from optmap.native.layouts import buffers_of
-from optmap.problem import Core
+from optmap.problem import Axis, Core
 from optmap.problem.code_options import StoreKind
 from optmap.problem.depthwise_blocks import DepthwiseBlock, depthwise_block
 from optmap.problem.kernel_roles import KernelKind, KernelRoles, taken_dims
@@ -47,7 +51,7 @@ def depthwise_leaf(site: Site) -> Leaf | str:
         kind=KernelKind.DEPTHWISE,
         text=made.text(),
         layouts=made.layouts,
-        packed=tuple(number == 1 + roles.weights for number in range(3)),
+        packed=tuple(number == 1 + roles.weights and roles.apart is None for number in range(3)),
         takes=made.takes,
     )
 
@@ -61,7 +65,8 @@ def _refusal(site: Site, roles: KernelRoles, core: Core) -> str:
         return "a tensor is read twice"
     if not owned(workload):
         return "two points may be one element of the output"
-    if any(a.real is not None for a in workload.inputs[roles.images].axes if roles.vector in a.dims):
+    image = workload.inputs[roles.images]
+    if roles.apart is None and any(a.real is not None for a in image.axes if roles.vector in a.dims):
         return f"there is padding along {roles.vector}"
     if core.lanes(workload.output.bits) < 2:
         return "a vector has one element"
@@ -99,7 +104,12 @@ class _Depthwise:
 
     @cached_property
     def layouts(self) -> tuple[Layout, ...]:
-        """Activations as the options say; weights in blocks of a vector, innermost, all taps of one together."""
+        """Activations as the options say; weights in blocks of a vector, innermost, all taps of one together.
+
+        Along rows, where they are broadcast, weights are as the statement has them.
+        """
+        if self.roles.apart is not None:
+            return self.site.activations
         number = 1 + self.roles.weights
         axes = self.site.workload.tensors[number].axes
         vector = next(n for n, axis in enumerate(axes) if self.roles.vector in axis.dims)
@@ -112,8 +122,15 @@ class _Depthwise:
 
     @cached_property
     def padded(self) -> tuple[int, ...]:
+        """Subscripts of the image with padding, that along a row apart: its padding is in lanes."""
         axes = self.site.workload.inputs[self.roles.images].axes
-        return tuple(n for n, axis in enumerate(axes) if axis.is_padded(axis.real, self.site.workload.extents))
+        extents = self.site.workload.extents
+        return tuple(n for n, axis in enumerate(axes) if n != self.row and axis.is_padded(axis.real, extents))
+
+    @cached_property
+    def row(self) -> int | None:
+        """Subscript of the image that vectors run along; None if the vector dim is in every operand."""
+        return None if self.roles.apart is None else len(self.site.workload.inputs[self.roles.images].axes) - 1
 
     @cached_property
     def pieces(self) -> dict[str, tuple[Region, ...]]:
@@ -146,9 +163,10 @@ class _Depthwise:
             arguments=self.site.arguments,
             names=self.site.tensors,
             padded=self.padded,
+            row=self.row,
             ahead=0,
         )
-        wanted = self.site.options.prefetch and self.site.options.stores is StoreKind.ORDINARY
+        wanted = self.row is None and self.site.options.prefetch and self.site.options.stores is StoreKind.ORDINARY
         output, image = kernels.buffers[0], kernels.buffers[kernels.image]
         if not wanted or not stays(self.site, self.whole, workload.tensors[kernels.image], image):
             return kernels
@@ -180,7 +198,7 @@ class _Depthwise:
         written = 0
         for kind in self.kinds[0]:
             block = self.block(dict(kind[0]))
-            size = block.multiply_adds // prod(n for _, n in block.looped)
+            size = block.multiply_adds // prod(n for _, n in block.looped) * (1 if self.row is None else 2)
             if not found or written + size <= MOST_WRITTEN:
                 found.append(kind)
                 written += size
@@ -191,9 +209,13 @@ class _Depthwise:
         out = Writer()
         streaming = self.site.options.stores is StoreKind.STREAMING
         bits = self.site.workload.output.bits
-        parts = any(start % self.lanes or size % self.lanes for start, size in self.pieces[self.roles.vector])
-        out.lines(vector_text(self.site.entry, bits, self.core.vector_bytes, parts=parts, streaming=streaming))
+        size = self.core.vector_bytes
+        parts = self.parts or self.rim is not None
+        out.lines(vector_text(self.site.entry, bits, size, parts=parts, streaming=streaming))
         out.line()
+        if self.roles.apart is not None:
+            out.lines(row_text(self.site.entry, bits, size, self.roles.apart, parts=parts))
+            out.line()
         blocks = {self.kernels.name(block): block for block in (self.block(dict(kind[0])) for kind in self.chosen)}
         for block in blocks.values():
             self.kernels.write(out, block)
@@ -203,6 +225,18 @@ class _Depthwise:
             out.line()
         self._tile(out)
         return out.text()
+
+    @cached_property
+    def parts(self) -> bool:
+        """Whether some vectors are not whole; along rows they begin anywhere."""
+        regions = self.pieces[self.roles.vector]
+        return any(size % self.lanes or (self.row is None and start % self.lanes) for start, size in regions)
+
+    @cached_property
+    def rim(self) -> Axis | None:
+        """The subscript along a row, if it has padding."""
+        axis = self.site.workload.inputs[self.roles.images].axes[-1]
+        return axis if self.row is not None and axis.is_padded(axis.real, self.site.workload.extents) else None
 
     @property
     def covered(self) -> bool:
@@ -293,15 +327,15 @@ class _Depthwise:
         """Calls for all vectors of a region, whole ones and the part of one at its end."""
         site, vector, lanes = self.site, self.roles.vector, self.lanes
         name = site.dims[vector]
-        aligned = all(start % lanes == 0 for start, _ in self.pieces[self.roles.vector])
+        aligned = self.row is not None or all(start % lanes == 0 for start, _ in self.pieces[vector])
         place = {**at, vector: f"{name}_0"}
         buffers = self.kernels.buffers
         places = [
             element_text(tensor, buffer, place) for tensor, buffer in zip(site.workload.tensors, buffers, strict=True)
         ]
 
-        def call(width: str) -> None:
-            out.line(f"{function}({', '.join([*site.tensors, *places, width, 'first_0', *rest])});")
+        def call(width: str, ends: tuple[str, ...] = () if self.row is None else ("0", FAR)) -> None:
+            out.line(f"{function}({', '.join([*site.tensors, *places, width, 'first_0', *rest, *ends])});")
 
         end = f"d_{name} + n_{name}"
         if not aligned:
@@ -310,9 +344,21 @@ class _Depthwise:
                 call("lanes_0")
             return
         with out.block(f"for (long {name}_0 = d_{name}; {name}_0 < {end}; {name}_0 += {lanes})"):
-            ragged = any(size % lanes for _, size in self.pieces[self.roles.vector])
-            if ragged:
+            if self.rim is not None:
+                first, after = self._ends(out, self.rim, place)
+                span = 1 + sum(c * ((lanes if d == vector else self.reach[d]) - 1) for d, c in self.rim.terms)
+                with out.block(f"if ({first} > 0 || {after} < {span} || {end} - {name}_0 < {lanes})"):
+                    call(f"smaller({lanes}, {end} - {name}_0)", (first, after))
+                    out.line("continue;")
+            elif any(size % lanes for _, size in self.pieces[vector]):
                 with out.block(f"if ({end} - {name}_0 < {lanes})"):
                     call(f"{end} - {name}_0")
                     out.line("break;")
             call(str(lanes))
+
+    def _ends(self, out: Writer, axis: Axis, at: dict[str, str]) -> tuple[str, str]:
+        """Declares where a row begins and ends, as seen from the first element that a vector reads."""
+        low, high = axis.real or (0, 0)
+        out.line(f"const long base_{self.row} = {sum_text([(at[d], c) for d, c in axis.terms], axis.offset)};")
+        out.line(f"const long from_{self.row} = {low} - base_{self.row}, to_{self.row} = {high + 1} - base_{self.row};")
+        return f"from_{self.row}", f"to_{self.row}"

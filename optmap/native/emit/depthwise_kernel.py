@@ -30,7 +30,9 @@ class Kernels:
     names: tuple[str, ...]
     """C name per tensor, output first."""
     padded: tuple[int, ...]
-    """Subscripts of the image with implicit padding."""
+    """Subscripts of the image with implicit padding, but `row`."""
+    row: int | None
+    """Subscript of the image that vectors run along, where they run along rows."""
     ahead: int
     """Elements from a block of the output to the next one, which is asked for; 0 if it is not."""
 
@@ -49,6 +51,27 @@ class Kernels:
         sizes = (*block.points, *block.looped, *zip(block.tapped, _extents(block), strict=True))
         return "_".join([self.entry, "points", *(str(size) for _, size in sizes)])
 
+    @property
+    def ranges(self) -> list[str]:
+        """Arguments that say which index values of the image are real, counted from the block's first."""
+        axes = self.padded if self.row is None else (*self.padded, self.row)
+        return [f"long {end}_{axis}" for axis in axes for end in ("from", "to")]
+
+    def load(self, tensor: int, place: str, index: str) -> str:
+        """C of a vector of an input.
+
+        Args:
+            tensor: its number.
+            place: C of its address.
+            index: of the image, along a row: how far it is from where the block begins.
+        """
+        if self.row is None:
+            return f"{self.entry}_load({place}, lanes_0)"
+        if tensor == self.weights:
+            return f"{self.entry}_spread({place})"
+        index = f"({index})" if " " in index or "*" in index else index
+        return f"{self.entry}_row({place}, from_{self.row} - {index}, to_{self.row} - {index}, lanes_0)"
+
     def step(self, tensor: int, offsets: Iterable[tuple[int, int]]) -> int:
         """Elements between two places of a tensor, from (subscript, difference); subscripts in one piece only."""
         return step(self.buffers[tensor], offsets)
@@ -59,13 +82,12 @@ class Kernels:
         It is always inlined: where the lanes and the part of the image that is real are known, tests vanish.
         """
         places = [f"long at_{number}" for number in range(3)]
-        ranges = [f"long {end}_{axis}" for axis in self.padded for end in ("from", "to")]
         out.comment(
             f"one vector at {' x '.join(f'{d}={n}' for d, n in block.points) or 'one point'}: "
             f"{block.multiply_adds} multiply-adds, {block.loads} loads, {block.sums} stores"
         )
         head = f"{INLINE} void {self.name(block)}"
-        with out.block(f"{head}({', '.join([*self.arguments, *places, 'long lanes_0', 'int first_0', *ranges])})"):
+        with out.block(f"{head}({', '.join([*self.arguments, *places, 'long lanes_0', 'int first_0', *self.ranges])})"):
             self._sums(out, block)
             loops = [f"for (long i{n} = 0; i{n} < {size}; i{n}++)" for n, (_, size) in enumerate(block.looped)]
             with out.blocks(loops):
@@ -86,11 +108,10 @@ class Kernels:
             out: where it is written.
             dims: every dim but the vector dim, as their sizes are handed over.
         """
-        ranges = [f"long {end}_{axis}" for axis in self.padded for end in ("from", "to")]
         places = [f"long at_{number}" for number in range(3)]
         sizes = [f"long n_{number}" for number in range(len(dims))]
         head = f"static void {self.entry}_any"
-        arguments = [*self.arguments, *places, "long lanes_0", "int first_0", *sizes, *ranges]
+        arguments = [*self.arguments, *places, "long lanes_0", "int first_0", *sizes, *self.ranges]
         loops = {d: f"for (long i{n} = 0; i{n} < n_{n}; i{n}++)" for n, d in enumerate(dims)}
         moved = [
             sum_text(
@@ -100,10 +121,12 @@ class Kernels:
         ]
         places = [f"{name} + ({place})" for name, place in zip(self.names, moved, strict=True)]
         image = self.workload.tensors[self.image]
-        tests = []
-        for axis in self.padded:
-            index = sum_text([(f"i{i}", relative(image, {d: 1})[axis]) for i, d in enumerate(dims)])
-            tests.append(f"from_{axis} <= {index} && {index} < to_{axis}")
+
+        def index(axis: int) -> str:
+            return sum_text([(f"i{i}", relative(image, {d: 1})[axis]) for i, d in enumerate(dims)])
+
+        tests = [f"from_{axis} <= {index(axis)} && {index(axis)} < to_{axis}" for axis in self.padded]
+        along = "" if self.row is None else index(self.row)
         out.comment("one vector of the output after the other")
         with (
             out.block(f"{head}({', '.join(arguments)})"),
@@ -114,7 +137,7 @@ class Kernels:
             with out.blocks(
                 [*(loops[d] for d in self.roles.reduction), *([f"if ({' && '.join(tests)})"] if tests else [])]
             ):
-                loads = [f"{self.entry}_load({place}, lanes_0)" for place in places[1:]]
+                loads = [self.load(number, place, along) for number, place in enumerate(places) if number]
                 out.line(f"sum_0 += {' * '.join(loads)};")
             out.line(f"{self.entry}_store({places[0]}, &sum_0, lanes_0);")
 
@@ -143,7 +166,7 @@ class Kernels:
                 place = relative(weights, tap)
                 if place not in known:
                     known[place] = f"tap_{len(known)}"
-                    load = f"{self.entry}_load({self._place(self.weights, tap, block.looped)}, lanes_0)"
+                    load = self.load(self.weights, self._place(self.weights, tap, block.looped), "0")
                     out.line(f"const {self.entry}_vector {known[place]} = {load};")
             uses: dict[tuple[int, ...], list[tuple[dict[str, int], str]]] = {}
             for point in each_point(block.points):
@@ -158,13 +181,15 @@ class Kernels:
     ) -> None:
         """One element of the image, unless it is padding."""
         image = self.workload.tensors[self.image]
-        tests = []
-        for axis in self.padded:
+
+        def index(axis: int) -> str:
             steps = [(f"i{n}", relative(image, {dim: 1})[axis]) for n, (dim, _) in enumerate(block.looped)]
-            index = sum_text(steps, place[axis])
-            tests.append(f"from_{axis} <= {index} && {index} < to_{axis}")
+            return sum_text(steps, place[axis])
+
+        tests = [f"from_{axis} <= {index(axis)} && {index(axis)} < to_{axis}" for axis in self.padded]
+        along = "" if self.row is None else index(self.row)
         with out.block(f"if ({' && '.join(tests)})" if tests else ""):
-            load = f"{self.entry}_load({self._place(self.image, uses[0][0], block.looped)}, lanes_0)"
+            load = self.load(self.image, self._place(self.image, uses[0][0], block.looped), along)
             out.line(f"const {self.entry}_vector value_0 = {load};")
             for at, weight in uses:
                 out.line(f"{_sum({d: at[d] for d, _ in block.points})} += value_0 * {weight};")

@@ -57,7 +57,7 @@ class Site:
     @cached_property
     def roles(self) -> KernelRoles | None:
         """What the dims are to a vector kernel."""
-        return kernel_roles(self.workload)
+        return kernel_roles(self.workload, self.options.layout)
 
     @property
     def lanes(self) -> int:

@@ -84,7 +84,7 @@ def ranked(
 def rank(model: TimeModel, *, count: int, time_limit: float, progress: Tell | None = None) -> Ranking:
     """As `ranked`, with how the search went."""
     core = core_of(model.machine)
-    roles = roles_of(model.workload)
+    roles = roles_of(model.workload, model.options.layout)
     if roles is None:
         return Ranking(candidates=(plain_candidate(model, time_limit, progress),), estimated=1, late=False)
     begun = time.monotonic()
@@ -92,7 +92,7 @@ def rank(model: TimeModel, *, count: int, time_limit: float, progress: Tell | No
     estimated, late = 0, False
     levels = model.machine.levels[first_cache(model.machine) :]
     nearest = levels[0] if levels and model.options.layout is ActivationLayout.NHWC else None
-    tiles = shapes(model.workload, roles, core, cache=nearest)
+    tiles = shapes(model.workload, roles, core, layout=model.options.layout, cache=nearest)
     ways = list(splits(model.workload, roles, model.machine, model.running.threads))
     for number, (shape, split) in enumerate((shape, split) for shape in tiles for split in ways):
         spent = time.monotonic() - begun
@@ -130,7 +130,7 @@ def _around(model: TimeModel, roles: KernelRoles, shape: Shape, split: dict[str,
         key = tuple(nest.block[dim] for dim in (*roles.reduction, *workload.dims))
         if key not in kernels:
             mapping = nest.mapping(machine, workload.extents, shared)
-            kernels[key] = kernel_cycles(workload, mapping, core_of(machine))
+            kernels[key] = kernel_cycles(workload, mapping, core_of(machine), model.options.layout)
         cycles, parts = rough.cycles(nest, kernels[key], tuple(d for d in nest.inner if d in roles.reduction))
         estimates.append((cycles, parts, number, nest))
     best = nsmallest(COUNTED, estimates, key=lambda each: (each[0] * (1 + ALIKE) + ALIKE * each[1], each[2]))

@@ -10,6 +10,7 @@ from math import prod
 
 from optmap.evaluate import kernel_cycles
 from optmap.problem import halo
+from optmap.problem.code_options import ActivationLayout
 from optmap.problem.depthwise_blocks import depthwise_block, lines_per_set
 from optmap.problem.kernel_roles import KernelKind, KernelRoles, RegisterShape
 from optmap.problem.machine import Core, Level
@@ -33,22 +34,35 @@ class Shape:
 
 
 def free_dims(roles: KernelRoles) -> tuple[str, ...]:
-    """The dims of the output that a register tile spreads over beside the vector dim: two at most, the last ones."""
+    """The dims of the output that a register tile spreads over beside the vector dim: two at most, the last ones.
+
+    Where vectors run along rows: the last one, whose rows share what they read.
+    """
+    if roles.apart is not None:
+        return roles.points[-1:]
     return (roles.points or roles.filters or roles.shared)[-2:]
 
 
-def shapes(workload: Workload, roles: KernelRoles, core: Core, *, cache: Level | None = None) -> tuple[Shape, ...]:
+def shapes(
+    workload: Workload,
+    roles: KernelRoles,
+    core: Core,
+    *,
+    layout: ActivationLayout = ActivationLayout.NHWC,
+    cache: Level | None = None,
+) -> tuple[Shape, ...]:
     """Register tiles worth a search, the cheapest first; among equal ones the one that loads less.
 
     Args:
         workload: what is computed.
         roles: of its dims.
         core: whose registers limit them.
+        layout: of image and output.
         cache: the innermost one, if channels lie side by side: pixels a power of two apart crowd its sets.
     """
     found = []
     for tile in _tiles(workload, roles, core):
-        kernel = kernel_cycles(workload, alone(workload, roles, tile), core)
+        kernel = kernel_cycles(workload, alone(workload, roles, tile), core, layout)
         found.append((kernel.cycles, kernel.loads, sorted(tile.items()), tile))
     found.sort(key=lambda each: each[:3])
     limit = found[0][0] * WORTH if found else 0.0

@@ -141,7 +141,7 @@ def nests(
 def splits(workload: Workload, roles: KernelRoles, machine: Machine, threads: int) -> Iterator[dict[str, int]]:
     """Ways to share the work among threads: along one dim of the output, or two.
 
-    Rows of the image are not cut as long as another dim is long enough: threads would share lines.
+    Rows of the image are not cut as long as another dim is long enough: threads would share lines, or vectors.
 
     Raises:
         InputError: if no dim is long enough.
@@ -149,7 +149,7 @@ def splits(workload: Workload, roles: KernelRoles, machine: Machine, threads: in
     if threads == 1:
         yield {}
         return
-    extents, last = workload.extents, free_dims(roles)[-1:]
+    extents, last = workload.extents, free_dims(roles)[-1:] if roles.apart is None else (roles.vector,)
     dims = [d for d in workload.dims if d not in roles.reduction and d not in last and extents[d] > 1]
     dims += [d for d in last if all(extents[dim] < threads for dim in dims)]
     found = []

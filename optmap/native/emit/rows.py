@@ -1,0 +1,110 @@
+"""Vectors along a row of the image in C: lanes one or several elements apart, those on padding left out."""
+
+from __future__ import annotations
+
+from optmap.native.emit.leaf import C_TYPES
+from optmap.native.emit.vectors import INLINE
+from optmap.native.emit.writer import Writer
+
+FAR = "(1l << 40)"
+"""Where a row ends that goes on beyond every vector."""
+
+
+def row_text(entry: str, bits: int, vector_bytes: int, apart: int, *, parts: bool) -> str:
+    """C of the functions that read images and weights where vectors run along rows.
+
+    `ENTRY_spread(place)` is one element in every lane. `ENTRY_row(place, from, to, lanes)` has in lane i the element
+    `place[apart*i]` where `from <= apart*i < to` and `i < lanes`, else zero; nothing between the first and the last
+    of them is not of the row, and nothing beside them is touched.
+
+    Args:
+        entry: start of the names, as of `vector_text`.
+        bits: of one element, 32 or 64.
+        vector_bytes: of one vector.
+        apart: elements of the image from one lane to the next.
+        parts: whether some lanes may be left out.
+    """
+    kind, lanes = C_TYPES[bits], 8 * vector_bytes // bits
+    out = Writer()
+    with out.block(f"{INLINE} {entry}_vector {entry}_spread(const {kind} *place)"):
+        out.comment("a difference: zero added would turn a negative zero")
+        out.line(f"return *place - ({entry}_vector){{0}};")
+    out.line()
+    _pair(out, entry, lanes, apart)
+    if parts:
+        _part(out, entry, bits, vector_bytes, apart)
+    with out.block(f"{INLINE} {entry}_vector {entry}_row(const {kind} *place, long from, long to, long lanes)"):
+        if parts:
+            over = f" + {apart - 1}) / {apart}" if apart > 1 else ")"
+            out.line(f"const long first = from <= 0 ? 0 : smaller({lanes}, (from{over});")
+            out.line(f"const long after = to <= 0 ? 0 : smaller(lanes, (to{over});")
+            out.line(f"if (first > 0 || after < {lanes}) return {entry}_row_part(place, first, after);")
+        else:
+            out.line("(void)from, (void)to, (void)lanes;")
+        if apart == 1:
+            out.line(f"return *(const {entry}_place *)place;")
+        elif apart == 2:
+            places = (f"*(const {entry}_place *){at}" for at in ("place", f"(place + {lanes - 1})"))
+            out.line(f"return {entry}_every_second({', '.join(places)});")
+        else:
+            elements = ", ".join(f"place[{apart * lane}]" for lane in range(lanes))
+            out.line(f"return ({entry}_vector){{{elements}}};")
+    return out.text()
+
+
+def _pair(out: Writer, entry: str, lanes: int, apart: int) -> None:
+    """Every second element of a vector and of the one that begins at its last element."""
+    if apart != 2:
+        return
+    half = lanes // 2
+    head = f"{INLINE} {entry}_vector {entry}_every_second({entry}_vector low, {entry}_vector high)"
+    with out.block(head):
+        out.lines("#if defined(__has_builtin)", "#if __has_builtin(__builtin_shufflevector)", "#define SHUFFLED")
+        out.lines("#endif", "#endif", "#if defined(SHUFFLED)")
+        places = [2 * lane if lane < half else 2 * lane + 1 for lane in range(lanes)]
+        out.line(f"return __builtin_shufflevector(low, high, {', '.join(map(str, places))});")
+        out.line("#else")
+        values = [f"low[{place}]" if place < lanes else f"high[{place - lanes}]" for place in places]
+        out.line(f"return ({entry}_vector){{{', '.join(values)}}};")
+        out.line("#endif")
+    out.line()
+
+
+def _part(out: Writer, entry: str, bits: int, vector_bytes: int, apart: int) -> None:
+    """Some lanes of a row: masked where the processor can, else element by element."""
+    kind, lanes = C_TYPES[bits], 8 * vector_bytes // bits
+    letter = "ps" if bits == 32 else "pd"
+    head = f"{entry}_vector {entry}_row_part(const {kind} *place, long first, long after)"
+    masked = vector_bytes == 64 and apart <= 2
+    narrow = vector_bytes == 32 and apart == 1
+    if masked:
+        mask = f"__mmask{max(lanes, 8)}"
+        load = f"({entry}_vector)_mm512_maskz_loadu_{letter}"
+        out.line("#if defined(__AVX512F__)")
+        with out.block(f"{INLINE} {head}"):
+            out.line(f"if (after <= first) return ({entry}_vector){{0}};")
+            last = "after" if apart == 1 else "(2 * after - 1)"
+            first = "first" if apart == 1 else "(2 * first)"
+            out.line(f"const unsigned some = ((1u << {last}) - 1u) & ~((1u << {first}) - 1u);")
+            low = f"{load}(({mask})some, place)"
+            high = f"{load}(({mask})(some >> {lanes - 1}), place + {lanes - 1})"
+            out.line(f"return {low};" if apart == 1 else f"return {entry}_every_second({low}, {high});")
+        out.line("#else")
+    elif narrow:
+        integer = "int" if bits == 32 else "long long"
+        numbers = ", ".join(str(lane) for lane in range(lanes))
+        out.line("#if defined(__AVX__)")
+        out.line(f"typedef {integer} {entry}_places __attribute__((vector_size(32)));")
+        with out.block(f"{INLINE} {head}"):
+            out.line(f"const {entry}_places numbers = {{{numbers}}};")
+            out.line(f"const {entry}_places some = (numbers >= ({integer})first) & (numbers < ({integer})after);")
+            out.line(f"return ({entry}_vector)_mm256_maskload_{letter}(place, (__m256i)some);")
+        out.line("#else")
+    with out.block(f"static __attribute__((noinline)) {head}"):
+        out.line(f"{entry}_vector found = {{0}};")
+        index = "i0" if apart == 1 else f"{apart} * i0"
+        out.line(f"for (long i0 = first; i0 < after; i0++) found[i0] = place[{index}];")
+        out.line("return found;")
+    if masked or narrow:
+        out.line("#endif")
+    out.line()

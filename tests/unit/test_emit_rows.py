@@ -1,0 +1,157 @@
+"""Depthwise layers whose rows are fastest in memory: vectors along them, lanes on padding left out."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from emitted import STRICT, check_together
+from host_machines import AVX2, AVX512, HOSTS, NEON
+from random_codes import random_mapping
+
+from optmap.evaluate import kernel_cycles
+from optmap.native import Code, emit_code
+from optmap.problem import (
+    ActivationLayout,
+    CodeOptions,
+    KernelKind,
+    LevelMapping,
+    Machine,
+    Mapping,
+    Padding,
+    Semantics,
+    StoreKind,
+    Workload,
+    conv2d,
+    kernel_roles,
+    parse_workload,
+    register_shape,
+    workload_of,
+)
+from optmap.search import ranked
+
+FLAGS = ("-O1", "-fsanitize=address", "-fno-sanitize-recover=all", "-fopenmp", "-march=native", *STRICT)
+NCHW = ActivationLayout.NCHW
+OPTIONS = CodeOptions(layout=NCHW)
+
+
+def assigned(workload: Workload, name: str, bits: int = 32) -> Workload:
+    """Without padding in memory, computed from nothing."""
+    workload = workload.with_padding(Padding.IMPLICIT) if workload.image else workload
+    output, *inputs = (replace(tensor, bits=bits) for tensor in workload.tensors)
+    return replace(workload, name=name, output=output, inputs=tuple(inputs), semantics=Semantics.ASSIGN)
+
+
+def rows(workload: Workload, machine: Machine, h: int) -> Mapping:
+    """A register tile of one vector along w and some rows, channels outermost."""
+    assert machine.core is not None
+    extents = workload.extents
+    lanes = min(machine.core.lanes(workload.output.bits), extents["w"])
+    inner = dict.fromkeys(extents, 1) | {"w": lanes, "h": min(h, extents["h"])}
+    whole = inner | {d: extents[d] for d in extents if d not in ("c", "n")}
+    tiles = [inner, whole, *(extents for _ in machine.levels[2:])]
+    return Mapping(
+        levels=tuple(
+            LevelMapping(level=level.name, tile=dict(each), permutation=("n", "c", "h", "w", "r", "s"), spatial={})
+            for level, each in zip(machine.levels, tiles, strict=True)
+        )
+    )
+
+
+CONVOLUTIONS = {
+    "same": ({"c": 3, "h": 9, "w": 40, "r": 3, "s": 3}, 4),
+    "stride": ({"c": 2, "h": 11, "w": 77, "r": 3, "s": 3, "stride": 2}, 3),
+    "dilation": ({"c": 2, "h": 9, "w": 19, "r": 3, "s": 3, "dilation": 2}, 2),
+    "third": ({"c": 2, "h": 12, "w": 50, "r": 3, "s": 2, "stride": (2, 3), "dilation": (1, 3)}, 2),
+    "large": ({"c": 1, "h": 6, "w": 14, "r": 5, "s": 7}, 3),
+    "wide": ({"c": 2, "h": 1, "w": 20, "r": 1, "s": 35}, 1),
+    "point": ({"c": 5, "h": 5, "w": 33, "r": 1, "s": 1, "stride": 2}, 2),
+    "even": ({"c": 2, "h": 4, "w": 68, "r": 2, "s": 2, "stride": 2, "padding": "valid"}, 2),
+}
+
+
+def test_windows_of_every_kind_are_right(tmp_path: Path) -> None:
+    """Padding wider than vectors, strides, dilation, rows shorter than a vector or of many."""
+    codes = []
+    for number, (name, (sizes, h)) in enumerate(CONVOLUTIONS.items()):
+        workload = assigned(conv2d(**sizes, depthwise=True), name, 64 if number % 4 == 3 else 32)
+        machine = (AVX512, AVX2, AVX512, NEON)[number % 4]
+        codes.append(emit_code(workload, rows(workload, machine, h), machine, OPTIONS))
+    assert {code.kernel for code in codes} == {KernelKind.DEPTHWISE}
+    assert not any(buffer.packed for code in codes for buffer in code.buffers)
+    check_together(codes, FLAGS, tmp_path)
+
+
+def test_any_mapping_is_right(tmp_path: Path) -> None:
+    """Tiles as they come: parts of vectors, windows cut, split, accumulating, past the caches."""
+    codes: list[Code] = []
+    seed = 0
+    while len(codes) < 3:
+        seed += 1
+        rng = random.Random(seed)
+        sizes, _ = rng.choice(list(CONVOLUTIONS.values()))
+        workload = replace(
+            assigned(conv2d(**sizes, depthwise=True), f"case{seed}"), semantics=rng.choice(list(Semantics))
+        )
+        machine = HOSTS[rng.choice(list(HOSTS))]
+        machine = replace(machine, levels=machine.levels[: rng.randint(1, 4)])
+        options = CodeOptions(layout=NCHW, stores=rng.choice(list(StoreKind)))
+        code = emit_code(workload, random_mapping(rng, workload, machine), machine, options)
+        codes += [code] if code.kernel is KernelKind.DEPTHWISE else []
+    check_together(codes, FLAGS, tmp_path)
+
+
+def test_roles_follow_the_layout() -> None:
+    workload = workload_of("mobilenet/M2", None, "assign", "implicit")
+    along = kernel_roles(workload, NCHW)
+    assert along is not None
+    assert (along.kind, along.vector, along.apart) == (KernelKind.DEPTHWISE, "w", 2)
+    assert (along.points, along.shared, along.reduction) == (("n", "h"), ("c",), ("r", "s"))
+    across = kernel_roles(workload)
+    assert across is not None
+    assert (across.vector, across.apart) == ("c", None)
+    shape = register_shape(workload, rows(workload, AVX512, 5), AVX512.core, NCHW)
+    assert shape is not None
+    assert (shape.vectors, shape.points) == (1, 5)
+    column = workload_of("Out[c,h] = In[c,h+r] * Ker[c,r]", {"c": 16, "h": 1, "r": 3}, "assign", "stored")
+    assert kernel_roles(column, NCHW) == kernel_roles(column)  # a row of one element is no vector
+
+
+def test_steps_along_rows_are_counted_by_hand() -> None:
+    """M2: 56 columns are 3.5 vectors, 9 taps; two elements of the image per lane are two loads."""
+    workload = replace(workload_of("mobilenet/M2", None, "assign", "stored"))
+    found = kernel_cycles(workload, rows(workload, AVX512, 4), AVX512.core, NCHW)
+    assert found.steps == 64 * 14 * 4 * 9 * max(4 / 2, 2 * 4 / 2, 4)
+    assert found.loads == 64 * 14 * 4 * 9 * 2 * 4
+
+
+def test_searched_mappings_have_vectors_along_rows() -> None:
+    workload = workload_of("mobilenet/M8", None, "assign", "implicit")
+    for candidate in ranked(workload, AVX512, OPTIONS, count=3):
+        assert candidate.mapping.levels[0].tile["w"] == 7
+        assert candidate.mapping.levels[0].tile["c"] == 1
+        assert emit_code(workload, candidate.mapping, AVX512, OPTIONS).kernel is KernelKind.DEPTHWISE
+
+
+def test_vectors_inside_the_image_have_code_without_masks() -> None:
+    workload = assigned(conv2d(c=2, h=4, w=64, r=3, s=3, depthwise=True), "inside")
+    source = emit_code(workload, rows(workload, AVX512, 4), AVX512, OPTIONS).source
+    assert "first_0, 1, 5, 0, (1l << 40));" in source
+    assert "first_0, 1, 5, from_3, to_3);" in source
+
+
+@pytest.mark.parametrize("text", ["O[c,x] += I[c,x+k] * K[c,k]", "O[g,c,x] += I[g,c,3*x+k] * K[c,k]"])
+def test_other_statements_are_rows_too(text: str, tmp_path: Path) -> None:
+    workload = replace(parse_workload(text, {d: 21 for d in "gcxk" if d in text}), name="rows")
+    extents = workload.extents
+    inner = dict.fromkeys(extents, 1) | {"x": 16}
+    order = tuple(sorted(extents, key=lambda d: (d == "k", d)))
+    levels = tuple(
+        LevelMapping(level=level.name, tile=tile, permutation=order, spatial={})
+        for level, tile in zip(AVX512.levels, (inner, *(extents for _ in AVX512.levels[1:])), strict=True)
+    )
+    code = emit_code(workload, Mapping(levels=levels), AVX512, OPTIONS)
+    assert code.kernel is KernelKind.DEPTHWISE
+    check_together([code], FLAGS, tmp_path)
