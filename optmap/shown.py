@@ -22,6 +22,8 @@ class Form:
     """JSON-able data, as the command prints it with `--json`."""
     file: str = ""
     """Text of a saved file; the document as JSON if empty."""
+    yaml: str = ""
+    """Text of a file whose name ends in .yaml or .yml, of what such files describe; as any other file if empty."""
     plot: str = ""
     """Function of the answer and matplotlib axes (None for new ones) that returns the axes; empty for none."""
     pictures: Mapping[str, str] = field(default_factory=dict)
@@ -59,6 +61,8 @@ class Shown:
     def save(self, path: str | Path) -> Path:
         """Write the answer to a file, as `-o` does; `optmap.load` says what it reads back.
 
+        What YAML files describe, a workload or a machine, is written as one under a name that ends in .yaml or .yml.
+
         Returns:
             The path.
 
@@ -66,7 +70,8 @@ class Shown:
             InputError: if it cannot be written, or there is nothing to write.
         """
         file: Path = named("problem.values:file_path")(path)
-        make = self.shown_as.file
+        form = self.shown_as
+        make = form.yaml if form.yaml and file.suffix in (".yaml", ".yml") else form.file
         text = named(make)(self) if make else named("problem.io.files:to_json")(self.to_dict()) + "\n"
         named("problem.io.files:write_text")(file, text)
         return file

@@ -293,6 +293,7 @@ class Machine(Shown):
     shown_as: ClassVar[Form] = Form(
         table="report.machines:machine_table",
         document="report.entries:machine_entry",
+        yaml="report.showing:machine_yaml",
     )
 
     name: str

@@ -145,6 +145,7 @@ class Workload(Shown):
     shown_as: ClassVar[Form] = Form(
         table="report.tables:workload_table",
         document="report.entries:workload_entry",
+        yaml="report.showing:workload_yaml",
     )
 
     name: str

@@ -94,7 +94,7 @@ def load_file(path: Path) -> Any:
         values = {key: value for key, value in fields.values.items() if key not in ("schema", "note")}
         inside = Fields.of(values, str(path))
         return read_workload(inside) if kind == "workload" else machine_from(inside)
-    if "certificate" in kind:
+    if "certificate" in kind or kind == "time-bound":
         return Certificate(document=dict(fields.values))
     raise InputError(
         f"{path}: schema is {schema!r}; solutions, certificates, comparisons, workloads and machines can be loaded"

@@ -150,6 +150,16 @@ def test_a_layout_that_would_be_copied_is_refused_where_that_is_asked_for() -> N
         (lambda a: np.repeat(a, 2, 3)[..., ::2], r"In does not lie in memory in one piece.*ascontiguousarray"),
         (lambda a: a[..., ::-1], "in one piece"),
         (lambda a: a.tolist(), "In is a list; give a NumPy array"),
+        (lambda a: np.ma.masked_equal(a, 0), r"In is a masked array.*\.filled"),
+        (np.ma.MaskedArray, "In is a masked array"),
+        (lambda a: a.astype(object), "In has elements of object"),
+        (lambda a: a.astype(np.int32), "In has elements of int32"),
+        (lambda a: a.view([("x", "f4")]), "In has elements of"),
+        (np.asfortranarray, "in one piece"),
+        (lambda a: np.broadcast_to(a[:, :, :, :1], a.shape), "in one piece"),
+        (lambda a: a[:0], r"In has shape \(0, 6, 9, 7\)"),
+        (lambda a: np.float32(1), "In is a float32"),
+        (lambda a: np.array(1, np.float32), r"In has shape \(\)"),
         (lambda a: np.frombuffer(bytes(4 * a.size + 1), np.float32, a.size, 1).reshape(a.shape), "inside an element"),
     ],
 )
@@ -177,6 +187,62 @@ def test_outputs_that_do_not_fit_are_refused_in_words() -> None:
     both = np.zeros((4, 4), np.float32)
     with pytest.raises(InputError, match="out overlaps A"):
         square(both, both.copy(), out=both)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (np.ma.MaskedArray, "Out is a masked array"),
+        (lambda a: a.astype(">f4"), "Out has elements of >f4"),
+        (np.asfortranarray, "Out does not lie in memory in one piece"),
+        (lambda a: np.broadcast_to(a[..., :1], a.shape), "Out does not lie in memory in one piece"),
+        (lambda a: a[..., ::-1], "Out does not lie in memory in one piece"),
+        (lambda a: a.tobytes(), "Out is a bytes"),
+    ],
+)
+def test_outputs_that_would_be_lost_are_refused(change, words: str) -> None:
+    image, weight = np.zeros((1, 6, 9, 7), np.float32), np.zeros((20, 6, 3, 3), np.float32)
+    with pytest.raises(InputError, match=words):
+        kernel_of(LAYER)(image, weight, out=change(np.zeros((1, 20, 9, 7), np.float32)))
+
+
+@pytest.mark.parametrize("shift", [1, 8, 15])
+def test_an_output_that_begins_inside_an_input_is_refused(shift: int) -> None:
+    kernel = kernel_of(matmul(i=4, j=4, k=4))
+    memory = np.zeros(64, np.float32)
+    first, out, apart = memory[:16].reshape(4, 4), memory[shift : shift + 16].reshape(4, 4), memory[16:32].reshape(4, 4)
+    with pytest.raises(InputError, match="out overlaps A"):
+        kernel(first, np.zeros((4, 4), np.float32), out=out)
+    assert kernel(first, np.zeros((4, 4), np.float32), out=apart) is apart
+
+
+def test_other_kinds_of_arrays_are_taken_as_what_they_hold(tmp_path: Path) -> None:
+    kernel = kernel_of(matmul(i=5, j=6, k=7))
+    left, right = np.arange(35, dtype=np.float32).reshape(5, 7), np.arange(42, dtype=np.float32).reshape(7, 6)
+    stored_left = np.memmap(tmp_path / "left", np.float32, "w+", shape=(5, 7))
+    stored_left[...] = left
+    read_only = right.copy()
+    read_only.flags.writeable = False
+
+    class Own(np.ndarray):
+        """Whatever it adds, the code reads the elements."""
+
+    for one, other in ((left.view(Own), right.view(Own)), (stored_left, read_only)):
+        assert np.array_equal(kernel(one, other), left @ right)
+        assert np.array_equal(kernel(one, kernel.pack("B", other)), left @ right)
+    out = np.zeros((5, 6), np.float32).view(Own)
+    assert kernel(left, right, out=out) is out
+    assert np.array_equal(out, left @ right)
+
+
+def test_a_single_number_is_an_output() -> None:
+    kernel = kernel_of(parse_workload("S[] = A[i]*B[i]", {"i": 33}))
+    given = np.arange(33, dtype=np.float32)
+    found = kernel(given, given)
+    assert (found.shape, float(found)) == ((), float(given @ given))
+    out = np.zeros((), np.float32)
+    assert kernel(given, given, out=out) is out
+    assert out == found
 
 
 def test_an_output_elsewhere_in_memory_is_filled() -> None:

@@ -10,6 +10,7 @@ from fractions import Fraction
 from pathlib import Path
 
 import pytest
+from host_machines import AVX512
 
 import optmap
 from optmap.errors import CheckError, InputError, UnknownNameError
@@ -172,6 +173,18 @@ def test_every_library_entry_is_a_file_that_loads_back_equal(tmp_path):
     odd = optmap.workload("O[x] = I[2*x+r]*K[r]", "x=7,r=5")
     path.write_text(optmap.show(odd).yaml)
     assert optmap.workload(path) == replace(odd, name=optmap.workload(path).name)
+
+
+@pytest.mark.parametrize("suffix", [".yaml", ".yml", ".json", ".txt"])
+def test_what_is_saved_is_what_its_name_says_and_loads_back_equal(suffix, tmp_path):
+    machines = [optmap.machine("eyeriss"), optmap.machine("balanced"), AVX512]
+    for value in (*machines, optmap.workload("mobilenet/M2"), optmap.workload("quickflow/I")):
+        file = value.save(tmp_path / f"saved{suffix}")
+        text = file.read_text(encoding="utf-8")
+        assert (text.lstrip()[0] == "{") == (suffix in (".json", ".txt"))
+        assert optmap.load(file) == value
+    floor = optmap.bound("C[i] = A[i]", extents="i=64", machine=AVX512, objective="time", methods="best")
+    assert "no code takes fewer" in str(optmap.load(floor.save(tmp_path / "floor.json")))
 
 
 def test_a_machine_made_in_python_is_a_file_that_loads_back_equal(tmp_path):

@@ -86,7 +86,7 @@ def stored(buffer: Buffer, array: Array) -> Array:
 
 
 def checked(title: str, buffer: Buffer, given: Array) -> Array:
-    """An array of the type and shape of a buffer, in an order in memory that is taken.
+    """An array of the type and shape of a buffer, in an order in memory that is taken, as a plain array.
 
     Args:
         title: what messages begin with.
@@ -101,6 +101,11 @@ def checked(title: str, buffer: Buffer, given: Array) -> Array:
         raise InputError(
             f"{where} is a {type(given).__name__}; give a NumPy array, such as np.asarray(x, np.{dtype.name})"
         )
+    if isinstance(given, np.ma.MaskedArray):
+        raise InputError(
+            f"{where} is a masked array, whose mask the code would not see: give .filled(0) of it, or .data"
+        )
+    given = given.view(np.ndarray)
     if given.dtype != dtype:
         raise InputError(f"{where} has elements of {given.dtype}; {dtype.name} is needed: .astype(np.{dtype.name})")
     if not given.flags.aligned:
