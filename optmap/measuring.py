@@ -15,7 +15,7 @@ from optmap.names import choose
 from optmap.problem import Padding, Workload
 from optmap.problem.code_options import ActivationLayout, CodeOptions
 from optmap.problem.inputs import ExtentsInput, MachineInput, WorkloadInput, machine_of
-from optmap.problem.values import file_path
+from optmap.problem.values import file_path, whole_number
 
 if TYPE_CHECKING:
     from optmap.native.bench.results import Bench
@@ -36,6 +36,7 @@ def bench(
     against: str | Sequence[str] | None = None,
     candidates: int = 5,
     rounds: int = 15,
+    trials: int = 64,
     layout: ActivationLayout | str = BEST,
     extents: ExtentsInput | None = None,
     padding: Padding | str | None = None,
@@ -48,9 +49,10 @@ def bench(
         machine: the machine at hand, as `detect` describes it.
         threads: that share a call: one number, `1,2`, or several.
         caches: `warm`, `cold` or `both`.
-        against: of `onednn` and `torch`; all that are installed if left out.
+        against: of `onednn`, `torch` and `tvm`; all that are installed if left out.
         candidates: the model's first mappings of every layout that are run; the best is kept.
         rounds: samples of each way that is reported.
+        trials: by which TVM tunes each of its forms of a layer, once; a second or two each.
         layout: of activations in our code; `best` has the channels last and in blocks compete.
         extents: of a statement.
         padding: `stored` or `implicit`; implicit where it is known if left out.
@@ -79,6 +81,7 @@ def bench(
         rounds=rounds,
         candidates=candidates,
         against=names_of(against, "against"),
+        trials=whole_number(trials, "trials"),
     )
     return bench_layers(layers, plan, progress)
 

@@ -19,12 +19,13 @@ from optmap.cli.options import (
 from optmap.cli.pictures import draw_pictures, prepare_pictures
 from optmap.problem import ActivationLayout
 
-BENCH_HELP = """Compare emitted code with oneDNN and PyTorch on this machine.
+BENCH_HELP = """Compare emitted code with oneDNN, PyTorch and TVM on this machine.
 
 Per layer the first mappings of the time model, with channels last and in blocks, are emitted,
 compiled, checked and run, and so is every way in which a library may compute the layer; the best of
 each are then timed in turns, and the ratio is that of the faster library over ours, above 1 ours is
-faster. Libraries that are not installed are named; they come with: pip install 'optmap[bench]'.
+faster. Libraries that are not installed are named; oneDNN and PyTorch come with: pip install
+'optmap[bench]'. TVM is tuned for every layer, once: --trials says how long.
 
 \b
 Examples:
@@ -60,12 +61,13 @@ def bench(
     ] = "warm",
     against: Annotated[
         str | None,
-        typer.Option("--against", metavar="A,B", help="Of onednn, torch; all that are here.", show_default=False),
+        typer.Option("--against", metavar="A,B", help="Of onednn, torch, tvm; all that are here.", show_default=False),
     ] = None,
     candidates: Annotated[
         int, typer.Option("--candidates", min=1, help="Mappings of ours per layout that are run.")
     ] = 5,
     rounds: Annotated[int, typer.Option("--rounds", min=1, help="Samples of each way that is reported.")] = 15,
+    trials: Annotated[int, typer.Option("--trials", min=1, help="By which TVM tunes a layer, once per form.")] = 64,
     layout: Annotated[
         str,
         typer.Option("--layout", metavar="LAYOUT", help=f"Of our images: {', '.join(ActivationLayout)}, or the best."),
@@ -97,6 +99,7 @@ def bench(
             against=against,
             candidates=candidates,
             rounds=rounds,
+            trials=trials,
             layout=layout,
             padding=padding,
             extents=extents,

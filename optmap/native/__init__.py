@@ -18,6 +18,8 @@ __getattr__, __dir__ = exports(
         "bench.results": "Bench BenchMean LayerBench WaySamples",
         "bench.session": "bench_layers",
         "bench.statistics": "Ratio geometric_mean order paired_ratio",
+        "bench.tvm": "Tvm",
+        "bench.tvm_forms": "Question questions",
         "code": "Buffer Code Layout Piece",
         "emit.emit": "emit_code",
         "emit.files": "code_files write_code",

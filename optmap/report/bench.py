@@ -27,6 +27,10 @@ TORCH = (
     "or every call would meet its output's pages anew; every format is tried, with weights as they are and packed "
     "ahead, as it reorders weights in each call or goes past oneDNN (single taps at one thread) in some"
 )
+TVM = (
+    "tvm is as fast as what its MetaSchedule found in that many trials per form (channels last, in blocks), timed by the "
+    "same clock on as many processors; more trials may find more, so a ratio to it is one to tuning of that length"
+)
 STREAMING = (
     "streaming: outputs written past the caches; whoever reads them next fetches them from memory, so it is in no mean "
     "of the others"
@@ -204,6 +208,8 @@ def _notes(bench: Bench) -> tuple[str, ...]:
     notes = list(NOTES)
     if "torch" in bench.surroundings.libraries:
         notes.append(TORCH)
+    if "tvm" in bench.surroundings.libraries:
+        notes.append(TVM)
     if any(layer.streaming for layer in bench.layers):
         notes.append(STREAMING)
     states = {layer.caches.value for layer in bench.layers}

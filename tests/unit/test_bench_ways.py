@@ -11,7 +11,7 @@ from library_layers import ALL, filled, literal
 from random_codes import random_case
 
 from optmap.errors import InputError, SolverUnavailableError, UnknownNameError
-from optmap.native import PyTorch, baselines, cold_seconds, emit_code, own_way, warm_seconds
+from optmap.native import PyTorch, Tvm, baselines, cold_seconds, emit_code, own_way, warm_seconds
 from optmap.problem import Semantics
 
 
@@ -31,7 +31,7 @@ def test_every_library_that_is_here_is_right(name: str) -> None:
     workload = ALL[name].with_padding("implicit")
     inputs = filled(workload)
     wanted = literal(workload, inputs)
-    for library in baselines()[0]:
+    for library in baselines(trials=2)[0]:
         assert library.version
         ways = library.prepare(workload, inputs, 1)
         assert ways
@@ -45,9 +45,10 @@ def test_every_library_that_is_here_is_right(name: str) -> None:
 
 
 def test_libraries_that_are_absent_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    from optmap.native.bench import pytorch
+    from optmap.native.bench import pytorch, tvm
 
-    monkeypatch.setattr(pytorch, "find_spec", lambda name: None)
+    for module in (pytorch, tvm):
+        monkeypatch.setattr(module, "find_spec", lambda name: None)
     with pytest.raises(SolverUnavailableError, match=r"pip install 'optmap\[bench\]'"):
         PyTorch()
     found, absent = baselines()
@@ -57,3 +58,5 @@ def test_libraries_that_are_absent_are_named(monkeypatch: pytest.MonkeyPatch) ->
         baselines(["torch", "tvm"])
     with pytest.raises(UnknownNameError, match="onednn"):
         baselines(["onedn"])
+    with pytest.raises(SolverUnavailableError, match=r"no tvm, xgboost.*pip install 'apache-tvm\[all\]'"):
+        Tvm()

@@ -9,34 +9,34 @@ from optmap.names import choose
 from optmap.native.bench.contender import Baseline
 from optmap.native.bench.onednn import OneDnn
 from optmap.native.bench.pytorch import PyTorch
+from optmap.native.bench.tvm import TRIALS, Tvm
 
-LIBRARIES: dict[str, Callable[[], Baseline]] = {"onednn": OneDnn, "torch": PyTorch}
-"""Everything that code can be compared with."""
-NOT_COMPARED = {
-    "tvm": "TVM is as fast as what its tuner finds in hours per layer; an untuned schedule would say nothing about it"
+LIBRARIES: dict[str, Callable[[int], Baseline]] = {
+    OneDnn.name: lambda trials: OneDnn(),
+    PyTorch.name: lambda trials: PyTorch(),
+    Tvm.name: Tvm,
 }
-"""Libraries that one would look for, and why they are not there."""
+"""Everything that code can be compared with; made with the trials of those that are tuned."""
 
 
-def baselines(names: Iterable[str] | None = None) -> tuple[tuple[Baseline, ...], dict[str, str]]:
-    """Those that are installed, and per absent one why, or what to do.
+def baselines(
+    names: Iterable[str] | None = None, *, trials: int = TRIALS
+) -> tuple[tuple[Baseline, ...], dict[str, str]]:
+    """Those that are installed, and per absent one what to do.
 
     Args:
-        names: of `LIBRARIES`, or of `NOT_COMPARED` to be told why; all of them if left out.
+        names: of `LIBRARIES`; all of them if left out.
+        trials: that tuning a layer takes, for a library that is tuned.
 
     Raises:
         UnknownNameError: for a name that is none.
         SolverUnavailableError: if none of them is here.
     """
-    known = (*LIBRARIES, *NOT_COMPARED)
-    asked = known if names is None else tuple(choose("library", name, known) for name in names)
+    asked = tuple(LIBRARIES) if names is None else tuple(choose("library", name, list(LIBRARIES)) for name in names)
     found, absent = list[Baseline](), {}
     for name in asked:
-        if name in NOT_COMPARED:
-            absent[name] = NOT_COMPARED[name]
-            continue
         try:
-            found.append(LIBRARIES[name]())
+            found.append(LIBRARIES[name](trials))
         except SolverUnavailableError as error:
             absent[name] = str(error)
     if not found:

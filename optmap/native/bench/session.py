@@ -52,6 +52,8 @@ class Plan:
     candidates: int
     """Of every layout."""
     against: tuple[str, ...] | None
+    trials: int
+    """Of libraries that are tuned."""
     seed: int = 0
 
 
@@ -73,7 +75,7 @@ def bench_layers(workloads: Sequence[Workload], plan: Plan, told: Told = lambda 
     for threads in plan.threads:  # refused before anything is searched
         with pinned(threads):
             pass
-    found, absent = baselines(plan.against)
+    found, absent = baselines(plan.against, trials=plan.trials)
     surroundings = Surroundings(
         processor=read_processor().name or platform.machine(),
         compiler=find_compiler().version,

@@ -1,0 +1,66 @@
+"""What TVM is asked for, without TVM: operands in its orders, and the products that its sums are of."""
+
+from __future__ import annotations
+
+import itertools
+from math import prod
+
+import numpy as np
+import pytest
+from library_layers import ALL, filled, literal
+
+from optmap.native import Question, library_forms, questions
+from optmap.native.bench.forms import Convolution
+from optmap.problem import conv2d
+
+
+def summed(question: Question, image: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """The statement that TVM gets, term by term."""
+    wide = np.pad(image, question.zeros)
+    out = np.zeros(question.shapes[0])
+    for at in np.ndindex(*out.shape):
+        for over in np.ndindex(*question.reduced):
+            first, second = question.reads(at, over)
+            out[at] += float(wide[first]) * float(weights[second])
+    return out
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_its_statement_in_its_orders_is_the_workload(name: str) -> None:
+    workload = ALL[name].with_padding("implicit")
+    inputs = filled(workload)
+    wanted = literal(workload, inputs)
+    forms = library_forms(workload)
+    assert forms
+    for form in forms:
+        first = form.image_input if isinstance(form, Convolution) else form.left_input
+        plain = [fold.apply(inputs[place]) for fold, place in zip(form.folds[1:], (first, 1 - first), strict=True)]
+        for question in questions(form):
+            image, weights = question.image(plain[0]), question.weights(plain[1])
+            assert (image.shape, weights.shape) == question.shapes[1:]
+            got = form.folds[0].invert(question.output(summed(question, image, weights)))
+            assert got == pytest.approx(wanted, abs=1e-4), question.label
+
+
+def test_blocks_divide_channels_and_grouped_layers_have_none() -> None:
+    def asked(**sizes: int) -> list[tuple[int, int]]:
+        (form,) = library_forms(conv2d(h=4, w=4, r=3, s=3, **sizes))
+        return [(each.inside, each.outside) for each in questions(form)]
+
+    assert asked(c=48, k=24) == [(1, 1), (16, 12)]
+    assert asked(c=3, k=64) == [(1, 1), (3, 16)]
+    assert asked(c=7, k=17) == [(1, 1)]
+    (form,) = library_forms(conv2d(c=20, h=4, w=4, r=3, s=3, depthwise=True))
+    assert [(each.inside, each.outside, each.depthwise) for each in questions(form)] == [
+        (1, 1, True),
+        (10, 10, True),
+    ]
+    for question in questions(form):
+        assert prod(question.reduced) == 9
+
+
+def test_questions_that_differ_have_different_names_of_records() -> None:
+    forms = [library_forms(conv2d(c=16, k=size, h=4, w=4, r=3, s=3))[0] for size in (16, 32)]
+    found = list(itertools.chain.from_iterable(map(questions, forms)))
+    assert len({repr(each) for each in found}) == len(found) == 4
+    assert [repr(each) for each in found] == [repr(each) for form in forms for each in questions(form)]
