@@ -28,8 +28,8 @@ TORCH = (
     "ahead, as it reorders weights in each call or goes past oneDNN (single taps at one thread) in some"
 )
 TVM = (
-    "tvm is as fast as what its MetaSchedule found in that many trials per form (channels last, in blocks), timed by the "
-    "same clock on as many processors; more trials may find more, so a ratio to it is one to tuning of that length"
+    "tvm is as fast as what its MetaSchedule found in that many trials per form (channels last, in blocks), timed by "
+    "the same clock on as many processors; more trials may find more, so a ratio to it is one to tuning of that length"
 )
 STREAMING = (
     "streaming: outputs written past the caches; whoever reads them next fetches them from memory, so it is in no mean "

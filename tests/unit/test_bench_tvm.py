@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 from library_layers import ALL, filled, literal
 
-from optmap.native import Question, library_forms, questions
-from optmap.native.bench.forms import Convolution
+from optmap.native import Convolution, Question, library_forms, questions
 from optmap.problem import conv2d
 
 

@@ -18,9 +18,10 @@ from pathlib import Path
 import numpy as np
 
 from optmap.errors import CheckError, SolverUnavailableError
-from optmap.native.bench.clock import address, c_text
+from optmap.native.bench.clock import c_text
 from optmap.native.bench.contender import Array, Contender, touched
 from optmap.native.bench.forms import Convolution, Fold, Product, library_forms
+from optmap.native.run.clock import address
 from optmap.native.toolchain.build import NATIVE, build_library
 from optmap.native.toolchain.libraries import load_library
 from optmap.problem.workload import Workload

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ctypes
 
-from optmap.native.bench.clock import address
 from optmap.native.bench.contender import Contender
 from optmap.native.host.probes import probe_source, sums_of
+from optmap.native.run.clock import address
 from optmap.native.toolchain.build import build_library
 from optmap.native.toolchain.libraries import load_library
 from optmap.problem.machine import Core

@@ -13,17 +13,19 @@ from optmap.evaluate.timing.floor import core_of
 from optmap.evaluate.timing.kernel import roles_of
 from optmap.evaluate.timing.predict import predict
 from optmap.evaluate.timing.results import Caches
-from optmap.native.bench.clock import warm_seconds
 from optmap.native.bench.contender import Baseline, Contender
 from optmap.native.bench.libraries import baselines
-from optmap.native.bench.ours import OURS, build_code, own_way
-from optmap.native.bench.pairing import fastest, interleaved, one_sample, pinned
+from optmap.native.bench.ours import OURS, own_way
+from optmap.native.bench.pairing import best_way, interleaved
 from optmap.native.bench.peak import PEAK, peak_operations, peak_way
 from optmap.native.bench.results import Bench, LayerBench, Surroundings, WaySamples
 from optmap.native.code import Code
 from optmap.native.emit.emit import emit_code
 from optmap.native.host.processor import read_processor
+from optmap.native.run.clock import warm_seconds
+from optmap.native.run.compiled import compile_code
 from optmap.native.run.reference import terms
+from optmap.native.run.turns import pinned
 from optmap.native.run.verdict import Trial, judge, trials_of
 from optmap.native.toolchain.compiler import find_compiler
 from optmap.problem.code_options import ActivationLayout, CodeOptions, StoreKind
@@ -32,10 +34,6 @@ from optmap.problem.workload import Workload
 from optmap.search.timed.candidate import Candidate
 from optmap.search.timed.ranking import order_of, ranked
 
-CHOOSING = 9
-"""Rounds by which the best of several ways is chosen."""
-NEAR = 1.5
-"""Ways this much slower than the best in the first samples are not looked at again."""
 Told = Callable[[str, float], None]
 
 
@@ -164,7 +162,7 @@ def _proposed(workload: Workload, threads: int, plan: Plan) -> list[tuple[Candid
 def _field(task: _Task, found: Sequence[Baseline]) -> _Field:
     workload, inputs = task.workload, task.trial.inputs
     with ThreadPoolExecutor(os.cpu_count()) as pool:  # compilers run side by side
-        list(pool.map(build_code, task.codes))
+        list(pool.map(compile_code, task.codes))
     own = tuple(own_way(code, inputs, str(number)) for number, code in enumerate(task.codes, start=1))
     for way in own:
         _check(task, way)
@@ -253,12 +251,3 @@ def _timed(task: _Task, field: _Field, number: int, streaming: Contender | None,
         predicted=prediction.seconds,
         floor=prediction.floor_seconds,
     )
-
-
-def best_way(ways: Sequence[Contender], caches: Caches) -> int:
-    """The fastest, by samples that nothing else is said from: two of each, then those near the best in turns."""
-    if len(ways) == 1:
-        return 0
-    once = [min(one_sample(way, caches) for _ in range(2)) for way in ways]
-    near = [number for number, seconds in enumerate(once) if seconds <= NEAR * min(once)]
-    return near[fastest([ways[number] for number in near], rounds=CHOOSING, caches=caches)[0]]

@@ -18,11 +18,12 @@ from typing import Any
 import numpy as np
 
 from optmap.errors import SolverUnavailableError
-from optmap.native.bench.clock import address, c_text
+from optmap.native.bench.clock import c_text
 from optmap.native.bench.contender import Array, Contender, touched
 from optmap.native.bench.forms import Convolution, library_forms
 from optmap.native.bench.tvm_forms import Question, questions
 from optmap.native.bench.tvm_tuning import tune
+from optmap.native.run.clock import address
 from optmap.native.toolchain.build import build_folder, build_library
 from optmap.native.toolchain.libraries import load_library
 from optmap.problem.workload import Workload

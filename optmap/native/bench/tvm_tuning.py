@@ -9,8 +9,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from optmap.native.bench.clock import warm_seconds
 from optmap.native.bench.contender import Contender
+from optmap.native.run.clock import warm_seconds
 
 PER_ROUND = 16
 """Trials between two trainings of the tuner's model of cost."""

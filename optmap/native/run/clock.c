@@ -57,26 +57,3 @@ double bench_cold(called *f, void *context, long calls, void *const *starts, con
     }
     return sum / (double)calls;
 }
-
-/* A function of up to eight pointers and its arguments, called as the clock calls. */
-typedef struct {
-    void (*entry)(void);
-    void *arguments[8];
-    long count;
-} bound;
-
-typedef void *p;
-
-void bench_bound(void *context) {
-    bound *b = context;
-    void **a = b->arguments;
-    switch (b->count) {
-    case 2: ((void (*)(p, p))b->entry)(a[0], a[1]); break;
-    case 3: ((void (*)(p, p, p))b->entry)(a[0], a[1], a[2]); break;
-    case 4: ((void (*)(p, p, p, p))b->entry)(a[0], a[1], a[2], a[3]); break;
-    case 5: ((void (*)(p, p, p, p, p))b->entry)(a[0], a[1], a[2], a[3], a[4]); break;
-    case 6: ((void (*)(p, p, p, p, p, p))b->entry)(a[0], a[1], a[2], a[3], a[4], a[5]); break;
-    case 7: ((void (*)(p, p, p, p, p, p, p))b->entry)(a[0], a[1], a[2], a[3], a[4], a[5], a[6]); break;
-    case 8: ((void (*)(p, p, p, p, p, p, p, p))b->entry)(a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7]); break;
-    }
-}

@@ -1,21 +1,18 @@
-"""How long calls take: measured in C, in turns, so that what the machine does meanwhile meets all alike."""
+"""How long calls of compiled code take, and how much that varies."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import ceil
+from time import monotonic
 
 import numpy as np
 
+from optmap.native.run.clock import Call
 from optmap.native.run.kernel import Kernel
 from optmap.native.run.layouts import Array
+from optmap.native.run.turns import ROUSING, in_turns, pinned, roused, warm_sampler
 
-LEAST_SAMPLE = 1e-4
-"""Seconds of a sample: shorter calls are timed several at a time."""
-MOST_SAMPLES = 1000
-"""Of one turn."""
-TURNS = 5
 WARMING = 0.1
 """Share of the time in which code runs before it is measured."""
 
@@ -48,10 +45,12 @@ class Ready:
 
     kernel: Kernel
     memories: tuple[Array, ...]
+    call: Call
+    """The kernel on this memory."""
 
 
 def timings(ready: Sequence[Ready], seconds: float) -> tuple[Timing, ...]:
-    """Time kernels in turns: A B C A B C, each as long as the others.
+    """Time kernels in turns.
 
     Args:
         ready: what is timed.
@@ -60,25 +59,16 @@ def timings(ready: Sequence[Ready], seconds: float) -> tuple[Timing, ...]:
     Returns:
         One timing each.
     """
-    share = seconds / len(ready)
-    plans = [_plan(each, share) for each in ready]
-    found: list[list[Array]] = [[] for _ in ready]
-    for _ in range(TURNS):
-        for each, (samples, calls), own in zip(ready, plans, found, strict=True):
-            each.kernel.call(*each.memories)  # another one had the caches
-            own.append(each.kernel.clock(samples, calls, *each.memories))
-    return tuple(_timing(np.concatenate(own), calls) for own, (_, calls) in zip(found, plans, strict=True))
+    begun = monotonic()
+    with pinned(max((each.kernel.code.threads for each in ready), default=1), fewer=True):
+        return _timed(ready, begun, seconds)
 
 
-def _plan(ready: Ready, share: float) -> tuple[int, int]:
-    """Samples per turn and calls per sample, after a while of calls that wake vector units and touch all pages."""
-    once = float(ready.kernel.clock(2, 1, *ready.memories).min())
-    calls = ceil(LEAST_SAMPLE / max(once, 1e-9)) if once < LEAST_SAMPLE else 1
-    warm = int(min(MOST_SAMPLES, WARMING * share / (once * calls)))
-    if warm:
-        once = float(np.median(ready.kernel.clock(warm, calls, *ready.memories)))
-        calls = ceil(LEAST_SAMPLE / max(once, 1e-9)) if once < LEAST_SAMPLE else 1
-    return max(1, min(MOST_SAMPLES, int((1 - WARMING) * share / TURNS / (once * calls)))), calls
+def _timed(ready: Sequence[Ready], begun: float, seconds: float) -> tuple[Timing, ...]:
+    counts = [roused(each.call, seconds=min(ROUSING, WARMING * seconds / len(ready))) for each in ready]
+    samplers = [warm_sampler(each.call, calls) for each, calls in zip(ready, counts, strict=True)]
+    found = in_turns(samplers, seconds=seconds - (monotonic() - begun))
+    return tuple(_timing(np.array(samples), calls) for samples, calls in zip(found, counts, strict=True))
 
 
 def _timing(seconds: Array, calls: int) -> Timing:

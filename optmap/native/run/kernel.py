@@ -12,6 +12,7 @@ from optmap.errors import InputError
 from optmap.names import choose
 from optmap.native.code import Buffer, Code
 from optmap.native.emit.names import tensor_names
+from optmap.native.run.clock import Call, bound_call
 from optmap.native.run.layouts import (
     Array,
     aligned,
@@ -134,13 +135,9 @@ class Kernel:
         """Run the code on memory as it is: output first, one of its `stored_shape` per buffer."""
         self.functions[self.code.entry](*self._pointers(memories))
 
-    def clock(self, samples: int, calls: int, *memories: Array) -> Array:
-        """Seconds of one call, in C: `samples` times the average of `calls`; memory as for `call`."""
-        seconds: Array = np.zeros(samples)
-        clock = self.functions[f"{self.code.entry}_clock"]
-        numbers = (ctypes.c_long(samples), ctypes.c_long(calls), ctypes.c_void_p(seconds.ctypes.data))
-        clock(*self._pointers(memories), *numbers)
-        return seconds
+    def bound(self, *memories: Array) -> Call:
+        """The code on memory as it is, as `call` has it, for the clock; a workspace is that of the bound call."""
+        return bound_call(self.functions[f"{self.code.entry}_call"], self._held(memories))
 
     def in_order(self, ready: dict[str, Packed]) -> list[Array]:
         """The memory per access of the statement's right side."""
@@ -149,13 +146,16 @@ class Kernel:
 
     def _pointers(self, memories: tuple[Array, ...]) -> list[ctypes.c_void_p]:
         """Arguments of the entry; a workspace is the call's own, and lives as long as what refers to it."""
-        held = list(memories)
-        if self.code.workspace:
-            held.append(empty((self.code.workspace,), np.dtype(np.uint8)))
+        held = self._held(memories)
         found = [ctypes.c_void_p(each.ctypes.data) for each in held]
         for pointer, each in zip(found, held, strict=True):
             pointer.memory = each  # type: ignore[attr-defined]
         return found
+
+    def _held(self, memories: tuple[Array, ...]) -> list[Array]:
+        """Memory of a call, with its workspace where it needs one."""
+        workspace = [empty((self.code.workspace,), np.dtype(np.uint8))] if self.code.workspace else []
+        return [*memories, *workspace]
 
     def _prepared(self, tensor: str, given: Array | Packed, *, copy: bool = True, fresh: bool = False) -> Packed:
         """The memory per access of an input: the caller's own where it lies as wanted, unless it must be `fresh`."""

@@ -99,5 +99,6 @@ def ready_for(kernels: Sequence[Kernel], trial: Trial) -> list[Ready]:
         if target not in outputs:
             outputs[target] = empty(stored_shape(target), dtype_of(target))
             outputs[target][...] = 0
-        found.append(Ready(kernel=kernel, memories=(outputs[target], *kernel.in_order(inputs))))
+        memories = (outputs[target], *kernel.in_order(inputs))
+        found.append(Ready(kernel=kernel, memories=memories, call=kernel.bound(*memories)))
     return found

@@ -5,10 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from math import ceil
 from pathlib import Path
 
-from optmap.native.bench.pairing import pinned
 from optmap.native.code import Code
 from optmap.native.emit.emit import emit_code
 from optmap.native.run.clocking import Ready
@@ -17,6 +15,7 @@ from optmap.native.run.kernel import Kernel
 from optmap.native.run.layer import ready_for
 from optmap.native.run.layouts import stored, view_of
 from optmap.native.run.reference import terms
+from optmap.native.run.turns import in_turns, pinned, roused, warm_sampler
 from optmap.native.run.verdict import judge, trials_of
 from optmap.problem import Machine, Mapping, Workload
 from optmap.problem.code_options import CodeOptions
@@ -25,8 +24,6 @@ Told = Callable[[str, float], None]
 """Is told what is done, and how much of it."""
 CHECKED = 2**16
 """Outputs of every sample that are compared with the reference; the same ones of all."""
-LEAST_SECONDS = 1e-3
-"""Of a measurement: shorter calls are timed several in a row."""
 
 
 def emit_samples(
@@ -89,26 +86,12 @@ def time_samples(
 ) -> tuple[float, ...]:
     """Shortest seconds of a call per sample, warm: timed in turns, so that what the machine does meets them all.
 
-    A measurement is one call that is not timed (another sample had the caches before) and some in a row that are;
-    calls before the first round say how many.
-
     Args:
         samples: ready to be called.
         rounds: measurements of each that count.
         progress: told the share that is done.
     """
     with pinned(1):
-        first = [_seconds(sample, 1) for sample in samples]
-        calls = [max(1, ceil(LEAST_SECONDS / max(seconds, 1e-9))) for seconds in first]
-        best = [float("inf")] * len(samples)
-        for turn in range(rounds):
-            progress("timing", turn / rounds)
-            for place in range(len(samples)):
-                number = (turn + place) % len(samples)
-                best[number] = min(best[number], _seconds(samples[number], calls[number]))
-    return tuple(best)
-
-
-def _seconds(sample: Ready, calls: int) -> float:
-    sample.kernel.call(*sample.memories)
-    return float(sample.kernel.clock(1, calls, *sample.memories)[0])
+        samplers = [warm_sampler(each.call, roused(each.call, seconds=0.0)) for each in samples]
+        found = in_turns(samplers, rounds=rounds, told=lambda number: progress("timing", number / rounds))
+    return tuple(map(min, found))
