@@ -78,7 +78,9 @@ __getattr__, __dir__ = exports(
         "io.machines": "LEVEL_FIELDS machine_document machine_from",
         "io.mappings": "mapping_document read_mapping",
         "io.workloads": "WORKLOAD_FIELDS read_workload read_workloads workload_document workload_from",
-        "kernel_roles": "KernelKind KernelRoles RegisterShape outer_product_dims register_shape taken_dims",
+        "kernel_roles": (
+            "KernelKind KernelRoles RegisterShape kernel_parts outer_product_dims register_shape taken_dims"
+        ),
         "machine": "ONE_WORD Core",
         "microkernel": "microkernel_permutation microkernel_tile",
         "network": "Network list_networks",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
+from collections.abc import Mapping as Table
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from math import prod
@@ -11,6 +12,11 @@ from optmap.problem.code_options import ActivationLayout
 from optmap.problem.machine import Core
 from optmap.problem.mapping import Mapping
 from optmap.problem.workload import TensorAccess, Workload
+
+Sizes = Table[str, int]
+"""Iterations per dim."""
+MOST_VECTORS = 4
+"""Beside each other, in tiles that are more than the registers hold."""
 
 
 class KernelKind(StrEnum):
@@ -136,6 +142,32 @@ def register_shape(
         vectors=-(-tile[roles.vector] // core.lanes(workload.output.bits)),
         points=prod(tile[dim] for dim in (*roles.filters, *roles.points, *roles.shared)),
     )
+
+
+def kernel_parts(roles: KernelRoles, sizes: Sizes, *, lanes: int, registers: int) -> dict[str, int]:
+    """Largest part of a tile of the output that one outer-product kernel computes, per dim of the output.
+
+    A tile that the registers hold is computed as a whole. Of another one as many vectors as are beside each other in
+    good kernels, and as many points as there is room for then, those of the last dims first; all parts of a dim are
+    as even as can be. What only weights depend on beside the vectors, or both operands, is computed one by one.
+
+    Args:
+        roles: of an outer product.
+        sizes: of the tile, per dim of the output.
+        lanes: of a vector.
+        registers: of the core, for vectors.
+    """
+    found = {**sizes, **dict.fromkeys((*roles.filters, *roles.shared), 1)}
+    vectors = -(-sizes[roles.vector] // lanes)
+    if RegisterShape(vectors=vectors, points=prod(sizes[dim] for dim in roles.points)).registers > registers:
+        if vectors > MOST_VECTORS:
+            vectors = -(-vectors // -(-vectors // MOST_VECTORS))
+            found[roles.vector] = vectors * lanes
+        room = max((registers - 1 - vectors) // vectors, 1)
+        for dim in reversed(roles.points):
+            found[dim] = -(-sizes[dim] // -(-sizes[dim] // room))
+            room //= found[dim]
+    return found
 
 
 def taken_dims(workload: Workload, mapping: Mapping, wanted: Collection[str]) -> tuple[str, ...]:

@@ -21,6 +21,9 @@ Before the first step of a visit the sums are loaded, unless it is the first vis
 one they are stored, one vector a cycle; nothing of the same sums can be done meanwhile, and the last addition is
 waited for: these cycles are added.
 
+A tile of an outer product that the registers do not hold is computed in parts that they do, one after the other
+(`problem.kernel_roles.kernel_parts`): such a tile is a number of visits.
+
 Ragged tiles are counted with their own sizes, and taps that fall on implicit padding are no steps of the points
 concerned. As padding ties an output dim to a filter dim only, the number of points that a step works on is a product
 over such pairs, and so it is enough to know how often each pair has how many: no tile is visited.
@@ -43,7 +46,7 @@ import numpy as np
 
 from optmap.problem.code_options import ActivationLayout
 from optmap.problem.cutting import Descent
-from optmap.problem.kernel_roles import KernelKind, KernelRoles, kernel_roles, register_shape, taken_dims
+from optmap.problem.kernel_roles import KernelKind, KernelRoles, RegisterShape, kernel_parts, kernel_roles, taken_dims
 from optmap.problem.machine import Core
 from optmap.problem.mapping import Mapping
 from optmap.problem.workload import Axis, Semantics, Workload
@@ -58,7 +61,7 @@ class KernelCycles:
 
     kind: KernelKind
     registers: int
-    """Needed; 0 for plain loops."""
+    """Needed by the largest kernel; 0 for plain loops."""
     fits: bool
     """Whether there are as many."""
     steps: float
@@ -98,17 +101,23 @@ def kernel_cycles(
         layout: of image and output, which the vectors of depthwise layers follow.
     """
     roles = roles_of(workload, layout)
-    shape = register_shape(workload, mapping, core, layout)
-    if roles is None or shape is None:
+    if roles is None:
         return _plain(workload, mapping, core)
     taken = taken_dims(workload, mapping, roles.reduction)
     lanes = core.lanes(workload.output.bits)
     paths = {dim: Descent.of(workload, mapping, dim, 0) for dim in workload.dims}
     visits = {dim: _pieces(path, dim in taken) for dim, path in paths.items()}
+    parts = {dim: max(visits[dim]) for dim in visits if dim not in roles.reduction}
+    if roles.kind is KernelKind.OUTER_PRODUCT:
+        parts = kernel_parts(roles, parts, lanes=lanes, registers=core.registers)
+    for dim, part in parts.items():
+        visits[dim] = _cut(visits[dim], part)
     vectors = Counter[int]()
     for size, times in visits[roles.vector].items():
         vectors[-(-size // lanes)] += times
-    visited = _Visits(workload=workload, roles=roles, core=core, vectors=vectors, pieces=visits)
+    points = prod(part for dim, part in parts.items() if dim != roles.vector)
+    shape = RegisterShape(vectors=max(vectors), points=points)
+    visited = _Visits(workload=workload, roles=roles, core=core, vectors=vectors, pieces=visits, parts=parts)
     steps, loads = visited.steps(mapping)
     sums, moved = visited.sums()
     return KernelCycles(
@@ -140,6 +149,17 @@ def _pieces(path: Descent, whole: bool) -> Counter[int]:
     return +found
 
 
+def _cut(pieces: Counter[int], part: int) -> Counter[int]:
+    """Sizes of what is left of pieces when they are cut into parts."""
+    found: Counter[int] = Counter()
+    for size, times in pieces.items():
+        full, rest = divmod(size, part)
+        found[part] += times * full
+        found[rest] += times
+    del found[0]
+    return +found
+
+
 def _tied(workload: Workload, mapping: Mapping, roles: KernelRoles) -> dict[str, tuple[str, Axis]]:
     """Per point dim that padding ties to a reduction dim of its own: that dim, and the subscript of both.
 
@@ -157,13 +177,15 @@ def _tied(workload: Workload, mapping: Mapping, roles: KernelRoles) -> dict[str,
 
 
 @lru_cache(maxsize=65536)
-def _valid(axis: Axis, point: str, tap: str, path: Descent, taps: Descent) -> tuple[tuple[int, int], ...]:
-    """How many (tile of the point dim, value of the tap) have how many points on real elements, 0 left out."""
+def _valid(axis: Axis, dims: tuple[str, str], path: Descent, taps: Descent, part: int) -> tuple[tuple[int, int], ...]:
+    """How many (part of a tile of the point dim, value of the tap) have how many points on real elements; none of 0."""
+    point, tap = dims
     starts, sizes = [], []
     for (at, size), times in path.shares(1).items():
-        for begin, piece, many in path.cut(at, size, path.tiles[0]):
-            starts += [begin] * (times * many)
-            sizes += [piece] * (times * many)
+        for begin, tile, _ in path.cut(at, size, path.tiles[0]):
+            for start, piece, _ in path.cut(begin, tile, part):
+                starts += [start] * times
+                sizes += [piece] * times
     values = [v for (at, size), times in taps.shares(1).items() for v in list(range(at, at + size)) * times]
     step, other = dict(axis.terms)[point], dict(axis.terms)[tap]
     low, high = axis.real or (0, 0)
@@ -185,6 +207,8 @@ class _Visits:
     """Numbers of vectors along the vector dim."""
     pieces: dict[str, Counter[int]]
     """Per dim what visits cover."""
+    parts: dict[str, int]
+    """Per dim of the output the largest of them."""
 
     def steps(self, mapping: Mapping) -> tuple[float, float]:
         """Cycles of all steps, and vectors that they load."""
@@ -193,7 +217,7 @@ class _Visits:
         counts = {dim: self.pieces[dim] for dim in (*roles.filters, *roles.points, *roles.shared)}
         for dim, (tap, axis) in tied.items():
             ways = [Descent.of(self.workload, mapping, each, 0, placed=True) for each in (dim, tap)]
-            counts[dim] = Counter(dict(_valid(axis, dim, tap, *ways)))
+            counts[dim] = Counter(dict(_valid(axis, (dim, tap), *ways, self.parts[dim])))
         groups = [_products([counts[dim] for dim in dims]) for dims in (roles.filters, roles.shared, roles.points)]
         free = [dim for dim in roles.reduction if dim not in taps]
         repeats = prod(sum(size * times for size, times in self.pieces[dim].items()) for dim in free)

@@ -14,12 +14,10 @@ from optmap.native.emit.regions import Pattern, Pieces, Window, pieces
 from optmap.native.layouts import buffers_of, plain_layouts
 from optmap.problem import TensorAccess
 from optmap.problem.code_options import StoreKind
-from optmap.problem.kernel_roles import KernelRoles, taken_dims
+from optmap.problem.kernel_roles import KernelRoles, kernel_parts, taken_dims
 
 MOST_KERNELS = 24
 """Sizes and rims that get a kernel of their own; a mapping with more of them runs some dims point by point."""
-MOST_VECTORS = 4
-"""Beside each other, in tiles that are more than the registers hold."""
 
 
 def constant_place(access: TensorAccess, buffer: Buffer) -> int:
@@ -181,16 +179,7 @@ class Plan:
         """Largest part of a tile of level 0 that one kernel computes, per dim of the output."""
         roles, lanes = self.roles, self.site.lanes
         sizes = {d: self.pieces_of(d).sizes[0] for d in (roles.vector, *roles.points)}
-        found = {**dict.fromkeys((*roles.filters, *roles.shared), 1), **sizes}
-        vectors = -(-sizes[roles.vector] // lanes)
-        if vectors * prod(sizes[d] for d in roles.points) + vectors + 1 > self.registers:
-            if vectors > MOST_VECTORS:
-                vectors = -(-vectors // -(-vectors // MOST_VECTORS))
-                found[roles.vector] = vectors * lanes
-            room = max((self.registers - 1 - vectors) // vectors, 1)
-            for dim in reversed(roles.points):
-                found[dim] = -(-sizes[dim] // -(-sizes[dim] // room))
-                room //= found[dim]
+        found = kernel_parts(roles, sizes, lanes=lanes, registers=self.registers)
         while prod(len(self.variants(d, found[d])) for d in (roles.vector, *roles.points)) > MOST_KERNELS:
             most = max((roles.vector, *roles.points), key=lambda d: len(self.variants(d, found[d])))
             found[most] = lanes if most == roles.vector else 1
