@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from itertools import islice, product
@@ -167,12 +167,14 @@ def thin(lists: Sequence[list[int]], now: IntArray, budget: int) -> list[list[in
             near = sorted(values[1:-1], key=partial(_ratio, centre=centre))[: LONGEST - 2]
             kept[d] = sorted([values[0], *near, values[-1]])
     size = prod(len(v) for v in kept)
+    going: dict[int, Iterator[int]] = {}
     while size > budget:
         widest = max(range(len(kept)), key=lambda d: len(kept[d]))
         values = kept[widest]
-        inner = values[1:-1] or values[:1]
-        centre = float(now[widest])
-        values.remove(max(inner, key=partial(_ratio, centre=centre)))
+        if widest not in going:
+            far = partial(_ratio, centre=float(now[widest]))
+            going[widest] = iter(sorted(values[1:-1], key=far, reverse=True))
+        values.remove(next(going[widest], values[0]))
         size = size // (len(values) + 1) * len(values)
     return kept
 

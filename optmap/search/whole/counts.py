@@ -15,6 +15,7 @@ does not, all that is left near it is looked at size by size (`SizesLeft`).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 
@@ -32,6 +33,8 @@ from optmap.search.whole.tile_pairs import aligned
 
 NEAR = 0.01
 """How far above a bound chains are looked for first, as a share of it."""
+NEARER = 0.0025
+"""How far above what numbers of pieces leave sizes are looked at first, as a share of it."""
 LARGEST_GRID = 1_500_000
 """Choices of one level beyond which they are not enumerated."""
 MOST_PAIRS = 200_000_000
@@ -91,13 +94,13 @@ def count_optimum(
         counting = _Counting(setting, costs, [v for v in lists if v is not None], ceiling, clock)
         while proved < ceiling:
             # What is below a low threshold is little; what is not, is proved.
-            threshold = min(ceiling, proved * (1 + share))
+            threshold = min(ceiling, proved * (1 + share)) if proved > 0 else ceiling
             if left is None:
                 left = chains, least = counting.below(threshold)
                 if len(chains):
                     if counting.attained(chains, least):
                         return left
-                    threshold, share = min(threshold, max(proved, least) * (1 + NEAR)), NEAR
+                    threshold, share = min(threshold, max(proved, least) * (1 + NEARER)), NEARER
             if len(left[0]):
                 best = counting.sizes_below(threshold)
                 if best is not None:
@@ -137,6 +140,7 @@ class _Counting:
         boxed = self.pairs.boxed
         self.last = max(range(len(costs.dims)), key=lambda d: (d not in boxed, sum(len(v[d]) for v in lists)))
         self.choices: dict[int, _Choices] = {}
+        self.left: tuple[float, list[_Choices]] | None = None
 
     def below(self, ceiling: float) -> tuple[IntArray, float]:
         """Chains (n, L, D) below a ceiling, best first, and the least bottleneck of any; the ceiling if there is none.
@@ -163,7 +167,8 @@ class _Counting:
 
     def attained(self, chains: IntArray, least: float) -> bool:
         """Whether one of some chains of `below`, or its aligned one, costs no more than a bound."""
-        point = self.costs.best(np.concatenate([chains, aligned_chains(self.costs.extents, chains)]))
+        both = np.concatenate([chains, aligned_chains(self.costs.extents, chains)])
+        point = self.costs.best(both[self.setting.allowed.hold(both)])
         return point is not None and point.value <= least * (1 + EQUAL)
 
     def sizes_below(self, ceiling: float) -> IntegerPoint | None:
@@ -194,14 +199,22 @@ class _Counting:
         Raises:
             LimitError: as `below`.
         """
-        left: list[_Choices] = []
-        for level in range(self.costs.depth):
-            own = self._own(level)
-            own = own.take(own.alone < ceiling)
-            if left and len(own.tiles):
-                own = own.take(self._serve(level - 1, left[-1].tiles, own.tiles, ceiling))
-            left.append(own)
-        return left
+        if self.left is None or self.left[0] < ceiling:
+            self.left = ceiling, self._served([self._own(level) for level in range(self.costs.depth)], ceiling)
+        return self.left[1] if self.left[0] == ceiling else self._served(self.left[1], ceiling)
+
+    def _served(self, choices: Sequence[_Choices], ceiling: float) -> list[_Choices]:
+        """Those of some choices that stay below a ceiling and serve some of the level inside.
+
+        Raises:
+            LimitError: as `below`.
+        """
+        found = [own.take(own.alone < ceiling) for own in choices]
+        if all(len(own.tiles) for own in found):
+            for level in range(1, self.costs.depth):
+                serve = self._serve(level - 1, found[level - 1].tiles, found[level].tiles, ceiling)
+                found[level] = found[level].take(serve)
+        return found
 
     def _serve(self, level: int, own: IntArray, outer: IntArray, ceiling: float) -> NDArray[np.bool_]:
         """Which outer choices some own choice stays below the ceiling in, even with its last dim uncut."""

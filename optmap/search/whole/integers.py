@@ -219,7 +219,8 @@ def _counts(state: _State) -> None:
     nothing = least >= state.value * (1 - EQUAL)  # below what is known
     state.bound = state.value if nothing else max(state.bound, least)
     if len(chains):
-        state.offer(costs.best(np.concatenate([chains, aligned_chains(costs.extents, chains)])))
+        both = np.concatenate([chains, aligned_chains(costs.extents, chains)])
+        state.offer(costs.best(both[setting.allowed.hold(both)]))
     for chain in chains[:COUNTED_STARTS]:
         if not state.done:
             state.descend(chain)

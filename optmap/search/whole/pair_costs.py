@@ -7,7 +7,7 @@ tile): the posynomial rows of the relaxation.
 
 from __future__ import annotations
 
-from math import inf
+from math import inf, prod
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,11 +15,13 @@ from numpy.typing import NDArray
 from optmap.clock import Clock
 from optmap.problem.workload import Semantics
 from optmap.programs.geometric import Box, whole_count
-from optmap.search.search_space import Order, Setting
+from optmap.search.search_space import Setting
 from optmap.search.whole.chain_costs import ChainCosts, FloatArray, IntArray
 
 LARGEST_PAIRS = 4_000_000
 """Pairs of tiles priced at once."""
+IN_CACHE = 50_000
+"""Pairs under all loop orders before the next ones: what stays in a cache."""
 
 
 class PairCosts:
@@ -54,17 +56,31 @@ class PairCosts:
         """
         result = np.full((len(own), len(outer)), inf)
         fits = self.costs.fits(own, level)
-        for box, rows in self._by_box(own).items():
-            for beyond, columns in self._by_box(outer).items():
-                if any(a[0] > b[0] for a, b in zip(box, beyond, strict=True)):
+        sizes, beyond = self._log_sizes(own), self._log_sizes(outer)
+        inside, around = self._by_box(own), self._by_box(outer)
+        for box, rows in inside.items():
+            held = [rows[fits[rows, k]] for k in range(len(self.costs.orders(level)))]
+            for large, columns in around.items():
+                if any(a[0] > b[0] for a, b in zip(box, large, strict=True)):
                     continue
-                block = np.full((len(rows), len(columns)), inf)
-                for k, order in enumerate(self.costs.orders(level)):
-                    self.clock.check()
-                    words = self._words(order, box, own[rows], beyond, outer[columns])
-                    block = np.minimum(block, np.where(fits[rows, k][:, None], words, inf))
-                result[np.ix_(rows, columns)] = block
-        return (result - self.first_touches) / self.setting.bandwidths[level]
+                self.clock.check()
+                flows = zip(self.costs.orders(level), held, strict=True)
+                terms = [(self.space.traffic(order.flow, box, large), fitting) for order, fitting in flows]
+                for start in range(0, len(columns), step := max(1, IN_CACHE // len(rows))):
+                    part = columns[start : start + step]
+                    block = np.full((len(rows), len(part)), inf)
+                    for words, fitting in terms:
+                        left = np.exp(words.logs + sizes[fitting] @ words.own.T)
+                        found = left @ np.exp(words.next @ beyond[part].T)
+                        if len(fitting) == len(rows):
+                            np.minimum(block, found, out=block)
+                        else:
+                            places = np.searchsorted(rows, fitting)
+                            block[places] = np.minimum(block[places], found)
+                    result[rows[:, None], part] = block
+        result -= self.first_touches
+        result /= self.setting.bandwidths[level]
+        return result
 
     def of_pieces(
         self, own: IntArray, own_pieces: IntArray, outer: IntArray, outer_pieces: IntArray, level: int
@@ -111,20 +127,23 @@ class PairCosts:
                 nests &= -(-extent // own[:, d])[:, None] >= -(-extent // outer[:, d])[None, :]
         return nests
 
-    def _words(self, order: Order, box: Box, own: IntArray, beyond: Box, outer: IntArray) -> FloatArray:
-        rows = self.space.traffic(order.flow, box, beyond)
+    def _log_sizes(self, tiles: IntArray) -> FloatArray:
+        """(n, F): logarithms of the average sizes of the pieces that tiles cut the whole extents into."""
         extents = self.costs.extents[self.free]
-        own_size = extents / -(-extents // own[:, self.free])
-        outer_size = extents / -(-extents // outer[:, self.free])
-        left = np.exp(rows.logs[None, :] + np.log(own_size) @ rows.own.T)
-        return np.asarray(left @ np.exp(np.log(outer_size) @ rows.next.T).T)
+        return np.asarray(np.log(extents / -(-extents // tiles[:, self.free])))
 
     def _by_box(self, *tiles: IntArray) -> dict[Box, NDArray[np.intp]]:
         """Indices of the tiles that share the values of the boxed dims; of several, those of one after the other."""
-        if not self.boxed:
-            return {(): np.arange(len(tiles[0]))}
+        if not self.boxed or not len(tiles[0]):
+            return {(): np.arange(len(tiles[0]))} if len(tiles[0]) else {}
         values = np.concatenate([each[:, self.boxed] for each in tiles], axis=1)
-        keys, inverse = np.unique(values, axis=0, return_inverse=True)
-        return {
-            tuple((int(v), int(v)) for v in key): np.flatnonzero(inverse.reshape(-1) == i) for i, key in enumerate(keys)
-        }
+        largest = values.max(axis=0, initial=0) + 1
+        code = np.zeros(len(values), dtype=np.int64)
+        if prod(largest.tolist()) < 2**62:
+            for column, radix in zip(values.T, largest, strict=True):
+                code = code * radix + column
+        else:
+            code = np.unique(values, axis=0, return_inverse=True)[1].reshape(-1)
+        order = np.argsort(code, kind="stable")
+        parts = np.split(order, np.flatnonzero(np.diff(code[order])) + 1) if len(order) else []
+        return {tuple((v, v) for v in values[rows[0]].tolist()): rows for rows in parts}

@@ -22,7 +22,7 @@ from optmap.search.whole.chain_costs import ChainCosts, FloatArray, IntArray, In
 from optmap.search.whole.one_level import grow
 from optmap.search.whole.pair_costs import LARGEST_PAIRS, PairCosts
 
-LARGEST_TABLE = 100_000_000
+LARGEST_TABLE = 30_000_000
 """Pairs of choices of neighbouring levels beyond which chains are not listed."""
 MOST_CHAINS = 100_000
 """Chains of choices beyond which their sizes are not looked at."""
@@ -53,7 +53,7 @@ class SizesLeft:
         Raises:
             LimitError: for too many chains or sizes, or when the time is over.
         """
-        rows = self._chains(choices, ceiling)
+        rows = self._chains(choices, ceiling) if all(map(len, choices)) else np.zeros((0, 0), dtype=np.intp)
         if not len(rows):
             return None
         chains = np.stack([choices[level][rows[:, level]] for level in range(self.costs.depth)], axis=1)
@@ -119,11 +119,13 @@ class SizesLeft:
         Args:
             d: the dim.
             least: (K, L) least sizes.
-            most: (K, L) largest sizes.
+            most: (K, L) largest sizes; those with the same least ones share the largest of them.
         """
-        keys, which = np.unique(np.concatenate([least, most], axis=1), axis=0, return_inverse=True)
-        depth = self.costs.depth
-        return which.reshape(-1), [self._sizes(d, tuple(k[:depth]), tuple(k[depth:])) for k in keys.tolist()]
+        keys, which = np.unique(least, axis=0, return_inverse=True)
+        which = which.reshape(-1)
+        largest = np.zeros_like(keys)
+        np.maximum.at(largest, which, most)
+        return which, [self._sizes(d, tuple(a), tuple(b)) for a, b in zip(keys.tolist(), largest.tolist(), strict=True)]
 
     def _sizes(self, d: int, least: tuple[int, ...], most: tuple[int, ...]) -> tuple[IntArray, IntArray]:
         """Nested sizes (m, L) of one dim within ranges that no others beat, and their pieces (m, L); never none."""
