@@ -14,7 +14,7 @@ __getattr__, __dir__ = exports(
         "convex": "satisfies",
         "convolution": "large_loops_volume precision_constant small_filter_volume theorem15",
         "halo": "kappa",
-        "visits": "VisitsProof visits_proofs",
+        "visits": "VisitsProof taps_met visits_proofs",
         "passes": "PassesProof passes_proofs shared_columns",
         "halo_proof": "HaloProof halo_proofs why_no_halo window_shape window_volume",
         "hierarchy": "INCLUSIVE INSTANCES SUMMED TOTAL fast_side_words instance_words separating_dims",

@@ -250,19 +250,23 @@ def kappa_about(shape: tuple[int, ...], x: float, y: float, z: float) -> float:
 def _samples(shape: tuple[int, ...]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Logs of T and of a, b, c: what losses leave of pairs at sizes close to each other."""
     few = np.array(list(itertools.takewhile(lambda s: s < LARGEST, _sizes())))[:, None]
-    many = few + np.concatenate([np.zeros_like(few), np.ones_like(few), *(few // n for n in (32, 16, 8, 4))], axis=1)
-    few = np.broadcast_to(few, many.shape)
-    left, rows = (few * many).astype(float), [np.zeros((1, 4))]
+    more = np.concatenate([np.zeros_like(few), np.ones_like(few), *(few // n for n in (32, 16, 8, 4))], axis=1)
+    many = few + np.sort(more, axis=1)
+    left, most = (few * many).astype(float), []
     for b in range(prod(shape), 0, -1):
         if b in LOSSES[shape]:
             left = np.minimum(left, b * (few + many) / 2 - LOSSES[shape][b](few, many))
-        real = np.maximum(1.0, np.minimum(b * few, left))
-        pairs = np.where(few < 2 * FINE, np.floor(real), real)  # larger sizes stand for those between
-        for pair in ((few, many), (many, few)):
-            columns = pairs, pair[0], np.full(few.shape, b), pair[1]
-            rows.append(np.log([column.ravel() for column in columns]).T)
-    every = np.concatenate(rows)
-    return np.ascontiguousarray(every[:, 0]), np.ascontiguousarray(every[:, 1:])
+        most.append(np.maximum(1.0, np.minimum(b * few, left)))
+    real = np.array(most[::-1])
+    # Where fewer taps or inputs have as many pairs, more of them are never the largest.
+    told = np.diff(real, axis=0, prepend=0) > 0
+    told[:, :, 1:] &= np.diff(real, axis=2) > 0
+    taps, place, column = np.nonzero(told)
+    s, pairs, larger = few[place, 0], real[told], many[place, column]
+    pairs = np.where(s < 2 * FINE, np.floor(pairs), pairs)  # larger sizes stand for those between
+    logs = np.log([pairs, s, taps + 1, larger])
+    every = np.concatenate([np.zeros((4, 1)), logs, logs[[0, 3, 2, 1]]], axis=1)
+    return every[0], np.ascontiguousarray(every[1:].T)
 
 
 def _sizes() -> Iterator[int]:

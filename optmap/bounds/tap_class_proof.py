@@ -27,8 +27,8 @@ from optmap.clock import NO_LIMIT, Clock
 from optmap.problem.forms import convolution_form
 from optmap.problem.workload import Semantics, Workload
 
-ROUNDS = 3
-"""How often exponents are sought for a segment, and the segment for them."""
+ROUNDS = 5
+"""How often exponents are sought for a segment, and the segment for them, at most."""
 SCALE = 2**20
 """The largest weight."""
 FEW, MOST = 1000.0, 600.0
@@ -150,8 +150,9 @@ class _Search:
                 s: searched(self.promise(s, log(K), apart=apart), clock, starts[s], 1)[0] for s in self.operations
             }
             K, promised = settled_units(list(self.levels(chosen).values()), self.units)
-            if promised > best[2]:
-                best = chosen, K, promised
+            if promised <= best[2]:
+                break
+            best = chosen, K, promised
             starts = {shape: (powers,) for shape, powers in chosen.items()}
         return best
 

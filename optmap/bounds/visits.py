@@ -184,5 +184,11 @@ def taps_met(positions: int, taps: int, stride: int, dilation: int, at: int) -> 
         dilation: coefficient of t.
         at: the tap with which a word belongs to p.
     """
-    steps = [j for j in range(-taps, taps + 1) if 0 <= at + stride * j < taps]
-    return Counter(sum(0 <= p - dilation * j < positions for j in steps) for p in range(positions))
+    first, last = -(at // stride), (taps - 1 - at) // stride  # the j with a tap at + stride*j
+    inner = range(dilation * last, positions + dilation * first)  # where all of them have a position
+    rim = (*range(inner.start), *range(inner.stop, positions)) if inner else range(positions)
+
+    def met(p: int) -> int:
+        return min(last, p // dilation) - max(first, -((positions - 1 - p) // dilation)) + 1
+
+    return Counter(met(p) for p in rim) + Counter({last - first + 1: len(inner)})

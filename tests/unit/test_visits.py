@@ -6,13 +6,14 @@ import copy
 import itertools
 import json
 import random
+from collections import Counter
 from typing import Any
 
 import pytest
 from bounds_oracles import exact_loads, found_loads, least_memory
 from roles_attack import attack, refusal, visited_workload
 
-from optmap.bounds import visits_proofs
+from optmap.bounds import taps_met, visits_proofs
 from optmap.bounds.best import best, certified
 from optmap.problem import library, parse_workload
 
@@ -70,6 +71,14 @@ def test_the_words_at_a_place_are_counted_right() -> None:
                 pairs = itertools.product(range(j), range(k))
                 least = min([j, k, *(x + y for x, y in pairs if x * y >= lacking)]) if lacking > 0 else 0
                 assert proof.again_words == 7 * least
+
+
+def test_taps_are_met_as_counted_one_by_one() -> None:
+    for positions, taps, stride, dilation in itertools.product(range(1, 9), range(1, 6), range(1, 4), range(1, 4)):
+        for at in range(taps):
+            steps = [j for j in range(-taps, taps + 1) if 0 <= at + stride * j < taps]
+            each = [sum(0 <= p - dilation * j < positions for j in steps) for p in range(positions)]
+            assert taps_met(positions, taps, stride, dilation, at) == Counter(each)
 
 
 def test_a_filter_that_does_not_fit_by_little_sends_a_pass_over_the_input() -> None:
