@@ -8,6 +8,8 @@ alone, and a part p of the room of the tensor with both is to be saved, X/Nx * Y
 
     w X/Nx + v Y/Ny  >=  2 sqrt(w v p).
 
+Where all corners together do not fit they are cut into tiles as everything else is, and then cost about the part of the
+whole that their operations are, which is more than corners save: few large tiles of what nearly fits gain by them.
 A matrix product whose one operand is as large as the memory costs that little beyond every word once, where whole
 tiles bring in another operand twice.
 """
@@ -35,12 +37,14 @@ from optmap.search.whole.chain_costs import FloatArray, IntArray
 
 BEYOND = (1 / 4, 1 / 8, 1 / 16, 1 / 32, 1 / 64)
 """By how much of the memory a tile may be too large: the largest of every kind are looked at."""
-WORK = 30_000_000
-"""Combinations of flow and tile that are looked at."""
+WORK = 10_000_000
+"""Combinations of flow and tile that are looked at: of many flows the best ones, of few with fewer tiles."""
+FEWEST = 24
+"""Flows that are looked at, if there are so many, before tiles are."""
 FITTED = 200
 """Tiles of which corners are cut, the most promising ones."""
 SOLVED = 3
-"""Corners of which a tiling of their own is searched, the most promising ones."""
+"""Corners of which a tiling of their own is searched, until one is found that is better than none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,7 +78,7 @@ class _Pair:
 def best_cornered(
     workload: Workload, words: int, weights: Sequence[float], plain: Tiling, *, deadline: float = inf
 ) -> Cornered | None:
-    """The best tiling found whose tiles leave out a corner, if it is better than one of whole tiles.
+    """A tiling whose tiles leave out a corner, if one is found that is better than all whole tiles.
 
     Args:
         workload: what is tiled.
@@ -83,15 +87,12 @@ def best_cornered(
         plain: the tiling of whole tiles, with the flows that are tried here, too.
         deadline: `time.monotonic()` after which nothing more is tried.
     """
-    best, answer = plain.value * (1 - EQUAL), None
     for cut in _cuts(workload, words, weights, plain, deadline)[:SOLVED]:
-        if cut.estimate >= best:
-            break
         again = best_tiling(cut.rest, [(words, tuple(range(len(workload.tensors))))], weights, deadline=deadline)
-        if again is not None and cut.tiles + again.value < best:
-            best = cut.tiles + again.value
-            answer = Cornered(tiling=replace(cut.tiling, value=best), sizes=cut.sizes, corners=cut.rest, rest=again)
-    return answer
+        if again is not None and cut.tiles + again.value < plain.value * (1 - EQUAL):
+            tiling = replace(cut.tiling, value=cut.tiles + again.value)
+            return Cornered(tiling=tiling, sizes=cut.sizes, corners=cut.rest, rest=again)
+    return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +100,7 @@ class _Cut:
     """Corners that make a tile fit."""
 
     estimate: float
-    """Weighted loads of tiles and corners, at least."""
+    """Weighted loads of tiles and corners, about: every word of the corners once, or their part of the operations."""
     tiles: float
     """Those of the tiles."""
     tiling: Tiling
@@ -114,18 +115,20 @@ def _cuts(workload: Workload, words: int, weights: Sequence[float], plain: Tilin
         return []
     grid = _Overfull(workload, plain.units, [(words, tuple(range(len(workload.tensors))))], weights)
     found: list[tuple[float, int, Found, Flow]] = []
-    for flow in plain.tried:
+    most = max(FEWEST, WORK // (len(BEYOND) * grid.points()))
+    lists = grid.thinned(min(most, len(plain.tried)) * len(BEYOND), WORK)
+    for flow in plain.tried[:most]:
         if time.monotonic() > deadline:
             break
-        found += [(each.value, len(found), each, flow) for each in grid.beyond(flow, pairs, plain)]
+        found += [(each.value, len(found), each, flow) for each in grid.beyond(flow, pairs, lists, plain.value)]
     cuts: list[_Cut] = []
     for estimate, _, each, flow in sorted(found, key=lambda entry: entry[:2]):
         if estimate >= plain.value or len(cuts) >= FITTED:
             break
         tile = tile_of(workload, plain.units, each)
         tiling = replace(plain, flow=flow, tile=tile, value=grid.value(flow, each), complete=False)
-        cut = _Fitting(workload, words, weights, replace(tiling, streams_complete=False)).best()
-        cuts += [] if cut is None else [cut]
+        cut = _Fitting(workload, words, weights, replace(tiling, streams_complete=False), plain.value).best()
+        cuts += [cut] if cut is not None and cut.estimate < plain.value * (1 - EQUAL) else []
     return sorted(cuts, key=lambda cut: cut.estimate)
 
 
@@ -151,15 +154,15 @@ def _pairs(workload: Workload, units: tuple[Bundle, ...], weights: Sequence[floa
 class _Overfull(TileGrid):
     """Tiles that are too large for the memory, with the price of corners that make them fit."""
 
-    def beyond(self, flow: Flow, pairs: Sequence[_Pair], plain: Tiling) -> list[Found]:
+    def beyond(self, flow: Flow, pairs: Sequence[_Pair], lists: Sequence[IntArray], ceiling: float) -> list[Found]:
         """Per excess and pair of units, the tile that costs least with an estimate of what its corners cost.
 
         Args:
             flow: loop order and holds.
             pairs: the units that corners are cut along.
-            plain: the answer to undercut.
+            lists: per unit, candidates to combine.
+            ceiling: value to undercut.
         """
-        lists = self.thinned(len(plain.tried) * len(BEYOND), WORK)
         shape = tuple(1 if u == self.last else len(values) for u, values in enumerate(lists))
         ((words, every),) = self.groups
         found = []
@@ -175,9 +178,10 @@ class _Overfull(TileGrid):
                 steady, grows = self._need(flow, (pair.both,), lists)
                 part = over / (steady + grows * size)
                 fits = (part < 1) & self._several(pair.x, lists, grown) & self._several(pair.y, lists, grown)
-                values = np.broadcast_to(np.where(fits, loads + pair.beside + pair.scale * np.sqrt(part), inf), shape)
+                corners = np.maximum(pair.beside + pair.scale * np.sqrt(part), part * ceiling)
+                values = np.broadcast_to(np.where(fits, loads + corners, inf), shape)
                 flat = int(values.argmin())
-                if values.flat[flat] < plain.value:
+                if values.flat[flat] < ceiling:
                     found.append(Found(float(values.flat[flat]), self._chosen(lists, grown, shape, flat)))
             if not np.any(slope):
                 break
@@ -198,8 +202,11 @@ class _Overfull(TileGrid):
 class _Fitting:
     """The search for the corner of a tile that makes it fit."""
 
-    def __init__(self, workload: Workload, words: int, weights: Sequence[float], tiling: Tiling) -> None:
+    def __init__(
+        self, workload: Workload, words: int, weights: Sequence[float], tiling: Tiling, ceiling: float
+    ) -> None:
         self.workload, self.weights, self.tiling, self.tile = workload, weights, tiling, tiling.tile
+        self.ceiling = ceiling
         units, flow = tiling.units, tiling.flow
         order, positions = permutation_of(flow, workload, units), positions_of(flow, workload, units)
         self.ways: list[tuple[Reuse, tuple[str, ...]]] = []
@@ -244,7 +251,8 @@ class _Fitting:
             words = self.weights[number] * self.workload.weight(tensor) * tensor.footprint(extents)
             again = again + words * share
         entering = entering_words(self.workload, self.workload.tensors[both], self.tile, self.ways[both][0])
-        spared = self.weights[both] * entering * (cut[x] / extents[x]) * (cut[y] / extents[y])
+        operations = (cut[x] / extents[x]) * (cut[y] / extents[y])
+        again, spared = np.maximum(again, operations * self.ceiling), self.weights[both] * entering * operations
         best = int((again - spared).argmin())
         rest = self.workload.with_extents(**{d: int(number[best]) for d, number in cut.items()})
         value = self.tiling.value - float(spared[best])

@@ -31,6 +31,8 @@ Factor = tuple[FloatArray, tuple[int, ...]]
 """A table over candidates, and the units of its axes; none for a constant."""
 WIDEST = 2**58
 """Index space of a group above which its table is computed in Python integers."""
+KEPT = 2**16
+"""Largest product of tables that is kept."""
 ROUNDING = 1e-9
 """Relative slack of a capacity compared in floating point; the winner is checked in integers."""
 
@@ -69,6 +71,8 @@ class TileGrid:
         self._owner = {d: u for u, unit in enumerate(units) for d in unit.dims}
         self._axis_groups = tuple(axis_groups(_moving(tensor, self._owner)) for tensor in workload.tensors)
         self._tables: dict[object, FloatArray] = {}
+        self._listed: Sequence[IntArray] = ()
+        self._products: dict[tuple[int, Hold, tuple[int, ...] | None], tuple[FloatArray | float, bool]] = {}
         lengths = [(unit.plain, len(unit.boxes)) for unit in units]
         best = max(range(len(units)), key=lambda u: lengths[u], default=-1)
         self.last = best if best >= 0 and units[best].plain else -1
@@ -118,9 +122,7 @@ class TileGrid:
         """Weighted loads over the grid; the candidate of the last unit is `grown`."""
         total: FloatArray | float = 0.0
         for number, (tensor, hold) in enumerate(zip(self.workload.tensors, flow.holds, strict=True)):
-            words: FloatArray | float = self.weights[number] * self.workload.weight(tensor)
-            for table, axes in self._factors(number, hold):
-                words = words * spread(table, axes, lists, self.last)
+            words = self.weights[number] * self._product(number, hold, None, lists)[0]
             for u, unit in enumerate(self.units):
                 if self._absent(tensor, unit) and not hold.free >> u & 1:
                     counts = unit.counts[grown] if u == self.last else spread(unit.counts, (u,), lists, self.last)
@@ -155,18 +157,35 @@ class TileGrid:
         fixed: FloatArray | float = 0.0
         slope: FloatArray | float = 0.0
         for number in numbers:
-            words: FloatArray | float = float(self.workload.weight(self.workload.tensors[number]))
-            grows = False
-            for table, axes in self._factors(number, flow.holds[number], stream=flow.stream(number)):
-                if axes == (self.last,):
-                    grows = True
-                else:
-                    words = words * spread(table, axes, lists, self.last)
+            words, grows = self._product(number, flow.holds[number], flow.stream(number), lists)
             if grows:
                 slope = slope + words
             else:
                 fixed = fixed + words
         return fixed, slope
+
+    def _product(
+        self, number: int, hold: Hold, stream: tuple[int, ...] | None, lists: Sequence[IntArray]
+    ) -> tuple[FloatArray | float, bool]:
+        """Words of a tensor over the grid as in `_factors`, and whether they grow with the size of the last unit.
+
+        Many flows treat a tensor alike: small products are kept as long as the candidates stay the same.
+        """
+        if self._listed is not lists:
+            self._listed, self._products = lists, {}
+        found = self._products.get((number, hold, stream))
+        if found is not None:
+            return found
+        words: FloatArray | float = float(self.workload.weight(self.workload.tensors[number]))
+        grows = False
+        for table, axes in self._factors(number, hold, stream):
+            if axes == (self.last,):
+                grows = True
+            else:
+                words = words * spread(table, axes, lists, self.last)
+        if np.size(words) <= KEPT:
+            self._products[number, hold, stream] = words, grows
+        return words, grows
 
     def _absent(self, tensor: TensorAccess, unit: Bundle) -> bool:
         return unit.dims[0] not in tensor.dims

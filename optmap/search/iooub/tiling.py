@@ -48,7 +48,7 @@ class Tiling:
     streams_complete: bool
     """Whether that is so with every way to stream, too."""
     tried: tuple[Flow, ...] = ()
-    """Promising flows, with their ways to stream."""
+    """Promising flows with their ways to stream, the best ones first."""
 
 
 def best_tiling(
@@ -158,10 +158,13 @@ class _Search:
         if best.value <= self.least:
             streams = False
         again, all_streams = self._variants([flows[n] for _, n, _ in ranked], complete=complete, streams=streams)
+        tried: list[tuple[float, int, Flow]] = []
         for flow in again:
             better = self._refine(flow, best, lists, complete=complete)
-            if better is not None and better.value < best.value * (1 - EQUAL):
-                best, chosen = better, flow
+            if better is not None:
+                tried.append((better.value, len(tried), flow))
+                if better.value < best.value * (1 - EQUAL):
+                    best, chosen = better, flow
             if time.monotonic() > self.deadline:
                 complete = False
                 break
@@ -170,7 +173,7 @@ class _Search:
             units=self.units,
             flow=chosen,
             tile=tile_of(self.workload, self.units, best),
-            tried=tuple(again),
+            tried=tuple(flow for _, _, flow in sorted(tried, key=lambda entry: entry[:2])),
             value=best.value,
             complete=complete,
             streams_complete=complete and all_streams,
