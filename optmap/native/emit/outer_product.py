@@ -12,6 +12,7 @@ from optmap.native.emit.leaf import Leaf, Site
 from optmap.native.emit.outer_product_plan import Plan
 from optmap.native.emit.outer_product_tile import write_tile
 from optmap.native.emit.regions import window_of
+from optmap.native.emit.turned import turn_text
 from optmap.native.emit.vectors import INLINE, vector_text
 from optmap.native.emit.writer import Writer
 from optmap.native.layouts import buffers_of, plain_layouts
@@ -68,11 +69,15 @@ def _leaf(plan: Plan, vector_bytes: int) -> Leaf:
     entry, bits = plan.site.entry, plan.site.workload.output.bits
     out = Writer()
     kernels, tile = write_tile(plan)
+    turned = any(f"{entry}_turn(" in body for body in kernels)
     tails = plan.vector_stride > 0 and any(
         size % plan.site.lanes for size in plan.kernel_pieces(plan.roles.vector).sizes
     )
-    out.lines(vector_text(entry, bits, vector_bytes, parts=tails, streaming=plan.streams))
+    out.lines(vector_text(entry, bits, vector_bytes, parts=tails or turned, streaming=plan.streams))
     out.line()
+    if turned:
+        out.lines(turn_text(entry, plan.site.lanes))
+        out.line()
     if not plan.vector_stride:
         _write_apart(out, plan)
     out.line("static inline long larger(long a, long b) { return a > b ? a : b; }")

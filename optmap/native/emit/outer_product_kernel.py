@@ -9,6 +9,7 @@ from math import prod
 from optmap.native.emit.indices import sum_text
 from optmap.native.emit.prefetch import LINE
 from optmap.native.emit.regions import Pattern
+from optmap.native.emit.turned import SHORTEST
 from optmap.native.emit.vectors import BARRIER
 from optmap.native.emit.writer import Writer
 
@@ -110,6 +111,8 @@ class Kernel:
     """C name of the vector dim."""
     vector_stride: int
     """Elements of the output from one vector to the next; 0 if lanes of a vector are not side by side."""
+    lane_stride: int
+    """Elements of the output from one lane to the next, where lanes are not side by side but evenly apart; else 0."""
     sizes: tuple[int, ...]
     """Points per dim."""
     box: Box
@@ -177,14 +180,56 @@ class Kernel:
                 self._each(out, "load")
 
     def _each(self, out: Writer, verb: str) -> None:
-        """One line per sum; vectors whose lanes are apart go through functions that know where they lie."""
-        for point, number in self._numbered().items():
-            offset = sum(j * stride for j, stride in zip(point, self.output_strides, strict=True))
-            for vector in range(self.vectors):
+        """One line per sum; vectors whose lanes are apart go through functions that know where they lie.
+
+        Points side by side in memory are turned: vectors of them are moved, one per lane.
+        """
+        runs = self._runs()
+        for run, vector in product(runs, range(self.vectors)):
+            self._turned(out, verb, run, vector)
+        for number, offset in self._offsets().items():
+            for vector in range(self.vectors) if all(number not in run for run in runs) else ():
                 name, lanes = f"a_{number}_{vector}", self.tail if vector == self.vectors - 1 else self.lanes
                 place = sum_text([(self.operands[0], 1)], offset + vector * self.vector_stride)
                 text = self._moved(verb, name, lanes, place, sum_text([(f"d_{self.vector}", 1)], vector * self.lanes))
                 out.line(text)
+
+    def _offsets(self) -> dict[int, int]:
+        """Per point its place in the output, from the first one's."""
+        return {
+            number: sum(j * stride for j, stride in zip(point, self.output_strides, strict=True))
+            for point, number in self._numbered().items()
+        }
+
+    def _runs(self) -> list[dict[int, int]]:
+        """Places of points that lie side by side, as many as lanes at most, where vectors do not."""
+        if not self.lane_stride:
+            return []
+        runs: list[dict[int, int]] = [{}]
+        for number, offset in sorted(self._offsets().items(), key=lambda each: each[1]):
+            run = runs[-1]
+            if run and (offset != list(run.values())[-1] + 1 or len(run) == self.lanes):
+                runs.append({})
+            runs[-1][number] = offset
+        return [run for run in runs if len(run) >= SHORTEST]
+
+    def _turned(self, out: Writer, verb: str, run: dict[int, int], vector: int) -> None:
+        """One vector of every point of a run."""
+        names = [f"a_{number}_{vector}" for number in run]
+        first = sum_text([(f"d_{self.vector}", 1)], vector * self.lanes)
+        place = sum_text([(self.operands[0], 1), (f"({first})", self.lane_stride)], next(iter(run.values())))
+        lanes = self.tail if vector == self.vectors - 1 else self.lanes
+        with out.block(""):
+            out.line(f"{self.entry}_vector run_0[{self.lanes}] = {{{', '.join(names) if verb == 'store' else '{0}'}}};")
+            out.line(f"{self.kind} *place_0 = {place};")
+            if verb == "store":
+                out.line(f"{self.entry}_turn(run_0);")
+            with out.block(f"for (long i0 = 0; i0 < {lanes}; i0++, place_0 += {self.lane_stride})"):
+                moved = f"{self.entry}_{verb}(place_0, &run_0[i0], {len(run)});"
+                out.line(moved if verb == "store" else f"run_0[i0] = {self.entry}_load(place_0, {len(run)});")
+            if verb == "load":
+                out.line(f"{self.entry}_turn(run_0);")
+                out.line(" ".join(f"{name} = run_0[{place}];" for place, name in enumerate(names)))
 
     def _moved(self, verb: str, name: str, lanes: int, place: str, lane: str) -> str:
         """One vector between the output and its sum."""

@@ -174,6 +174,11 @@ class Plan:
         block, stride = leap
         return stride if block == self.site.lanes and self.kernel_pieces(self.roles.vector).step % block == 0 else 0
 
+    @property
+    def lane_stride(self) -> int:
+        """Elements of the output from one lane to the next; 0 if they are side by side, or in blocks."""
+        return 0 if self.vector_stride or self.leaps(0).get(self.roles.vector) else self.strides(0)[self.roles.vector]
+
     @cached_property
     def parts(self) -> dict[str, int]:
         """Largest part of a tile of level 0 that one kernel computes, per dim of the output."""

@@ -161,6 +161,7 @@ class _Tile:
             tail=(size - 1) % lanes + 1,
             vector=site.dims[roles.vector],
             vector_stride=self.plan.vector_stride,
+            lane_stride=self.plan.lane_stride,
             sizes=tuple(chosen[d].size for d in roles.points),
             box=tuple(box),
             image_strides=tuple(image[d] for d in roles.points),
