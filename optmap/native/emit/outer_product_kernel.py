@@ -211,7 +211,7 @@ class Kernel:
             if run and (offset != list(run.values())[-1] + 1 or len(run) == self.lanes):
                 runs.append({})
             runs[-1][number] = offset
-        return [run for run in runs if len(run) >= SHORTEST]
+        return [run for run in runs if len(run) >= min(SHORTEST, self.lanes)]
 
     def _turned(self, out: Writer, verb: str, run: dict[int, int], vector: int) -> None:
         """One vector of every point of a run."""

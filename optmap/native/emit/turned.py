@@ -5,7 +5,7 @@ from __future__ import annotations
 from optmap.native.emit.writer import Writer
 
 SHORTEST = 6
-"""Points side by side in memory that are worth a turn; fewer are stored lane by lane."""
+"""Points side by side in memory that are worth a turn, or as many as lanes; fewer are stored lane by lane."""
 
 
 def turn_text(entry: str, lanes: int) -> str:
