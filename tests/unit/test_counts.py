@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from math import inf
 
 import numpy as np
@@ -11,7 +12,15 @@ import pytest
 import optmap
 from optmap.clock import NO_LIMIT, Clock
 from optmap.errors import InfeasibleError
-from optmap.problem import Capacity, CapacityRule, Level, Machine, Microkernel, parse_workload
+from optmap.problem import (
+    Capacity,
+    CapacityRule,
+    Level,
+    Machine,
+    Microkernel,
+    constraints_of,
+    parse_workload,
+)
 from optmap.search import (
     ChainCosts,
     PairCosts,
@@ -131,6 +140,28 @@ def test_the_bound_is_the_optimum_and_its_chain_attains_it() -> None:
         assert point.value == pytest.approx(true, rel=1e-9), f"seed {seed}"
         reached += 1
     assert reached >= 90
+
+
+def test_the_bound_is_the_optimum_of_the_tiles_that_constraints_leave() -> None:
+    reached = 0
+    for seed in range(700, 760):
+        found, rng = problem(seed), random.Random(seed)
+        if found is None or found[0].fixed:
+            continue
+        free, depth = found[0], len(found[0].machine.levels)
+        kinds = ("<=2", "<=3", ">=2", "%2=0", "%3=0")
+        demands = [
+            f"L{rng.randrange(depth)}.{rng.choice(free.workload.dims)}{rng.choice(kinds)}"
+            for _ in range(rng.randint(1, 3))
+        ]
+        setting = replace(free, constraints=constraints_of(demands))
+        chains = found[1][setting.allowed.hold(found[1])]
+        true, costs = least_of(setting, chains), ChainCosts(setting)
+        answer = None if true == inf else count_optimum(setting, costs, 0.3 * true, 2 * true, clock=NO_LIMIT)
+        if answer is not None:
+            assert answer[1] == pytest.approx(true, rel=1e-9), f"seed {seed}"
+            reached += 1
+    assert reached >= 15
 
 
 def test_every_size_is_looked_at_where_tiles_do_not_nest_evenly() -> None:
