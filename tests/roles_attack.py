@@ -6,10 +6,10 @@ import random
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from bounds_attack import loads_of_orders, some_orders
-from bounds_oracles import word_weights
+from bounds_attack import Order, loads_of_orders, some_orders
+from bounds_oracles import least_memory, word_weights
 
-from optmap.bounds import PassesProof, VisitsProof, digest, visits_proofs
+from optmap.bounds import PassesProof, VisitsProof, digest, passes_proofs, visits_proofs
 from optmap.checker import RefusedError, check_document
 from optmap.problem import Workload, parse_workload
 
@@ -55,6 +55,41 @@ def attack(
             assert proof.loads_words <= loads[:, at].min(), (workload.expression, workload.extents, memory, proof)
             trials += count
     return trials
+
+
+def improve(workload: Workload, rng: random.Random, rounds: int, batch: int = 24) -> tuple[int, float]:
+    """Attack by schedules that are improved at one memory: random moves of blocks of the best so far.
+
+    Returns:
+        Trials, each a bound against a schedule, and the fewest loads found over the strongest bound.
+    """
+    memory = least_memory(workload) + rng.choice([0, 0, 1, 2, 4])
+    proofs = [*passes_proofs(workload, memory, beat=0), *visits_proofs(workload, memory, beat=0)]
+    if not proofs:
+        return 0, float("inf")
+    proved = max(proof.loads_words for proof in proofs)
+    orders, fewest, trials = some_orders(workload, rng, 2 * batch), None, 0
+    for _ in range(rounds):
+        loads = loads_of_orders(workload, orders, [memory])[:, 0]
+        trials += len(proofs) * len(orders)
+        if fewest is None or loads.min() <= fewest:
+            fewest, best = int(loads.min()), orders[int(loads.argmin())]
+        assert proved <= fewest, (workload.expression, workload.extents, memory, proofs)
+        orders = [_moved(best, rng) for _ in range(batch)]
+    assert fewest is not None
+    return trials, fewest / proved
+
+
+def _moved(order: Order, rng: random.Random) -> Order:
+    """The order with one block, of any or of few operations, elsewhere or reversed."""
+    left = list(order)
+    i = rng.randrange(len(left))
+    j = rng.randint(i + 1, min(len(left), i + rng.choice([3, 12, len(left)])))
+    block = left[i:j]
+    del left[i:j]
+    k = rng.randint(0, len(left))
+    left[k:k] = block if rng.random() < 0.5 else block[::-1]
+    return left
 
 
 def refusal(document: dict[str, Any]) -> str:

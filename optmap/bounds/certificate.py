@@ -171,9 +171,11 @@ j with 0 <= t0 + s*j < extent(t) and 0 <= p - d*j < extent(p) (s, d divided by t
 statement and slack as for visits, without taps. With J, C, R, a, b, w as there, D = C*R, |W| = w*J*D, P the product of
 the extents of p and the other dims of A and B, n the product over the windows of min(ceil(extent(p)/d),
 ceil(extent(t)/s)), m = floor((M+slack+w-1)/w), f = floor(J*D/m), and u*phi(z, U) = isqrt(4*u^2*n*a*b*z) if
-n*a*b*z <= U^2, else u*U + floor(u*n*a*b*z/U): least = the largest of P*f*phi(m, U) + P*phi(J*D - f*m, U), U the
-smaller of S = n*a*J and T = b*D; P*T + the least of P*h*S + P*phi(J*D - h*m, T), h = 0 ... f, and P*(f+1)*S; the same
-with S and T exchanged. = touched_words = |B| - floor((P*T - least) / n). = loads_words = touched_words +
+n*a*b*z <= U^2, else u*U + floor(u*n*a*b*z/U), even(S, T) = P*f*phi(m, U) + P*phi(J*D - f*m, U), U the smaller of
+S = n*a*J and T = b*D. least = the largest of: the lesser of even(S, T) + max(0, P*T + floor(P*n*a*b*m/T) - P*phi(m, U)
+- 1) and the largest of floor((2*P*v*S + even((64-v)*S, 64*T)) / 64), v = 0 ... 63, n*a*b times (64-v)*64 there;
+P*T + the least of P*h*S + P*phi(J*D - h*m, T), h = 0 ... f, and P*(f+1)*S; both with S and T exchanged.
+= touched_words = |B| - floor((P*T - least) / n). = loads_words = touched_words +
 min(max(k*slack, |W| - k*M), (k+1)*slack), k = max(1, ceil(|W|/(M+slack+w-1)) - 1).
 
 **Claims.** = output_words = weight_out * output.elements; output_words_at_most = weight_out * product of

@@ -11,8 +11,11 @@ s*p + d*t (s and d coprime) of min(ceil(extent(p)/d), ceil(extent(t)/s)).
 Here `least` is the largest of three numbers. Let m = floor((M+slack+w-1) / w) elements, f = floor(J*D / m) *full*
 segments, S = n*a*J, T = b*D, and for U > 0
     phi(z, U) = 2*sqrt(n*a*b*z) if n*a*b*z <= U^2, else U + n*a*b*z/U,
-the least n*a*x + b*y with x*y >= z and n*a*x <= U (or b*y <= U, instead). The three are
-    f * phi(m, min(S, T)) + phi(J*D - f*m, min(S, T)),
+the least n*a*x + b*y with x*y >= z and n*a*x <= U (or b*y <= U, instead), and
+    even(S, T) = f * phi(m, min(S, T)) + phi(J*D - f*m, min(S, T)), n*a*b being what S and T make it.
+The three are
+    the least of even(S, T) + T + S*m/(J*D) - phi(m, min(S, T)) and, for any 0 <= v < 1, 2*v*S + even((1-v)*S, T),
+        or the same with S and T exchanged,
     T + min over h = 0 ... f of h*S + phi(J*D - h*m, T); or T + (f+1)*S,
     S + min over h = 0 ... f of h*T + phi(J*D - h*m, S); or S + (f+1)*T, the latter ones if less.
 
@@ -38,7 +41,11 @@ n*touched >= places * least + n*|B| - places*b*D.
 *1.* phi(z, min(S, T)) is what z pairs of one segment cost at least: without bounds the least n*a*x + b*y is at
 n*a*x = b*y = sqrt(n*a*b*z); if that is above U = min(S, T), then the factor of which U is all is full, as the
 sum rises from there. phi is concave in z with phi(0) = 0: a root, and beyond U^2 its tangent there. So the sum of
-phi over shares of at most m that add up to J*D is least if all of them but one are 0 or m.
+phi over shares of at most m that add up to J*D is least if all of them but one are 0 or m: even(S, T). If a segment
+touches all columns, it pays T + S*o/(J*D) at least for its o pairs, and more than phi(o, min(S, T)) by what falls
+with o (it is (sqrt(T) - sqrt(S*o/(J*D)))^2 below min(S, T)^2, and beyond a line that ends at 0 or is 0), so by
+T + S*m/(J*D) - phi(m, min(S, T)) or more. If none does, every row is touched twice at least, to meet all columns:
+for a share v of their price rows pay 2*v*S, and with the rest the place pays as if S were (1-v)*S.
 
 *2.* Let h segments touch all rows (x_i = J). A column that is touched in one of the others, has there a row that is
 not touched, and meets it in another segment: it is touched twice at least. With Y such columns the y_i add up to D + Y
@@ -53,7 +60,7 @@ passes cannot all be square.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import isqrt, prod
 
@@ -67,6 +74,8 @@ WHOLE = 9
 """Such numbers of segments, below this."""
 NEAR = 8
 """Slacks that are tried on each side of the best."""
+PARTS = 64
+"""Parts of a price; how many of them pay for a second touch is chosen."""
 MOST = 2**16
 """Memories that the kept tensor fills, at most."""
 
@@ -143,15 +152,16 @@ class _Passes:
         best = max(map(self.proof, self._inside(even | whole)), key=lambda p: p.loads_words)
         step = self.short // SLACKS
         near = {best.slack + step * i // NEAR for i in range(-NEAR, NEAR + 1)}
-        return max(map(self.proof, self._inside(near)), key=lambda p: p.loads_words)
+        best = max(map(self.proof, self._inside(near)), key=lambda p: p.loads_words)
+        return self.proof(best.slack, range(PARTS))
 
     def _inside(self, slacks: set[int]) -> list[int]:
         return sorted(slack for slack in slacks if 1 <= slack < self.short)
 
-    def proof(self, slack: int) -> PassesProof:
-        """What one slack proves."""
+    def proof(self, slack: int, parts: Sequence[int] = ()) -> PassesProof:
+        """What one slack proves, with some parts of prices besides those that look best."""
         segment, places = self.memory + slack + self.unit - 1, self.roles.places
-        least = least_of_places(places, self.rows, self.columns, self.pair * (segment // self.unit))
+        least = least_of_places(places, self.rows, self.columns, self.pair * (segment // self.unit), parts)
         touched = self.sliding - (places * self.columns - least) // self.shared
         cuts = max(1, -(-self.kept // segment) - 1)
         return PassesProof(
@@ -186,7 +196,7 @@ def shared_columns(positions: int, taps: int, stride: int, dilation: int) -> int
     return min(-(-positions // dilation), -(-taps // stride))
 
 
-def least_of_places(places: int, rows: int, columns: int, piece: int) -> int:
+def least_of_places(places: int, rows: int, columns: int, piece: int, parts: Sequence[int] = ()) -> int:
     """What all places pay at least, rounded down.
 
     Args:
@@ -194,15 +204,32 @@ def least_of_places(places: int, rows: int, columns: int, piece: int) -> int:
         rows: what all rows of a place cost together, S.
         columns: what all its columns cost together, T.
         piece: m, times what a row and a column cost.
+        parts: v in `PARTS`, tried besides those that look best.
     """
     full, rest = divmod(rows * columns, piece)
-    even = _pay(places * full, piece, min(rows, columns)) + _pay(places, rest, min(rows, columns))
-    found = [even]
-    # Least at an end: h*S + phi(J*D - h*m, T) is concave in h.
+    even, found = _even(places, rows, columns, piece), []
     for one, other in ((rows, columns), (columns, rows)):
+        longer = places * other + places * piece // other - _pay(places, piece, min(rows, columns)) - 1
+        root = even / (4 * places * one)
+        v = int(PARTS * (1 - min(root, 1.0) ** 2))
+        twice = (_twice(places, one, other, piece, part) for part in {0, v, min(v + 1, PARTS - 1), *parts})
+        found.append(min(even + max(longer, 0), max(twice)))
+        # Least at an end: h*S + phi(J*D - h*m, T) is concave in h.
         some = (places * full * one + _pay(places, rest, other), places * (full + 1) * one)
         found.append(places * other + min(_pay(places, rows * columns, other), *some))
     return max(found)
+
+
+def _even(places: int, rows: int, columns: int, piece: int) -> int:
+    """What all places pay at least if phi is all that segments pay."""
+    full, rest = divmod(rows * columns, piece)
+    return _pay(places * full, piece, min(rows, columns)) + _pay(places, rest, min(rows, columns))
+
+
+def _twice(places: int, one: int, other: int, piece: int, part: int) -> int:
+    """What all places pay at least if all of `one` is touched twice; so many parts of its price pay for that."""
+    rest = PARTS - part
+    return (2 * places * part * one + _even(places, rest * one, PARTS * other, rest * PARTS * piece)) // PARTS
 
 
 def _pay(times: int, area: int, whole: int) -> int:

@@ -16,6 +16,8 @@ from .visits import Roles
 
 FULL = 2**17
 """Most full segments that are recounted one by one."""
+PARTS = 64
+"""Parts of a price, some of which pay for touching all rows or columns twice."""
 
 
 def check_passes(doc: dict[str, Any], weights: dict[str, int], words: dict[str, int], done: Done) -> int:
@@ -62,16 +64,28 @@ def cheapest(places: int, rows: int, columns: int, prices: tuple[int, int], most
     full, rest = divmod(rows * columns, most)
     need(full <= FULL, "too many segments to recount")
 
-    def price(times: int, pairs: int, whole: int) -> int:
-        """So many times the least row*x + column*y with x*y >= pairs, one of the two at most `whole`."""
-        square = row * column * pairs
+    def price(times: int, pairs: int, whole: int, unit: int) -> int:
+        """So many times the least of two prices, one of them at most `whole`, that buy the pairs at a unit each."""
+        square = unit * pairs
         if square > whole * whole:
             return times * whole + times * square // whole
         return isqrt(4 * times * times * square)
 
-    cheap = min(rows * row, columns * column)
-    found = [price(places * full, most, cheap) + price(places, rest, cheap)]
+    def even(first: int, second: int, unit: int) -> int:
+        """The least of segments with `most` pairs each, all rows and all columns being worth so much."""
+        return price(places * full, most, min(first, second), unit) + price(places, rest, min(first, second), unit)
+
+    found = []
     for one, other in ((rows * row, columns * column), (columns * column, rows * row)):
-        ways = [places * h * one + price(places, rows * columns - h * most, other) for h in range(full + 1)]
+        full_line = places * other + places * row * column * most // other
+        longer = full_line - 1 - price(places, most, min(one, other), row * column)
+        twice = [
+            (2 * places * v * one + even((PARTS - v) * one, PARTS * other, (PARTS - v) * PARTS * row * column)) // PARTS
+            for v in range(PARTS)
+        ]
+        found.append(min(even(one, other, row * column) + max(0, longer), max(twice)))
+        ways = [
+            places * h * one + price(places, rows * columns - h * most, other, row * column) for h in range(full + 1)
+        ]
         found.append(places * other + min([*ways, places * (full + 1) * one]))
     return max(found)
