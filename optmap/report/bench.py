@@ -46,6 +46,8 @@ def bench_document(bench: Bench) -> dict[str, object]:
         "schema": SCHEMA,
         "machine": machine_document(bench.machine),
         "processor": around.processor,
+        "processors": around.processors,
+        "cores": around.cores,
         "compiler": around.compiler,
         "libraries": dict(around.libraries),
         "absent": dict(around.absent),
@@ -111,6 +113,7 @@ def bench_table(bench: Bench) -> str:
     head = [
         ("processor", around.processor),
         ("machine", bench.machine.name),
+        ("processors", f"{around.processors} that may be used, of {around.cores} cores by the system's tables"),
         ("compiler", around.compiler),
         *((name, f"version {version}") for name, version in around.libraries.items()),
         *((name, f"not compared: {why}") for name, why in around.absent.items()),

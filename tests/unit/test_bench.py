@@ -110,6 +110,7 @@ def test_table_and_document_say_what_they_are_of(found: Bench) -> None:
     document = json.loads(json.dumps(found.to_dict()))
     assert document["schema"] == "optmap.bench/1"
     assert document["absent"].keys() == {"tvm"}
+    assert 1 <= document["cores"] <= document["processors"] == len(os.sched_getaffinity(0))
     assert len(document["layers"]) == 6
     row = document["layers"][0]
     assert row["ours"]["gflops"] == pytest.approx(2e-9 * LAYERS[0].operations / min(row["ours"]["samples_s"]))

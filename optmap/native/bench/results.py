@@ -153,6 +153,10 @@ class Surroundings:
     """What a measurement is worth nothing without."""
 
     processor: str
+    processors: int
+    """That the process may use."""
+    cores: int
+    """Of these processors, by the system's tables: siblings share the units of a core."""
     compiler: str
     libraries: dict[str, str]
     """Per library its version."""

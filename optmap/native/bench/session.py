@@ -22,6 +22,7 @@ from optmap.native.bench.results import Bench, LayerBench, Surroundings, WaySamp
 from optmap.native.code import Code
 from optmap.native.emit.emit import emit_code
 from optmap.native.host.processor import read_processor
+from optmap.native.host.tables import read_topology, usable_cpus
 from optmap.native.run.clock import warm_seconds
 from optmap.native.run.compiled import compile_code
 from optmap.native.run.reference import terms
@@ -76,6 +77,8 @@ def bench_layers(workloads: Sequence[Workload], plan: Plan, told: Told = lambda 
     found, absent = baselines(plan.against, trials=plan.trials)
     surroundings = Surroundings(
         processor=read_processor().name or platform.machine(),
+        processors=len(usable_cpus()),
+        cores=len(read_topology().cpus),
         compiler=find_compiler().version,
         libraries={each.name: each.version for each in found},
         absent=absent,

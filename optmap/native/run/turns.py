@@ -12,6 +12,7 @@ from time import monotonic
 import numpy as np
 
 from optmap.errors import InputError
+from optmap.native.host.tables import read_topology
 from optmap.native.run.clock import Called, warm_seconds
 
 LEAST_SECONDS = 1e-3
@@ -81,7 +82,7 @@ def in_turns(
 
 @contextmanager
 def pinned(threads: int, *, fewer: bool = False) -> Iterator[tuple[int, ...]]:
-    """Keep this process on as many processors as it has threads, the last of those that it may use.
+    """Keep this process on as many processors as it has threads, of different cores as long as there are such.
 
     Args:
         threads: that a call uses.
@@ -99,12 +100,19 @@ def pinned(threads: int, *, fewer: bool = False) -> Iterator[tuple[int, ...]]:
     allowed = sorted(os.sched_getaffinity(0))
     if len(allowed) < threads and not fewer:
         raise InputError(f"{threads} threads on {len(allowed)} processors that this process may use; ask for fewer")
-    chosen = allowed[-threads:]
+    chosen = _apart(allowed, threads)
     _move(chosen)
     try:
         yield tuple(chosen)
     finally:
         _move(allowed)
+
+
+def _apart(allowed: list[int], threads: int) -> list[int]:
+    """The last processors, siblings of a core only where there are more threads than cores."""
+    cores = read_topology(usable=tuple(allowed)).cpus
+    siblings = [each for each in allowed if each not in cores]
+    return sorted([*siblings, *cores][-threads:])
 
 
 def _move(processors: list[int]) -> None:
