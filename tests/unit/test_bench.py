@@ -173,6 +173,16 @@ def test_a_library_that_computes_something_else_is_left_out(monkeypatch: pytest.
     assert layer.theirs[0].variant not in way
 
 
+def test_a_library_that_fails_is_left_out_with_what_it_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    def failing(*_: object) -> object:
+        raise SolverUnavailableError("its tuner found nothing")
+
+    monkeypatch.setattr(OneDnn, "prepare", failing)
+    (layer,) = optmap.bench(LAYERS[2], machine=MACHINE, against="onednn", candidates=1, rounds=1).layers
+    assert layer.left_out == {"onednn": "its tuner found nothing"}
+    assert layer.ratio is None
+
+
 def test_what_no_library_computes_is_timed_all_the_same() -> None:
     found = optmap.bench(
         "Out[i,j] = A[i,k,l] * B[k,j] * C[l,j]",

@@ -63,6 +63,9 @@ class Baseline(Protocol):
 
         Returns:
             None of them if the library cannot compute such a workload.
+
+        Raises:
+            SolverUnavailableError: if the library fails, with what it says.
         """
         ...
 

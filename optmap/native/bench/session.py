@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
-from optmap.errors import CheckError, InfeasibleError
+from optmap.errors import CheckError, InfeasibleError, SolverUnavailableError
 from optmap.evaluate.timing.floor import core_of
 from optmap.evaluate.timing.kernel import roles_of
 from optmap.evaluate.timing.predict import predict
@@ -173,7 +173,12 @@ def _field(task: _Task, found: Sequence[Baseline]) -> _Field:
     others, left_out = {}, {}
     for library in found:
         ways = []
-        for way in library.prepare(workload, operands, task.threads):
+        try:
+            prepared = library.prepare(workload, operands, task.threads)
+        except SolverUnavailableError as error:
+            left_out[library.name] = str(error)
+            continue
+        for way in prepared:
             try:
                 _check(task, way)
                 ways.append(way)

@@ -33,6 +33,8 @@ TRIALS = 64
 NEEDED = ("tvm", "xgboost", "scipy", "psutil", "cloudpickle")
 """Packages of TVM and its tuner."""
 INSTALL = "run: pip install 'apache-tvm[all]'"
+FAILURES = (RuntimeError, ValueError, TypeError, AttributeError, OSError)
+"""By which TVM says that it cannot, or that a version has another interface."""
 THREADS, BOUND = "TVM_NUM_THREADS", "TVM_BIND_THREADS"
 """Environment variables of TVM's pool of threads."""
 TENSOR = 7
@@ -112,7 +114,11 @@ class Tvm:
                     fold.apply(inputs[place]) for fold, place in zip(form.folds[1:], (first, 1 - first), strict=True)
                 ]
                 for question in questions(form):
-                    way = self._tuned(question, operands, threads)
+                    try:
+                        way = self._tuned(question, operands, threads)
+                    except FAILURES as error:
+                        text = (str(error).strip() or type(error).__name__).splitlines()[-1]
+                        raise SolverUnavailableError(f"TVM cannot tune {question.label}: {text}") from error
                     if way is not None:
                         found.append(way)
         return tuple(found)

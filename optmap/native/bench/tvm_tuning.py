@@ -44,6 +44,7 @@ def tune(function: Any, target: Any, folder: Path, trials: int, way: Callable[[A
         strategy=ms.search_strategy.EvolutionarySearch(population_size=POPULATION),
         builder=_builder(ms, built),
         runner=_runner(ms, built, way),
+        measure_callbacks=[ms.measure_callback.AddToDatabase(), ms.measure_callback.UpdateCostModel()],  # no files
         seed=1,
     )
 
