@@ -26,8 +26,8 @@ LARGEST_TABLE = 30_000_000
 """Pairs of choices of neighbouring levels beyond which chains are not listed."""
 MOST_CHAINS = 100_000
 """Chains of choices beyond which their sizes are not looked at."""
-MOST_SIZES = 400_000
-"""Chains of sizes of one dim beyond which they are not listed."""
+MOST_SIZES = 50_000
+"""Chains of sizes of single dims that are listed, at most, for all that is left."""
 MOST_TILES = 1_000_000
 """Chains of whole tiles that are priced, at most."""
 AT_ONCE = 5_000
@@ -41,6 +41,7 @@ class SizesLeft:
         self.costs, self.pairs, self.setting = costs, pairs, costs.setting
         self.lists = lists
         self.clock = pairs.clock
+        self.listed = 0
         self.known: dict[tuple[int, tuple[int, ...], tuple[int, ...]], tuple[IntArray, IntArray]] = {}
 
     def best(self, choices: Sequence[IntArray], ceiling: float) -> IntegerPoint | None:
@@ -136,8 +137,9 @@ class SizesLeft:
                 self.setting.allowed.among(range(low, high + 1), level, d)
                 for level, (low, high) in enumerate(zip(least, most, strict=True))
             ]
-            if prod(float(len(sizes)) for sizes in allowed) > MOST_SIZES:
-                raise LimitError("too many sizes of one dim")
+            self.listed += prod(len(sizes) for sizes in allowed)
+            if self.listed > MOST_SIZES:
+                raise LimitError("too many sizes of the dims")
             tiles = grid_of(allowed)
             tiles = tiles[(tiles[:, 1:] >= tiles[:, :-1]).all(axis=1)]
             if not len(tiles):  # no chain: nothing fits tiles as large as the extent and one more
