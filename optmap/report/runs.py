@@ -111,7 +111,7 @@ def _candidates(runs: Runs) -> str:
 def _notes(runs: Runs) -> list[str]:
     lines = [
         "measured: median of calls with warm caches, timed in C; spread: between the first and the ninth decile",
-        "floor: no mapping takes less, if peak and bandwidths are those of the machine file; error: largest distance "
+        "floor: no code takes less, if peak and bandwidths are those of the machine file; error: largest distance "
         "from a float64 reference, as a share of what the rounding of so many terms explains",
     ]
     if any(layer.predicted_seconds is not None for layer in runs.layers):
@@ -231,7 +231,7 @@ def _tried(layer: LayerRun, tried: Tried) -> dict[str, object]:
         "kernel": tried.code.kernel.value,
         "gflops": layer.gflops(tried.timing),
         "measured": _timing(tried.timing),
-        "predicted": _prediction(tried.mapped.prediction),
+        "predicted": _prediction(tried.mapped.prediction, layer),
         "check": _verdict(tried.verdict),
     }
 
@@ -250,14 +250,14 @@ def _timing(timing: Timing | None) -> dict[str, object] | None:
     }
 
 
-def _prediction(found: Prediction | None) -> dict[str, object] | None:
+def _prediction(found: Prediction | None, layer: LayerRun) -> dict[str, object] | None:
     if found is None:
         return None
     return {
         "seconds": found.seconds,
         "cycles": found.cycles,
         "bound_by": found.bound_by,
-        "floor_seconds": found.floor_seconds,
+        "floor_seconds": layer.floor_seconds,
     }
 
 

@@ -61,6 +61,8 @@ def test_a_run_has_speed_prediction_floor_and_check(optmap, host: str, tmp_path:
     assert layer["share_of_peak"] == pytest.approx(layer["gflops"] / 128)
     assert layer["gflops"] == pytest.approx(2e-9 * 24_000 / layer["measured"]["seconds"])
     assert 0 < layer["floor_seconds"] <= layer["predicted_seconds"]
+    bound = ("bound", *MATMUL, "--semantics", "assign", "--machine", host, "--objective", "time", "--json")
+    assert layer["floor_seconds"] == optmap(*bound, cwd=tmp_path).document()["time"]["seconds"]
     check = layer["check"]
     assert (check["checked"], check["outputs"], check["wrong"], check["terms"]) == (1200, 1200, 0, 20)
     assert check["exact_on_whole_numbers"]

@@ -25,6 +25,7 @@ from optmap.native.host.processor import read_processor
 from optmap.native.host.tables import read_topology, usable_cpus
 from optmap.native.run.clock import warm_seconds
 from optmap.native.run.compiled import compile_code
+from optmap.native.run.layer import floor_of
 from optmap.native.run.reference import terms
 from optmap.native.run.turns import pinned
 from optmap.native.run.verdict import Trial, judge, trials_of
@@ -239,6 +240,7 @@ def _timed(task: _Task, field: _Field, number: int, streaming: Contender | None,
     prediction = predict(
         task.workload, task.plan.machine, code.mapping, code.options, threads=task.threads, caches=caches
     )
+    floor = floor_of(task.workload, task.plan.machine, prediction)
     return LayerBench(
         workload=task.workload,
         threads=task.threads,
@@ -257,5 +259,5 @@ def _timed(task: _Task, field: _Field, number: int, streaming: Contender | None,
         peak=timings[-1],
         peak_operations=peak_operations(core, task.workload.output.bits),
         predicted=prediction.seconds,
-        floor=prediction.floor_seconds,
+        floor=None if floor is None else floor.seconds(floor.cycles),
     )

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from optmap.clock import Clock
+from optmap.evaluate import Prediction, Running
+from optmap.gap.beside import proved_floor
+from optmap.gap.time_floor import TimeFloor
 from optmap.native.code import Buffer
 from optmap.native.emit.emit import emit_code
 from optmap.native.run.clocking import Ready, Timing, timings
@@ -19,6 +24,8 @@ from optmap.native.run.results import LayerRun, Tried
 from optmap.native.run.verdict import Trial, Verdict, judge, trials_of
 from optmap.problem import Machine, Workload
 
+FLOOR_SECONDS = 5.0
+"""Time for the bounds of one workload."""
 CHOOSING = 0.5
 """Share of the time in which the fastest is chosen; it is measured anew in the rest, or it would look too fast."""
 
@@ -72,7 +79,16 @@ def run_layer(
         best=best,
         timing=None if best is None else again[best],
         first_timing=again.get(0),
+        floor=floor_of(workload, machine, mappings[0].prediction),
     )
+
+
+def floor_of(workload: Workload, machine: Machine, prediction: Prediction | None) -> TimeFloor | None:
+    """The proved bound on the time of any code that runs as a prediction says; None without one."""
+    if prediction is None:
+        return None
+    running = Running(threads=prediction.threads, caches=prediction.caches)
+    return proved_floor(workload, machine, running, clock=Clock(time.monotonic() + FLOOR_SECONDS))
 
 
 def verdict_of(kernel: Kernel, trials: tuple[Trial, ...]) -> Verdict:

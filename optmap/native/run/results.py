@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from optmap.gap.time_floor import TimeFloor
 from optmap.native.code import Code
 from optmap.native.run.clocking import Timing
 from optmap.native.run.mapped import Mapped
@@ -39,6 +40,8 @@ class LayerRun:
     """Of that one, measured anew once it was chosen."""
     first_timing: Timing | None
     """Of the first one, in turns with it; None if that is wrong."""
+    floor: TimeFloor | None
+    """That no code goes below, proved, as the machine file has peak and bandwidths; None without a core."""
 
     @property
     def chosen(self) -> Tried:
@@ -63,9 +66,8 @@ class LayerRun:
 
     @property
     def floor_seconds(self) -> float | None:
-        """That no mapping goes below, as the machine file has peak and bandwidths."""
-        found = self.chosen.mapped.prediction
-        return None if found is None else found.floor_seconds
+        """Of the floor; None without a clock, too."""
+        return None if self.floor is None else self.floor.seconds(self.floor.cycles)
 
     @property
     def peak_gflops(self) -> float | None:
