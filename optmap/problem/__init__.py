@@ -71,7 +71,7 @@ __getattr__, __dir__ = exports(
         "depthwise_blocks": "DepthwiseBlock depthwise_block lines_per_set",
         "forms": "contraction_form convolution_form why_no_convolution",
         "halo": "distinct_values grid_values pair_values run_values shared_values value_mask",
-        "held": "Corner Held moves_alone stream_refusal",
+        "held": "Corner Held corner_dims moves_alone stream_refusal",
         "inputs": "capacities_of capacity_of extents_of is_statement machine_of names_of workload_of",
         "io.fields": "Fields located",
         "io.files": "load_yaml to_json",

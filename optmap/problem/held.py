@@ -201,9 +201,10 @@ class Corner:
                     f"held: the corner takes {size!r} of the {tile[dim]} iterations of {dim} in a tile; "
                     "it must be a whole number from 1, and leave one"
                 )
-            if not moves_alone(workload, dim):
+            if dim not in corner_dims(workload):
                 raise InputError(
-                    f"held: {dim} shares a subscript or is in two of one tensor, so no corner is cut of it"
+                    f"held: {dim} shares a subscript, is in two of one tensor or has implicit padding, "
+                    "so no corner is cut of it"
                 )
         for tensor, name in zip(workload.tensors, access_names(workload), strict=True):
             if set(self.sizes) <= tensor.dims and set(self.sizes) & set(held.streams.get(name, ())):
@@ -213,6 +214,16 @@ class Corner:
         rest = self.rest(workload, mapping)
         self.mapping.check(rest, machine)
         self.held.check(rest, machine, self.mapping, rule)
+
+
+def corner_dims(workload: Workload) -> tuple[str, ...]:
+    """Dims that a corner may be cut along: they move alone, and none of their iterations is implicit padding.
+
+    Args:
+        workload: gives accesses and extents.
+    """
+    padded = {d for tensor in workload.tensors for axis in tensor.axes if axis.real is not None for d in axis.dims}
+    return tuple(d for d in workload.dims if d not in padded and moves_alone(workload, d))
 
 
 def moves_alone(workload: Workload, dim: str) -> bool:

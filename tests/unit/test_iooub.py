@@ -97,6 +97,15 @@ def test_what_does_not_quite_fit_stays_but_for_a_corner(shape, memory, loads):
     assert divided.cost > loads
 
 
+def test_no_corner_is_cut_along_implicit_padding():
+    padded = parse_workload("O[k,n] += I[c,n] * F[k in 0..14,c]", {"k": 16, "c": 16, "n": 60})
+    assert solve_level(Request(workload=padded, machine=words(256)))[1].corner is None
+    beside = parse_workload("O[k,n] += I[c,n in 0..58] * F[k,c]", {"k": 16, "c": 16, "n": 60})
+    result, held = solve_level(Request(workload=beside, machine=words(256)))
+    assert set(held.corner.sizes) == {"k", "c"}
+    assert walk_held(beside, result.machine, result.mapping, held).peak_words == result.levels[0].occupancy_words
+
+
 def exhaustive(workload, capacity):
     """The least loads over all loop orders, reuse positions and tiles, one by one."""
     best = inf

@@ -26,7 +26,7 @@ import numpy as np
 import numpy.typing as npt
 
 from optmap.evaluate.held import entering_words, held_words
-from optmap.problem.held import moves_alone
+from optmap.problem.held import corner_dims
 from optmap.problem.reuse import Reuse, reuse_at
 from optmap.problem.workload import Semantics, Workload, access_names
 from optmap.search.iooub.flows import Flow, permutation_of, positions_of
@@ -133,13 +133,13 @@ def _cuts(workload: Workload, words: int, weights: Sequence[float], plain: Tilin
 
 
 def _pairs(workload: Workload, units: tuple[Bundle, ...], weights: Sequence[float]) -> tuple[_Pair, ...]:
-    """The units that a corner may be cut along: alone in their subscripts, both in one access only."""
+    """The units with dims that a corner may be cut along, both in one access only."""
     words = [
         w * workload.weight(t) * t.footprint(workload.extents) for w, t in zip(weights, workload.tensors, strict=True)
     ]
     has = [[unit.dims[0] in tensor.dims for unit in units] for tensor in workload.tensors]
-    found = []
-    for x, y in combinations([u for u, unit in enumerate(units) if unit.plain], 2):
+    found, dims = [], corner_dims(workload)
+    for x, y in combinations([u for u, unit in enumerate(units) if unit.plain and set(unit.dims) & set(dims)], 2):
         both = [i for i, mine in enumerate(has) if mine[x] and mine[y]]
         if len(both) == 1:
             one, other = (
@@ -219,9 +219,9 @@ class _Fitting:
 
     def best(self) -> _Cut | None:
         """The corner that costs least; None if none makes the tile fit."""
-        tensors, dims = self.workload.tensors, [d for d, n in self.tile.items() if n > 1]
+        tensors, dims = self.workload.tensors, [d for d in corner_dims(self.workload) if self.tile[d] > 1]
         found = []
-        for x, y in combinations([d for d in dims if moves_alone(self.workload, d)], 2):
+        for x, y in combinations(dims, 2):
             both = [i for i, tensor in enumerate(tensors) if {x, y} <= tensor.dims]
             if len(both) == 1 and not {x, y} & set(self.ways[both[0]][1]):
                 found += self._along(x, y, both[0])
