@@ -17,10 +17,12 @@ NOTES = (
     "all ways are timed in turns in one process by one clock in C, with weights packed ahead and operands in the "
     "formats that each likes best, on buffers that begin at cache lines, on as many processors as threads",
     "which candidate of ours and which way of a library is reported was chosen by other samples than the reported ones",
-    "oneDNN is asked through its C interface with every format of images, with memory for its work given, by the "
-    "direct algorithm (Winograd's is other arithmetic); layers of single taps also as products",
     "peak is that of multiply-adds on registers alone, timed in the same rounds; operations on padding count as "
     "everybody counts them, so that code which leaves them out may be above the peak",
+)
+ONEDNN = (
+    "onednn is asked through its C interface with every format of images, with memory for its work given, by the "
+    "direct algorithm (Winograd's is other arithmetic); layers of single taps also as products"
 )
 TORCH = (
     "torch has what Python and its dispatcher take in its time, microseconds a call; its allocator keeps freed pages, "
@@ -117,7 +119,7 @@ def bench_table(bench: Bench) -> str:
         ("compiler", around.compiler),
         *((name, f"version {version}") for name, version in around.libraries.items()),
         *((name, f"not compared: {why}") for name, why in around.absent.items()),
-        ("ours", f"best of the model's first {bench.candidates}, activations {' or '.join(bench.layouts)}"),
+        ("ours", f"best of the model's first {bench.candidates} with activations {' and with '.join(bench.layouts)}"),
         ("samples", f"{bench.rounds} rounds, in turns"),
     ]
     parts = [pairs(head)]
@@ -208,11 +210,8 @@ def _means_table(bench: Bench) -> str:
 
 
 def _notes(bench: Bench) -> tuple[str, ...]:
-    notes = list(NOTES)
-    if "torch" in bench.surroundings.libraries:
-        notes.append(TORCH)
-    if "tvm" in bench.surroundings.libraries:
-        notes.append(TVM)
+    about = {"onednn": ONEDNN, "torch": TORCH, "tvm": TVM}
+    notes = [*NOTES, *(about[name] for name in bench.surroundings.libraries if name in about)]
     if any(layer.streaming for layer in bench.layers):
         notes.append(STREAMING)
     states = {layer.caches.value for layer in bench.layers}

@@ -6,6 +6,7 @@ import json
 import os
 from dataclasses import replace
 from pathlib import Path
+from typing import NoReturn
 
 import numpy as np
 import pytest
@@ -107,6 +108,9 @@ def test_table_and_document_say_what_they_are_of(found: Bench) -> None:
         "geometric means",
     ):
         assert part in text
+    assert "note: onednn is asked" in text
+    assert "note: torch" not in text  # of libraries that took part only
+    assert "note: tvm" not in text
     document = json.loads(json.dumps(found.to_dict()))
     assert document["schema"] == "optmap.bench/1"
     assert document["absent"].keys() == {"tvm"}
@@ -171,6 +175,24 @@ def test_a_library_that_computes_something_else_is_left_out(monkeypatch: pytest.
     assert way.startswith("onednn convolution any")
     assert "something else" in why
     assert layer.theirs[0].variant not in way
+
+
+def test_a_way_that_fails_is_left_out_with_what_it_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    prepare = OneDnn.prepare
+
+    def failing() -> NoReturn:
+        raise SolverUnavailableError("no memory")
+
+    def broken(self: OneDnn, *arguments: object) -> object:
+        first, *others = prepare(self, *arguments)  # type: ignore[arg-type]
+        return (replace(first, result=failing), *others)
+
+    monkeypatch.setattr(OneDnn, "prepare", broken)
+    (layer,) = optmap.bench(LAYERS[0], machine=MACHINE, against="onednn", candidates=1, rounds=1).layers
+    ((way, why),) = layer.left_out.items()
+    assert way.startswith("onednn convolution any")
+    assert why == "no memory"
+    assert layer.ratio is not None
 
 
 def test_a_library_that_fails_is_left_out_with_what_it_says(monkeypatch: pytest.MonkeyPatch) -> None:

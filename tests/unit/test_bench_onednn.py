@@ -27,6 +27,25 @@ def test_what_a_library_does_not_know_has_no_way() -> None:
     assert OneDnn().prepare(three, filled(three), 1) == ()
 
 
+ARGUMENTS = 11 * ctypes.sizeof(ctypes.c_void_p)
+"""Where the arguments of the primitive are in `call` of onednn.c: behind eleven pointers."""
+
+
+def test_a_call_that_fails_is_told_with_its_status() -> None:
+    workload = CONVOLUTIONS["pointwise"].with_padding("implicit")
+    way = OneDnn().prepare(workload, filled(workload), 1)[0]
+    assert way.result is not None
+    warm_seconds(way)
+    way.result()
+    number = ctypes.c_int.from_address(way.context + ARGUMENTS)
+    kept, number.value = number.value, 0  # the output is missing now
+    warm_seconds(way)
+    number.value = kept
+    warm_seconds(way)
+    with pytest.raises(SolverUnavailableError, match="oneDNN fails at what it offered, with status 2"):
+        way.result()
+
+
 def test_turns_are_taken_and_calls_counted() -> None:
     log: list[str] = []
     kind = ctypes.CFUNCTYPE(None, ctypes.c_void_p)

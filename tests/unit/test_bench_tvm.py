@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import ctypes
 import itertools
 from math import prod
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from library_layers import ALL, filled, literal
 
-from optmap.native import Convolution, Question, library_forms, questions
+from optmap.errors import SolverUnavailableError
+from optmap.native import Convolution, Question, library_forms, questions, warm_seconds
+from optmap.native.run.clock import address
 from optmap.problem import conv2d
 
 
@@ -63,3 +67,31 @@ def test_questions_that_differ_have_different_names_of_records() -> None:
     found = list(itertools.chain.from_iterable(map(questions, forms)))
     assert len({repr(each) for each in found}) == len(found) == 4
     assert [repr(each) for each in found] == [repr(each) for form in forms for each in questions(form)]
+
+
+@pytest.mark.parametrize("status", [0, -1])
+def test_calls_are_told_to_have_failed(monkeypatch: pytest.MonkeyPatch, status: int) -> None:
+    from optmap.native.bench import tvm
+
+    seen: list[int] = []
+    kind = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int32, ctypes.c_void_p)
+
+    def function(handle: int, arguments: int, count: int, result: int) -> int:
+        seen.append(count)
+        return status
+
+    called = kind(function)
+    monkeypatch.setattr(tvm, "_caller", lambda: address(called))
+    workload = conv2d(c=16, k=16, h=4, w=4, r=3, s=3)
+    (form,) = library_forms(workload)
+    plain = [fold.apply(array) for fold, array in zip(form.folds[1:], filled(workload), strict=True)]
+    memory = tvm._Memory(next(questions(form)), plain)
+    way = memory.way(SimpleNamespace(__chandle__=lambda: 1), "")
+    assert way.result is not None
+    warm_seconds(way, least=2)
+    assert seen == [3, 3]
+    if status:
+        with pytest.raises(SolverUnavailableError, match="TVM fails at what it compiled, with status -1"):
+            way.result()
+    else:
+        assert not way.result().any()

@@ -30,7 +30,9 @@ class Contender:
     operands: tuple[Array, ...] | None
     """Buffers that a call reads and writes, of which flushed caches have no line; None if they cannot be named."""
     result: Callable[[], Array] | None
-    """The output of the last call, in the statement's order of subscripts; None of what computes nothing."""
+    """The output of the last call, in the statement's order of subscripts; None of what computes nothing.
+
+    A call of a library that failed is told here: SolverUnavailableError."""
     kept: tuple[object, ...] = ()
     """What must live as long."""
 

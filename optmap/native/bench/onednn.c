@@ -25,6 +25,7 @@ typedef struct {
     dnnl_memory_t memory[OPERANDS];
     dnnl_memory_desc_t plain[SCRATCH];
     dnnl_exec_arg_t arguments[OPERANDS];
+    int status; /* of the first call that failed */
 } call;
 
 static const dnnl_query_t WHAT[OPERANDS]
@@ -147,7 +148,7 @@ int bench_onednn_bind(void *handle, void *const *buffers) {
     return status;
 }
 
-/* Reorder between a plain array and an operand: outside of what is timed. */
+/* Reorder between a plain array and an operand: outside of what is timed. Refused once a call has failed. */
 int bench_onednn_copy(void *handle, int operand, void *plain, int into) {
     call *c = handle;
     dnnl_memory_t outside = NULL;
@@ -155,7 +156,8 @@ int bench_onednn_copy(void *handle, int operand, void *plain, int into) {
     dnnl_primitive_t reorder = NULL;
     const_dnnl_memory_desc_t inside = dnnl_primitive_desc_query_md(c->descriptor, WHAT[operand], 0);
     const_dnnl_memory_desc_t from = into ? c->plain[operand] : inside, to = into ? inside : c->plain[operand];
-    int status = dnnl_memory_create(&outside, c->plain[operand], c->engine, plain);
+    int status = c->status;
+    if (!status) status = dnnl_memory_create(&outside, c->plain[operand], c->engine, plain);
     if (!status) status = dnnl_reorder_primitive_desc_create(&descriptor, from, c->engine, to, c->engine, NULL);
     if (!status) status = dnnl_primitive_create(&reorder, descriptor);
     if (!status) {
@@ -172,8 +174,9 @@ int bench_onednn_copy(void *handle, int operand, void *plain, int into) {
 
 void bench_onednn_call(void *handle) {
     call *c = handle;
-    dnnl_primitive_execute(c->primitive, c->stream, OPERANDS, c->arguments);
-    dnnl_stream_wait(c->stream);
+    int status = dnnl_primitive_execute(c->primitive, c->stream, OPERANDS, c->arguments);
+    if (!status) status = dnnl_stream_wait(c->stream);
+    if (!c->status) c->status = status;
 }
 
 void bench_onednn_threads(int threads) { omp_set_num_threads(threads); }

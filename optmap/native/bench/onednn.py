@@ -17,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
-from optmap.errors import CheckError, SolverUnavailableError
+from optmap.errors import SolverUnavailableError
 from optmap.native.bench.clock import c_text
 from optmap.native.bench.contender import Array, Contender, touched
 from optmap.native.bench.forms import Convolution, Fold, Product, library_forms
@@ -244,5 +244,10 @@ def _installed() -> tuple[Path, Path, str]:
 
 
 def _expect(status: int) -> None:
+    """Nothing if oneDNN did what it was asked for.
+
+    Raises:
+        SolverUnavailableError: with the status, if not.
+    """
     if status:
-        raise CheckError(f"oneDNN refuses what it offered (status {status}); leave it out with --against")
+        raise SolverUnavailableError(f"oneDNN fails at what it offered, with status {status}")

@@ -185,6 +185,8 @@ def _field(task: _Task, found: Sequence[Baseline]) -> _Field:
                 ways.append(way)
             except CheckError as error:
                 left_out[way.title] = f"computes something else: {str(error).splitlines()[0]}"
+            except SolverUnavailableError as error:
+                left_out[way.title] = str(error)
         if ways:
             others[library.name] = tuple(ways)
         else:
@@ -211,6 +213,7 @@ def _check(task: _Task, way: Contender) -> None:
 
     Raises:
         CheckError: if an output is wrong.
+        SolverUnavailableError: if a library failed, with what it says.
     """
     warm_seconds(way)
     title = f"{task.workload.title} by {way.title}"

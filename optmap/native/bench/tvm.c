@@ -17,7 +17,7 @@ typedef struct {
     called *call;
     void *function;
     any arguments[3];
-    int64_t status;
+    int64_t status; /* not 0 once a call has failed */
 } bound;
 
 void bench_tvm(void *context) {

@@ -93,7 +93,7 @@ class Tvm:
     def __init__(self, trials: int = TRIALS) -> None:
         absent = [name for name in NEEDED if find_spec(name) is None]
         if absent:
-            raise SolverUnavailableError(f"TVM is not compared: no {', '.join(absent)}; {INSTALL}")
+            raise SolverUnavailableError(f"no {', '.join(absent)}; {INSTALL}")
         os.environ[BOUND] = "0"  # where threads run is said for all libraries alike
         import tvm
 
@@ -225,12 +225,18 @@ class _Memory:
             function=address(load_library(build_library(c_text("tvm.c"))).bench_tvm),
             context=ctypes.addressof(bound),
             operands=self.buffers,
-            result=self.output,
+            result=lambda: self.output(bound),
             kept=(bound, self, function),
         )
 
-    def output(self) -> Array:
-        """In the statement's order of subscripts."""
+    def output(self, bound: _Bound) -> Array:
+        """What calls left, in the statement's order of subscripts.
+
+        Raises:
+            SolverUnavailableError: if one of them failed.
+        """
+        if bound.status:
+            raise SolverUnavailableError(f"TVM fails at what it compiled, with status {bound.status}")
         found = self.buffers[2].view(self.dtype).reshape(self.question.shapes[0])
         return self.question.form.folds[0].invert(self.question.output(found))
 

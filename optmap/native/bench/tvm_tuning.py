@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from optmap.errors import SolverUnavailableError
 from optmap.native.bench.contender import Contender
 from optmap.native.run.clock import warm_seconds
 
@@ -75,6 +76,11 @@ def _runner(ms: Any, built: dict[str, Any], way: Callable[[Any], Contender]) -> 
     def timed(name: str) -> Any:
         ready = way(built.pop(name))
         warm_seconds(ready)
+        try:
+            if ready.result:
+                ready.result()
+        except SolverUnavailableError as error:  # what fails takes no time, and would be the fastest
+            return ms.runner.RunnerResult(None, str(error))
         samples = [warm_seconds(ready, seconds=LEAST_SECONDS) for _ in range(SAMPLES)]
         return ms.runner.RunnerResult(samples, None)
 

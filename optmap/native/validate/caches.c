@@ -132,7 +132,7 @@ static void flush(hierarchy *h) {
 }
 
 static void release(hierarchy *h) {
-    for (int level = 0; level < h->levels; level++) cache_free(&h->caches[level]);
+    for (int level = 0; h->caches && level < h->levels; level++) cache_free(&h->caches[level]);
     free(h->caches);
 }
 
