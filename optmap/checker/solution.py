@@ -39,6 +39,8 @@ def check_solution(doc: dict[str, Any]) -> Report:
     need(objective != "loads" or len(levels) == 1, "loads are the objective of one level only")
     nest = Nest(work, doc["mapping"]["levels"], levels)
     held = Held(nest, doc["held"]) if doc["held"] is not None else None
+    timed = objective == "time"
+    need(not (held and timed), "no time is predicted of what is held, which must fit")
     plain = doc["tiles"] == "any" and "constraints" not in doc
     need(plain or not (held and held.rest), "nothing is demanded of tiles that leave out a corner")
     rates = [rate_of(level, work.word_bits) for level in levels]
@@ -48,7 +50,6 @@ def check_solution(doc: dict[str, Any]) -> Report:
     form = exact if held else [traffic(nest, base, whole=False) for base in range(nest.depth)]
     check_boundaries(doc, work, names, exact)
     check_levels(doc, nest, held, rates, form)
-    timed = objective == "time"
     unit = "words" if plain_words(levels) and not timed else "cycles"
     cost, found = (objective_of(objective, rows, rates) for rows in (form, exact))
     need(timed == ("prediction" in doc), "a predicted time goes with the objective time")

@@ -21,7 +21,8 @@ from optmap.problem.io.held import read_held
 from optmap.problem.io.machines import machine_document, machine_from
 from optmap.problem.io.mappings import mapping_document, read_mapping
 from optmap.problem.io.workloads import read_workload, workload_document
-from optmap.problem.objective import OBJECTIVES
+from optmap.problem.objective import OBJECTIVES, PREDICTED_TIME
+from optmap.problem.options import TileRule
 from optmap.shown import Form, Shown
 
 if TYPE_CHECKING:
@@ -341,8 +342,12 @@ def _held(fields: Fields, workload: Workload, machine: Machine, mapping: Mapping
         held.check(workload, machine, mapping, rule)
     except InputError as error:
         raise located(error, fields.where) from error
-    if held.corner is not None and fields.has("constraints"):
-        raise InputError(f"{fields.at('constraints')}: of a mapping whose tiles leave out a corner nothing is demanded")
+    divided = fields.get("tiles") == TileRule.DIVISORS
+    if held.corner is not None and (divided or fields.has("constraints")):
+        where = fields.at("tiles" if divided else "constraints")
+        raise InputError(f"{where}: of a mapping whose tiles leave out a corner nothing is demanded")
+    if fields.get("objective") == PREDICTED_TIME.name:
+        raise InputError(f"{fields.at('held')}: no time is predicted of a run that holds what it is told to")
     return held
 
 

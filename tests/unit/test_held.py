@@ -325,11 +325,26 @@ def test_what_is_no_corner_is_refused(change: Callable[[dict[str, Any]], None], 
 
 def test_nothing_is_demanded_of_tiles_without_a_corner(tmp_path: Path) -> None:
     document = held_document(SQUARE, one_level(dict(SQUARE.sizes), "kcn"), L_SHAPE)
-    assert "demanded" in refusal(signed({**document, "tiles": "divisors"}))
+    divided = signed({**document, "tiles": "divisors"})
+    assert "demanded" in refusal(divided)
+    with pytest.raises(InputError, match="demanded"):
+        read_solution(written(divided, tmp_path))
     document["constraints"] = [{"level": "Fast", "dim": "k", "relation": "=", "value": 5}]
     assert "demanded" in refusal(signed(document))
     with pytest.raises(InputError, match="demanded"):
         read_solution(written(document, tmp_path))
+
+
+def test_what_is_held_fits_whatever_the_objective(tmp_path: Path) -> None:
+    """Of a predicted time tiles may be larger than a cache, which then keeps less than what is held."""
+    plain = Held(positions=dict.fromkeys("CWX", 4), streams={}, inner=())
+    document = held_document(SQUARE, one_level(dict(SQUARE.sizes), "kcn"), plain, words=8)
+    assert "needs" in refusal(document)
+    prediction = {"value": document["cost"]["value"], "unit": "cycles"}
+    timed = {**document, "objective": "time", "cost": prediction, "exact": prediction}
+    assert "no time is predicted of what is held" in refusal(signed(timed))
+    with pytest.raises(InputError, match="no time is predicted"):
+        read_solution(written(timed, tmp_path))
 
 
 @pytest.mark.parametrize("text", ["O[x] += I[x+r]*K[r]", "O[i,j] += A[i,i]*B[j]"])
