@@ -27,6 +27,7 @@ __getattr__, __dir__ = exports(
         "projective": "dual_volume tile_bound why_not_projective",
         "proof": "MUS accounting operations_bound ranked_proofs tensor_sums",
         "result": "LowerBound",
+        "roots": "floor_sqrt root_above",
         "tap_class_proof": "ClassesProof class_proofs",
         "tap_classes": "TapClass class_operations weight_bound weighted_classes why_no_classes",
         "segments": "LargestBound SegmentBound Segments best_segments",

@@ -1,4 +1,4 @@
-"""Method `best`: the strongest of compulsory traffic, a certified convex program, the halo of windows, visits, passes.
+"""Method `best`: the strongest of compulsory traffic, a convex program over maps, windows, visits and passes.
 
 The only place where a bound gets its certificate: none leaves it that the independent checker has not
 proved again.
@@ -40,8 +40,8 @@ def best(workload: Workload, memory_words: int, clock: Clock = NO_LIMIT) -> Lowe
         CheckError: if the checker refuses every candidate, compulsory traffic included.
 
     Source: Dinh, chapters 3 and 4 (Brascamp-Lieb inequalities for loop nests), with size maps,
-    tensor weights and the segment argument in integers; for windows the inequality of `halo`; where one tensor
-    does not fit by little, `visits`; where it does not fit into a few memories, `passes`.
+    tensor weights and the segment argument in integers; for windows the inequality of `halo`, for strided ones that of
+    `tap_classes`; where one tensor does not fit by little, `visits`; where it fits a few times too little, `passes`.
     """
     found: list[AnyProof] = [*ranked_proofs(workload, memory_words, clock=clock)]
     found += visits_proofs(workload, memory_words, beat=_most(found))
@@ -133,7 +133,7 @@ def _exponents(workload: Workload, proof: AnyProof | None) -> dict[str, Fraction
         return {maps[i].name: x for i, x in proof.exponents.items()}
     names = {m.tensor: m.name for m in maps if m.tensor is not None}
     if isinstance(proof, ClassesProof):
-        return {f"{names[t]} of {c.title} taps": x for c in proof.classes for t, _, x in c.volume.tensors}
+        return {f"{names[t]} of {c.title}": x for c in proof.classes for t, _, x in c.volume.tensors}
     return {names[tensor]: x for tensor, _, x in proof.volume.tensors if x}
 
 
@@ -169,17 +169,22 @@ def _expression(workload: Workload, proof: AnyProof | None) -> str:
         others = " + ".join(f"|{t.name}|" for t in workload.tensors if t.name != proof.kept)
         return (
             f"{others} + {proof.again_words} that come again + min(|{proof.kept}| - M, 2*{proof.slack}), since "
-            f"{proof.kept} does not fit"
+            f"{proof.kept} does not fit (proof: optmap/bounds/visits.py)"
         )
     if isinstance(proof, PassesProof):
         others = " and ".join(t.name for t in workload.tensors if t.name != proof.kept)
         again = proof.loads_words - proof.touched_words
-        return f"{proof.touched_words} of {others}, as {proof.kept} fits piece by piece only, + {again} of its own"
+        return (
+            f"{proof.touched_words} of {others}, as often as segments touch them, + {again}, since {proof.kept} fits "
+            "piece by piece only (proof: optmap/bounds/passes.py)"
+        )
     rule = f"M + n*T + t + 1, n={proof.segments.n}, T={proof.segments.T}, t={proof.segments.t}"
     if workload.semantics is Semantics.ASSIGN:
         mu = proof.units.mu
         rule = f"({rule}, in 1/{mu.denominator} words) - {mu}*|{workload.output.name}|"
-    every = "G" if not isinstance(proof, ClassesProof) else f"{proof.units.operations}, all operations by weight,"
+    every = "G"
+    if isinstance(proof, ClassesProof):
+        every = f"{proof.units.operations}, all operations by weight (proof: optmap/bounds/tap_classes.py),"
     return f"{rule}, since n*U(M+T) + U(M+t) < {every} with U(K) = {operations_text(workload, proof)}"
 
 

@@ -57,13 +57,15 @@ from A+t0 to A+t1, as far as from A+t2 to A+t3, over C). For a missing tap t0 = 
 - 2x3: 6 taps lose rectangle(a+c), 5 diamond(a+c). 2x2: 4 lose diamond(a+c); 3 have nothing but the parallelogram,
   loss >= diamond/2. Windows of one axis: the losses of one dimension.
 
-*Four taps in a row.* The loss of one dimension is at least 3 + e, 2e, and 4 unless p = q = 1. For along an
-antidiagonal the difference grows by 2 or more, so at most two pairs have one of four neighbouring values, and the
-first and the last antidiagonal have one cell: T <= 2(p+q-1) - 2 unless they are the same, and T <= 1 then. And
-T = 4 min(p, q) needs four partners of every point of the smaller set, e >= 3: so the loss is 2e + 1 for e = 2.
+*Four taps in a row.* With p, q >= 1 the loss of one dimension is at least 3 + e, 2e, and 4 unless p = q = 1. For
+along an antidiagonal the difference grows by 2 or more, so at most two pairs have one of four neighbouring values, and
+the first and the last antidiagonal have one cell: T <= 2(p+q-1) - 2 unless they are the same, and T <= 1 then. And
+T = 4 min(p, q) needs four partners of every point of the smaller set, e >= 3: so for e = 2 the loss is 2e + 1 at
+least, and 3 + e for every e.
 A run of links of two rows of four taps, eta more per row: two neighbouring rows u = 1 lose 3 + eta more than one of
-them, which is more than L below grows from m-1 to m, so leave one out. Then a link costs 2e + max(0, 4 - 2 min(e, 2))
-or more, which does not fall with e, and as before (2k the sum of min(e, 2) on a side)
+them, which is more than L below grows from m-1 to m (2.93 at most for eta = 0, 4.63 for eta = 3), so leave one out.
+Then a link costs 2e + max(0, 4 - 2 min(e, 2)) or more (4 for e < 2), which does not fall with e, and as before (an end
+costs 2u, 2k is the sum of min(e, 2) on a side)
     cost >= 4W + (4+eta)H - 4 - 4(k1+k2),   m <= WH - k1(k1+1) - k2(k2+1),
 so that L >= sqrt(32(m - 1/2)) for eta = 0, sqrt(80(m - 1/2)) for eta = 3; three taps with eta = 2: sqrt(40(m - 1/2)).
 
@@ -77,8 +79,8 @@ concave in the m: least where one, two or three of them are equal and the others
 - 16 of 4x4: four with sqrt(80..). 15: nine parallelograms, a ninth each, burden no tap with more than 1/3: 3/4 of
   that. 14: leave out those with the other missing tap, six or eight remain: no tap has more than 1 of both, half that.
 - 12 of 3x4: four rows of three, sqrt(40..). 11: six parallelograms, a sixth each: 1/2 at most, 2/3 of that. 10: two
-  missing in one column of three leave three each, a third each, and burden the third tap there with 2: 1/3 of that.
-  In one row, or in no common row or column, no tap has more than 1.
+  missing in one row of three leave three each, a third each, and burden the third tap there with 2: 1/3 of that.
+  In one column of four, or in no common row or column, no tap has more than 1.
 - 2x4: 8 taps lose sqrt(32(a+c - 1/2)). 4 taps of one axis: 3 + e; 3 and 2 of them lose what two taps lose.
 - 8 of 4x4, 7 of 3x4: two rows have two taps or more: diamond(a+c).
 

@@ -8,15 +8,15 @@ from fractions import Fraction
 from functools import cache
 from math import exp, floor, inf, log, prod
 
-from optmap.bounds.compulsory import compulsory_loads, output_words_at_most
+from optmap.bounds.compulsory import compulsory_loads
 from optmap.bounds.fixed_exponents import VolumeBound
 from optmap.bounds.halo import LOSSES, kappa, kappa_about
-from optmap.bounds.proof import MUS, Units, accounting, loads_of_units
-from optmap.bounds.segments import LARGEST_BITS, Segments, best_segments
+from optmap.bounds.proof import Units, accountings, loads_of_units
+from optmap.bounds.segments import Segments, best_segments
 from optmap.clock import NO_LIMIT, Clock
 from optmap.errors import InputError
 from optmap.problem.forms import ConvolutionForm, convolution_form
-from optmap.problem.workload import Semantics, Workload
+from optmap.problem.workload import Workload
 
 Exponents = tuple[Fraction, Fraction, Fraction]
 """Of outputs, filter and inputs."""
@@ -96,11 +96,9 @@ def halo_proofs(
         return []
     least = compulsory_loads(workload) if beat is None else beat
     found = []
-    for mu in MUS if workload.semantics is Semantics.ASSIGN else MUS[:1]:
-        units = accounting(workload, memory_words, mu)
-        if mu and units.memory < units.ceiling and 0 < units.operations.bit_length() <= LARGEST_BITS:
-            created = mu.numerator * output_words_at_most(workload) if workload.semantics is Semantics.ASSIGN else 0
-            found.append(_proof(workload, units, mu.denominator * least + created, clock))
+    for units, needed in accountings(workload, memory_words, least):
+        if units.mu:
+            found.append(_proof(workload, units, needed, clock))
     return sorted((p for p in found if p is not None and p.loads_words > least), key=lambda p: -p.loads_words)
 
 

@@ -64,7 +64,7 @@ BOUNDS: dict[str, BoundMethod] = {
         scope="bounds.best:why_no_windows",
     ),
     "best": BoundMethod(
-        description="the strongest of a convex program over maps, halos, visits and passes, with a certificate",
+        description="the strongest of a convex program over maps, halos, classes of taps, visits, passes; certified",
         function="bounds.best:best",
     ),
 }

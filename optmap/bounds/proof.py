@@ -106,6 +106,22 @@ def accounting(workload: Workload, memory_words: int, mu: Fraction = Fraction(1)
     )
 
 
+def accountings(workload: Workload, memory_words: int, least: int) -> Iterator[tuple[Units, int]]:
+    """Every accounting that may prove something, and the units that stand for `least` loads.
+
+    Args:
+        workload: the computation.
+        memory_words: fast memory, in words.
+        least: loads, in words, that a proof must exceed.
+    """
+    assign = workload.semantics is Semantics.ASSIGN
+    for mu in MUS if assign else MUS[:1]:
+        units = accounting(workload, memory_words, mu)
+        if units.memory < units.ceiling and 0 < units.operations.bit_length() <= LARGEST_BITS:
+            created = mu.numerator * output_words_at_most(workload) if assign else 0
+            yield units, mu.denominator * least + created
+
+
 def ranked_proofs(
     workload: Workload, memory_words: int, *, beat: int | None = None, clock: Clock = NO_LIMIT
 ) -> list[Proof]:
@@ -126,12 +142,9 @@ def ranked_proofs(
     system = map_system(workload)
     least = compulsory_loads(workload) if beat is None else beat
     found: list[Proof] = []
-    for mu in MUS if workload.semantics is Semantics.ASSIGN else MUS[:1]:
-        units = accounting(workload, memory_words, mu)
-        if units.memory >= units.ceiling or not system.dims or not 0 < units.operations.bit_length() <= LARGEST_BITS:
-            continue
-        created = units.mu.numerator * output_words_at_most(workload) if workload.semantics is Semantics.ASSIGN else 0
-        found += proofs(workload, system, units, units.mu.denominator * least + created, clock)
+    for units, needed in accountings(workload, memory_words, least):
+        if system.dims:
+            found += proofs(workload, system, units, needed, clock)
     return sorted((p for p in found if p.loads_words > least), key=lambda p: -p.loads_words)
 
 

@@ -1,4 +1,4 @@
-"""Square roots of exact numbers, rounded down."""
+"""Roots of exact numbers, rounded down or up."""
 
 from __future__ import annotations
 
@@ -17,3 +17,17 @@ def floor_sqrt(value: Fraction) -> Fraction:
     """
     scaled = value * PRECISION * PRECISION
     return Fraction(isqrt(scaled.numerator // scaled.denominator), PRECISION)
+
+
+def root_above(n: int, q: int) -> int:
+    """The least r >= 1 with r^q >= n.
+
+    Args:
+        n: 1 or more.
+        q: 1 or more.
+    """
+    low, high = 0, 1 << -(-n.bit_length() // q)
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if middle**q >= n else (middle, high)
+    return high

@@ -7,16 +7,16 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import exp, floor, inf, log, prod
 
-from optmap.bounds.compulsory import compulsory_loads, output_words_at_most
+from optmap.bounds.compulsory import compulsory_loads
 from optmap.bounds.halo import LOSSES, kappa_about
 from optmap.bounds.halo_proof import EVEN, Exponents, searched
-from optmap.bounds.proof import MUS, Units, accounting, loads_of_units
+from optmap.bounds.proof import Units, accountings, loads_of_units
 from optmap.bounds.segments import LARGEST_BITS, Segments, best_segments
 from optmap.bounds.tap_classes import (
     Shape,
     TapClass,
-    all_places,
     class_operations,
+    class_sizes,
     several_power,
     shapes,
     weight_bound,
@@ -25,7 +25,7 @@ from optmap.bounds.tap_classes import (
 )
 from optmap.clock import NO_LIMIT, Clock
 from optmap.problem.forms import convolution_form
-from optmap.problem.workload import Semantics, Workload
+from optmap.problem.workload import Workload
 
 ROUNDS = 5
 """How often exponents are sought for a segment, and the segment for them, at most."""
@@ -56,8 +56,8 @@ class ClassesProof:
 
     @property
     def text(self) -> str:
-        """U(K): every volume begins with what an operation of its shape weighs."""
-        return f"the largest of ({'; '.join(f'{c.title} taps: {c.volume}' for c in self.classes)})"
+        """U(K), the weight that K units allow."""
+        return f"the largest of ({'; '.join(f'{c.title}: {c.volume}' for c in self.classes)})"
 
 
 def class_proofs(
@@ -81,11 +81,9 @@ def class_proofs(
         return []
     least = compulsory_loads(workload) if beat is None else beat
     found: list[ClassesProof] = []
-    for mu in MUS if workload.semantics is Semantics.ASSIGN else MUS[:1]:
-        units = accounting(workload, memory_words, mu)
-        if mu and units.memory < units.ceiling and 0 < units.operations.bit_length() <= LARGEST_BITS:
-            created = mu.numerator * output_words_at_most(workload) if workload.semantics is Semantics.ASSIGN else 0
-            found += _Search(workload, units).proofs(mu.denominator * least + created, clock)
+    for units, needed in accountings(workload, memory_words, least):
+        if units.mu:
+            found += _Search(workload, units).proofs(needed, clock)
     return sorted((p for p in found if p.loads_words > least), key=lambda p: -p.loads_words)
 
 
@@ -110,10 +108,7 @@ class _Search:
         self.workload, self.units, self.form = workload, units, convolution_form(workload)
         self.number = sum(shapes(workload, self.form).values())
         self.operations = {s: n for s, n in class_operations(workload, self.form).items() if n}
-        extents = workload.extents
-        self.features = prod(extents[d] for d in self.form.features)
-        self.channels = prod(extents[d] for d in self.form.channels)
-        self.places = all_places(workload, self.form)
+        self.features, self.channels, self.places = class_sizes(workload, self.form)
         self.weights = [units.weights[t.name] for t in (self.form.output, self.form.kernel, self.form.image)]
 
     def proofs(self, needed: int, clock: Clock) -> Iterator[ClassesProof]:

@@ -30,8 +30,8 @@ D is filter and image. Of R taps R mod s residues have one more than the others.
 windows: T <= kappa a^x b^y c^z with the kappa of `halo` for its shape if x + z > 1; and for every shape of B taps
     T <= b min(a, c) <= B^(1-y) P^max(0, 1-x-z) a^x b^y c^z   if y <= 1,
 P being the places of the output. From one feature and channel to a class as in `halo`: features^max(0, 1-x-y) and
-channels^max(0, 1-y-z), if x + y + z >= 1; P adds up over images and values of p'' in the same way, so that it is all
-places of one feature. With implicit padding |V_i| counts what is done of class i.
+channels^max(0, 1-y-z), if x + y + z >= 1; so does P, a function of image and p'' in the power max(0, 1-x-z), so that
+it adds up to all places of one feature and group. With implicit padding |V_i| counts what is done of class i.
 
 A filter of 3x3 with stride 2 and x = y = z = 1/2 has kappas 2, sqrt 2, sqrt 2, 1 for 4/9, 2/9, 2/9, 1/9 of the
 operations: 5.83/9 of the loads of a matrix product with as many operations, where 2x2 taps for all of them leave 1/2.
@@ -51,6 +51,7 @@ from optmap.bounds.fixed_exponents import VolumeBound
 from optmap.bounds.halo import LOSSES, kappa
 from optmap.bounds.halo_proof import Exponents, powers_volume
 from optmap.bounds.proof import Units
+from optmap.bounds.roots import root_above
 from optmap.bounds.segments import LargestBound
 from optmap.errors import InputError
 from optmap.problem.forms import ConvolutionForm, convolution_form
@@ -82,8 +83,8 @@ class TapClass:
 
     @property
     def title(self) -> str:
-        """The shape as text."""
-        return "x".join(map(str, self.shape)) or "1"
+        """The shape as text, such as `2x2 taps`."""
+        return f"{'x'.join(map(str, self.shape))} taps" if self.shape else "1 tap"
 
 
 def shapes(workload: Workload, form: ConvolutionForm) -> Counter[Shape]:
@@ -165,16 +166,7 @@ def class_kappa(shape: Shape, x: Fraction, y: Fraction, z: Fraction) -> Fraction
     if shape in LOSSES and x + z > 1:
         return kappa(shape, x, y, z)
     power = (prod(shape) ** (y.denominator - y.numerator)) * PRECISE**y.denominator
-    return Fraction(_root_above(power, y.denominator), PRECISE)
-
-
-def _root_above(n: int, q: int) -> int:
-    """The least r with r^q >= n."""
-    low, high = 0, 1 << -(-n.bit_length() // q)
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if middle**q >= n else (middle, high)
-    return high
+    return Fraction(root_above(power, y.denominator), PRECISE)
 
 
 def weighted_classes(
@@ -187,17 +179,23 @@ def weighted_classes(
         units: the accounting.
         chosen: exponents of outputs, filter and inputs, at most 1 each, at least 1 together, per shape that occurs.
         weights: of an operation, per shape.
+
+    Raises:
+        LimitError: as `class_operations`.
     """
     form, one = convolution_form(workload), Fraction(1)
-    extents, number = workload.extents, sum(shapes(workload, form).values())
-    free = prod(extents[d] for d in form.features), prod(extents[d] for d in form.channels)
-    places, several = all_places(workload, form), several_power(chosen.values())
+    number, several = sum(shapes(workload, form).values()), several_power(chosen.values())
+    features, channels, places = class_sizes(workload, form)
     classes = []
     for shape, (x, y, z) in sorted(chosen.items()):
         constant = class_kappa(shape, x, y, z)
-        factors = (weights[shape], one), (constant, one), (number, several), (places, max(one - x - z, 0 * one))
-        named = tuple((f"{value}", value, power) for value, power in factors)
-        volume = powers_volume(form, units, (x, y, z), free, named)
+        factors = (
+            (f"(weight {weights[shape]})", weights[shape], one),
+            (f"(kappa {constant})", constant, one),
+            (f"({number} classes)", number, several),
+            (f"({places} places)", places, max(one - x - z, 0 * one)),
+        )
+        volume = powers_volume(form, units, (x, y, z), (features, channels), factors)
         classes.append(TapClass(shape=shape, weight=weights[shape], exponents=(x, y, z), kappa=constant, volume=volume))
     return tuple(classes), sum(n * weights[shape] for shape, n in class_operations(workload, form).items() if n)
 
@@ -207,9 +205,13 @@ def weight_bound(classes: Iterable[TapClass]) -> LargestBound:
     return LargestBound(parts=tuple(c.volume.segment() for c in classes))
 
 
-def all_places(workload: Workload, form: ConvolutionForm) -> int:
-    """Places of one feature of the output, those of all images together."""
-    return prod(workload.extents[d] for d in (*form.batch, *(w.position for w in form.windows)))
+def class_sizes(workload: Workload, form: ConvolutionForm) -> tuple[int, int, int]:
+    """Features, channels, and places of one feature of the output (and group), those of all images together."""
+    places = (*form.batch, *(w.position for w in form.windows))
+    features, channels, places_of_all = (
+        prod(workload.extents[d] for d in dims) for dims in (form.features, form.channels, places)
+    )
+    return features, channels, places_of_all
 
 
 def several_power(chosen: Iterable[Exponents]) -> Fraction:

@@ -23,8 +23,10 @@ from optmap.problem.inputs import machine_of, names_of, workload_of
 
 BOUND_HELP = """Prove how few words any schedule can move.
 
-All methods side by side, each with its formula; `best` comes with a certificate that
-`optmap check` verifies without trusting optmap. With --machine there is one table per boundary
+All methods side by side, each with its formula. `best` is the strongest of a convex program over
+maps, of windows that overlap (halo; strided ones by classes of taps), and of words that come again
+where a tensor does not fit (visits, passes); it comes with a certificate that `optmap check` verifies
+without trusting optmap. With --machine there is one table per boundary
 between memories; --explain adds the constraints behind the exponents and what the papers print
 (outermost boundary). --objective time adds the time that no code goes below on a machine with a core
 (optmap detect): multiply-adds at the peak of all cores, and words that must be read over each link,

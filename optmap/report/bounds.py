@@ -201,7 +201,7 @@ def explanation_table(explanation: Explanation) -> str:
         (", ".join(row.family), ", ".join(row.generators) or "0", row.text, "tight" if row.tight else "")
         for row in explanation.rows
     ]
-    lines = ["Maps: s of a tensor access, z of a known size; exponents of their strongest bound"]
+    lines = ["Maps: s of a tensor access, z of a known size; exponents of the strongest bound by maps alone"]
     lines.append(grid(("map", "rows", "size", "exponent"), "<<><", maps))
     lines += [f"lifted: {lift}" for lift in explanation.lifts]
     lines += ["", "Constraints: rank of a subspace <= ranks of its images, one line per subspace of every family"]

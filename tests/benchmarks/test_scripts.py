@@ -39,7 +39,7 @@ SMALLEST = {
     "table1": ["--machines", "balanced", "--tiles", "any", "--layers", "tccg/ab-ac-cb"],
     "tap_classes_attack": ["2", "1"],
     "two_roads": ["--layers", "resnet18/R3", "--semantics", "assign", "--capacity", "tile"],
-    "visits_attack": ["4", "1"],
+    "visits_attack": ["1", "1"],
     "written_files": ["tccg/ab-ac-cb"],
 }
 SLOW = {"checker_mutants", "sweep_kill", "sweep_refine", "startup"}

@@ -25,6 +25,7 @@ from optmap.bounds import (
     digest,
     halo_proofs,
     ranked_proofs,
+    root_above,
     tensor_counts,
     weight_bound,
     weighted_classes,
@@ -254,7 +255,11 @@ def test_the_halo_method_knows_them_and_says_how() -> None:
     workload = parse_workload("O[k,x] += I[c,2*x+3*r] * F[k,c,r]", {"k": 40, "c": 40, "x": 60, "r": 9})
     bound = bounds(workload, 200, ["halo"])[0]
     assert "by weight" in bound.expression
-    assert "4 taps" in bound.expression
+    assert "4 taps: " in bound.expression
+    assert all(f"of {shape} taps" in "".join(bound.exponents) for shape in (4, 5))
+    assert bound.certificate is not None
+    for entry in bound.certificate["classes"]:
+        assert f"(weight {entry['weight']})" in bound.expression
     assert bound.loads_words > ranked_proofs(workload, 200)[0].loads_words
     for text, sizes in (
         ("O[x] += I[x+r] * F[r]", {"x": 9, "r": 3}),
@@ -327,6 +332,12 @@ def test_other_statements_have_no_classes() -> None:
     reason = refusal(matmul, lambda d: d.update(classes=document["classes"], maps=[], families=[]))
     assert "slides under a window" in reason
     assert "beside classes" in refusal(document, lambda d: d.update(families=matmul["families"]))
+
+
+def test_roots_are_rounded_up() -> None:
+    for n, q in itertools.product([1, 2, 7, 8, 9, 10**30, 10**30 + 1], [1, 2, 3, 10]):
+        r = root_above(n, q)
+        assert (r - 1) ** q < n <= r**q
 
 
 def test_many_classes_and_huge_extents_are_bounded() -> None:

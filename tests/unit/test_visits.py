@@ -84,6 +84,7 @@ def test_taps_are_met_as_counted_one_by_one() -> None:
 def test_a_filter_that_does_not_fit_by_little_sends_a_pass_over_the_input() -> None:
     found = best(library.workload("yolo9000/Y4"), 65536)
     assert found.loads_words == 4_704_238
+    assert "optmap/bounds/visits.py" in found.expression
     assert visits_proofs(library.workload("resnet18/R6"), 65536)[0].loads_words == 394_864
 
 
