@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,11 +15,12 @@ from optmap.errors import InputError
 from optmap.names import choose
 from optmap.problem import Padding, Workload
 from optmap.problem.code_options import ActivationLayout, CodeOptions
-from optmap.problem.inputs import ExtentsInput, MachineInput, WorkloadInput, machine_of
+from optmap.problem.inputs import ExtentsInput, MachineInput, machine_of
 from optmap.problem.values import file_path, whole_number
 
 if TYPE_CHECKING:
     from optmap.native.bench.results import Bench
+    from optmap.native.run.tasks import TaskInput
     from optmap.native.validate.validation import Validation
 
 BEST = "best"
@@ -28,7 +30,7 @@ COMPETING = (ActivationLayout.NHWC, ActivationLayout.BLOCKED)
 
 
 def bench(
-    workloads: WorkloadInput | Sequence[WorkloadInput],
+    workloads: TaskInput | Sequence[TaskInput],
     *,
     machine: MachineInput,
     threads: int | str | Sequence[int] = 1,
@@ -87,25 +89,26 @@ def bench(
 
 
 def _layers(
-    workloads: WorkloadInput | Sequence[WorkloadInput], extents: ExtentsInput | None, padding: Padding | str | None
+    workloads: TaskInput | Sequence[TaskInput], extents: ExtentsInput | None, padding: Padding | str | None
 ) -> list[Workload]:
-    """Layers as code computes them; all of a network where one is named.
+    """Layers as code computes them, each once; all of a network.
 
     Raises:
-        InputError: for something that cannot be understood.
+        InputError: for something that cannot be understood, a solution, or two layers of one name.
     """
+    from optmap.native.run.tasks import all_tasks
     from optmap.native.statement import as_computed
-    from optmap.problem.network import list_networks, network
-    from optmap.sweeps.races import layers_of
 
     given = list(workloads) if isinstance(workloads, Sequence) and not isinstance(workloads, str) else [workloads]
-    named = {name.casefold() for name in list_networks()}
-    items = [
-        each
-        for item in given
-        for each in (network(item).layers if isinstance(item, str) and item.casefold() in named else (item,))
-    ]
-    return [as_computed(layer, padding=padding) for layer in layers_of(items, extents)]
+    tasks = all_tasks(given, extents)
+    found: dict[str, Workload] = {}
+    for task in tasks:
+        layer = as_computed(task.workload, padding=padding)
+        if task.mapping is not None:
+            raise InputError(f"a solution of {layer.title} has its own mapping; optmap run runs it, name the workload")
+        if replace(found.setdefault(layer.title, layer), count=layer.count) != layer:
+            raise InputError(f"two different workloads are called {layer.title!r}; give them names")
+    return list(found.values())
 
 
 def _numbers(threads: int | str | Sequence[int]) -> tuple[int, ...]:
@@ -122,7 +125,7 @@ def _numbers(threads: int | str | Sequence[int]) -> tuple[int, ...]:
 
 
 def validate(
-    workloads: WorkloadInput | Sequence[WorkloadInput],
+    workloads: TaskInput | Sequence[TaskInput],
     *,
     machine: MachineInput,
     samples: int = 100,

@@ -19,8 +19,6 @@ from optmap.problem.inputs import (
     ExtentsInput,
     MachineInput,
     WorkloadInput,
-    extents_of,
-    is_statement,
     machine_of,
     workload_of,
 )
@@ -225,19 +223,13 @@ def run(
         CheckError: if it refuses the code.
     """
     from optmap.native.run.several import run_tasks
-    from optmap.native.run.tasks import tasks_of
+    from optmap.native.run.tasks import all_tasks
     from optmap.native.toolchain.compiler import find_compiler
 
     options = _options(layout, weights, stores, prefetch)
-    if not workloads:
-        raise InputError("there is nothing to run: give a workload, such as resnet18/R9")
-    sizes = None if extents is None else extents_of(extents)
-    if sizes is not None and not any(isinstance(what, str) and is_statement(what) for what in workloads):
-        raise InputError("extents belong to a statement, such as 'C[i,j] += A[i,k]*B[k,j]'; leave them out")
     tasks = [
         replace(task, workload=computed(task.workload, semantics=semantics, padding=padding))
-        for what in workloads
-        for task in tasks_of(what, sizes)
+        for task in all_tasks(workloads, extents)
     ]
     whole_number(threads, "threads")
     whole_number(candidates, "candidates")

@@ -43,7 +43,7 @@ __getattr__, __dir__ = exports(
         "run.reference": "terms",
         "run.results": "LayerRun Runs Tried",
         "run.several": "run_tasks",
-        "run.tasks": "Task tasks_of",
+        "run.tasks": "Task all_tasks tasks_of",
         "run.turns": "in_turns pinned roused warm_sampler",
         "run.verdict": "Trial Verdict Wrong judge tolerated trials_of",
         "statement": "as_computed",

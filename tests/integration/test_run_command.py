@@ -188,5 +188,5 @@ def test_run_from_python_on_objects(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     kernel = toolkit.compile(runs.layers[0].chosen.code, folder=tmp_path)
     left, right = np.ones((12, 5), np.float32), np.ones((5, 9), np.float32)
     assert np.array_equal(kernel(left, right), np.full((12, 9), 5, np.float32))
-    with pytest.raises(InputError, match="nothing to run"):
+    with pytest.raises(InputError, match="no workload is given"):
         toolkit.run()

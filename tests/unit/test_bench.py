@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import NoReturn
@@ -17,6 +18,7 @@ from optmap.errors import CheckError, InputError, SolverUnavailableError
 from optmap.evaluate import predict
 from optmap.native import Bench, BenchMean, Code, OneDnn
 from optmap.problem import conv2d, matmul
+from optmap.problem.network import network
 from optmap.report.bench_plot import plot_bench
 from optmap.search import order_of
 
@@ -258,6 +260,39 @@ def test_names_patterns_and_networks_are_layers(monkeypatch: pytest.MonkeyPatch)
     assert asked[-1] == "yolo9000/Y2"
     assert "resnet18/fc" in asked
     assert len(asked) > 20
+
+
+def test_a_network_is_its_layers_and_layers_that_differ_in_how_often_they_occur_are_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from optmap.native.bench import session
+
+    monkeypatch.setattr(session, "bench_layers", lambda layers, plan, told: layers)
+    layers = optmap.bench([network("resnet18"), "resnet18/R9"], machine=MACHINE)
+    assert layers == optmap.bench("resnet18", machine=MACHINE)
+    result = optmap.solve("resnet18/R9", memory="32KiB", method="mopt", time_limit=1)
+    for given, text in (
+        ([], "no workload is given"),
+        (result, "has its own mapping"),
+        ([LAYERS[0], replace(LAYERS[2], name="small/dense")], "two different workloads"),
+    ):
+        with pytest.raises(InputError, match=text):
+            optmap.bench(given, machine=MACHINE)
+
+
+@pytest.mark.parametrize("verb", [optmap.bench, optmap.validate])
+def test_without_a_compiler_nothing_is_searched(monkeypatch: pytest.MonkeyPatch, verb: Callable[..., object]) -> None:
+    from optmap.native.bench import session
+    from optmap.native.validate import validation
+
+    def unreached(*_: object, **__: object) -> NoReturn:
+        raise AssertionError
+
+    monkeypatch.setattr(session, "baselines", unreached)
+    monkeypatch.setattr(validation, "sample_mappings", unreached)
+    monkeypatch.setenv("CC", "no-such-compiler")
+    with pytest.raises(SolverUnavailableError, match="install gcc or clang"):
+        verb(LAYERS[0], machine=MACHINE)
 
 
 def test_a_network_is_validated_layer_by_layer(monkeypatch: pytest.MonkeyPatch) -> None:

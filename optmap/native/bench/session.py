@@ -75,12 +75,13 @@ def bench_layers(workloads: Sequence[Workload], plan: Plan, told: Told = lambda 
     for threads in plan.threads:  # refused before anything is searched
         with pinned(threads):
             pass
+    compiler = find_compiler()
     found, absent = baselines(plan.against, trials=plan.trials)
     surroundings = Surroundings(
         processor=read_processor().name or platform.machine(),
         processors=len(usable_cpus()),
         cores=len(read_topology().cpus),
-        compiler=find_compiler().version,
+        compiler=compiler.version,
         libraries={each.name: each.version for each in found},
         absent=absent,
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
@@ -9,7 +10,7 @@ from pathlib import Path
 from optmap.errors import InputError
 from optmap.gap.solution import SavedSolution, solution_from
 from optmap.problem import Machine, Mapping, Workload
-from optmap.problem.inputs import is_file, is_statement, text_of
+from optmap.problem.inputs import ExtentsInput, extents_of, is_file, is_statement, text_of
 from optmap.problem.io.files import read_json
 from optmap.problem.library import match_workloads
 from optmap.problem.library import workload as library_workload
@@ -30,6 +31,24 @@ class Task:
     """That the mapping is of."""
     mapping: Mapping | None = None
     """None to search for some."""
+
+
+def all_tasks(given: Sequence[TaskInput], extents: ExtentsInput | None = None) -> list[Task]:
+    """The workloads that several texts or objects stand for, in their order.
+
+    Args:
+        given: each as for `tasks_of`.
+        extents: extent per dim of the statements among them.
+
+    Raises:
+        InputError: for none, extents without a statement, or something that cannot be understood.
+    """
+    if not given:
+        raise InputError("no workload is given; name at least one, such as resnet18/R9")
+    sizes = None if extents is None else extents_of(extents)
+    if sizes is not None and not any(isinstance(what, str) and is_statement(what) for what in given):
+        raise InputError("extents belong to a statement, such as 'C[i,j] += A[i,k]*B[k,j]'; leave them out")
+    return [task for what in given for task in tasks_of(what, sizes)]
 
 
 def tasks_of(what: TaskInput, extents: dict[str, int] | None = None) -> tuple[Task, ...]:

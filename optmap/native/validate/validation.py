@@ -11,6 +11,7 @@ from typing import ClassVar
 from optmap.errors import InputError
 from optmap.evaluate.timing import Prediction, predict
 from optmap.native.code import Code
+from optmap.native.toolchain.compiler import find_compiler
 from optmap.native.validate.caches import CacheTraffic, caches_of, simulate_caches
 from optmap.native.validate.measured import Told, build_samples, emit_samples, ready_samples, time_samples
 from optmap.native.validate.ranks import TOPS, kendall, spearman, top_loss
@@ -146,6 +147,7 @@ def validate_layers(
     """
     if rounds < 1:
         raise InputError(f"{rounds} rounds; at least one is needed")
+    find_compiler()  # or it would be missed only once tilings are drawn
     chosen = options or CodeOptions()
     layers = []
     for number, workload in enumerate(workloads):
