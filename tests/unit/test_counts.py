@@ -32,7 +32,9 @@ from optmap.search import (
     chain_count,
     count_optimum,
     grid_of,
+    integer_search,
 )
+from optmap.search.relax.tree import relax
 from optmap.solvers import Stop
 
 STATEMENTS = (
@@ -183,6 +185,43 @@ def test_every_size_is_looked_at_where_tiles_do_not_nest_evenly() -> None:
     assert point.value == true
     assert sizes.best(fitting, true) is None
     assert sizes.best(fitting, true * (1 + 1e-9)) is not None
+
+
+def two_levels(extents: dict[str, int]) -> Setting:
+    workload = parse_workload("C[i,j] += A[i,k]*B[k,j]", extents)
+    levels = tuple(
+        Level(name=f"L{n}", capacity=Capacity(amount=size, unit="words"), bandwidth=rate)
+        for n, (size, rate) in enumerate([(40, 8), (2000, 3)])
+    )
+    return Setting(workload=workload, machine=Machine(name="two", levels=levels), rule=CapacityRule.TILE)
+
+
+def test_what_was_not_looked_for_is_not_proved(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Of more than 10^9 words, one less is nearer than chains are looked for: the bound has to say so.
+    setting = two_levels({"i": 4000, "j": 4000, "k": 4000})
+    ceilings = []
+
+    def nothing(_: Setting, costs: ChainCosts, floor: float, ceiling: float, *, clock: Clock) -> object:
+        assert floor < ceiling
+        assert not clock.late
+        ceilings.append(ceiling)
+        return np.zeros((0, costs.depth, len(costs.dims)), dtype=np.int64), ceiling
+
+    monkeypatch.setattr("optmap.search.whole.integers.count_optimum", nothing)
+    found = integer_search(setting, relax(setting))
+    assert found.stop is Stop.OPTIMAL
+    assert ceilings
+    assert ceilings[-1] <= found.bound <= ceilings[-1] + 1 / 3
+    assert found.bound < found.point.value - 1
+
+
+def test_bounds_are_raised_to_what_whole_words_cost() -> None:
+    costs = ChainCosts(two_levels({"i": 4, "j": 4, "k": 4}))
+    assert costs.reachable(10 - 1e-9) == 10.0
+    assert costs.reachable(10.0) == 10.0
+    assert costs.reachable(10 * (1 + 1e-14)) == 10.0
+    assert costs.reachable(10.01) == 10.125  # 81 words at 8 a cycle; at 3 a cycle 31 take longer
+    assert costs.reachable(inf) == inf
 
 
 def test_equal_pieces_cost_what_chains_of_divisors_cost() -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from itertools import islice, product
-from math import inf, prod
+from math import ceil, inf, prod
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,8 @@ BATCH = 20_000
 """Chains evaluated at once."""
 LONGEST = 80
 """Candidate sizes per dim that are looked at in one grid."""
+ROUNDING = 1e-12
+"""Relative distance by which a bound in floats may be too high."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,6 +130,12 @@ class ChainCosts:
                 if found is None or point.key < found.key:
                     found = point
         return found
+
+    def reachable(self, bound: float) -> float:
+        """The least cost that a whole number of words makes at some level, no less than a bound: a bound as well."""
+        if bound == inf:
+            return inf
+        return min(ceil(bound * rate * (1 - ROUNDING)) / rate for rate in self.setting.bandwidths)
 
     def _ways(self, chains: IntArray, spatial: IntArray | None) -> IntArray | None:
         level = self.setting.split_level

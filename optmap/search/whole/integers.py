@@ -73,8 +73,8 @@ class _State:
 
     @property
     def goal(self) -> float:
-        """Bottleneck at which nothing is left to gain."""
-        return self.bound * (1 + EQUAL)
+        """Bottleneck at which nothing is left to gain: proofs look for what is less by `EQUAL` only."""
+        return self.bound * (1 + 2 * EQUAL)
 
     @property
     def reached(self) -> bool:
@@ -84,6 +84,10 @@ class _State:
     def done(self) -> bool:
         """Whether nothing is left to gain, or no time."""
         return self.reached or self.exhaustive or self.clock.late
+
+    def prove(self, bound: float) -> None:
+        """Raise the bound to another one, and that to what whole words cost."""
+        self.bound = max(self.bound, self.costs.reachable(bound))
 
     def descend(self, chain: IntArray, *, fine: bool = False) -> None:
         """Offer what a descent from a chain finds for one core."""
@@ -200,8 +204,7 @@ def _divisors(state: _State) -> None:
     if found is not None:
         state.descend(found)
     if state.descent.divisors:
-        state.bound = max(state.bound, min(least, state.value))
-        state.exhaustive = state.value <= least * (1 + EQUAL)
+        state.prove(min(least, state.value))
 
 
 def _counts(state: _State) -> None:
@@ -216,8 +219,7 @@ def _counts(state: _State) -> None:
         _levels(state)
         return
     chains, least = found
-    nothing = least >= state.value * (1 - EQUAL)  # below what is known
-    state.bound = state.value if nothing else max(state.bound, least)
+    state.prove(least)
     if len(chains):
         both = np.concatenate([chains, aligned_chains(costs.extents, chains)])
         state.offer(costs.best(both[setting.allowed.hold(both)]))
