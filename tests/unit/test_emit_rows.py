@@ -6,8 +6,9 @@ import random
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
-from emitted import STRICT, check_together
+from emitted import STRICT, check_together, expected, run_together, values_of
 from host_machines import AVX2, AVX512, HOSTS, NEON
 from random_codes import random_mapping
 
@@ -155,3 +156,21 @@ def test_other_statements_are_rows_too(text: str, tmp_path: Path) -> None:
     code = emit_code(workload, Mapping(levels=levels), AVX512, OPTIONS)
     assert code.kernel is KernelKind.DEPTHWISE
     check_together([code], FLAGS, tmp_path)
+
+
+def test_weights_that_are_not_finite_stay_out_of_padding(tmp_path: Path) -> None:
+    """A tap that is on padding is not multiplied at all: an infinite weight there changes nothing."""
+    codes, contents = [], []
+    for number, (name, machine) in enumerate({"stride": AVX512, "large": NEON}.items()):
+        sizes, h = CONVOLUTIONS[name]
+        workload = assigned(conv2d(**sizes, depthwise=True), name, 64 if number == 1 else 32)
+        code = emit_code(workload, rows(workload, machine, h), machine, OPTIONS)
+        values = values_of(code, number)
+        values[1][...] = np.maximum(values[1], 1)
+        values[2].reshape(-1)[[0, -1]] = np.inf, np.nan
+        codes.append(code)
+        contents.append(values)
+    for code, values, found in zip(
+        codes, contents, run_together(codes, contents, ("-O1", *STRICT), tmp_path), strict=True
+    ):
+        np.testing.assert_array_equal(found, expected(code, values))

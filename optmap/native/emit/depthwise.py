@@ -5,8 +5,8 @@ regions, how many points they have and where padding begins, is known from the m
 often gets a kernel of its own, which skips taps on padding and copies nothing. All others, and regions in
 parts of the mapping too ragged to be listed, run through a loop over single vectors.
 
-Along rows the padding at both ends of a row is in some lanes of a vector: those are left out when the image is loaded,
-and vectors that are whole and in the image have code of their own.
+Along rows the padding at both ends of a row is in some lanes of a vector: image and weights are zero there, and vectors
+that are whole and in the image have code of their own.
 """
 
 from __future__ import annotations
@@ -164,6 +164,7 @@ class _Depthwise:
             names=self.site.tensors,
             padded=self.padded,
             row=self.row,
+            rim=self.rim is not None,
             ahead=0,
         )
         wanted = self.row is None and self.site.options.prefetch and self.site.options.stores is StoreKind.ORDINARY
@@ -214,7 +215,7 @@ class _Depthwise:
         out.lines(vector_text(self.site.entry, bits, size, parts=parts, streaming=streaming))
         out.line()
         if self.roles.apart is not None:
-            out.lines(row_text(self.site.entry, bits, size, self.roles.apart, parts=parts))
+            out.lines(row_text(self.site.entry, bits, size, self.roles.apart, parts=parts, rim=self.rim is not None))
             out.line()
         blocks = {self.kernels.name(block): block for block in (self.block(dict(kind[0])) for kind in self.chosen)}
         for block in blocks.values():

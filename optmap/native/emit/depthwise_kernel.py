@@ -33,6 +33,8 @@ class Kernels:
     """Subscripts of the image with implicit padding, but `row`."""
     row: int | None
     """Subscript of the image that vectors run along, where they run along rows."""
+    rim: bool
+    """Whether there is padding along `row`."""
     ahead: int
     """Elements from a block of the output to the next one, which is asked for; 0 if it is not."""
 
@@ -69,8 +71,21 @@ class Kernels:
             return f"{self.entry}_load({place}, lanes_0)"
         if tensor == self.weights:
             return f"{self.entry}_spread({place})"
+        return f"{self.entry}_row({place}, {self._seen(index)}, lanes_0)"
+
+    def kept(self, weight: str, index: str) -> str:
+        """C of a vector of the weights where it meets one of the image: without the lanes that are on padding.
+
+        Args:
+            weight: C of the vector.
+            index: as `load` has it.
+        """
+        return f"{self.entry}_kept({weight}, {self._seen(index)})" if self.rim else weight
+
+    def _seen(self, index: str) -> str:
+        """C of where the row begins and ends, as seen from an element of it."""
         index = f"({index})" if " " in index or "*" in index else index
-        return f"{self.entry}_row({place}, from_{self.row} - {index}, to_{self.row} - {index}, lanes_0)"
+        return f"from_{self.row} - {index}, to_{self.row} - {index}"
 
     def step(self, tensor: int, offsets: Iterable[tuple[int, int]]) -> int:
         """Elements between two places of a tensor, from (subscript, difference); subscripts in one piece only."""
@@ -137,8 +152,9 @@ class Kernels:
             with out.blocks(
                 [*(loops[d] for d in self.roles.reduction), *([f"if ({' && '.join(tests)})"] if tests else [])]
             ):
-                loads = [self.load(number, place, along) for number, place in enumerate(places) if number]
-                out.line(f"sum_0 += {' * '.join(loads)};")
+                value = self.load(self.image, places[self.image], along)
+                weight = self.kept(self.load(self.weights, places[self.weights], along), along)
+                out.line(f"sum_0 += {value} * {weight};")
             out.line(f"{self.entry}_store({places[0]}, &sum_0, lanes_0);")
 
     def _place(self, tensor: int, at: dict[str, int], loops: tuple[tuple[str, int], ...] = ()) -> str:
@@ -192,7 +208,7 @@ class Kernels:
             load = self.load(self.image, self._place(self.image, uses[0][0], block.looped), along)
             out.line(f"const {self.entry}_vector value_0 = {load};")
             for at, weight in uses:
-                out.line(f"{_sum({d: at[d] for d, _ in block.points})} += value_0 * {weight};")
+                out.line(f"{_sum({d: at[d] for d, _ in block.points})} += value_0 * {self.kept(weight, along)};")
             out.line(BARRIER)
 
 

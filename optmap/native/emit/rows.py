@@ -10,12 +10,13 @@ FAR = "(1l << 40)"
 """Where a row ends that goes on beyond every vector."""
 
 
-def row_text(entry: str, bits: int, vector_bytes: int, apart: int, *, parts: bool) -> str:
+def row_text(entry: str, bits: int, vector_bytes: int, apart: int, *, parts: bool, rim: bool) -> str:
     """C of the functions that read images and weights where vectors run along rows.
 
     `ENTRY_spread(place)` is one element in every lane. `ENTRY_row(place, from, to, lanes)` has in lane i the element
     `place[apart*i]` where `from <= apart*i < to` and `i < lanes`, else zero; nothing between the first and the last
-    of them is not of the row, and nothing beside them is touched.
+    of them is not of the row, and nothing beside them is touched. `ENTRY_kept(weight, from, to)` has the weight in the
+    lanes that are of the row, else zero: one that is infinite or no number must not come to lanes on padding.
 
     Args:
         entry: start of the names, as of `vector_text`.
@@ -23,6 +24,7 @@ def row_text(entry: str, bits: int, vector_bytes: int, apart: int, *, parts: boo
         vector_bytes: of one vector.
         apart: elements of the image from one lane to the next.
         parts: whether some lanes may be left out.
+        rim: whether some lanes may be on padding.
     """
     kind, lanes = C_TYPES[bits], 8 * vector_bytes // bits
     out = Writer()
@@ -33,11 +35,16 @@ def row_text(entry: str, bits: int, vector_bytes: int, apart: int, *, parts: boo
     _pair(out, entry, lanes, apart)
     if parts:
         _part(out, entry, bits, vector_bytes, apart)
+        with out.block(f"static inline long {entry}_lane(long index)"):
+            out.comment("the first that is not before an index of the row")
+            over = f"(index + {apart - 1}) / {apart}" if apart > 1 else "index"
+            out.line(f"return index <= 0 ? 0 : smaller({lanes}, {over});")
+        out.line()
+    if rim:
+        _kept(out, entry, bits, vector_bytes)
     with out.block(f"{INLINE} {entry}_vector {entry}_row(const {kind} *place, long from, long to, long lanes)"):
         if parts:
-            over = f" + {apart - 1}) / {apart}" if apart > 1 else ")"
-            out.line(f"const long first = from <= 0 ? 0 : smaller({lanes}, (from{over});")
-            out.line(f"const long after = to <= 0 ? 0 : smaller(lanes, (to{over});")
+            out.line(f"const long first = {entry}_lane(from), after = smaller(lanes, {entry}_lane(to));")
             out.line(f"if (first > 0 || after < {lanes}) return {entry}_row_part(place, first, after);")
         else:
             out.line("(void)from, (void)to, (void)lanes;")
@@ -50,6 +57,18 @@ def row_text(entry: str, bits: int, vector_bytes: int, apart: int, *, parts: boo
             elements = ", ".join(f"place[{apart * lane}]" for lane in range(lanes))
             out.line(f"return ({entry}_vector){{{elements}}};")
     return out.text()
+
+
+def _kept(out: Writer, entry: str, bits: int, vector_bytes: int) -> None:
+    """A weight where lanes are of the row; without a branch, so that compilers make it once for all points."""
+    integer = "int" if bits == 32 else "long long"
+    numbers = ", ".join(str(lane) for lane in range(8 * vector_bytes // bits))
+    with out.block(f"{INLINE} {entry}_vector {entry}_kept({entry}_vector weight, long from, long to)"):
+        out.line(f"typedef {integer} places __attribute__((vector_size({vector_bytes})));")
+        out.line(f"const places numbers = {{{numbers}}};")
+        out.line(f"const {integer} first = ({integer}){entry}_lane(from), after = ({integer}){entry}_lane(to);")
+        out.line(f"return ({entry}_vector)((places)weight & (numbers >= first) & (numbers < after));")
+    out.line()
 
 
 def _pair(out: Writer, entry: str, lanes: int, apart: int) -> None:
