@@ -120,7 +120,7 @@ def bench_table(bench: Bench) -> str:
         *((name, f"version {version}") for name, version in around.libraries.items()),
         *((name, f"not compared: {why}") for name, why in around.absent.items()),
         ("ours", f"best of the model's first {bench.candidates} with activations {' and with '.join(bench.layouts)}"),
-        ("samples", f"{bench.rounds} rounds, in turns"),
+        ("samples", f"{bench.rounds} {'round' if bench.rounds == 1 else 'rounds'}, in turns"),
     ]
     parts = [pairs(head)]
     parts += [_layers_table(bench, group) for group in bench.groups.values()]

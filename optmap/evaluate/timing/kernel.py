@@ -36,7 +36,6 @@ reordered, on scalars.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping as Table
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import product
@@ -50,9 +49,6 @@ from optmap.problem.kernel_roles import KernelKind, KernelRoles, RegisterShape, 
 from optmap.problem.machine import Core
 from optmap.problem.mapping import Mapping
 from optmap.problem.workload import Axis, Semantics, Workload
-
-Sizes = Table[int, int]
-"""How many pieces have which size."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -203,7 +199,7 @@ class _Visits:
     workload: Workload
     roles: KernelRoles
     core: Core
-    vectors: Sizes
+    vectors: Counter[int]
     """Numbers of vectors along the vector dim."""
     pieces: dict[str, Counter[int]]
     """Per dim what visits cover."""

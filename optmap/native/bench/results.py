@@ -73,7 +73,7 @@ class LayerBench:
     predicted: float | None
     """Seconds that the model predicts for `ours`; None without a clock."""
     floor: float | None
-    """Seconds below which no mapping can be; None without a clock."""
+    """Seconds that no code goes below, proved, as the machine file has peak and bandwidths; None without a clock."""
 
     def gigaflops(self, way: WaySamples) -> float:
         """Of the shortest sample: two operations per multiply-add, those on padding counted as everybody does."""

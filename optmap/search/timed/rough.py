@@ -14,7 +14,7 @@ from optmap.problem.halo import distinct_values
 from optmap.problem.workload import Semantics, TensorAccess
 from optmap.search.timed.space import Nest
 
-Sizes = dict[str, int]
+Tile = dict[str, int]
 _Axes = tuple[tuple[tuple[str, ...], tuple[int, ...]], ...]
 
 
@@ -35,7 +35,7 @@ class Tensor:
         axes = tuple((axis.dims, tuple(c for _, c in axis.terms)) for axis in tensor.axes)
         return cls(axes=axes, dims=tensor.dims, bytes=tensor.bits / 8, output=output)
 
-    def size(self, tile: Sizes) -> float:
+    def size(self, tile: Tile) -> float:
         """Bytes of a tile."""
         return self.bytes * prod(distinct_values(c, tuple(tile[d] for d in dims)) for dims, c in self.axes)
 
@@ -89,14 +89,14 @@ class Rough:
         lines = sum(map(sum, parts))
         return kernel.beside(lines - waited) + waited, kernel.cycles + lines
 
-    def _size(self, tensor: Tensor, tile: Sizes) -> float:
+    def _size(self, tensor: Tensor, tile: Tile) -> float:
         """Bytes of a tile of a tensor, each counted once."""
         key = (tensor, tuple(tile.values()))
         if key not in self._sizes:
             self._sizes[key] = tensor.size(tile)
         return self._sizes[key]
 
-    def _needs(self, tile: Sizes, outside: list[tuple[str, int]]) -> float:
+    def _needs(self, tile: Tile, outside: list[tuple[str, int]]) -> float:
         """Bytes that must fit: two tiles of whatever changes with the innermost loop outside."""
         total = 0.0
         for tensor in self._tensors:
@@ -105,7 +105,7 @@ class Rough:
             total += size * (2 if changes else 1)
         return total
 
-    def _bytes(self, tile: Sizes, outside: list[tuple[str, int]], before: list[Sizes]) -> list[float]:
+    def _bytes(self, tile: Tile, outside: list[tuple[str, int]], before: list[Tile]) -> list[float]:
         """Bytes per tensor that cross, loads and stores, output first."""
         found = []
         for tensor in self._tensors:
