@@ -36,7 +36,9 @@ class Walk:
         self.rng = rng
         self.shape = rng.choice([shape for shape in LOSSES for _ in range(len(LOSSES[shape]))])
         window = list(itertools.product(*(range(n) for n in (1, *self.shape)[-2:])))
-        self.taps: list[Point] = rng.sample(window, rng.randint(max(1, len(window) // 2), len(window)))
+        fewest = max(1, len(window) // 2)
+        self.taps: list[Point] = rng.sample(window, rng.choice([len(window), rng.randint(fewest, len(window))]))
+        self.reach = tuple(n - 1 for n in (1, *self.shape)[-2:])
         flat = len(self.shape) == 1
         self.side = (
             1 if flat else rng.choice([3, 5, 8, 12, 20]),
@@ -65,7 +67,7 @@ class Walk:
             heat = 0.02 * (1 - step / count) + 1e-9
             outputs = self.rng.random() < 0.5
             mine = self.outputs if outputs else self.inputs
-            point = (self.rng.randrange(self.side[0] + 2 * (self.side[0] > 1)), self.rng.randrange(self.side[1] + 2))
+            point = (self.rng.randrange(self.side[0] + self.reach[0]), self.rng.randrange(self.side[1] + self.reach[1]))
             if len(mine) == 1 and point in mine:
                 continue
             self.turn(point, outputs=outputs)

@@ -112,6 +112,27 @@ def test_octagons_nearly_attain_what_nine_taps_leave():
     assert claimed <= lost < 1.25 * claimed
 
 
+@pytest.mark.parametrize("shape", LOSSES)
+def test_no_inputs_meet_octagons_more_often_than_the_losses_leave(shape):
+    """Boxes without corners, larger than any grid that is searched whole; beside them the inputs with most taps."""
+    rng, window = random.Random(3), list(itertools.product(*map(range, (1, *shape)[-2:])))
+    for _ in range(60):
+        high, wide = rng.randint(1, 16), rng.randint(1, 16)
+        i, j = np.indices((high if len(shape) > 1 else 1, wide))
+        ends = ((i, j), (i, wide - 1 - j), (high - 1 - i, j), (high - 1 - i, wide - 1 - j))
+        outputs = np.all([x + y >= rng.choice([0, 0, 1, 2, 3, 5]) for x, y in ends], axis=0)
+        taps = rng.sample(window, max(1, len(window) - rng.choice([0, 0, 1, 2])))
+        met = np.zeros(np.add(outputs.shape, (1, *shape)[-2:]), dtype=int)
+        for r, s in taps:
+            met[r : r + outputs.shape[0], s : s + wide] += outputs
+        most = np.cumsum(-np.sort(-met, axis=None))
+        a, c = outputs.sum(), np.arange(1, len(most) + 1)
+        few, many = np.minimum(a, c), np.maximum(a, c)
+        for b, loss in LOSSES[shape].items():
+            if a and b >= len(taps):
+                assert (most <= b * (a + c) / 2 - loss(few, many) + 1e-6).all(), (taps, outputs)
+
+
 def test_losses_are_the_same_here_and_in_the_checker():
     assert set(LOSSES) == set(checker.LOSSES)
     for shape, losses in LOSSES.items():
