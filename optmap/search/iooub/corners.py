@@ -28,7 +28,7 @@ import numpy.typing as npt
 from optmap.evaluate.held import entering_words, held_words
 from optmap.problem.held import corner_dims
 from optmap.problem.reuse import Reuse, reuse_at
-from optmap.problem.workload import Semantics, Workload, access_names
+from optmap.problem.workload import Workload, access_names
 from optmap.search.iooub.flows import Flow, permutation_of, positions_of
 from optmap.search.iooub.grid import Found, TileGrid, spread
 from optmap.search.iooub.tiling import EQUAL, Tiling, best_tiling, least_words, tile_of
@@ -126,8 +126,9 @@ def _cuts(workload: Workload, words: int, weights: Sequence[float], plain: Tilin
         if estimate >= plain.value or len(cuts) >= FITTED:
             break
         tile = tile_of(workload, plain.units, each)
-        tiling = replace(plain, flow=flow, tile=tile, value=grid.value(flow, each), complete=False)
-        cut = _Fitting(workload, words, weights, replace(tiling, streams_complete=False), plain.value).best()
+        value = grid.value(flow, each)
+        tiling = replace(plain, flow=flow, tile=tile, value=value, complete=False, streams_complete=False)
+        cut = _Fitting(workload, words, weights, tiling, plain.value).best()
         cuts += [cut] if cut is not None and cut.estimate < plain.value * (1 - EQUAL) else []
     return sorted(cuts, key=lambda cut: cut.estimate)
 
@@ -257,4 +258,4 @@ class _Fitting:
         rest = self.workload.with_extents(**{d: int(number[best]) for d, number in cut.items()})
         value = self.tiling.value - float(spared[best])
         corner = {x: int(sizes[best]) + 1, y: int(at[sizes[best]]) + 1}
-        return [_Cut(value + float(again[best]), value, self.tiling, corner, rest.with_semantics(Semantics.ACCUMULATE))]
+        return [_Cut(value + float(again[best]), value, self.tiling, corner, rest)]

@@ -56,12 +56,11 @@ def solve(request: Request, *, streams: bool = True) -> Found:
     )
     if tiling is None:
         raise InfeasibleError(too_small(workload, groups))
+    corner: Corner | None = None
     if streams and len(groups) == 1 and request.tiles is TileRule.ANY:
         cornered = best_cornered(workload, groups[0].words, weights, tiling, deadline=deadline)
-        tiling = tiling if cornered is None else cornered.tiling
-        corner = None if cornered is None else corner_of(cornered, machine)
-    else:
-        corner = None
+        if cornered is not None:
+            tiling, corner = cornered.tiling, corner_of(cornered, machine)
     held, mapping = held_of(workload, tiling, corner), mapping_of(workload, machine, tiling)
     return _found(request, tiling, held, mapping, late=time.monotonic() > deadline)
 
