@@ -12,7 +12,7 @@ from emitted import STRICT, check_together, expected, run_together, values_of
 from host_machines import AVX2, AVX512, HOSTS, NEON
 from random_codes import random_mapping
 
-from optmap.evaluate import kernel_cycles
+from optmap.evaluate import kernel_cycles, predict
 from optmap.native import Code, emit_code
 from optmap.problem import (
     ActivationLayout,
@@ -24,6 +24,7 @@ from optmap.problem import (
     Padding,
     Semantics,
     StoreKind,
+    WeightPacking,
     Workload,
     conv2d,
     kernel_roles,
@@ -126,6 +127,15 @@ def test_steps_along_rows_are_counted_by_hand() -> None:
     found = kernel_cycles(workload, rows(workload, AVX512, 4), AVX512.core, NCHW)
     assert found.steps == 64 * 14 * 4 * 9 * max(4 / 2, 2 * 4 / 2, 4)
     assert found.loads == 64 * 14 * 4 * 9 * 2 * 4
+
+
+def test_weights_that_are_broadcast_take_no_time_to_pack() -> None:
+    workload = workload_of("mobilenet/M8", None, "assign", "implicit")
+    for layout, packs in ((NCHW, False), (ActivationLayout.NHWC, True)):
+        options = CodeOptions(layout=layout, weights=WeightPacking.CALL)
+        mapping = next(iter(ranked(workload, AVX512, options, count=1))).mapping
+        assert (predict(workload, AVX512, mapping, options).packing_cycles > 0) is packs
+        assert ("_pack_" in emit_code(workload, mapping, AVX512, options).source) is packs
 
 
 def test_searched_mappings_have_vectors_along_rows() -> None:

@@ -209,9 +209,13 @@ class TimeModel:
         return all(Descent.of(self.workload, body.around, d, 0).executed == size for d, size in body.tile.items())
 
     def _packing(self) -> float:
-        """Cycles of packing the weights in the call: by one thread, before the others begin."""
-        roles = roles_of(self.workload)
-        if self.options.weights is WeightPacking.AHEAD or roles is None or roles.kind is KernelKind.PLAIN:
+        """Cycles of packing the weights in the call: by one thread, before the others begin.
+
+        Where vectors run along rows weights are broadcast, from the order in which they are given.
+        """
+        roles = roles_of(self.workload, self.options.layout)
+        ahead = self.options.weights is WeightPacking.AHEAD
+        if ahead or roles is None or roles.kind is KernelKind.PLAIN or roles.apart is not None:
             return 0.0
         weights = self.workload.inputs[roles.weights]
         elements = weights.footprint(self.workload.extents)
