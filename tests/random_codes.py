@@ -151,7 +151,9 @@ def random_machine(rng: random.Random) -> Machine:
     return replace(host, levels=levels, core=host.core if rng.random() < 0.9 else None)
 
 
-def random_mapping(rng: random.Random, workload: Workload, machine: Machine) -> Mapping:
+def random_mapping(
+    rng: random.Random, workload: Workload, machine: Machine, layout: ActivationLayout = ActivationLayout.NHWC
+) -> Mapping:
     """Ragged tiles, any order; half of the mappings have a tile of registers as a microkernel wants it."""
     outer = dict(workload.extents)
     levels: list[LevelMapping] = []
@@ -163,7 +165,7 @@ def random_mapping(rng: random.Random, workload: Workload, machine: Machine) -> 
         order = list(workload.dims)
         rng.shuffle(order)
         if kernel and number == 0:
-            tile, order = _register_tile(rng, workload, machine, outer)
+            tile, order = _register_tile(rng, workload, machine, outer, layout)
         spatial = {}
         if level.fanout > 1 and alone and rng.random() < 0.5:
             dim = rng.choice(alone)
@@ -175,10 +177,10 @@ def random_mapping(rng: random.Random, workload: Workload, machine: Machine) -> 
 
 
 def _register_tile(
-    rng: random.Random, workload: Workload, machine: Machine, outer: dict[str, int]
+    rng: random.Random, workload: Workload, machine: Machine, outer: dict[str, int], layout: ActivationLayout
 ) -> tuple[dict[str, int], list[str]]:
     """A tile with one iteration of every reduction dim, whose loops are innermost, and few points."""
-    roles = kernel_roles(workload)
+    roles = kernel_roles(workload, layout)
     lanes = 1 if machine.core is None else machine.core.lanes(workload.output.bits)
     tile = dict.fromkeys(workload.dims, 1)
     outputs = [d for d in workload.dims if d not in workload.reduction_dims]
@@ -209,4 +211,5 @@ def random_options(rng: random.Random, machine: Machine) -> CodeOptions:
 def random_case(rng: random.Random, name: str) -> tuple[Workload, Machine, Mapping, CodeOptions]:
     """Everything that `emit_code` takes."""
     workload, machine = random_workload(rng, name), random_machine(rng)
-    return workload, machine, random_mapping(rng, workload, machine), random_options(rng, machine)
+    options = random_options(rng, machine)
+    return workload, machine, random_mapping(rng, workload, machine, options.layout), options
