@@ -102,7 +102,7 @@ class Held:
         for name, (_, axes), streamed in zip(self.names, nest.work.tensors, self.streams, strict=True):
             mixed = set(sizes) <= {d for terms, _ in axes for d, _ in terms} and streamed & set(sizes)
             need(not mixed, f"{name} is streamed along a dim of the corner: no room is saved")
-        return sizes
+        return dict(sorted(sizes.items()))
 
     def corners(self, doc: Any) -> Held:
         """The run over what all tiles leave out: its operations are no others', and all of them."""
