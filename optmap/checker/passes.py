@@ -12,7 +12,7 @@ from typing import Any
 
 from .padding import Done
 from .tools import need
-from .visits import Roles
+from .visits import roles_of
 
 FULL = 2**17
 """Most full segments that are recounted one by one."""
@@ -30,14 +30,8 @@ def check_passes(doc: dict[str, Any], weights: dict[str, int], words: dict[str, 
         done: the points that are done.
     """
     part, memory = doc["passes"], doc["memory_words"]
-    need(doc["segment"] is None and not doc["maps"] and not doc["families"], "a segment or maps beside passes")
-    need(doc["workload"]["semantics"] == "accumulate" and not done.ranged, "passes are of accumulate, without padding")
-    need(len(doc["accesses"]) == len(weights) == 3, "passes are of three tensors")
+    roles, still = roles_of(doc, "passes", weights, done)
     kept, sliding, slack = part["kept"], part["sliding"], part["slack"]
-    others = set(weights) - {kept, sliding}
-    need(len(others) == 1, "kept and sliding are two of the tensors")
-    (still,) = others
-    roles = Roles(doc["accesses"], done.extents, still, sliding, kept)
     a, b, w = weights[still], weights[sliding], weights[kept]
     share = 1
     for place, tap, stride, dilation in roles.windows:

@@ -24,14 +24,8 @@ def check_visits(doc: dict[str, Any], weights: dict[str, int], words: dict[str, 
         done: the points that are done.
     """
     part, memory = doc["visits"], doc["memory_words"]
-    need(doc["segment"] is None and not doc["maps"] and not doc["families"], "a segment or maps beside visits")
-    need(doc["workload"]["semantics"] == "accumulate" and not done.ranged, "visits are of accumulate, without padding")
-    need(len(doc["accesses"]) == len(weights) == 3, "visits are of three tensors")
+    roles, still = roles_of(doc, "visits", weights, done)
     kept, sliding, slack = part["kept"], part["sliding"], part["slack"]
-    others = set(weights) - {kept, sliding}
-    need(len(others) == 1, "kept and sliding are two of the tensors")
-    (still,) = others
-    roles = Roles(doc["accesses"], done.extents, still, sliding, kept)
     size = weights[kept] * roles.features * roles.channels * roles.taps
     need(words[kept] <= size, "the kept tensor has fewer words than are counted")
     short = words[kept] - memory
@@ -44,6 +38,26 @@ def check_visits(doc: dict[str, Any], weights: dict[str, int], words: dict[str, 
     loads: int = words[still] + words[sliding] + again + min(short, 2 * slack)
     need(part["loads_words"] == loads, f"the visits prove {loads} loads")
     return loads
+
+
+def roles_of(doc: dict[str, Any], argument: str, weights: dict[str, int], done: Done) -> tuple[Roles, str]:
+    """The statement as an argument about what comes again reads it, and its still tensor.
+
+    Args:
+        doc: the certificate.
+        argument: key of its part that names the kept and the sliding tensor.
+        weights: words per element of every tensor.
+        done: the points that are done.
+    """
+    need(doc["segment"] is None and not doc["maps"] and not doc["families"], f"a segment or maps beside {argument}")
+    plain = doc["workload"]["semantics"] == "accumulate" and not done.ranged
+    need(plain, f"{argument} are of accumulate, without padding")
+    need(len(doc["accesses"]) == len(weights) == 3, f"{argument} are of three tensors")
+    kept, sliding = doc[argument]["kept"], doc[argument]["sliding"]
+    others = set(weights) - {kept, sliding}
+    need(len(others) == 1, "kept and sliding are two of the tensors")
+    (still,) = others
+    return Roles(doc["accesses"], done.extents, still, sliding, kept), still
 
 
 class Roles:
