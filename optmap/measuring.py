@@ -147,7 +147,7 @@ def validate(
         samples: tilings per layer.
         seed: of the tilings, and of the numbers that are computed with.
         simulate: whether the machine's caches are simulated under the loops of every sample.
-        rounds: in which each sample is timed; the shortest time counts.
+        rounds: in which each sample is timed; its time is the median beside the others of the same round.
         layout: of activations.
         prefetch: whether the code asks for the next tiles before it needs them.
         extents: of a statement.

@@ -53,7 +53,7 @@ __getattr__, __dir__ = exports(
         "toolchain.libraries": "load_library",
         "validate.caches": "CacheTraffic Geometry caches_of geometry_of places replay_lines simulate_caches",
         "validate.measured": "build_samples emit_samples ready_samples time_samples",
-        "validate.ranks": "TOPS kendall spearman top_loss",
+        "validate.ranks": "TOPS crossed_loss kendall polished spearman top_loss",
         "validate.samples": "register_tiles sample_mappings",
         "validate.validation": "LayerValidation Ranking Sample Validation rank_layer validate_layers",
     },

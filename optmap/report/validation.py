@@ -50,6 +50,7 @@ def _ranking(row: Ranking) -> dict[str, object]:
         "spearman": row.spearman,
         "kendall": row.kendall,
         "losses": {f"top_{count}": loss for count, loss in zip(TOPS, row.losses, strict=False)},
+        "crossed_losses": {f"top_{count}": loss for count, loss in zip(TOPS, row.crossed, strict=False)},
     }
 
 
@@ -82,14 +83,18 @@ def _sample(layer: LayerValidation, sample: Sample) -> dict[str, object]:
             ],
         },
         "measured_seconds": sample.seconds,
+        "rounds_seconds": list(sample.rounds),
         "gflops": layer.gflops(sample),
     }
 
 
 def _notes(validation: Validation) -> tuple[str, ...]:
     notes = [
-        f"measured times are of this machine: the shortest of {validation.rounds} calls in turns, caches warm, every "
-        "sample checked before; predicted ones are of warm caches, both of one thread"
+        f"measured times are of this machine, {validation.rounds} rounds in turns, caches warm, every sample checked "
+        "before: a sample's median of its times over what its round was (median polish), in the quietest round; "
+        "predicted ones are of warm caches, both of one thread",
+        "losses are against the best measured sample; after the stroke the best is chosen by every other round and "
+        "times are of those in between, so that no luck of the choice is counted",
     ]
     if any(sample.simulated is not None for layer in validation.layers for sample in layer.samples):
         notes.append(SIMULATION)
@@ -130,7 +135,9 @@ def _times(validation: Validation) -> str:
 
 
 def _numbers(row: Ranking) -> tuple[str, ...]:
-    return (str(row.samples), _rank(row.spearman), _rank(row.kendall), *(f"{100 * loss:.1f} %" for loss in row.losses))
+    crossed = [f" / {100 * loss:.1f} %" for loss in row.crossed] or [""] * len(row.losses)
+    losses = (f"{100 * loss:.1f} %{other}" for loss, other in zip(row.losses, crossed, strict=True))
+    return (str(row.samples), _rank(row.spearman), _rank(row.kendall), *losses)
 
 
 def _caches(validation: Validation) -> str:

@@ -112,11 +112,12 @@ def test_ranks_of_a_layer_are_those_of_its_samples():
 
 
 def test_validation_from_end_to_end(tmp_path):
-    found = optmap.validate(SMALL, machine=AVX2, samples=4, rounds=1, folder=tmp_path / "built")
+    found = optmap.validate(SMALL, machine=AVX2, samples=4, rounds=2, folder=tmp_path / "built")
     (layer,) = found.layers
     assert len(layer.samples) == 4
     for sample in layer.samples:
         assert sample.seconds > 0
+        assert len(sample.rounds) == 2
         assert sample.kernel is KernelKind.OUTER_PRODUCT
         # what is read for the first time comes through all caches, and all of it fits into the outermost one
         images = next(row for row in sample.simulated.moved if row.between == ("L3", "Memory") and row.tensor == "In")
@@ -126,6 +127,7 @@ def test_validation_from_end_to_end(tmp_path):
     assert len(document["layers"][0]["samples"]) == 4
     assert document["layers"][0]["rankings"][0]["by"] == "predicted time"
     assert set(document["medians"][0]["losses"]) == {"top_1", "top_2", "top_5"}
+    assert set(document["medians"][0]["crossed_losses"]) == {"top_1", "top_2", "top_5"}
     assert "top-1 loss" in str(found)
     assert "simulated L1 - L2" in str(found)
     for picture in ("losses", "order", "scatter"):
@@ -133,6 +135,7 @@ def test_validation_from_end_to_end(tmp_path):
     again = optmap.validate(SMALL, machine=AVX2, samples=4, rounds=1, simulate=False, folder=tmp_path / "built")
     assert [each.mapping for each in again.layers[0].samples] == [each.mapping for each in layer.samples]
     assert "simulated" not in str(again)
+    assert again.layers[0].rankings[0].crossed == ()
 
 
 def test_a_sample_that_computes_something_else_is_refused(tmp_path):

@@ -83,15 +83,17 @@ def ready_samples(workload: Workload, kernels: Sequence[Kernel], *, seed: int = 
 
 def time_samples(
     samples: Sequence[Ready], *, rounds: int = 5, progress: Told = lambda text, done: None
-) -> tuple[float, ...]:
-    """Shortest seconds of a call per sample, warm: timed in turns, so that what the machine does meets them all.
+) -> tuple[tuple[float, ...], ...]:
+    """Time samples in turns, warm, so that what the machine does meets them all.
 
     Args:
         samples: ready to be called.
         rounds: measurements of each that count.
         progress: told the share that is done.
+
+    Returns:
+        Seconds of a call per sample and round; `polished` makes one number of each sample's.
     """
     with pinned(1):
         samplers = [warm_sampler(each.call, roused(each.call, seconds=0.0)) for each in samples]
-        found = in_turns(samplers, rounds=rounds, told=lambda number: progress("timing", number / rounds))
-    return tuple(map(min, found))
+        return in_turns(samplers, rounds=rounds, told=lambda number: progress("timing", number / rounds))

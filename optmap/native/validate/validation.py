@@ -14,7 +14,7 @@ from optmap.native.code import Code
 from optmap.native.toolchain.compiler import find_compiler
 from optmap.native.validate.caches import CacheTraffic, caches_of, simulate_caches
 from optmap.native.validate.measured import Told, build_samples, emit_samples, ready_samples, time_samples
-from optmap.native.validate.ranks import TOPS, kendall, spearman, top_loss
+from optmap.native.validate.ranks import TOPS, crossed_loss, kendall, polished, spearman, top_loss
 from optmap.native.validate.samples import sample_mappings
 from optmap.problem import Machine, Mapping, Workload
 from optmap.problem.code_options import CodeOptions
@@ -35,7 +35,9 @@ class Sample:
     simulated: CacheTraffic | None = None
     """None if caches were not simulated."""
     seconds: float | None = None
-    """Of one call, the shortest; None if nothing was run."""
+    """Of one call (`polished`); None if nothing was run."""
+    rounds: tuple[float, ...] = ()
+    """Seconds of one call in every round; () if nothing was run."""
 
     @property
     def cycles(self) -> float:
@@ -57,6 +59,8 @@ class Ranking:
     kendall: float | None
     losses: tuple[float, ...]
     """Per entry of `TOPS` the share of performance that is lost; () unless times are ranked."""
+    crossed: tuple[float, ...] = ()
+    """The same with the best chosen by other rounds (`crossed_loss`); () unless there are two rounds of times."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,6 +121,7 @@ class Validation(Shown):
             spearman=_median([row.spearman for row in rows]),
             kendall=_median([row.kendall for row in rows]),
             losses=tuple(median(each) for each in zip(*(row.losses for row in rows), strict=True)),
+            crossed=tuple(median(each) for each in zip(*(row.crossed for row in rows), strict=True)),
         )
 
     @property
@@ -212,8 +217,11 @@ def measure_layer(
     """The samples with their measured time, every one checked before; errors as for `validate_layers`."""
     kernels = build_samples([code for _, code in drawn], folder=folder, progress=progress)
     ready = ready_samples(drawn[0][1].workload, kernels, seed=seed)
-    seconds = time_samples(ready, rounds=rounds, progress=progress)
-    return [(replace(sample, seconds=time), code) for (sample, code), time in zip(drawn, seconds, strict=True)]
+    timed = time_samples(ready, rounds=rounds, progress=progress)
+    return [
+        (replace(sample, seconds=seconds, rounds=times), code)
+        for (sample, code), seconds, times in zip(drawn, polished(timed), timed, strict=True)
+    ]
 
 
 def rank_layer(workload: Workload, samples: Sequence[Sample], machine: Machine) -> LayerValidation:
@@ -228,8 +236,9 @@ def rank_layer(workload: Workload, samples: Sequence[Sample], machine: Machine) 
     rankings = []
     cycles = [sample.cycles for sample in kept]
     times = [sample.seconds for sample in kept if sample.seconds is not None]
+    rounds = [sample.rounds for sample in kept]
     if times:
-        rankings.append(_ranking(PREDICTED, MEASURED, cycles, times, timed=True))
+        rankings.append(_timed(PREDICTED, cycles, times, rounds))
     for level in caches_of(machine):
         words = [float(sample.simulated.words(level.name)) for sample in kept if sample.simulated is not None]
         if not words:
@@ -239,7 +248,7 @@ def rank_layer(workload: Workload, samples: Sequence[Sample], machine: Machine) 
         name = f"simulated {boundary}"
         rankings.append(_ranking(f"predicted {boundary}", name, moved, words))
         if times:
-            rankings.append(_ranking(name, MEASURED, words, times, timed=True))
+            rankings.append(_timed(name, words, times, rounds))
     return LayerValidation(workload=workload, samples=tuple(samples), rankings=tuple(rankings))
 
 
@@ -248,14 +257,18 @@ def _moved(prediction: Prediction, level: str) -> float:
     return next(row.moved_bytes for row in prediction.boundaries if row.between[0] == level)
 
 
-def _ranking(by: str, of: str, first: Sequence[float], second: Sequence[float], *, timed: bool = False) -> Ranking:
-    return Ranking(
-        by=by,
-        of=of,
-        samples=len(first),
-        spearman=spearman(first, second),
-        kendall=kendall(first, second),
-        losses=tuple(top_loss(first, second, count) for count in TOPS) if timed else (),
+def _ranking(by: str, of: str, first: Sequence[float], second: Sequence[float]) -> Ranking:
+    correlations = spearman(first, second), kendall(first, second)
+    return Ranking(by=by, of=of, samples=len(first), spearman=correlations[0], kendall=correlations[1], losses=())
+
+
+def _timed(by: str, first: Sequence[float], times: Sequence[float], rounds: Sequence[Sequence[float]]) -> Ranking:
+    """The ranking of measured times, with what is lost."""
+    crossed = (crossed_loss(first, rounds, count) for count in TOPS)
+    return replace(
+        _ranking(by, MEASURED, first, times),
+        losses=tuple(top_loss(first, times, count) for count in TOPS),
+        crossed=tuple(loss for loss in crossed if loss is not None),
     )
 
 
