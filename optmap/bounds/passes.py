@@ -7,8 +7,11 @@ s*p + d*t (s and d coprime) of min(ceil(extent(p)/d), ceil(extent(t)/s)).
 
 **Theorem.** Under `accumulate`, with M < |W| words of fast memory and 1 <= slack < |W| - M, every schedule loads
     touched + min(max(k*slack, |W| - k*M), (k+1)*slack) words at least, k = max(1, ceil(|W| / (M+slack+w-1)) - 1),
-    touched = |B| + places * (least - b*D) / n.
-Here `least` is the largest of three numbers. Let m = floor((M+slack+w-1) / w) elements, f = floor(J*D / m) *full*
+    touched = (sum over places of the larger of `least` + e and `crossed`) / n.
+A word of B is worth n*b, in even shares for the places of which it is a column, so that no share is less than b. The
+columns of a place are worth b*D + e: e is 0 but where words have fewer places, as on the rim of an image. (Where it
+would be long to count, all e are 0, and n*|B| - places*b*D, what is left over, is added once.)
+`least` is the largest of three numbers. Let m = floor((M+slack+w-1) / w) elements, f = floor(J*D / m) *full*
 segments, S = n*a*J, T = b*D, and for U > 0
     phi(z, U) = 2*sqrt(n*a*b*z) if n*a*b*z <= U^2, else U + n*a*b*z/U,
 the least n*a*x + b*y with x*y >= z and n*a*x <= U (or b*y <= U, instead), and
@@ -18,6 +21,11 @@ The three are
         or the same with S and T exchanged,
     T + min over h = 0 ... f of h*S + phi(J*D - h*m, T); or T + (f+1)*S,
     S + min over h = 0 ... f of h*T + phi(J*D - h*m, S); or S + (f+1)*T, the latter ones if less.
+`crossed`, which knows that rows and columns must both be crossed, is the least of
+    2*S + 2*(T+e);    S + T+e + even(S, T) - phi(m, min(S, T));
+    S + T+e + again(S);    T+e + min over h = 2 ... f of h*S + phi(J*D - h*m, T);    T+e + (f+1)*S;
+    S + T+2*e + again(T);    S + min over h = 2 ... f of h*(T+e) + phi(J*D - h*m, S);    S + (f+1)*(T+e),
+again(u) being the least v + n*a*b*(J*D - m)/v over v >= u.
 
 **Proof.** Cut the schedule by loads of W: with r words of A and B in the memory at the last cut (r = 0 and no word of
 W at the beginning), cut again right after the load with which r + slack words of W or more have come (M + slack in the
@@ -33,10 +41,9 @@ touched + |W| - i*M, too. With i = k this is the first of the two above, with mo
 
 *Touched.* At one place let x_i rows and y_i columns be touched in segment i. Each pair is done in one segment
 that touches both, and its element of W: segment i does at most min(m, x_i*y_i) of the J*D pairs. Let the place pay
-n*a for every x_i and b for every y_i. All places together pay n*a for a touch of a word of A, and at most n*b for a
-touch of a word of B; if a word of B is a column of fewer places, the rest of n*b is left over once at least:
-n*b per word, n*|B| in all, without the b*D that every place pays once. So if every place pays `least` or more, then
-n*touched >= places * least + n*|B| - places*b*D.
+n*a for every x_i, and for every touch of a column its share. All places together pay n*a for a touch of a word of A,
+and at most n*b for a touch of a word of B: n*touched or less. Every column is touched and no share is less than b, so a
+place pays e more, at least, than if every touch of a column cost b. With that price it pays `least` or more:
 
 *1.* phi(z, min(S, T)) is what z pairs of one segment cost at least: without bounds the least n*a*x + b*y is at
 n*a*x = b*y = sqrt(n*a*b*z); if that is above U = min(S, T), then the factor of which U is all is full, as the
@@ -51,10 +58,20 @@ for a share v of their price rows pay 2*v*S, and with the rest the place pays as
 not touched, and meets it in another segment: it is touched twice at least. With Y such columns the y_i add up to D + Y
 or more. The other segments have x_i that add up to X, and do at most the sum of x_i*y_i <= X*Y pairs; the h do h*m
 at most: X*Y >= J*D - h*m, and Y <= D. The place pays h*S + T + n*a*X + b*Y >= h*S + T + phi(J*D - h*m, T), if
-h <= f, and h*S + T otherwise. *3* is the same with rows and columns exchanged. QED
+h <= f, and h*S + T otherwise. *3* is the same with rows and columns exchanged.
+
+*Crossed.* If a segment touches all rows and all columns, it pays S + T+e; for the pairs that it leaves, J*D - m or
+more, the others pay even(S, T) - phi(m, min(S, T)) or more, as in 1. Let no segment do so. Then a segment with all
+rows lacks a column, which every row meets in another segment: all rows are touched twice; and so they are if no
+segment has all columns, as in 1. The same of columns. So if there are segments of both kinds, or of neither, the
+place pays 2*S + 2*(T+e). If h >= 1 segments have all rows and none all columns, the place pays
+h*S + T+e + n*a*X + b*Y as in 2, and, for h = 1, X >= J, since every row is touched in one of the others: again(S), v
+being n*a*X. If h >= 1 segments have all columns and none all rows, they pay h*(T+e), and with 3 the place pays
+h*(T+e) + S + n*a*X + (what the others' columns pay), X rows being touched in the others. With h = 1 every column is
+touched in one of the others, e more than b for each touch in all: e + again(T), v being b times these touches. QED
 
 For a matrix product that W is far too large for, the first is 2*J*D/sqrt(m) per place, the constant of
-Smith et al. 2019; if W is a few times the memory, whole numbers of passes count, and the second and third see that
+Smith et al. 2019; if W is a few times the memory, whole numbers of passes count, and the others see that
 passes cannot all be square.
 """
 
@@ -62,9 +79,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import isqrt, prod
+from math import prod
 
 from optmap.bounds.compulsory import compulsory_loads, tensor_words
+from optmap.bounds.places import PARTS, Rim, least_of_places, rim_of_places, shared_columns
 from optmap.bounds.roles import Roles, every_roles
 from optmap.problem.workload import Workload
 
@@ -74,8 +92,6 @@ WHOLE = 9
 """Such numbers of segments, below this."""
 NEAR = 8
 """Slacks that are tried on each side of the best."""
-PARTS = 64
-"""Parts of a price; how many of them pay for a second touch is chosen."""
 MOST = 2**16
 """Memories that the kept tensor fills, at most."""
 
@@ -127,8 +143,10 @@ class _Passes:
     """M."""
     kept: int
     """|W|, in words."""
-    sliding: int
-    """|B|, in words."""
+    rim: Rim
+    """e -> places."""
+    once: int
+    """What words of B are worth beyond what is counted at places."""
     unit: int
     """w."""
     shared: int
@@ -160,9 +178,9 @@ class _Passes:
 
     def proof(self, slack: int, parts: Sequence[int] = ()) -> PassesProof:
         """What one slack proves, with some parts of prices besides those that look best."""
-        segment, places = self.memory + slack + self.unit - 1, self.roles.places
-        least = least_of_places(places, self.rows, self.columns, self.pair * (segment // self.unit), parts)
-        touched = self.sliding - (places * self.columns - least) // self.shared
+        segment = self.memory + slack + self.unit - 1
+        least = least_of_places(self.rim, self.rows, self.columns, self.pair * (segment // self.unit), parts)
+        touched = -(-(least + self.once) // self.shared)
         cuts = max(1, -(-self.kept // segment) - 1)
         return PassesProof(
             kept=self.roles.kept,
@@ -177,63 +195,17 @@ def _passes(workload: Workload, roles: Roles, words: Mapping[str, int], memory: 
     weights = {t.name: workload.weight(t) for t in workload.tensors}
     a, b, w = (weights[name] for name in (roles.still, roles.sliding, roles.kept))
     n = prod(shared_columns(v.positions, v.taps, v.stride, v.dilation) for v in roles.windows)
-    columns = roles.channels * roles.taps
+    columns = b * roles.channels * roles.taps
+    rim = rim_of_places(roles, b * roles.channels)
     return _Passes(
         roles=roles,
         memory=memory,
-        kept=w * roles.features * columns,
-        sliding=words[roles.sliding],
+        kept=w * roles.features * roles.channels * roles.taps,
+        rim=rim,
+        once=max(0, n * words[roles.sliding] - int(sum((columns + e) * times for e, times in rim.items()))),
         unit=w,
         shared=n,
         pair=n * a * b,
         rows=n * a * roles.features,
-        columns=b * columns,
+        columns=columns,
     )
-
-
-def shared_columns(positions: int, taps: int, stride: int, dilation: int) -> int:
-    """Positions p, at most, that have one value of stride*p + dilation*t (coprime) for some tap t."""
-    return min(-(-positions // dilation), -(-taps // stride))
-
-
-def least_of_places(places: int, rows: int, columns: int, piece: int, parts: Sequence[int] = ()) -> int:
-    """What all places pay at least, rounded down.
-
-    Args:
-        places: how many there are.
-        rows: what all rows of a place cost together, S.
-        columns: what all its columns cost together, T.
-        piece: m, times what a row and a column cost.
-        parts: v in `PARTS`, tried besides those that look best.
-    """
-    full, rest = divmod(rows * columns, piece)
-    even, found = _even(places, rows, columns, piece), []
-    for one, other in ((rows, columns), (columns, rows)):
-        longer = places * other + places * piece // other - _pay(places, piece, min(rows, columns)) - 1
-        root = even / (4 * places * one)
-        v = int(PARTS * (1 - min(root, 1.0) ** 2))
-        twice = (_twice(places, one, other, piece, part) for part in {0, v, min(v + 1, PARTS - 1), *parts})
-        found.append(min(even + max(longer, 0), max(twice)))
-        # Least at an end: h*S + phi(J*D - h*m, T) is concave in h.
-        some = (places * full * one + _pay(places, rest, other), places * (full + 1) * one)
-        found.append(places * other + min(_pay(places, rows * columns, other), *some))
-    return max(found)
-
-
-def _even(places: int, rows: int, columns: int, piece: int) -> int:
-    """What all places pay at least if phi is all that segments pay."""
-    full, rest = divmod(rows * columns, piece)
-    return _pay(places * full, piece, min(rows, columns)) + _pay(places, rest, min(rows, columns))
-
-
-def _twice(places: int, one: int, other: int, piece: int, part: int) -> int:
-    """What all places pay at least if all of `one` is touched twice; so many parts of its price pay for that."""
-    rest = PARTS - part
-    return (2 * places * part * one + _even(places, rest * one, PARTS * other, rest * PARTS * piece)) // PARTS
-
-
-def _pay(times: int, area: int, whole: int) -> int:
-    """So many phi, of pairs times what a row and a column cost, rounded down."""
-    if area <= whole**2:
-        return isqrt(4 * times**2 * area)
-    return times * whole + times * area // whole
