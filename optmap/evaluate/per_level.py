@@ -45,6 +45,8 @@ class _Tensor:
     """Words per element."""
     groups: tuple[tuple[Axis, ...], ...]
     """Axes that share dims, together."""
+    dims: tuple[tuple[str, ...], ...]
+    """Dims of each group."""
     absent: tuple[str, ...]
     """Dims in no subscript."""
     sliding: frozenset[str]
@@ -98,9 +100,24 @@ class LevelModel:
         Returns:
             (B,) words.
         """
-        columns = self._columns(np.asarray(tiles, dtype=self.dtype).T)
+        return self._held(self._columns(np.asarray(tiles, dtype=self.dtype).T), working_set)
+
+    def grid_occupancy(self, sizes: Sequence[Array], working_set: Sequence[Room]) -> Array:
+        """`safe_occupancy` of every combination of sizes, one per dim.
+
+        Args:
+            sizes: per dim some tile sizes, (n_d,).
+            working_set: one entry per tensor, output first.
+
+        Returns:
+            (n_0, n_1, …) words.
+        """
+        columns = self._columns(np.ix_(*(np.asarray(values, dtype=self.dtype) for values in sizes)))
+        return np.broadcast_to(self._held(columns, working_set), [len(values) for values in sizes])
+
+    def _held(self, columns: dict[str, Array], working_set: Sequence[Room]) -> Array:
         counts: dict[Axis, Array] = {}
-        words: Array = np.zeros(len(tiles), dtype=self.dtype)
+        words: Array | int = 0
         for tensor, room in zip(self._tensors, working_set, strict=True):
             share: Array | int = tensor.weight * room.copies
             for axis in (axis for group in tensor.groups for axis in group):
@@ -111,7 +128,7 @@ class LevelModel:
                     counts[axis] = count
                 share = share * count
             words = words + share
-        return words
+        return np.asarray(words)
 
     def traffic(self, chain: Array, level: int, reuse: tuple[Reuse, ...], spatial: Array | None = None) -> Array:
         """Loads and stores at the boundary outside one level, for one dataflow.
@@ -177,7 +194,7 @@ class LevelModel:
         loads[0] = loads[0] - self._tensors[0].weight * self._first_touches(cut, chain, level, spatial)
         return loads.T, stores.T
 
-    def _columns(self, rows: Array) -> dict[str, Array]:
+    def _columns(self, rows: Sequence[Array] | Array) -> dict[str, Array]:
         return {d: rows[i] for d, i in self._index.items()}
 
     def _cut(self, chain: Array, level: int, spatial: Array | None) -> Cut:
@@ -239,8 +256,8 @@ class _Visits:
         for dim in tensor.absent:
             i = self._index[dim]
             total = total * (self._cut.parent_count[i] if dim in inside else self._cut.child_count[i])
-        for number, group in enumerate(tensor.groups):
-            here = at if at in group_dims(group) else None
+        for number, (group, dims) in enumerate(zip(tensor.groups, tensor.dims, strict=True)):
+            here = at if at in dims else None
             key = (tensor.number, number, here, None)
             if key not in self._memo:
                 self._memo[key] = entering(group, self._along, here)
@@ -250,10 +267,12 @@ class _Visits:
 
 def _describe(workload: Workload, number: int) -> _Tensor:
     tensor = workload.tensors[number]
+    groups = axis_groups(tensor)
     return _Tensor(
         number=number,
         weight=workload.weight(tensor),
-        groups=axis_groups(tensor),
+        groups=groups,
+        dims=tuple(map(group_dims, groups)),
         absent=tuple(d for d in workload.dims if d not in tensor.dims),
         sliding=frozenset(d for d in workload.dims if overlaps(tensor, d)),
     )

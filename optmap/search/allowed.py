@@ -57,8 +57,12 @@ class Allowed:
 
     def hold(self, chains: IntArray) -> NDArray[np.bool_]:
         """(B,): which chains (B, L, D) have allowed sizes only."""
+        return np.asarray(self.holds(chains).all(axis=(1, 2)))
+
+    def holds(self, chains: IntArray) -> NDArray[np.bool_]:
+        """(B, L, D): which sizes of chains are allowed."""
         inside = (chains >= self.low) & (chains <= self.high)
-        return np.asarray((inside & (chains % self.step == 0)).all(axis=(1, 2)))
+        return np.asarray(inside & (chains % self.step == 0))
 
     def down(self, tiles: IntArray, level: int) -> IntArray:
         """(…, D): the largest allowed sizes at or below the given ones; the least where there is none."""

@@ -84,29 +84,50 @@ class ChainCosts:
             return np.repeat(one[:, None], len(orders), axis=1)
         return np.stack([self.model.safe_occupancy(tiles, o.working) <= capacity for o in orders], axis=1)
 
+    def grid_fits(self, sizes: Sequence[IntArray], level: int) -> NDArray[np.bool_]:
+        """Which combinations of sizes, some per dim, fit a level under some loop order: (n_0, n_1, …)."""
+        rooms = {o.working for o in self.orders(level)} if self.setting.safe(level) else {self.setting.least_working}
+        capacity = self.setting.capacities[level]
+        held = (self.model.grid_occupancy(sizes, room) for room in rooms)
+        return np.asarray(np.logical_or.reduce([words <= capacity for words in held]))
+
     def evaluate(
-        self, chains: IntArray, spatial: IntArray | None = None, levels: Sequence[int] | None = None
+        self,
+        chains: IntArray,
+        spatial: IntArray | None = None,
+        levels: Sequence[int] | None = None,
+        ceiling: float = inf,
     ) -> tuple[FloatArray, IntArray]:
         """Cost and best loop order of every level.
 
         Args:
             chains: (B, L, D) tiles, inner level first.
             spatial: (B, D) ways at the split level, or None.
-            levels: which levels to price; the others cost 0. None for all.
+            levels: which levels to price, in this order; the others cost 0. None for all.
+            ceiling: a chain that costs more at a level is not priced at the levels after it.
 
         Returns:
-            (B, L) costs (infinite where a tile does not fit) and (B, L) indices into `orders`.
+            (B, L) costs (infinite where a tile does not fit, and from the ceiling on) and (B, L) indices into `orders`.
         """
-        size = len(chains)
-        costs = np.zeros((size, self.depth))
-        chosen = np.zeros((size, self.depth), dtype=np.int64)
+        costs = np.zeros((len(chains), self.depth))
+        chosen = np.zeros((len(chains), self.depth), dtype=np.int64)
         ways = self._ways(chains, spatial)
+        rows = np.arange(len(chains))
         for level in range(self.depth) if levels is None else levels:
+            part = chains if len(rows) == len(chains) else chains[rows]
             flows = [o.flow for o in self.orders(level)]
-            traffic = np.asarray(self.model.traffic_all(chains, level, flows, ways), dtype=np.float64)
-            traffic = np.where(self.fits(chains[:, level], level), traffic, inf)
-            chosen[:, level] = traffic.argmin(axis=1)
-            costs[:, level] = traffic[np.arange(size), chosen[:, level]] / self.setting.bandwidths[level]
+            traffic = np.asarray(
+                self.model.traffic_all(part, level, flows, None if ways is None else ways[rows]), dtype=np.float64
+            )
+            traffic = np.where(self.fits(part[:, level], level), traffic, inf)
+            order = traffic.argmin(axis=1)
+            cost = traffic[np.arange(len(rows)), order] / self.setting.bandwidths[level]
+            chosen[rows, level], costs[rows, level] = order, cost
+            if ceiling < inf:
+                costs[rows[cost > ceiling], level] = inf
+                rows = rows[cost <= ceiling]
+                if not len(rows):
+                    break
         return costs, chosen
 
     def price(self, chain: IntArray, spatial: IntArray | None, orders: Sequence[Order]) -> tuple[float, ...]:
@@ -117,13 +138,27 @@ class ChainCosts:
             for level, order in enumerate(orders)
         )
 
-    def best(self, chains: IntArray, spatial: IntArray | None = None) -> IntegerPoint | None:
-        """The best of many chains; None if none fits."""
+    def best(
+        self,
+        chains: IntArray,
+        spatial: IntArray | None = None,
+        *,
+        ceiling: float = inf,
+        levels: Sequence[int] | None = None,
+    ) -> IntegerPoint | None:
+        """The best of many chains; None if none fits, or all cost more than a ceiling.
+
+        Args:
+            chains: (B, L, D) tiles, inner level first.
+            spatial: (B, D) ways at the split level, or None.
+            ceiling: chains whose bottleneck is above it are left out.
+            levels: all levels, those first that cost too much most often.
+        """
         found: IntegerPoint | None = None
         for start in range(0, len(chains), BATCH):
             part = chains[start : start + BATCH]
             ways = None if spatial is None else spatial[start : start + BATCH]
-            costs, chosen = self.evaluate(part, ways)
+            costs, chosen = self.evaluate(part, ways, levels, ceiling)
             row = _first(costs)
             if costs[row].max() < inf:
                 point = self._point(part[row], None if ways is None else ways[row], costs[row], chosen[row])

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from functools import reduce
+from math import inf
 
 import numpy as np
 from numpy.typing import NDArray
 
 from optmap.search.sizes import even_cuts
-from optmap.search.whole.chain_costs import ChainCosts, IntArray, IntegerPoint, grid_of, thin
+from optmap.search.whole.chain_costs import ChainCosts, IntArray, IntegerPoint, thin
 from optmap.symbolic.numbers import divisors_of
 
 COARSE_GRID = 4_000
@@ -35,6 +37,8 @@ class Descent:
         self.divisors = divisors
         self.deadline = deadline
         self.grid = COARSE_GRID
+        self.barren = set[tuple[int, bool, int]]()
+        """Level, tie and size of the grid of moves that left the best chain as it is."""
         self.allowed = self.setting.allowed
         self.floor = self.allowed.low
 
@@ -103,7 +107,8 @@ class Descent:
             goal: proved lower bound on the bottleneck; once reached, only worthwhile rounds go on.
             fine: look at many candidates from the start, not only once few bring nothing.
         """
-        best = None
+        best: IntegerPoint | None = None
+        self.barren.clear()
         if self.nests(chain[None], spatial)[0]:
             best = self.costs.best(chain[None], None if spatial is None else spatial[None])
         self.grid = GRID if fine else COARSE_GRID
@@ -133,23 +138,31 @@ class Descent:
             for tied in (True, False) if self.costs.depth > 1 else (False,):
                 if time.monotonic() > self.deadline:
                     return best
-                current = chain if best is None else np.array(best.chain)
-                found = self._move(current, level, spatial, tied=tied)
+                if (level, tied, self.grid) in self.barren:
+                    continue
+                found = self._move(chain, level, spatial, tied=tied, best=best)
                 if found is not None and (best is None or found.key < best.key):
                     best = found
+                    self.barren.clear()
+                else:
+                    self.barren.add((level, tied, self.grid))
         return best
 
-    def _move(self, chain: IntArray, level: int, spatial: IntArray | None, *, tied: bool) -> IntegerPoint | None:
-        """The best tile of one level; the other levels follow.
+    def _move(
+        self, chain: IntArray, level: int, spatial: IntArray | None, *, tied: bool, best: IntegerPoint | None
+    ) -> IntegerPoint | None:
+        """The best tile of one level with a bottleneck no worse than now; the other levels follow.
 
         Args:
-            chain: (L, D) current tiles.
+            chain: (L, D) start, whose tiles move as long as there is no best point.
             level: the level whose tile changes.
             spatial: (D,) ways at the split level, or None.
             tied: let extents that equal this level's now move along with it; otherwise inner
                 tiles are only clipped to it and outer ones only raised.
+            best: the best point so far, whose tiles move.
         """
         costs = self.costs
+        chain = chain if best is None else np.array(best.chain)
         outer = costs.extents
         if level + 1 < costs.depth and not tied:
             outer = self._inside(chain, level + 1, spatial)
@@ -157,25 +170,27 @@ class Descent:
         if not all(lists):
             return None
         lists = thin(lists, chain[level], max(LEAST_GRID, min(self.grid, PRICES // len(costs.orders(level)))))
-        shape = tuple(len(values) for values in lists)
-        tiles = grid_of(lists)
-        near = costs.fits(tiles, level).any(axis=1)
-        chains, nested = self._follow(chain, level, tiles[near], spatial, tied=tied)
-        fits = nested
+        # Dims follow independently of one another: a row of the longest list has the candidates of all dims.
+        tallest = max(len(values) for values in lists)
+        tiles = np.array([values + values[-1:] * (tallest - len(values)) for values in lists], dtype=np.int64).T
+        chains, nest = self._follow(chain, level, tiles, spatial, tied=tied)
+        columns = [chains[: len(values), :, d] for d, values in enumerate(lists)]
+        keep = reduce(np.logical_and.outer, [nest[: len(values), d] for d, values in enumerate(lists)])
         for other in range(costs.depth):
-            if other != level and other not in self.setting.fixed:
-                fits &= costs.fits(chains[:, other], other).any(axis=1)
-        keep = np.zeros(len(tiles), dtype=bool)
-        keep[np.flatnonzero(near)[fits]] = True
-        chains = chains[_maximal(keep.reshape(shape)).reshape(-1)[near]]
-        if len(chains) == 0:
+            if other not in self.setting.fixed:
+                keep = keep & costs.grid_fits([column[:, other] for column in columns], other)
+        chosen = np.nonzero(_maximal(keep))
+        if len(chosen[0]) == 0:
             return None
-        return costs.best(chains, None if spatial is None else np.repeat(spatial[None], len(chains), axis=0))
+        chains = np.stack([column[index] for column, index in zip(columns, chosen, strict=True)], axis=-1)
+        ways = None if spatial is None else np.repeat(spatial[None], len(chains), axis=0)
+        nearest = sorted(range(costs.depth), key=lambda other: abs(other - level))
+        return costs.best(chains, ways, ceiling=inf if best is None else best.value, levels=nearest)
 
     def _follow(
         self, chain: IntArray, level: int, tiles: IntArray, spatial: IntArray | None, *, tied: bool
     ) -> tuple[IntArray, NDArray[np.bool_]]:
-        """Chains with new tiles at one level, made to nest, and which of them do."""
+        """Chains (B, L, D) with new tiles at one level, made to nest, and along which dims they do."""
         chains = np.repeat(chain[None], len(tiles), axis=0)
         chains[:, level] = tiles
         split = None if spatial is None else self.setting.split_level
@@ -198,22 +213,26 @@ class Descent:
             chains[:, outer] = (np.lcm if self.divisors else np.maximum)(chains[:, outer], needed)
             if not (self.divisors or self.allowed.free):
                 chains[:, outer] = self.allowed.up(chains[:, outer], outer)
-        return chains, self.nests(chains, None if split is None else spatial)
+        return chains, self._nested(chains, None if split is None else spatial)
 
     def nests(self, chains: IntArray, spatial: IntArray | None) -> NDArray[np.bool_]:
         """Which chains nest, stay within the extents and, if asked, divide."""
-        good = (chains >= self.floor).all(axis=(1, 2)) if self.allowed.free else self.allowed.hold(chains)
+        return np.asarray(self._nested(chains, spatial).all(axis=1))
+
+    def _nested(self, chains: IntArray, spatial: IntArray | None) -> NDArray[np.bool_]:
+        """(B, D): `nests`, dim by dim."""
+        good = ((chains >= self.floor) if self.allowed.free else self.allowed.holds(chains)).all(axis=1)
         outer = np.repeat(self.costs.extents[None], len(chains), axis=0)
         for level in range(self.costs.depth - 1, -1, -1):
             own = chains[:, level]
-            good &= (own <= outer).all(axis=1)
+            good &= own <= outer
             if self.divisors and level not in self.setting.fixed:
-                good &= (outer % own == 0).all(axis=1)
+                good &= outer % own == 0
             outer = own
             if spatial is not None and level == self.setting.split_level:
-                good &= (own >= spatial).all(axis=1)
+                good &= own >= spatial
                 if self.divisors:
-                    good &= (own % spatial == 0).all(axis=1)
+                    good &= own % spatial == 0
                 outer = -(-own // spatial)
         return np.asarray(good)
 
