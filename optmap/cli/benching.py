@@ -25,13 +25,15 @@ Per layer the first mappings of the time model, with channels last and in blocks
 compiled, checked and run, and so is every way in which a library may compute the layer; the best of
 each are then timed in turns, and the ratio is that of the faster library over ours, above 1 ours is
 faster. Libraries that are not installed are named; oneDNN and PyTorch come with: pip install
-'optmap[bench]'. TVM is tuned for every layer, once: --trials says how long.
+'optmap[bench]', TVM with: pip install 'apache-tvm[all]>=0.27'. TVM is tuned for every layer, once per
+number of threads, which takes minutes: --trials says how long, --against onednn,torch leaves it out.
 
 \b
 Examples:
   optmap bench resnet18/R9 --machine host.yaml
   optmap bench 'resnet18/*' 'yolo9000/*' --machine host.yaml --threads 1,2 --plot figures
   optmap bench mobilenet/M1 --machine host.yaml --caches both --against onednn --json -o m1.json
+  optmap bench resnet18/R9 --machine host.yaml --against tvm,onednn --trials 256
 
 The machine is the one at hand, as optmap detect -o host.yaml describes it.
 

@@ -106,7 +106,7 @@ def test_table_and_document_say_what_they_are_of(found: Bench) -> None:
         "1 thread, cold caches",
         "small/depthwise",
         "tvm",
-        "pip install 'apache-tvm[all]'",
+        "pip install 'apache-tvm[all]>=0.27'",
         "geometric means",
     ):
         assert part in text

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import ctypes
+import inspect
 import itertools
+import sys
 from math import prod
-from types import SimpleNamespace
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
 
 import numpy as np
 import pytest
 from library_layers import ALL, filled, literal
 
 from optmap.errors import SolverUnavailableError
-from optmap.native import Convolution, Question, library_forms, questions, warm_seconds
+from optmap.native import Contender, Convolution, Question, Tvm, library_forms, questions, warm_seconds
 from optmap.native.run.clock import address
 from optmap.problem import conv2d
 
@@ -95,3 +98,83 @@ def test_calls_are_told_to_have_failed(monkeypatch: pytest.MonkeyPatch, status: 
             way.result()
     else:
         assert not way.result().any()
+
+
+def test_another_interface_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from optmap.native.bench import tvm
+
+    folder = tmp_path / "tvm"
+    folder.mkdir()
+    (folder / "__init__.py").write_text("__version__ = '0.18'\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(tvm, "find_spec", lambda name: name)
+    heard: list[str] = []
+    with pytest.raises(SolverUnavailableError, match=r"cannot be used .*tvm\.te.*pip install 'apache-tvm\[all\]>="):
+        Tvm(2, heard.append)
+    assert heard == ["loading TVM"]
+    monkeypatch.delitem(sys.modules, "tvm")
+    (folder / "__init__.py").write_text("raise OSError('libtvm.so: not found')\n")
+    with pytest.raises(SolverUnavailableError, match=r"cannot be used \(libtvm.so: not found\)"):
+        Tvm(2)
+
+
+def test_stacks_have_no_lines_while_it_is_loaded() -> None:
+    from optmap.native.bench import tvm_tuning
+
+    whole = inspect.stack
+    with tvm_tuning._short_stacks():
+        assert inspect.stack()[0].code_context is None
+    assert inspect.stack is whole
+    assert inspect.stack()[0].code_context
+
+
+def test_trials_are_timed_counted_and_failed_ones_are_not_the_fastest(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The runner that MetaSchedule gets, with the few names of TVM that it is made of."""
+    from optmap.native.bench import tvm_tuning
+
+    utils = ModuleType("tvm.ir.utils")
+    utils.derived_object = lambda kind: kind  # type: ignore[attr-defined]
+    for name, module in {"tvm": ModuleType("tvm"), "tvm.ir": ModuleType("tvm.ir"), "tvm.ir.utils": utils}.items():
+        monkeypatch.setitem(sys.modules, name, module)
+    runner = SimpleNamespace(
+        PyRunner=object,
+        RunnerResult=lambda seconds, error: (seconds, error),
+        RunnerFuture=lambda done, result: SimpleNamespace(done=done, result=result),
+    )
+    calls: list[int] = []
+    function = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(lambda context: calls.append(1))
+
+    def refused() -> np.ndarray:
+        raise SolverUnavailableError("no")
+
+    def way(made: str) -> Contender:
+        return Contender(
+            library="tvm",
+            variant=made,
+            function=address(function),
+            context=0,
+            operands=(),
+            result=refused if made == "bad" else lambda: np.zeros(1),
+        )
+
+    built = {"0": "good", "1": "bad"}
+    heard: list[int] = []
+    made = tvm_tuning._runner(SimpleNamespace(runner=runner), built, way, heard.append)
+    good, bad = made.run([SimpleNamespace(artifact_path=name) for name in ("0", "1")])
+    assert good.done()
+    assert bad.done()
+    seconds, error = good.result()
+    assert len(seconds) == tvm_tuning.SAMPLES
+    assert min(seconds) > 0
+    assert error is None
+    assert bad.result() == (None, "no")
+    assert heard == [1, 2]
+    assert not built, "what was timed is let go"
+
+
+def test_records_are_of_all_that_they_depend_on() -> None:
+    from optmap.native.bench import tvm
+
+    (form,) = library_forms(conv2d(c=16, k=16, h=4, w=4, r=3, s=3))
+    asked = [(version, trials, question) for version in "ab" for trials in (1, 2) for question in questions(form)]
+    assert len({tvm._record(each) for each in asked}) == len(asked) == 8

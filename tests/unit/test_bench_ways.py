@@ -58,5 +58,5 @@ def test_libraries_that_are_absent_are_named(monkeypatch: pytest.MonkeyPatch) ->
         baselines(["torch", "tvm"])
     with pytest.raises(UnknownNameError, match="onednn"):
         baselines(["onedn"])
-    with pytest.raises(SolverUnavailableError, match=r"no tvm, xgboost.*pip install 'apache-tvm\[all\]'"):
+    with pytest.raises(SolverUnavailableError, match=r"no tvm, xgboost.*pip install 'apache-tvm\[all\]>=0\.27'"):
         Tvm()

@@ -76,7 +76,10 @@ def bench_layers(workloads: Sequence[Workload], plan: Plan, told: Told = lambda 
         with pinned(threads):
             pass
     compiler = find_compiler()
-    found, absent = baselines(plan.against, trials=plan.trials)
+    title, share = "", 0.0
+    found, absent = baselines(
+        plan.against, trials=plan.trials, told=lambda text: told(f"{title}: {text}" if title else text, share)
+    )
     surroundings = Surroundings(
         processor=read_processor().name or platform.machine(),
         processors=len(usable_cpus()),
@@ -88,7 +91,8 @@ def bench_layers(workloads: Sequence[Workload], plan: Plan, told: Told = lambda 
     layers = list[LayerBench]()
     jobs = [(workload, threads) for workload in workloads for threads in plan.threads]
     for number, (workload, threads) in enumerate(jobs):
-        told(f"{workload.title}, {threads} {'thread' if threads == 1 else 'threads'}", number / len(jobs))
+        title, share = f"{workload.title}, {threads} {'thread' if threads == 1 else 'threads'}", number / len(jobs)
+        told(title, share)
         layers += _bench_layer(workload, threads, plan, found)
     return Bench(
         machine=plan.machine,

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ctypes
 import hashlib
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
@@ -22,7 +22,7 @@ from optmap.native.bench.clock import c_text
 from optmap.native.bench.contender import Array, Contender, touched
 from optmap.native.bench.forms import Convolution, library_forms
 from optmap.native.bench.tvm_forms import Question, questions
-from optmap.native.bench.tvm_tuning import tune
+from optmap.native.bench.tvm_tuning import INSTALL, imported, tune
 from optmap.native.run.clock import address
 from optmap.native.toolchain.build import build_folder, build_library
 from optmap.native.toolchain.libraries import load_library
@@ -32,7 +32,6 @@ TRIALS = 64
 """Of a form, unless others are asked for."""
 NEEDED = ("tvm", "xgboost", "scipy", "psutil", "cloudpickle")
 """Packages of TVM and its tuner."""
-INSTALL = "run: pip install 'apache-tvm[all]'"
 FAILURES = (RuntimeError, ValueError, TypeError, AttributeError, OSError)
 """By which TVM says that it cannot, or that a version has another interface."""
 THREADS, BOUND = "TVM_NUM_THREADS", "TVM_BIND_THREADS"
@@ -83,21 +82,22 @@ class Tvm:
 
     Args:
         trials: schedules that are measured per layer, form and number of threads.
+        told: hears what is tuned, and how far it is.
 
     Raises:
-        SolverUnavailableError: if it or what its tuner needs is not installed, with what to run.
+        SolverUnavailableError: if it or what its tuner needs is not installed, or it is of a version with another
+            interface, with what to run.
     """
 
     name = "tvm"
 
-    def __init__(self, trials: int = TRIALS) -> None:
+    def __init__(self, trials: int = TRIALS, told: Callable[[str], None] = lambda text: None) -> None:
         absent = [name for name in NEEDED if find_spec(name) is None]
         if absent:
             raise SolverUnavailableError(f"no {', '.join(absent)}; {INSTALL}")
         os.environ[BOUND] = "0"  # where threads run is said for all libraries alike
-        import tvm
-
-        self._tvm, self.trials = tvm, trials
+        told("loading TVM")
+        self._tvm, self.trials, self._told = imported(), trials, told
 
     @property
     def version(self) -> str:
@@ -133,7 +133,14 @@ class Tvm:
         folder = _record((self._tvm.__version__, self.trials, str(target), str(operands[0].dtype), question))
         if not (folder / DONE).exists():
             folder.mkdir(parents=True, exist_ok=True)
-            tune(function, target, folder, self.trials, lambda made: memory.way(made, question.label))
+            tune(
+                function,
+                target,
+                folder,
+                self.trials,
+                way=lambda made: memory.way(made, question.label),
+                told=lambda done: self._told(f"tvm, {question.label}: trial {done} of {self.trials}"),
+            )
             (folder / DONE).touch()
         records = ms.Database.create("json", work_dir=str(folder), module_equality="structural")
         schedule = ms.tir_integration.compile_tir(records, function, target)

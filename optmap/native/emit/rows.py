@@ -45,7 +45,7 @@ def row_text(entry: str, bits: int, vector_bytes: int, apart: int, *, parts: boo
     with out.block(f"{INLINE} {entry}_vector {entry}_row(const {kind} *place, long from, long to, long lanes)"):
         if parts:
             out.line(f"const long first = {entry}_lane(from), after = smaller(lanes, {entry}_lane(to));")
-            out.line(f"if (first > 0 || after < {lanes}) return {entry}_row_part(place, first, after);")
+            out.line(f"if (!{entry}_is_whole(first, after)) return {entry}_row_part(place, first, after);")
         else:
             out.line("(void)from, (void)to, (void)lanes;")
         if apart == 1:
@@ -101,8 +101,7 @@ def _part(out: Writer, entry: str, bits: int, vector_bytes: int, apart: int) -> 
         load = f"({entry}_vector)_mm512_maskz_loadu_{letter}"
         out.line("#if defined(__AVX512F__)")
         with out.block(f"{INLINE} {head}"):
-            out.line(f"if (after <= first) return ({entry}_vector){{0}};")
-            last = "after" if apart == 1 else "(2 * after - 1)"
+            last = "after" if apart == 1 else "(2 * after - (after > 0))"
             first = "first" if apart == 1 else "(2 * first)"
             out.line(f"const unsigned some = ((1u << {last}) - 1u) & ~((1u << {first}) - 1u);")
             low = f"{load}(({mask})some, place)"
@@ -126,4 +125,14 @@ def _part(out: Writer, entry: str, bits: int, vector_bytes: int, apart: int) -> 
         out.line("return found;")
     if masked or narrow:
         out.line("#endif")
+    out.line()
+    with out.block(f"{INLINE} int {entry}_is_whole(long first, long after)"):
+        whole = f"first == 0 && after == {lanes}"
+        if masked or narrow:
+            out.comment("where that is not known here masks are as fast, and the same for all points: no branch")
+            known = "__builtin_constant_p(first) && __builtin_constant_p(after)"
+            out.lines(f"#if defined({'__AVX512F__' if masked else '__AVX__'})", f"return {known} && {whole};", "#else")
+        out.line(f"return {whole};")
+        if masked or narrow:
+            out.line("#endif")
     out.line()
