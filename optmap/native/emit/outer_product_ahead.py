@@ -51,6 +51,27 @@ def _weights_ahead(plan: Plan, loops: list[Loop]) -> Ahead | None:
     )
 
 
+def _comes_again(plan: Plan, outside: list[Loop]) -> bool:
+    """Whether the elements of the image that all points need are still near when they are needed again.
+
+    So it is where a loop outside, over outputs that read the same elements, has so few of them inside that they take
+    no more than half of a core's own memory: then all trips but its first would ask for what is there.
+
+    Args:
+        plan: the leaf's.
+        outside: loops around the outermost one over points, outermost first.
+    """
+    again = max((n for n, loop in enumerate(outside) if loop.dim not in plan.image.dims), default=None)
+    if again is None:
+        return False
+    ways = {d: prod(level.spatial.get(d, 1) for level in plan.site.mapping.levels) for d in plan.image.dims}
+    inside = {d: -(-plan.site.workload.extents[d] // ways[d]) for d in plan.image.dims}
+    for loop in outside[:again]:
+        if loop.dim in inside:
+            inside[loop.dim] = min(inside[loop.dim], loop.tile)
+    return 2 * plan.image.footprint(inside) * plan.image.bits // 8 <= own_bytes(plan.site)
+
+
 def _image_ahead(plan: Plan, loops: list[Loop]) -> Ahead | None:
     """What the next tile along the outermost loop over points brings that this one has not."""
     number, points = 1 + plan.roles.images, plan.roles.points
@@ -59,7 +80,7 @@ def _image_ahead(plan: Plan, loops: list[Loop]) -> Ahead | None:
         return None
     strides, moved, inner = plan.strides(number), loops[at], loops[at + 1 :]
     stride = strides[moved.dim]
-    if any(strides[loop.dim] > stride for loop in inner if loop.dim in points):
+    if any(strides[loop.dim] > stride for loop in inner if loop.dim in points) or _comes_again(plan, loops[:at]):
         return None
     axis = next(axis for axis in plan.image.axes if moved.dim in axis.dims)
     coefficient = dict(axis.terms)[moved.dim]
