@@ -178,7 +178,7 @@ def solve_posynomial(program: GeometricProgram, *, start: Mapping[str, float] | 
         t = np.array([start[name] for name in program.names])
     batch = batch_of(program)
     state = _State(batch, t[None])
-    inside = state._constraints()[:, state.epigraphs :] < 0
+    inside = state.f[:, state.epigraphs :] < 0
     found = solve_batch(batch, start=np.where(inside.all(), t, np.nan)[None])
     solved = bool(np.isfinite(found.value[0]) and np.isfinite(found.bound[0]))
     return Solution(
@@ -200,102 +200,110 @@ class _State:
     batch: Batch
     groups: int
     epigraphs: int
+    starts: NDArray[np.intp]
+    owner: NDArray[np.intp]
+    """Posynomial of every monomial."""
     t: Array
     y: Array
     scale: Array
     dual: Array
     centring: Array
     log_p: Array
-    gradient: Array
     weights: Array
+    """(B, M): share of every monomial in its posynomial."""
+    slopes: Array
+    """(B, K + J + R, n): gradients in t of posynomials and chains."""
+    f: Array
+    """(B, K + J + R + 2n): the constraints, negative inside: posynomials, chains, upper ends, lower ends."""
+    fall: Array
+    """(B, K): derivative of each epigraph row in y."""
 
     def __init__(self, batch: Batch, t: Array) -> None:
         self.batch = batch
         self.t = t
         self.groups = len(batch.starts)
         self.epigraphs = batch.alpha.shape[1]
-        self._evaluate_posynomials()
-        level = np.exp(self.log_p[:, : self.epigraphs])
-        movable = batch.alpha > 0
-        needed = np.where(movable, (level - batch.constant) / np.where(movable, batch.alpha, 1.0), -np.inf)
+        self.starts = np.asarray(batch.starts)
+        self.owner = np.repeat(np.arange(self.groups), np.diff(np.append(self.starts, batch.logs.shape[1])))
+        self.slopes = np.concatenate((np.zeros((len(t), self.groups, t.shape[1])), batch.linear), axis=1)
         # Start z a little above what the point needs; rows with alpha = 0 must hold already.
-        top = np.maximum(needed.max(axis=1), 1e-300)
-        self.scale = top
-        self.y = np.full(t.shape[0], 0.5)
-        f = self._constraints()
-        self.dual = 1.0 / np.maximum(-f, 1e-12) / f.shape[1]
-        self.centring = np.full(t.shape[0], 0.3)
+        self.scale = np.ones(len(t))
+        self.y = np.full(len(t), 0.5)
+        self._evaluate()
+        self.scale = np.maximum(self._needed().max(axis=1), 1e-300)
+        self._evaluate()
+        self._differentiate()
+        self.dual = 1.0 / np.maximum(-self.f, 1e-12) / self.f.shape[1]
+        self.centring = np.full(len(t), 0.3)
 
     def take(self, index: NDArray[np.intp]) -> _State:
         other = object.__new__(_State)
         other.batch = self.batch.take(index)
-        other.groups = self.groups
-        other.epigraphs = self.epigraphs
-        for name in ("t", "y", "scale", "dual", "centring", "log_p", "gradient", "weights"):
+        for name in ("groups", "epigraphs", "starts", "owner"):
+            setattr(other, name, getattr(self, name))
+        for name in ("t", "y", "scale", "dual", "centring", "log_p", "weights", "slopes", "f", "fall"):
             setattr(other, name, getattr(self, name)[index])
         return other
 
-    def _evaluate_posynomials(self) -> None:
-        batch = self.batch
-        terms = np.einsum("bmn,bn->bm", batch.exponents, self.t) + batch.logs
-        starts = np.asarray(batch.starts)
-        top = np.maximum.reduceat(terms, starts, axis=1)
-        owner = np.repeat(np.arange(len(starts)), np.diff(np.append(starts, terms.shape[1])))
-        shifted = np.exp(terms - top[:, owner])
-        total = np.add.reduceat(shifted, starts, axis=1)
+    def _evaluate(self) -> None:
+        """Posynomials and constraints at the current t and y."""
+        batch, k, g, n = self.batch, self.epigraphs, self.groups, self.t.shape[1]
+        chains = batch.limit.shape[1]
+        terms = (batch.exponents @ self.t[:, :, None])[:, :, 0] + batch.logs
+        top = np.maximum.reduceat(terms, self.starts, axis=1)
+        shifted = np.exp(terms - top[:, self.owner])
+        total = np.add.reduceat(shifted, self.starts, axis=1)
         self.log_p = top + np.log(total)
-        self.weights = shifted / total[:, owner]
-        self.gradient = np.add.reduceat(self.weights[:, :, None] * batch.exponents, starts, axis=1)
+        self.weights = shifted / total[:, self.owner]
+        rising = batch.alpha * np.exp(self.y)[:, None]
+        right = rising + batch.constant / self.scale[:, None]
+        self.fall = -rising / right
+        self.f = np.empty((len(self.t), g + chains + 2 * n))
+        self.f[:, :g] = self.log_p
+        self.f[:, :k] -= np.log(right * self.scale[:, None])
+        self.f[:, g : g + chains] = (batch.linear @ self.t[:, :, None])[:, :, 0] - batch.limit
+        self.f[:, g + chains : g + chains + n] = self.t - batch.upper
+        self.f[:, g + chains + n :] = batch.lower - self.t
 
-    def _right(self) -> Array:
-        """Right-hand side alpha z + constant of each epigraph row, in units of the program's scale."""
+    def _differentiate(self) -> None:
+        """Gradients of the posynomials at the current t."""
+        weighted = self.weights[:, :, None] * self.batch.exponents
+        self.slopes[:, : self.groups] = np.add.reduceat(weighted, self.starts, axis=1)
+
+    def _needed(self) -> Array:
+        """The z that every epigraph row needs at the current t."""
         batch = self.batch
-        return batch.alpha * np.exp(self.y)[:, None] + batch.constant / self.scale[:, None]
-
-    def _slope(self) -> Array:
-        """Derivative of each epigraph row in y."""
-        return -self.batch.alpha * np.exp(self.y)[:, None] / self._right()
-
-    def _constraints(self) -> Array:
-        batch = self.batch
-        k = self.epigraphs
-        right = self._right()
-        epigraph = self.log_p[:, :k] - np.log(self.scale)[:, None] - np.log(right)
-        chain = np.einsum("brn,bn->br", batch.linear, self.t) - batch.limit
-        return np.concatenate((epigraph, self.log_p[:, k:], chain, self.t - batch.upper, batch.lower - self.t), axis=1)
+        level, movable = np.exp(self.log_p[:, : self.epigraphs]), batch.alpha > 0
+        return np.where(movable, (level - batch.constant) / np.where(movable, batch.alpha, 1.0), -np.inf)
 
     def objective(self) -> Array:
         """The least z that the current t allows, in the program's own unit."""
         batch = self.batch
         level = np.exp(self.log_p[:, : self.epigraphs])
-        movable = batch.alpha > 0
-        z = np.where(movable, (level - batch.constant) / np.where(movable, batch.alpha, 1.0), -np.inf).max(axis=1)
-        limits_hold = np.where(movable, True, level <= batch.constant * (1 + 1e-9)).all(axis=1)
-        return np.where(limits_hold, z, np.inf)
+        limits_hold = np.where(batch.alpha > 0, True, level <= batch.constant * (1 + 1e-9)).all(axis=1)
+        return np.where(limits_hold, self._needed().max(axis=1), np.inf)
 
     def reached(self) -> Array:
         """An upper estimate of the z that the current t needs."""
         return np.asarray(np.exp(self.y) * self.scale)
 
     def converged(self, tolerance: float) -> NDArray[np.bool_]:
-        f = self._constraints()
-        gap = -(f * self.dual).sum(axis=1)
-        return np.asarray((gap <= tolerance) & (self._dual_residual().max(axis=1) <= tolerance))
+        gap = -(self.f * self.dual).sum(axis=1)
+        done = gap <= tolerance
+        return np.asarray(done & (self._dual_residual().max(axis=1) <= tolerance)) if done.any() else done
 
     def _box_rows(self, values: Array) -> tuple[Array, Array]:
         """The entries of the upper and of the lower ends of the box; none without variables."""
         first, n = self.groups + self.batch.limit.shape[1], self.t.shape[1]
         return values[:, first : first + n], values[:, first + n :]
 
+    def _along(self, values: Array) -> Array:
+        """(B, n): gradients of posynomials and chains, each times its entry."""
+        return np.asarray((values[:, None, : self.slopes.shape[1]] @ self.slopes)[:, 0])
+
     def _lagrangian_gradient(self) -> tuple[Array, Array]:
         """Gradients of the Lagrangian in t (box left out) and in y."""
-        batch = self.batch
-        k, g = self.epigraphs, self.groups
-        smooth = self.dual[:, :g]
-        chain = self.dual[:, g : g + batch.limit.shape[1]]
-        in_t = np.einsum("bg,bgn->bn", smooth, self.gradient) + np.einsum("br,brn->bn", chain, batch.linear)
-        in_y = 1.0 + (self.dual[:, :k] * self._slope()).sum(axis=1)
-        return in_t, in_y
+        return self._along(self.dual), 1.0 + (self.dual[:, : self.epigraphs] * self.fall).sum(axis=1)
 
     def _dual_residual(self) -> Array:
         above, below = self._box_rows(self.dual)
@@ -310,56 +318,43 @@ class _State:
         """
         batch = self.batch
         in_t, in_y = self._lagrangian_gradient()
-        f = self._constraints()[:, : self.groups + batch.limit.shape[1]]
-        value = 1.0 + (f * self.dual[:, : f.shape[1]]).sum(axis=1)
+        first = self.slopes.shape[1]
+        value = 1.0 + (self.f[:, :first] * self.dual[:, :first]).sum(axis=1)
         value = value + np.minimum(in_t * (batch.lower - self.t), in_t * (batch.upper - self.t)).sum(axis=1)
         value = value + np.minimum(0.0, -in_y)
         return np.asarray(value * np.exp(self.y) * self.scale)
 
     def newton_step(self) -> None:
-        batch = self.batch
+        batch, f = self.batch, self.f
         k, g, n = self.epigraphs, self.groups, self.t.shape[1]
-        chains = batch.limit.shape[1]
-        f = self._constraints()
-        gap = -(f * self.dual).sum(axis=1)
-        target = gap / f.shape[1] * self.centring
+        target = -(f * self.dual).sum(axis=1) / f.shape[1] * self.centring
         ratio = self.dual / -f
-        smooth = self.dual[:, :g]
         # Hessian of the Lagrangian: sum of dual * (E' diag(w) E - gradient gradient').
-        per_row = np.repeat(smooth, np.diff(np.append(np.asarray(batch.starts), batch.logs.shape[1])), axis=1)
-        scaled = batch.exponents * (per_row * self.weights)[:, :, None]
-        hessian = np.zeros((len(self.y), n + 1, n + 1))
+        scaled = batch.exponents * (self.dual[:, self.owner] * self.weights)[:, :, None]
+        outer = ratio[:, : self.slopes.shape[1]].copy()
+        outer[:, :g] -= self.dual[:, :g]
+        hessian = np.empty((len(self.y), n + 1, n + 1))
         hessian[:, :n, :n] = scaled.transpose(0, 2, 1) @ batch.exponents
-        outer = ratio[:, :g] - smooth
-        hessian[:, :n, :n] += (self.gradient * outer[:, :, None]).transpose(0, 2, 1) @ self.gradient
-        chain_ratio = ratio[:, g : g + chains]
-        hessian[:, :n, :n] += (batch.linear * chain_ratio[:, :, None]).transpose(0, 2, 1) @ batch.linear
+        hessian[:, :n, :n] += (self.slopes * outer[:, :, None]).transpose(0, 2, 1) @ self.slopes
         above, below = self._box_rows(ratio)
-        diagonal = np.arange(n)
-        hessian[:, diagonal, diagonal] += above + below
-        slope = self._slope()
-        hessian[:, n, n] = (ratio[:, :k] * slope**2).sum(axis=1)
-        cross = np.einsum("bk,bkn->bn", ratio[:, :k] * slope, self.gradient[:, :k])
-        hessian[:, :n, n] = cross
-        hessian[:, n, :n] = cross
+        diagonal = np.arange(n + 1)
+        hessian[:, diagonal[:n], diagonal[:n]] += above + below
+        steep = ratio[:, :k] * self.fall
+        hessian[:, n, n] = (steep * self.fall).sum(axis=1)
+        hessian[:, :n, n] = hessian[:, n, :n] = (steep[:, None, :] @ self.slopes[:, :k])[:, 0]
         push = target[:, None] / -f
         above, below = self._box_rows(push)
-        right = np.zeros((len(self.y), n + 1))
-        right[:, :n] = -(
-            np.einsum("bg,bgn->bn", push[:, :g], self.gradient)
-            + np.einsum("br,brn->bn", push[:, g : g + chains], batch.linear)
-            + above
-            - below
-        )
-        right[:, n] = -(1.0 + (push[:, :k] * slope).sum(axis=1))
-        hessian[:, np.arange(n + 1), np.arange(n + 1)] *= 1 + 1e-13
-        step = np.linalg.solve(hessian, right[:, :, None])[:, :, 0]
-        dt, dy = step[:, :n], step[:, n]
-        smooth_slope = np.einsum("bgn,bn->bg", self.gradient, dt)
-        smooth_slope[:, :k] += slope * dy[:, None]
-        slopes = np.concatenate((smooth_slope, np.einsum("brn,bn->br", batch.linear, dt), dt, -dt), axis=1)
-        ddual = -(target[:, None] + self.dual * f + self.dual * slopes) / f
+        right = np.empty((len(self.y), n + 1, 1))
+        right[:, :n, 0] = below - above - self._along(push)
+        right[:, n, 0] = -(1.0 + (push[:, :k] * self.fall).sum(axis=1))
+        hessian[:, diagonal, diagonal] *= 1 + 1e-13
+        step = np.linalg.solve(hessian, right)
+        dt, dy = step[:, :n, 0], step[:, n, 0]
+        smooth = (self.slopes @ step[:, :n])[:, :, 0]
+        smooth[:, :k] += self.fall * dy[:, None]
+        ddual = -(target[:, None] + self.dual * (f + np.concatenate((smooth, dt, -dt), axis=1))) / f
         self._line_search(dt, dy, ddual)
+        self._differentiate()
 
     def _line_search(self, dt: Array, dy: Array, ddual: Array) -> None:
         """Step as far as dual and primal feasibility allow, halving per program."""
@@ -370,8 +365,8 @@ class _State:
         for _ in range(40):
             self.t = t + length[:, None] * dt
             self.y = y + length * dy
-            self._evaluate_posynomials()
-            inside = (self._constraints() < 0).all(axis=1)
+            self._evaluate()
+            inside = (self.f < 0).all(axis=1)
             if inside.all():
                 break
             length = np.where(inside, length, 0.5 * length)
@@ -379,7 +374,7 @@ class _State:
             length = np.where(inside, length, 0.0)
             self.t = t + length[:, None] * dt
             self.y = y + length * dy
-            self._evaluate_posynomials()
+            self._evaluate()
         self.dual = self.dual + length[:, None] * ddual
         # A short step means the iterate left the central path: aim closer to it next time.
-        self.centring = np.where(length > 0.9, 0.03, np.where(length > 0.4, 0.2, 0.6))
+        self.centring = np.where(length > 0.9, 0.03, np.where(length > 0.4, 0.3, 0.8))
