@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from typing import Any
 
 from optmap.bounds import digest
@@ -14,12 +15,14 @@ from optmap.problem import (
     LevelMapping,
     Machine,
     Mapping,
+    Piece,
     Workload,
     access_names,
     machine_document,
     mapping_document,
     moves_alone,
     parse_workload,
+    piece_of,
     two_level,
     workload_document,
 )
@@ -96,6 +99,34 @@ def random_corner(rng: random.Random, workload: Workload, mapping: Mapping) -> C
     sizes = {d: rng.randint(1, tile[d] - 1) for d in dims[:2]}
     rest = Corner(sizes=sizes, mapping=mapping, held=Held(positions={}, streams={}, inner=())).rest(workload, mapping)
     return Corner(sizes=sizes, mapping=random_mapping(rng, rest), held=random_held(rng, rest))
+
+
+def random_pieces(rng: random.Random, workload: Workload) -> tuple[Piece, ...]:
+    """Pieces of a workload, cut in two up to three times, by a number of iterations or by steps; sometimes wrong."""
+    boxes: list[dict[str, range]] = [{}]
+    for _ in range(rng.randint(1, 3)):
+        box = boxes.pop(rng.randrange(len(boxes)))
+        whole = {d: box.get(d, range(n)) for d, n in workload.sizes}
+        long = [d for d, each in whole.items() if len(each) > 1]
+        if not long:
+            boxes.append(box)
+            continue
+        d = rng.choice(long)
+        at, step = rng.randint(1, len(whole[d]) - 1), rng.randint(2, 3)
+        ways = ((whole[d][:at], whole[d][at:]), tuple(whole[d][i::step] for i in range(step)))
+        boxes += [{**box, d: each} for each in rng.choice(ways) if each]
+    if rng.random() < 0.1:
+        boxes[0] = {d: range(each.start, each.stop + rng.choice((-1, 1)), each.step) for d, each in boxes[0].items()}
+        boxes[0] = {d: each for d, each in boxes[0].items() if each}
+    rng.shuffle(boxes)
+    runs = [(box, piece_of(workload, box)) for box in boxes]
+    return tuple(Piece(of=box, mapping=random_mapping(rng, w), held=random_held(rng, w)) for box, w in runs)
+
+
+def in_pieces(pieces: tuple[Piece, ...]) -> tuple[Mapping, Held]:
+    """The mapping of the first piece, and what is held of all of them."""
+    first, *others = pieces
+    return first.mapping, replace(first.held, of=first.of, pieces=tuple(others))
 
 
 def held_machine(words: int) -> Machine:

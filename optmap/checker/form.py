@@ -151,6 +151,9 @@ CONSTRAINT = records(
 )
 HELD: dict[str, Shape] = {"positions": table(count, 1), "streams": table(many(name)), "inner": many(name)}
 CORNER = record(sizes=table(positive), tile=EXTENTS, permutation=many(name, 1), held=record(**HELD))
+OF_DIM = table(record(first=count, step=positive, size=positive))
+PIECE = record(of=OF_DIM, tile=EXTENTS, permutation=many(name, 1), held=record(**HELD))
+PIECES: dict[str, Shape] = {"of": OF_DIM, "pieces": many(PIECE, 1)}
 PROOF = record(between=BETWEEN, instances=positive, words=count, certificate=anything)
 SOLVED: dict[str, Shape] = {
     "schema": word("optmap.solution/2"),
@@ -175,7 +178,7 @@ SOLVED: dict[str, Shape] = {
     "seed": count,
     "versions": table(text),
     "notes": many(text),
-    "held": maybe(records(HELD, HELD | {"corner": CORNER})),
+    "held": maybe(records(HELD, HELD | {"corner": CORNER}, HELD | PIECES)),
     "bound": maybe(record(value=number, unit=word("words", "cycles"), method=text)),
     "gap": maybe(number),
     "certificates": many(PROOF),

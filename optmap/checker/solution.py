@@ -13,6 +13,7 @@ from .demands import check_demands
 from .form import SOLUTION
 from .held import Held
 from .nest import Nest, footprint
+from .pieces import Pieces
 from .report import Report, bound_line, fit_line, hearsay, kernel_lines, machine_lines, statement_lines
 from .shapes import check_form
 from .statement import Work
@@ -38,11 +39,11 @@ def check_solution(doc: dict[str, Any]) -> Report:
     names = check_machine(machine)
     need(objective != "loads" or len(levels) == 1, "loads are the objective of one level only")
     nest = Nest(work, doc["mapping"]["levels"], levels)
-    held = Held(nest, doc["held"]) if doc["held"] is not None else None
+    held = held_run(nest, doc["held"])
     timed = objective == "time"
     need(not (held and timed), "no time is predicted of what is held, which must fit")
     plain = doc["tiles"] == "any" and "constraints" not in doc
-    need(plain or not (held and held.rest), "nothing is demanded of tiles that leave out a corner")
+    need(plain or not (held and held.rest), "nothing is demanded of tiles that leave out a corner, or of pieces")
     rates = [rate_of(level, work.word_bits) for level in levels]
     need(doc["word_bits"] == work.word_bits, f"a word has {work.word_bits} bits")
     need(prod(level["fanout"] for level in levels) == machine["cores"], "cores is not the product of the fanouts")
@@ -75,6 +76,13 @@ def check_solution(doc: dict[str, Any]) -> Report:
     return Report(verified=tuple(verified), not_verified=tuple(hearsay(doc, nest, proved)))
 
 
+def held_run(nest: Nest, doc: Any) -> Held | Pieces | None:
+    """What is held, in one run or in pieces; None where the loop order alone decides."""
+    if doc is None:
+        return None
+    return Pieces(nest, doc) if "pieces" in doc else Held(nest, doc)
+
+
 def traffic(nest: Nest, base: int, *, whole: bool) -> list[tuple[int, int]]:
     """(loads, stores) in words per access at the boundary outside a level: of the whole nest, or in per-level form."""
     rows = []
@@ -105,7 +113,7 @@ def check_boundaries(doc: Any, work: Work, names: list[str], exact: list[list[tu
         need(claimed == counted, f"boundaries says {claimed}, counted {counted}")
 
 
-def check_levels(doc: Any, nest: Nest, held: Held | None, rates: list[Fraction], form: Any) -> None:
+def check_levels(doc: Any, nest: Nest, held: Held | Pieces | None, rates: list[Fraction], form: Any) -> None:
     """Working sets fit, and the levels' traffic and cycles are those of the per-level form."""
     levels, times = doc["machine"]["levels"], [sum(a + b for a, b in row) for row in form]
     need(len(doc["levels"]) == len(levels), "levels and machine differ")

@@ -22,6 +22,9 @@ pair has as many words as any other, too: the corner's share is left out. A smal
 a whole one, and an area grows with every iteration of y, so that the first area is still the largest. The corners
 are a workload on its own, counted like one; the memory must do for both runs, one after the other.
 
+**Pieces.** Each is a workload on its own that starts with nothing held, counted like one, with every touch of an
+output a load; under `assign` every element of the output is touched first once, in one piece: as many loads less.
+
 **Occupancy.** No area is larger than the first one, in which every tile is whole. Nor does a smaller tile stream
 through more words: its iterations are some of the whole tile's, in the same order, so that a word's first slice
 there is no later and its last one no earlier. Every access has room for the most words that it holds at the same
@@ -71,6 +74,8 @@ def held_traffic(
         InputError: under `assign`, if a dim stands in two subscripts of the output.
     """
     check_output(workload)
+    if held.pieces:
+        return _traffic_of_pieces(workload, mapping, held, between)
     level, corner = mapping.levels[0], held.corner
     cut = {} if corner is None else corner.cut(workload, mapping)
     rows = []
@@ -88,6 +93,22 @@ def held_traffic(
     return tuple(
         replace(row, loads_words=row.loads_words + more.loads_words, stores_words=row.stores_words + more.stores_words)
         for row, more in zip(rows, again, strict=True)
+    )
+
+
+def _traffic_of_pieces(
+    workload: Workload, mapping: Mapping, held: Held, between: tuple[str, str]
+) -> tuple[BoundaryTraffic, ...]:
+    """The sum over the pieces; of an output less what they touch first."""
+    runs = [held_traffic(p.workload(workload), p.mapping, p.held, between) for p in held.every(mapping)]
+    return tuple(
+        BoundaryTraffic(
+            between=between,
+            tensor=rows[0].tensor,
+            loads_words=sum(row.loads_words for row in rows) - _created(workload, tensor, {}),
+            stores_words=sum(row.stores_words for row in rows),
+        )
+        for tensor, rows in zip(workload.tensors, zip(*runs, strict=True), strict=True)
     )
 
 
@@ -116,7 +137,7 @@ def _created(workload: Workload, tensor: TensorAccess, cut: MappingABC[str, int]
 def held_occupancy(workload: Workload, mapping: Mapping, held: Held, accesses: Sequence[int] | None = None) -> int:
     """Exact words that a one-level mapping has room for: the most that every access holds at the same time.
 
-    With a corner, the larger need of the two runs.
+    With a corner or pieces, the largest need of the runs.
 
     Args:
         workload: what is computed.
@@ -124,6 +145,9 @@ def held_occupancy(workload: Workload, mapping: Mapping, held: Held, accesses: S
         held: what is held of every tensor.
         accesses: numbers of the accesses to count, output first; None for all.
     """
+    if held.pieces:
+        runs = ((p.workload(workload), p.mapping, p.held) for p in held.every(mapping))
+        return max(held_occupancy(*run, accesses) for run in runs)
     level, corner = mapping.levels[0], held.corner
     ways = held.ways(workload, level.permutation)
     need = 0

@@ -19,6 +19,7 @@ from optmap.evaluate.tally import Box, Budget, Element, Moved, Tally, tallies_of
 from optmap.problem.held import Corner
 from optmap.problem.machine import Machine
 from optmap.problem.mapping import Mapping
+from optmap.problem.pieces import Piece
 from optmap.problem.reuse import reuse
 from optmap.problem.workload import TensorAccess, Workload
 
@@ -107,6 +108,7 @@ def simulate(
     policy: Policy = "lru",
     inner: Sequence[str] = (),
     corner: Corner | None = None,
+    pieces: Sequence[Piece] = (),
     limit: int = 5_000_000,
 ) -> tuple[Moved, ...]:
     """Traffic of fully associative write-back caches with unit lines, access by access.
@@ -128,6 +130,7 @@ def simulate(
             first; stores are not minimised).
         inner: dims whose loops run outermost inside an innermost tile, outermost first.
         corner: of one level, what the tiles leave out; it runs afterwards, in the same memory.
+        pieces: of one level, all pieces that run one after the other instead, each in an order of its own.
         limit: largest number of accesses (iterations of the workload times tensors).
 
     Returns:
@@ -157,7 +160,7 @@ def simulate(
         splits = any(ways > 1 for outer in mapping.levels[1:] for ways in outer.spatial.values())
         if splits or not stream:
             known: dict[tuple[int, Element], tuple[int, Element]] = {}
-            points = _points(workload, mapping, number, inner)
+            points = _in_pieces(workload, pieces) if pieces else _points(workload, mapping, number, inner)
             if corner is not None:
                 points = _around(workload, mapping, corner, points)
             stream = [known.setdefault(access, access) for access in _stream(workload, points)]
@@ -280,6 +283,13 @@ def _points(workload: Workload, mapping: Mapping, instance: int, inner: Sequence
         for share in _shares(tile, mapping, 0, every=True):
             for point in itertools.product(*(share[dim] for dim in order)):
                 yield dict(zip(order, point, strict=True))
+
+
+def _in_pieces(workload: Workload, pieces: Sequence[Piece]) -> Iterator[dict[str, int]]:
+    """The points of all pieces."""
+    for piece in pieces:
+        for at in _points(piece.workload(workload), piece.mapping, 0, piece.held.inner):
+            yield {d: piece.of[d][i] if d in piece.of else i for d, i in at.items()}
 
 
 def _around(

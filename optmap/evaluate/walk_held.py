@@ -28,8 +28,8 @@ class HeldWalk:
     moved: tuple[Moved, ...]
     """One entry per access, output first."""
     peak_words: int
-    """Sum over the accesses of the largest number of words that were resident at one point; with a corner the larger
-    of the tiles' and the corners' own."""
+    """Sum over the accesses of the largest number of words that were resident at one point; with a corner or pieces
+    the largest of the runs."""
 
 
 def walk_held(
@@ -54,7 +54,7 @@ def walk_held(
     Raises:
         InputError: if the mapping does not belong to workload and machine, or `held` is refused.
         LimitError: if the limit is reached.
-        CheckError: if a point finds an operand missing, or with a corner does not run exactly once.
+        CheckError: if a point finds an operand missing, or with a corner or pieces does not run exactly once.
     """
     mapping.check(workload, machine)
     held.check(workload, machine, mapping, rule)
@@ -70,11 +70,13 @@ def run_held(
     tallies = tallies_of(workload)
     whole: Picked = {dim: range(n) for dim, n in workload.sizes}
     corner = held.corner
-    if corner is None:
+    if corner is None and not held.pieces:
         peak = _run(_Part(whole, mapping, held, {}), tallies, budget, None)
     else:
-        cut, ran = corner_iterations(workload, mapping, corner), set[tuple[int, ...]]()
-        parts = _Part(whole, mapping, held, cut), _Part({**whole, **cut}, corner.mapping, corner.held, {})
+        ran, cut = set[tuple[int, ...]](), corner_iterations(workload, mapping, corner) if corner else {}
+        parts = [_Part({**whole, **each.of}, each.mapping, each.held, cut) for each in held.every(mapping)]
+        if corner is not None:
+            parts.append(_Part({**whole, **cut}, corner.mapping, corner.held, {}))
         peak = max([_run(part, tallies, budget, ran) for part in parts])
         if len(ran) != workload.operations:
             raise CheckError(f"{len(ran):,} of {workload.operations:,} operations ran")

@@ -100,6 +100,7 @@ def run_simulations(solution: SavedSolution, limit: int) -> tuple[Simulated, ...
     workload, machine, mapping = solution.workload, solution.machine, solution.mapping
     held = solution.held
     inner, corner = ((), None) if held is None else (held.inner, held.corner)
+    pieces = held.every(mapping) if held is not None and held.pieces else ()
     if held is None:
         walked = walk_nest(workload, machine, mapping, limit=limit)
     else:
@@ -111,7 +112,9 @@ def run_simulations(solution: SavedSolution, limit: int) -> tuple[Simulated, ...
         *(
             Simulated(
                 policy=policy,
-                moved=simulate(workload, machine, mapping, policy=policy, inner=inner, corner=corner, limit=limit),
+                moved=simulate(
+                    workload, machine, mapping, policy=policy, inner=inner, corner=corner, pieces=pieces, limit=limit
+                ),
             )
             for policy in policies
         ),

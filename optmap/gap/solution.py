@@ -343,9 +343,9 @@ def _held(fields: Fields, workload: Workload, machine: Machine, mapping: Mapping
     except InputError as error:
         raise located(error, fields.where) from error
     divided = fields.get("tiles") == TileRule.DIVISORS
-    if held.corner is not None and (divided or fields.has("constraints")):
+    if (held.corner is not None or held.pieces) and (divided or fields.has("constraints")):
         where = fields.at("tiles" if divided else "constraints")
-        raise InputError(f"{where}: of a mapping whose tiles leave out a corner nothing is demanded")
+        raise InputError(f"{where}: of tiles that leave out a corner, and of pieces, nothing is demanded")
     if fields.get("objective") == PREDICTED_TIME.name:
         raise InputError(f"{fields.at('held')}: no time is predicted of a run that holds what it is told to")
     return held

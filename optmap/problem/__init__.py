@@ -85,6 +85,7 @@ __getattr__, __dir__ = exports(
         "microkernel": "microkernel_permutation microkernel_tile",
         "network": "Network list_networks",
         "objective": "LOADS SUM TIME alike",
+        "pieces": "Piece piece_dims piece_of",
         "padding": "real_operations real_values",
         "partitions": "capacity_groups",
         "reuse": "Room reuse_at rooms_at safe_working_set",

@@ -17,6 +17,8 @@ What a held mapping of one memory means (IOOpt, section 4, with streams in addit
   points do not run and are in no area, so that what is held of a tensor with both dims is L-shaped. After the last
   tile nothing is kept, and the corners of all tiles, put together, run as a workload of their own: the same
   statement, the corners' iterations of both dims in their order, with a tile, a loop order and a hold of its own.
+- **Pieces** (`optmap.problem.pieces`). The tiles run over some iterations only, `of`; the others are those of
+  `pieces`, which run afterwards, one after the other, each from an empty memory.
 
 `Held.check` refuses what would enter more often, or take more room, than `optmap.evaluate.held` counts; the proof is
 there.
@@ -26,11 +28,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from collections.abc import Mapping as MappingABC
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 from optmap.errors import InputError
 from optmap.problem.machine import CapacityRule, Machine
 from optmap.problem.mapping import Mapping
+from optmap.problem.pieces import Piece, check_pieces, of_document, piece_dims
 from optmap.problem.reuse import Reuse, reuse_at
 from optmap.problem.workload import Semantics, TensorAccess, Workload, access_names
 
@@ -48,6 +51,26 @@ class Held:
     """Dims whose loops run outermost inside a tile, outermost first; the order of the others is free."""
     corner: Corner | None = None
     """What every tile leaves out; None for nothing."""
+    of: dict[str, range] = field(default_factory=dict)
+    """The iterations that the tiles run over, of the dims of which they do not run over all."""
+    pieces: tuple[Piece, ...] = ()
+    """What runs over the other iterations."""
+
+    def every(self, mapping: Mapping) -> tuple[Piece, ...]:
+        """All pieces, in the order of their run; one if nothing is cut.
+
+        Args:
+            mapping: tile and loop order of the first one.
+        """
+        return (Piece(of=self.of, mapping=mapping, held=replace(self, of={}, pieces=())), *self.pieces)
+
+    def pieces_text(self, mapping: Mapping) -> str:
+        """What runs one after the other, in words.
+
+        Args:
+            mapping: tile and loop order of the first piece.
+        """
+        return "pieces run one after the other: " + "; ".join(map(str, self.every(mapping)))
 
     def ways(self, workload: Workload, permutation: tuple[str, ...]) -> tuple[tuple[Reuse, tuple[str, ...]], ...]:
         """Per access, output first: its reuse and the dims that it is streamed along, outermost loop first.
@@ -69,7 +92,10 @@ class Held:
         """The same as a JSON-able object."""
         streams = {name: list(dims) for name, dims in self.streams.items()}
         corner = {} if self.corner is None else {"corner": self.corner.document()}
-        return {"positions": dict(self.positions), "streams": streams, "inner": list(self.inner), **corner}
+        cut: dict[str, object] = {}
+        if self.pieces or self.of:
+            cut = {"of": of_document(self.of), "pieces": [piece.document() for piece in self.pieces]}
+        return {"positions": dict(self.positions), "streams": streams, "inner": list(self.inner), **corner, **cut}
 
     def check(self, workload: Workload, machine: Machine, mapping: Mapping, rule: CapacityRule) -> None:
         """Refuse what is no held mapping of the workload, or one that moves more than is counted for it.
@@ -93,6 +119,11 @@ class Held:
             )
         if any(ways > 1 for ways in mine.spatial.values()):
             raise InputError("held: the run inside a tile is in one order, so it cannot be split; leave out spatial")
+        if self.pieces or self.of:
+            if self.corner is not None:
+                raise InputError("held: tiles leave out a corner or a mapping is cut into pieces, not both")
+            check_pieces(workload, machine, self.every(mapping), rule)
+            return
         self._check_names(workload)
         for tensor, name in zip(workload.tensors, access_names(workload), strict=True):
             streamed = self.streams.get(name, ())
@@ -209,8 +240,8 @@ class Corner:
         for tensor, name in zip(workload.tensors, access_names(workload), strict=True):
             if set(self.sizes) <= tensor.dims and set(self.sizes) & set(held.streams.get(name, ())):
                 raise InputError(f"held: {name} is streamed along a dim of the corner, which then saves no room")
-        if self.held.corner is not None:
-            raise InputError("held: a corner has no corner of its own")
+        if self.held.corner is not None or self.held.pieces or self.held.of:
+            raise InputError("held: a corner has no corner and no pieces of its own")
         rest = self.rest(workload, mapping)
         self.mapping.check(rest, machine)
         self.held.check(rest, machine, self.mapping, rule)
@@ -222,8 +253,7 @@ def corner_dims(workload: Workload) -> tuple[str, ...]:
     Args:
         workload: gives accesses and extents.
     """
-    padded = {d for tensor in workload.tensors for axis in tensor.axes if axis.real is not None for d in axis.dims}
-    return tuple(d for d in workload.dims if d not in padded and moves_alone(workload, d))
+    return tuple(d for d in piece_dims(workload) if moves_alone(workload, d))
 
 
 def moves_alone(workload: Workload, dim: str) -> bool:

@@ -98,6 +98,8 @@ def evaluation_table(evaluation: Evaluation) -> str:
     ]
     if solution.held is not None and solution.held.corner is not None:
         parts.append(f"note: {solution.held.corner}")
+    if solution.held is not None and solution.held.pieces:
+        parts.append(f"note: {solution.held.pieces_text(solution.mapping)}")
     if evaluation.simulations:
         parts.append(_simulation_table(evaluation))
     return "\n\n".join(parts)

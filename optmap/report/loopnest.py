@@ -7,7 +7,7 @@ from collections.abc import Mapping as MappingABC
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from optmap.problem import Corner, Machine, Mapping, Semantics, Workload
+from optmap.problem import Corner, Machine, Mapping, Piece, Semantics, Workload
 from optmap.problem.workload import TensorAccess
 
 if TYPE_CHECKING:
@@ -127,6 +127,8 @@ def _numbers(mapping: Mapping, corner: Corner) -> Iterator[str]:
 def nest_of(answer: SolveResult | SavedSolution) -> str:
     """The loop nest of a solved workload, or of a solution file that was read."""
     held = answer.held
+    if held is not None and held.pieces:
+        return "".join(_piece_nest(answer, piece) for piece in held.every(answer.mapping))
     return loop_nest(
         answer.workload,
         answer.machine,
@@ -135,6 +137,17 @@ def nest_of(answer: SolveResult | SavedSolution) -> str:
         inner=() if held is None else held.inner,
         corner=None if held is None else held.corner,
     )
+
+
+def _piece_nest(answer: SolveResult | SavedSolution, piece: Piece) -> str:
+    """The loops of a piece, over the numbers of its iterations."""
+    numbers = [
+        f"number {d} below is iteration {each.start} + {each.step}*{d} of {answer.workload.extents[d]}"
+        for d, each in piece.of.items()
+    ]
+    lines = [f"/* {text} */\n" for text in ("a piece: " + str(piece), *numbers)]
+    mine, held = piece.workload(answer.workload), piece.held
+    return "".join(lines) + loop_nest(mine, answer.machine, piece.mapping, positions=held.positions, inner=held.inner)
 
 
 def statement(workload: Workload) -> str:

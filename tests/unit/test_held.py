@@ -14,9 +14,11 @@ import pytest
 from held_documents import (
     held_document,
     held_machine,
+    in_pieces,
     random_corner,
     random_held,
     random_mapping,
+    random_pieces,
     random_workload,
     signed,
 )
@@ -28,7 +30,17 @@ from optmap.checker import RefusedError, check_document
 from optmap.errors import InputError
 from optmap.evaluate import corner_iterations, held_occupancy, run_held, simulate, walk_held
 from optmap.gap import disagreements, evaluate_solution, read_solution, run_simulations
-from optmap.problem import CapacityRule, Corner, Held, LevelMapping, Mapping, Workload, access_names, parse_workload
+from optmap.problem import (
+    CapacityRule,
+    Corner,
+    Held,
+    LevelMapping,
+    Mapping,
+    Piece,
+    Workload,
+    access_names,
+    parse_workload,
+)
 from optmap.programs import tensor_labels
 from optmap.symbolic import tensor_text
 
@@ -366,10 +378,129 @@ def test_corners_are_cut_of_dims_that_move_alone(text: str) -> None:
         )
 
 
-def attack(rng: random.Random, most: int = 120, *, bounded: bool = True, corners: bool = False) -> str:
+def test_checker_closed_form_walk_and_optimal_replacement_agree_about_pieces() -> None:
+    rng = random.Random(20261122)
+    seen = Counter(attack(rng, 100, pieces=True, bounded=False) for _ in range(150))
+    assert set(seen) <= {"held", "streamed", "refused", "pieces", "first touches are not defined"}
+    assert seen["pieces"] > 100
+    assert seen["refused"]
+
+
+@given(st.randoms(use_true_random=False))
+@settings(max_examples=60)
+def test_pieces_never_cost_less_than_the_literal_walk_and_the_bound(rng: random.Random) -> None:
+    attack(rng, 60, pieces=True)
+
+
+FILTER = parse_workload("O[k,x] += I[2*x+r]*K[k,r]", {"k": 5, "x": 6, "r": 4})
+EVERY_OTHER = Held(
+    positions={"O": 0, "I": 0, "K": 4},
+    streams={"I": ("x",), "O": ("x", "k")},
+    inner=("x", "k"),
+    of={"r": range(0, 4, 2), "k": range(0, 3)},
+    pieces=(
+        Piece(
+            of={"r": range(1, 4, 2), "k": range(0, 3)},
+            mapping=one_level({"k": 3, "x": 6, "r": 2}, "krx"),
+            held=Held(positions={"O": 0, "I": 0, "K": 4}, streams={"I": ("x",), "O": ("x", "k")}, inner=("x", "k")),
+        ),
+        Piece(
+            of={"k": range(3, 5)},
+            mapping=one_level({"k": 2, "x": 1, "r": 4}, "krx"),
+            held=Held(positions={"O": 1, "I": 1, "K": 4}, streams={}, inner=()),
+        ),
+    ),
+)
+"""A filter's even rows, its odd rows, both for three outputs k, and the two others."""
+
+
+@pytest.mark.parametrize(("text", "created"), [("+=", 0), ("=", 5 * 6)])
+def test_pieces_by_hand(text: str, created: int) -> None:
+    """Even rows of r need I[0], I[2], ... I[12], odd ones I[1], ... I[13]: each once, and of 16 outputs 18 twice."""
+    workload = parse_workload(FILTER.expression.replace("+=", text), FILTER.extents)
+    mapping = one_level({"k": 3, "x": 6, "r": 2}, "krx")
+    document = held_document(workload, mapping, EVERY_OTHER)
+    assert refusal(document) == ""
+    loads = {row["tensor"]: row["loads_words"] for row in document["boundaries"]}
+    assert loads == {"O": 2 * 3 * 6 + 2 * 6 - created, "K": 20, "I": 7 + 7 + 14}
+    assert next(row["stores_words"] for row in document["boundaries"]) == 2 * 3 * 6 + 2 * 6
+    assert document["levels"][0]["occupancy_words"] == max(6 + 2 + 1, 8 + 4 + 2)
+    walk = walk_held(workload, held_machine(14), mapping, EVERY_OTHER)
+    assert walk.peak_words == 14
+    assert {row.tensor: row.loads_words for row in walk.moved} == loads
+
+
+def recut(**changes: Any) -> Callable[[dict[str, Any]], None]:
+    return lambda document: document["held"]["pieces"][1].update(changes)
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        (recut(of={"k": {"first": 2, "step": 1, "size": 3}}), "same operations"),
+        (recut(of={"k": {"first": 4, "step": 1, "size": 1}}, tile={"k": 1, "x": 1, "r": 4}), "pieces run"),
+        (recut(of={"k": {"first": 3, "step": 2, "size": 2}}), "iteration"),
+        (recut(of={"z": {"first": 0, "step": 1, "size": 1}}), "cut along z"),
+        (recut(of={}), "same operations"),
+        (recut(of={"k": {"first": -1, "step": 1, "size": 2}}), "whole number|at least"),
+        (recut(of={"k": {"first": 3, "step": 0, "size": 2}}), "whole number|at least|positive"),
+        (recut(of={"k": {"first": 3, "step": 1, "size": 0}}), "whole number|at least|positive"),
+        (recut(of={"k": {"first": 3, "step": 1}}), "keys|missing"),
+        (recut(tile={"k": 3, "x": 1, "r": 4}), "tile"),
+        (recut(permutation=["k", "x"]), "permutation|loops"),
+        (recut(held={"positions": {"O": 1, "K": 4}, "streams": {}, "inner": []}), "position"),
+        (recut(held=EVERY_OTHER.document()), "keys|unknown key"),
+        (lambda document: document["held"].pop("of"), "keys|of is missing"),
+        (lambda document: document["held"].pop("pieces"), "keys|pieces is missing"),
+        (lambda document: document["held"].update(pieces=[]), "1 entries|at least one"),
+        (lambda document: document["held"]["pieces"].pop(), "pieces run"),
+        (lambda document: document["held"].update(corner=L_SHAPE.document()["corner"]), "keys|not both"),
+    ],
+)
+def test_what_are_no_pieces_is_refused(change: Callable[[dict[str, Any]], None], why: str, tmp_path: Path) -> None:
+    document = held_document(FILTER, one_level({"k": 3, "x": 6, "r": 2}, "krx"), EVERY_OTHER)
+    change(document)
+    reason = refusal(signed(document))
+    assert any(word in reason for word in why.split("|")), reason
+    with pytest.raises(InputError, match=why):
+        read_solution(written(document, tmp_path))
+
+
+def test_nothing_is_demanded_of_pieces(tmp_path: Path) -> None:
+    document = held_document(FILTER, one_level({"k": 3, "x": 6, "r": 2}, "krx"), EVERY_OTHER)
+    divided = signed({**document, "tiles": "divisors"})
+    assert "demanded" in refusal(divided)
+    with pytest.raises(InputError, match="demanded"):
+        read_solution(written(divided, tmp_path))
+
+
+def test_pieces_are_not_cut_where_there_is_padding() -> None:
+    workload = parse_workload("O[x,k] += I[x+r in 1..4]*K[k,r]", {"x": 4, "k": 2, "r": 3})
+    held = Held(positions=dict.fromkeys("OIK", 1), streams={}, inner=())
+    for dim, fine in (("x", False), ("k", True)):
+        halves = [{dim: range(0, 1)}, {dim: range(1, workload.extents[dim])}]
+        parts = (Piece(of=of, mapping=one_level(dict.fromkeys("xkr", 1), "xkr"), held=held) for of in halves)
+        mapping, cut = in_pieces(tuple(parts))
+        document = held_document(workload, mapping, cut)
+        assert (refusal(document) == "") is fine
+        if fine:
+            cut.check(workload, held_machine(99), mapping, CapacityRule.TILE)
+            continue
+        with pytest.raises(InputError, match="cut along x"):
+            cut.check(workload, held_machine(99), mapping, CapacityRule.TILE)
+
+
+def attack(
+    rng: random.Random, most: int = 120, *, bounded: bool = True, corners: bool = False, pieces: bool = False
+) -> str:
     """One random held document: who accepts it, what it moves, and (`bounded`) what must move at least."""
     workload = random_workload(rng, most)
     mapping, held = random_mapping(rng, workload), random_held(rng, workload)
+    if pieces:
+        listed = random_pieces(rng, workload)
+        if rng.random() < 0.7:
+            listed = tuple(replace(piece, held=replace(piece.held, streams={})) for piece in listed)
+        mapping, held = in_pieces(listed)
     if corners:
         plain, corner = rng.random() < 0.7, random_corner(rng, workload, mapping)
         if corner is not None and plain:
@@ -391,10 +522,13 @@ def attack(rng: random.Random, most: int = 120, *, bounded: bool = True, corners
     assert [(row.tensor, row.loads_words, row.stores_words) for row in walk.moved] == claims, document
     assert walk.peak_words == document["levels"][0]["occupancy_words"], document
     if len({workload.weight(tensor) for tensor in workload.tensors}) == 1:  # else optimal replacement is none
-        optimal = simulate(workload, machine, mapping, policy="belady", inner=held.inner, corner=held.corner)
+        each = {"pieces": held.every(mapping)} if held.pieces else {}
+        optimal = simulate(workload, machine, mapping, policy="belady", inner=held.inner, corner=held.corner, **each)
         assert sum(row.loads_words for row in optimal) <= document["cost"]["value"], document
     if bounded:
         assert best(workload, walk.peak_words).loads_words <= document["cost"]["value"], document
+    if held.pieces:
+        return "pieces"
     if held.corner is not None:
         return "L-shaped" if any(set(held.corner.sizes) <= t.dims for t in workload.tensors) else "corner"
     return "streamed" if held.streams else "held"

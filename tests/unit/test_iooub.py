@@ -13,8 +13,10 @@ from hypothesis import strategies as st
 from strategies import workloads
 
 from optmap.api import solve
+from optmap.checker import check_document
 from optmap.errors import InfeasibleError, InputError
 from optmap.evaluate import entering_words, held_occupancy, held_traffic, held_words, walk_held
+from optmap.gap import solution_document
 from optmap.problem import (
     LOADS,
     SUM,
@@ -104,6 +106,39 @@ def test_no_corner_is_cut_along_implicit_padding():
     result, held = solve_level(Request(workload=beside, machine=words(256)))
     assert set(held.corner.sizes) == {"k", "c"}
     assert walk_held(beside, result.machine, result.mapping, held).peak_words == result.levels[0].occupancy_words
+
+
+@pytest.mark.parametrize(
+    ("text", "shape", "memory", "cuts", "loads"),
+    [
+        # Equal tiles of 11 leave a small one; pieces of 7 and 4 do not.
+        ("C[i,j] += A[i,k] * B[k,j]", {"i": 11, "j": 11, "k": 11}, 60, [range(7), range(7, 11)], 561),
+        # A filter of 6 that moves by two: even and odd rows need every other input each.
+        (
+            "O[k,h] += I[c,2*h+r] * K[k,c,r]",
+            {"k": 16, "c": 3, "r": 6, "h": 24},
+            48,
+            [range(0, 6, 2), range(1, 6, 2)],
+            1680,
+        ),
+    ],
+)
+def test_pieces_are_tiled_on_their_own(text, shape, memory, cuts, loads):
+    workload = parse_workload(text, shape)
+    plain = best_tiling(workload, [(memory, (0, 1, 2))], [1, 1, 1])
+    result, held = solve_level(Request(workload=workload, machine=words(memory)))
+    assert [each for piece in held.every(result.mapping) for each in piece.of.values()] == cuts
+    assert result.cost == loads < plain.value
+    walk = walk_held(workload, result.machine, result.mapping, held)
+    assert sum(row.loads_words for row in walk.moved) == loads
+    assert walk.peak_words == result.levels[0].occupancy_words <= memory
+    assert "pieces run one after the other" in " ".join(result.notes)
+    assert "proved by enumeration" not in " ".join(result.notes)
+    divided, whole = solve_level(Request(workload=workload, machine=words(memory), tiles=TileRule.DIVISORS))
+    assert not whole.pieces
+    assert divided.cost > loads
+    saved = json.loads(json.dumps(solution_document(result)))
+    assert any("2 pieces run" in line for line in check_document(saved).verified)
 
 
 def exhaustive(workload, capacity):

@@ -76,6 +76,7 @@ class TileGrid:
         lengths = [(unit.plain, len(unit.boxes)) for unit in units]
         best = max(range(len(units)), key=lambda u: lengths[u], default=-1)
         self.last = best if best >= 0 and units[best].plain else -1
+        self._whole = {self.last}
 
     def points(self) -> int:
         """Number of combinations looked at per flow if every candidate is."""
@@ -110,8 +111,9 @@ class TileGrid:
         every = [np.arange(len(unit.boxes)) for unit in self.units]
         lists, points = list(every), self.points()
         while points * flows > work:
-            widest = max((u for u in range(len(lists)) if u != self.last), key=lambda u: len(lists[u]))
-            if len(lists[widest]) <= 2:
+            long = [u for u in range(len(lists)) if u not in self._whole]
+            widest = max(long, key=lambda u: len(lists[u]), default=-1)
+            if widest < 0 or len(lists[widest]) <= 2:
                 break
             keep = max(2, ceil(len(lists[widest]) * 0.8) - 1)
             lists[widest] = np.unique(np.linspace(0, len(every[widest]) - 1, keep).round().astype(np.int64))

@@ -2,13 +2,15 @@
 
 The least loads (or loads and stores) over all loop orders, reuse levels and whole tiles; several memories
 are `sum_over_levels`. Source: IOOpt section 4; dims that tensors see alike are bundled, tensors may be streamed
-through a tile, and tiles may leave out a corner (`corners`), which IOOpt does not do.
+through a tile, tiles may leave out a corner (`corners`), and parts of a dim may be tiled on their own (`pieces`),
+which IOOpt does not do.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
 
 from optmap.errors import CheckError, InfeasibleError
@@ -19,11 +21,13 @@ from optmap.problem.mapping import LevelMapping, Mapping
 from optmap.problem.objective import Objective
 from optmap.problem.options import TileRule
 from optmap.problem.partitions import CapacityGroup, capacity_groups
+from optmap.problem.pieces import Piece
 from optmap.problem.workload import Workload, access_names
 from optmap.search.answer import Found
 from optmap.search.compulsory import compulsory
 from optmap.search.iooub.corners import Cornered, best_cornered
 from optmap.search.iooub.flows import permutation_of, positions_of
+from optmap.search.iooub.pieces import Part, best_in_pieces
 from optmap.search.iooub.tiling import Tiling, best_tiling
 from optmap.search.request import Request
 from optmap.search.result import Relaxation
@@ -57,12 +61,31 @@ def solve(request: Request, *, streams: bool = True) -> Found:
     if tiling is None:
         raise InfeasibleError(too_small(workload, groups))
     corner: Corner | None = None
+    parts: tuple[Part, ...] | None = None
     if streams and len(groups) == 1 and request.tiles is TileRule.ANY:
+        parts = best_in_pieces(workload, groups[0].words, weights, tiling, deadline=deadline)
         cornered = best_cornered(workload, groups[0].words, weights, tiling, deadline=deadline)
         if cornered is not None:
             tiling, corner = cornered.tiling, corner_of(cornered, machine)
     held, mapping = held_of(workload, tiling, corner), mapping_of(workload, machine, tiling)
+    if parts is not None and sum(part.tiling.value for part in parts) < tiling.value:
+        tiling, held, mapping = _in_pieces(parts, machine)
     return _found(request, tiling, held, mapping, late=time.monotonic() > deadline)
+
+
+def _in_pieces(parts: Sequence[Part], machine: Machine) -> tuple[Tiling, Held, Mapping]:
+    """The first tiling with the loads of all, what is held, and the mapping of the first piece."""
+    pieces = [
+        Piece(
+            of=part.of,
+            mapping=mapping_of(part.workload, machine, part.tiling),
+            held=held_of(part.workload, part.tiling),
+        )
+        for part in parts
+    ]
+    first, *others = pieces
+    tiling = replace(parts[0].tiling, value=sum(part.tiling.value for part in parts))
+    return tiling, replace(first.held, of=first.of, pieces=tuple(others)), first.mapping
 
 
 def _found(request: Request, tiling: Tiling, held: Held, mapping: Mapping, *, late: bool) -> Found:
@@ -87,7 +110,7 @@ def _found(request: Request, tiling: Tiling, held: Held, mapping: Mapping, *, la
         relaxation=_lower_estimate(mapping, value(moved if best else least), best=best),
         point=Point.GLOBAL_OPTIMUM if best else Point.FEASIBLE,
         late=late,
-        notes=_notes(objective, held, best=best),
+        notes=_notes(objective, held, mapping, best=best),
         space=_space(request, held),
     )
 
@@ -124,7 +147,9 @@ def _space(request: Request, held: Held) -> str:
     tiles = "tiles that divide the extents" if request.tiles is TileRule.DIVISORS else "whole tiles of any size"
     return (
         f"{tiles}, any loop order, a reuse position per tensor (kept over more loops than the order alone allows, "
-        "where it fits), tensors streamed through a tile" + (", a corner left out of every tile" if held.corner else "")
+        "where it fits), tensors streamed through a tile"
+        + (", a corner left out of every tile" if held.corner else "")
+        + (", pieces of some dims tiled on their own" if held.pieces else "")
     )
 
 
@@ -144,9 +169,11 @@ def _lower_estimate(mapping: Mapping, bound: float, *, best: bool) -> Relaxation
     )
 
 
-def _notes(objective: Objective, held: Held, *, best: bool) -> tuple[str, ...]:
+def _notes(objective: Objective, held: Held, mapping: Mapping, *, best: bool) -> tuple[str, ...]:
     what = objective.counts if objective.stores else f"{objective.counts} only, an output counts once per visit"
     notes = [f"the cost counts {what}"]
+    if held.pieces:
+        return (*notes, held.pieces_text(mapping))
     positions = ", ".join(f"{name} {position}" for name, position in held.positions.items())
     notes.append(f"reuse position per tensor (1 is the innermost loop, 0 keeps nothing between tiles): {positions}")
     for name, dims in held.streams.items():

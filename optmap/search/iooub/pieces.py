@@ -1,0 +1,215 @@
+"""Mappings in pieces: a dim cut into unequal parts, or into every other iteration, each part tiled in its own way.
+
+**Unequal pieces.** Let f(t) be the least loads of t iterations of a dim that are one tile wide. Equal tiles of size t
+cost about N/t f(t), rounded up to whole tiles; pieces of sizes t1 + t2 + ... = N cost the sum of f, and the best
+sizes are a shortest path over 0..N. One table over all tiles gives f of all t: with the dim in a tensor its words are
+the t/N-th part, without it they move once. Sizes that are alike become one piece again, tiled.
+
+**Steps.** Where a tensor moves m times as fast along x as along r, as in[m*x + r] does, every m-th r needs every m-th
+of its words, and no two such pieces have a word of it in common. Each piece has a filter m times smaller with a window
+m times narrower: more of it fits. What they share, an output mostly, moves once for each.
+
+Pieces are cut again while that gains. The flows that are tried are those that were best for the whole.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from math import inf
+
+import numpy as np
+
+from optmap.problem.pieces import piece_dims, piece_of
+from optmap.problem.workload import Workload
+from optmap.search.iooub.flows import Flow, Hold
+from optmap.search.iooub.grid import Factor, TileGrid
+from optmap.search.iooub.tiling import EQUAL, Tiling, least_words, tile_of
+from optmap.search.iooub.units import Bundle, units_of
+from optmap.search.whole.chain_costs import FloatArray, IntArray
+from optmap.symbolic.numbers import divisors_of
+
+TRIED = 24
+"""Flows that are looked at for every cut."""
+WORK = 6_000_000
+"""Combinations of flow and tile that are looked at for every cut; of more, candidates are thinned."""
+SIZES = 256
+"""Sizes of a piece along one dim, at most."""
+DEEP = 2
+"""How often pieces are cut again."""
+STEPS = 4
+"""Largest step between a piece's iterations."""
+GAIN = 1e-3
+"""Part of the loads that another cut has to spare."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A piece with its tiling."""
+
+    of: dict[str, range]
+    """The iterations of the dims of which it does not have all."""
+    workload: Workload
+    """What it computes."""
+    tiling: Tiling
+
+
+def best_in_pieces(
+    workload: Workload, words: int, weights: Sequence[float], plain: Tiling, *, deadline: float = inf
+) -> tuple[Part, ...] | None:
+    """A tiling in pieces, if one is found that is better than one tiling of everything.
+
+    Args:
+        workload: what is tiled.
+        words: of the memory, one for all tensors.
+        weights: objective weight per tensor, output first.
+        plain: the tiling of everything, with the flows that are tried here, too.
+        deadline: `time.monotonic()` after which nothing more is tried.
+    """
+    if plain.value <= least_words(workload, weights):
+        return None
+    parts = _Cutter(words, weights, plain, deadline).cut(Part({}, workload, plain), DEEP)
+    return tuple(parts) if len(parts) > 1 and _value(parts) < plain.value * (1 - EQUAL) else None
+
+
+def _value(parts: Sequence[Part]) -> float:
+    return sum(part.tiling.value for part in parts)
+
+
+class _Cutter:
+    """The search for cuts of one workload."""
+
+    def __init__(self, words: int, weights: Sequence[float], plain: Tiling, deadline: float) -> None:
+        self.words, self.weights, self.deadline = words, weights, deadline
+        self.flows = list(dict.fromkeys((plain.flow, *plain.tried)))[:TRIED]
+        self.dims = tuple(unit.dims for unit in plain.units)
+
+    def cut(self, part: Part, depth: int) -> list[Part]:
+        """The best cut of a part that is found, its pieces cut again; the part itself if none gains."""
+        best = [part]
+        if depth == 0 or part.tiling.value <= least_words(part.workload, self.weights):
+            return best
+        for ranges in self._ways(part.workload):
+            if time.monotonic() > self.deadline:
+                break
+            found = [self._tiled(part, each) for each in ranges]
+            pieces = [each for each in found if each is not None]
+            if len(pieces) == len(found) > 1 and _value(pieces) < min(_value(best), part.tiling.value * (1 - GAIN)):
+                best = pieces
+        return best if len(best) == 1 else [again for each in best for again in self.cut(each, depth - 1)]
+
+    def _ways(self, workload: Workload) -> Iterator[list[dict[str, range]]]:
+        """Ways to cut a workload, each a list of pieces."""
+        dims = piece_dims(workload)
+        for dim, step in _strides(workload):
+            if dim in dims:
+                yield [{dim: range(i, workload.extents[dim], step)} for i in range(step)]
+        units = units_of(workload)
+        for number, unit in enumerate(units):
+            if unit.plain and len(unit.dims) == 1 and unit.dims[0] in dims:
+                ends = np.cumsum([0, *(size * times for size, times in self._sizes(workload, units, number))])
+                yield [{unit.dims[0]: range(int(a), int(b))} for a, b in pairwise(ends)]
+
+    def _sizes(self, workload: Workload, units: tuple[Bundle, ...], number: int) -> list[tuple[int, int]]:
+        """The sizes of pieces along a unit that cost least, and how many of each."""
+        extent = units[number].extent
+        unit = next((d for d in divisors_of(extent) if extent // d <= SIZES), extent)
+        sizes = range(unit, extent + 1, unit)
+        every = replace(units[number], boxes=tuple((n,) for n in sizes), pieces=(1,) * len(sizes), complete=False)
+        changed = (*units[:number], every, *units[number + 1 :])
+        grid = _Along(workload, changed, [(self.words, tuple(range(len(workload.tensors))))], self.weights, number)
+        lists = grid.thinned(len(self.flows), WORK)
+        least = np.minimum.reduce([grid.per_size(flow, lists) for flow in self.flows])
+        total = np.concatenate([[0.0], np.full(len(sizes), inf)])
+        last = np.zeros(len(sizes) + 1, dtype=np.int64)
+        for n in range(1, len(total)):
+            sums = total[n - 1 :: -1] + least[:n]
+            last[n] = 1 + int(sums.argmin())
+            total[n] = sums[last[n] - 1]
+        if not np.isfinite(total[-1]):
+            return []
+        found, left = Counter[int](), len(sizes)
+        while left:
+            found[unit * int(last[left])] += 1
+            left -= int(last[left])
+        return sorted(found.items(), reverse=True)
+
+    def _tiled(self, part: Part, ranges: dict[str, range]) -> Part | None:
+        """A piece of a part with the best tiling of the flows; None if none fits, or its units are not the whole's."""
+        workload = piece_of(part.workload, ranges)
+        units = units_of(workload)
+        if tuple(unit.dims for unit in units) != self.dims:
+            return None
+        grid = TileGrid(workload, units, [(self.words, tuple(range(len(workload.tensors))))], self.weights)
+        lists = grid.thinned(len(self.flows), WORK)
+        value, best = inf, None
+        for flow in self.flows:
+            found = grid.search(flow, lists, value)
+            if found is not None:
+                value, best = found.value, (flow, tile_of(workload, units, found))
+        if best is None:
+            return None
+        tiling = Tiling(units=units, flow=best[0], tile=best[1], value=value, complete=False, streams_complete=False)
+        of = {**part.of, **{d: _inside(part.of.get(d), each) for d, each in ranges.items()}}
+        return Part(of, workload, tiling)
+
+
+def _inside(outer: range | None, inner: range) -> range:
+    """The iterations that some numbers of iterations stand for."""
+    if outer is None:
+        return inner
+    first, step = outer[inner[0]], outer.step * inner.step
+    return range(first, first + step * len(inner), step)
+
+
+def _strides(workload: Workload) -> Iterator[tuple[str, int]]:
+    """Dims beside which another one moves some times as fast, and how many times."""
+    extents, found = workload.extents, set()
+    for axis in (axis for tensor in workload.tensors for axis in tensor.axes):
+        for dim, slow in axis.terms:
+            for _, fast in axis.terms:
+                step = fast // slow
+                if 1 < step <= min(STEPS, extents[dim] // 2) and fast % slow == 0 and (dim, step) not in found:
+                    found.add((dim, step))
+                    yield dim, step
+
+
+class _Along(TileGrid):
+    """Tiles that are a whole piece along one unit: what a piece of every size costs."""
+
+    def __init__(
+        self,
+        workload: Workload,
+        units: tuple[Bundle, ...],
+        groups: Sequence[tuple[int, tuple[int, ...]]],
+        weights: Sequence[float],
+        along: int,
+    ) -> None:
+        super().__init__(workload, units, groups, weights)
+        self.along = along
+        others = [u for u, unit in enumerate(units) if unit.plain and u != along]
+        self.last = max(others, key=lambda u: len(units[u].boxes), default=-1)
+        self._whole = {self.last, along}
+
+    def per_size(self, flow: Flow, lists: Sequence[IntArray]) -> FloatArray:
+        """The least loads of a piece of every size; infinite where none fits.
+
+        Args:
+            flow: loop order and holds.
+            lists: per unit, candidates to combine; all of them along the piece.
+        """
+        shape = tuple(1 if u == self.last else len(values) for u, values in enumerate(lists))
+        grown = self._largest(flow, lists, shape)
+        values = np.broadcast_to(np.where(grown >= 0, self._loads(flow, lists, np.maximum(grown, 0)), inf), shape)
+        others = tuple(u for u in range(len(shape)) if u != self.along)
+        least: FloatArray = values.min(axis=others)
+        return least
+
+    def _bundle(self, u: int, hold: Hold, stream: tuple[int, ...] | None) -> Factor:
+        """The factor of a plain unit; all that there is of the piece's own is one tile."""
+        if u == self.along and (stream is None or hold.full >> u & 1):
+            return self.units[u].sizes, (u,)
+        return super()._bundle(u, hold, stream)
