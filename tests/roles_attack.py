@@ -25,14 +25,15 @@ FORMS = (
 
 
 def visited_workload(rng: random.Random, *, most: int = 150) -> Workload:
-    """A small matrix product or convolution, any stride and dilation, some with elements of several words."""
+    """A small matrix product or convolution, any stride and dilation, some with elements of several words or by `=`."""
     while True:
         text = rng.choice(FORMS)
         text = text.format(*(rng.choice([1, 1, 1, 2, 3]) for _ in range(text.count("{}"))))
         dims = sorted({c for c in text if c.islower()})
         extents = {d: rng.choice([1, 2, 2, 3, 4, 5]) for d in dims}
         sizes = {c: rng.choice([1, 1, 2, 4]) for c in text if c.isupper()} if rng.random() < 0.3 else 4
-        workload = parse_workload(text, extents, bytes=sizes)
+        statement = text.replace("+=", "=") if rng.random() < 0.25 else text
+        workload = parse_workload(statement, extents, bytes=sizes)
         if most // 8 <= workload.operations <= most:
             return workload
 

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 from optmap.bounds.certificate import AnyProof, bound_certificate
+from optmap.bounds.compulsory import created_words
 from optmap.bounds.halo_proof import HaloProof, halo_proofs, why_no_halo
 from optmap.bounds.maps import map_system
 from optmap.bounds.passes import PassesProof, passes_proofs
@@ -165,18 +166,19 @@ def power_text(exponent: Fraction) -> str:
 def _expression(workload: Workload, proof: AnyProof | None) -> str:
     if proof is None:
         return "compulsory traffic"
+    created = f" - |{workload.output.name}|" if workload.semantics is Semantics.ASSIGN else ""
     if isinstance(proof, VisitsProof):
         others = " + ".join(f"|{t.name}|" for t in workload.tensors if t.name != proof.kept)
         return (
-            f"{others} + {proof.again_words} that come again + min(|{proof.kept}| - M, 2*{proof.slack}), since "
-            f"{proof.kept} does not fit (proof: optmap/bounds/visits.py)"
+            f"{others} + {proof.again_words} that come again + min(|{proof.kept}| - M, 2*{proof.slack}){created}, "
+            f"since {proof.kept} does not fit (proof: optmap/bounds/visits.py)"
         )
     if isinstance(proof, PassesProof):
         others = " and ".join(t.name for t in workload.tensors if t.name != proof.kept)
-        again = proof.loads_words - proof.touched_words
+        again = proof.loads_words - proof.touched_words + created_words(workload)
         return (
-            f"{proof.touched_words} of {others}, as often as segments touch them, + {again}, since {proof.kept} fits "
-            "piece by piece only (proof: optmap/bounds/passes.py)"
+            f"{proof.touched_words} of {others}, as often as segments touch them, + {again}{created}, since "
+            f"{proof.kept} fits piece by piece only (proof: optmap/bounds/passes.py)"
         )
     rule = f"M + n*T + t + 1, n={proof.segments.n}, T={proof.segments.T}, t={proof.segments.t}"
     if workload.semantics is Semantics.ASSIGN:

@@ -156,8 +156,8 @@ those of the output access alone; both at least, so that they may be understated
   offset + sum c(e-1)] are disjoint, or the gcd of all coefficients of both axes is > 1 and does not divide
   the difference of the offsets. (For `output`: one part, of access 0.)
 
-**Visits.** In place of a segment (`optmap/bounds/visits.py` has the theorem and its proof). Check: accumulate, no
-ranges, three tensors; dims of extent 1 aside, kept (W) and the tensor that is neither (A) have one dim per
+**Visits.** In place of a segment (`optmap/bounds/visits.py` has the theorem and its proof). Check: no ranges, three
+tensors; dims of extent 1 aside, kept (W) and the tensor that is neither (A) have one dim per
 subscript at most, no dim is in two subscripts of a tensor, a subscript of sliding (B) with more than one dim is
 s*p + d*t, p of A and not of W, t of W and not of A, every other dim is in two tensors; taps names every such t with
 0 <= t0 < its extent; 1 <= slack < |W| - M, |W| the words of W. J, C, R: products of the extents of the other dims of
@@ -165,7 +165,8 @@ A and W, of B and W, and of the t. = again_words: sum over p and the other dims 
 a*x + b*y (a, b, w words per element) with x = J, y = 0; x = 0, y = C; or x < J, y < C and
 x*(R*y + m*(C-y)) >= ceil((|W| - M - slack - w + 1) / w), m = R - product over the windows of the number of whole
 j with 0 <= t0 + s*j < extent(t) and 0 <= p - d*j < extent(p) (s, d divided by their gcd); 0 if that needs nothing.
-= loads_words = |A| + |B| + again_words + min(|W| - M, 2*slack), the counts of `compulsory` in words.
+= loads_words = |A| + |B| + again_words + min(|W| - M, 2*slack), the counts of `compulsory` in words, under assign
+less output_words_at_most.
 
 **Passes.** In place of a segment (`optmap/bounds/passes.py` has the theorem and its proof). Check: the form of the
 statement and slack as for visits, without taps. With J, C, R, a, b, w as there, D = C*R, |W| = w*J*D, P the product of
@@ -175,8 +176,15 @@ n*a*b*z <= U^2, else u*U + floor(u*n*a*b*z/U), even(S, T) = P*f*phi(m, U) + P*ph
 S = n*a*J and T = b*D. least = the largest of: the lesser of even(S, T) + max(0, P*T + floor(P*n*a*b*m/T) - P*phi(m, U)
 - 1) and the largest of floor((2*P*v*S + even((64-v)*S, 64*T)) / 64), v = 0 ... 63, n*a*b times (64-v)*64 there;
 P*T + the least of P*h*S + P*phi(J*D - h*m, T), h = 0 ... f, and P*(f+1)*S; both with S and T exchanged.
-= touched_words = |B| - floor((P*T - least) / n). = loads_words = touched_words +
-min(max(k*slack, |W| - k*M), (k+1)*slack), k = max(1, ceil(|W|/(M+slack+w-1)) - 1).
+A place has T+e: b*C times the product over the windows of the sum over t of n'/(places p' with a t' for the same
+s*p + d*t), n' the window's factor of n; but e is 0 at all places if n' > 12 or extent(p)*extent(t) > 2^14 in some
+window. crossed = the least of: P*(2*S + 2*(T+e)); P*(S+T+e) + even(S, T) - P*phi(m, U) - 1; P*(S+T+e) + again(S);
+P*(T+e) + P*h*S + P*phi(J*D - h*m, T), h = 2 ... f; P*(T+e) + P*(f+1)*S; P*(S+T+2*e) + again(T);
+P*S + P*h*(T+e) + P*phi(J*D - h*m, S), h = 2 ... f; P*S + P*(f+1)*(T+e); with z = n*a*b*(J*D - m), again(u) =
+P*u + floor(P*z/u) if z <= u^2, else isqrt(4*P^2*z). = touched_words = ceil((floor(sum over places of the larger of
+least + P*e and crossed, over P) + max(0, n*|B| - sum over places of T+e)) / n). = loads_words = touched_words +
+min(max(k*slack, |W| - k*M), (k+1)*slack), k = max(1, ceil(|W|/(M+slack+w-1)) - 1), under assign less
+output_words_at_most.
 
 **Claims.** = output_words = weight_out * output.elements; output_words_at_most = weight_out * product of
 count(axis) over the axes of access 0. = compulsory_loads_words = sum of weight_t * elements_t over

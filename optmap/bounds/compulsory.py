@@ -81,6 +81,15 @@ def output_words_at_most(workload: Workload) -> int:
     return workload.weight(workload.output) * workload.output.footprint(workload.extents)
 
 
+def created_words(workload: Workload) -> int:
+    """Words of outputs that may be created instead of loaded, at most.
+
+    A run that creates them becomes an accumulating one by one load per word, so that loads proved under `accumulate`,
+    less these, hold under both semantics.
+    """
+    return output_words_at_most(workload) if workload.semantics is Semantics.ASSIGN else 0
+
+
 def compulsory_loads(workload: Workload) -> int:
     """Words that must be loaded once: all inputs, and the output where it accumulates.
 

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from optmap.bounds.compulsory import compulsory_loads, output_words, output_words_at_most
+from optmap.bounds.compulsory import compulsory_loads, created_words, output_words
 from optmap.bounds.result import LowerBound
 from optmap.bounds.segments import SegmentBound, best_segments
 from optmap.problem.padding import real_operations
@@ -96,11 +96,9 @@ def cold_loads(volume: VolumeBound, operations: int, memory_words: int) -> int:
 def loads_of_semantics(workload: Workload, accumulate_loads: int) -> int:
     """Loads of the workload from loads proved for accumulating outputs, at least compulsory ones.
 
-    A run that creates outputs in fast memory becomes an accumulating one by one load per output
-    word, hence the subtraction under `assign`.
+    Words that are created, not loaded, are subtracted.
     """
-    created = output_words_at_most(workload) if workload.semantics is Semantics.ASSIGN else 0
-    return max(accumulate_loads - created, compulsory_loads(workload))
+    return max(accumulate_loads - created_words(workload), compulsory_loads(workload))
 
 
 def strongest(

@@ -70,6 +70,8 @@ being n*a*X. If h >= 1 segments have all columns and none all rows, they pay h*(
 h*(T+e) + S + n*a*X + (what the others' columns pay), X rows being touched in the others. With h = 1 every column is
 touched in one of the others, e more than b for each touch in all: e + again(T), v being b times these touches. QED
 
+Under `assign` output words may be created instead of loaded, once each: the same less their number.
+
 For a matrix product that W is far too large for, the first is 2*J*D/sqrt(m) per place, the constant of
 Smith et al. 2019; if W is a few times the memory, whole numbers of passes count, and the others see that
 passes cannot all be square.
@@ -81,7 +83,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 
-from optmap.bounds.compulsory import compulsory_loads, tensor_words
+from optmap.bounds.compulsory import compulsory_loads, created_words, tensor_words
 from optmap.bounds.places import PARTS, Rim, least_of_places, rim_of_places, shared_columns
 from optmap.bounds.roles import Roles, every_roles
 from optmap.problem.workload import Workload
@@ -121,7 +123,7 @@ def passes_proofs(workload: Workload, memory_words: int, *, beat: int | None = N
         beat: loads that a proof must exceed; compulsory loads if None.
 
     Returns:
-        Proofs of more than `beat` loads; none for statements of another form, `assign` or implicit padding.
+        Proofs of more than `beat` loads; none for statements of another form or with implicit padding.
     """
     least = compulsory_loads(workload) if beat is None else beat
     words = tensor_words(workload)
@@ -145,6 +147,8 @@ class _Passes:
     """|W|, in words."""
     rim: Rim
     """e -> places."""
+    created: int
+    """Words that may be created instead of loaded."""
     once: int
     """What words of B are worth beyond what is counted at places."""
     unit: int
@@ -182,12 +186,13 @@ class _Passes:
         least = least_of_places(self.rim, self.rows, self.columns, self.pair * (segment // self.unit), parts)
         touched = -(-(least + self.once) // self.shared)
         cuts = max(1, -(-self.kept // segment) - 1)
+        loads = touched + min(max(cuts * slack, self.kept - cuts * self.memory), (cuts + 1) * slack)
         return PassesProof(
             kept=self.roles.kept,
             sliding=self.roles.sliding,
             slack=slack,
             touched_words=touched,
-            loads_words=touched + min(max(cuts * slack, self.kept - cuts * self.memory), (cuts + 1) * slack),
+            loads_words=loads - self.created,
         )
 
 
@@ -202,6 +207,7 @@ def _passes(workload: Workload, roles: Roles, words: Mapping[str, int], memory: 
         memory=memory,
         kept=w * roles.features * roles.channels * roles.taps,
         rim=rim,
+        created=created_words(workload),
         once=max(0, n * words[roles.sliding] - int(sum((columns + e) * times for e, times in rim.items()))),
         unit=w,
         shared=n,

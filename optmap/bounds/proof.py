@@ -13,7 +13,7 @@ from math import exp, inf, log
 
 import numpy as np
 
-from optmap.bounds.compulsory import compulsory_loads, output_words_at_most, tensor_words
+from optmap.bounds.compulsory import compulsory_loads, created_words, tensor_words
 from optmap.bounds.convex import Array, SegmentProgram
 from optmap.bounds.maps import MapSystem, map_system
 from optmap.bounds.polytope import Polytope, polytopes
@@ -114,12 +114,11 @@ def accountings(workload: Workload, memory_words: int, least: int) -> Iterator[t
         memory_words: fast memory, in words.
         least: loads, in words, that a proof must exceed.
     """
-    assign = workload.semantics is Semantics.ASSIGN
-    for mu in MUS if assign else MUS[:1]:
+    created = created_words(workload)
+    for mu in MUS if workload.semantics is Semantics.ASSIGN else MUS[:1]:
         units = accounting(workload, memory_words, mu)
         if units.memory < units.ceiling and 0 < units.operations.bit_length() <= LARGEST_BITS:
-            created = mu.numerator * output_words_at_most(workload) if assign else 0
-            yield units, mu.denominator * least + created
+            yield units, mu.denominator * least + mu.numerator * created
 
 
 def ranked_proofs(
@@ -295,7 +294,7 @@ def loads_of_units(workload: Workload, units: Units, cost: int) -> int:
     """Loads, in words, of a run that costs at least so many units."""
     if workload.semantics is not Semantics.ASSIGN:
         return cost
-    created = units.mu.numerator * output_words_at_most(workload)
+    created = units.mu.numerator * created_words(workload)
     return -((created - cost) // units.mu.denominator)
 
 

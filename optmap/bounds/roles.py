@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import permutations
 from math import gcd, prod
 
-from optmap.problem.workload import Padding, Semantics, TensorAccess, Workload
+from optmap.problem.workload import Padding, TensorAccess, Workload
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,8 +63,8 @@ class Roles:
 
 
 def every_roles(workload: Workload) -> Iterator[Roles]:
-    """All ways to read a statement so; none under `assign` or with implicit padding."""
-    if workload.semantics is not Semantics.ACCUMULATE or workload.padding is Padding.IMPLICIT:
+    """All ways to read a statement so; none with implicit padding."""
+    if workload.padding is Padding.IMPLICIT:
         return
     if len({t.name for t in workload.tensors}) != 3 or len(workload.tensors) != 3:
         return

@@ -29,6 +29,8 @@ segments before the cuts load M + slack, then r_1 + slack, ..., r_(n-1) + slack 
 least |A| + |B| + again - (r_1 + ... + r_n) + M + n*slack + (r_1 + ... + r_(n-1)) >= |A| + |B| + again + n*slack,
 as r_n <= M. With n = 1 they are at least |A| + |B| + again - r_1 + |W|, too. QED
 
+Under `assign` output words may be created instead of loaded, once each: the same less their number.
+
 Nothing is asked of the order of operations, and |A|, |B| may be too small. Where W is a filter that does not fit by
 little, this says that nearly all of the outputs or of the inputs come twice; no segment argument alone can, as
 it may split the excess evenly over time.
@@ -40,7 +42,7 @@ from collections import Counter
 from dataclasses import dataclass
 from itertools import product
 
-from optmap.bounds.compulsory import compulsory_loads, tensor_words
+from optmap.bounds.compulsory import compulsory_loads, created_words, tensor_words
 from optmap.bounds.roles import Roles, every_roles
 from optmap.problem.workload import Workload
 
@@ -91,7 +93,7 @@ def visits_proofs(workload: Workload, memory_words: int, *, beat: int | None = N
         beat: loads that a proof must exceed; compulsory loads if None.
 
     Returns:
-        Proofs of more than `beat` loads; none for statements of another form, `assign` or implicit padding.
+        Proofs of more than `beat` loads; none for statements of another form or with implicit padding.
     """
     least = compulsory_loads(workload) if beat is None else beat
     words = tensor_words(workload)
@@ -99,7 +101,8 @@ def visits_proofs(workload: Workload, memory_words: int, *, beat: int | None = N
     for roles in every_roles(workload):
         short = words[roles.kept] - memory_words
         places = _places(roles) if short > 1 else None
-        if places is None or words[roles.still] + words[roles.sliding] + short + _most(workload, places) <= least:
+        most = words[roles.still] + words[roles.sliding] + short - created_words(workload)
+        if places is None or most + _most(workload, places) <= least:
             continue
         slacks = {max(1, min(short - 1, short * i // SLACKS)) for i in range(SLACKS + 1)}
         found.append(max((_proof(workload, places, words, short, s) for s in slacks), key=lambda p: p.loads_words))
@@ -118,7 +121,7 @@ def _proof(workload: Workload, places: _Places, words: dict[str, int], short: in
         slack=slack,
         taps=places.chosen,
         again_words=again,
-        loads_words=words[roles.still] + words[roles.sliding] + again + min(short, 2 * slack),
+        loads_words=words[roles.still] + words[roles.sliding] + again + min(short, 2 * slack) - created_words(workload),
     )
 
 

@@ -163,10 +163,11 @@ def check_bound(doc: dict[str, Any]) -> dict[str, int]:
         forced -= counts[output]
     claims = {"compulsory_loads_words": forced, "output_words": written, "output_words_at_most": at_most}
     proved = check_segment(doc, maps, weights, at_most, done)
+    created = at_most if work["semantics"] == "assign" else 0
     if "visits" in doc:
-        proved = check_visits(doc, weights, counts, done)
+        proved = check_visits(doc, weights, counts, created, done)
     if "passes" in doc:
-        proved = check_passes(doc, weights, counts, done)
+        proved = check_passes(doc, weights, counts, created, done)
     claims["loads_words"] = max(forced, proved)
     claims["stores_words"] = written
     claims["total_words"] = claims["loads_words"] + written

@@ -26,13 +26,14 @@ PARTS = 64
 """Parts of a price, some of which pay for touching all rows or columns twice."""
 
 
-def check_passes(doc: dict[str, Any], weights: dict[str, int], words: dict[str, int], done: Done) -> int:
+def check_passes(doc: dict[str, Any], weights: dict[str, int], words: dict[str, int], created: int, done: Done) -> int:
     """Loads that the passes of a certificate prove.
 
     Args:
         doc: the certificate, of the right form.
         weights: words per element of every tensor.
         words: touched words of every tensor, at least.
+        created: words that may be created instead of loaded, at most.
         done: the points that are done.
     """
     part, memory = doc["passes"], doc["memory_words"]
@@ -50,7 +51,7 @@ def check_passes(doc: dict[str, Any], weights: dict[str, int], words: dict[str, 
     touched = -(-paid // share)
     need(part["touched_words"] == touched, f"{touched} words are touched")
     cuts = max(1, (size - 1) // longest)
-    loads: int = touched + min(max(cuts * slack, size - cuts * memory), (cuts + 1) * slack)
+    loads: int = touched + min(max(cuts * slack, size - cuts * memory), (cuts + 1) * slack) - created
     need(part["loads_words"] == loads, f"the passes prove {loads} loads")
     return loads
 

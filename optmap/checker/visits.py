@@ -14,13 +14,14 @@ from .padding import Done
 from .tools import SPAN, need
 
 
-def check_visits(doc: dict[str, Any], weights: dict[str, int], words: dict[str, int], done: Done) -> int:
+def check_visits(doc: dict[str, Any], weights: dict[str, int], words: dict[str, int], created: int, done: Done) -> int:
     """Loads that the visits of a certificate prove.
 
     Args:
         doc: the certificate, of the right form.
         weights: words per element of every tensor.
         words: touched words of every tensor, at least.
+        created: words that may be created instead of loaded, at most.
         done: the points that are done.
     """
     part, memory = doc["visits"], doc["memory_words"]
@@ -35,7 +36,7 @@ def check_visits(doc: dict[str, Any], weights: dict[str, int], words: dict[str, 
     for met, places in roles.places(part["taps"]).items():
         again += places * roles.least(lacking, roles.taps - met, weights[still], weights[sliding])
     need(part["again_words"] == again, f"{again} words come again")
-    loads: int = words[still] + words[sliding] + again + min(short, 2 * slack)
+    loads: int = words[still] + words[sliding] + again + min(short, 2 * slack) - created
     need(part["loads_words"] == loads, f"the visits prove {loads} loads")
     return loads
 
@@ -50,8 +51,7 @@ def roles_of(doc: dict[str, Any], argument: str, weights: dict[str, int], done: 
         done: the points that are done.
     """
     need(doc["segment"] is None and not doc["maps"] and not doc["families"], f"a segment or maps beside {argument}")
-    plain = doc["workload"]["semantics"] == "accumulate" and not done.ranged
-    need(plain, f"{argument} are of accumulate, without padding")
+    need(not done.ranged, f"{argument} are without padding")
     need(len(doc["accesses"]) == len(weights) == 3, f"{argument} are of three tensors")
     kept, sliding = doc[argument]["kept"], doc[argument]["sliding"]
     others = set(weights) - {kept, sliding}
