@@ -20,6 +20,23 @@ def test_a_layer_of_single_taps_is_a_product_as_well() -> None:
     assert kinds == {"convolution", "matmul", "inner"}
 
 
+def test_ways_hold_inputs_once_per_format() -> None:
+    workload = parse_workload("Out[i,j] = A[i,k] * B[k,j]", {"i": 24, "j": 24, "k": 24})
+    inputs = filled(workload)
+    ways = OneDnn().prepare(workload, inputs, 1)
+    outputs, *both = zip(*(way.operands[:3] for way in ways if way.operands), strict=True)
+    assert len({each.ctypes.data for each in outputs}) == len({each.size for each in outputs}) < len(ways)
+    for found in both:
+        assert len({each.ctypes.data for each in found}) == len({each.tobytes() for each in found}) < len(ways)
+    inputs_at = {each.ctypes.data for found in both for each in found}
+    assert not inputs_at & {each.ctypes.data for each in outputs}
+    wanted = inputs[0] @ inputs[1]
+    for way in (*ways, *reversed(ways)):
+        warm_seconds(way)
+        assert way.result is not None
+        assert way.result() == pytest.approx(wanted, abs=1e-4), way.title
+
+
 def test_what_a_library_does_not_know_has_no_way() -> None:
     three = parse_workload("Out[i,j] = A[i,k,l] * B[k,j] * C[l,j]", {"i": 2, "j": 2, "k": 2, "l": 2})
     skewed = parse_workload("Out[i] = A[i+j+k] * B[j,k]", {"i": 2, "j": 2, "k": 2})

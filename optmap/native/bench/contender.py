@@ -32,6 +32,7 @@ class Contender:
     result: Callable[[], Array] | None
     """The output of the last call, in the statement's order of subscripts; None of what computes nothing.
 
+    Ways of a library may write to the same memory: it is read before another one is called.
     A call of a library that failed is told here: SolverUnavailableError."""
     kept: tuple[object, ...] = ()
     """What must live as long."""

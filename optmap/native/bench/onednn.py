@@ -92,17 +92,19 @@ class OneDnn:
         return ".".join(map(str, numbers))
 
     def prepare(self, workload: Workload, inputs: tuple[Array, ...], threads: int) -> tuple[Contender, ...]:
-        """See `Baseline`; the same implementation in the same formats is there once."""
+        """See `Baseline`; the same implementation in the same formats is there once, and so is what they hold."""
         self._library.bench_onednn_threads(threads)
         found: dict[str, Contender] = {}
+        held: dict[int, list[Array]] = {}
         for ask in chain.from_iterable(map(_asks, library_forms(workload))):
+            plain = _plain(ask, inputs)
             for number in range(IMPLEMENTATIONS):
                 primitive = _made(self._library, ask, workload.output.bits, number)
                 if primitive is None:
                     break
                 name = f"{ask.label} {primitive.name}"
                 if name not in found and not primitive.name.startswith(FALLBACKS):
-                    found[name] = _contender(primitive, ask, name, inputs)
+                    found[name] = _contender(primitive, ask, name, plain, held)
         return tuple(found.values())
 
 
@@ -115,9 +117,32 @@ class _Primitive:
         sizes = (ctypes.c_long * 4)()
         library.bench_onednn_sizes(ctypes.c_void_p(handle), sizes)
         self.buffers = tuple(touched(size) for size in sizes)
-        places = (ctypes.c_void_p * 4)(*(buffer.ctypes.data if buffer.size else None for buffer in self.buffers))
-        _expect(library.bench_onednn_bind(ctypes.c_void_p(handle), places))
+        self._bind()
         self.name = str(library.bench_onednn_name(ctypes.c_void_p(handle)).decode())
+
+    def _bind(self) -> None:
+        places = (ctypes.c_void_p * 4)(*(buffer.ctypes.data if buffer.size else None for buffer in self.buffers))
+        _expect(self.library.bench_onednn_bind(ctypes.c_void_p(self.handle), places))
+
+    def share(self, held: dict[int, list[Array]]) -> None:
+        """Use the memory of other primitives for inputs that are the same in the same format, and for the output.
+
+        Every way has its weights in a format, and few formats are different: those of a large layer fill memory.
+
+        Args:
+            held: buffers of the others per operand; what is new is added.
+        """
+        buffers = list(self.buffers)
+        for operand in (OUT, SRC, WEIGHTS):
+            others = held.setdefault(operand, [])
+            alike = (each for each in others if each.size == buffers[operand].size)
+            found = next((each for each in alike if operand == OUT or np.array_equal(each, buffers[operand])), None)
+            if found is None:
+                others.append(buffers[operand])
+            else:
+                buffers[operand] = found
+        self.buffers = tuple(buffers)
+        self._bind()
 
     def copy(self, operand: int, plain: Array, *, into: bool) -> None:
         """Reorder between a plain array and an operand."""
@@ -125,16 +150,26 @@ class _Primitive:
         _expect(self.library.bench_onednn_copy(ctypes.c_void_p(self.handle), operand, place, int(into)))
 
 
-def _contender(primitive: _Primitive, ask: Ask, name: str, inputs: tuple[Array, ...]) -> Contender:
-    source, weights = inputs[ask.source_input], inputs[1 - ask.source_input]
-    for operand, array in ((SRC, source), (WEIGHTS, weights)):
+def _plain(ask: Ask, inputs: tuple[Array, ...]) -> dict[int, Array]:
+    """Source and weights as they are asked for, in the order of their subscripts."""
+    found = {}
+    for operand, array in ((SRC, inputs[ask.source_input]), (WEIGHTS, inputs[1 - ask.source_input])):
         plain = ask.folds[operand].apply(array)
         if ask.swapped[operand]:
             plain = np.ascontiguousarray(plain.swapaxes(-1, -2))
-        primitive.copy(operand, plain.reshape(ask.shapes[operand]), into=True)
+        found[operand] = plain.reshape(ask.shapes[operand])
+    return found
+
+
+def _contender(
+    primitive: _Primitive, ask: Ask, name: str, plain: dict[int, Array], held: dict[int, list[Array]]
+) -> Contender:
+    for operand, array in plain.items():
+        primitive.copy(operand, array, into=True)
+    primitive.share(held)
 
     def result() -> Array:
-        found = np.empty(ask.shapes[OUT], dtype=source.dtype)
+        found = np.empty(ask.shapes[OUT], dtype=plain[SRC].dtype)
         primitive.copy(OUT, found, into=False)
         if ask.swapped[OUT]:
             found = found.swapaxes(-1, -2)
