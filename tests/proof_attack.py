@@ -14,6 +14,7 @@ from typing import Any
 from optmap.checker import RefusedError
 from optmap.checker.cover import divisors
 from optmap.checker.dataflows import Flow, best_flows, contains, flow_of
+from optmap.checker.every import nothing_left
 from optmap.checker.nest import Nest, footprint
 from optmap.checker.refute import broken_alone, broken_together
 from optmap.checker.rows import Key, Model, Node, Range, Row
@@ -21,6 +22,8 @@ from optmap.checker.solution import traffic
 from optmap.checker.statement import Work
 
 WIDE = Fraction(10**9)
+MOST = 5_000
+"""Sets of tiles that are looked at in one case."""
 
 
 def statement(rng: random.Random) -> dict[str, Any]:
@@ -160,6 +163,34 @@ class Case:
                     point[q, d] = Decimal(str(round(size if near < 0.9 else rng.uniform(0.1, 20), 4)))
             refuted = broken_together(self.model, self.node, rows, weights, point)
             assert not refuted, (self.document, self.tiles, self.node, weights, point)
+
+    def every_tile_is_looked_at(self) -> bool:
+        """Limits and room that the mapping attains; whether one word less in all of them leaves nothing."""
+        moved, held = [], []
+        for q in range(self.depth):
+            moved.append(sum(a + b for a, b in traffic(self.nest, q, whole=False)) + self.model.created)
+            tile = self.tiles[q]
+            held.append(sum(footprint(axes, tile) * self.work.weights[name] for name, axes in self.work.tensors))
+        self.model.rooms = [[(list(range(len(self.work.tensors))), words)] for words in held]
+        some = {q: Fraction(moved[q]) for q in range(self.depth) if self.rng.random() < 0.9}
+        assert not nothing_left(self.model, self.node, some, MOST), (self.document, self.tiles, self.orders, self.node)
+        return nothing_left(self.model, self.node, {q: limit - 1 for q, limit in some.items()}, MOST)
+
+
+def look_at_every_tile(rng: random.Random) -> bool | None:
+    """One case; whether some limits leave nothing, None where the statement is refused.
+
+    Raises:
+        AssertionError: with the case, if a mapping is said not to be there.
+    """
+    try:
+        case = Case(rng)
+    except RefusedError:
+        return None
+    try:
+        return case.every_tile_is_looked_at()
+    except RefusedError:  # too many tiles
+        return None
 
 
 def attack(rng: random.Random) -> int | None:

@@ -8,6 +8,7 @@ one line of text. It takes the last set that is left and refutes it, or replaces
     row r             refuted: row r alone is above its limit (`refute.py`)
     sum w,.. x,../..  refuted: rows with these weights, compared at these tile sizes per level, variable dims in
                       the order of the statement; a level without sizes takes its largest ones
+    every             refuted: all numbers of pieces are looked at, and what sizes they leave (`every.py`)
 
 The rows are those of `rows.py`: words moved outside each level that the claim is about, which would have to
 be fewer than the claimed cost allows, then words held by each part of a memory. After the last step nothing
@@ -25,6 +26,7 @@ from typing import Any, NamedTuple
 
 from .dataflows import best_flows, flow_of
 from .demands import written
+from .every import nothing_left
 from .nest import Nest
 from .refute import FURTHEST, Points, broken_alone, broken_together
 from .rows import Model, Node, Range, Row
@@ -192,7 +194,10 @@ def walk(model: Model, levels: list[int], value: Fraction, steps: list[str], *, 
             left += [part for part in reversed(parts) if part is not None]
         else:
             rows = model.rows(node, levels, limits)
-            need(refutes(model, node, rows, kind, words), f"step {number} ({step[:60]}) does not refute what is left")
+            need(
+                refutes(model, node, rows, levels, [kind, *words]),
+                f"step {number} ({step[:60]}) does not refute what is left",
+            )
     need(not left, f"the steps do not refute all mappings: {len(left)} sets are left")
 
 
@@ -211,8 +216,12 @@ def parts_of(model: Model, node: Node, kind: str, words: list[str], where: str) 
     return [model.narrowed(node, level, dim, ends) for ends in ((low, at), (at + 1, high))]
 
 
-def refutes(model: Model, node: Node, rows: list[Row], kind: str, words: list[str]) -> bool:
-    """Whether a step refutes a node."""
+def refutes(model: Model, node: Node, rows: list[Row], levels: list[int], step: list[str]) -> bool:
+    """Whether a step refutes a node; the first rows are of what moves outside some levels."""
+    kind, *words = step
+    if kind == "every":
+        need(not words, "every is a step of its own")
+        return nothing_left(model, node, {level: row.limit for level, row in zip(levels, rows, strict=False)})
     if kind == "row":
         number = _number(words[0], "a row")
         need(number < len(rows), "a row that is not there")

@@ -223,10 +223,10 @@ class Model:
             return [(total(extent), ())]
         if high == 1:
             return [(extent * total(1), ())]
-        slope, rest = _chord(1, total(1), high, total(high))
+        slope, rest = chord(1, total(1), high, total(high))
         if slope * low + rest == total(low):
             return _kept([(slope * extent, ()), (rest, (("pieces", level, main),))])
-        slope, rest = _chord(low, total(low), high, total(high))
+        slope, rest = chord(low, total(low), high, total(high))
         return _kept([(slope * extent, ()), (rest * extent, (("inverse", level, main),))])
 
     def _held(self, i: int, level: int, sizes: tuple[Range, ...]) -> list[Term]:
@@ -240,7 +240,7 @@ class Model:
             if main is None or low == high:
                 terms = _times(terms, [(least, ())])
                 continue
-            slope, rest = _chord(low, least, high, Fraction(count(dict(axis), {**smallest, main: high})))
+            slope, rest = chord(low, least, high, Fraction(count(dict(axis), {**smallest, main: high})))
             terms = _times(terms, _kept([(slope, (("size", level, main),)), (rest, ())]))
         return terms
 
@@ -258,7 +258,7 @@ def _pieces(extent: int, sizes: tuple[int, ...]) -> int:
     return sum(parts.values())
 
 
-def _chord(low: int, first: Fraction, high: int, last: Fraction) -> tuple[Fraction, Fraction]:
+def chord(low: int, first: Fraction, high: int, last: Fraction) -> tuple[Fraction, Fraction]:
     """Slope and rest of the line through two points of a concave function that vanishes at 0: neither is below 0."""
     slope = (last - first) / (high - low)
     return slope, first - slope * low

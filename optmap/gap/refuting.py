@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from math import exp, log
 
+from optmap.checker import RefusedError
 from optmap.checker.cover import parts_of, refutes
 from optmap.checker.rows import Key, Model, Node, Row
 from optmap.checker.tools import count
@@ -26,6 +27,8 @@ ROUNDINGS = ((4, 4, False), (6, 7, False), (9, 10, True), (13, 15, True))
 """Digits of weights and of sizes that are tried, shortest first."""
 COUNTS = 0.02
 """Share of the weights from which on a level's row counts."""
+FEW = 40
+"""Steps after which it is tried to look at all numbers of pieces."""
 IDLE = 1e-5
 """Slope below which a size does not matter."""
 LOWERED = 2e-7
@@ -60,6 +63,8 @@ class Proving:
         self.first = self._sequence(root) if root is not None else []
         steps: list[str] = []
         while left:
+            if self.whole and root is not None and len(steps) == FEW and self._all_looked_at(root):
+                return ["every"]
             if len(steps) >= self.most:
                 raise LimitError(f"it has more than {self.most:,} steps")
             if time.monotonic() > self.deadline:
@@ -79,6 +84,20 @@ class Proving:
             left += [part for part in reversed(parts_of(self.model, node, kind, words, "")) if part is not None]
         return steps
 
+    def _all_looked_at(self, root: Node) -> bool:
+        """Whether no whole tiles are left; not if there are too many to look at.
+
+        Raises:
+            LimitError: if some are left.
+        """
+        try:
+            refuted = refutes(self.model, root, self._rows(root), self.levels, ["every"])
+        except RefusedError:
+            return False
+        if not refuted:
+            raise LimitError("what the checker knows of every mapping is not enough for it")
+        return True
+
     def _rows(self, node: Node) -> list[Row]:
         limits = [self.model.limit(level, self.value, whole=self.whole) for level in self.levels]
         return self.model.rows(node, self.levels, limits)
@@ -88,7 +107,7 @@ class Proving:
         rows = self._rows(node)
         for number, row in enumerate(rows):
             if self._least(node, row) > float(row.limit) * (1 - ROUNDED) and refutes(
-                self.model, node, rows, "row", [str(number)]
+                self.model, node, rows, self.levels, ["row", str(number)]
             ):
                 return f"row {number}"
         found = refutation(self.model, node, rows)
@@ -96,7 +115,7 @@ class Proving:
             for digits, places, exact in ROUNDINGS:
                 weights = best_weights(self.model, node, rows, found) if exact else found.weights
                 words = [] if weights is None else self._written(node, found, weights, digits, places)
-                if words and refutes(self.model, node, rows, "sum", words):
+                if words and refutes(self.model, node, rows, self.levels, ["sum", *words]):
                     return " ".join(("sum", *words))
         return found
 

@@ -52,6 +52,12 @@ def solved(text: str, extents: dict[str, int], **options: Any) -> dict[str, Any]
     return made
 
 
+TRI = Machine(
+    name="tri",
+    levels=(level("L1", 24, bandwidth=8), level("L2", 70, bandwidth=4), level("L3", 200, bandwidth=2)),
+)
+
+
 CASES: dict[str, Callable[[], dict[str, Any]]] = {
     "one level": lambda: solved(MATMUL, {"i": 13, "j": 7, "k": 5}, memory="40w"),
     "created": lambda: solved("C[i,j] = A[i,k]*B[k,j]", {"i": 13, "j": 7, "k": 5}, memory="40w"),
@@ -59,6 +65,8 @@ CASES: dict[str, Callable[[], dict[str, Any]]] = {
     "window": lambda: solved(CONV, MORE, machine=BOX),
     "strided": lambda: solved("O[k,x] += I[c,2*x+r]*F[k,c,r]", {**SIZES, "r": 3}, memory="30w"),
     "dilated": lambda: solved("O[k,x] += I[c,x+2*r]*F[k,c,r]", {**SIZES, "r": 3}, memory="30w"),
+    "competing": lambda: solved(CONV, {"k": 9, "c": 7, "x": 23, "r": 3}, machine=TRI),
+    "competing divisors": lambda: solved(MATMUL, {"i": 24, "j": 18, "k": 30}, machine=TRI, tiles="divisors"),
     "sum": lambda: solved(MATMUL, {"i": 13, "j": 7, "k": 5}, machine=BOX, objective="sum"),
     "demanded": lambda: solved(MATMUL, {"i": 13, "j": 7, "k": 5}, memory="40w", constraints=["Fast.k=5", "Fast.i<=3"]),
 }
