@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 from collections.abc import Callable, Sequence
+from fractions import Fraction
 from typing import Any
 
-from bounds_attack import Order, loads_of_orders, some_orders
+from bounds_attack import loads_of_orders, some_orders
 from bounds_oracles import least_memory, word_weights
 
-from optmap.bounds import PassesProof, VisitsProof, digest, passes_proofs, visits_proofs
+from optmap.bounds import PassesProof, VisitsProof, digest, least_of_places, passes_proofs, visits_proofs
 from optmap.checker import RefusedError, check_document
 from optmap.problem import Workload, parse_workload
 
@@ -81,8 +83,44 @@ def improve(workload: Workload, rng: random.Random, rounds: int, batch: int = 24
     return trials, fewest / proved
 
 
-def _moved(order: Order, rng: random.Random) -> Order:
-    """The order with one block, of any or of few operations, elsewhere or reversed."""
+def improve_cover(rng: random.Random, rounds: int) -> tuple[int, float]:
+    """Attack on what a place pays by ways to do its pairs in segments, improved step by step.
+
+    Returns:
+        Trials, and the least price found over what is claimed.
+    """
+    rows, columns = rng.randint(1, 8), rng.randint(1, 10)
+    row, column = rng.choice([1, 1, 2, 3, 9]), rng.choice([1, 1, 2])
+    most = rng.randint(max(1, rows * columns // 8), rows * columns)
+    prices = [column, *(column + rng.choice([0, 0, 1, 3, 8]) for _ in range(columns - 1))]
+    rim = {Fraction(sum(prices) - column * columns): 1}
+    claim = least_of_places(rim, row * rows, column * columns, row * column * most, range(64))
+    x, y = rng.randint(1, rows), rng.randint(1, columns)
+    pairs = sorted(itertools.product(range(rows), range(columns)), key=lambda p: (p[0] // x, p[1] // y, p))
+    best: list[tuple[int, int] | None] = [*pairs, *[None] * (most + len(pairs) % most)]  # None: nothing is done
+
+    def price(order: list[tuple[int, int] | None]) -> int:
+        paid = 0
+        for i in range(0, len(order), most):
+            done = [pair for pair in order[i : i + most] if pair is not None]
+            paid += row * len({r for r, _ in done}) + sum(prices[c] for c in {c for _, c in done})
+        return paid
+
+    fewest = price(best)
+    for _ in range(rounds):
+        order = _moved(best, rng)
+        if rng.random() < 0.5:
+            i, j = rng.randrange(len(order)), rng.randrange(len(order))
+            order[i], order[j] = order[j], order[i]
+        paid = price(order)
+        assert claim <= paid, (rows, prices, row, most, claim, order)
+        if paid <= fewest:
+            fewest, best = paid, order
+    return rounds, fewest / claim
+
+
+def _moved(order: list[Any], rng: random.Random) -> list[Any]:
+    """The order with one block, of any or of few entries, elsewhere or reversed."""
     left = list(order)
     i = rng.randrange(len(left))
     j = rng.randint(i + 1, min(len(left), i + rng.choice([3, 12, len(left)])))

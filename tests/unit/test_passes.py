@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 from bounds_oracles import exact_loads, found_loads, least_memory
-from roles_attack import attack, improve, refusal, visited_workload
+from roles_attack import attack, improve, improve_cover, refusal, visited_workload
 
 from optmap.bounds import (
     compulsory_loads,
@@ -93,6 +93,13 @@ def test_no_place_is_crossed_one_way_alone(rows: int, columns: int, row: int, mo
     """Every segment with all rows lacks columns: by areas and one way at a time these would cost one less."""
     assert cheapest_cover(rows, row, (1,) * columns, most) == least
     assert least_of_places({Fraction(): 1}, rows * row, columns, row * most) == least
+
+
+def test_no_improved_cover_of_a_place_is_cheaper() -> None:
+    rng = random.Random(6)
+    ratios = [improve_cover(rng, rounds=150)[1] for _ in range(40)]
+    assert 1 <= min(ratios) < 1.01
+    assert sorted(ratios)[20] < 1.3
 
 
 def test_words_of_the_rim_are_dear_wherever_they_come_again() -> None:
