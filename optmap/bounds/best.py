@@ -51,6 +51,19 @@ def best(workload: Workload, memory_words: int, clock: Clock = NO_LIMIT) -> Lowe
     return certified("best", workload, memory_words, sorted(found, key=lambda proof: -proof.loads_words))
 
 
+def met(workload: Workload, memory_words: int) -> LowerBound:
+    """`best` of a workload and a memory for which something moves compulsory traffic only: no bound is above that.
+
+    Args:
+        workload: the computation.
+        memory_words: fast memory, in words.
+
+    Raises:
+        CheckError: as `best`.
+    """
+    return certified("best", workload, memory_words, ())
+
+
 def _windows(
     workload: Workload, memory_words: int, beat: int | None, clock: Clock
 ) -> list[HaloProof] | list[ClassesProof]:

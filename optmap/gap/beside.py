@@ -9,7 +9,8 @@ from fractions import Fraction
 from functools import lru_cache
 from math import prod
 
-from optmap.bounds.best import best
+from optmap.bounds.best import best, met
+from optmap.bounds.compulsory import compulsory
 from optmap.bounds.hierarchy import fast_side_words, instance_words, separating_dims
 from optmap.bounds.result import LowerBound
 from optmap.clock import NO_LIMIT, Clock
@@ -158,9 +159,12 @@ def _certificate(result: SolveResult, level: int, clock: Clock) -> BoundaryCerti
     if _splits_outputs(result, level):
         raise OptmapError("instances share output elements, and partial sums are outside the bound's model")
     instances = prod(ways for at in result.mapping.levels[level + 1 :] for ways in at.spatial.values())
-    bound = certified_bound(workload, fast_side_words(machine, level, workload.word_bits), clock)
-    words = instance_words(bound, instances, loads_only=not OBJECTIVES[result.objective].stores)
-    moved = _moved(result)[level]
+    memory = fast_side_words(machine, level, workload.word_bits)
+    moved, loads_only = _moved(result)[level], not OBJECTIVES[result.objective].stores
+    least = instance_words(compulsory(workload, memory), instances, loads_only=loads_only)
+    # Traffic that is compulsory is its own proof that no bound is above it.
+    bound = met(workload, memory) if moved <= least else certified_bound(workload, memory, clock)
+    words = instance_words(bound, instances, loads_only=loads_only)
     inner, outer = machine.boundaries[level]
     if words > moved:
         raise ContradictionError(

@@ -119,7 +119,7 @@ class PairCosts:
         """
         nests = np.ones((len(own), len(outer)), dtype=bool)
         for d, extent in enumerate(self.costs.extents):
-            if d == but:
+            if d == but or extent == 1:
                 continue
             if d in self.boxed:
                 nests &= own[:, d, None] <= outer[None, :, d]

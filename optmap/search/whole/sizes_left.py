@@ -24,6 +24,8 @@ from optmap.search.whole.pair_costs import LARGEST_PAIRS, PairCosts
 
 LARGEST_TABLE = 30_000_000
 """Pairs of choices of neighbouring levels beyond which chains are not listed."""
+FEW = 8
+"""One nested pair among so many is priced by itself; where more nest, all pairs are priced as products of matrices."""
 MOST_CHAINS = 100_000
 """Chains of choices beyond which their sizes are not looked at."""
 MOST_SIZES = 50_000
@@ -86,15 +88,23 @@ class SizesLeft:
     def _links(
         self, own: IntArray, outer: IntArray, level: int, ceiling: float
     ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        """Pairs of rows of own and outer choices that stay below a ceiling, sorted by the outer ones."""
+        """Pairs of rows of own and outer choices that stay below a ceiling, sorted by the outer ones.
+
+        Every own choice fits: it costs less than the ceiling in the whole problem.
+        """
         if len(own) * len(outer) > LARGEST_TABLE:
             raise LimitError("too many pairs of numbers of tiles")
         found = [(np.zeros(0, dtype=np.intp), np.zeros(0, dtype=np.intp))]
+        pieces, around = -(-self.costs.extents // own), -(-self.costs.extents // outer)
         step = max(1, LARGEST_PAIRS // max(1, len(own)))
         for start in range(0, len(outer), step):
             part = outer[start : start + step]
-            good = (self.pairs(own, part, level) < ceiling) & self.pairs.nests(own, part)
-            beyond, inner = np.nonzero(good.T)
+            beyond, inner = np.nonzero(self.pairs.nests(own, part).T)
+            if len(inner) * FEW < len(own) * len(part):  # pairs one by one
+                cost = self.pairs.of_pieces(own[inner], pieces[inner], part[beyond], around[start + beyond], level)
+            else:
+                cost = self.pairs(own, part, level)[inner, beyond]
+            beyond, inner = beyond[cost < ceiling], inner[cost < ceiling]
             found.append((inner, start + beyond))
         return np.concatenate([inner for inner, _ in found]), np.concatenate([beyond for _, beyond in found])
 
