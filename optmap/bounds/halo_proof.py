@@ -127,14 +127,14 @@ def _proof(workload: Workload, units: Units, needed: int, clock: Clock) -> HaloP
 def _promise(workload: Workload, form: ConvolutionForm, units: Units) -> Callable[[float, float, float], float]:
     """Units that so many equal segments cost which just fail to hold all operations: the best number of them."""
     shape = window_shape(workload, form)
-    weights = [units.weights[t.name] for t in (form.output, form.kernel, form.image)]
+    u, v, w = (units.weights[t.name] for t in (form.output, form.kernel, form.image))
     features, channels = (log(n) for n in free_sizes(workload, form))
     total = log(units.operations)
 
     def promise(x: float, y: float, z: float) -> float:
         sigma = x + y + z
         constant = log(kappa_about(shape, x, y, z))  # log U(1)
-        constant += sum(e * log(e / (sigma * w)) for e, w in zip((x, y, z), weights, strict=True))
+        constant += x * log(x / (sigma * u)) + y * log(y / (sigma * v)) + z * log(z / (sigma * w))
         constant += max(0.0, 1 - x - y) * features + max(0.0, 1 - y - z) * channels
         count = total - constant - sigma * log(units.memory * sigma / (sigma - 1))
         if count > FEW:
@@ -172,19 +172,16 @@ def searched(
     X, Y, Z = (round(e * Q) for e in even)
     at = (X, Y, Z)
     for stride in STRIDES:
+        steps = [(a * by, b * by, c * by) for a, b, c in MOVES for by in (stride, -stride)]
         while True:
             clock.check()
-            best = max((_moved(at, move, sign * stride) for move in MOVES for sign in (1, -1)), key=value)
+            X, Y, Z = at
+            best = max(((X + a, Y + b, Z + c) for a, b, c in steps), key=value)
             if value(best) <= value(at):
                 break
             at = best
     found = (Fraction(at[0], Q), Fraction(at[1], Q), Fraction(at[2], Q))
     return max(((e, promise(*map(float, e))) for e in (even, found)), key=lambda pair: pair[1])
-
-
-def _moved(at: Triple, move: Triple, by: int) -> Triple:
-    X, Y, Z = (a + m * by for a, m in zip(at, move, strict=True))
-    return X, Y, Z
 
 
 def free_sizes(workload: Workload, form: ConvolutionForm) -> tuple[int, int]:

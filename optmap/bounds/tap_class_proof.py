@@ -110,6 +110,9 @@ class _Search:
         self.operations = {s: n for s, n in class_operations(workload, self.form).items() if n}
         self.features, self.channels, self.places = class_sizes(workload, self.form)
         self.weights = [units.weights[t.name] for t in (self.form.output, self.form.kernel, self.form.image)]
+        self.log_number, self.log_features, self.log_channels, self.log_places = (
+            log(n) for n in (self.number, self.features, self.channels, self.places)
+        )
 
     def proofs(self, needed: int, clock: Clock) -> Iterator[ClassesProof]:
         """Proofs with the exponents that look best in floats, if they promise more than `needed` units."""
@@ -157,7 +160,7 @@ class _Search:
         def promise(x: float, y: float, z: float) -> float:
             if (apart and y + z < 1 - 1e-9) or x + y + z < 1 - 1e-9:
                 return -inf
-            several = max(0.0, 1 - y - z) * log(self.number)
+            several = max(0.0, 1 - y - z) * self.log_number
             return -self.constant(shape, x, y, z) - (x + y + z) * log_units - several
 
         return promise
@@ -165,14 +168,14 @@ class _Search:
     def constant(self, shape: Shape, x: float, y: float, z: float) -> float:
         """Log of U(1) of the classes of a shape."""
         least = kappa_about(shape, x, y, z) if shape in LOSSES and x + z > 1 + 1e-9 else prod(shape) ** (1 - y)
-        sigma = x + y + z
-        found = log(least) + sum(e * log(e / (sigma * w)) for e, w in zip((x, y, z), self.weights, strict=True))
-        free = ((x + y, self.features), (y + z, self.channels), (x + z, self.places))
-        return found + sum(max(0.0, 1 - power) * log(size) for power, size in free)
+        sigma, (u, v, w) = x + y + z, self.weights
+        prices = x * log(x / (sigma * u)) + y * log(y / (sigma * v)) + z * log(z / (sigma * w))
+        free = max(0.0, 1 - (x + y)) * self.log_features + max(0.0, 1 - (y + z)) * self.log_channels
+        return log(least) + prices + (free + max(0.0, 1 - (x + z)) * self.log_places)
 
     def levels(self, chosen: dict[Shape, Exponents]) -> dict[Shape, _Level]:
         """What units do of every shape with such exponents."""
-        several = float(several_power(chosen.values())) * log(self.number)
+        several = float(several_power(chosen.values())) * self.log_number
         return {
             shape: _Level(
                 operations=log(self.operations[shape]),
