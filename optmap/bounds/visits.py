@@ -39,7 +39,9 @@ it may split the excess evenly over time.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import product
 
 from optmap.bounds.compulsory import compulsory_loads, created_words, tensor_words
@@ -162,17 +164,23 @@ def _places(roles: Roles) -> _Places | None:
     for window in roles.windows:
         if window.positions * window.taps**2 > LONGEST:
             return None
-        along = window.positions, window.taps, window.stride, window.dilation
-        met = [taps_met(*along, at) for at in range(window.taps)]
-        chosen[window.tap] = max(range(window.taps), key=lambda at: sum(n * times for n, times in met[at].items()))
-        meeting = _products(meeting, met[chosen[window.tap]])
+        chosen[window.tap], met = _most_met(window.positions, window.taps, window.stride, window.dilation)
+        meeting = _products(meeting, met)
     return _Places(roles=roles, chosen=chosen, missing={roles.taps - n: times for n, times in meeting.items()})
 
 
-def _products(left: Counter[int], right: Counter[int]) -> Counter[int]:
+@lru_cache(maxsize=256)
+def _most_met(positions: int, taps: int, stride: int, dilation: int) -> tuple[int, tuple[tuple[int, int], ...]]:
+    """The tap whose words meet the most others, and how many positions have how many taps there (`taps_met`)."""
+    met = [taps_met(positions, taps, stride, dilation, at) for at in range(taps)]
+    most = max(range(taps), key=lambda at: sum(n * times for n, times in met[at].items()))
+    return most, tuple(met[most].items())
+
+
+def _products(left: Counter[int], right: Iterable[tuple[int, int]]) -> Counter[int]:
     """How often the product of two numbers has which value."""
     found: Counter[int] = Counter()
-    for (n, times), (more, again) in product(left.items(), right.items()):
+    for (n, times), (more, again) in product(left.items(), right):
         found[n * more] += times * again
     return found
 
