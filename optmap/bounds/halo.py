@@ -62,27 +62,48 @@ along an antidiagonal the difference grows by 2 or more, so at most two pairs ha
 the first and the last antidiagonal have one cell: T <= 2(p+q-1) - 2 unless they are the same, and T <= 1 then. And
 T = 4 min(p, q) needs four partners of every point of the smaller set, e >= 3: so for e = 2 the loss is 2e + 1 at
 least, and 3 + e for every e.
-A run of links of two rows of four taps, eta more per row: two neighbouring rows u = 1 lose 3 + eta more than one of
-them, which is more than L below grows from m-1 to m (2.93 at most for eta = 0, 4.63 for eta = 3), so leave one out.
-Then a link costs 2e + max(0, 4 - 2 min(e, 2)) or more (4 for e < 2), which does not fall with e, and as before (an end
-costs 2u, 2k is the sum of min(e, 2) on a side)
-    cost >= 4W + (4+eta)H - 4 - 4(k1+k2),   m <= WH - k1(k1+1) - k2(k2+1),
-so that L >= sqrt(32(m - 1/2)) for eta = 0, sqrt(80(m - 1/2)) for eta = 3; three taps with eta = 2: sqrt(40(m - 1/2)).
+Take a path of rows of A and C under two rows of four taps, eta more per nonempty row, beta = 4 + eta. Leaving out its
+empty rows costs nothing: a link of u and v costs no more than 2u + 2v. So the path is one run, with W and H as before,
+and (alpha - 4) W shall come from elsewhere, alpha = 4 if nothing does. A link of two rows u = 1 loses 3. Without such
+links one costs 2e + 4 - s(e) or more, s = 0, 2, 3, 4 for e = 0, 1, 2 and more; that does not fall with e. Let on one
+side of the widest row k steps have e >= 1, and let l be the number of steps with e >= 2 and of those with e >= 3
+together. A step that is i-th from its end takes e words from i rows:
+    cost >= alpha W + beta H - 4 - sum of 2k + l,   m <= WH - sum of k(k+1)/2 + l(l+2)/4,
+both sums over two sides. The largest m of a cost L is L^2/q + 3/4 with q = 4(alpha beta - 6). With such links H rows of
+one element cost alpha + (beta-1)H - 3; and of other runs, where m >= 3 remain, every last such row adds 3 + eta, more
+than L grows. So L >= sqrt(q(m - 3/4)) for (alpha, eta) = (38/9, 3), (4, 1/2), (4, 1/4), and sqrt(40(m - 4/5)) for
+(4, 0), where two elements lose 7. With three taps alike: q = 4(alpha beta - 2), L >= sqrt(q(m - 1/2)), beta = 2 + eta.
 
 *Four rows.* Let c_h stand at place 2h of a sequence u and a_h at 2h+1: rows of taps at offsets -1, 0, 1, 2 link
-places that are 1 or 3 apart. A link of 1 with four taps loses 3 + e (2u >= 3/2 + u/2 to an empty row), with three taps
-2 + e/2 (3u/2 >= 1 + u/2): give 3 (2) to every nonempty row, half of each of its two links; |u_i - u_(i+1)|/2 is left.
-Places of one residue modulo 3, of masses m0 >= m1 >= m2 and a + c together, are paths of the links of 3, with eta = 3
-(2). As the sum of |u_i - u_(i+1)| is at least |m0-m1| + |m1-m2| + |m0-m2|, all lose L(m0) + L(m1) + L(m2) + m0 - m2,
-concave in the m: least where one, two or three of them are equal and the others 0,
-    four(L, M) = min(3 L(M/3), 2 L(M/2) + M/2, L(M) + M),   M = a + c.
-- 16 of 4x4: four with sqrt(80..). 15: nine parallelograms, a ninth each, burden no tap with more than 1/3: 3/4 of
-  that. 14: leave out those with the other missing tap, six or eight remain: no tap has more than 1 of both, half that.
-- 12 of 3x4: four rows of three, sqrt(40..). 11: six parallelograms, a sixth each: 1/2 at most, 2/3 of that. 10: two
-  missing in one row of three leave three each, a third each, and burden the third tap there with 2: 1/3 of that.
-  In one column of four, or in no common row or column, no tap has more than 1.
-- 2x4: 8 taps lose sqrt(32(a+c - 1/2)). 4 taps of one axis: 3 + e; 3 and 2 of them lose what two taps lose.
+places that are 1 or 3 apart. A link of 1 with four taps loses 3 + e, or 2u to an empty row: give 3/2 to either end that
+is not empty; e is left, or 2u - 3/2 >= max(u - 1/2, u/2). With three taps give 1 of 2 + e/2, or of 3u/2; e/2 or u/2 is
+left. The sum of all |u_i - u_(i+1)| is at least 2W, W the widest row of all, and so much in its run of places alone; it
+is at least |m0-m1| + |m1-m2| + |m0-m2|, where m0 >= m1 >= m2 are the masses of the places of one residue modulo 3; and
+at least 2 delta, delta = |a-c|. So max(m0 - m2, delta) is left, and 2W - 1 with four taps, W with three: take a third
+of 2W - 1 and two thirds of the other, or half of W and half of the other. The residues are paths of the links of 3,
+with eta = 3 (2) and rows of W at most: a third of 2W/3 (W/2) is alpha - 4 = 2/9 (alpha - 3 = 1/6) for each. So all
+lose L(m0) + L(m1) + L(m2) + nu max(m0 - m2, delta), nu = 2/3 (1/2), less 1/3 with four taps. L is concave, with its
+tangent at 2 short through 0 and beyond, L = sqrt(q(m - short)). Where m0 - m2 <= delta the sum is concave, and where it
+is more; so it is least in a corner of one of the two: at two equal m and m0 - m2 = delta, or where one or two m
+are all, the others 0. (Equal m lose more, m0 - m2 = delta with m2 = 0 is between those two, one of
+which has m2 < 0 then.) With M = a + c
+    four(L, nu) = min(L((M+2 delta)/3) + 2 L((M-delta)/3) + nu delta,   2 L((M+delta)/3) + L((M-2 delta)/3) + nu delta,
+                      2 L(M/2) + nu M/2,   L(M) + nu M),
+- 16 of 4x4: four with sqrt(848/9 (m - 3/4)) and 2/3, less 1/3. 12 of 3x4: four rows of three, sqrt(128/3 (m - 1/2)).
+- 2x4: 8 taps lose sqrt(40(a+c - 4/5)). 4 taps of one axis: 3 + e; 3 and 2 of them lose what two taps lose.
 - 8 of 4x4, 7 of 3x4: two rows have two taps or more: diamond(a+c).
+
+*Nearly all taps of 4x4, 3x4, 2x4.* Any t0 = t1 + t2 - t3 will do for d_t0 <= d_t1 + d_t2 + d_t3, t1 = t2 as well.
+Multiples of these inequalities add up to: the d of the missing taps are at most 1 - p of all d together, so that the
+taps in use keep p of the loss of all. Linear programming finds the multiples for every set of missing taps;
+`tests/unit/test_missing_taps.py` does, and adds up in fractions. Kept are at least
+- 15, 14, 13, 12 of 4x4: 5/6, 7/10, 7/12, 1/2;   7, 6, 5 of 2x4: 7/10, 1/2, 1/4;
+- 11, 10, 9, 8 of 3x4: 11/14, 5/8, 1/2, 1/4, unless all that are missing are of the middle row of four. Then the outer
+  rows link two paths, and the middle one, with 3, 2, 1, 0 taps of a_h and c_h, loses max(1, e) + e/2 >= 1 + e/2,
+  max(1, e) >= 1/2 + e/2, e/2, 0: as with nine taps min(2 L(M/2), L(M) + M/2) with eta = 1/2, 1/4, 0, where the first
+  is sqrt(96(M - 3/2)), sqrt(88(M - 3/2)), sqrt(80(M - 8/5)); and for 8 taps L(M) = sqrt(40(M - 4/5)). As b taps lose
+  b delta/2 too, take p/b of that, p delta/2, and 1 - p/b of these, which are 13/14, 15/16, 17/18, 31/32:
+  that is more than p (3 L(M/3) + delta/2) or p (L(M) + M/2), L of all taps, and so more than p of four.
 
 **Kappa.** For exponents x, y, z with x + z > 1 let kappa be such that for all whole a, b, c >= 1
     T <= kappa * a^x * b^y * c^z.
@@ -154,14 +175,44 @@ def diamond(m: Number) -> Number:
     return (4 * m - 1) ** 0.5
 
 
-def root(m: Number, q: int, parts: int = 1) -> Number:
-    """What equal parts of m elements lose together if each of n loses sqrt(q(n - 1/2))."""
-    return (q * parts * (m - parts / 2)) ** 0.5
+def root(m: Number, q: float, short: float) -> Number:
+    """At most what m elements lose that a path joins: sqrt(q(m - short)) and its tangent through 0, of 6 at most."""
+    left = m - short
+    return (q * (left + abs(left)) / 2) ** 0.5 + 3 * (m - abs(m))
 
 
-def four(m: Number, q: int) -> Number:
-    """What m elements lose under four rows of taps."""
-    return less(less(root(m, q, 3), root(m, q, 2) + m / 2), root(m, q) + m)
+def four(a: Number, c: Number, q: float, short: float, nu: float) -> Number:
+    """What a outputs and c inputs, or the other way round, lose under four rows of taps, a <= c."""
+    m, delta = a + c, c - a
+    low, high = root((m - delta) / 3, q, short), root((m + delta) / 3, q, short)
+    apart = less(root((m + 2 * delta) / 3, q, short) + 2 * low, 2 * high + root((m - 2 * delta) / 3, q, short))
+    fewer = less(2 * root(m / 2, q, short) + nu * m / 2, root(m, q, short) + nu * m)
+    return less(apart + nu * delta, fewer)
+
+
+def all_of_4x4(a: Number, c: Number) -> Number:
+    """What a outputs and c inputs lose under all taps of a 4x4 window."""
+    return four(a, c, 848 / 9, 3 / 4, 2 / 3) - 1 / 3
+
+
+def all_of_3x4(a: Number, c: Number) -> Number:
+    """What a outputs and c inputs lose under all taps of a 3x4 window."""
+    return four(a, c, 128 / 3, 1 / 2, 1 / 2)
+
+
+def all_of_2x4(a: Number, c: Number) -> Number:
+    """What a outputs and c inputs lose under all taps of a 2x4 window."""
+    return root(a + c, 40, 4 / 5)
+
+
+def shares(loss: Loss, parts: dict[int, Fraction]) -> dict[int, Loss]:
+    """Per number of taps a part of the loss of all."""
+    once = lru_cache(maxsize=2**12)(loss)
+
+    def share(part: float) -> Loss:
+        return lambda a, c: part * (loss(a, c) if isinstance(a, np.ndarray) else once(a, c))
+
+    return {taps: share(float(part)) for taps, part in parts.items()}
 
 
 def nine(a: Number, c: Number) -> Number:
@@ -174,6 +225,12 @@ def less(one: Number, other: Number) -> Number:
     return (one + other - abs(one - other)) / 2
 
 
+PARTS: dict[tuple[int, ...], dict[int, Fraction]] = {
+    (4, 4): {16: Fraction(1), 15: Fraction(5, 6), 14: Fraction(7, 10), 13: Fraction(7, 12), 12: Fraction(1, 2)},
+    (3, 4): {12: Fraction(1), 11: Fraction(11, 14), 10: Fraction(5, 8), 9: Fraction(1, 2), 8: Fraction(1, 4)},
+    (2, 4): {8: Fraction(1), 7: Fraction(7, 10), 6: Fraction(1, 2), 5: Fraction(1, 4)},
+}
+"""Per window and number of taps in use the part of the loss of all that they keep."""
 LOSSES: dict[tuple[int, ...], dict[int, Loss]] = {
     (3, 3): {
         9: nine,
@@ -184,19 +241,9 @@ LOSSES: dict[tuple[int, ...], dict[int, Loss]] = {
     },
     (2, 3): {6: lambda a, c: rectangle(a + c), 5: lambda a, c: diamond(a + c)},
     (2, 2): {4: lambda a, c: diamond(a + c), 3: lambda a, c: diamond(a + c) / 2},
-    (4, 4): {
-        16: lambda a, c: four(a + c, 80),
-        15: lambda a, c: four(a + c, 80) * 3 / 4,
-        14: lambda a, c: four(a + c, 80) / 2,
-        8: lambda a, c: diamond(a + c),
-    },
-    (3, 4): {
-        12: lambda a, c: four(a + c, 40),
-        11: lambda a, c: four(a + c, 40) * 2 / 3,
-        10: lambda a, c: four(a + c, 40) / 3,
-        7: lambda a, c: diamond(a + c),
-    },
-    (2, 4): {8: lambda a, c: root(a + c, 32)},
+    (4, 4): shares(all_of_4x4, PARTS[4, 4]) | {8: lambda a, c: diamond(a + c)},
+    (3, 4): shares(all_of_3x4, PARTS[3, 4]) | {7: lambda a, c: diamond(a + c)},
+    (2, 4): shares(all_of_2x4, PARTS[2, 4]),
     (4,): {4: lambda a, c: 3 + c - a, 2: lambda a, c: 1},
     (3,): {3: lambda a, c: 2 + (c - a) / 2, 2: lambda a, c: 1},
     (2,): {2: lambda a, c: 1},
@@ -252,7 +299,7 @@ def kappa_about(shape: tuple[int, ...], x: float, y: float, z: float) -> float:
 def _samples(shape: tuple[int, ...]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Logs of T and of a, b, c: what losses leave of pairs at sizes close to each other."""
     few = np.array(list(itertools.takewhile(lambda s: s < LARGEST, _sizes())))[:, None]
-    more = np.concatenate([np.zeros_like(few), np.ones_like(few), *(few // n for n in (32, 16, 8, 4))], axis=1)
+    more = np.concatenate([np.zeros_like(few), np.ones_like(few), *(few // n for n in (32, 16, 8, 5, 4, 3, 2))], axis=1)
     many = few + np.sort(more, axis=1)
     left, most = (few * many).astype(float), []
     for b in range(prod(shape), 0, -1):

@@ -13,9 +13,10 @@ from fractions import Fraction
 from math import lcm, prod
 from typing import Any
 
+from .losses import LOSSES
 from .padding import Done
 from .tools import need, ratio
-from .window import FINEST, LOSSES, Convolution, Powers, convolution, decide
+from .window import FINEST, Convolution, Powers, convolution, decide
 
 NUMBER = 2**12
 """Most classes that are counted one by one."""

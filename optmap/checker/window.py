@@ -12,15 +12,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from math import exp, gcd, isqrt, lcm, log, prod
+from math import exp, gcd, lcm, log, prod
 from typing import Any
 
+from .losses import GRID, LOSSES, ONE, Loss
 from .tools import need, ratio
 
-ONE = 2**24
-"""Roots are rounded down to multiples of 1/ONE."""
-GRID = 256
-"""Larger sets are taken in multiples of 1/GRID of the smaller one."""
 FINE = 8
 """Smaller sets are taken in steps of this part of themselves, at first."""
 SMALL = 256
@@ -31,68 +28,6 @@ Cell = tuple[int, int, int]
 """(s1, s2, i): sizes s1 <= s <= s2 of the smaller set, s to s*i/GRID of the larger one."""
 Powers = tuple[dict[str, Fraction], list[tuple[Fraction, Fraction]]]
 """Exponents of the tensors; value and exponent of every other factor of a product inequality."""
-Loss = Callable[[int, int], int]
-"""Sizes a <= c in 1/GRID -> how much less than taps*(a+c)/2 pairs there are, at least, in 1/ONE; concave."""
-
-
-def isoperimetric(q: int, half: int) -> Callable[[int], int]:
-    """sqrt(q*(size - 1/half)), rounded down, of a size in 1/GRID."""
-    return lambda size: isqrt(q * (half * size - GRID) * ONE * ONE // (half * GRID))
-
-
-OCTAGON, RECTANGLE, DIAMOND = isoperimetric(28, 2), isoperimetric(16, 2), isoperimetric(4, 4)
-
-
-def four(q: int) -> Loss:
-    """Four rows of taps: three, two or one path of all elements, each of n losing sqrt(q*(n - 1/2))."""
-
-    def paths(m: int, n: int) -> int:
-        return isqrt(q * n * (2 * m - n * GRID) * ONE * ONE // (2 * GRID))
-
-    def loss(a: int, c: int) -> int:
-        m = a + c
-        return min(paths(m, 3), paths(m, 2) + m * ONE // (2 * GRID), paths(m, 1) + m * ONE // GRID)
-
-    return loss
-
-
-FOUR_FOURS, FOUR_THREES, TWO_FOURS = four(80), four(40), isoperimetric(32, 2)
-
-
-def nine(a: int, c: int) -> int:
-    """All taps of a 3x3 window."""
-    apart = OCTAGON(a) + OCTAGON(c) + (c - a) * ONE // (2 * GRID)
-    return min(apart, OCTAGON(a + c) + (a + c) * ONE // (2 * GRID))
-
-
-LOSSES: dict[tuple[int, ...], dict[int, Loss]] = {
-    (3, 3): {
-        9: nine,
-        8: lambda a, c: nine(a, c) * 2 // 3,
-        7: lambda a, c: min(RECTANGLE(a + c), nine(a, c) // 2),
-        6: lambda a, c: DIAMOND(a + c),
-        5: lambda a, c: min(DIAMOND(a + c), nine(a, c) // 5),
-    },
-    (2, 3): {6: lambda a, c: RECTANGLE(a + c), 5: lambda a, c: DIAMOND(a + c)},
-    (2, 2): {4: lambda a, c: DIAMOND(a + c), 3: lambda a, c: DIAMOND(a + c) // 2},
-    (4, 4): {
-        16: FOUR_FOURS,
-        15: lambda a, c: FOUR_FOURS(a, c) * 3 // 4,
-        14: lambda a, c: FOUR_FOURS(a, c) // 2,
-        8: lambda a, c: DIAMOND(a + c),
-    },
-    (3, 4): {
-        12: FOUR_THREES,
-        11: lambda a, c: FOUR_THREES(a, c) * 2 // 3,
-        10: lambda a, c: FOUR_THREES(a, c) // 3,
-        7: lambda a, c: DIAMOND(a + c),
-    },
-    (2, 4): {8: lambda a, c: TWO_FOURS(a + c)},
-    (4,): {4: lambda a, c: 3 * ONE + (c - a) * ONE // GRID, 2: lambda a, c: ONE},
-    (3,): {3: lambda a, c: 2 * ONE + (c - a) * ONE // (2 * GRID), 2: lambda a, c: ONE},
-    (2,): {2: lambda a, c: ONE},
-}
-"""Per window (sorted numbers of taps) and number of taps in use: what is lost."""
 
 
 @dataclass(frozen=True, slots=True)
