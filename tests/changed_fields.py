@@ -9,9 +9,9 @@ from typing import Any
 Path = tuple[Any, ...]
 UNREAD = [("relaxation", key) for key in ("formulation", "tolerance", "classes", "tiles", "cross_check")]
 """How the relaxation was solved is listed as not verified."""
-ENTRIES = [("status", "stop"), (0, "inclusive"), *((level, "shared") for level in range(3))]
-"""Of the status what is not held against the numbers; of levels that feed one core what no claim depends on."""
-NAMES = ("name", "seed", "seconds", "count", "clock_hz", "energy_pj", "point", "method", "space")
+ENTRIES = [("status", "stop"), (0, "inclusive")]
+"""Of the status what is not held against the numbers; of the innermost level what no claim depends on."""
+NAMES = ("shared", "name", "seed", "seconds", "count", "clock_hz", "energy_pj", "point", "method", "space")
 """Listed as not verified wherever they stand."""
 
 

@@ -27,6 +27,7 @@ from math import ceil, floor, prod
 from operator import itemgetter
 from typing import Any, NamedTuple
 
+from .dataflows import joined
 from .rows import Model, Node, chord
 from .tools import count, need
 
@@ -81,10 +82,12 @@ class Pieces:
         self.apart = cache(lambda i, dims: [(d, model.place[d]) for d in dims if model.apart(i, d, 1)])
         self.flows: list[list[Sizes]] = []
         self.parts: list[list[tuple[int, frozenset[str]]]] = []
+        self.joined: list[list[tuple[int, frozenset[str]]]] = []
         for q, chosen in enumerate(node.flows):
             flows = model.flows[q] if chosen is None else [model.flows[q][chosen]]
             parts = list(dict.fromkeys((i, dims) for flow in flows for i, dims in enumerate(flow)))
             self.parts.append(parts)
+            self.joined.append(list(enumerate(joined(flows))))
             self.flows.append([tuple(parts.index((i, dims)) for i, dims in enumerate(flow)) for flow in flows])
         self.counts = [[self._counted(axis) for axis in axes if axis] for axes in model.axes]
 
@@ -110,8 +113,11 @@ class Pieces:
         self.worked()
         if q not in self.limits:
             return True
+        limit = self.limits[q]
+        if sum([self._moved(i, dims, cuts) for i, dims in self.joined[q]]) > limit:
+            return False  # not even if every access could have the reuse that it has under some flow
         words = [self._moved(i, dims, cuts) for i, dims in self.parts[q]]
-        return any(sum([words[part] for part in flow]) <= self.limits[q] for flow in self.flows[q])
+        return any(sum([words[part] for part in flow]) <= limit for flow in self.flows[q])
 
     def fits(self, q: int, sizes: tuple[int, ...] | list[int]) -> bool:
         """Whether every part of a level holds a tile."""
@@ -129,7 +135,8 @@ class Pieces:
 
     def _moved(self, i: int, dims: frozenset[str], cuts: tuple[int, ...]) -> int:
         """Words of an access that move, some dims cut at the next outer level only."""
-        far = [d for d, p in self.apart(i, dims) if self.model.apart(i, d, self.cuts[p][cuts[p]].largest)]
+        near = self.apart(i, dims)
+        far = near and [d for d, p in near if self.model.apart(i, d, self.cuts[p][cuts[p]].largest)]
         words, factors = self.factors(i, dims.difference(far) if far else dims)
         for getter, table in factors:
             words *= table[getter(cuts)]
