@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -122,11 +123,35 @@ def test_roles_follow_the_layout() -> None:
 
 
 def test_steps_along_rows_are_counted_by_hand() -> None:
-    """M2: 56 columns are 3.5 vectors, 9 taps; two elements of the image per lane are two loads."""
+    """M2: 56 columns are three vectors and a half, 9 taps; four rows of points read nine rows of the image."""
     workload = replace(workload_of("mobilenet/M2", None, "assign", "stored"))
     found = kernel_cycles(workload, rows(workload, AVX512, 4), AVX512.core, NCHW)
-    assert found.steps == 64 * 14 * 4 * 9 * max(4 / 2, 2 * 4 / 2, 4)
-    assert found.loads == 64 * 14 * 4 * 9 * 2 * 4
+    whole = 2 + (31 - 2) / 16  # 31 elements in two vectors, each of which begins anywhere in a line of 16
+    half = 1 + (15 - 1) / 16
+    lines = (3 * whole + half) / 4 * 9 * 3 / (4 * 9)
+    tiles = 64 * 14 * 4
+    assert lines * 4 / 2 > max(4 / 2, 4)
+    assert found.steps == pytest.approx(tiles * 9 * lines * 4 / 2)
+    assert found.fetching == pytest.approx(found.steps)
+    assert found.loads == pytest.approx(tiles * (9 * lines * 4 + 9)), "and all nine weights of every tile"
+    assert found.sums == pytest.approx(tiles * (9 / 2 + 4 + 4))
+
+
+def test_lanes_far_apart_are_elements_one_by_one() -> None:
+    text = "Out[n,c,h,w] = In[n,c,h+r,3*w+s] * Ker[c,r,s]"
+    workload = workload_of(text, {"n": 1, "c": 2, "h": 4, "w": 16, "r": 1, "s": 1}, "assign", "stored")
+    found = kernel_cycles(workload, rows(workload, AVX512, 4), AVX512.core, NCHW)
+    assert found.fetching == pytest.approx(2 * 4 * 16 / 2)
+
+
+def test_elements_of_a_row_take_turns() -> None:
+    """Additions to one sum wait for each other: those of three elements in a row would be nine to three sums."""
+    workload = workload_of("mobilenet/M7", None, "assign", "implicit")
+    code = emit_code(workload, rows(workload, AVX512, 14), AVX512, CodeOptions(layout=NCHW))
+    body = next(each for each in code.source.split("/* one vector at ")[1:] if each.startswith("h=14"))
+    updated = re.findall(r"(sum_\d+) \+=", body)
+    assert len(updated) >= 14 * 9 - 6, "but for rows on padding"
+    assert all(len({*updated[at : at + 9]}) >= 5 for at in range(6, 30))
 
 
 def test_weights_that_are_broadcast_take_no_time_to_pack() -> None:

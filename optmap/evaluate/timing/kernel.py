@@ -10,12 +10,13 @@ and every sum is added to once a step, so that a step takes no less than the lat
 
 Loads are vectors + points of an outer product, where an element is broadcast as it is loaded and used for all
 vectors. In a depthwise kernel an element of the image is used once per tap, vectors * points loads a step, and the
-weights stay in registers while there are enough; along rows lanes that are several elements apart are as many vectors.
+weights stay in registers while there are enough. Along rows `_RowLoads` counts what is really loaded: vectors begin
+anywhere in a line, and most are in two, which the cache hands out one after the other.
 
 The innermost cache hands out what is loaded or takes in a line, not both in one cycle (the ECM model: Stengel, Treibig,
 Hager, Wellein, "Quantifying performance bottlenecks of stencil computations", ICS 2015): loads and lines add up, and
 only arithmetic goes on beside them (`KernelCycles.beside`). A depthwise kernel asks for few lines per tile and for
-them in the order of memory; its loads are taken to pass beside them.
+them in the order of memory; its loads are taken to pass beside them, but along rows.
 
 Before the first step of a visit the sums are loaded, unless it is the first visit under `assign`, and after the last
 one they are stored, one vector a cycle; nothing of the same sums can be done meanwhile, and the last addition is
@@ -45,10 +46,16 @@ import numpy as np
 
 from optmap.problem.code_options import ActivationLayout
 from optmap.problem.cutting import Descent
+from optmap.problem.depthwise_blocks import depthwise_block
 from optmap.problem.kernel_roles import KernelKind, KernelRoles, RegisterShape, kernel_parts, kernel_roles, taken_dims
 from optmap.problem.machine import Core
 from optmap.problem.mapping import Mapping
 from optmap.problem.workload import Axis, Semantics, Workload
+
+LINE_BYTES = 64
+"""Of a line of the innermost cache."""
+MOST_SHUFFLED = 2
+"""Elements from one lane to the next up to which a vector is put together from vectors, not element by element."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,12 +115,15 @@ def kernel_cycles(
         parts = kernel_parts(roles, parts, lanes=lanes, registers=core.registers)
     for dim, part in parts.items():
         visits[dim] = _cut(visits[dim], part)
+    along = None if roles.apart is None else _row_loads(workload, roles, core, parts, visits)
     vectors = Counter[int]()
     for size, times in visits[roles.vector].items():
         vectors[-(-size // lanes)] += times
     points = prod(part for dim, part in parts.items() if dim != roles.vector)
     shape = RegisterShape(vectors=max(vectors), points=points)
-    visited = _Visits(workload=workload, roles=roles, core=core, vectors=vectors, pieces=visits, parts=parts)
+    visited = _Visits(
+        workload=workload, roles=roles, core=core, vectors=vectors, pieces=visits, parts=parts, along=along
+    )
     steps, loads = visited.steps(mapping)
     sums, moved = visited.sums()
     return KernelCycles(
@@ -123,7 +133,7 @@ def kernel_cycles(
         steps=steps,
         sums=sums,
         loads=loads + moved,
-        fetching=0.0 if roles.kind is KernelKind.DEPTHWISE else loads / core.load_ports,
+        fetching=0.0 if roles.kind is KernelKind.DEPTHWISE and along is None else loads / core.load_ports,
     )
 
 
@@ -193,6 +203,37 @@ def _valid(axis: Axis, dims: tuple[str, str], path: Descent, taps: Descent, part
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class _RowLoads:
+    """What a depthwise kernel loads whose vectors run along rows of the image."""
+
+    step: float
+    """Of the image per vector of the output and tap: lines that the cache hands out."""
+    weights: float
+    """Of a vector of points: elements that are broadcast."""
+
+
+def _row_loads(
+    workload: Workload, roles: KernelRoles, core: Core, parts: dict[str, int], pieces: dict[str, Counter[int]]
+) -> _RowLoads:
+    """Loads of the block of points that registers hold, each element of the image once per group of taps.
+
+    A vector that begins at any element of a line, with equal chance, is in 1 + (bytes - element) / line lines.
+    """
+    lanes, apart, element = core.lanes(workload.output.bits), roles.apart or 1, workload.output.bits // 8
+    taps = {dim: max(pieces[dim]) for dim in roles.reduction}
+    block = depthwise_block(workload, roles, parts, taps, core)
+    lines = vectors = 0.0
+    for size, times in pieces[roles.vector].items():
+        for width, many in ((lanes, size // lanes), (size % lanes, 1)):
+            if width:
+                span = apart * (width - 1) + 1
+                loads = -(-span // lanes) if apart <= MOST_SHUFFLED else width
+                lines += times * many * (loads + (span - loads) * element / LINE_BYTES * (apart <= MOST_SHUFFLED))
+                vectors += times * many
+    return _RowLoads(step=lines / vectors * block.image_loads / block.multiply_adds, weights=block.weight_loads)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Visits:
     """The visits of a kernel."""
 
@@ -205,6 +246,8 @@ class _Visits:
     """Per dim what visits cover."""
     parts: dict[str, int]
     """Per dim of the output the largest of them."""
+    along: _RowLoads | None
+    """Where vectors run along rows."""
 
     def steps(self, mapping: Mapping) -> tuple[float, float]:
         """Cycles of all steps, and vectors that they load."""
@@ -220,7 +263,7 @@ class _Visits:
         cycles = loads = 0.0
         for shape in product(self.vectors.items(), *(group.items() for group in groups)):
             sizes, times = tuple(size for size, _ in shape), prod(many for _, many in shape)
-            fetched = loads_of_step(roles.kind, sizes) * (roles.apart or 1)
+            fetched = loads_of_step(roles.kind, sizes) * (self.along.step if self.along else 1)
             cycles += times * max(prod(sizes) / core.fma_ports, fetched / core.load_ports, core.fma_latency)
             loads += times * fetched
         return repeats * cycles, repeats * loads
@@ -234,7 +277,8 @@ class _Visits:
         tiles = sum(self.vectors.values()) * points.total()
         held = sum(v * a for v, a in self.vectors.items()) * sum(p * n for p, n in points.items())
         loads = (visited - first) * held
-        return loads / core.load_ports + visited * (held + tiles * core.fma_latency), loads
+        weights = visited * tiles * self.along.weights if self.along else 0.0
+        return (loads + weights) / core.load_ports + visited * (held + tiles * core.fma_latency), loads + weights
 
 
 def loads_of_step(kind: KernelKind, sizes: tuple[int, ...]) -> int:

@@ -189,8 +189,16 @@ class Kernels:
                 for tap in taps:
                     at = {**point, **tap}
                     uses.setdefault(relative(image, at), []).append((at, known[relative(weights, tap)]))
-            for place in sorted(uses):
+            for place in sorted(uses, key=self._turn):
                 self._element(out, block, place, uses[place])
+
+    def _turn(self, place: tuple[int, ...]) -> tuple[int, ...]:
+        """When an element of the image is read: in the order of memory, or along rows all of a column first.
+
+        Points are in columns there. Elements side by side in a row are for the same sums: one after the other they
+        would wait for the addition before.
+        """
+        return place if self.row is None else (place[self.row], *place)
 
     def _element(
         self, out: Writer, block: DepthwiseBlock, place: tuple[int, ...], uses: list[tuple[dict[str, int], str]]
