@@ -29,7 +29,7 @@ class Cut:
     pieces: tuple[tuple[Array, Array], ...]
     """Per class of parents: how many whole tiles a parent holds, and the remainder (may be 0)."""
 
-    undivided: Array | None
+    undivided: Array | None = None
     """(D, 1) extents if nothing is split on the way, else None."""
 
     @property
@@ -164,3 +164,10 @@ def cut_once(extent: int, tile: Array) -> Along:
     """The cut of a whole extent into one level of tiles; arrays of the shape of `tile`."""
     tiles = np.atleast_1d(tile)[None]
     return cuts(np.array([extent], dtype=tiles.dtype), tiles[None], 0, None).along(0)
+
+
+def uncut(size: Array) -> Along:
+    """One tile that is all there is of a dim, for every size of an array."""
+    tiles = np.atleast_1d(size)[None]
+    one = np.ones_like(tiles)
+    return Cut(tiles=tiles, parents=((tiles, one),), pieces=((one, tiles - tiles),)).along(0)

@@ -16,7 +16,7 @@ from math import ceil, inf, prod
 import numpy as np
 
 from optmap.evaluate import halo
-from optmap.evaluate.cutting import Array, cut_once
+from optmap.evaluate.cutting import Along, Array, cut_once
 from optmap.evaluate.rolling import axis_profile, buffer_table, steady
 from optmap.problem.axes import axis_groups, group_dims
 from optmap.problem.workload import Axis, TensorAccess, Workload
@@ -268,6 +268,10 @@ class TileGrid:
             self._tables[asked] = self._table(group, live, full, single, at, entering=stream is None)
         return self._tables[asked]
 
+    def _cut(self, dim: str, size: Array) -> Along:
+        """The tiles of a dim for all candidates."""
+        return cut_once(self.workload.extents[dim], size)
+
     def _table(
         self,
         group: tuple[Axis, ...],
@@ -290,7 +294,7 @@ class TileGrid:
             sizes[unit.dims[0]] = values.reshape([-1 if i == axis else 1 for i in range(len(live))])
         shape = tuple(len(self.units[u].boxes) for u in live)
         if entering:
-            along = {d: cut_once(extents[d], size) for d, size in sizes.items()}
+            along = {d: self._cut(d, size) for d, size in sizes.items()}
             table = halo.entering(group, along, self.units[at].dims[0] if at >= 0 else None)
         else:
             table = halo.group_counts(group, sizes)

@@ -9,6 +9,9 @@ the t/N-th part, without it they move once. Sizes that are alike become one piec
 of its words, and no two such pieces have a word of it in common. Each piece has a filter m times smaller with a window
 m times narrower: more of it fits. What they share, an output mostly, moves once for each.
 
+**Boxes.** In the same way f of pieces that are one tile along three dims gives the best way to cut a box in two, and
+its halves again: some channels may be cut by columns and others by rows (`boxes`).
+
 Pieces are cut again while that gains. The flows that are tried are those that were best for the whole.
 """
 
@@ -19,13 +22,17 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from math import inf
+from math import inf, prod
 
 import numpy as np
 
+from optmap.evaluate.cutting import Along, Array, uncut
+from optmap.evaluate.held import held_words
 from optmap.problem.pieces import piece_dims, piece_of
-from optmap.problem.workload import Workload
-from optmap.search.iooub.flows import Flow, Hold
+from optmap.problem.reuse import reuse_at
+from optmap.problem.workload import Workload, access_names
+from optmap.search.iooub.boxes import Boxes
+from optmap.search.iooub.flows import Flow, Hold, permutation_of, positions_of
 from optmap.search.iooub.grid import Factor, TileGrid
 from optmap.search.iooub.tiling import EQUAL, Tiling, least_words, tile_of
 from optmap.search.iooub.units import Bundle, units_of
@@ -38,6 +45,12 @@ WORK = 6_000_000
 """Combinations of flow and tile that are looked at for every cut; of more, candidates are thinned."""
 SIZES = 256
 """Sizes of a piece along one dim, at most."""
+SHAPES = 110_000
+"""Shapes of boxes, at most."""
+MOST_CUT = 3
+"""Dims that boxes are cut along."""
+BOXES = 64
+"""Boxes that one workload is cut into, at most."""
 DEEP = 2
 """How often pieces are cut again."""
 STEPS = 4
@@ -71,8 +84,9 @@ def best_in_pieces(
     """
     if plain.value <= least_words(workload, weights):
         return None
-    parts = _Cutter(words, weights, plain, deadline).cut(Part({}, workload, plain), DEEP)
-    return tuple(parts) if len(parts) > 1 and _value(parts) < plain.value * (1 - EQUAL) else None
+    cutter, whole = _Cutter(words, weights, plain, deadline), Part({}, workload, plain)
+    parts = min(cutter.cut(whole, DEEP), cutter.boxed(whole), key=_value)
+    return tuple(parts) if _value(parts) < plain.value * (1 - EQUAL) else None
 
 
 def _value(parts: Sequence[Part]) -> float:
@@ -92,7 +106,7 @@ class _Cutter:
         best = [part]
         if depth == 0 or part.tiling.value <= least_words(part.workload, self.weights):
             return best
-        for ranges in self._ways(part.workload):
+        for ranges in self._ways(part):
             if time.monotonic() > self.deadline:
                 break
             found = [self._tiled(part, each) for each in ranges]
@@ -101,9 +115,9 @@ class _Cutter:
                 best = pieces
         return best if len(best) == 1 else [again for each in best for again in self.cut(each, depth - 1)]
 
-    def _ways(self, workload: Workload) -> Iterator[list[dict[str, range]]]:
-        """Ways to cut a workload, each a list of pieces."""
-        dims = piece_dims(workload)
+    def _ways(self, part: Part) -> Iterator[list[dict[str, range]]]:
+        """Ways to cut a part, each a list of pieces."""
+        workload, dims = part.workload, piece_dims(part.workload)
         for dim, step in _strides(workload):
             if dim in dims:
                 yield [{dim: range(i, workload.extents[dim], step)} for i in range(step)]
@@ -115,27 +129,67 @@ class _Cutter:
 
     def _sizes(self, workload: Workload, units: tuple[Bundle, ...], number: int) -> list[tuple[int, int]]:
         """The sizes of pieces along a unit that cost least, and how many of each."""
-        extent = units[number].extent
-        unit = next((d for d in divisors_of(extent) if extent // d <= SIZES), extent)
-        sizes = range(unit, extent + 1, unit)
-        every = replace(units[number], boxes=tuple((n,) for n in sizes), pieces=(1,) * len(sizes), complete=False)
-        changed = (*units[:number], every, *units[number + 1 :])
-        grid = _Along(workload, changed, [(self.words, tuple(range(len(workload.tensors))))], self.weights, number)
-        lists = grid.thinned(len(self.flows), WORK)
-        least = np.minimum.reduce([grid.per_size(flow, lists) for flow in self.flows])
-        total = np.concatenate([[0.0], np.full(len(sizes), inf)])
-        last = np.zeros(len(sizes) + 1, dtype=np.int64)
+        unit = next((d for d in divisors_of(units[number].extent) if units[number].extent // d <= SIZES), 1)
+        least = self._whole(workload, units, {number: unit})
+        total = np.concatenate([[0.0], np.full(len(least), inf)])
+        last = np.zeros(len(total), dtype=np.int64)
         for n in range(1, len(total)):
             sums = total[n - 1 :: -1] + least[:n]
             last[n] = 1 + int(sums.argmin())
             total[n] = sums[last[n] - 1]
-        if not np.isfinite(total[-1]):
-            return []
-        found, left = Counter[int](), len(sizes)
+        found, left = Counter[int](), len(least) if np.isfinite(total[-1]) else 0
         while left:
             found[unit * int(last[left])] += 1
             left -= int(last[left])
         return sorted(found.items(), reverse=True)
+
+    def _whole(self, workload: Workload, units: tuple[Bundle, ...], along: dict[int, int]) -> FloatArray:
+        """What a piece costs that is one tile along some units, for all its sizes.
+
+        Args:
+            workload: what is cut.
+            units: its units.
+            along: per unit, what the sizes are multiples of.
+        """
+        changed = tuple(
+            replace(unit, boxes=boxes, pieces=(1,) * len(boxes), complete=False)
+            if (boxes := tuple((n,) for n in range(along.get(u, 0), unit.extent + 1, along.get(u, 1)))) and u in along
+            else unit
+            for u, unit in enumerate(units)
+        )
+        grid = _Lengths(workload, changed, self._groups(workload), self.weights, tuple(along))
+        lists = grid.thinned(len(self.flows), WORK)
+        least: FloatArray = np.minimum.reduce([grid.per_size(flow, lists) for flow in self.flows])
+        return least
+
+    def _groups(self, workload: Workload) -> list[tuple[int, tuple[int, ...]]]:
+        return [(self.words, tuple(range(len(workload.tensors))))]
+
+    def boxed(self, part: Part) -> list[Part]:
+        """A part in the best boxes along dims of the tensor that takes most room; the part itself if they are many."""
+        workload, units = part.workload, part.tiling.units
+        along = _multiples(units, _widest(workload, part.tiling))
+        if not along or time.monotonic() > self.deadline:
+            return [part]
+        boxes, dims = Boxes(self._whole(workload, units, along)), [units[u].dims[0] for u in along]
+        found: list[Part] = []
+        left = [(tuple(units[u].extent // step for u, step in along.items()), (0,) * len(along))]
+        while left:
+            if len(found) + len(left) > BOXES:
+                return [part]
+            box, at = left.pop()
+            spans = zip(dims, at, box, along.values(), strict=True)
+            ranges = {d: range(first * step, (first + size) * step) for d, first, size, step in spans}
+            halves = boxes.halves(box)
+            tiled = self._tiled(part, {d: each for d, each in ranges.items() if len(each) < workload.extents[d]})
+            if tiled is not None and (halves is None or tiled.tiling.value <= boxes.least[box] * (1 + GAIN)):
+                found.append(tiled)
+            elif halves is None:
+                return [part]
+            else:
+                one, other, d = halves
+                left += [(other, tuple(a + one[d] * (i == d) for i, a in enumerate(at))), (one, at)]
+        return found
 
     def _tiled(self, part: Part, ranges: dict[str, range]) -> Part | None:
         """A piece of a part with the best tiling of the flows; None if none fits, or its units are not the whole's."""
@@ -143,7 +197,7 @@ class _Cutter:
         units = units_of(workload)
         if tuple(unit.dims for unit in units) != self.dims:
             return None
-        grid = TileGrid(workload, units, [(self.words, tuple(range(len(workload.tensors))))], self.weights)
+        grid = TileGrid(workload, units, self._groups(workload), self.weights)
         lists = grid.thinned(len(self.flows), WORK)
         value, best = inf, None
         for flow in self.flows:
@@ -177,8 +231,32 @@ def _strides(workload: Workload) -> Iterator[tuple[str, int]]:
                     yield dim, step
 
 
-class _Along(TileGrid):
-    """Tiles that are a whole piece along one unit: what a piece of every size costs."""
+def _widest(workload: Workload, tiling: Tiling) -> list[int]:
+    """The units of the tensor that takes most room, the longest ones first, as far as pieces are cut along them."""
+    units, flow = tiling.units, tiling.flow
+    order, positions = permutation_of(flow, workload, units), positions_of(flow, workload, units)
+    rooms = []
+    for number, (tensor, name) in enumerate(zip(workload.tensors, access_names(workload), strict=True)):
+        streamed = tuple(d for u in flow.stream(number) for d in units[u].dims)
+        rooms.append(held_words(workload, tensor, tiling.tile, reuse_at(tensor, order, positions[name]), streamed))
+    tensor, dims = workload.tensors[rooms.index(max(rooms))], set(piece_dims(workload))
+    mine = [u for u, unit in enumerate(units) if len(unit.dims) == 1 and set(unit.dims) <= tensor.dims & dims]
+    return sorted(mine, key=lambda u: -units[u].extent)[:MOST_CUT]
+
+
+def _multiples(units: tuple[Bundle, ...], chosen: Sequence[int]) -> dict[int, int]:
+    """Per unit, in their order, a divisor that sizes are multiples of; few enough sizes altogether, or none at all."""
+    steps = {u: divisors_of(units[u].extent) for u in sorted(chosen)}
+    while prod(units[u].extent // each[0] for u, each in steps.items()) > SHAPES:
+        most = max(steps, key=lambda u: units[u].extent // steps[u][0])
+        steps[most] = steps[most][1:]
+        if not steps[most]:
+            return {}
+    return {u: each[0] for u, each in steps.items()}
+
+
+class _Lengths(TileGrid):
+    """Tiles that are a whole piece along some units: what a piece of every size costs."""
 
     def __init__(
         self,
@@ -186,16 +264,17 @@ class _Along(TileGrid):
         units: tuple[Bundle, ...],
         groups: Sequence[tuple[int, tuple[int, ...]]],
         weights: Sequence[float],
-        along: int,
+        along: tuple[int, ...],
     ) -> None:
         super().__init__(workload, units, groups, weights)
         self.along = along
-        others = [u for u, unit in enumerate(units) if unit.plain and u != along]
+        self._inside = ~sum(1 << u for u in along)
+        others = [u for u, unit in enumerate(units) if unit.plain and u not in along]
         self.last = max(others, key=lambda u: len(units[u].boxes), default=-1)
-        self._whole = {self.last, along}
+        self._whole = {self.last, *along}
 
     def per_size(self, flow: Flow, lists: Sequence[IntArray]) -> FloatArray:
-        """The least loads of a piece of every size; infinite where none fits.
+        """The least loads of a piece of every size, an axis per unit; infinite where none fits.
 
         Args:
             flow: loop order and holds.
@@ -204,12 +283,20 @@ class _Along(TileGrid):
         shape = tuple(1 if u == self.last else len(values) for u, values in enumerate(lists))
         grown = self._largest(flow, lists, shape)
         values = np.broadcast_to(np.where(grown >= 0, self._loads(flow, lists, np.maximum(grown, 0)), inf), shape)
-        others = tuple(u for u in range(len(shape)) if u != self.along)
-        least: FloatArray = values.min(axis=others)
+        least: FloatArray = values.min(axis=tuple(u for u in range(len(shape)) if u not in self.along))
         return least
+
+    def _factors(self, number: int, hold: Hold, stream: tuple[int, ...] | None = None) -> list[Factor]:
+        """As they are of a piece: along it there is one tile, and what is held of all tiles is the tile."""
+        at = -1 if hold.at in self.along else hold.at
+        return super()._factors(number, Hold(hold.free, hold.full & self._inside, at), stream)
 
     def _bundle(self, u: int, hold: Hold, stream: tuple[int, ...] | None) -> Factor:
         """The factor of a plain unit; all that there is of the piece's own is one tile."""
-        if u == self.along and (stream is None or hold.full >> u & 1):
+        if u in self.along and stream is None:
             return self.units[u].sizes, (u,)
         return super()._bundle(u, hold, stream)
+
+    def _cut(self, dim: str, size: Array) -> Along:
+        """The tiles of a dim for all candidates: one tile along the piece."""
+        return uncut(size) if self._owner[dim] in self.along else super()._cut(dim, size)

@@ -1,0 +1,141 @@
+"""Pieces of the search: boxes cut in two against all ways to cut, and what a piece of every length costs."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from math import inf
+from pathlib import Path
+
+import numpy as np
+import pytest
+from changed_fields import changed_fields
+from held_documents import signed
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from optmap import solve
+from optmap.checker import RefusedError, check_document
+from optmap.evaluate import walk_held
+from optmap.gap import read_solution, solution_document
+from optmap.problem import parse_workload, piece_of
+from optmap.report.loopnest import nest_of
+from optmap.search import best_tiling
+from optmap.search.iooub.boxes import Boxes
+from optmap.search.iooub.flows import flows_of
+from optmap.search.iooub.grid import TileGrid
+from optmap.search.iooub.pieces import _Cutter
+from optmap.search.iooub.units import units_of
+
+
+@given(st.data())
+@settings(max_examples=40)
+def test_boxes_cost_least_over_all_ways_to_cut_in_two(data: st.DataObject) -> None:
+    shape = tuple(data.draw(st.lists(st.integers(1, 5), min_size=1, max_size=3)))
+    count = int(np.prod(shape))
+    drawn = data.draw(st.lists(st.integers(1, 99) | st.just(inf), min_size=count, max_size=count))
+    whole = np.array(drawn, dtype=np.float64).reshape(shape)
+    boxes = Boxes(whole)
+
+    @cache
+    def least(*box: int) -> float:
+        value = float(whole[tuple(n - 1 for n in box)])
+        for d, size in enumerate(box):
+            for n in range(1, size):
+                value = min(value, sum(least(*box[:d], part, *box[d + 1 :]) for part in (n, size - n)))
+        return value
+
+    for at in np.ndindex(shape):
+        box = tuple(i + 1 for i in at)
+        assert boxes.least[box] == least(*box)
+        halves = boxes.halves(box)
+        if halves is None:
+            assert boxes.least[box] == boxes.whole[box]
+        else:
+            one, other, d = halves
+            assert one[d] + other[d] == box[d]
+            assert boxes.least[one] + boxes.least[other] == boxes.least[box] < boxes.whole[box]
+
+
+@pytest.mark.parametrize(
+    ("text", "shape", "dims"),
+    [
+        ("O[k,h] += I[c,h+r]*K[k,c,r]", {"k": 4, "c": 3, "r": 2, "h": 5}, "kh"),
+        ("O[k,h] += I[c,2*h+r]*K[k,c,r]", {"k": 3, "c": 3, "r": 3, "h": 4}, "ch"),
+        ("C[i,j] += A[i,k]*B[k,j]", {"i": 4, "j": 3, "k": 5}, "ik"),
+    ],
+)
+def test_a_piece_that_is_one_tile_costs_what_it_costs_on_its_own(text: str, shape: dict[str, int], dims: str) -> None:
+    """One table over all lengths of pieces against a table for every piece."""
+    workload, words = parse_workload(text, shape), 14
+    groups = [(words, (0, 1, 2))]
+    units, plain = units_of(workload), best_tiling(workload, [(words, (0, 1, 2))], [1.0] * 3)
+    assert plain is not None
+    along = {u: 1 for u, unit in enumerate(units) if unit.dims[0] in dims}
+    flows = flows_of(workload, units)[:20] + plain.tried[:20]
+    cutter = _Cutter(words, [1.0] * 3, plain, inf)
+    cutter.flows = list(flows)
+    table = cutter._whole(workload, units, along)
+    extents = [units[u].extent for u in along]
+    seen = 0
+    for at in np.ndindex(*extents):
+        of = {units[u].dims[0]: range(size + 1) for u, size in zip(along, at, strict=True)}
+        piece = piece_of(workload, of)
+        mine = units_of(piece)
+        if [unit.dims for unit in mine] != [unit.dims for unit in units]:
+            continue
+        grid, seen = TileGrid(piece, mine, groups, [1.0] * 3), seen + 1
+        lists = [np.array([len(u.boxes) - 1]) if n in along else np.arange(len(u.boxes)) for n, u in enumerate(mine)]
+        grid.last = next((n for n, u in enumerate(mine) if u.plain and n not in along), -1)
+        found = (grid.search(flow, lists, inf) for flow in flows)
+        assert table[at] == min((each.value for each in found if each is not None), default=inf)
+    assert seen > 3
+
+
+def test_boxes_are_found_where_cuts_along_one_dim_are_not_enough() -> None:
+    """Four channels, and the twelve others for 5 and for 8 of 13 columns."""
+    workload = parse_workload("O[k,h] += I[c,h+r]*K[k,c,r]", {"k": 13, "c": 16, "r": 3, "h": 13})
+    plain = best_tiling(workload, [(50, (0, 1, 2))], [1.0] * 3)
+    answer = solve(workload, memory="50w", method="iooub")
+    assert plain is not None
+    assert plain.value == 2164
+    assert answer.cost == 2123
+    held = answer.held
+    assert held is not None
+    assert [piece.of for piece in held.every(answer.mapping)] == [
+        {"c": range(4)},
+        {"c": range(4, 16), "h": range(5)},
+        {"c": range(4, 16), "h": range(5, 13)},
+    ]
+    walk = walk_held(workload, answer.machine, answer.mapping, held)
+    assert sum(row.loads_words for row in walk.moved) == 2123
+    assert walk.peak_words <= 50
+    assert any("3 pieces run" in line for line in check_document(solution_document(answer)).verified)
+    nest = nest_of(answer)
+    assert nest.count("/* a piece: ") == nest.count("O[k][") == 3
+
+
+def test_what_is_claimed_of_changed_pieces_is_refused_or_true(tmp_path: Path) -> None:
+    """Every field of what is held, changed: the file is refused, or the run moves and takes what it says."""
+    workload = parse_workload("O[k,h] += I[c,2*h+r] * K[k,c,r]", {"k": 16, "c": 3, "r": 6, "h": 24})
+    document = json.loads(json.dumps(solution_document(solve(workload, memory="48w", method="iooub"))))
+    assert len(document["held"]["pieces"]) == 1
+    refused = changed = 0
+    for path, _, other in changed_fields(document):
+        if path[0] != "held":
+            continue
+        changed += 1
+        try:
+            check_document(signed(other))
+        except RefusedError:
+            refused += 1
+            continue
+        file = tmp_path / "changed.json"
+        file.write_text(json.dumps(other), encoding="utf-8")
+        read = read_solution(file)
+        assert read.held is not None
+        walk = walk_held(workload, read.machine, read.mapping, read.held)
+        assert sum(row.loads_words for row in walk.moved) == other["cost"]["value"], path
+        assert walk.peak_words == other["levels"][0]["occupancy_words"], path
+    assert changed > 20
+    assert refused > changed // 2
