@@ -151,7 +151,7 @@ def test_elements_of_a_row_take_turns() -> None:
     body = next(each for each in code.source.split("/* one vector at ")[1:] if each.startswith("h=14"))
     updated = re.findall(r"(sum_\d+) \+=", body)
     assert len(updated) >= 14 * 9 - 6, "but for rows on padding"
-    assert all(len({*updated[at : at + 9]}) >= 5 for at in range(6, 30))
+    assert all(len({*updated[at : at + 9]}) >= 4 for at in range(6, 30))
 
 
 def test_weights_that_are_broadcast_take_no_time_to_pack() -> None:
