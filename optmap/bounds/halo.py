@@ -265,9 +265,16 @@ def kappa(shape: tuple[int, ...], x: Fraction, y: Fraction, z: Fraction) -> Frac
     cells: list[tuple[float, int, Cell, tuple[float, float, float]]] = []
 
     def add(b: int, cell: Cell, powers: tuple[float, float, float]) -> None:
-        kinds = [(n, loss) for n, loss in LOSSES[shape].items() if n >= b]
-        held = min(_corners(cell, n, loss, powers) for n, loss in kinds)
-        if cell[0] == cell[1] <= SMALL:
+        kinds, held, enough = (
+            [(n, LOSSES[shape][n]) for n in sorted(LOSSES[shape]) if n >= b],
+            inf,
+            least * b ** powers[1],
+        )
+        for n, loss in kinds:
+            if held <= enough:
+                break  # less than the least changes nothing
+            held = min(held, _corners(cell, n, loss, powers))
+        if cell[0] == cell[1] <= SMALL and held > enough:
             held = min(held, max(_whole(b, cell[0], c, kinds, powers) for c in _larger(cell)))
         heappush(cells, (-held / b ** powers[1], b, cell, powers))
 

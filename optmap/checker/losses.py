@@ -24,24 +24,27 @@ def isoperimetric(q: int, half: int) -> Callable[[int], int]:
 OCTAGON, RECTANGLE, DIAMOND = isoperimetric(28, 2), isoperimetric(16, 2), isoperimetric(4, 4)
 
 
-def path(m: int, q: Fraction, short: Fraction, n: int = 1) -> int:
+def path(q: Fraction, short: Fraction) -> Callable[[int, int], int]:
     """At most what m/n elements, m in 1/GRID, lose that a path joins: sqrt(q*(m/n - short)), or 6*m/n below 0."""
-    (p, down), (less, by) = q.as_integer_ratio(), short.as_integer_ratio()
-    left = p * max(0, m * by - n * less * GRID) * ONE * ONE // (down * by * n * GRID)
-    return isqrt(left) if m >= 0 else 6 * m * ONE // (n * GRID)
+    up, by, less = q.numerator * ONE * ONE, short.denominator, short.numerator * GRID
+    down = q.denominator * by * GRID
+
+    def lost(m: int, n: int) -> int:
+        return isqrt(max(0, up * (m * by - n * less)) // (down * n)) if m >= 0 else 6 * m * ONE // (n * GRID)
+
+    return lost
 
 
-def four(square: Fraction, short: Fraction, nu: Fraction, less: int) -> Loss:
+def four(q: Fraction, short: Fraction, nu: Fraction, less: int) -> Loss:
     """Four rows of taps: three paths, two of them equal, or two, or one; `less` in 1/ONE."""
+    lost, up, down = path(q, short), nu.numerator * ONE, nu.denominator * GRID
 
     @lru_cache(maxsize=2**12)
     def loss(a: int, c: int) -> int:
         m, more = a + c, c - a
-        most, high, low, rest = (path(m + n * more, square, short, 3) for n in (2, 1, -1, -2))
-        corners = (most + 2 * low, more), (2 * high + rest, more)
-        fewer = (2 * path(m, square, short, 2), m // 2), (path(m, square, short), m)
-        up, down = nu.numerator * ONE, nu.denominator * GRID
-        return min(lost + apart * up // down for lost, apart in corners + fewer) - less
+        apart = min(lost(m + 2 * more, 3) + 2 * lost(m - more, 3), 2 * lost(m + more, 3) + lost(m - 2 * more, 3))
+        fewer = min(2 * lost(m, 2) + m * up // (2 * down), lost(m, 1) + m * up // down)
+        return min(apart + more * up // down, fewer) - less
 
     return loss
 
@@ -53,11 +56,12 @@ def kept(loss: Loss, p: int, q: int) -> Loss:
 
 FOURS = four(Fraction(848, 9), Fraction(3, 4), Fraction(2, 3), ONE // 3 + 1)
 THREES = four(Fraction(128, 3), Fraction(1, 2), Fraction(1, 2), 0)
+TWO_FOURS = path(Fraction(40), Fraction(4, 5))
 
 
 def twos(a: int, c: int) -> int:
     """All taps of a 2x4 window."""
-    return path(a + c, Fraction(40), Fraction(4, 5))
+    return TWO_FOURS(a + c, 1)
 
 
 def nine(a: int, c: int) -> int:

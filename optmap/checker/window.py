@@ -119,7 +119,7 @@ def decide(shape: tuple[int, ...], u: Fraction, y: Fraction, v: Fraction, kappa:
     """
     for taps in range(1, prod(shape) + 1):
         power = Power(u, y, v, kappa, taps)
-        losses = [(b, loss) for b, loss in LOSSES[shape].items() if b >= taps]
+        losses = [(b, LOSSES[shape][b]) for b in sorted(LOSSES[shape]) if b >= taps]
         for cell in cells(power):
             need(fits(power, cell, losses), f"kappa is not proved for {taps} taps at {cell[0]} and more pixels")
 
