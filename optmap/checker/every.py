@@ -95,7 +95,10 @@ class _Every:
             tiles = list(inside[-1])
         chains: list[tuple[Tile, ...]] = [(tile,) for tile in tiles]
         for q in reversed(range(self.model.depth - 1)):
-            chains = [(own, *chain) for chain in chains for own in self._inside(q, chain[0], inside[q + 1][chain[0]])]
+            served = {chain[0] for chain in chains}
+            pairs = {outer: self._inside(q, outer, inside[q + 1][outer]) for outer in served}
+            self.pieces.worked(sum(len(pairs[chain[0]]) for chain in chains))
+            chains = [(own, *chain) for chain in chains for own in pairs[chain[0]]]
         return not any(self._survive(chains))
 
     def _choices(self, q: int, i: int) -> list[Choice]:
@@ -158,7 +161,7 @@ class _Every:
 
     def _inside(self, q: int, outer: Tile, inner: list[Tile]) -> list[Tile]:
         """Which of some choices of a level may nest in one of the next outer level and keep their limit."""
-        self.pieces.worked(len(inner))
+        self.pieces.worked(len(inner) // 8)
         nested = (own for own in inner if all(map(le, own.low, outer.high)))
         return [own for own in nested if self.pieces.keeps(q, own.cuts + outer.cuts)]
 
