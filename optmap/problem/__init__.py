@@ -79,7 +79,7 @@ __getattr__, __dir__ = exports(
         "io.mappings": "mapping_document read_mapping",
         "io.workloads": "WORKLOAD_FIELDS read_workload read_workloads workload_document workload_from",
         "kernel_roles": (
-            "KernelKind KernelRoles RegisterShape kernel_parts outer_product_dims register_shape taken_dims"
+            "KernelKind KernelRoles RegisterShape is_one_wide kernel_parts outer_product_dims register_shape taken_dims"
         ),
         "machine": "ONE_WORD Core",
         "microkernel": "microkernel_permutation microkernel_tile",

@@ -191,6 +191,17 @@ def taken_dims(workload: Workload, mapping: Mapping, wanted: Collection[str]) ->
     return tuple(reversed(taken))
 
 
+def is_one_wide(workload: Workload, mapping: Mapping, roles: KernelRoles) -> bool:
+    """Whether tiles of a mapping have one element along the vector dim: a depthwise kernel has no vectors then.
+
+    Args:
+        workload: the tensor computation.
+        mapping: whose tiles are looked at, all levels of them.
+        roles: name the vector dim.
+    """
+    return any(level.tile[roles.vector] == 1 < workload.extents[roles.vector] for level in mapping.levels)
+
+
 def outer_product_dims(workload: Workload) -> Iterator[tuple[str, str]]:
     """Pairs (vector, broadcast) of output dims of which one input has the first only and another the second only.
 

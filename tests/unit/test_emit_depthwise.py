@@ -11,6 +11,7 @@ from emitted import STRICT, check_together
 from host_machines import AVX2, AVX512, HOSTS, NEON
 from random_codes import random_mapping
 
+from optmap.evaluate import predict
 from optmap.native import Code, emit_code
 from optmap.problem import (
     ActivationLayout,
@@ -144,6 +145,20 @@ def test_a_machine_without_a_core_and_tiles_without_vectors_have_plain_loops() -
     inner = replace(mapping.levels[0], tile={**mapping.levels[0].tile, "c": 1})
     narrow = emit_code(workload, Mapping(levels=(inner, *mapping.levels[1:])), AVX512)
     assert any("one element wide along c" in note for note in narrow.notes)
+
+
+@pytest.mark.parametrize("layout", [ActivationLayout.NHWC, ActivationLayout.NCHW])
+@pytest.mark.parametrize("width", [1, 8])
+def test_predictions_are_of_the_kernel_that_the_code_has(layout: ActivationLayout, width: int) -> None:
+    """Vectors run along channels or along rows: a tile of one of these leaves plain loops, and their time."""
+    workload = assigned(conv2d(c=16, h=8, w=8, r=3, s=3, depthwise=True), "small")
+    vector = "c" if layout is ActivationLayout.NHWC else "w"
+    inner, *outer = blocks(workload, AVX512).levels
+    inner = replace(inner, tile={**inner.tile, vector: width})
+    whole = (replace(level, tile={**level.tile, vector: workload.extents[vector]}) for level in outer)
+    mapping, options = Mapping(levels=(inner, *whole)), CodeOptions(layout=layout)
+    code, found = emit_code(workload, mapping, AVX512, options), predict(workload, AVX512, mapping, options)
+    assert found.kernel == code.kernel.value == ("plain" if width == 1 else "depthwise")
 
 
 def test_taps_on_padding_have_kernels_of_their_own() -> None:

@@ -56,9 +56,9 @@ def tile_loads(
         line_bytes: of the cache.
         sets: of the cache.
     """
-    tensor, roles = workload.tensors[number], roles_of(workload)
+    tensor, roles = workload.tensors[number], roles_of(workload, layout)
     size = tensor.bits // 8
-    if roles is not None and number == roles.weights + 1:
+    if roles is not None and number == roles.weights + 1 and roles.apart is None:
         return np.full(sets, tensor.footprint(tile) * size / line_bytes / sets)
     parts, stride = [], size
     for values, extent in _memory_order(workload, number, tile, layout, lanes):
@@ -120,7 +120,7 @@ def _memory_order(
 ) -> list[tuple[tuple[int, ...], int]]:
     """Values of every piece of a subscript over a tile, and their number; the fastest in memory first."""
     tensor = workload.tensors[number]
-    order = activation_orders(workload, roles_of(workload), layout, lanes)[number]
+    order = activation_orders(workload, roles_of(workload, layout), layout, lanes)[number]
     found = []
     for place in range(len(order) - 1, -1, -1):
         (subscript, block), span = order[place], block_span(order, place)

@@ -47,7 +47,15 @@ import numpy as np
 from optmap.problem.code_options import ActivationLayout
 from optmap.problem.cutting import Descent
 from optmap.problem.depthwise_blocks import depthwise_block
-from optmap.problem.kernel_roles import KernelKind, KernelRoles, RegisterShape, kernel_parts, kernel_roles, taken_dims
+from optmap.problem.kernel_roles import (
+    KernelKind,
+    KernelRoles,
+    RegisterShape,
+    is_one_wide,
+    kernel_parts,
+    kernel_roles,
+    taken_dims,
+)
 from optmap.problem.machine import Core
 from optmap.problem.mapping import Mapping
 from optmap.problem.workload import Axis, Semantics, Workload
@@ -104,7 +112,7 @@ def kernel_cycles(
         layout: of image and output, which the vectors of depthwise layers follow.
     """
     roles = roles_of(workload, layout)
-    if roles is None:
+    if roles is None or (roles.kind is KernelKind.DEPTHWISE and is_one_wide(workload, mapping, roles)):
         return _plain(workload, mapping, core)
     taken = taken_dims(workload, mapping, roles.reduction)
     lanes = core.lanes(workload.output.bits)

@@ -46,10 +46,11 @@ def run_length(
         lanes: of a vector, the block of a blocked layout.
 
     Returns:
-        None for weights, which are packed in the order in which they are read: no line is left unused.
+        None for weights, which are packed in the order in which they are read: no line is left unused. Where vectors
+        run along rows weights are not packed.
     """
-    tensor, roles = workload.tensors[number], roles_of(workload)
-    if roles is not None and number == roles.weights + 1:
+    tensor, roles = workload.tensors[number], roles_of(workload, layout)
+    if roles is not None and number == roles.weights + 1 and roles.apart is None:
         return None
     order = activation_orders(workload, roles, layout, lanes)[number]
     run, whole = 1, workload.extents

@@ -30,7 +30,7 @@ from optmap.native.layouts import buffers_of
 from optmap.problem import Axis, Core
 from optmap.problem.code_options import StoreKind
 from optmap.problem.depthwise_blocks import DepthwiseBlock, depthwise_block
-from optmap.problem.kernel_roles import KernelKind, KernelRoles, taken_dims
+from optmap.problem.kernel_roles import KernelKind, KernelRoles, is_one_wide, taken_dims
 
 MOST_WRITTEN = 2048
 """Multiply-adds of all kernels together that are written out: the code of the frequent ones stays in the caches."""
@@ -70,7 +70,7 @@ def _refusal(site: Site, roles: KernelRoles, core: Core) -> str:
         return f"there is padding along {roles.vector}"
     if core.lanes(workload.output.bits) < 2:
         return "a vector has one element"
-    if any(level.tile[roles.vector] == 1 < workload.extents[roles.vector] for level in site.mapping.levels):
+    if is_one_wide(workload, site.mapping, roles):
         return f"tiles are one element wide along {roles.vector}: no vectors"
     for number in (0, 1 + roles.images):
         fastest = site.activations[number].order[-1][0]
