@@ -94,7 +94,7 @@ class Shown:
         """
         make = self.shown_as.drawing(picture)
         if not make:
-            raise InputError(f"there is no picture of a {type(self).__name__}; print it, or use its numbers")
+            raise InputError(f"{type(self).__name__} has no picture; print it, or use its numbers")
         if path is None:
             return named(make)(self, None)
         file: Path = named("problem.values:file_path")(path)

@@ -27,7 +27,9 @@ Per layer tilings are drawn from all that fit, good and bad: any microkernel tha
 tiles, loop orders of every dataflow class. Each is emitted, compiled, checked and timed in turns with the
 others; its predicted time, and the traffic of set-associative caches with lines that is simulated under
 its loops, stand beside that. Printed are rank correlations (Spearman, Kendall) and the performance that is
-lost if only the best one, two or five predicted samples are run.
+lost if only the best one, two or five predicted samples are run: beside the best measured sample, and crossed,
+the best chosen by half of the rounds and timed by the others, without the luck of the best of many. With
+several layers the last row has the medians.
 
 \b
 Examples:
@@ -61,7 +63,9 @@ def validate(
     samples: Annotated[int, typer.Option("--samples", min=1, help="Tilings per layer.")] = 100,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Of the tilings, and of the numbers computed with.")] = 0,
     simulate: Annotated[bool, typer.Option("--simulate/--no-simulate", help="Simulate the machine's caches.")] = True,
-    rounds: Annotated[int, typer.Option("--rounds", min=1, help="In which each sample is timed.")] = 5,
+    rounds: Annotated[
+        int, typer.Option("--rounds", min=1, help="In which each sample is timed; two or more for crossed losses.")
+    ] = 5,
     layout: LayoutOption = ActivationLayout.NHWC,
     no_prefetch: NoPrefetchOption = False,
     extents: ExtentsOption = None,

@@ -13,7 +13,8 @@ SCHEMA = "optmap.bench/1"
 """Name and version of the document."""
 NOTES = (
     "ratio is time of the faster library over time of ours, above 1 ours is faster: the median of ratios of rounds, "
-    f"with its {COVERED:.0%} interval by the bootstrap over rounds; GFLOPS and of minima are of the shortest samples",
+    f"with its {COVERED:.0%} interval by the bootstrap over rounds; of minima is the same from shortest samples alone; "
+    "GFLOPS are of median samples, of peak is the median of shares of rounds",
     "all ways are timed in turns in one process by one clock in C, with weights packed ahead and operands in the "
     "formats that each likes best, on buffers that begin at cache lines, on as many processors as threads",
     "which candidate of ours and which way of a library is reported was chosen by other samples than the reported ones",

@@ -16,11 +16,21 @@ SIMULATION = (
     "simulated caches have the machine's sets, ways and lines, are cold at first, and know no prefetching, no "
     "translation of addresses and no other cores"
 )
+CROSSED = (
+    "crossed losses (after the stroke): the best, and the best of those predicted, are chosen by every other round and "
+    "timed by the rounds in between, then the other way round; luck of the choice is not counted, so that they may be "
+    "below zero"
+)
 ESTIMATED = "no microkernel applies: the arithmetic of plain loops is an estimate"
 
 
 def validation_document(validation: Validation) -> dict[str, object]:
-    """The JSON document of `validate`: per layer its samples and rankings, and the medians over layers."""
+    """The JSON document of `validate`: per layer its samples and rankings, and the medians over layers.
+
+    Of rankings `losses` and `crossed_losses` are shares of performance (`top_loss`, `crossed_loss`), empty where no
+    time is ranked, the latter also with one round. Of samples `measured_seconds` is made of all `rounds_seconds`
+    (`polished`).
+    """
     return {
         "schema": SCHEMA,
         "machine": machine_document(validation.machine),
@@ -93,9 +103,10 @@ def _notes(validation: Validation) -> tuple[str, ...]:
         f"measured times are of this machine, {validation.rounds} rounds in turns, caches warm, every sample checked "
         "before: a sample's median of its times over what its round was (median polish), in the quietest round; "
         "predicted ones are of warm caches, both of one thread",
-        "losses are against the best measured sample; after the stroke the best is chosen by every other round and "
-        "times are of those in between, so that no luck of the choice is counted",
+        "losses are shares of the speed of the best measured sample, which is partly the luckiest",
     ]
+    if validation.rounds > 1:
+        notes.append(CROSSED)
     if any(sample.simulated is not None for layer in validation.layers for sample in layer.samples):
         notes.append(SIMULATION)
     for layer in validation.layers:
@@ -121,7 +132,8 @@ def validation_table(validation: Validation) -> str:
 
 def _times(validation: Validation) -> str:
     """Predicted against measured time."""
-    header = ("layer", "samples", "Spearman", "Kendall", *(f"top-{count} loss" for count in TOPS), "best", "worst")
+    loss = "loss / crossed" if validation.rounds > 1 else "loss"
+    header = ("layer", "samples", "Spearman", "Kendall", *(f"top-{count} {loss}" for count in TOPS), "best", "worst")
     rows = []
     for layer in validation.layers:
         row = layer.ranking(PREDICTED, MEASURED)

@@ -128,13 +128,15 @@ def test_validation_from_end_to_end(tmp_path):
     assert document["layers"][0]["rankings"][0]["by"] == "predicted time"
     assert set(document["medians"][0]["losses"]) == {"top_1", "top_2", "top_5"}
     assert set(document["medians"][0]["crossed_losses"]) == {"top_1", "top_2", "top_5"}
-    assert "top-1 loss" in str(found)
+    assert "top-1 loss / crossed" in str(found)
+    assert "note: crossed losses" in str(found)
     assert "simulated L1 - L2" in str(found)
     for picture in ("losses", "order", "scatter"):
         assert found.plot(tmp_path / f"{picture}.png", picture=picture).stat().st_size > 5000
     again = optmap.validate(SMALL, machine=AVX2, samples=4, rounds=1, simulate=False, folder=tmp_path / "built")
     assert [each.mapping for each in again.layers[0].samples] == [each.mapping for each in layer.samples]
     assert "simulated" not in str(again)
+    assert "crossed" not in str(again), "of one round"
     assert again.layers[0].rankings[0].crossed == ()
 
 

@@ -254,7 +254,7 @@ def test_pictures(answers, tmp_path):
     for name in ("solve", "compare", "algorithms"):
         path = answers[name].plot(tmp_path / f"{name}.png")
         assert path.stat().st_size > 5000
-    with pytest.raises(InputError, match="no picture"):
+    with pytest.raises(InputError, match="BoundReport has no picture"):
         answers["bound"].plot()
 
 

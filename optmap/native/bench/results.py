@@ -76,8 +76,8 @@ class LayerBench:
     """Seconds that no code goes below, proved, as the machine file has peak and bandwidths; None without a clock."""
 
     def gigaflops(self, way: WaySamples) -> float:
-        """Of the shortest sample: two operations per multiply-add, those on padding counted as everybody does."""
-        return 2 * self.workload.operations / way.seconds / 1e9
+        """Of the median sample: two operations per multiply-add, those on padding counted as everybody does."""
+        return 2 * self.workload.operations / way.typical / 1e9
 
     @cached_property
     def best(self) -> WaySamples | None:
@@ -109,8 +109,8 @@ class LayerBench:
 
     @property
     def peak_gigaflops(self) -> float:
-        """Of as many cores as threads, from the shortest sample."""
-        return 2 * self.peak_operations * self.threads / self.peak.seconds / 1e9
+        """Of as many cores as threads, from the median sample."""
+        return 2 * self.peak_operations * self.threads / self.peak.typical / 1e9
 
     @cached_property
     def kind(self) -> KernelKind:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from optmap.native.emit.leaf import C_TYPES
-from optmap.native.emit.vectors import INLINE
+from optmap.native.emit.vectors import INLINE, if_shuffled
 from optmap.native.emit.writer import Writer
 
 FAR = "(1l << 40)"
@@ -78,8 +78,7 @@ def _pair(out: Writer, entry: str, lanes: int, apart: int) -> None:
     half = lanes // 2
     head = f"{INLINE} {entry}_vector {entry}_every_second({entry}_vector low, {entry}_vector high)"
     with out.block(head):
-        out.lines("#if defined(__has_builtin)", "#if __has_builtin(__builtin_shufflevector)", "#define SHUFFLED")
-        out.lines("#endif", "#endif", "#if defined(SHUFFLED)")
+        if_shuffled(out)
         places = [2 * lane if lane < half else 2 * lane + 1 for lane in range(lanes)]
         out.line(f"return __builtin_shufflevector(low, high, {', '.join(map(str, places))});")
         out.line("#else")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from optmap.native.emit.vectors import if_shuffled
 from optmap.native.emit.writer import Writer
 
 SHORTEST = 6
@@ -17,8 +18,7 @@ def turn_text(entry: str, lanes: int) -> str:
     """
     out = Writer()
     with out.block(f"static __attribute__((noinline)) void {entry}_turn({entry}_vector *run_0)"):
-        out.lines("#if defined(__has_builtin)", "#if __has_builtin(__builtin_shufflevector)", "#define TURNED")
-        out.lines("#endif", "#endif", "#if defined(TURNED)")
+        if_shuffled(out)
         size = lanes // 2
         while size:
             low = [lane if not lane & size else lanes + lane - size for lane in range(lanes)]

@@ -57,6 +57,12 @@ def vector_text(entry: str, bits: int, vector_bytes: int, *, parts: bool, stream
     return out.text()
 
 
+def if_shuffled(out: Writer) -> None:
+    """Begin what only compilers with `__builtin_shufflevector` take; `#else` and `#endif` are the caller's."""
+    out.lines("#if defined(__has_builtin)", "#if __has_builtin(__builtin_shufflevector)", "#define SHUFFLED")
+    out.lines("#endif", "#endif", "#if defined(SHUFFLED)")
+
+
 def _parts(out: Writer, entry: str, bits: int, vector_bytes: int) -> None:
     """Loads and stores of the first lanes of a vector."""
     kind, lanes = C_TYPES[bits], 8 * vector_bytes // bits
