@@ -1,10 +1,10 @@
 """A run in pieces: boxes of iterations, each with a tile, a loop order and holds of its own.
 
 A piece has of some dims every so many iterations from a first one on, and of the others all. No two pieces have an
-operation in common: of some dim the iterations of one end before those of the other, or never meet as their distance
-is no multiple of the steps' greatest common divisor. If their numbers of operations add up to all, every operation
-runs once. A piece starts from an empty memory, so that its traffic is that of a workload of its own; of an output
-every element that is touched is touched first once, whatever the number of pieces that touch it.
+operation in common: of some dim their steps never meet, as the distance is no multiple of the steps' greatest common
+divisor, or meet first (Chinese remainders) where one of both has ended. If their numbers of operations add up to all,
+every operation runs once. A piece starts from an empty memory, so that its traffic is that of a workload of its own;
+of an output every element that is touched is touched first once, whatever the number of pieces that touch it.
 """
 
 from __future__ import annotations
@@ -78,7 +78,14 @@ def ranges(work: Work, of: Any) -> dict[str, range]:
 
 def apart(one: range, other: range) -> bool:
     """Whether two sets of iterations have none in common."""
-    return bool((one[0] - other[0]) % gcd(one.step, other.step)) or one[-1] < other[0] or other[-1] < one[0]
+    shared = gcd(one.step, other.step)
+    if (other[0] - one[0]) % shared:
+        return True
+    every = other.step // shared  # of one's iterations, how many further on the next one in the other's steps is
+    number = (other[0] - one[0]) // shared * pow(one.step // shared, -1, every) % every
+    least = -((one[0] - other[0]) // one.step)  # number of one's first iteration that is not before the other's
+    number += max(0, -((number - least) // every)) * every
+    return one[0] + one.step * number > min(one[-1], other[-1])
 
 
 def part(work: Work, cut: dict[str, range]) -> Work:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from itertools import combinations
-from math import gcd, prod
+from math import gcd, lcm, prod
 from typing import TYPE_CHECKING
 
 from optmap.errors import InputError
@@ -125,10 +125,10 @@ def check_pieces(workload: Workload, machine: Machine, pieces: tuple[Piece, ...]
         for dim, each in piece.of.items():
             if dim not in dims:
                 raise InputError(f"held: a piece is cut along {dim}; it must be one of {', '.join(dims) or 'no dims'}")
-            if not each or each.start < 0 or each[-1] >= extents[dim]:
+            if not each or each.step < 1 or each.start < 0 or each[-1] >= extents[dim]:
                 raise InputError(
-                    f"held: a piece has {len(each)} iterations of {dim} from {each.start} in steps of {each.step}; "
-                    f"it must have some of the {extents[dim]} that there are"
+                    f"held: a piece has {range_text(dim, each) if each else f'no iteration of {dim}'}; "
+                    f"it must have some of the {extents[dim]} iterations that there are, in their order"
                 )
     for one, other in combinations(pieces, 2):
         if not any(_apart(one.of[d], other.of[d]) for d in one.of.keys() & other.of.keys()):
@@ -145,5 +145,12 @@ def check_pieces(workload: Workload, machine: Machine, pieces: tuple[Piece, ...]
 
 
 def _apart(one: range, other: range) -> bool:
-    """Whether two sets of iterations have none in common: one ends before the other, or steps never meet."""
-    return bool((one.start - other.start) % gcd(one.step, other.step)) or one[-1] < other[0] or other[-1] < one[0]
+    """Whether two sets of iterations have none in common: steps never meet, or first where one set has ended."""
+    shared = gcd(one.step, other.step)
+    between, odd = divmod(other.start - one.start, shared)
+    if odd:
+        return True
+    # The least of one's that other's steps lead to, forwards or backwards; both meet again at every common multiple.
+    meet = one.start + one.step * (between * pow(one.step // shared, -1, other.step // shared) % (other.step // shared))
+    again = lcm(one.step, other.step)
+    return meet + max(0, -((meet - other.start) // again)) * again > min(one[-1], other[-1])

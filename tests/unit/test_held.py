@@ -440,6 +440,7 @@ def recut(**changes: Any) -> Callable[[dict[str, Any]], None]:
         (recut(of={"k": {"first": 2, "step": 1, "size": 3}}), "same operations"),
         (recut(of={"k": {"first": 4, "step": 1, "size": 1}}, tile={"k": 1, "x": 1, "r": 4}), "pieces run"),
         (recut(of={"k": {"first": 3, "step": 2, "size": 2}}), "iteration"),
+        (recut(of={"k": {"first": 3, "step": 2, "size": 2**63}}), "iteration"),
         (recut(of={"z": {"first": 0, "step": 1, "size": 1}}), "cut along z"),
         (recut(of={}), "same operations"),
         (recut(of={"k": {"first": -1, "step": 1, "size": 2}}), "whole number|at least"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from functools import cache
+from itertools import product
 from math import inf
 from pathlib import Path
 
@@ -16,9 +17,11 @@ from hypothesis import strategies as st
 
 from optmap import solve
 from optmap.checker import RefusedError, check_document
+from optmap.checker.pieces import apart
 from optmap.evaluate import walk_held
 from optmap.gap import read_solution, solution_document
 from optmap.problem import parse_workload, piece_of
+from optmap.problem.pieces import _apart
 from optmap.report.loopnest import nest_of
 from optmap.search import best_tiling
 from optmap.search.iooub.boxes import Boxes
@@ -90,6 +93,17 @@ def test_a_piece_that_is_one_tile_costs_what_it_costs_on_its_own(text: str, shap
         found = (grid.search(flow, lists, inf) for flow in flows)
         assert table[at] == min((each.value for each in found if each is not None), default=inf)
     assert seen > 3
+
+
+def test_which_iterations_two_pieces_share_is_seen_exactly() -> None:
+    """Also where steps would meet, but not yet or no longer: 1 and 4 against 2, in whatever step one iteration is."""
+    some = [range(first, first + step * size, step) for first in range(6) for step in range(1, 6) for size in (1, 2, 4)]
+    for one, other in product(some, repeat=2):
+        assert apart(one, other) is _apart(one, other) is not bool(set(one) & set(other)), (one, other)
+    step = 10**9  # numbers of steps of 10^9 and of one more meet at 10^18
+    for stop, met in ((step**2, False), (step**2 + 1, True)):
+        one, other = range(0, stop, step), range(1, stop, step + 1)
+        assert apart(one, other) is _apart(other, one) is not met
 
 
 def test_boxes_are_found_where_cuts_along_one_dim_are_not_enough() -> None:
