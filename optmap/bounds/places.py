@@ -56,14 +56,15 @@ def shares(positions: int, taps: int, stride: int, dilation: int) -> Counter[Fra
         stride: coefficient of p, coprime to the dilation.
         dilation: coefficient of t.
     """
-    n = shared_columns(positions, taps, stride, dilation)
-
-    def places(p: int, t: int) -> int:
-        """How many positions have a tap for the same word: p - dilation*j has t + stride*j."""
-        before = min(p // dilation, (taps - 1 - t) // stride)
-        return before + min((positions - 1 - p) // dilation, t // stride) + 1
-
-    return Counter(sum((Fraction(n, places(p, t)) for t in range(taps)), Fraction()) for p in range(positions))
+    n, reach = shared_columns(positions, taps, stride, dilation), (taps - 1) // stride
+    unit = lcm(*range(1, n + 1))
+    # p - dilation*j has t + stride*j: how many positions before and after p, at most, have taps for words of p.
+    beside = Counter((min(p // dilation, reach), min((positions - 1 - p) // dilation, reach)) for p in range(positions))
+    found: Counter[Fraction] = Counter()
+    for (before, after), times in beside.items():
+        places = (1 + min(before, (taps - 1 - t) // stride) + min(after, t // stride) for t in range(taps))
+        found[Fraction(n * sum(unit // each for each in places), unit)] += times
+    return found
 
 
 def least_of_places(rim: Rim, rows: int, columns: int, piece: int, parts: Sequence[int] = ()) -> int:
@@ -81,7 +82,7 @@ def least_of_places(rim: Rim, rows: int, columns: int, piece: int, parts: Sequen
     lines = [(unit * paid, times * places) for paid, times in _crossed(places, rows, columns, piece)]
     found = 0
     for e, count in rim.items():
-        more = int(e * unit)
+        more = e.numerator * (unit // e.denominator)
         found += count * max(plain + places * more, min(paid + times * more for paid, times in lines))
     return found // (places * unit)
 

@@ -141,14 +141,14 @@ class Power:
         right: int = self.right * s ** (self.D - self.q) * i**self.V
         return self.left <= right
 
-    def narrowest(self, s: int, i: int) -> int:
-        """The least i from GRID on with which `trivial` holds, given one."""
-        step = 1
-        while i - step >= GRID and self.trivial(s, i - step):
-            i, step = i - step, 2 * step
-        while step := step // 2:
-            if i - step >= GRID and self.trivial(s, i - step):
-                i -= step
+    def narrowest(self, s: int) -> int:
+        """The least i from GRID on with which `trivial` holds, given that it holds for one up to WIDEST."""
+        share = log(self.left) - log(self.right) - (self.D - self.q) * log(s)
+        i = max(GRID, int(exp(min(share / self.V, log(WIDEST)))))
+        while not self.trivial(s, i):
+            i += 1
+        while i > GRID and self.trivial(s, i - 1):
+            i -= 1
         return i
 
     def holds(self, s: int, more: int, pairs: int) -> bool:
@@ -170,12 +170,10 @@ class Power:
 
 def cells(power: Power) -> Iterator[Cell]:
     """Cells that cover all sizes s <= l where b*s is not enough."""
-    i, s = 2 * GRID, 1
-    while not power.trivial(s, i):
-        i *= 2
-        need(i <= WIDEST, "kappa is far too small")
+    s = 1
+    need(power.trivial(s, WIDEST), "kappa is far too small")
     for _ in range(CELLS):
-        i = power.narrowest(s, i)
+        i = power.narrowest(s)
         if i == GRID:
             return
         yield s, s + s // FINE, i
@@ -191,7 +189,7 @@ def fits(power: Power, cell: Cell, losses: list[tuple[int, Loss]]) -> bool:
     if low == high:
         return low <= SMALL and all(power.holds(low, c, most(power.taps, low, c, losses)) for c in sizes(low, i))
     middle = (low + high) // 2
-    halves = (low, middle, i), (middle + 1, high, power.narrowest(middle + 1, i))
+    halves = (low, middle, i), (middle + 1, high, power.narrowest(middle + 1))
     return all(fits(power, half, losses) for half in halves)
 
 
@@ -223,6 +221,7 @@ def corners(power: Power, cell: Cell, taps: int, loss: Loss) -> bool:
 @lru_cache(maxsize=4096)
 def root_below(n: int, p: int, q: int) -> int:
     """A number r with (r/ONE)^q <= (n/GRID)^p, close to the largest one."""
+    p, q = p // gcd(p, q), q // gcd(p, q)
     r = int(ONE * exp(p / q * log(n / GRID)))
     while r**q * GRID**p > n**p * ONE**q:
         r -= 1 + (r >> 40)
