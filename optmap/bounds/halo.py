@@ -298,13 +298,19 @@ def kappa(shape: tuple[int, ...], x: Fraction, y: Fraction, z: Fraction) -> Frac
 
 def kappa_about(shape: tuple[int, ...], x: float, y: float, z: float) -> float:
     """The largest T that losses leave over a^x b^y c^z, among sizes that are tried: not above `kappa`."""
-    pairs, sizes = _samples(shape)
+    pairs, sizes = samples(shape)
     return exp((pairs - sizes @ np.array([x, y, z])).max())
 
 
 @lru_cache
-def _samples(shape: tuple[int, ...]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Logs of T and of a, b, c: what losses leave of pairs at sizes close to each other."""
+def samples(shape: tuple[int, ...]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Logs of T and of a, b, c: what losses leave of pairs at sizes close to each other, one each to begin with.
+
+    Args:
+        shape: taps per axis, sorted; of those without `LOSSES` there is only the first.
+    """
+    if shape not in LOSSES:
+        return np.zeros(1), np.zeros((1, 3))
     few = np.array(list(itertools.takewhile(lambda s: s < LARGEST, _sizes())))[:, None]
     more = np.concatenate([np.zeros_like(few), np.ones_like(few), *(few // n for n in (32, 16, 8, 5, 4, 3, 2))], axis=1)
     many = few + np.sort(more, axis=1)

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cache
-from math import exp, floor, inf, log, prod
+from math import log, prod
+
+import numpy as np
 
 from optmap.bounds.compulsory import compulsory_loads
+from optmap.bounds.convex import Array
 from optmap.bounds.fixed_exponents import VolumeBound
-from optmap.bounds.halo import LOSSES, kappa, kappa_about
+from optmap.bounds.halo import LOSSES, kappa, samples
 from optmap.bounds.proof import Units, accountings, loads_of_units
 from optmap.bounds.segments import Segments, best_segments
 from optmap.clock import NO_LIMIT, Clock
@@ -22,8 +24,8 @@ Exponents = tuple[Fraction, Fraction, Fraction]
 """Of outputs, filter and inputs."""
 Factor = tuple[str, int | Fraction, Fraction]
 """What it is, its value and its power."""
-Triple = tuple[int, int, int]
-"""Exponents in 1/Q."""
+Promise = Callable[[Array], Callable[[Array], Array]]
+"""Rows of exponents of outputs, filter and inputs -> logs of their kappas -> what they promise, less for more kappa."""
 Q = 240
 """Denominator of the exponents tried."""
 EVEN = tuple((Fraction(n + 1, 2 * n), Fraction(n - 1, 2 * n), Fraction(n + 1, 2 * n)) for n in range(2, 129))
@@ -106,7 +108,7 @@ def _proof(workload: Workload, units: Units, needed: int, clock: Clock) -> HaloP
     """The proof with the exponents that look best in floats, if they promise more than `needed` units."""
     form = convolution_form(workload)
     shape = window_shape(workload, form)
-    exponents, promised = searched(_promise(workload, form, units), clock)
+    exponents, promised = searched(_promise(workload, form, units), shape, clock)
     if promised <= needed:
         return None
     constant = kappa(shape, *exponents)
@@ -124,30 +126,36 @@ def _proof(workload: Workload, units: Units, needed: int, clock: Clock) -> HaloP
     )
 
 
-def _promise(workload: Workload, form: ConvolutionForm, units: Units) -> Callable[[float, float, float], float]:
+def _promise(workload: Workload, form: ConvolutionForm, units: Units) -> Promise:
     """Units that so many equal segments cost which just fail to hold all operations: the best number of them."""
-    shape = window_shape(workload, form)
-    u, v, w = (units.weights[t.name] for t in (form.output, form.kernel, form.image))
+    weights = np.array([units.weights[t.name] for t in (form.output, form.kernel, form.image)])
     features, channels = (log(n) for n in free_sizes(workload, form))
-    total = log(units.operations)
+    total, memory = log(units.operations), units.memory
 
-    def promise(x: float, y: float, z: float) -> float:
+    def promise(points: Array) -> Callable[[Array], Array]:
+        x, y, z = points.T
         sigma = x + y + z
-        constant = log(kappa_about(shape, x, y, z))  # log U(1)
-        constant += x * log(x / (sigma * u)) + y * log(y / (sigma * v)) + z * log(z / (sigma * w))
-        constant += max(0.0, 1 - x - y) * features + max(0.0, 1 - y - z) * channels
-        count = total - constant - sigma * log(units.memory * sigma / (sigma - 1))
-        if count > FEW:
-            return (units.memory / (sigma - 1)) * exp(min(count, MOST))
-        counts = {max(1, floor(exp(count))), floor(exp(count)) + 1}
-        touched = {n: exp((total - log(n) - constant) / sigma) for n in counts}
-        return max(units.memory + n * (touched[n] - units.memory) for n in counts)
+        known = (points * np.log(points / np.outer(sigma, weights))).sum(axis=1)  # log U(1), but for kappa
+        known += np.maximum(0, 1 - x - y) * features + np.maximum(0, 1 - y - z) * channels
+        best = sigma * np.log(memory * sigma / (sigma - 1))
+
+        def promised(kappas: Array) -> Array:
+            constant = kappas + known
+            count = total - constant - best
+            whole = np.floor(np.exp(np.minimum(count, FEW)))
+            numbers = np.array([np.maximum(1, whole), whole + 1])
+            few = memory + numbers * (np.exp((total - np.log(numbers) - constant) / sigma) - memory)
+            many = memory / (sigma - 1) * np.exp(np.minimum(count, MOST))
+            return np.where(count > FEW, many, few.max(axis=0))
+
+        return promised
 
     return promise
 
 
 def searched(
-    promise: Callable[[float, float, float], float],
+    promise: Promise,
+    shape: tuple[int, ...],
     clock: Clock,
     starts: Sequence[Exponents] = EVEN,
     least: int = Q + 1,
@@ -155,33 +163,53 @@ def searched(
     """Exponents near the best and what they promise, by moves that improve until none does.
 
     Args:
-        promise: what exponents of outputs, filter and inputs promise.
+        promise: what exponents of outputs, filter and inputs promise, given kappa.
+        shape: the window.
         clock: when to give up.
         starts: the best of these is where the moves begin.
         least: what the exponents of outputs and inputs add up to at least, in 1/Q.
     """
-
-    @cache
-    def value(at: Triple) -> float:
-        X, Y, Z = at
-        if not (0 < X <= Q and 0 < Y <= Q and 0 < Z <= Q and least <= X + Z):
-            return -inf
-        return promise(X / Q, Y / Q, Z / Q)
-
-    even = max(starts, key=lambda e: promise(*map(float, e)))
+    best = _Best(promise, shape)
+    even = starts[best(np.array(starts, dtype=float))[0]]
     X, Y, Z = (round(e * Q) for e in even)
-    at = (X, Y, Z)
     for stride in STRIDES:
-        steps = [(a * by, b * by, c * by) for a, b, c in MOVES for by in (stride, -stride)]
-        while True:
+        moved = True
+        while moved:
             clock.check()
-            X, Y, Z = at
-            best = max(((X + a, Y + b, Z + c) for a, b, c in steps), key=value)
-            if value(best) <= value(at):
-                break
-            at = best
-    found = (Fraction(at[0], Q), Fraction(at[1], Q), Fraction(at[2], Q))
-    return max(((e, promise(*map(float, e))) for e in (even, found)), key=lambda pair: pair[1])
+            near = [(X + by * a, Y + by * b, Z + by * c) for a, b, c in MOVES for by in (stride, -stride)]
+            inside = [at for at in near if 0 < min(at) and max(at) <= Q and least <= at[0] + at[2]]
+            moved = (index := best(np.array([(X, Y, Z), *inside]) / Q)[0]) > 0
+            X, Y, Z = [(X, Y, Z), *inside][index]
+    found = even, (Fraction(X, Q), Fraction(Y, Q), Fraction(Z, Q))
+    index, promised = best(np.array(found, dtype=float))
+    return found[index], promised
+
+
+class _Best:
+    """Finds the exponents that promise most, kappa at hand only where it decides.
+
+    What is left of pairs at any sizes is no more than kappa allows, so those sizes that decided elsewhere
+    say how much exponents promise at most.
+    """
+
+    def __init__(self, promise: Promise, shape: tuple[int, ...]) -> None:
+        self.promise, (self.pairs, self.sizes) = promise, samples(shape)
+        self.decided = {0}
+
+    def __call__(self, points: Array) -> tuple[int, float]:
+        """Index of the first of those rows of exponents that promise most, and what it promises."""
+        promised, rows = self.promise(points), sorted(self.decided)
+        kappas = (self.pairs[rows] - points @ self.sizes[rows].T).max(axis=1)
+        known: set[int] = set()
+        while True:
+            values = promised(kappas)
+            index = int(values.argmax())
+            if index in known:
+                return index, float(values[index])
+            row = int((self.pairs - self.sizes @ points[index]).argmax())
+            kappas = np.maximum(kappas, self.pairs[row] - points @ self.sizes[row])
+            known.add(index)
+            self.decided.add(row)
 
 
 def free_sizes(workload: Workload, form: ConvolutionForm) -> tuple[int, int]:

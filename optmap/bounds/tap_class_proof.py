@@ -7,9 +7,12 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import exp, floor, inf, log, prod
 
+import numpy as np
+
 from optmap.bounds.compulsory import compulsory_loads
+from optmap.bounds.convex import Array
 from optmap.bounds.halo import LOSSES, kappa_about
-from optmap.bounds.halo_proof import EVEN, Exponents, searched
+from optmap.bounds.halo_proof import EVEN, Exponents, Promise, searched
 from optmap.bounds.proof import Units, accountings, loads_of_units
 from optmap.bounds.segments import LARGEST_BITS, Segments, best_segments
 from optmap.bounds.tap_classes import (
@@ -145,7 +148,7 @@ class _Search:
         best: tuple[dict[Shape, Exponents], float, float] = ({}, K, -inf)
         for _ in range(ROUNDS):
             chosen = {
-                s: searched(self.promise(s, log(K), apart=apart), clock, starts[s], 1)[0] for s in self.operations
+                s: searched(self.promise(s, log(K), apart=apart), s, clock, starts[s], 1)[0] for s in self.operations
             }
             K, promised = settled_units(list(self.levels(chosen).values()), self.units)
             if promised <= best[2]:
@@ -154,32 +157,35 @@ class _Search:
             starts = {shape: (powers,) for shape, powers in chosen.items()}
         return best
 
-    def promise(self, shape: Shape, log_units: float, *, apart: bool) -> Callable[[float, float, float], float]:
+    def promise(self, shape: Shape, log_units: float, *, apart: bool) -> Promise:
         """Log of the segments that the operations of a shape fill, up to a constant."""
 
-        def promise(x: float, y: float, z: float) -> float:
-            if (apart and y + z < 1 - 1e-9) or x + y + z < 1 - 1e-9:
-                return -inf
-            several = max(0.0, 1 - y - z) * self.log_number
-            return -self.constant(shape, x, y, z) - (x + y + z) * log_units - several
+        def promise(points: Array) -> Callable[[Array], Array]:
+            _, y, z = points.T
+            sigma, constants = points.sum(axis=1), self.constants(shape, points)
+            spent = sigma * log_units + np.maximum(0, 1 - y - z) * self.log_number
+            spent[(sigma < 1 - 1e-9) | (apart & (y + z < 1 - 1e-9))] = inf
+            return lambda kappas: -constants(kappas) - spent
 
         return promise
 
-    def constant(self, shape: Shape, x: float, y: float, z: float) -> float:
-        """Log of U(1) of the classes of a shape."""
-        least = kappa_about(shape, x, y, z) if shape in LOSSES and x + z > 1 + 1e-9 else prod(shape) ** (1 - y)
-        sigma, (u, v, w) = x + y + z, self.weights
-        prices = x * log(x / (sigma * u)) + y * log(y / (sigma * v)) + z * log(z / (sigma * w))
-        free = max(0.0, 1 - (x + y)) * self.log_features + max(0.0, 1 - (y + z)) * self.log_channels
-        return log(least) + prices + (free + max(0.0, 1 - (x + z)) * self.log_places)
+    def constants(self, shape: Shape, points: Array) -> Callable[[Array], Array]:
+        """Logs of kappas at rows of exponents -> logs of U(1) of the classes of a shape."""
+        x, y, z = points.T
+        known = (points * np.log(points / np.outer(x + y + z, self.weights))).sum(axis=1)
+        known += np.maximum(0, 1 - x - y) * self.log_features + np.maximum(0, 1 - y - z) * self.log_channels
+        known += np.maximum(0, 1 - x - z) * self.log_places
+        overlap, each = (x + z > 1 + 1e-9) & (shape in LOSSES), (1 - y) * log(prod(shape))
+        return lambda kappas: known + np.where(overlap, kappas, each)
 
     def levels(self, chosen: dict[Shape, Exponents]) -> dict[Shape, _Level]:
         """What units do of every shape with such exponents."""
         several = float(several_power(chosen.values())) * self.log_number
+        kappas = {shape: np.log([kappa_about(shape, *map(float, powers))]) for shape, powers in chosen.items()}
         return {
             shape: _Level(
                 operations=log(self.operations[shape]),
-                constant=self.constant(shape, *map(float, powers)) + several,
+                constant=float(self.constants(shape, np.array([powers], dtype=float))(kappas[shape]).item()) + several,
                 sigma=float(sum(powers)),
             )
             for shape, powers in chosen.items()
