@@ -146,7 +146,7 @@ def _promise(workload: Workload, form: ConvolutionForm, units: Units) -> Promise
             numbers = np.array([np.maximum(1, whole), whole + 1])
             few = memory + numbers * (np.exp((total - np.log(numbers) - constant) / sigma) - memory)
             many = memory / (sigma - 1) * np.exp(np.minimum(count, MOST))
-            return np.where(count > FEW, many, few.max(axis=0))
+            return np.asarray(np.where(count > FEW, many, few.max(axis=0)))
 
         return promised
 
@@ -173,13 +173,14 @@ def searched(
     even = starts[best(np.array(starts, dtype=float))[0]]
     X, Y, Z = (round(e * Q) for e in even)
     for stride in STRIDES:
-        moved = True
-        while moved:
+        while True:
             clock.check()
             near = [(X + by * a, Y + by * b, Z + by * c) for a, b, c in MOVES for by in (stride, -stride)]
-            inside = [at for at in near if 0 < min(at) and max(at) <= Q and least <= at[0] + at[2]]
-            moved = (index := best(np.array([(X, Y, Z), *inside]) / Q)[0]) > 0
-            X, Y, Z = [(X, Y, Z), *inside][index]
+            inside = [at for at in near if min(at) > 0 and max(at) <= Q and least <= at[0] + at[2]]
+            index, _ = best(np.array([(X, Y, Z), *inside]) / Q)
+            if index == 0:
+                break
+            X, Y, Z = inside[index - 1]
     found = even, (Fraction(X, Q), Fraction(Y, Q), Fraction(Z, Q))
     index, promised = best(np.array(found, dtype=float))
     return found[index], promised

@@ -6,6 +6,8 @@ import copy
 import itertools
 import json
 import random
+from bisect import bisect_left
+from collections.abc import Callable
 from fractions import Fraction
 from functools import cache
 from math import prod
@@ -18,10 +20,12 @@ from bounds_oracles import exact_loads, least_memory
 from optmap import api
 from optmap.bounds import bounds, compulsory_loads, kappa, ranked_proofs, why_no_halo
 from optmap.bounds.best import best
-from optmap.bounds.halo import LOSSES
+from optmap.bounds.halo import LOSSES, kappa_about
+from optmap.bounds.halo_proof import searched
 from optmap.checker import RefusedError, check_document
 from optmap.checker import window as checker
 from optmap.checker.tools import digest
+from optmap.clock import NO_LIMIT
 from optmap.errors import InputError
 from optmap.problem import Semantics, conv2d, library, parse_workload
 
@@ -140,6 +144,35 @@ def test_losses_are_the_same_here_and_in_the_checker():
         for (b, loss), a, more in itertools.product(losses.items(), (1, 2, 9, 100), (0, 1, 7)):
             exact = checker.LOSSES[shape][b](a * checker.GRID, (a + more) * checker.GRID) / checker.ONE
             assert exact <= loss(a, a + more) <= exact + 1e-6
+
+
+@pytest.mark.parametrize("shape", [(2, 2), (3, 3), (3, 4), (3,), (1, 5)])
+@pytest.mark.parametrize("units", [30.0, 3e4])
+def test_no_single_move_promises_more_than_the_exponents_found(shape, units):
+    def left(points: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
+        return lambda kappas: -kappas - np.where(points.sum(axis=1) < 1, np.inf, points.sum(axis=1) * np.log(units))
+
+    def promise(*powers: int) -> float:
+        known = kappa_about(shape, *(n / 240 for n in powers))
+        return float(left(np.array([powers]) / 240)(np.log([known]))[0])
+
+    found, promised = searched(left, shape, NO_LIMIT)
+    x, y, z = (int(n * 240) for n in found)
+    assert promised == pytest.approx(promise(x, y, z))
+    near = [(x + a, y + b, z + c) for a, b, c in itertools.product((-1, 0, 1), repeat=3) if abs(a + b + c) == 1]
+    inside = [at for at in near if min(at) > 0 and max(at) <= 240 and at[0] + at[2] > 240]
+    assert max(promise(*at) for at in inside) <= promised + 1e-12
+
+
+def test_the_quotient_that_decides_is_the_least_one():
+    rng, tried = random.Random(7), 0
+    while tried < 40:
+        x, y, z = (Fraction(rng.randint(1, 120), 120) for _ in range(3))
+        power = checker.Power(x, y, z, Fraction(rng.randint(10, 90), 10), rng.randint(1, 9))
+        if x + z > 1 and power.trivial(1, checker.WIDEST):
+            tried, size = tried + 1, rng.choice([1, 2, 9, 300, 10**5])
+            every = range(checker.GRID, checker.WIDEST + 1)
+            assert power.narrowest(size) == every[bisect_left(every, True, key=lambda i: power.trivial(size, i))]
 
 
 @pytest.mark.parametrize("shape", LOSSES)
