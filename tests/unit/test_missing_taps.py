@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from fractions import Fraction
 from functools import cache
 
+import highspy
 import numpy as np
 import pytest
-from scipy.optimize import linprog
 
 from optmap.bounds.halo import LOSSES, PARTS, root
 from optmap.checker import losses as checker
@@ -51,22 +51,35 @@ def missing_sets(rows: int, columns: int, count: int) -> Iterator[tuple[int, ...
             yield tuple(window.index(tap) for tap in first)
 
 
+@cache
+def program(rows: int, columns: int) -> highspy.Highs:
+    """Multiples of parallelograms and the most that they leave to a tap: one program for all sets of missing taps."""
+    given, solver = parallelograms(rows, columns), highspy.Highs()
+    solver.setOptionValue("output_flag", False)
+    for _ in given:
+        solver.addVar(0, highspy.kHighsInf)
+    solver.addVar(-highspy.kHighsInf, highspy.kHighsInf)
+    solver.changeColCost(len(given), 1)
+    for tap in given.T:
+        entries = np.append(tap, 1)
+        used = np.flatnonzero(entries)
+        solver.addRow(0, highspy.kHighsInf, len(used), used.astype(np.int32), entries[used].astype(np.float64))
+    return solver
+
+
 def kept(rows: int, columns: int, without: tuple[int, ...]) -> Fraction:
     """The part of the loss that multiples of parallelograms, added up in fractions, leave to the taps in use."""
-    given = parallelograms(rows, columns)
-    share = np.zeros(rows * columns)
-    share[list(without)] = 1
-    # The least bound on every tap of `share` less what the multiples take off.
-    found = linprog(
-        np.append(np.zeros(len(given)), 1),
-        A_ub=np.hstack([-given.T, -np.ones((len(share), 1))]),
-        b_ub=-share,
-        bounds=[(0, None)] * len(given) + [(None, None)],
-        method="highs-ds",
-    )
-    multiples = [Fraction(float(x)).limit_denominator(840) for x in found.x[:-1]]
-    used = [(x, row) for x, row in zip(multiples, given.tolist(), strict=True) if x > 0]
-    return 1 - max(Fraction(int(share[t])) - sum(x * row[t] for x, row in used) for t in range(len(share)))
+    left, solver = [Fraction(t in without) for t in range(rows * columns)], program(rows, columns)
+    for t, share in enumerate(left):
+        solver.changeRowBounds(t, float(share), highspy.kHighsInf)
+    solver.run()
+    given, found = parallelograms(rows, columns), np.array(solver.getSolution().col_value[:-1])
+    # Whatever the floats are: fractions that are not negative prove what is left of them.
+    for number in np.flatnonzero(found > 0):
+        times = Fraction(found[number]).limit_denominator(840)
+        for t in np.flatnonzero(given[number]):
+            left[t] -= times * int(given[number, t])
+    return 1 - max(left)
 
 
 @pytest.mark.parametrize(("shape", "taps"), [(shape, taps) for shape in PARTS for taps in PARTS[shape]])
