@@ -20,7 +20,7 @@ All numbers are whole: nothing is rounded. What is asked is counted, and refused
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from functools import cache, partial
 from itertools import product
@@ -28,7 +28,7 @@ from operator import le
 from typing import NamedTuple
 
 from .rows import Model, Node
-from .tile_cuts import Cut, Parts, Pieces, Sizes, cut_up
+from .tile_cuts import Cut, CutWords, Parts, Sizes, cut_up
 from .tools import need
 
 MOST_WORK = 500_000
@@ -78,12 +78,12 @@ def nothing_left(model: Model, node: Node, limits: dict[int, Fraction], most: in
     Raises:
         RefusedError: if that is too much work.
     """
-    return _Every(model, node, Pieces(model, node, limits, most)).nothing_left()
+    return _Every(model, node, CutWords(model, node, limits, most)).nothing_left()
 
 
 class _Every:
-    def __init__(self, model: Model, node: Node, pieces: Pieces) -> None:
-        self.model, self.node, self.pieces = model, node, pieces
+    def __init__(self, model: Model, node: Node, words: CutWords) -> None:
+        self.model, self.node, self.words = model, node, words
         self.extents = [model.extents[d] for d in model.dims]
         self.choices = [[self._choices(q, i) for i in range(len(model.dims))] for q in range(model.depth)]
 
@@ -97,7 +97,7 @@ class _Every:
         for q in reversed(range(self.model.depth - 1)):
             served = {chain[0] for chain in chains}
             pairs = {outer: self._inside(q, outer, inside[q + 1][outer]) for outer in served}
-            self.pieces.worked(sum(len(pairs[chain[0]]) for chain in chains))
+            self.words.worked(sum(len(pairs[chain[0]]) for chain in chains))
             chains = [(own, *chain) for chain in chains for own in pairs[chain[0]]]
         return not any(self._survive(chains))
 
@@ -113,7 +113,7 @@ class _Every:
             sizes = self.model.snapped(q, dim, (least, high), whole)
             if sizes is not None:
                 parts = cut_up(((whole, 1),), high) if fixed else ()
-                found.append(Choice(*sizes, self.pieces.number(i, Cut(-(-whole // sizes[1]), sizes[1], parts))))
+                found.append(Choice(*sizes, self.words.number(i, Cut(-(-whole // sizes[1]), sizes[1], parts))))
             high = least - 1
         return found
 
@@ -136,7 +136,7 @@ class _Every:
 
         def fits(i: int, choice: Choice) -> bool:
             low[i] = choice.low
-            return self.pieces.fits(q, low)
+            return self.words.fits(q, low)
 
         def choose(position: int, inside: list[Tile]) -> None:
             if position == len(order):
@@ -147,7 +147,7 @@ class _Every:
             for choice in mine[i][bisect_left(mine[i], True, key=partial(fits, i)) :]:
                 chosen[i], low[i] = choice, choice.low
                 cuts, high = (tuple([known[k] for known in chosen]) for k in (2, 1))
-                if not self.pieces.keeps(q, cuts + self.pieces.whole):
+                if not self.words.keeps(q, cuts + self.words.whole):
                     break
                 first = next((n for n, own in enumerate(inside) if self._nests(q, own, high, cuts)), None)
                 if first is None:
@@ -161,13 +161,13 @@ class _Every:
 
     def _inside(self, q: int, outer: Tile, inner: list[Tile]) -> list[Tile]:
         """Which of some choices of a level may nest in one of the next outer level and keep their limit."""
-        self.pieces.worked(len(inner) // 8)
+        self.words.worked(len(inner) // 8)
         nested = (own for own in inner if all(map(le, own.low, outer.high)))
-        return [own for own in nested if self.pieces.keeps(q, own.cuts + outer.cuts)]
+        return [own for own in nested if self.words.keeps(q, own.cuts + outer.cuts)]
 
     def _nests(self, q: int, own: Tile, high: Sizes, cuts: Sizes) -> bool:
         """Whether a choice of the level inside may nest in sizes and keeps its limit in their cuts."""
-        return all(map(le, own.low, high)) and (q == 0 or self.pieces.keeps(q - 1, own.cuts + cuts))
+        return all(map(le, own.low, high)) and (q == 0 or self.words.keeps(q - 1, own.cuts + cuts))
 
     def _survive(self, chains: list[tuple[Tile, ...]]) -> Iterator[bool]:
         """Per chain of choices: whether some sizes keep all limits."""
@@ -194,7 +194,7 @@ class _Every:
 
             def too_large(size: int, i: int = i, least: list[int] = least) -> bool:
                 least[i] = size
-                return not self.pieces.fits(q, least)
+                return not self.words.fits(q, least)
 
             found.append(low + bisect_left(sizes, True, key=too_large) - 1)
         return tuple(found)
@@ -209,34 +209,33 @@ class _Every:
             following: list[tuple[Row, Parts]] = []
             for (sizes, cuts), parts in open_:
                 around = sizes[0] if sizes else whole
-                self.pieces.worked(1 + max(0, most[q] - low[q]) // 4)
+                self.words.worked(1 + max(0, most[q] - low[q]) // 4)
                 for size in range(low[q], min(most[q], around) + 1):
                     if self.model.snapped(q, dim, (size, size), around) is not None:
                         cut = cut_up(parts, size)
                         own = Cut(sum(n for _, n in cut), high[q], cut if fixed else ())
-                        following.append((Row((size, *sizes), (self.pieces.number(i, own), *cuts)), cut))
+                        following.append((Row((size, *sizes), (self.words.number(i, own), *cuts)), cut))
             open_ = following
         rows = self._unbeaten(i, [row for row, _ in open_])
         sizes = tuple(map(min, zip(*(row.sizes for row in rows), strict=True)))
         cuts = tuple(
-            min(level, key=lambda n: self.pieces.pieces[i][n]) for level in zip(*(r.cuts for r in rows), strict=True)
+            min(level, key=lambda n: self.words.pieces[i][n]) for level in zip(*(r.cuts for r in rows), strict=True)
         )
         return rows, Row(sizes, cuts)
 
     def _unbeaten(self, i: int, rows: list[Row]) -> list[Row]:
         """Those that no other one beats or equals in all sizes and all numbers of pieces."""
-        known = {row: (*row.sizes, *(self.pieces.pieces[i][n] for n in row.cuts)) for row in rows}
+        known = {row: (*row.sizes, *(self.words.pieces[i][n] for n in row.cuts)) for row in rows}
         kept = list[Row]()
         for row in sorted(rows, key=lambda row: sum(known[row])):
             if not any(all(map(le, known[other], known[row])) for other in kept):
                 kept.append(row)
         return kept
 
-    def _kept(self, rows: Iterable[Row]) -> bool:
+    def _kept(self, rows: Sequence[Row]) -> bool:
         """Whether sizes of all dims keep all limits."""
-        rows = list(rows)
-        cuts = [*zip(*(row.cuts for row in rows), strict=True), self.pieces.whole]
+        cuts = [*zip(*(row.cuts for row in rows), strict=True), self.words.whole]
         sizes = zip(*(row.sizes for row in rows), strict=True)
         return all(
-            self.pieces.fits(q, own) and self.pieces.keeps(q, cuts[q] + cuts[q + 1]) for q, own in enumerate(sizes)
+            self.words.fits(q, own) and self.words.keeps(q, cuts[q] + cuts[q + 1]) for q, own in enumerate(sizes)
         )

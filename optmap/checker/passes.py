@@ -84,6 +84,14 @@ def worth(roles: Roles, b: int) -> tuple[int, Counter[Fraction]]:
     return share, found
 
 
+def price(times: int, pairs: int, whole: int, unit: int) -> int:
+    """So many times the least of two prices, one of them at most `whole`, that buy the pairs at a unit each."""
+    square = unit * pairs
+    if square > whole * whole:
+        return times * whole + times * square // whole
+    return isqrt(4 * times * times * square)
+
+
 def cheapest(worths: Counter[Fraction], rows: int, columns: int, prices: tuple[int, int], most: int) -> int:
     """What places pay at least for rows and columns, with most pairs per segment, rounded down.
 
@@ -98,13 +106,6 @@ def cheapest(worths: Counter[Fraction], rows: int, columns: int, prices: tuple[i
     full, rest = divmod(rows * columns, most)
     need(full <= FULL, "too many segments to recount")
     places = sum(worths.values())
-
-    def price(times: int, pairs: int, whole: int, unit: int) -> int:
-        """So many times the least of two prices, one of them at most `whole`, that buy the pairs at a unit each."""
-        square = unit * pairs
-        if square > whole * whole:
-            return times * whole + times * square // whole
-        return isqrt(4 * times * times * square)
 
     def even(first: int, second: int, unit: int) -> int:
         """The least of segments with `most` pairs each, all rows and all columns being worth so much."""

@@ -60,7 +60,7 @@ class _Table(dict[Any, int]):
         return value
 
 
-class Pieces:
+class CutWords:
     """Words by numbers of cuts; all that is asked is counted, and refused where it is too much.
 
     Args:

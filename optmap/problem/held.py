@@ -33,7 +33,7 @@ from dataclasses import dataclass, field, replace
 from optmap.errors import InputError
 from optmap.problem.machine import CapacityRule, Machine
 from optmap.problem.mapping import Mapping
-from optmap.problem.pieces import Piece, check_pieces, of_document, piece_dims
+from optmap.problem.pieces import Piece, check_pieces, of_document, piece_dims, run_document, tile_text
 from optmap.problem.reuse import Reuse, reuse_at
 from optmap.problem.workload import Semantics, TensorAccess, Workload, access_names
 
@@ -195,17 +195,14 @@ class Corner:
 
     def __str__(self) -> str:
         cut = " and ".join(f"{size} of {dim}" for dim, size in self.sizes.items())
-        tile = ", ".join(f"{dim}={size}" for dim, size in self.mapping.levels[0].tile.items() if size > 1)
         return (
             f"every tile leaves out a corner, the last {cut}; the corners of all tiles run afterwards, "
-            f"in tiles of {tile or 'one point'}"
+            f"in tiles of {tile_text(self.mapping)}"
         )
 
     def document(self) -> dict[str, object]:
         """The same as a JSON-able object."""
-        level = self.mapping.levels[0]
-        loops = {"tile": dict(level.tile), "permutation": list(level.permutation)}
-        return {"sizes": dict(self.sizes), **loops, "held": self.held.document()}
+        return {"sizes": dict(self.sizes), **run_document(self.mapping, self.held)}
 
     def check(self, workload: Workload, machine: Machine, mapping: Mapping, held: Held, rule: CapacityRule) -> None:
         """Refuse what is no corner of the tiles, or saves less room than is counted for it.

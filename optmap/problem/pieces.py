@@ -48,14 +48,11 @@ class Piece:
 
     def document(self) -> dict[str, object]:
         """The same as a JSON-able object."""
-        level = self.mapping.levels[0]
-        loops = {"tile": dict(level.tile), "permutation": list(level.permutation)}
-        return {"of": of_document(self.of), **loops, "held": self.held.document()}
+        return {"of": of_document(self.of), **run_document(self.mapping, self.held)}
 
     def __str__(self) -> str:
-        ranges = ", ".join(range_text(d, each) for d, each in sorted(self.of.items())) or "everything"
-        tile = ", ".join(f"{d}={n}" for d, n in sorted(self.mapping.levels[0].tile.items()) if n > 1)
-        return f"{ranges} in tiles of {tile or 'one point'}"
+        ranges = ", ".join(_range_text(d, each) for d, each in sorted(self.of.items())) or "everything"
+        return f"{ranges} in tiles of {tile_text(self.mapping)}"
 
 
 def piece_of(whole: Workload, of: dict[str, range]) -> Workload:
@@ -92,10 +89,24 @@ def of_document(of: dict[str, range]) -> dict[str, dict[str, int]]:
     return {d: {"first": each.start, "step": each.step, "size": len(each)} for d, each in of.items()}
 
 
-def range_text(dim: str, iterations: range) -> str:
-    """A few iterations of a dim in words."""
-    every = "" if iterations.step == 1 else f" in steps of {iterations.step}"
-    return f"{dim} {iterations.start} to {iterations[-1]}{every}"
+def run_document(mapping: Mapping, held: Held) -> dict[str, object]:
+    """Tile, loop order and what is held of a run of its own, as a JSON-able object.
+
+    Args:
+        mapping: of one level.
+        held: what is held meanwhile.
+    """
+    level = mapping.levels[0]
+    return {"tile": dict(level.tile), "permutation": list(level.permutation), "held": held.document()}
+
+
+def tile_text(mapping: Mapping) -> str:
+    """The tile of a one-level mapping in words.
+
+    Args:
+        mapping: of one level.
+    """
+    return ", ".join(f"{d}={n}" for d, n in mapping.levels[0].tile.items() if n > 1) or "one point"
 
 
 def piece_dims(workload: Workload) -> tuple[str, ...]:
@@ -127,7 +138,7 @@ def check_pieces(workload: Workload, machine: Machine, pieces: tuple[Piece, ...]
                 raise InputError(f"held: a piece is cut along {dim}; it must be one of {', '.join(dims) or 'no dims'}")
             if not each or each.step < 1 or each.start < 0 or each[-1] >= extents[dim]:
                 raise InputError(
-                    f"held: a piece has {range_text(dim, each) if each else f'no iteration of {dim}'}; "
+                    f"held: a piece has {_range_text(dim, each) if each else f'no iteration of {dim}'}; "
                     f"it must have some of the {extents[dim]} iterations that there are, in their order"
                 )
     for one, other in combinations(pieces, 2):
@@ -142,6 +153,12 @@ def check_pieces(workload: Workload, machine: Machine, pieces: tuple[Piece, ...]
         mine = piece.workload(workload)
         piece.mapping.check(mine, machine)
         piece.held.check(mine, machine, piece.mapping, rule)
+
+
+def _range_text(dim: str, iterations: range) -> str:
+    """A few iterations of a dim in words."""
+    every = "" if iterations.step == 1 else f" in steps of {iterations.step}"
+    return f"{dim} {iterations.start} to {iterations[-1]}{every}"
 
 
 def _apart(one: range, other: range) -> bool:

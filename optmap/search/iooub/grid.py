@@ -77,6 +77,7 @@ class TileGrid:
         best = max(range(len(units)), key=lambda u: lengths[u], default=-1)
         self.last = best if best >= 0 and units[best].plain else -1
         self._whole = {self.last}
+        """Units of which no candidates are left out."""
 
     def points(self) -> int:
         """Number of combinations looked at per flow if every candidate is."""

@@ -27,7 +27,7 @@ from optmap.search.answer import Found
 from optmap.search.compulsory import compulsory
 from optmap.search.iooub.corners import Cornered, best_cornered
 from optmap.search.iooub.flows import permutation_of, positions_of
-from optmap.search.iooub.pieces import Part, best_in_pieces
+from optmap.search.iooub.pieces import Part, best_in_pieces, value_of
 from optmap.search.iooub.tiling import Tiling, best_tiling
 from optmap.search.request import Request
 from optmap.search.result import Relaxation
@@ -68,7 +68,7 @@ def solve(request: Request, *, streams: bool = True) -> Found:
         if cornered is not None:
             tiling, corner = cornered.tiling, corner_of(cornered, machine)
     held, mapping = held_of(workload, tiling, corner), mapping_of(workload, machine, tiling)
-    if parts is not None and sum(part.tiling.value for part in parts) < tiling.value:
+    if parts is not None and value_of(parts) < tiling.value:
         tiling, held, mapping = _in_pieces(parts, machine)
     return _found(request, tiling, held, mapping, late=time.monotonic() > deadline)
 
@@ -84,7 +84,7 @@ def _in_pieces(parts: Sequence[Part], machine: Machine) -> tuple[Tiling, Held, M
         for part in parts
     ]
     first, *others = pieces
-    tiling = replace(parts[0].tiling, value=sum(part.tiling.value for part in parts))
+    tiling = replace(parts[0].tiling, value=value_of(parts))
     return tiling, replace(first.held, of=first.of, pieces=tuple(others)), first.mapping
 
 

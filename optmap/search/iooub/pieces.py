@@ -85,11 +85,12 @@ def best_in_pieces(
     if plain.value <= least_words(workload, weights):
         return None
     cutter, whole = _Cutter(words, weights, plain, deadline), Part({}, workload, plain)
-    parts = min(cutter.cut(whole, DEEP), cutter.boxed(whole), key=_value)
-    return tuple(parts) if _value(parts) < plain.value * (1 - EQUAL) else None
+    parts = min(cutter.cut(whole, DEEP), cutter.boxed(whole), key=value_of)
+    return tuple(parts) if value_of(parts) < plain.value * (1 - EQUAL) else None
 
 
-def _value(parts: Sequence[Part]) -> float:
+def value_of(parts: Sequence[Part]) -> float:
+    """The weighted loads of all parts together, in words."""
     return sum(part.tiling.value for part in parts)
 
 
@@ -111,7 +112,7 @@ class _Cutter:
                 break
             found = [self._tiled(part, each) for each in ranges]
             pieces = [each for each in found if each is not None]
-            if len(pieces) == len(found) > 1 and _value(pieces) < min(_value(best), part.tiling.value * (1 - GAIN)):
+            if len(pieces) == len(found) > 1 and value_of(pieces) < min(value_of(best), part.tiling.value * (1 - GAIN)):
                 best = pieces
         return best if len(best) == 1 else [again for each in best for again in self.cut(each, depth - 1)]
 
@@ -151,12 +152,7 @@ class _Cutter:
             units: its units.
             along: per unit, what the sizes are multiples of.
         """
-        changed = tuple(
-            replace(unit, boxes=boxes, pieces=(1,) * len(boxes), complete=False)
-            if (boxes := tuple((n,) for n in range(along.get(u, 0), unit.extent + 1, along.get(u, 1)))) and u in along
-            else unit
-            for u, unit in enumerate(units)
-        )
+        changed = tuple(_in_multiples(unit, along[u]) if u in along else unit for u, unit in enumerate(units))
         grid = _Lengths(workload, changed, self._groups(workload), self.weights, tuple(along))
         lists = grid.thinned(len(self.flows), WORK)
         least: FloatArray = np.minimum.reduce([grid.per_size(flow, lists) for flow in self.flows])
@@ -209,6 +205,12 @@ class _Cutter:
         tiling = Tiling(units=units, flow=best[0], tile=best[1], value=value, complete=False, streams_complete=False)
         of = {**part.of, **{d: _inside(part.of.get(d), each) for d, each in ranges.items()}}
         return Part(of, workload, tiling)
+
+
+def _in_multiples(unit: Bundle, step: int) -> Bundle:
+    """A unit of which every multiple of a number is one tile."""
+    boxes = tuple((n,) for n in range(step, unit.extent + 1, step))
+    return replace(unit, boxes=boxes, pieces=(1,) * len(boxes), complete=False)
 
 
 def _inside(outer: range | None, inner: range) -> range:
@@ -268,7 +270,7 @@ class _Lengths(TileGrid):
     ) -> None:
         super().__init__(workload, units, groups, weights)
         self.along = along
-        self._inside = ~sum(1 << u for u in along)
+        self._others = ~sum(1 << u for u in along)
         others = [u for u, unit in enumerate(units) if unit.plain and u not in along]
         self.last = max(others, key=lambda u: len(units[u].boxes), default=-1)
         self._whole = {self.last, *along}
@@ -289,7 +291,7 @@ class _Lengths(TileGrid):
     def _factors(self, number: int, hold: Hold, stream: tuple[int, ...] | None = None) -> list[Factor]:
         """As they are of a piece: along it there is one tile, and what is held of all tiles is the tile."""
         at = -1 if hold.at in self.along else hold.at
-        return super()._factors(number, Hold(hold.free, hold.full & self._inside, at), stream)
+        return super()._factors(number, Hold(hold.free, hold.full & self._others, at), stream)
 
     def _bundle(self, u: int, hold: Hold, stream: tuple[int, ...] | None) -> Factor:
         """The factor of a plain unit; all that there is of the piece's own is one tile."""
