@@ -209,3 +209,17 @@ def test_weights_that_are_not_finite_stay_out_of_padding(tmp_path: Path) -> None
         codes, contents, run_together(codes, contents, ("-O1", *STRICT), tmp_path), strict=True
     ):
         np.testing.assert_array_equal(found, expected(code, values))
+
+
+def test_vectors_all_on_padding_read_nothing(tmp_path: Path) -> None:
+    """Sixteen lanes, two elements apart, before a row: what is there is of another row, and infinite."""
+    sizes = {"c": 2, "h": 3, "w": 40, "r": 1, "s": 3, "stride": 2, "dilation": 45}
+    workload = assigned(conv2d(**sizes, depthwise=True), "margin")
+    code = emit_code(workload, rows(workload, AVX512, 2), AVX512, OPTIONS)
+    assert code.kernel is KernelKind.DEPTHWISE
+    values = values_of(code, 0)
+    values[1][..., 0, :] = np.inf
+    strict = ("-fsanitize=undefined", "-fno-sanitize-recover=all", *STRICT)
+    for flags in (STRICT, strict):
+        (found,) = run_together([code], [values], ("-O1", "-march=native", *flags), tmp_path)
+        np.testing.assert_array_equal(found, expected(code, values))

@@ -102,7 +102,8 @@ def _part(out: Writer, entry: str, bits: int, vector_bytes: int, apart: int) -> 
         with out.block(f"{INLINE} {head}"):
             last = "after" if apart == 1 else "(2 * after - (after > 0))"
             first = "first" if apart == 1 else "(2 * first)"
-            out.line(f"const unsigned some = ((1u << {last}) - 1u) & ~((1u << {first}) - 1u);")
+            out.comment("long: where all of a vector of 16, two apart, is before the row, the first bit is number 32")
+            out.line(f"const unsigned long some = ((1ul << {last}) - 1ul) & ~((1ul << {first}) - 1ul);")
             low = f"{load}(({mask})some, place)"
             high = f"{load}(({mask})(some >> {lanes - 1}), place + {lanes - 1})"
             out.line(f"return {low};" if apart == 1 else f"return {entry}_every_second({low}, {high});")
