@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from functools import cache
 from itertools import product
 from math import inf
@@ -27,7 +28,7 @@ from optmap.search import best_tiling
 from optmap.search.iooub.boxes import Boxes
 from optmap.search.iooub.flows import flows_of
 from optmap.search.iooub.grid import TileGrid
-from optmap.search.iooub.pieces import _Cutter
+from optmap.search.iooub.pieces import Part, _Cutter
 from optmap.search.iooub.units import units_of
 
 
@@ -104,6 +105,18 @@ def test_which_iterations_two_pieces_share_is_seen_exactly() -> None:
     for stop, met in ((step**2, False), (step**2 + 1, True)):
         one, other = range(0, stop, step), range(1, stop, step + 1)
         assert apart(one, other) is _apart(other, one) is not met
+
+
+def test_no_box_is_tiled_after_the_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
+    workload = parse_workload("O[k,h] += I[c,h+r]*K[k,c,r]", {"k": 13, "c": 16, "r": 3, "h": 13})
+    plain = best_tiling(workload, [(50, (0, 1, 2))], [1.0] * 3)
+    assert plain is not None
+    whole = Part({}, workload, plain)
+    assert len(_Cutter(50, [1.0] * 3, plain, inf).boxed(whole)) == 3
+    ticks = iter(range(99))
+    monkeypatch.setattr(time, "monotonic", lambda: next(ticks))  # the costs of all boxes take what time there is
+    assert _Cutter(50, [1.0] * 3, plain, 1).boxed(whole) == [whole]
+    assert next(ticks) == 3
 
 
 def test_boxes_are_found_where_cuts_along_one_dim_are_not_enough() -> None:

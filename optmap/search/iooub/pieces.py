@@ -162,7 +162,7 @@ class _Cutter:
         return [(self.words, tuple(range(len(workload.tensors))))]
 
     def boxed(self, part: Part) -> list[Part]:
-        """A part in the best boxes along dims of the tensor that takes most room; the part itself if they are many."""
+        """A part in the best boxes along dims of the tensor that takes most room; the part itself if too many."""
         workload, units = part.workload, part.tiling.units
         along = _multiples(units, _widest(workload, part.tiling))
         if not along or time.monotonic() > self.deadline:
@@ -171,7 +171,7 @@ class _Cutter:
         found: list[Part] = []
         left = [(tuple(units[u].extent // step for u, step in along.items()), (0,) * len(along))]
         while left:
-            if len(found) + len(left) > BOXES:
+            if len(found) + len(left) > BOXES or time.monotonic() > self.deadline:
                 return [part]
             box, at = left.pop()
             spans = zip(dims, at, box, along.values(), strict=True)
