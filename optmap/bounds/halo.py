@@ -133,7 +133,7 @@ from collections.abc import Callable, Iterator
 from fractions import Fraction
 from functools import lru_cache
 from heapq import heappop, heappush
-from math import ceil, exp, floor, inf, prod
+from math import ceil, exp, inf, prod
 from typing import Any
 
 import numpy as np
@@ -210,7 +210,7 @@ def shares(loss: Loss, parts: dict[int, Fraction]) -> dict[int, Loss]:
     once = lru_cache(maxsize=2**12)(loss)
 
     def share(part: float) -> Loss:
-        return lambda a, c: part * (loss(a, c) if isinstance(a, np.ndarray) else once(a, c))
+        return lambda a, c: part * (loss(a, c) if isinstance(c, np.ndarray) else once(a, c))
 
     return {taps: share(float(part)) for taps, part in parts.items()}
 
@@ -275,7 +275,7 @@ def kappa(shape: tuple[int, ...], x: Fraction, y: Fraction, z: Fraction) -> Frac
                 break  # less than the least changes nothing
             held = min(held, _corners(cell, n, loss, powers))
         if cell[0] == cell[1] <= SMALL and held > enough:
-            held = min(held, max(_whole(b, cell[0], c, kinds, powers) for c in _larger(cell)))
+            held = min(held, _whole(b, cell, kinds, powers))
         heappush(cells, (-held / b ** powers[1], b, cell, powers))
 
     for powers in {(float(x), float(y), float(z)), (float(z), float(y), float(x))}:
@@ -345,15 +345,13 @@ def _widest(taps: int, s: int, least: float, powers: tuple[float, float, float])
     return max(GRID, ceil(GRID * quotient))
 
 
-def _larger(cell: Cell) -> range:
-    """Whole sizes of the larger set beside the only one of the smaller."""
-    return range(cell[0], cell[0] * cell[2] // GRID + 1)
-
-
-def _whole(taps: int, a: int, c: int, kinds: list[tuple[int, Loss]], powers: tuple[float, float, float]) -> float:
-    """The least kappa b^y for sets of whole sizes a <= c."""
-    pairs = min(taps * a, a * c, *(floor(n * (a + c) / 2 - loss(a, c) + SLACK) for n, loss in kinds))
-    return float(pairs / (a ** powers[0] * c ** powers[2]))
+def _whole(taps: int, cell: Cell, kinds: list[tuple[int, Loss]], powers: tuple[float, float, float]) -> float:
+    """The least kappa b^y for sets of whole sizes a <= c, a being the only size of the smaller one in a cell."""
+    a, c = cell[0], np.arange(cell[0], cell[0] * cell[2] // GRID + 1)
+    pairs = np.minimum(taps * a, a * c)
+    for n, loss in kinds:
+        pairs = np.minimum(pairs, np.floor(n * (a + c) / 2 - loss(a, c) + SLACK))
+    return float((pairs / (a ** powers[0] * c ** powers[2])).max())
 
 
 def _corners(cell: Cell, taps: int, loss: Loss, powers: tuple[float, float, float]) -> float:
