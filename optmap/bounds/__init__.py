@@ -16,7 +16,7 @@ __getattr__, __dir__ = exports(
         "halo": "kappa",
         "visits": "VisitsProof taps_met visits_proofs",
         "passes": "PassesProof passes_proofs",
-        "places": "least_of_places rim_of_places shared_columns shares",
+        "places": "least_of_places rim_of_places shared_columns tap_worths",
         "halo_proof": "HaloProof halo_proofs why_no_halo window_shape window_volume",
         "hierarchy": "INCLUSIVE INSTANCES SUMMED TOTAL fast_side_words instance_words separating_dims",
         "ioopt_formulas": "figure6_contraction figure6_convolution ioopt scenarios why_not_ioopt",

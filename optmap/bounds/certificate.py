@@ -258,13 +258,7 @@ def bound_certificate(
             "bytes": {t.name: t.bytes for t in workload.tensors},
             "semantics": workload.semantics.value,
         },
-        "accesses": [
-            {
-                "tensor": t.name,
-                "axes": [_axis(axis) for axis in t.axes],
-            }
-            for t in workload.tensors
-        ],
+        "accesses": [{"tensor": t.name, "axes": [_axis(axis) for axis in t.axes]} for t in workload.tensors],
         "memory_words": memory_words,
         "lifts": [
             {"dim": str(lift.digit), "modulus": lift.modulus, "high": str(lift.high), "low": str(lift.low)}

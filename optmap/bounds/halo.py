@@ -205,7 +205,7 @@ def all_of_2x4(a: Number, c: Number) -> Number:
     return root(a + c, 40, 4 / 5)
 
 
-def shares(loss: Loss, parts: dict[int, Fraction]) -> dict[int, Loss]:
+def kept(loss: Loss, parts: dict[int, Fraction]) -> dict[int, Loss]:
     """Per number of taps a part of the loss of all."""
     once = lru_cache(maxsize=2**12)(loss)
 
@@ -241,9 +241,9 @@ LOSSES: dict[tuple[int, ...], dict[int, Loss]] = {
     },
     (2, 3): {6: lambda a, c: rectangle(a + c), 5: lambda a, c: diamond(a + c)},
     (2, 2): {4: lambda a, c: diamond(a + c), 3: lambda a, c: diamond(a + c) / 2},
-    (4, 4): shares(all_of_4x4, PARTS[4, 4]) | {8: lambda a, c: diamond(a + c)},
-    (3, 4): shares(all_of_3x4, PARTS[3, 4]) | {7: lambda a, c: diamond(a + c)},
-    (2, 4): shares(all_of_2x4, PARTS[2, 4]),
+    (4, 4): kept(all_of_4x4, PARTS[4, 4]) | {8: lambda a, c: diamond(a + c)},
+    (3, 4): kept(all_of_3x4, PARTS[3, 4]) | {7: lambda a, c: diamond(a + c)},
+    (2, 4): kept(all_of_2x4, PARTS[2, 4]),
     (4,): {4: lambda a, c: 3 + c - a, 2: lambda a, c: 1},
     (3,): {3: lambda a, c: 2 + (c - a) / 2, 2: lambda a, c: 1},
     (2,): {2: lambda a, c: 1},
@@ -265,11 +265,8 @@ def kappa(shape: tuple[int, ...], x: Fraction, y: Fraction, z: Fraction) -> Frac
     cells: list[tuple[float, int, Cell, tuple[float, float, float]]] = []
 
     def add(b: int, cell: Cell, powers: tuple[float, float, float]) -> None:
-        kinds, held, enough = (
-            [(n, LOSSES[shape][n]) for n in sorted(LOSSES[shape]) if n >= b],
-            inf,
-            least * b ** powers[1],
-        )
+        kinds = [(n, LOSSES[shape][n]) for n in sorted(LOSSES[shape]) if n >= b]
+        held, enough = inf, least * b ** powers[1]
         for n, loss in kinds:
             if held <= enough:
                 break  # less than the least changes nothing

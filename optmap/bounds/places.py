@@ -40,14 +40,14 @@ def rim_of_places(roles: Roles, column: int) -> Rim:
         if window.positions * window.taps > LONGEST or shared_columns(*along) > SHARED:
             return {Fraction(): roles.places}
         worth: Counter[Fraction] = Counter()
-        for (value, times), (more, again) in product(found.items(), shares(*along).items()):
+        for (value, times), (more, again) in product(found.items(), tap_worths(*along).items()):
             worth[value * more] += times * again
         found = worth
     return {value - column * roles.taps: times for value, times in found.items()}
 
 
 @lru_cache(maxsize=64)
-def shares(positions: int, taps: int, stride: int, dilation: int) -> Counter[Fraction]:
+def tap_worths(positions: int, taps: int, stride: int, dilation: int) -> Counter[Fraction]:
     """How many positions p have taps worth how much, if n are shared evenly where stride*p + dilation*t is the same.
 
     Args:

@@ -23,7 +23,7 @@ from optmap.bounds import (
     passes_proofs,
     ranked_proofs,
     shared_columns,
-    shares,
+    tap_worths,
     visits_proofs,
 )
 from optmap.bounds.best import best, certified
@@ -125,7 +125,7 @@ def test_a_column_is_shared_by_as_many_places_as_are_counted() -> None:
         most = shared_columns(p, t, s, d)
         assert most == max(values.count(v) for v in values)
         worth = [sum(Fraction(most, values.count(s * x + d * r)) for r in range(t)) for x in range(p)]
-        assert shares(p, t, s, d) == Counter(worth)
+        assert tap_worths(p, t, s, d) == Counter(worth)
         assert sum(worth) == most * len(set(values))
 
 
