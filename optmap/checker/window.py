@@ -187,10 +187,7 @@ def fits(power: Power, cell: Cell, losses: list[tuple[int, Loss]]) -> bool:
     if any(corners(power, cell, b, loss) for b, loss in losses):
         return True
     if low == high:
-        if low > SMALL:
-            return False
-        least = {most(power.taps, low, c, losses): c for c in reversed(sizes(low, i))}  # more inputs are allowed more
-        return all(power.holds(low, c, pairs) for pairs, c in least.items())
+        return low <= SMALL and all(power.holds(low, c, most(power.taps, low, c, losses)) for c in sizes(low, i))
     middle = (low + high) // 2
     halves = (low, middle, i), (middle + 1, high, power.narrowest(middle + 1))
     return all(fits(power, half, losses) for half in halves)
