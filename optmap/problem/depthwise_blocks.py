@@ -96,7 +96,7 @@ def _block(workload: Workload, roles: KernelRoles, tile: Sizes, taps: Sizes, reg
     held = prod(size for _, size in points)
     looped, tapped = _unrolled(taps, held)
     groups = _groups(tapped, max(registers - SPARE - held - 1, 1))
-    image, weights = workload.inputs[roles.images], workload.inputs[roles.weights]
+    image, weights = workload.tensors[roles.images], workload.tensors[roles.weights]
     repeats = prod(size for _, size in looped)
     dims = tuple(dim for dim, _ in tapped)
     fetched = [len(_elements(image, tuple(points), dims, group)) for group in groups]
@@ -115,7 +115,7 @@ def _block(workload: Workload, roles: KernelRoles, tile: Sizes, taps: Sizes, reg
 
 def _tap_order(workload: Workload, roles: KernelRoles) -> list[str]:
     """Reduction dims, those in a window with a point dim innermost: along them neighbouring points share elements."""
-    axes = workload.inputs[roles.images].axes
+    axes = workload.tensors[roles.images].axes
     sliding = {d for axis in axes if set(axis.dims) & set(roles.points) for d in axis.dims}
     return sorted((dim for dim in roles.reduction if workload.extents[dim] > 1), key=lambda dim: dim in sliding)
 
@@ -181,7 +181,7 @@ def lines_per_set(workload: Workload, roles: KernelRoles, block: DepthwiseBlock,
     taps = [dict(zip(block.tapped, tap, strict=True)) for group in block.groups for tap in group]
     orders = activation_orders(workload, roles, ActivationLayout.NHWC, 1)
     found = 0
-    for number, some in ((1 + roles.images, taps), (0, [{}])):
+    for number, some in ((roles.images, taps), (0, [{}])):
         tensor, places = workload.tensors[number], []
         strides = _strides(tensor, workload, orders[number])
         for point, tap in product(each_point(block.points), some):

@@ -44,8 +44,8 @@ class KernelRoles:
     """A dim of the output, alone in its subscripts: in the weights only, or in every operand if depthwise; along rows
     in the output and, perhaps in a window, in the image."""
     weights: int
-    """Number among the workload's inputs of the operand that has the vector dim: loaded as vectors (along rows, that
-    has not: its elements are broadcast)."""
+    """Number among the workload's tensors, of which the output is the first, of the operand that has the vector dim:
+    loaded as vectors (along rows, that has not: its elements are broadcast)."""
     images: int
     """Number of the other operand: its elements are broadcast, or loaded as vectors if depthwise."""
     filters: tuple[str, ...]
@@ -58,6 +58,11 @@ class KernelRoles:
     """Dims that the output has not."""
     apart: int | None = None
     """Depthwise along rows: elements of the image from one lane to the next. None in all other cases."""
+
+    @property
+    def packed(self) -> int | None:
+        """Number of the tensor that code packs in the order in which it is read: the weights, but not along rows."""
+        return self.weights if self.apart is None else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,21 +97,21 @@ def kernel_roles(workload: Workload, layout: ActivationLayout = ActivationLayout
     if len(workload.inputs) != 2:
         return None
     for vector, _ in outer_product_dims(workload):
-        weights = 0 if vector in workload.inputs[0].dims else 1
-        if all(_is_alone(tensor, vector) for tensor in (workload.output, workload.inputs[weights])):
+        weights = 1 if vector in workload.inputs[0].dims else 2
+        if all(_is_alone(tensor, vector) for tensor in (workload.output, workload.tensors[weights])):
             return _checked(workload, _roles(workload, KernelKind.OUTER_PRODUCT, vector, weights))
     for vector in reversed(_output_order(workload)):
         if all(_is_alone(tensor, vector) for tensor in workload.tensors):
             output = workload.output.dims
             first, second = (tensor.dims & output for tensor in workload.inputs)
-            roles = _checked(workload, _roles(workload, KernelKind.DEPTHWISE, vector, 0 if first < second else 1))
+            roles = _checked(workload, _roles(workload, KernelKind.DEPTHWISE, vector, 1 if first < second else 2))
             return _along_rows(workload, roles) if roles and layout is ActivationLayout.NCHW else roles
     return None
 
 
 def _along_rows(workload: Workload, roles: KernelRoles) -> KernelRoles:
     """Vectors along the last subscript of output and image, if a dim of both and not of the weights runs there."""
-    image, dims = workload.inputs[roles.images], workload.output.axes[-1].dims
+    image, dims = workload.tensors[roles.images], workload.output.axes[-1].dims
     steps = [dict(axis.terms).get(dims[-1]) for axis in image.axes] if dims else []
     alone = bool(steps) and _is_alone(workload.output, dims[-1]) and all(step is None for step in steps[:-1])
     if not alone or steps[-1] is None or dims[-1] not in roles.points or workload.extents[dims[-1]] == 1:
@@ -227,13 +232,14 @@ def _is_alone(tensor: TensorAccess, dim: str) -> bool:
 
 
 def _roles(workload: Workload, kind: KernelKind, vector: str, weights: int) -> KernelRoles:
-    has, other = workload.inputs[weights].dims, workload.inputs[1 - weights].dims
+    images = 3 - weights
+    has, other = workload.tensors[weights].dims, workload.tensors[images].dims
     rest = [dim for dim in workload.dims if dim in workload.output.dims and dim != vector]
     return KernelRoles(
         kind=kind,
         vector=vector,
         weights=weights,
-        images=1 - weights,
+        images=images,
         filters=tuple(dim for dim in rest if dim in has and dim not in other),
         points=tuple(dim for dim in rest if dim in other and dim not in has),
         shared=tuple(dim for dim in rest if dim in has and dim in other),
@@ -244,7 +250,7 @@ def _roles(workload: Workload, kind: KernelKind, vector: str, weights: int) -> K
 def _checked(workload: Workload, roles: KernelRoles) -> KernelRoles | None:
     """The roles, if every output dim has one and padding is nowhere but in the image."""
     named = 1 + len(roles.filters) + len(roles.points) + len(roles.shared)
-    others = (workload.output, workload.inputs[roles.weights])
+    others = (workload.output, workload.tensors[roles.weights])
     padded = any(axis.real is not None for tensor in others for axis in tensor.axes)
     depthwise = roles.kind is KernelKind.DEPTHWISE
     if named != len(workload.output.dims) or padded or (depthwise and roles.filters):

@@ -31,7 +31,7 @@ def activation_orders(
     found = [_plain(tensor) for tensor in workload.tensors]
     if roles is None or layout is ActivationLayout.NCHW:
         return tuple(found)
-    for number, dims in ((0, (roles.vector,)), (1 + roles.images, _image_channels(workload, roles))):
+    for number, dims in ((0, (roles.vector,)), (roles.images, _image_channels(workload, roles))):
         tensor = workload.tensors[number]
         channels = _channels(tensor, dims, roles)
         if channels:
@@ -47,7 +47,7 @@ def _plain(tensor: TensorAccess) -> Order:
 def _image_channels(workload: Workload, roles: KernelRoles) -> tuple[str, ...]:
     if roles.kind is KernelKind.DEPTHWISE:
         return (roles.vector,)
-    weights = workload.inputs[roles.weights].dims
+    weights = workload.tensors[roles.weights].dims
     return tuple(d for d in roles.reduction if d in weights)
 
 

@@ -25,7 +25,7 @@ SIZES = {"c": 8, "k": 32, "h": 14, "w": 14, "r": 3, "s": 3}
 
 def told(workload):
     roles = kernel_roles(workload)
-    weights, images = workload.inputs[roles.weights].name, workload.inputs[roles.images].name
+    weights, images = workload.tensors[roles.weights].name, workload.tensors[roles.images].name
     return roles.kind, roles.vector, weights, images, roles.points, roles.shared, roles.reduction
 
 
@@ -77,7 +77,7 @@ def test_every_output_dim_of_a_contraction_has_one_role():
             roles = kernel_roles(layer)
             dims = (roles.vector, *roles.filters, *roles.points, *roles.shared)
             assert sorted(dims) == sorted(layer.output.dims)
-            assert set(roles.filters) | {roles.vector} <= layer.inputs[roles.weights].dims - set(roles.points)
+            assert set(roles.filters) | {roles.vector} <= layer.tensors[roles.weights].dims - set(roles.points)
             assert roles.reduction == layer.reduction_dims
 
 

@@ -55,8 +55,8 @@ def test_elements_lie_one_after_another_where_the_code_has_them(data):
     tile = {dim: data.draw(st.sampled_from((1, max(size // 2, 1), size))) for dim, size in workload.sizes}
     layout = data.draw(st.sampled_from(list(ActivationLayout)))
     roles = kernel_roles(workload, layout)
-    unpacked = () if roles.apart is None else (1 + roles.weights,)  # broadcast, in the order in which they are given
-    for number in (0, 1 + roles.images, *unpacked):
+    unpacked = () if roles.apart is None else (roles.weights,)  # broadcast, in the order in which they are given
+    for number in (0, roles.images, *unpacked):
         assert runs(addresses(workload, number, tile, layout))[0] == run_length(workload, number, tile, layout, LANES)
 
 

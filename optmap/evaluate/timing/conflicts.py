@@ -58,7 +58,7 @@ def tile_loads(
     """
     tensor, roles = workload.tensors[number], roles_of(workload, layout)
     size = tensor.bits // 8
-    if roles is not None and number == roles.weights + 1 and roles.apart is None:
+    if roles is not None and number == roles.packed:
         return np.full(sets, tensor.footprint(tile) * size / line_bytes / sets)
     parts, stride = [], size
     for values, extent in _memory_order(workload, number, tile, layout, lanes):

@@ -181,7 +181,7 @@ def _tied(workload: Workload, mapping: Mapping, roles: KernelRoles) -> dict[str,
     """
     split = {dim for level in mapping.levels for dim, ways in level.spatial.items() if ways > 1}
     found: dict[str, tuple[str, Axis]] = {}
-    for axis in workload.inputs[roles.images].axes:
+    for axis in workload.tensors[roles.images].axes:
         points = [dim for dim in axis.dims if dim in roles.points or dim in roles.shared]
         taps = [dim for dim in axis.dims if dim in roles.reduction and all(dim != tap for tap, _ in found.values())]
         apart = len(axis.terms) == 2 and len(points) == len(taps) == 1 and not split & set(axis.dims)

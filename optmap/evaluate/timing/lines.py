@@ -50,7 +50,7 @@ def run_length(
         run along rows weights are not packed.
     """
     tensor, roles = workload.tensors[number], roles_of(workload, layout)
-    if roles is not None and number == roles.weights + 1 and roles.apart is None:
+    if roles is not None and number == roles.packed:
         return None
     order = activation_orders(workload, roles, layout, lanes)[number]
     run, whole = 1, workload.extents

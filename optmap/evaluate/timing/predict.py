@@ -217,7 +217,7 @@ class TimeModel:
         ahead = self.options.weights is WeightPacking.AHEAD
         if ahead or roles is None or roles.kind is KernelKind.PLAIN or roles.apart is not None:
             return 0.0
-        weights = self.workload.inputs[roles.weights]
+        weights = self.workload.tensors[roles.weights]
         elements = weights.footprint(self.workload.extents)
         size = elements * weights.bits / 8
         cycles = float(elements)

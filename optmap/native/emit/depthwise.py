@@ -51,7 +51,7 @@ def depthwise_leaf(site: Site) -> Leaf | str:
         kind=KernelKind.DEPTHWISE,
         text=made.text(),
         layouts=made.layouts,
-        packed=tuple(number == 1 + roles.weights and roles.apart is None for number in range(3)),
+        packed=tuple(number == roles.packed for number in range(3)),
         takes=made.takes,
     )
 
@@ -65,14 +65,14 @@ def _refusal(site: Site, roles: KernelRoles, core: Core) -> str:
         return "a tensor is read twice"
     if not owned(workload):
         return "two points may be one element of the output"
-    image = workload.inputs[roles.images]
+    image = workload.tensors[roles.images]
     if roles.apart is None and any(a.real is not None for a in image.axes if roles.vector in a.dims):
         return f"there is padding along {roles.vector}"
     if core.lanes(workload.output.bits) < 2:
         return "a vector has one element"
     if is_one_wide(workload, site.mapping, roles):
         return f"tiles are one element wide along {roles.vector}: no vectors"
-    for number in (0, 1 + roles.images):
+    for number in (0, roles.images):
         fastest = site.activations[number].order[-1][0]
         if roles.vector not in workload.tensors[number].axes[fastest].dims:
             return (
@@ -110,7 +110,7 @@ class _Depthwise:
         """
         if self.roles.apart is not None:
             return self.site.activations
-        number = 1 + self.roles.weights
+        number = self.roles.weights
         axes = self.site.workload.tensors[number].axes
         vector = next(n for n, axis in enumerate(axes) if self.roles.vector in axis.dims)
         shared = [n for n, axis in enumerate(axes) if n != vector and set(axis.dims) & set(self.roles.shared)]
@@ -123,14 +123,14 @@ class _Depthwise:
     @cached_property
     def padded(self) -> tuple[int, ...]:
         """Subscripts of the image with padding, that along a row apart: its padding is in lanes."""
-        axes = self.site.workload.inputs[self.roles.images].axes
+        axes = self.site.workload.tensors[self.roles.images].axes
         extents = self.site.workload.extents
         return tuple(n for n, axis in enumerate(axes) if n != self.row and axis.is_padded(axis.real, extents))
 
     @cached_property
     def row(self) -> int | None:
         """Subscript of the image that vectors run along; None if the vector dim is in every operand."""
-        return None if self.roles.apart is None else len(self.site.workload.inputs[self.roles.images].axes) - 1
+        return None if self.roles.apart is None else len(self.site.workload.tensors[self.roles.images].axes) - 1
 
     @cached_property
     def pieces(self) -> dict[str, tuple[Region, ...]]:
@@ -168,8 +168,8 @@ class _Depthwise:
             ahead=0,
         )
         wanted = self.row is None and self.site.options.prefetch and self.site.options.stores is StoreKind.ORDINARY
-        output, image = kernels.buffers[0], kernels.buffers[kernels.image]
-        if not wanted or not stays(self.site, self.whole, workload.tensors[kernels.image], image):
+        output, image = kernels.buffers[0], kernels.buffers[kernels.roles.images]
+        if not wanted or not stays(self.site, self.whole, workload.tensors[kernels.roles.images], image):
             return kernels
         return replace(
             kernels,
@@ -190,7 +190,7 @@ class _Depthwise:
         points = dict(self.whole.points)
         cut = {**points, **dict.fromkeys(self.roles.shared, 1)}
         regions = {d: pieces(self.site, d, taken=d in self.takes, inside=cut.get(d)).all for d in self.walked}
-        return region_kinds(regions, self.site.workload.inputs[self.roles.images].axes, self.padded)
+        return region_kinds(regions, self.site.workload.tensors[self.roles.images].axes, self.padded)
 
     @cached_property
     def chosen(self) -> tuple[Kind, ...]:
@@ -236,7 +236,7 @@ class _Depthwise:
     @cached_property
     def rim(self) -> Axis | None:
         """The subscript along a row, if it has padding."""
-        axis = self.site.workload.inputs[self.roles.images].axes[-1]
+        axis = self.site.workload.tensors[self.roles.images].axes[-1]
         return axis if self.row is not None and axis.is_padded(axis.real, self.site.workload.extents) else None
 
     @property
@@ -290,7 +290,7 @@ class _Depthwise:
 
     def _real(self, number: int, at: dict[str, str], sizes: dict[str, str]) -> list[str]:
         """Declarations of the range of index values that are real, counted from the region's first."""
-        axis = self.site.workload.inputs[self.roles.images].axes[number]
+        axis = self.site.workload.tensors[self.roles.images].axes[number]
         low, high = axis.real or (0, 0)
         base = sum_text([(at[d], c) for d, c in axis.terms], axis.offset)
         span = sum_text([(sizes[d], c) for d, c in axis.terms], 1 - sum(c for _, c in axis.terms))

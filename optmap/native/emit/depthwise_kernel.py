@@ -38,16 +38,6 @@ class Kernels:
     ahead: int
     """Elements from a block of the output to the next one, which is asked for; 0 if it is not."""
 
-    @property
-    def image(self) -> int:
-        """Number of the image among the tensors."""
-        return 1 + self.roles.images
-
-    @property
-    def weights(self) -> int:
-        """Number of the weights among the tensors."""
-        return 1 + self.roles.weights
-
     def name(self, block: DepthwiseBlock) -> str:
         """Of the function of a block."""
         sizes = (*block.points, *block.looped, *zip(block.tapped, _extents(block), strict=True))
@@ -69,7 +59,7 @@ class Kernels:
         """
         if self.row is None:
             return f"{self.entry}_load({place}, lanes_0)"
-        if tensor == self.weights:
+        if tensor == self.roles.weights:
             return f"{self.entry}_spread({place})"
         return f"{self.entry}_row({place}, {self._seen(index)}, lanes_0)"
 
@@ -135,7 +125,7 @@ class Kernels:
             for n, t in enumerate(self.workload.tensors)
         ]
         places = [f"{name} + ({place})" for name, place in zip(self.names, moved, strict=True)]
-        image = self.workload.tensors[self.image]
+        image = self.workload.tensors[self.roles.images]
 
         def index(axis: int) -> str:
             return sum_text([(f"i{i}", relative(image, {d: 1})[axis]) for i, d in enumerate(dims)])
@@ -152,8 +142,8 @@ class Kernels:
             with out.blocks(
                 [*(loops[d] for d in self.roles.reduction), *([f"if ({' && '.join(tests)})"] if tests else [])]
             ):
-                value = self.load(self.image, places[self.image], along)
-                weight = self.kept(self.load(self.weights, places[self.weights], along), along)
+                value = self.load(self.roles.images, places[self.roles.images], along)
+                weight = self.kept(self.load(self.roles.weights, places[self.roles.weights], along), along)
                 out.line(f"sum_0 += {value} * {weight};")
             out.line(f"{self.entry}_store({places[0]}, &sum_0, lanes_0);")
 
@@ -174,7 +164,7 @@ class Kernels:
 
     def _group(self, out: Writer, block: DepthwiseBlock, group: tuple[tuple[int, ...], ...]) -> None:
         """Load the weights of a group, then every element of the image once, and add to all sums that need it."""
-        image, weights = self.workload.tensors[self.image], self.workload.tensors[self.weights]
+        image, weights = self.workload.tensors[self.roles.images], self.workload.tensors[self.roles.weights]
         taps = [dict(zip(block.tapped, tap, strict=True)) for tap in group]
         known: dict[tuple[int, ...], str] = {}
         with out.block(""):
@@ -182,7 +172,7 @@ class Kernels:
                 place = relative(weights, tap)
                 if place not in known:
                     known[place] = f"tap_{len(known)}"
-                    load = self.load(self.weights, self._place(self.weights, tap, block.looped), "0")
+                    load = self.load(self.roles.weights, self._place(self.roles.weights, tap, block.looped), "0")
                     out.line(f"const {self.entry}_vector {known[place]} = {load};")
             uses: dict[tuple[int, ...], list[tuple[dict[str, int], str]]] = {}
             for point in each_point(block.points):
@@ -204,7 +194,7 @@ class Kernels:
         self, out: Writer, block: DepthwiseBlock, place: tuple[int, ...], uses: list[tuple[dict[str, int], str]]
     ) -> None:
         """One element of the image, unless it is padding."""
-        image = self.workload.tensors[self.image]
+        image = self.workload.tensors[self.roles.images]
 
         def index(axis: int) -> str:
             steps = [(f"i{n}", relative(image, {dim: 1})[axis]) for n, (dim, _) in enumerate(block.looped)]
@@ -213,7 +203,7 @@ class Kernels:
         tests = [f"from_{axis} <= {index(axis)} && {index(axis)} < to_{axis}" for axis in self.padded]
         along = "" if self.row is None else index(self.row)
         with out.block(f"if ({' && '.join(tests)})" if tests else ""):
-            load = self.load(self.image, self._place(self.image, uses[0][0], block.looped), along)
+            load = self.load(self.roles.images, self._place(self.roles.images, uses[0][0], block.looped), along)
             out.line(f"const {self.entry}_vector value_0 = {load};")
             for at, weight in uses:
                 out.line(f"{_sum({d: at[d] for d, _ in block.points})} += value_0 * {self.kept(weight, along)};")

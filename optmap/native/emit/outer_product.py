@@ -31,7 +31,7 @@ def outer_product_leaf(site: Site) -> Leaf | str:
         return "no vector kernel: elements of several sizes"
     if site.lanes < 2:
         return "no vector kernel: one element fills a vector"
-    image = site.workload.inputs[roles.images]
+    image = site.workload.tensors[roles.images]
     windows = []
     for axis in image.axes:
         if axis.real is not None:
@@ -93,7 +93,7 @@ def _leaf(plan: Plan, vector_bytes: int) -> Leaf:
         kind=KernelKind.OUTER_PRODUCT,
         text=out.text(),
         layouts=plan.layouts,
-        packed=tuple(number == 1 + plan.roles.weights for number in range(3)),
+        packed=tuple(number == plan.roles.packed for number in range(3)),
         takes=plan.takes,
         notes=plan.notes,
     )

@@ -29,7 +29,7 @@ def _is_large(plan: Plan, number: int) -> bool:
 
 def _weights_ahead(plan: Plan, loops: list[Loop]) -> Ahead | None:
     """The next tile of weights, shared by the calls that work on this one."""
-    number, dims = 1 + plan.roles.weights, plan.weights.dims
+    number, dims = plan.roles.weights, plan.weights.dims
     inner = list(takewhile(lambda loop: loop.dim not in dims, reversed(loops)))[::-1]
     if len(inner) == len(loops) or not _is_large(plan, number):
         return None
@@ -74,7 +74,7 @@ def _comes_again(plan: Plan, outside: list[Loop]) -> bool:
 
 def _image_ahead(plan: Plan, loops: list[Loop]) -> Ahead | None:
     """What the next tile along the outermost loop over points brings that this one has not."""
-    number, points = 1 + plan.roles.images, plan.roles.points
+    number, points = plan.roles.images, plan.roles.points
     at = next((n for n, loop in enumerate(loops) if loop.dim in points), None)
     if at is None or not _is_large(plan, number):
         return None

@@ -89,7 +89,7 @@ class Plan:
     def layouts(self) -> tuple[Layout, ...]:
         """Per access: activations as the user wants them, weights as they are read."""
         found = list(self.site.activations)
-        found[1 + self.roles.weights] = Layout(order=self._weights_order())
+        found[self.roles.weights] = Layout(order=self._weights_order())
         return tuple(found)
 
     def _weights_order(self) -> tuple[tuple[int, int], ...]:
@@ -125,7 +125,7 @@ class Plan:
         if cut.step % whole == 0:
             return whole
         workload = self.site.workload
-        shape = buffers_of(workload, plain_layouts(workload))[1 + self.roles.weights].shape
+        shape = buffers_of(workload, plain_layouts(workload))[self.roles.weights].shape
         most = shape[next(n for n, axis in enumerate(self.weights.axes) if self.roles.vector in axis.dims)]
         return (-(-most // lanes) + 1) * lanes  # any start: behind the last element there is room for a whole vector
 
@@ -137,12 +137,12 @@ class Plan:
     @property
     def weights(self) -> TensorAccess:
         """The operand that is read as vectors."""
-        return self.site.workload.inputs[self.roles.weights]
+        return self.site.workload.tensors[self.roles.weights]
 
     @property
     def image(self) -> TensorAccess:
         """The other operand."""
-        return self.site.workload.inputs[self.roles.images]
+        return self.site.workload.tensors[self.roles.images]
 
     def strides(self, number: int) -> Counter[str]:
         """Elements of a tensor from one iteration of a dim to the next; inside a block where there are blocks."""
@@ -230,7 +230,7 @@ class Plan:
     def sum_of(self, dim: str) -> Sum:
         """The loop over a reduction dim."""
         cut = self.pieces_of(dim)
-        image, weights = 1 + self.roles.images, 1 + self.roles.weights
+        image, weights = self.roles.images, self.roles.weights
         block, leap = self.leaps(image).get(dim, (0, 0))
         return Sum(
             dim=self.site.dims[dim],

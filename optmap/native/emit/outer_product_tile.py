@@ -69,24 +69,22 @@ class _Tile:
             to.append((kept[roles.vector], self.plan.vector_stride // site.lanes))
         kind, names = site.types[0], site.tensors
         self.out.line(f"{kind} *const to = {names[0]} + {sum_text(to)};")
-        at = sum_text(self._image_terms(kept), constant_place(self.plan.image, self.plan.buffers[1 + roles.images]))
-        by = sum_text(
-            self._weights_terms(kept), constant_place(self.plan.weights, self.plan.buffers[1 + roles.weights])
-        )
+        at = sum_text(self._image_terms(kept), constant_place(self.plan.image, self.plan.buffers[roles.images]))
+        by = sum_text(self._weights_terms(kept), constant_place(self.plan.weights, self.plan.buffers[roles.weights]))
         self.out.line(f"const long at = {at};")
-        self.out.line(f"const {kind} *const by = {names[1 + roles.weights]} + {by};")
+        self.out.line(f"const {kind} *const by = {names[roles.weights]} + {by};")
         for number, each in enumerate(self.ahead):
             share = sum_text([(each.place, LINE * each.lines)])
             self.out.comment(each.what)
             self.out.line(f"const char *const next_{number} = (const char *)({each.start}) + {share};")
 
     def _image_terms(self, starts: dict[str, str]) -> list[tuple[str, int]]:
-        strides = self.plan.strides(1 + self.plan.roles.images)
+        strides = self.plan.strides(self.plan.roles.images)
         return [(start, strides[dim]) for dim, start in starts.items() if strides[dim]]
 
     def _weights_terms(self, starts: dict[str, str]) -> list[tuple[str, int]]:
         """Blocks are whole tiles, so that a start is a number of blocks; inside them the kernel counts from it."""
-        number = 1 + self.plan.roles.weights
+        number = self.plan.roles.weights
         strides, leaps = self.plan.strides(number), self.plan.leaps(number)
         found = []
         for dim, start in starts.items():
@@ -130,8 +128,8 @@ class _Tile:
         """The kernel for some variants, and what its parameters are in the tile's function."""
         site, roles = self.plan.site, self.plan.roles
         lanes, size = site.lanes, chosen[roles.vector].size
-        output, image = self.plan.strides(0), self.plan.strides(1 + roles.images)
-        names = (site.tensors[0], site.tensors[1 + roles.images], site.tensors[1 + roles.weights])
+        output, image = self.plan.strides(0), self.plan.strides(roles.images)
+        names = (site.tensors[0], site.tensors[roles.images], site.tensors[roles.weights])
         places = {names[0]: "to", names[2]: "by", f"d_{site.dims[roles.vector]}": self.plan.start_text(roles.vector)}
         box = [(0, chosen[d].size) for d in roles.points]
         sums = []

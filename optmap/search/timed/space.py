@@ -181,7 +181,7 @@ def _rooms(workload: Workload, machine: Machine) -> list[int]:
 
 def _panel(workload: Workload, roles: KernelRoles, tile: dict[str, int]) -> int:
     """Words of weights that a register tile needs per iteration of the reduction dim that is cut."""
-    weights = workload.inputs[roles.weights]
+    weights = workload.tensors[roles.weights]
     cut = _longest(workload, roles)
     taps = {dim: 1 if dim == cut else workload.extents[dim] for dim in roles.reduction}
     return workload.weight(weights) * weights.footprint({**tile, **taps})
