@@ -89,14 +89,14 @@ class _Every:
 
     def nothing_left(self) -> bool:
         nothing = Tile((), (0,) * len(self.extents), ())
-        tiles, inside = [nothing], list[dict[Tile, list[Tile]]]()
+        tiles, inside = [[nothing]], list[dict[Tile, int]]()
         for q in range(self.model.depth):
-            inside.append(self._listed(q, tiles))
-            tiles = list(inside[-1])
-        chains: list[tuple[Tile, ...]] = [(tile,) for tile in tiles]
+            inside.append(self._listed(q, tiles[-1]))
+            tiles.append(list(inside[-1]))
+        chains: list[tuple[Tile, ...]] = [(tile,) for tile in tiles[-1]]
         for q in reversed(range(self.model.depth - 1)):
             served = {chain[0] for chain in chains}
-            pairs = {outer: self._inside(q, outer, inside[q + 1][outer]) for outer in served}
+            pairs = {outer: self._inside(q, outer, tiles[q + 1][inside[q + 1][outer] :]) for outer in served}
             self.words.worked(sum(len(pairs[chain[0]]) for chain in chains))
             chains = [(own, *chain) for chain in chains for own in pairs[chain[0]]]
         return not any(self._survive(chains))
@@ -117,7 +117,7 @@ class _Every:
             high = least - 1
         return found
 
-    def _listed(self, q: int, inner: list[Tile]) -> dict[Tile, list[Tile]]:
+    def _listed(self, q: int, inner: list[Tile]) -> dict[Tile, int]:
         """The choices of a level that fit, keep its limit in the whole problem, and have one inside.
 
         Args:
@@ -125,23 +125,23 @@ class _Every:
             inner: choices of the level inside.
 
         Returns:
-            for each some of the inner choices; those left out do not nest in it, or do not keep their limit there.
+            for each how many of the inner choices, the first ones, do not nest in it, or do not keep their limit there.
         """
         mine = self.choices[q]
         order = sorted(range(len(mine)), key=lambda i: (self.model.dims[i] not in self.model.fixed, len(mine[i])))
         if not all(mine):
             return {}
         chosen, low = [known[0] for known in mine], [known[-1].low for known in mine]
-        found = dict[Tile, list[Tile]]()
+        found = dict[Tile, int]()
 
         def fits(i: int, choice: Choice) -> bool:
             low[i] = choice.low
             return self.words.fits(q, low)
 
-        def choose(position: int, inside: list[Tile]) -> None:
+        def choose(position: int, start: int) -> None:
             if position == len(order):
                 cuts, least, largest = (tuple([choice[k] for choice in chosen]) for k in (2, 0, 1))
-                found[Tile(cuts, least, largest)] = inside
+                found[Tile(cuts, least, largest)] = start
                 return
             i = order[position]
             for choice in mine[i][bisect_left(mine[i], True, key=partial(fits, i)) :]:
@@ -149,14 +149,16 @@ class _Every:
                 cuts, high = (tuple([known[k] for known in chosen]) for k in (2, 1))
                 if not self.words.keeps(q, cuts + self.words.whole):
                     break
-                first = next((n for n, own in enumerate(inside) if self._nests(q, own, high, cuts)), None)
-                if first is None:
+                places = range(start, len(inner))
+                first = next((n for n in places if self._nests(q, inner[n], high, cuts)), len(inner))
+                self.words.worked((first - start) // 8)
+                if first == len(inner):
                     break
-                inside = inside[first:]  # what serves nothing here serves nothing smaller
-                choose(position + 1, inside)
+                start = first  # what serves nothing here serves nothing smaller
+                choose(position + 1, start)
             chosen[i], low[i] = mine[i][0], mine[i][-1].low
 
-        choose(0, inner)
+        choose(0, 0)
         return found
 
     def _inside(self, q: int, outer: Tile, inner: list[Tile]) -> list[Tile]:
@@ -228,6 +230,7 @@ class _Every:
         known = {row: (*row.sizes, *(self.words.pieces[i][n] for n in row.cuts)) for row in rows}
         kept = list[Row]()
         for row in sorted(rows, key=lambda row: sum(known[row])):
+            self.words.worked(len(kept) // 8)
             if not any(all(map(le, known[other], known[row])) for other in kept):
                 kept.append(row)
         return kept
