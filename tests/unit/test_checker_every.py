@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import tracemalloc
 from fractions import Fraction
 from typing import Any
 
@@ -13,8 +14,10 @@ from proof_attack import WIDE, Case, look_at_every_tile
 from optmap import api
 from optmap.checker import RefusedError
 from optmap.checker.cover import model_of, walk
+from optmap.checker.dataflows import best_flows
 from optmap.checker.every import nothing_left
 from optmap.checker.nest import Nest
+from optmap.checker.rows import Model
 from optmap.checker.statement import Work
 from optmap.checker.units import rate_of
 from optmap.gap import solution_document
@@ -105,3 +108,27 @@ def test_a_step_that_looks_at_every_tile_stands_alone() -> None:
     document, least, _ = problem(0)
     with pytest.raises(RefusedError, match="step of its own"):
         accepts(document, Fraction(least), "every 1")
+
+
+def test_tiles_inside_are_not_copied_per_tile_outside() -> None:
+    """Of 1,728 choices at either level: one list of those inside, not 1,728 of them."""
+    text = "C[i,j] += A[i,k] * B[k,j]"
+    sizes = {"extents": dict.fromkeys("ijk", 42), "bytes": dict.fromkeys("ABC", 4)}
+    work = Work({"expression": text, "semantics": "accumulate", **sizes})
+    model = Model(
+        work=work,
+        rooms=[[([0, 1, 2], int(WIDE))]] * 2,
+        rates=[Fraction(1)] * 2,
+        flows=[best_flows(work)] * 2,
+        fixed=set(),
+        snapped=lambda _level, _dim, sizes, _whole: sizes,
+    )
+    root = model.root()
+    assert root is not None
+    tracemalloc.start()
+    try:
+        with pytest.raises(RefusedError, match="too many numbers of tiles"):
+            nothing_left(model, root, dict.fromkeys(range(2), WIDE), 20_000)
+        assert tracemalloc.get_traced_memory()[1] < 8_000_000
+    finally:
+        tracemalloc.stop()
