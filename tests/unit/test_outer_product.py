@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import random
+import subprocess
+import sys
 from itertools import product
 from pathlib import Path
 
@@ -255,3 +258,26 @@ def test_few_taps_of_one_point_run_without_a_loop_that_is_written_out(taps, tmp_
     elif taps == 3:
         assert all("if (d_s + n_s - (d_s) == 3)" in text for text in texts)
     check_together([code], SANITIZED, tmp_path)
+
+
+def test_the_same_mapping_is_the_same_text_in_every_process() -> None:
+    """What was built is found again by the digest of its text: no order of a set, which differs from run to run."""
+    code = (
+        "from test_outer_product import AVX512, emitted, layer;"
+        "print(emitted(layer(c=4, k=16, h=6, w=6, r=3, s=3), AVX512, {'k': 16, 'w': 3}).source)"
+    )
+    texts = {
+        subprocess.run(
+            [sys.executable, "-c", code],
+            env={
+                **os.environ,
+                "PYTHONHASHSEED": seed,
+                "PYTHONPATH": os.pathsep.join((str(Path(__file__).parent), *sys.path)),
+            },
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for seed in "123"
+    }
+    assert len(texts) == 1

@@ -61,7 +61,7 @@ class _Tile:
     def _write_places(self) -> None:
         """Where the kernel's pieces of the three operands begin, for iteration 0 of the reduction."""
         site, roles = self.plan.site, self.plan.roles
-        starts = {d: self.plan.start_text(d) for d in site.workload.output.dims}
+        starts = {d: self.plan.start_text(d) for d in site.workload.dims if d in site.workload.output.dims}
         kept = {d: start for d, start in starts.items() if start != "0"}
         output = {d: start for d, start in kept.items() if d != roles.vector}
         to = [(element_text(site.workload.output, self.plan.buffers[0], output), 1)]
