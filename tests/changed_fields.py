@@ -21,7 +21,8 @@ def changed_fields(document: dict[str, Any], most: int = 10**6) -> Iterator[tupl
     Certificates of bounds and digests have tests of their own. With more than `most` values, some spread evenly.
     """
     found = list(_fields(document, ()))
-    for path, value in found[:: -(-len(found) // most)]:
+    count = min(len(found), most)
+    for path, value in (found[i * len(found) // count] for i in range(count)):
         changed = copy.deepcopy(document)
         inside: Any = changed
         for key in path[:-1]:
