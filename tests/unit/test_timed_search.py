@@ -189,3 +189,16 @@ def test_every_number_of_vectors_has_its_best_among_the_first_five() -> None:
         each.mapping.levels[0].tile for each in ranked(workload, AVX512) if each.mapping.levels[0].tile["k"] == 16
     )
     assert one["h"] * one["w"] == 28
+
+
+def test_of_mappings_alike_one_that_keeps_its_sums_is_offered() -> None:
+    """A 1x1 layer: cuts of the channels save lines that pass beside the arithmetic, and load every sum again."""
+    workload = layer("yolo9000/Y19")
+    rates = (128, 49, 11, 10)
+    slow = tuple(
+        replace(each, bandwidth=Bandwidth(amount=rate)) for each, rate in zip(AVX512.levels, rates, strict=True)
+    )
+    machine = replace(AVX512, levels=(*slow[:3], replace(slow[3], core_bandwidth=Bandwidth(amount=5))))
+    found = [each.mapping.levels for each in ranked(workload, machine, threads=2, count=3)]
+    whole = {levels[0].tile["k"] for levels in found if levels[1].tile["c"] == workload.extents["c"]}
+    assert 64 in whole

@@ -7,7 +7,6 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
-from heapq import nsmallest
 
 from optmap.evaluate import Caches, KernelCycles, Prediction, Running, TimeModel, core_of, kernel_cycles, roles_of
 from optmap.evaluate.timing import first_cache
@@ -24,6 +23,8 @@ from optmap.search.timed.space import Nest, nests, splits
 
 COUNTED = 8
 """Nests per register tile and split that are counted exactly."""
+WHOLE = 2
+"""So many more of those whose kernels run through the whole reduction."""
 ALIKE = 0.01
 """Predictions no further apart than this share are not told apart by their time, but by their traffic: what a
 machine's numbers are worth."""
@@ -105,7 +106,7 @@ def rank(model: TimeModel, *, count: int, time_limit: float, progress: Tell | No
         estimated += many
         found += best
     found.sort(key=lambda each: order_of(each.prediction))
-    return Ranking(candidates=tuple(_different(found, count, roles.vector)), estimated=estimated, late=late)
+    return Ranking(candidates=tuple(_different(found, count, roles)), estimated=estimated, late=late)
 
 
 def order_of(prediction: Prediction) -> tuple[float, float]:
@@ -133,7 +134,9 @@ def _around(model: TimeModel, roles: KernelRoles, shape: Shape, split: dict[str,
             kernels[key] = kernel_cycles(workload, mapping, core_of(machine), model.options.layout)
         cycles, parts = rough.cycles(nest, kernels[key], tuple(d for d in nest.inner if d in roles.reduction))
         estimates.append((cycles, parts, number, nest))
-    best = nsmallest(COUNTED, estimates, key=lambda each: (each[0] * (1 + ALIKE) + ALIKE * each[1], each[2]))
+    estimates.sort(key=lambda each: (each[0] * (1 + ALIKE) + ALIKE * each[1], each[2]))
+    whole = [each for each in estimates[COUNTED:] if all(each[3].block[d] == each[3].whole[d] for d in roles.reduction)]
+    best = [*estimates[:COUNTED], *whole[:WHOLE]]
     return len(estimates), [_counted(model, nest, shared) for _, _, _, nest in best]
 
 
@@ -143,7 +146,7 @@ def _counted(model: TimeModel, nest: Nest, shared: int | None) -> Candidate:
     return Candidate(mapping=mapping, options=model.options, prediction=model.predict(mapping))
 
 
-def _different(found: list[Candidate], count: int, vector: str) -> list[Candidate]:
+def _different(found: list[Candidate], count: int, roles: KernelRoles) -> list[Candidate]:
     """The first ones that differ in what counts: their register tile, or what crosses some boundary.
 
     The best of every number of vectors is among them: what instructions and loads a step of it takes, and what a
@@ -152,20 +155,40 @@ def _different(found: list[Candidate], count: int, vector: str) -> list[Candidat
     ranks: list[tuple[int, Candidate]] = []
     seen = set[tuple[object, ...]]()
     per_shape: Counter[tuple[int, ...]] = Counter()
-    widths = set[int]()
+    best = {id(each) for each in _best_of_widths(found, roles)}
     for each in found:
-        inner = each.mapping.levels[0].tile
-        tile = tuple(inner.values())
+        tile = tuple(each.mapping.levels[0].tile.values())
         key = (
             tile,
             round(each.prediction.compute_cycles),
             *(f"{row.cycles:.3g}" for row in each.prediction.boundaries),
         )
-        if key in seen:
+        if key in seen and id(each) not in best:
             continue
         seen.add(key)
         per_shape[tile] += 1
-        ranks.append((0 if inner[vector] not in widths else 1 if per_shape[tile] <= PER_SHAPE else 2, each))
-        widths.add(inner[vector])
+        ranks.append((0 if id(each) in best else 1 if per_shape[tile] <= PER_SHAPE else 2, each))
     picked = sorted(ranks, key=lambda each: each[0])[:count]
     return sorted((each for _, each in picked), key=lambda each: order_of(each.prediction))
+
+
+def _best_of_widths(found: list[Candidate], roles: KernelRoles) -> list[Candidate]:
+    """The best of every number of vectors; among those alike one whose kernels run through the whole reduction.
+
+    Sums that come back are loaded before a kernel can add to them, and it begins more often: where that saves nothing
+    but lines that pass beside the arithmetic, it costs more than is predicted.
+    """
+    best: dict[int, Candidate] = {}
+    for each in found:
+        width = each.mapping.levels[0].tile[roles.vector]
+        first = best.setdefault(width, each)
+        alike = each.prediction.cycles <= first.prediction.cycles * (1 + ALIKE)
+        if alike and _sums_once(each, roles) and not _sums_once(first, roles):
+            best[width] = each
+    return list(best.values())
+
+
+def _sums_once(candidate: Candidate, roles: KernelRoles) -> bool:
+    """Whether a block takes the whole reduction."""
+    levels = candidate.mapping.levels[1:] or candidate.mapping.levels
+    return all(levels[0].tile[dim] == levels[-1].tile[dim] for dim in roles.reduction)
