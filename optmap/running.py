@@ -99,6 +99,7 @@ def compile_result(
     from optmap.native.code import Code
     from optmap.native.emit.emit import emit_code
     from optmap.native.run.compiled import compile_code
+    from optmap.native.run.tasks import runnable_mapping
     from optmap.report.loading import saved_solution
     from optmap.search.result import SolveResult
 
@@ -110,7 +111,7 @@ def compile_result(
     saved = result if isinstance(result, SolveResult) else saved_solution(result)
     workload = computed(saved.workload, padding=padding, semantics=semantics)
     target = saved.machine if machine is None else machine_of(machine, None)
-    return compile_code(emit_code(workload, saved.mapping, target, options), folder=place)
+    return compile_code(emit_code(workload, runnable_mapping(saved), target, options), folder=place)
 
 
 def emit(
@@ -343,6 +344,7 @@ def _read(
     workload: Workload, machine: MachineInput | None, mapping: Mapping | SolveResult | SavedSolution | str | Path
 ) -> tuple[Machine | None, Mapping]:
     from optmap.gap.solution import SavedSolution, solution_from
+    from optmap.native.run.tasks import runnable_mapping
     from optmap.problem.io.files import read_json
     from optmap.problem.io.mappings import read_mapping
     from optmap.search.result import SolveResult
@@ -350,11 +352,11 @@ def _read(
     if isinstance(mapping, Mapping):
         return None, mapping
     if isinstance(mapping, SolveResult | SavedSolution):
-        return mapping.machine, mapping.mapping
+        return mapping.machine, runnable_mapping(mapping)
     fields = read_json(file_path(mapping, "mapping"))
     if not fields.has("schema"):
         if machine is None:
             raise InputError(f"{mapping}: a mapping alone does not say its machine; give it (--machine)")
         return None, read_mapping(fields, workload, machine_of(machine, None))
     solution = solution_from(fields)
-    return solution.machine, solution.mapping
+    return solution.machine, runnable_mapping(solution)

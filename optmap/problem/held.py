@@ -119,7 +119,9 @@ class Held:
             )
         if any(ways > 1 for ways in mine.spatial.values()):
             raise InputError("held: the run inside a tile is in one order, so it cannot be split; leave out spatial")
-        if self.pieces or self.of:
+        if self.of and not self.pieces:
+            raise InputError("held: iterations are named of a first piece and there is no other; leave `of` out")
+        if self.pieces:
             if self.corner is not None:
                 raise InputError("held: tiles leave out a corner or a mapping is cut into pieces, not both")
             check_pieces(workload, machine, self.every(mapping), rule)

@@ -20,7 +20,7 @@ from optmap.problem import (
     conv2d,
 )
 
-FLAGS = ("-O1", "-march=native", "-fsanitize=address", "-fno-sanitize-recover=all", *STRICT)
+FLAGS = ("-O1", "-march=native", "-fsanitize=address,undefined", "-fno-sanitize-recover=all", *STRICT)
 
 
 def dense(machine: Machine, name: str, sizes: dict[str, int], tile: dict[str, int], layout: str = "nchw") -> Code:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 from itertools import product
 from math import inf
@@ -16,14 +18,16 @@ from held_documents import signed
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from optmap import solve
+from optmap import emit, run, solve
 from optmap.checker import RefusedError, check_document
 from optmap.checker.pieces import apart
+from optmap.errors import InputError
 from optmap.evaluate import walk_held
 from optmap.gap import read_solution, solution_document
-from optmap.problem import parse_workload, piece_of
+from optmap.problem import CapacityRule, parse_workload, piece_of
 from optmap.problem.pieces import _apart
 from optmap.report.loopnest import nest_of
+from optmap.running import compile_result
 from optmap.search import best_tiling
 from optmap.search.iooub.boxes import Boxes
 from optmap.search.iooub.flows import flows_of
@@ -140,6 +144,34 @@ def test_boxes_are_found_where_cuts_along_one_dim_are_not_enough() -> None:
     assert any("3 pieces run" in line for line in check_document(solution_document(answer)).verified)
     nest = nest_of(answer)
     assert nest.count("/* a piece: ") == nest.count("O[k][") == 3
+
+
+def test_code_is_not_written_for_the_first_piece_alone(tmp_path: Path) -> None:
+    workload = parse_workload("O[k,h] += I[c,2*h+r] * K[k,c,r]", {"k": 16, "c": 3, "r": 6, "h": 24})
+    answer = solve(workload, memory="48w", method="iooub")
+    file = tmp_path / "pieces.json"
+    answer.save(file)
+    assert answer.held is not None
+    assert answer.held.pieces
+    works: tuple[Callable[[], object], ...] = (
+        lambda: emit(workload, mapping=answer),
+        lambda: emit(workload, mapping=file),
+        lambda: compile_result(answer),
+        lambda: run(answer),
+        lambda: run(file),
+    )
+    for work in works:
+        with pytest.raises(InputError, match="which code cannot have"):
+            work()
+
+
+def test_iterations_of_a_first_piece_need_another_piece() -> None:
+    workload = parse_workload("C[i,j] += A[i,k]*B[k,j]", {"i": 13, "j": 7, "k": 5})
+    answer = solve(workload, memory="40w", method="iooub")
+    assert answer.held is not None
+    held = replace(answer.held, of={"i": range(13)}, pieces=())
+    with pytest.raises(InputError, match="there is no other"):
+        held.check(workload, answer.machine, answer.mapping, CapacityRule.TILE)
 
 
 def test_what_is_claimed_of_changed_pieces_is_refused_or_true(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from os import PathLike
 from pathlib import Path
 
 from optmap.errors import InputError
+from optmap.gap.nest_solution import SavedNest
 from optmap.gap.solution import SavedSolution, solution_from
 from optmap.problem import Machine, Mapping, Workload
 from optmap.problem.inputs import ExtentsInput, extents_of, is_file, is_statement, text_of
@@ -67,7 +68,7 @@ def tasks_of(what: TaskInput, extents: dict[str, int] | None = None) -> tuple[Ta
     if isinstance(what, Network):
         return tuple(Task(workload=layer) for layer in what.layers)
     if isinstance(what, SolveResult | SavedSolution):
-        return (Task(workload=what.workload, machine=what.machine, mapping=what.mapping),)
+        return (Task(workload=what.workload, machine=what.machine, mapping=runnable_mapping(what)),)
     text = text_of(what, "workload", "a name, a pattern, a file, a statement, or what solve returned")
     if is_statement(text):
         if not extents:
@@ -82,3 +83,21 @@ def tasks_of(what: TaskInput, extents: dict[str, int] | None = None) -> tuple[Ta
     if text.casefold() in (name.casefold() for name in list_networks()):
         return tasks_of(network(text))
     return (Task(workload=library_workload(text)),)
+
+
+def runnable_mapping(found: SolveResult | SavedSolution | SavedNest) -> Mapping:
+    """The mapping of an answer, where tiles and loop order are all there is to run.
+
+    Args:
+        found: by a search, or read from a file.
+
+    Raises:
+        InputError: if tiles leave out a corner, or the mapping is cut into pieces: they have tiles of their own.
+    """
+    held = None if isinstance(found, SavedNest) else found.held
+    if held is not None and (held.corner is not None or held.pieces):
+        raise InputError(
+            "the solution has a corner or pieces with tiles of their own (held), which code cannot have; solve with "
+            "another method, such as mopt"
+        )
+    return found.mapping
