@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from optmap.native.bench.results import Bench, BenchMean, LayerBench, WaySamples
 from optmap.native.bench.statistics import COVERED, Ratio
+from optmap.native.run.verdict import MOST_OPERATIONS, MOST_OUTPUTS, MOST_STEPS
 from optmap.problem.io.machines import machine_document
 from optmap.problem.io.mappings import mapping_document
 from optmap.problem.io.workloads import workload_document
@@ -18,6 +19,9 @@ NOTES = (
     "all ways are timed in turns in one process by one clock in C, with weights packed ahead and operands in the "
     "formats that each likes best, on buffers that begin at cache lines, on as many processors as threads",
     "which candidate of ours and which way of a library is reported was chosen by other samples than the reported ones",
+    "every output of every way was compared with the sum in float64, within the bound of rounding; a seeded sample of "
+    f"outputs where there are more than {MOST_OUTPUTS:,} of them or more than {MOST_OPERATIONS:,} multiply-adds "
+    f"({MOST_STEPS:,} where they are no matrix product)",
     "peak is that of multiply-adds on registers alone, timed in the same rounds; operations on padding count as "
     "everybody counts them, so that code which leaves them out may be above the peak",
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import json
 import os
 from collections.abc import Callable
@@ -17,7 +18,7 @@ from host_machines import HOSTS
 import optmap
 from optmap.errors import CheckError, InputError, SolverUnavailableError
 from optmap.evaluate import predict
-from optmap.native import Bench, BenchMean, Code, OneDnn
+from optmap.native import Bench, BenchMean, Contender, OneDnn, Ready
 from optmap.problem import conv2d, matmul
 from optmap.problem.network import network
 from optmap.report.bench_plot import plot_bench
@@ -71,10 +72,11 @@ def test_layouts_compete_and_the_model_ranks_all_of_them(monkeypatch: pytest.Mon
     seen: list[tuple[str, tuple[float, float]]] = []
     own = session.own_way
 
-    def noted(code: Code, *arguments: object) -> object:
+    def noted(ready: Ready, name: str) -> object:
+        code = ready.kernel.code
         prediction = predict(code.workload, MACHINE, code.mapping, code.options)
         seen.append((code.options.layout.value, order_of(prediction)))
-        return own(code, *arguments)  # type: ignore[arg-type]
+        return own(ready, name)
 
     monkeypatch.setattr(session, "own_way", noted)
     monkeypatch.setattr(session, "_streaming", lambda task, number: None)
@@ -164,6 +166,30 @@ def test_code_that_computes_something_else_is_no_answer(monkeypatch: pytest.Monk
     monkeypatch.setattr(session, "own_way", broken)
     with pytest.raises(CheckError, match="small/dense by optmap 1"):
         optmap.bench(LAYERS[0], machine=MACHINE, against="onednn", candidates=1, rounds=1)
+
+
+def test_code_that_computes_nothing_is_not_taken_for_what_another_computed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Candidates in one layout share memory; the second does not write to it."""
+    from optmap.native.bench import session
+
+    own = session.own_way
+    kind = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+    idle = kind(lambda _: None)
+    address = ctypes.cast(idle, ctypes.c_void_p).value or 0
+    ways: list[Contender] = []
+
+    def lazy(ready: Ready, name: str) -> Contender:
+        ways.append(own(ready, name))
+        return replace(ways[-1], function=address) if name == "2" else ways[-1]
+
+    monkeypatch.setattr(session, "own_way", lazy)
+    layer = conv2d(c=32, h=12, w=12, r=3, s=3, k=32, name="small/shared")
+    with pytest.raises(CheckError, match="small/shared by optmap 2"):
+        optmap.bench(layer, machine=MACHINE, against="onednn", candidates=3, rounds=1, layout="nhwc")
+    first, second = (way.operands for way in ways[:2])
+    assert first is not None
+    assert second is not None
+    assert first[0] is second[0]
 
 
 def test_a_library_that_computes_something_else_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:

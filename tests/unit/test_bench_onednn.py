@@ -37,6 +37,17 @@ def test_ways_hold_inputs_once_per_format() -> None:
         assert way.result() == pytest.approx(wanted, abs=1e-4), way.title
 
 
+def test_one_implementation_on_the_same_formats_is_there_once() -> None:
+    workload = parse_workload("Out[i,j] = A[i,k] * B[k,j]", {"i": 24, "j": 32, "k": 40})
+    ways = OneDnn().prepare(workload, filled(workload), 1)
+    seen = [
+        (way.variant.rsplit(" ", 1)[1], *(each.ctypes.data for each in way.operands[:3]))
+        for way in ways
+        if way.operands  # inputs in the same format are the same memory, and these products have one of outputs
+    ]
+    assert len(set(seen)) == len(seen) == len(ways)
+
+
 def test_what_a_library_does_not_know_has_no_way() -> None:
     three = parse_workload("Out[i,j] = A[i,k,l] * B[k,j] * C[l,j]", {"i": 2, "j": 2, "k": 2, "l": 2})
     skewed = parse_workload("Out[i] = A[i+j+k] * B[j,k]", {"i": 2, "j": 2, "k": 2})

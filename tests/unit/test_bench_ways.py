@@ -11,7 +11,17 @@ from library_layers import ALL, filled, literal
 from random_codes import random_case
 
 from optmap.errors import InputError, SolverUnavailableError, UnknownNameError
-from optmap.native import PyTorch, Tvm, baselines, cold_seconds, emit_code, own_way, warm_seconds
+from optmap.native import (
+    PyTorch,
+    Tvm,
+    baselines,
+    cold_seconds,
+    compile_code,
+    emit_code,
+    own_way,
+    ready_for,
+    warm_seconds,
+)
 from optmap.problem import Semantics
 
 
@@ -20,7 +30,9 @@ def test_emitted_code_is_a_way_in_its_own_layouts(seed: int) -> None:
     workload, machine, mapping, options = random_case(random.Random(seed), f"way{seed}")
     code = emit_code(workload.with_semantics(Semantics.ASSIGN), mapping, machine, options)
     values = values_of(code, seed)
-    way = own_way(code, {b.tensor: v for b, v in zip(code.buffers[1:], values[1:], strict=True)}, "1")
+    inputs = {b.tensor: v for b, v in zip(code.buffers[1:], values[1:], strict=True)}
+    (ready,) = ready_for([compile_code(code)], inputs)
+    way = own_way(ready, "1")
     for seconds in (warm_seconds, cold_seconds):
         assert seconds(way) > 0
         assert np.array_equal(way.result(), expected(code, values))

@@ -28,7 +28,8 @@ class Contender:
     context: int
     """The pointer."""
     operands: tuple[Array, ...] | None
-    """Buffers that a call reads and writes, of which flushed caches have no line; None if they cannot be named."""
+    """Buffers that a call reads and writes, output first, of which flushed caches have no line; None if they cannot be
+    named."""
     result: Callable[[], Array] | None
     """The output of the last call, in the statement's order of subscripts; None of what computes nothing.
 

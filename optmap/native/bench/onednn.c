@@ -141,6 +141,16 @@ const char *bench_onednn_name(const void *handle) {
     return name ? name : "";
 }
 
+/* Whether two primitives are one implementation on operands in the same formats. */
+int bench_onednn_alike(const void *one, const void *other) {
+    const call *a = one, *b = other;
+    int same = !strcmp(bench_onednn_name(a), bench_onednn_name(b));
+    for (int i = 0; i < SCRATCH && same; i++)
+        same = dnnl_memory_desc_equal(dnnl_primitive_desc_query_md(a->descriptor, WHAT[i], 0),
+            dnnl_primitive_desc_query_md(b->descriptor, WHAT[i], 0));
+    return same;
+}
+
 int bench_onednn_bind(void *handle, void *const *buffers) {
     call *c = handle;
     int status = 0;

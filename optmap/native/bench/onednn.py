@@ -8,7 +8,7 @@ from __future__ import annotations
 import ctypes
 import sys
 import weakref
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import metadata
@@ -94,45 +94,58 @@ class OneDnn:
     def prepare(self, workload: Workload, inputs: tuple[Array, ...], threads: int) -> tuple[Contender, ...]:
         """See `Baseline`; the same implementation in the same formats is there once, and so is what they hold."""
         self._library.bench_onednn_threads(threads)
-        found: dict[str, Contender] = {}
-        held: dict[int, list[Array]] = {}
+        found: dict[str, tuple[Ask, _Primitive]] = {}
         for ask in chain.from_iterable(map(_asks, library_forms(workload))):
-            plain = _plain(ask, inputs)
             for number in range(IMPLEMENTATIONS):
                 primitive = _made(self._library, ask, workload.output.bits, number)
                 if primitive is None:
                     break
                 name = f"{ask.label} {primitive.name}"
-                if name not in found and not primitive.name.startswith(FALLBACKS):
-                    found[name] = _contender(primitive, ask, name, plain, held)
-        return tuple(found.values())
+                known = name in found or any(primitive.computes(ask, *other) for other in found.values())
+                if not known and not primitive.name.startswith(FALLBACKS):
+                    found[name] = ask, primitive
+        operands, held = _Operands(inputs), dict[int, list[Array]]()
+        return tuple(
+            _contender(primitive, ask, name, operands.of(ask), held) for name, (ask, primitive) in found.items()
+        )
 
 
 class _Primitive:
-    """A primitive of oneDNN with its buffers."""
+    """A primitive of oneDNN; `hold` gives it its buffers."""
 
     def __init__(self, library: ctypes.CDLL, handle: int) -> None:
         self.library, self.handle = library, handle
+        self.buffers: tuple[Array, ...] = ()
         weakref.finalize(self, library.bench_onednn_free, ctypes.c_void_p(handle))
-        sizes = (ctypes.c_long * 4)()
-        library.bench_onednn_sizes(ctypes.c_void_p(handle), sizes)
-        self.buffers = tuple(touched(size) for size in sizes)
-        self._bind()
         self.name = str(library.bench_onednn_name(ctypes.c_void_p(handle)).decode())
 
-    def _bind(self) -> None:
-        places = (ctypes.c_void_p * 4)(*(buffer.ctypes.data if buffer.size else None for buffer in self.buffers))
+    def computes(self, ask: Ask, asked: Ask, other: _Primitive) -> bool:
+        """Whether another one is the same: one implementation, the same formats, the same operand in each."""
+        handles = (ctypes.c_void_p(each.handle) for each in (self, other))
+        return (ask.kind, ask.folds, ask.swapped) == (asked.kind, asked.folds, asked.swapped) and bool(
+            self.library.bench_onednn_alike(*handles)
+        )
+
+    def _bind(self, buffers: Sequence[Array]) -> None:
+        self.buffers = tuple(buffers)
+        places = (ctypes.c_void_p * 4)(*(buffer.ctypes.data if buffer.size else None for buffer in buffers))
         _expect(self.library.bench_onednn_bind(ctypes.c_void_p(self.handle), places))
 
-    def share(self, held: dict[int, list[Array]]) -> None:
-        """Use the memory of other primitives for inputs that are the same in the same format, and for the output.
+    def hold(self, plain: dict[int, Array], held: dict[int, list[Array]]) -> None:
+        """Take memory, that of other primitives for inputs that are the same in the same format, and for the output.
 
         Every way has its weights in a format, and few formats are different: those of a large layer fill memory.
 
         Args:
+            plain: inputs, which are put into their formats.
             held: buffers of the others per operand; what is new is added.
         """
-        buffers = list(self.buffers)
+        sizes = (ctypes.c_long * 4)()
+        self.library.bench_onednn_sizes(ctypes.c_void_p(self.handle), sizes)
+        buffers = [touched(size) for size in sizes]
+        self._bind(buffers)
+        for operand, array in plain.items():
+            self.copy(operand, array, into=True)
         for operand in (OUT, SRC, WEIGHTS):
             others = held.setdefault(operand, [])
             alike = (each for each in others if each.size == buffers[operand].size)
@@ -141,8 +154,7 @@ class _Primitive:
                 others.append(buffers[operand])
             else:
                 buffers[operand] = found
-        self.buffers = tuple(buffers)
-        self._bind()
+        self._bind(buffers)
 
     def copy(self, operand: int, plain: Array, *, into: bool) -> None:
         """Reorder between a plain array and an operand."""
@@ -150,26 +162,37 @@ class _Primitive:
         _expect(self.library.bench_onednn_copy(ctypes.c_void_p(self.handle), operand, place, int(into)))
 
 
-def _plain(ask: Ask, inputs: tuple[Array, ...]) -> dict[int, Array]:
-    """Source and weights as they are asked for, in the order of their subscripts."""
-    found = {}
-    for operand, array in ((SRC, inputs[ask.source_input]), (WEIGHTS, inputs[1 - ask.source_input])):
-        plain = ask.folds[operand].apply(array)
-        if ask.swapped[operand]:
-            plain = np.ascontiguousarray(plain.swapaxes(-1, -2))
-        found[operand] = plain.reshape(ask.shapes[operand])
-    return found
+class _Operands:
+    """Inputs in the orders in which they are asked for, each of them made once."""
+
+    def __init__(self, inputs: tuple[Array, ...]) -> None:
+        self.inputs = inputs
+        self.made: dict[tuple[int, Fold, bool], Array] = {}
+
+    def of(self, ask: Ask) -> dict[int, Array]:
+        """Source and weights, in the order of their subscripts."""
+        places = ((SRC, ask.source_input), (WEIGHTS, 1 - ask.source_input))
+        return {
+            operand: self._folded(place, ask.folds[operand], ask.swapped[operand]).reshape(ask.shapes[operand])
+            for operand, place in places
+        }
+
+    def _folded(self, place: int, fold: Fold, swapped: bool) -> Array:
+        key = (place, fold, swapped)
+        if key not in self.made:
+            plain = fold.apply(self.inputs[place])
+            self.made[key] = np.ascontiguousarray(plain.swapaxes(-1, -2)) if swapped else plain
+        return self.made[key]
 
 
 def _contender(
     primitive: _Primitive, ask: Ask, name: str, plain: dict[int, Array], held: dict[int, list[Array]]
 ) -> Contender:
-    for operand, array in plain.items():
-        primitive.copy(operand, array, into=True)
-    primitive.share(held)
+    primitive.hold(plain, held)
+    dtype = plain[SRC].dtype
 
     def result() -> Array:
-        found = np.empty(ask.shapes[OUT], dtype=plain[SRC].dtype)
+        found = np.empty(ask.shapes[OUT], dtype=dtype)
         primitive.copy(OUT, found, into=False)
         if ask.swapped[OUT]:
             found = found.swapaxes(-1, -2)

@@ -12,6 +12,7 @@ import os
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from functools import cache, partial
 from importlib.util import find_spec
 from types import SimpleNamespace
 from typing import Any
@@ -131,8 +132,9 @@ def _convolutions(torch: Any, form: Convolution, image: Any, weights: Any) -> It
         other = weights.to(memory_format=last) if name == "channels last" else weights
         yield f"convolution {name}", _plain(convolve, each, other, window)
     if len(stride) == 2:
+        pack = cache(partial(_packed_weights, torch, image, weights, window))
         for name, each in {**images, "opaque": None}.items():
-            yield f"convolution packed {name}", _packed(torch, image, each, weights, window)
+            yield f"convolution packed {name}", _packed(torch, image, each, pack, window)
 
 
 def _plain(convolve: Any, image: Any, weights: Any, window: Any) -> Callable[[], Callable[[], Any]]:
@@ -140,13 +142,19 @@ def _plain(convolve: Any, image: Any, weights: Any, window: Any) -> Callable[[],
     return lambda: lambda: convolve(image, weights, None, stride, padding, dilation, groups)
 
 
-def _packed(torch: Any, image: Any, given: Any, weights: Any, window: Any) -> Callable[[], Callable[[], Any]]:
-    """Weights in oneDNN's own format; `given` None has the image in one, too."""
+def _packed_weights(torch: Any, image: Any, weights: Any, window: Any) -> Any:
+    """Weights in oneDNN's own format for images of a shape."""
+    return torch._C._nn.mkldnn_reorder_conv2d_weight(weights.to_mkldnn(), *window, list(image.shape))
+
+
+def _packed(
+    torch: Any, image: Any, given: Any, pack: Callable[[], Any], window: Any
+) -> Callable[[], Callable[[], Any]]:
+    """Weights as `pack` gives them, the same for all images; `given` None has the image in such a format, too."""
     padding, stride, dilation, groups = window
 
     def make() -> Callable[[], Any]:
-        reorder = torch._C._nn.mkldnn_reorder_conv2d_weight
-        packed = reorder(weights.to_mkldnn(), padding, stride, dilation, groups, list(image.shape))
+        packed = pack()
         if given is None:
             opaque = image.to_mkldnn()
             return lambda: torch.conv2d(opaque, packed, None, stride, padding, dilation, groups)

@@ -231,7 +231,7 @@ class _Memory:
             variant=variant,
             function=address(load_library(build_library(c_text("tvm.c"))).bench_tvm),
             context=ctypes.addressof(bound),
-            operands=self.buffers,
+            operands=(self.buffers[-1], *self.buffers[:-1]),
             result=lambda: self.output(bound),
             kept=(bound, self, function),
         )

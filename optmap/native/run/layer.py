@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -61,7 +61,7 @@ def run_layer(
     trials = trials_of(workload, codes[0].buffers, seed)
     verdicts = [verdict_of(kernel, trials) for kernel in kernels]
     right = [place for place, verdict in enumerate(verdicts) if not verdict.wrong]
-    ready = ready_for(kernels, trials[0])
+    ready = ready_for(kernels, trials[0].inputs)
     only = seconds if len(right) == 1 else seconds * CHOOSING
     found = dict(zip(right, timings([ready[place] for place in right], only), strict=True)) if right else {}
     best = min(found, key=lambda place: found[place].low, default=None)
@@ -99,14 +99,19 @@ def verdict_of(kernel: Kernel, trials: tuple[Trial, ...]) -> Verdict:
     return judge(trials, outputs, terms(kernel.code.workload))
 
 
-def ready_for(kernels: Sequence[Kernel], trial: Trial) -> list[Ready]:
-    """Kernels with memory in the order that each wants; those that want the same have the same memory."""
+def ready_for(kernels: Sequence[Kernel], given: Mapping[str, Array]) -> list[Ready]:
+    """Kernels with memory in the order that each wants; those that want the same have the same memory.
+
+    Args:
+        kernels: of one workload.
+        given: its inputs by name of tensor, under the statement's subscripts.
+    """
     packed: dict[tuple[Buffer, ...], Packed] = {}
     outputs: dict[Buffer, Array] = {}
     found = []
     for kernel in kernels:
         inputs = {}
-        for name, array in trial.inputs.items():
+        for name, array in given.items():
             key = tuple(buffer for buffer in kernel.code.buffers[1:] if buffer.tensor == name)
             if key not in packed:
                 packed[key] = kernel.pack(name, array)

@@ -49,6 +49,7 @@ def in_turns(
     rounds: int | None = None,
     seconds: float = 0.0,
     told: Callable[[int], None] = lambda number: None,
+    seed: int = 0,
 ) -> tuple[tuple[float, ...], ...]:
     """Measure in turns, in every round in another order, so that none always follows the same other.
 
@@ -57,6 +58,7 @@ def in_turns(
         rounds: samples of each; if left out, as many as `seconds` hold, from `LEAST_ROUNDS` to `MOST_ROUNDS`.
         seconds: for all of them together.
         told: hears the number of every round before it.
+        seed: of the orders.
 
     Returns:
         Samples per function and round.
@@ -67,7 +69,7 @@ def in_turns(
     if rounds is not None and rounds < 1:
         raise InputError(f"{rounds} rounds; at least one is needed")
     samples: list[list[float]] = [[] for _ in samplers]
-    draw = np.random.default_rng(0)
+    draw = np.random.default_rng(seed)
     end = monotonic() + seconds
     number = 0
     while number < (LEAST_ROUNDS if rounds is None else rounds) or (

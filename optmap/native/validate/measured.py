@@ -7,6 +7,8 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import numpy as np
+
 from optmap.native.code import Code
 from optmap.native.emit.emit import emit_code
 from optmap.native.run.clocking import Ready
@@ -70,11 +72,11 @@ def ready_samples(workload: Workload, kernels: Sequence[Kernel], *, seed: int = 
     """
     found: list[Ready] = []
     for trial in trials_of(workload, kernels[0].code.buffers, seed, most=CHECKED):
-        found = ready_for(kernels, trial)
+        found = ready_for(kernels, trial.inputs)
         for number, sample in enumerate(found):
             kernel, out = sample.kernel, sample.kernel.code.buffers[0]
-            if trial.start is not None:
-                sample.memories[0][...] = stored(out, trial.start)
+            # samples share memory: what one leaves out, another may have written
+            sample.memories[0][...] = np.nan if trial.start is None else stored(out, trial.start)
             kernel.call(*sample.memories)
             verdict = judge((trial,), (view_of(out, sample.memories[0]),), terms(workload))
             verdict.demand(f"{workload.title}, sample {number} of {len(found)}")
