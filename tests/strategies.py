@@ -219,4 +219,4 @@ def renamed(workload: Workload, rng: random.Random) -> Workload:
 
     inputs = [access(t) for t in rng.sample(workload.inputs, len(workload.inputs))]
     sizes = rng.sample([(dims[d], n) for d, n in workload.sizes], len(workload.sizes))
-    return replace(workload, output=access(workload.output), inputs=tuple(inputs), sizes=tuple(sizes))
+    return replace(workload, output=access(workload.output), inputs=tuple(inputs), sizes=tuple(sizes), image=())

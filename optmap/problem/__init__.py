@@ -63,7 +63,7 @@ __getattr__, __dir__ = exports(
         "memory_orders": "activation_orders",
         "axes": "axis_groups group_dims overlaps touched_at_least",
         "builders": "BUILDERS",
-        "canonical": "canonical_form",
+        "canonical": "canonical_form in_common_order",
         "code_options": "ActivationLayout CodeOptions StoreKind WeightPacking",
         "constraints": "NO_CONSTRAINTS",
         "relations": "follows",

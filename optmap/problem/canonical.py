@@ -83,6 +83,28 @@ def canonical_form(workload: Workload) -> CanonicalForm:
     return CanonicalForm(workload=form, dims=given, accesses=tuple(order), axes=tuple(positions))
 
 
+def in_common_order(workload: Workload) -> Workload:
+    """A workload with its own names, dims and inputs in an order that it shares with all its renamings and reorderings.
+
+    What a search meets first, of several that are alike, then depends neither on names nor on the order given.
+    Accesses of one tensor keep their order, so that their names stay (`access_names`).
+
+    Args:
+        workload: any workload.
+    """
+    form, tensors, extents = canonical_form(workload), workload.tensors, workload.extents
+    ranks: dict[str, int] = {}
+    for position in form.accesses:
+        ranks.setdefault(tensors[position].name, len(ranks))
+    order = sorted(range(len(tensors)), key=lambda i: (i > 0, ranks[tensors[i].name], i))
+    return replace(
+        workload,
+        inputs=tuple(tensors[i] for i in order[1:]),
+        sizes=tuple((dim, extents[dim]) for dim in form.dims.values()),
+        image=tuple(workload.image[i] for i in order) if workload.image else (),
+    )
+
+
 def _renamed(axis: Axis, names: Mapping[str, str], labels: Labels) -> Axis:
     terms = sorted(axis.terms, key=lambda term: labels[term[0]])
     return replace(axis, terms=tuple((names[d], c) for d, c in terms))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import random
+from dataclasses import replace
 
 import pytest
 from bounds_attack import attacked_workload
@@ -15,7 +16,18 @@ from strategies import renamed
 from optmap import api
 from optmap.bounds import bounds, tensor_counts
 from optmap.checker import check_document
-from optmap.problem import Capacity, CapacityRule, Level, Machine, canonical_form, parse_bandwidth, parse_workload
+from optmap.problem import (
+    Capacity,
+    CapacityRule,
+    Level,
+    Machine,
+    access_names,
+    canonical_form,
+    in_common_order,
+    library,
+    parse_bandwidth,
+    parse_workload,
+)
 from optmap.search import Setting
 from optmap.search.relax.tree import relax
 
@@ -49,6 +61,37 @@ def test_interchangeable_dims_need_no_search():
     form = canonical_form(parse_workload(text, dict.fromkeys(dims, 4)))
     assert sorted(form.dims.values()) == list(dims)
     assert form.accesses[0] == 0
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.integers(0, 2**32))
+def test_common_order_is_that_of_every_renaming(seed):
+    rng = random.Random(seed)
+    workload = attacked_workload(rng, most=60)
+    mine, theirs = in_common_order(workload), in_common_order(renamed(workload, rng))
+    assert [n for _, n in mine.sizes] == [n for _, n in theirs.sizes]
+    assert dict(mine.sizes) == workload.extents
+    numbers = [{d: i for i, d in enumerate(each.dims)} for each in (mine, theirs)]
+    forms = [
+        [sorted(sorted((number[d], c) for d, c in axis.terms) for axis in t.axes) for t in each.tensors]
+        for each, number in zip((mine, theirs), numbers, strict=True)
+    ]
+    assert sorted(forms[0][1:]) == sorted(forms[1][1:])
+    assert forms[0][0] == forms[1][0]
+    if len({t.name for t in workload.tensors}) == len(workload.tensors):
+        assert forms[0] == forms[1]
+
+
+def test_common_order_keeps_names_of_accesses_and_images():
+    layer = library.workload("mobilenet/M3")
+    swapped = replace(layer, inputs=layer.inputs[::-1], image=(layer.image[0], *layer.image[:0:-1]))
+    assert in_common_order(layer) == in_common_order(swapped)
+    assert in_common_order(layer).image == in_common_order(swapped).image
+    assert in_common_order(swapped).with_padding("implicit") == in_common_order(layer.with_padding("implicit"))
+    twice = parse_workload("C[i,j] += B[j,k]*A[k,i]*B[k,i]*A[j,k]", {"i": 3, "j": 3, "k": 3})
+    names = dict(zip(access_names(twice), twice.tensors, strict=True))
+    other = in_common_order(twice)
+    assert dict(zip(access_names(other), other.tensors, strict=True)) == names
 
 
 def test_symmetries_of_several_dims_at_once_meet_in_one_form():

@@ -15,10 +15,9 @@ from fractions import Fraction
 
 from optmap.errors import CheckError, InfeasibleError
 from optmap.evaluate.held import held_traffic
+from optmap.problem.canonical import in_common_order
 from optmap.problem.held import Corner, Held
-from optmap.problem.machine import Machine
 from optmap.problem.mapping import LevelMapping, Mapping
-from optmap.problem.objective import Objective
 from optmap.problem.options import TileRule
 from optmap.problem.partitions import CapacityGroup, capacity_groups
 from optmap.problem.pieces import Piece
@@ -33,9 +32,14 @@ from optmap.search.request import Request
 from optmap.search.result import Relaxation
 from optmap.solvers.status import Point
 
+LATE = "the time limit came before all flows, pieces and corners were looked at"
+"""Said of an answer that may be better with more time."""
+WHOLE = 0.7
+"""Share of the time limit for tiles that are all alike, before pieces and corners are looked at."""
+
 
 def solve(request: Request, *, streams: bool = True) -> Found:
-    """The best tiling of one memory.
+    """The best tiling of one memory; which one of several alike is met first does not depend on names and order.
 
     Args:
         request: a machine of one level.
@@ -46,9 +50,11 @@ def solve(request: Request, *, streams: bool = True) -> Found:
         InfeasibleError: if nothing fits.
         CheckError: if the search and the recount disagree.
     """
-    deadline = time.monotonic() + request.time_limit
-    workload, machine = request.workload, request.machine
+    begun = time.monotonic()
+    workload, machine = in_common_order(request.workload), request.machine
     groups = capacity_groups(workload, machine.levels[0])
+    cuts = streams and len(groups) == 1 and request.tiles is TileRule.ANY
+    deadline, whole = (begun + share * request.time_limit for share in (1, WHOLE if cuts else 1))
     weights = [2.0 if request.objective.stores else 1.0, *[1.0] * len(workload.inputs)]
     tiling = best_tiling(
         workload,
@@ -56,29 +62,30 @@ def solve(request: Request, *, streams: bool = True) -> Found:
         weights,
         streams=streams,
         divisors=request.tiles is TileRule.DIVISORS,
-        deadline=deadline,
+        deadline=whole,
     )
+    late = time.monotonic() > whole
     if tiling is None:
         raise InfeasibleError(too_small(workload, groups))
     corner: Corner | None = None
     parts: tuple[Part, ...] | None = None
-    if streams and len(groups) == 1 and request.tiles is TileRule.ANY:
+    if cuts:
         parts = best_in_pieces(workload, groups[0].words, weights, tiling, deadline=deadline)
         cornered = best_cornered(workload, groups[0].words, weights, tiling, deadline=deadline)
         if cornered is not None:
-            tiling, corner = cornered.tiling, corner_of(cornered, machine)
-    held, mapping = held_of(workload, tiling, corner), mapping_of(workload, machine, tiling)
+            tiling, corner = cornered.tiling, corner_of(cornered, request)
+    held, mapping = held_of(workload, tiling, corner), mapping_of(request, tiling)
     if parts is not None and value_of(parts) < tiling.value:
-        tiling, held, mapping = _in_pieces(parts, machine)
-    return _found(request, tiling, held, mapping, late=time.monotonic() > deadline)
+        tiling, held, mapping = _in_pieces(parts, request)
+    return _found(request, tiling, held, mapping, late=late or time.monotonic() > deadline)
 
 
-def _in_pieces(parts: Sequence[Part], machine: Machine) -> tuple[Tiling, Held, Mapping]:
+def _in_pieces(parts: Sequence[Part], request: Request) -> tuple[Tiling, Held, Mapping]:
     """The first tiling with the loads of all, what is held, and the mapping of the first piece."""
     pieces = [
         Piece(
             of=part.of,
-            mapping=mapping_of(part.workload, machine, part.tiling),
+            mapping=mapping_of(request, part.tiling),
             held=held_of(part.workload, part.tiling),
         )
         for part in parts
@@ -110,21 +117,27 @@ def _found(request: Request, tiling: Tiling, held: Held, mapping: Mapping, *, la
         relaxation=_lower_estimate(mapping, value(moved if best else least), best=best),
         point=Point.GLOBAL_OPTIMUM if best else Point.FEASIBLE,
         late=late,
-        notes=_notes(objective, held, mapping, best=best),
+        notes=(*_notes(request, held, mapping, best=best), *([LATE] if late else [])),
         space=_space(request, held),
     )
 
 
-def mapping_of(workload: Workload, machine: Machine, tiling: Tiling) -> Mapping:
-    """The tile and loop order of a tiling as a mapping of a one-level machine."""
+def mapping_of(request: Request, tiling: Tiling) -> Mapping:
+    """The tile and loop order of a tiling as a mapping of a one-level machine, dims as they are given.
+
+    Args:
+        request: gives dims and machine.
+        tiling: of its workload, or of a part of it.
+    """
+    workload, name = request.workload, request.machine.levels[0].name
     permutation = permutation_of(tiling.flow, workload, tiling.units)
-    level = LevelMapping(level=machine.levels[0].name, tile=dict(tiling.tile), permutation=permutation, spatial={})
-    return Mapping(levels=(level,))
+    tile = {d: tiling.tile[d] for d in workload.dims}
+    return Mapping(levels=(LevelMapping(level=name, tile=tile, permutation=permutation, spatial={}),))
 
 
-def corner_of(cornered: Cornered, machine: Machine) -> Corner:
+def corner_of(cornered: Cornered, request: Request) -> Corner:
     """What the tiles of a tiling leave out."""
-    mapping = mapping_of(cornered.corners, machine, cornered.rest)
+    mapping = mapping_of(request, cornered.rest)
     return Corner(sizes=cornered.sizes, mapping=mapping, held=held_of(cornered.corners, cornered.rest))
 
 
@@ -169,12 +182,13 @@ def _lower_estimate(mapping: Mapping, bound: float, *, best: bool) -> Relaxation
     )
 
 
-def _notes(objective: Objective, held: Held, mapping: Mapping, *, best: bool) -> tuple[str, ...]:
+def _notes(request: Request, held: Held, mapping: Mapping, *, best: bool) -> tuple[str, ...]:
+    objective = request.objective
     what = objective.counts if objective.stores else f"{objective.counts} only, an output counts once per visit"
     notes = [f"the cost counts {what}"]
     if held.pieces:
         return (*notes, held.pieces_text(mapping))
-    positions = ", ".join(f"{name} {position}" for name, position in held.positions.items())
+    positions = ", ".join(f"{name} {held.positions[name]}" for name in access_names(request.workload))
     notes.append(f"reuse position per tensor (1 is the innermost loop, 0 keeps nothing between tiles): {positions}")
     for name, dims in held.streams.items():
         notes.append(f"{name} passes through its tile one iteration of {', '.join(dims)} at a time")

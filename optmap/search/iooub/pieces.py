@@ -40,7 +40,9 @@ from optmap.search.whole.chain_costs import FloatArray, IntArray
 from optmap.symbolic.numbers import divisors_of
 
 TRIED = 24
-"""Flows that are looked at for every cut."""
+"""Flows that are looked at for every cut, if there are so many."""
+SMALL = 50_000
+"""Combinations of flow and tile that are looked at for every cut at least: of small grids more flows."""
 WORK = 6_000_000
 """Combinations of flow and tile that are looked at for every cut; of more, candidates are thinned."""
 SIZES = 256
@@ -84,7 +86,7 @@ def best_in_pieces(
     """
     if plain.value <= least_words(workload, weights):
         return None
-    cutter, whole = _Cutter(words, weights, plain, deadline), Part({}, workload, plain)
+    cutter, whole = _Cutter(workload, words, weights, plain, deadline), Part({}, workload, plain)
     parts = min(cutter.cut(whole, DEEP), cutter.boxed(whole), key=value_of)
     return tuple(parts) if value_of(parts) < plain.value * (1 - EQUAL) else None
 
@@ -97,9 +99,12 @@ def value_of(parts: Sequence[Part]) -> float:
 class _Cutter:
     """The search for cuts of one workload."""
 
-    def __init__(self, words: int, weights: Sequence[float], plain: Tiling, deadline: float) -> None:
+    def __init__(
+        self, workload: Workload, words: int, weights: Sequence[float], plain: Tiling, deadline: float
+    ) -> None:
         self.words, self.weights, self.deadline = words, weights, deadline
-        self.flows = list(dict.fromkeys((plain.flow, *plain.tried)))[:TRIED]
+        points = TileGrid(workload, plain.units, self._groups(workload), weights).points()
+        self.flows = list(dict.fromkeys((plain.flow, *plain.tried)))[: max(TRIED, SMALL // points)]
         self.dims = tuple(unit.dims for unit in plain.units)
 
     def cut(self, part: Part, depth: int) -> list[Part]:

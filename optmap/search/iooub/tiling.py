@@ -141,19 +141,10 @@ class _Search:
         flows = flows_of(self.workload, self.units)
         lists = self.grid.thinned(len(flows), WORK)
         complete = all(len(a) == len(b) for a, b in zip(lists, self.all, strict=True))
-        ranked: list[tuple[float, int, Found]] = []
-        for number, flow in enumerate(flows):
-            found = self.grid.search(flow, lists, inf)
-            if found is not None:
-                ranked.append((found.value, number, found))
-                if found.value <= self.least:
-                    break
-            if time.monotonic() > self.deadline:
-                complete = False
-                break
+        ranked, in_time = self._ranked(flows, lists)
+        complete = complete and in_time
         if not ranked:
             return None
-        ranked.sort(key=lambda entry: entry[:2])
         best, chosen = ranked[0][2], flows[ranked[0][1]]
         if best.value <= self.least:
             streams = False
@@ -178,6 +169,23 @@ class _Search:
             complete=complete,
             streams_complete=complete and all_streams,
         )
+
+    def _ranked(self, flows: Sequence[Flow], lists: list[IntArray]) -> tuple[list[tuple[float, int, Found]], bool]:
+        """The best combination of every flow with its value and number, the best ones first; whether all are there.
+
+        Out of time one flow is looked at all the same: one with a tile of each tensor fits if anything does.
+        """
+        found: list[tuple[float, int, Found]] = []
+        modest = min(range(len(flows)), key=lambda n: sum(hold.full.bit_count() for hold in flows[n].holds), default=0)
+        in_time = True
+        for number, flow in enumerate(flows):
+            in_time = in_time and time.monotonic() <= self.deadline
+            if in_time or number == modest:
+                best = self.grid.search(flow, lists, inf)
+                found += [] if best is None else [(best.value, number, best)]
+                if best is not None and best.value <= self.least:
+                    break
+        return sorted(found, key=lambda entry: entry[:2]), in_time
 
     def _variants(self, ranked: list[Flow], *, complete: bool, streams: bool) -> tuple[list[Flow], bool]:
         """Flows to look at again, and whether they are every way to stream: promising ones if there are many."""
