@@ -44,10 +44,12 @@ def best(workload: Workload, memory_words: int, clock: Clock = NO_LIMIT) -> Lowe
     tensor weights and the segment argument in integers; for windows the inequality of `halo`, for strided ones that of
     `tap_classes`; where one tensor does not fit by little, `visits`; where it fits a few times too little, `passes`.
     """
-    found: list[AnyProof] = [*ranked_proofs(workload, memory_words, clock=clock)]
-    found += visits_proofs(workload, memory_words, beat=_most(found))
+    found: list[AnyProof] = [*visits_proofs(workload, memory_words)]
     found += passes_proofs(workload, memory_words, beat=_most(found))
-    found += _windows(workload, memory_words, _most(found), clock)  # the costliest, so last: much may be beaten
+    found += _windows(workload, memory_words, _most(found), clock)
+    # Last, because here it is soon seen that nothing stronger is proved; of proofs as strong these are preferred.
+    most = _most(found)
+    found = [*ranked_proofs(workload, memory_words, beat=None if most is None else most - 1, clock=clock), *found]
     return certified("best", workload, memory_words, sorted(found, key=lambda proof: -proof.loads_words))
 
 

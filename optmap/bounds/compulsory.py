@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from itertools import combinations
 from math import gcd, prod
+from types import MappingProxyType
 
 from optmap.bounds.result import LowerBound
 from optmap.errors import InputError
@@ -43,7 +45,8 @@ class Count:
     """Disjoint parts whose counts add up to it; empty if the elements were enumerated."""
 
 
-def tensor_counts(workload: Workload) -> dict[str, Count]:
+@lru_cache(maxsize=256)
+def tensor_counts(workload: Workload) -> Mapping[str, Count]:
     """Elements that the accesses of each tensor touch together, by tensor, the output first.
 
     A tensor read twice is one memory: its union counts.
@@ -57,9 +60,10 @@ def tensor_counts(workload: Workload) -> dict[str, Count]:
     for name, group in groups.items():
         if len({(len(workload.tensors[i].axes), workload.tensors[i].bits) for i in group}) > 1:
             raise InputError(f"{workload.title}: the accesses of {name} differ in rank or bytes")
-    return {name: _count(workload, group) for name, group in groups.items()}
+    return MappingProxyType({name: _count(workload, group) for name, group in groups.items()})
 
 
+@lru_cache(maxsize=256)
 def output_count(workload: Workload) -> Count:
     """Elements that the output access alone touches."""
     return _count(workload, [0])

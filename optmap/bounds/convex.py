@@ -56,6 +56,8 @@ class SegmentProgram:
     """Vertices already turned into fractions, by index."""
     active: list[int] = field(default_factory=list)
     """Vertices the last mixture used: where the next one starts."""
+    bounded: float = -inf
+    """What F was at least when it was minimised last, but for roundings."""
     finder: VertexFinder | None = None
     """The linear program, kept warm."""
     owners: NDArray[np.int_] = field(init=False)
@@ -99,7 +101,7 @@ class SegmentProgram:
         offset = log(units) - self.log_weights
         if not self.active:
             self.active = [self._add(self._cost(offset))]
-        before = inf
+        before, self.bounded = inf, -inf
         for _ in range(rounds):
             points = np.array([self.vertices[i] for i in self.active])
             sums = self.sums(points)
@@ -112,6 +114,8 @@ class SegmentProgram:
             stuck = len(kept) < len(self.active) and level > before - GAP * max(1.0, abs(level))
             before = level
             new = self._add(cost)
+            # F is convex and homogeneous of degree one: nowhere below what its gradient says at any point.
+            self.bounded = max(self.bounded, float(cost @ self.vertices[new]))
             if stuck or new in self.active or held - float(cost @ self.vertices[new]) <= GAP * max(1.0, abs(held)):
                 break
             self.active, last = [*kept, new], self.active
@@ -119,6 +123,11 @@ class SegmentProgram:
             self.active = last
         used = [k for k in range(len(mixture)) if mixture[k] > 1e-7]
         return [self.active[k] for k in used], mixture[used] / mixture[used].sum()
+
+    def least(self, units: float) -> float:
+        """What F is at least for a segment that touches `units` units."""
+        self.solve(units)
+        return self.bounded - GAP * max(1.0, abs(self.bounded))
 
     def _cost(self, price: Array) -> Array:
         """Per exponent: the price of its tensor, or log size."""

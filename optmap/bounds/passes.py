@@ -131,8 +131,10 @@ def passes_proofs(workload: Workload, memory_words: int, *, beat: int | None = N
     for roles in every_roles(workload):
         passes = _passes(workload, roles, words, memory_words)
         if passes.short > 1 and passes.kept <= MOST * memory_words:
-            found.append(passes.best())
-    return sorted((p for p in found if p.loads_words > least), key=lambda p: -p.loads_words)
+            best = passes.best()
+            if best.loads_words > least:
+                found.append(passes.proof(best.slack, range(PARTS)))
+    return sorted(found, key=lambda p: -p.loads_words)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -171,28 +173,48 @@ class _Passes:
         """The strongest of some slacks and of some around it."""
         even = {1 + self.short * i // SLACKS for i in range(SLACKS)}
         whole = {self.unit * (self.kept // self.unit // n) - self.memory for n in range(2, WHOLE)}
-        best = max(map(self.proof, self._inside(even | whole)), key=lambda p: p.loads_words)
+        best = self._strongest(self._inside(even | whole))
         step = self.short // SLACKS
         near = {best.slack + step * i // NEAR for i in range(-NEAR, NEAR + 1)}
-        best = max(map(self.proof, self._inside(near)), key=lambda p: p.loads_words)
-        return self.proof(best.slack, range(PARTS))
+        return self._strongest(self._inside(near))
 
     def _inside(self, slacks: set[int]) -> list[int]:
         return sorted(slack for slack in slacks if 1 <= slack < self.short)
 
+    def _strongest(self, slacks: Sequence[int]) -> PassesProof:
+        """The first of the strongest of increasing slacks; few are tried, as longer segments touch no more words."""
+        best, loaded = self.proof(slacks[0]), [self.loaded(slack) for slack in slacks]
+        left = [(1, len(slacks), best.touched_words)]
+        while left:
+            low, high, touched = left.pop()
+            if low == high or touched + max(loaded[low:high]) - self.created < best.loads_words:
+                continue
+            middle = (low + high) // 2
+            found = self.proof(slacks[middle])
+            best = max(best, found, key=lambda p: (p.loads_words, -p.slack))
+            left += [(middle + 1, high, found.touched_words), (low, middle, touched)]
+        return best
+
+    def loaded(self, slack: int) -> int:
+        """Loads of the kept tensor with a slack, less what stays of the others."""
+        cuts = max(1, -(-self.kept // self.segment(slack)) - 1)
+        return min(max(cuts * slack, self.kept - cuts * self.memory), (cuts + 1) * slack)
+
+    def segment(self, slack: int) -> int:
+        """Words of the kept tensor that a segment touches, at most."""
+        return self.memory + slack + self.unit - 1
+
     def proof(self, slack: int, parts: Sequence[int] = ()) -> PassesProof:
         """What one slack proves, with some parts of prices besides those that look best."""
-        segment = self.memory + slack + self.unit - 1
-        least = least_of_places(self.rim, self.rows, self.columns, self.pair * (segment // self.unit), parts)
+        piece = self.pair * (self.segment(slack) // self.unit)
+        least = least_of_places(self.rim, self.rows, self.columns, piece, parts)
         touched = -(-(least + self.once) // self.shared)
-        cuts = max(1, -(-self.kept // segment) - 1)
-        loads = touched + min(max(cuts * slack, self.kept - cuts * self.memory), (cuts + 1) * slack)
         return PassesProof(
             kept=self.roles.kept,
             sliding=self.roles.sliding,
             slack=slack,
             touched_words=touched,
-            loads_words=loads - self.created,
+            loads_words=touched + self.loaded(slack) - self.created,
         )
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import pairwise
 from math import exp, inf, log
 
 import numpy as np
@@ -34,6 +35,10 @@ CANDIDATES = 4
 """Mixtures per polytope whose exponents are rounded."""
 EXACTED = 2
 """Candidates that are decided in integers, the best by estimate."""
+LOOKS = 8
+"""Segment sizes that are looked at before exponents are sought."""
+CLOSE = 1e-6
+"""Logs of segment sizes that are not told apart."""
 SMALL = 64
 """Memory, in units, up to which segments of one and two units are tried as well."""
 MUS = (Fraction(1), Fraction(1, 2), Fraction(0))
@@ -158,6 +163,8 @@ def proofs(
         pairs = pairs[:RANKED]
     ranked: list[tuple[float, int, Polytope, dict[int, Fraction]]] = []
     for polytope, program in pairs:
+        if not _may_exceed(program, units, needed, clock):
+            continue
         columns = usable(system, polytope, units.weights)
         for candidate in _candidates(program, units, clock):
             exponents = exact_exponents(program, columns, candidate)
@@ -204,6 +211,42 @@ def _promise(program: SegmentProgram, units: Units) -> float:
         level = float(program.value(mixture @ np.array(program.vertices)[used], K))
         best = max(best, log(K - units.memory) + log(units.operations) - level)
     return best
+
+
+def _may_exceed(program: SegmentProgram, units: Units, needed: int, clock: Clock) -> bool:
+    """Whether exponents may prove more than `needed` units; if not, they need not be sought.
+
+    Let n U(M+T) + U(M+t) < G, all rounded down, with n >= 1. With sigma > 1, U is convex: for m = n + 1 and the mean K
+    of n times M+T and M+t it is U(K) <= G/m + 1, and M + m(K - M) + 1 units are proved. F(K), the least log U(K), is
+    concave in log K, hence at least its chords; at the ceiling it is log G. So `most` says of two sizes what is proved
+    with a K between them. With sigma <= 1, U(K) >= G K/ceiling: no more is proved than the ceiling if M > 2 sum w_t.
+    """
+    if needed < units.ceiling or units.memory <= 2 * sum(units.weights.values()):
+        return True
+    operations, memory = float(units.operations), units.memory
+    points = [(log(memory), program.least(memory)), (log(units.ceiling), log(operations))]
+
+    def most(left: tuple[float, float], right: tuple[float, float]) -> tuple[float, float]:
+        """The most units that are proved, and the log of K."""
+        (start, level), slope = left, max((right[1] - left[1]) / (right[0] - left[0]), 1e-9)
+        last = min(right[0], start + (log(operations / 2 + 1) - level) / slope)
+        at = max(start, min(last, log(memory * slope / (slope - 1)) if slope > 1 else inf))
+        rounded = 1 + 1 / max(1.0, exp(level) - 1)
+        segments = exp(log(operations) - level - (at - start) * slope) * rounded
+        return memory + 1 + segments * (exp(at) - memory), at
+
+    for _ in range(LOOKS):
+        clock.check()
+        limit, at = max(most(*pair) for pair in pairwise(points))
+        if limit <= needed:
+            return False
+        if any(abs(at - known) < CLOSE for known, _ in points):
+            return True
+        level = program.least(exp(at))
+        if memory + (exp(at) - memory) * operations / exp(level) > needed:
+            return True
+        points = sorted([*points, (at, level)])
+    return True
 
 
 def _candidates(program: SegmentProgram, units: Units, clock: Clock) -> list[_Candidate]:

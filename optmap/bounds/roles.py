@@ -8,8 +8,8 @@ taps (dims of B and W but taps). W has J*C*R elements.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import permutations
 from math import gcd, prod
 
@@ -62,16 +62,15 @@ class Roles:
         return self.apart * prod(window.positions for window in self.windows)
 
 
-def every_roles(workload: Workload) -> Iterator[Roles]:
+@lru_cache(maxsize=256)
+def every_roles(workload: Workload) -> tuple[Roles, ...]:
     """All ways to read a statement so; none with implicit padding."""
     if workload.padding is Padding.IMPLICIT:
-        return
+        return ()
     if len({t.name for t in workload.tensors}) != 3 or len(workload.tensors) != 3:
-        return
-    for still, sliding, kept in permutations(workload.tensors):
-        found = _roles(workload, still, sliding, kept)
-        if found is not None and (still.name < sliding.name or found.windows):
-            yield found
+        return ()
+    found = [_roles(workload, *tensors) for tensors in permutations(workload.tensors)]
+    return tuple(roles for roles in found if roles is not None and (roles.still < roles.sliding or roles.windows))
 
 
 def _roles(workload: Workload, still: TensorAccess, sliding: TensorAccess, kept: TensorAccess) -> Roles | None:

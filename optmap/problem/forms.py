@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
+from functools import lru_cache
 from math import gcd, prod
 
 from optmap.errors import InputError
@@ -67,6 +68,7 @@ class ConvolutionForm:
         return (self.image, self.kernel, self.output)
 
 
+@lru_cache(maxsize=256)
 def convolution_form(workload: Workload) -> ConvolutionForm:
     """The roles of tensors and dims if the workload is a convolution by structure, whatever its names.
 

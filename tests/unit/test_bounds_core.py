@@ -333,8 +333,9 @@ def test_a_certificate_that_the_checker_refuses_is_never_a_bound(monkeypatch, ca
 
     monkeypatch.setattr(proof, "best_segments", inflated)
     fallen = best(product, 64)
-    assert fallen.loads_words == compulsory_loads(product) < sound.loads_words
+    assert compulsory_loads(product) < fallen.loads_words < sound.loads_words
     assert fallen.certificate["segment"] is None
+    assert "passes" in fallen.certificate
     assert "the checker refuses its certificate" in caplog.text
     monkeypatch.setattr("optmap.bounds.best.check_document", _refuse)
     with pytest.raises(CheckError, match="no bound is proved"):
@@ -343,6 +344,38 @@ def test_a_certificate_that_the_checker_refuses_is_never_a_bound(monkeypatch, ca
 
 def _refuse(document):
     raise RefusedError("nothing pleases me")
+
+
+STATEMENTS = (
+    ("C[i,j] += A[i,k] * B[k,j]", "i j k"),
+    ("C[b,i,j] += A[b,i,k] * B[b,k,j]", "b i j k"),
+    ("C[i,j] = A[i,k] * B[k,j]", "i j k"),
+    ("C[i] += A[i,j,k] * B[j] * D[k]", "i j k"),
+    (CONVOLUTION, "b f c x y w h"),
+    ("O[f,x,y] += I[c,2*x+w,2*y+h] * K[f,c,w,h]", "f c x y w h"),
+    ("O[c,x,y] += I[c,x+w,y+h] * K[c,w,h]", "c x y w h"),
+    ("C[i,j] += A[i,k] * A[j,k]", "i j k"),
+)
+
+
+@pytest.mark.parametrize(("text", "dims"), STATEMENTS)
+def test_exponents_are_sought_only_where_they_may_prove_enough(text, dims, monkeypatch):
+    rng, sought, real = random.Random(text), [], proof._candidates
+    monkeypatch.setattr(proof, "_candidates", lambda *given: sought.append(1) or real(*given))
+    proved = 0
+    for _ in range(6):
+        extents = {d: rng.choice([1, 2, 3, 5]) if d in "bwh" else rng.randint(2, 150) for d in dims.split()}
+        workload, memory = parse_workload(text, extents), rng.choice([3, 8, 40, 300, 3000])
+        every = ranked_proofs(workload, memory, beat=0)
+        least = compulsory_loads(workload)
+        for strong in (p for p in every[:1] if p.loads_words > least):
+            proved += 1
+            assert ranked_proofs(workload, memory, beat=strong.loads_words - 1)[0] == strong
+        most = max([least, *(p.loads_words for p in every)])
+        sought.clear()
+        assert not ranked_proofs(workload, memory, beat=2 * most)
+        assert not sought or memory < 10
+    assert proved
 
 
 def test_registry_lists_applies_and_refuses():
