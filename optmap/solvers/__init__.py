@@ -7,13 +7,14 @@ from optmap.lazy import exports
 __getattr__, __dir__ = exports(
     __name__,
     {
-        "batch": "Batch solve_batch",
+        "batch": "solve_batch",
         "cones": "Cone cone",
         "config": "OPTIONS load_config",
         "doctor": "SolverReport",
         "exact": "VertexFinder certified linear_program solve_exact",
         "from_model": "from_pyomo",
         "highs": "solve_model",
+        "iterates": "Batch",
         "nlp": "from_geometric",
         "parametric": "ParametricLp Region critical_regions",
         "registry": "SOLVERS solve",

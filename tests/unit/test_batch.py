@@ -23,9 +23,8 @@ def random_batch(seed, *, constants=True):
     logs[:, : EPIGRAPHS * TERMS : TERMS] = 1.0
     logs[:, EPIGRAPHS * TERMS :] -= 6.0
     return Batch(
-        exponents=exponents,
-        logs=logs,
-        starts=tuple(range(0, rows, TERMS)),
+        exponents=exponents.reshape(SIZE, -1, TERMS, N),
+        logs=logs.reshape(SIZE, -1, TERMS),
         alpha=rng.uniform(0.5, 4.0, (SIZE, EPIGRAPHS)),
         constant=rng.uniform(0.0, 2.0, (SIZE, EPIGRAPHS)) * constants,
         linear=np.tile(np.array([[[1.0, -1.0, 0.0]]]), (SIZE, 1, 1)),
@@ -46,8 +45,7 @@ def program_of(batch, i):
     names = ("a", "b", "c")
 
     def row(k):
-        part = slice(k * TERMS, (k + 1) * TERMS)
-        return Posynomial(names=names, coefficients=np.exp(batch.logs[i, part]), exponents=batch.exponents[i, part])
+        return Posynomial(names=names, coefficients=np.exp(batch.logs[i, k]), exponents=batch.exponents[i, k])
 
     return GeometricProgram(
         names=names,

@@ -13,7 +13,8 @@ from optmap.problem.workload import Semantics
 from optmap.programs.geometric import Rows, whole_count
 from optmap.search.relax.layout import Array, Layout, Node, layout_of
 from optmap.search.search_space import Setting
-from optmap.solvers.batch import NO_TERM, Batch, BatchSolution, solve_batch
+from optmap.solvers.batch import BatchSolution, solve_batch
+from optmap.solvers.iterates import NO_TERM, Batch
 
 START_FRACTIONS = (0.45, 0.25, 0.1, 0.03, 0.01, 1e-3, 1e-4, 1e-6, 1e-9)
 """How far from the lower corner of the box a start point is tried, largest first."""
@@ -47,14 +48,19 @@ class Bounder:
         """
         batch, layout = self.assemble(nodes), self.layout(nodes[0])
         start = _starts(batch, layout)
-        solution = solve_batch(batch, start=start, enough=enough)
+
+        def settled(value: Array, bound: Array) -> NDArray[np.bool_]:
+            del bound
+            return np.asarray(value <= enough)
+
+        solution = solve_batch(batch, start=start, settled=settled)
         # Programs with points, but none strictly inside that a float can tell apart: nothing is known of them.
         solution.bound[~np.isfinite(start).all(axis=1) & _corner_fits(batch, layout)] = -np.inf
         broken = np.flatnonzero(np.isneginf(solution.bound) & np.isfinite(start).all(axis=1))
         if broken.size:
             # Once more from nearer the lower corner; what breaks down again stays without a bound.
             again = batch.lower[broken] + 0.3 * (start[broken] - batch.lower[broken])
-            second = solve_batch(batch.take(broken), start=again, enough=enough)
+            second = solve_batch(batch.take(broken), start=again)
             solution.point[broken], solution.value[broken] = second.point, second.value
             solution.bound[broken] = second.bound
         return solution
@@ -74,17 +80,15 @@ class Bounder:
             [(rows, logs - most) for rows, logs in (self._occupancy(node, level, layout) for node in nodes)]
             for level, most in zip(layout.levels, full, strict=True)
         ]
-        exponents, logs, starts = _stack(epigraphs + limits, layout.width)
+        exponents, logs = _stack(epigraphs + limits, layout.width)
         linear, limit = self._chains(layout)
         lower, upper = self._box(nodes, layout)
-        first = starts[len(priced)] if limits else len(logs[0])
-        room = _room(exponents[:, first:], logs[:, first:], [s - first for s in starts[len(priced) :]], lower)
+        room = _room(exponents[:, len(priced) :], logs[:, len(priced) :], lower)
         upper = _nested(np.minimum(upper, lower + room), lower, layout)
         size = len(nodes)
         return Batch(
             exponents=exponents,
             logs=logs,
-            starts=starts,
             alpha=np.tile([setting.bandwidths[level] for level in priced], (size, 1)),
             constant=np.full((size, len(priced)), self.first_touches),
             linear=np.broadcast_to(linear, (size, *linear.shape)),
@@ -168,17 +172,14 @@ def _starts(batch: Batch, layout: Layout) -> Array:
     k = batch.alpha.shape[1]
     found = np.full((size, n), np.nan)
     open_ = np.ones(size, dtype=bool)
-    starts = np.asarray(batch.starts)
     for fraction in START_FRACTIONS:
         room = batch.upper - batch.lower
         # A range of one point has no room to go along: its levels must stay apart from each other.
         t = batch.lower + np.where(room < SINGLE, max(fraction, 1e-3), fraction) * ramp * room
         if layout.split is not None:
             layout.split.spread(t, batch.lower, batch.upper)
-        terms = np.einsum("bmn,bn->bm", batch.exponents, t) + batch.logs
-        total = np.add.reduceat(np.exp(terms), starts, axis=1)[:, k:]
-        chain = (np.einsum("brn,bn->br", batch.linear, t) < batch.limit).all(axis=1)
-        good = open_ & (total < 1.0).all(axis=1) & chain
+        inside = (batch.totals(t)[:, k:] < 1.0).all(axis=1) & (batch.chains(t) < 0.0).all(axis=1)
+        good = open_ & inside
         found[good] = t[good]
         open_ &= ~good
         if not open_.any():
@@ -205,36 +206,31 @@ def _corner_fits(batch: Batch, layout: Layout) -> NDArray[np.bool_]:
     t = batch.lower.copy()
     if layout.split is not None:
         layout.split.undo(t, batch.upper)
-    terms = np.einsum("bmn,bn->bm", batch.exponents, t) + batch.logs
-    total = np.add.reduceat(np.exp(terms), np.asarray(batch.starts), axis=1)[:, batch.alpha.shape[1] :]
-    chain = np.einsum("brn,bn->br", batch.linear, t) <= batch.limit + 1e-12
-    return np.asarray((total <= 1.0).all(axis=1) & chain.all(axis=1))
+    held = batch.totals(t)[:, batch.alpha.shape[1] :] <= 1.0
+    return np.asarray(held.all(axis=1) & (batch.chains(t) <= 1e-12).all(axis=1))
 
 
-def _room(exponents: Array, logs: Array, starts: Sequence[int], lower: Array) -> Array:
+def _room(exponents: Array, logs: Array, lower: Array) -> Array:
     """How far each variable can go up within the capacities, all other tiles being smallest.
 
     A level that its smallest tile nearly fills would otherwise confine the start of all levels to
     its own tiny room, from which Newton's method does not get away.
     """
-    if not starts:
-        return np.full_like(lower, np.inf)
-    terms = np.exp(np.einsum("bmn,bn->bm", exponents, lower) + logs)
-    held = np.add.reduceat(terms, starts, axis=1)[:, :, None]
-    growing = np.add.reduceat(terms[:, :, None] * (exponents >= 1.0), starts, axis=1)
-    left = np.maximum(1.0 - held, 0.0)
-    return np.asarray(np.where(growing > 0, np.log1p(left / np.where(growing > 0, growing, 1.0)), np.inf).min(axis=1))
+    terms = np.exp((exponents @ lower[:, None, :, None])[..., 0] + logs)
+    left = np.maximum(1.0 - terms.sum(axis=2), 0.0)[:, :, None]
+    growing = (terms[:, :, :, None] * (exponents >= 1.0)).sum(axis=2)
+    ends = np.where(growing > 0, np.log1p(left / np.where(growing > 0, growing, 1.0)), np.inf)
+    return np.asarray(ends.min(axis=1, initial=np.inf))
 
 
-def _stack(groups: Sequence[Sequence[tuple[Array, Array]]], n: int) -> tuple[Array, Array, tuple[int, ...]]:
-    """Posynomials of all programs, padded to equal numbers of rows."""
+def _stack(groups: Sequence[Sequence[tuple[Array, Array]]], n: int) -> tuple[Array, Array]:
+    """Posynomials of all programs, padded to equal numbers of terms."""
     size = len(groups[0]) if groups else 0
-    heights = [max(len(logs) for _, logs in group) for group in groups]
-    starts = tuple(int(x) for x in np.concatenate(([0], np.cumsum(heights)[:-1])))
-    exponents = np.zeros((size, sum(heights), n))
-    logs = np.full((size, sum(heights)), NO_TERM)
-    for start, group in zip(starts, groups, strict=True):
+    most = max(len(logs) for group in groups for _, logs in group)
+    exponents = np.zeros((size, len(groups), most, n))
+    logs = np.full((size, len(groups), most), NO_TERM)
+    for row, group in enumerate(groups):
         for b, (rows, values) in enumerate(group):
-            exponents[b, start : start + len(values)] = rows
-            logs[b, start : start + len(values)] = values
-    return exponents, logs, starts
+            exponents[b, row, : len(values)] = rows
+            logs[b, row, : len(values)] = values
+    return exponents, logs

@@ -1,0 +1,240 @@
+"""The steps of the batched interior point: one for all programs of a batch at once.
+
+Predictor and corrector after Mehrotra (1992): the step without centring shows how far the central
+path can be followed, and its second-order error is made good in the step that is taken. Slacks are
+variables of their own, so signs alone limit a step and no row is evaluated twice. A row is then
+kept in the limit only: a point that is handed out is drawn towards the start until it keeps them all.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+NO_TERM = -1.0e4
+"""Logarithm of the coefficient of a padding term: it contributes exactly zero."""
+HELD = 1e-8
+"""A row counts as kept if it is missed by at most this share of its slack at the start."""
+LEAST = 1e-11
+"""Slack times multiplier that is aimed at, at least."""
+ROUNDING = 1e-15
+"""What a row may be missed by because it is computed in floats."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Batch:
+    """B programs of one shape, with n variables, K epigraph rows and J capacities of at most m terms."""
+
+    exponents: Array
+    """(B, K + J, m, n): the monomials of each posynomial, epigraph rows first."""
+    logs: Array
+    """(B, K + J, m): logarithms of the coefficients; `NO_TERM` for padding."""
+    alpha: Array
+    """(B, K): factor of z on the right-hand side of each epigraph row, positive."""
+    constant: Array
+    """(B, K): constant on the right-hand side of each epigraph row."""
+    linear: Array
+    """(B, R, n): rows A of A t <= b."""
+    limit: Array
+    """(B, R): right-hand sides b."""
+    lower: Array
+    """(B, n): lower ends of the box."""
+    upper: Array
+    """(B, n): upper ends of the box, strictly above the lower ends."""
+
+    def take(self, index: NDArray[np.intp]) -> Batch:
+        """The programs at `index`."""
+        return Batch(**{field.name: getattr(self, field.name)[index] for field in fields(self)})
+
+    def totals(self, t: Array) -> Array:
+        """(B, K + J): the posynomials at the points t (B, n)."""
+        size, rows, terms, n = self.exponents.shape
+        straight = (self.exponents.reshape(size, rows * terms, n) @ t[:, :, None]).reshape(size, rows, terms)
+        return np.asarray(np.exp(straight + self.logs).sum(axis=2))
+
+    def chains(self, t: Array) -> Array:
+        """(B, R): A t - b at the points t (B, n)."""
+        return np.asarray((self.linear @ t[:, :, None])[:, :, 0] - self.limit)
+
+
+class Iterates:
+    """Primal and dual iterates of a batch; every method works on all programs."""
+
+    batch: Batch
+    start: Array
+    """(B, n): where each program began, strictly inside every limit."""
+    x: Array
+    """(B, n + 1): t, then y = log(z/scale)."""
+    scale: Array
+    """(B,): the z that the start needs."""
+    most: Array
+    """(B,): the least z that a point seen needs; the optimum is at most that."""
+    low: Array
+    """(B,): the largest lower bound on z seen."""
+    slack: Array
+    """(B, K + J + R + 2n): slacks of the constraints."""
+    dual: Array
+    """(B, K + J + R + 2n): their multipliers."""
+    room: Array
+    """(B, K + J + R + 2n): the slacks at the start."""
+    rows: Array
+    """(B, (K + J)(m + 1) + R, n + 1): gradients in x of monomials, posynomials and chains. A monomial
+    of an epigraph row goes along in y with its row."""
+    weights: Array
+    """(B, K + J, m): share of every monomial in its posynomial."""
+    f: Array
+    """(B, K + J + R + 2n): the constraints, negative inside: posynomials, chains, upper ends, lower ends."""
+
+    PER_PROGRAM = ("batch", "start", "x", "scale", "most", "low", "slack", "dual", "room", "rows", "weights", "f")
+
+    def __init__(self, batch: Batch, start: Array) -> None:
+        size, p, m, n = batch.exponents.shape
+        self.batch, self.start = batch, start
+        self.rows = np.zeros((size, p * (m + 1) + batch.linear.shape[1], n + 1))
+        self.rows[:, : p * m, :n] = batch.exponents.reshape(size, p * m, n)
+        self.rows[:, p * (m + 1) :, :n] = batch.linear
+        # z begins a little above what the start needs.
+        self.x = np.concatenate((start, np.full((size, 1), 0.1)), axis=1)
+        self.scale = np.maximum(_needed(batch, batch.totals(start)), 1e-300)
+        self.most, self.low = np.full(size, np.inf), np.full(size, -np.inf)
+        self._evaluate()
+        self.room = self.slack = np.maximum(-self.f, 1e-12)
+        self.dual = 1.0 / (self.f.shape[1] * self.slack)
+
+    def take(self, index: NDArray[np.intp]) -> Iterates:
+        """The programs at `index`."""
+        other = object.__new__(Iterates)
+        for name in self.PER_PROGRAM:
+            own = getattr(self, name)
+            setattr(other, name, own.take(index) if name == "batch" else own[index])
+        return other
+
+    @property
+    def z(self) -> Array:
+        """(B,): the z of the current y."""
+        return np.asarray(np.exp(self.x[:, -1]) * self.scale)
+
+    def points(self) -> tuple[Array, Array]:
+        """Points that keep every row, near the current ones, and the z that they need."""
+        batch, chains = self.batch, self.rows.shape[1] - self.weights[0].size
+        priced, n = batch.alpha.shape[1], self.start.shape[1]
+        # Rows are convex: what the start has to spare makes good what is missed, in proportion.
+        missed = np.maximum(self.f[:, priced:chains] + ROUNDING, 0.0)
+        share = (missed / (missed + self.room[:, priced:chains])).max(axis=1, initial=0.0)[:, None]
+        t = (1 - share) * self.x[:, :n] + share * self.start
+        t = np.minimum(np.maximum(t, batch.lower), batch.upper)
+        return t, _needed(batch, batch.totals(t))
+
+    def converged(self, tolerance: float) -> NDArray[np.bool_]:
+        """Whether bound and z, or what steps can still gain, differ by the tolerance at most, with every row kept."""
+        proved = (self.low >= (1 - tolerance) * self.z) | ((self.slack * self.dual).sum(axis=1) <= 0.1 * tolerance)
+        kept = (self.f + self.slack <= HELD * self.room + ROUNDING).all(axis=1)
+        return np.asarray(proved & kept)
+
+    def step(self, still: NDArray[np.bool_]) -> None:
+        """One step of every program but those that stand still."""
+        missed = 1.0 + self.f / self.slack
+        hessian = self._hessian()
+        moved = self._direction(hessian, missed, missed)[1]
+        # To first order a multiplier changes by -1 - moved: complementarity is kept.
+        length = 1.0 / np.maximum(1.0, np.maximum(-moved, 1.0 + moved).max(axis=1))[:, None]
+        product = self.slack * self.dual
+        now = product.mean(axis=1, keepdims=True)
+        then = (product * (1 + length * moved) * (1 - length - length * moved)).mean(axis=1, keepdims=True)
+        # Beyond that slack times multiplier would be lost in rounding before every row is kept.
+        centre = np.maximum((then / now) ** 2 * now, LEAST)
+        aim = centre / product + moved * (1 + moved)
+        change, moved = self._direction(hessian, aim + missed, missed)
+        grown = aim - 1.0 - moved
+        change[still], moved[still], grown[still] = 0.0, 0.0, 0.0
+        # Nearer the optimum closer to the boundary: quadratic convergence.
+        most = np.minimum(np.maximum(1.0 - now, 0.99), 0.9999)
+        length = np.minimum(1.0, most / np.maximum(1e-300, np.maximum(-moved, -grown).max(axis=1, keepdims=True)))
+        self.x = self.x + length * change
+        self.slack = self.slack * (1 + length * moved)
+        self.dual = self.dual * (1 + length * grown)
+        self._evaluate()
+        self.slack = np.maximum(self.slack, -self.f)
+        self._bound()
+
+    def _evaluate(self) -> None:
+        """Constraints and their gradients at the current x, and the z that it needs if it keeps every row."""
+        batch, (size, p, m) = self.batch, self.batch.logs.shape
+        n, k, chains = self.start.shape[1], batch.alpha.shape[1], p + batch.limit.shape[1]
+        t = self.x[:, :n]
+        straight = (self.rows[:, :, :n] @ t[:, :, None])[:, :, 0]
+        terms = straight[:, : p * m].reshape(size, p, m) + batch.logs
+        top = terms.max(axis=2)
+        shares = np.exp(terms - top[:, :, None])
+        total = shares.sum(axis=2)
+        self.weights = shares / total[:, :, None]
+        self.f = f = np.empty((size, chains + 2 * n))
+        f[:, :p] = top + np.log(total)
+        needed = ((np.exp(f[:, :k]) - batch.constant) / batch.alpha).max(axis=1)
+        rising = batch.alpha * self.z[:, None]
+        right = rising + batch.constant
+        f[:, :k] -= np.log(right)
+        f[:, p:chains] = straight[:, p * (m + 1) :] - batch.limit
+        f[:, chains : chains + n] = t - batch.upper
+        f[:, chains + n :] = batch.lower - t
+        self.most = np.where((f[:, k:] <= 0.0).all(axis=1), np.fmin(self.most, needed), self.most)
+        monomials = self.rows[:, : p * m].reshape(size, p, m, n + 1)
+        monomials[:, :k, :, n] = (-rising / right)[:, :, None]
+        self.rows[:, p * m : p * (m + 1)] = np.einsum("bpm,bpmn->bpn", self.weights, monomials)
+
+    def _bound(self) -> None:
+        """The tangent plane of the Lagrangian in (t, z), minimised over the box and 0 <= z <= `most`.
+
+        It holds for any multipliers: rows are convex in (t, z), and the optimum is at most `most`.
+        """
+        batch, t, gradients = self.batch, self.x[:, :-1], self._gradients()
+        chains = gradients.shape[1]
+        slope = (self.dual[:, None, :chains] @ gradients)[:, 0]
+        in_t, in_z = slope[:, :-1], 1.0 + slope[:, -1]
+        value = 1.0 + (self.f[:, :chains] * self.dual[:, :chains]).sum(axis=1)
+        value += np.minimum(in_t * (batch.lower - t), in_t * (batch.upper - t)).sum(axis=1)
+        value += np.minimum(-in_z, in_z * (self.most / self.z - 1.0))
+        low = value * self.z
+        self.low = np.where(np.isfinite(low), np.maximum(self.low, low), self.low)
+
+    def _gradients(self) -> Array:
+        """(B, K + J + R, n + 1): those of posynomials and chains."""
+        return self.rows[:, self.weights[0].size :]
+
+    def _hessian(self) -> Array:
+        """(B, n + 1, n + 1): the Lagrangian's, with what slacks and multipliers add to it."""
+        size, p, m = self.weights.shape
+        n, ratio = self.start.shape[1], self.dual / self.slack
+        chains = self.rows.shape[1] - p * m
+        # The curvature of a posynomial: its monomials' squares, weighted, less the square of its gradient.
+        factors = np.concatenate(
+            ((self.dual[:, :p, None] * self.weights).reshape(size, p * m), ratio[:, :chains]), axis=1
+        )
+        factors[:, p * m : p * (m + 1)] -= self.dual[:, :p]
+        hessian = self.rows.transpose(0, 2, 1) @ (self.rows * factors[:, :, None])
+        diagonal = np.arange(n + 1)
+        hessian[:, diagonal[:n], diagonal[:n]] += ratio[:, chains : chains + n] + ratio[:, chains + n :]
+        hessian[:, diagonal, diagonal] *= 1 + 1e-13
+        return np.asarray(hessian)
+
+    def _direction(self, hessian: Array, push: Array, missed: Array) -> tuple[Array, Array]:
+        """The change of x that a push on every multiplier makes, and the change of the slacks in their own size."""
+        gradients, n = self._gradients(), self.start.shape[1]
+        chains = gradients.shape[1]
+        force = self.dual * push
+        right = (force[:, None, :chains] @ gradients)[:, 0]
+        right[:, :n] += force[:, chains : chains + n] - force[:, chains + n :]
+        right[:, n] += 1.0
+        change = np.asarray(np.linalg.solve(hessian, -right[:, :, None])[:, :, 0], dtype=np.float64)
+        rows = (gradients @ change[:, :, None])[:, :, 0]
+        along = np.concatenate((rows, change[:, :n], -change[:, :n]), axis=1)
+        return change, -along / self.slack - missed
+
+
+def _needed(batch: Batch, totals: Array) -> Array:
+    """(B,): the z that epigraph rows need, from the values of all posynomials."""
+    return np.asarray(((totals[:, : batch.alpha.shape[1]] - batch.constant) / batch.alpha).max(axis=1))
