@@ -205,6 +205,41 @@ def test_the_next_rows_of_a_large_image_are_asked_for():
     assert "(const char *)(In + 17408*(d_h + 1)) + 3072*(d_w / 6 % 23)" in code.source
 
 
+BLOCKED = CodeOptions(layout=ActivationLayout.BLOCKED)
+
+
+def test_places_in_blocks_of_channels_are_found_once_per_block():
+    """Inside a block pointers move on, and the elements of the next one are asked for: they begin a whole image on."""
+    (kernel,) = kernels(emitted(layer(c=48, k=32, h=4, w=6, r=1, s=1), AVX512, {"k": 32, "w": 6}, options=BLOCKED))
+    assert "for (long c_0 = 0; c_0 < 48; c_0 += 16) {\n      const float *x_0 = In + at + 384*(c_0 / 16)" in kernel
+    assert "for (long c = 0; c <= 16 - 4; c += 4, x_0 += 4, y_0 += 128)" in kernel
+    assert [f"__builtin_prefetch(x_0 + {384 + 16 * point}, 0, 3);" in kernel for point in range(7)] == [True] * 6 + [
+        False
+    ]
+
+
+def test_a_cut_inside_a_block_has_no_other_to_ask_for():
+    workload = layer(c=48, k=32, h=4, w=6, r=1, s=1)
+    (kernel,) = kernels(emitted(workload, AVX512, {"k": 32, "w": 6}, options=BLOCKED, c=8))
+    assert "c_0" not in kernel
+    assert "prefetch" not in kernel
+    none = CodeOptions(layout=ActivationLayout.BLOCKED, prefetch=False)
+    assert "prefetch" not in emitted(workload, AVX512, {"k": 32, "w": 6}, options=none).source
+
+
+def test_cuts_that_end_inside_a_block_are_right(tmp_path: Path) -> None:
+    """Of 40 channels in blocks of 16 or 8: pieces that begin and end anywhere."""
+    cuts = ((40, AVX512, "sc"), (24, AVX512, "cs"), (20, AVX2, "sc"), (13, AVX512, "sc"))
+    codes = [
+        emitted(
+            layer(name=f"cut {cut}", c=40, k=16, h=2, w=5, r=1, s=3), machine, {"k": 16, "w": 3}, order, BLOCKED, c=cut
+        )
+        for cut, machine, order in cuts
+    ]
+    assert "const long c_1 = smaller(16, " in codes[0].source
+    check_together(codes, SANITIZED, tmp_path)
+
+
 def test_rows_of_the_image_that_come_again_soon_are_not_asked_for():
     """Of 1.1 MiB every filter tile reads a cut again: 289 KiB of 256 channels stay in 2 MiB, all 1,024 do not."""
     image = layer(c=1024, k=128, h=17, w=17, r=1, s=1)

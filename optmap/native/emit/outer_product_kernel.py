@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import product
 from math import prod
 
 from optmap.native.emit.indices import sum_text
+from optmap.native.emit.outer_product_sums import Box, Sum
 from optmap.native.emit.prefetch import LINE
-from optmap.native.emit.regions import Pattern
 from optmap.native.emit.turned import SHORTEST
 from optmap.native.emit.vectors import BARRIER
 from optmap.native.emit.writer import Writer
@@ -19,78 +19,6 @@ STRAIGHT = 8
 """An innermost loop of at most so many steps is written out whole."""
 SPARSE = 4
 """Lines are asked for in the innermost loop if there is one for every so many trips, else before it."""
-Box = tuple[tuple[int, int], ...]
-"""Per dim of the points, the first real one and the one after the last."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sum:
-    """A loop of the reduction, as a kernel runs it."""
-
-    dim: str
-    """C name."""
-    first: str
-    """C expression of its first iteration: `0`, or a parameter of the kernel."""
-    count: int | None
-    """Number of iterations where it is known, else it is a parameter."""
-    most: int
-    """Number of iterations at most."""
-    image: int
-    """Elements of the image from one iteration to the next; within a block if there are blocks."""
-    weights: int
-    """Elements of the weights from one iteration to the next."""
-    block: int = 0
-    """Iterations of a block of the image's layout; 0 for a layout without."""
-    leap: int = 0
-    """Elements of the image from one block to the next."""
-    step: int = 0
-    """Every piece of the loop starts at a multiple of it; 0 if all start at 0."""
-    pattern: Pattern | None = None
-    """Segments of its iterations with the real points of each, where some points may be padding."""
-    along: int = 0
-    """Number of the points' dim that the pattern is about."""
-
-    @property
-    def total(self) -> str:
-        """C expression of the number of iterations."""
-        return f"n_{self.dim}" if self.count is None else str(self.count)
-
-    @property
-    def end(self) -> str:
-        """C expression of the iteration after the last."""
-        return self.total if self.first == "0" else f"{self.first} + {self.total}"
-
-    @property
-    def known(self) -> bool:
-        """Whether first iteration and number are constants."""
-        return self.first == "0" and self.count is not None
-
-    def continues(self, outer: Sum) -> bool:
-        """Whether the operands of this loop, run again and again by another one, are read without a leap."""
-        plain = not self.block and not outer.block and self.pattern is None
-        image, weights = self.most * self.image, self.most * self.weights
-        return self.known and outer.known and plain and (image, weights) == (outer.image, outer.weights)
-
-    def merged(self, outer: Sum) -> Sum:
-        """One loop for this and the one around it, which it continues."""
-        pattern = outer.pattern
-        if pattern is not None:
-            pattern = tuple((first * self.most, after * self.most, low, high) for first, after, low, high in pattern)
-        most = outer.most * self.most
-        return replace(self, count=most, most=most, pattern=pattern, along=outer.along)
-
-    def segments(self, box: Box) -> list[tuple[str, str, int | None, Box]]:
-        """First iteration, the one after the last, how many if known, and the real points."""
-        if self.pattern is None:
-            return [(self.first, self.end, self.count, box)]
-        found: list[tuple[str, str, int | None, Box]] = []
-        for first, after, low, high in self.pattern:
-            inside = (*box[: self.along], (low, high), *box[self.along + 1 :])
-            if self.known:
-                found.append((str(first), str(after), after - first, inside))
-            else:
-                found.append((f"larger({self.first}, {first})", f"smaller({self.end}, {after})", None, inside))
-        return found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,6 +56,8 @@ class Kernel:
     reads it again, for which processors have room, and no instruction or register is spent on it."""
     ahead: tuple[int, ...] = ()
     """Lines that are asked for ahead, per parameter `next_0`, `next_1` ..."""
+    near: bool = False
+    """Whether a block of the image is asked for while the one before it is read."""
     first_touch: str
     """`always` starts from zero, `never` adds to what is there; `asked`: the parameter `fresh` says which."""
 
@@ -261,19 +191,35 @@ class Kernel:
                     self._sums(out, (*outer, each), inside)
 
     def _innermost(self, out: Writer, outer: tuple[Sum, ...], span: tuple[str, str, int | None], box: Box) -> None:
-        """The last loop: as many steps as are written out at a time, then those that are left over."""
-        each = self.sums[-1]
-        first, after, count = span
-        unroll = self._unroll(each, count)
-        if not each.block:
+        """The last loop: over blocks of the image, if it has several, and inside them."""
+        each, (first, after, _) = self.sums[-1], span
+        before, _ = self._paces()
+        if each.inside is each:
             self._pointers(out, outer, each, first, box)
-        before, each_trip = self._paces()
+            self._ask(out, before)
+            self._trips(out, each, span, box)
+            return
         self._ask(out, before)
-        if count is None and unroll == each.most and not each.block:
-            self._few(out, first, after, box)
+        start, size = f"{each.dim}_0", str(each.run)
+        with out.block(f"for (long {start} = {first}; {start} < {after}; {start} += {each.run})"):
+            self._pointers(out, outer, each, start, box)
+            if self.near and each.run == each.block:
+                for offset in self._away(box).values():
+                    out.line(f"__builtin_prefetch(x_0 + {each.leap + offset}, 0, 3);")
+            if each.ragged:
+                size = f"{each.dim}_1"
+                out.line(f"const long {size} = smaller({each.run}, {after} - {start});")
+            self._trips(out, each.inside, ("0", size, each.inside.count), box)
+
+    def _trips(self, out: Writer, each: Sum, span: tuple[str, str, int | None], box: Box) -> None:
+        """A loop without a leap: as many steps as are written out at a time, then those that are left over."""
+        first, after, count = span
+        unroll, (_, each_trip) = self._unroll(each, count), self._paces()
+        if count is None and unroll == each.most:
+            self._few(out, each, (first, after), box)
             self._ask(out, each_trip)
             return
-        if count == unroll and not each.block:
+        if count == unroll:
             self._steps(out, unroll, each.image, each.weights, box)
             self._ask(out, each_trip)
             return
@@ -283,19 +229,17 @@ class Kernel:
         for steps in (unroll, 1) if left_over else (unroll,):
             begin = "" if left_over else f"long {each.dim} = {first}"
             last = f"{each.dim} < {after}" if steps == 1 else f"{each.dim} <= {after} - {steps}"
-            advance = "" if each.block else f", x_0 += {steps * each.image}, y_0 += {steps * each.weights}"
-            with out.block(f"for ({begin}; {last}; {each.dim} += {steps}{advance})"):
-                if each.block:
-                    self._pointers(out, outer, each, each.dim, box)
+            advance = f"x_0 += {steps * each.image}, y_0 += {steps * each.weights}"
+            with out.block(f"for ({begin}; {last}; {each.dim} += {steps}, {advance})"):
                 self._steps(out, steps, each.image, each.weights, box)
                 self._ask(out, each_trip if steps == unroll else [])
 
-    def _few(self, out: Writer, first: str, after: str, box: Box) -> None:
+    def _few(self, out: Writer, each: Sum, span: tuple[str, str], box: Box) -> None:
         """A last loop of few steps whose number is known where it runs: all of them at once, or one by one.
 
         A loop of one or two trips that first looks whether it has more takes longer than what it computes.
         """
-        each = self.sums[-1]
+        first, after = span
         if each.most > 1:
             with out.block(f"if ({after} - ({first}) == {each.most})"):
                 self._steps(out, each.most, each.image, each.weights, box)
@@ -304,11 +248,9 @@ class Kernel:
         with out.block(once if each.most == 1 else f"else {head}, y_0 += {each.weights})"):
             self._steps(out, 1, each.image, each.weights, box)
 
-    def _unroll(self, each: Sum, count: int | None) -> int:
-        """Steps that are written out: a divisor of their number if there is one, and of a block."""
-        if each.block:
-            fits = [n for n in (UNROLL, 2, 1) if each.block % n == 0 and each.step % n == 0]
-            return fits[0]
+    @staticmethod
+    def _unroll(each: Sum, count: int | None) -> int:
+        """Steps that are written out: a divisor of their number if there is one."""
         if count is None:
             return each.most if each.most <= STRAIGHT else UNROLL
         if count <= STRAIGHT:
@@ -322,7 +264,7 @@ class Kernel:
         weights = [(self.operands[2], 1), *((s.dim, s.weights) for s in outer)]
         for at, loop in ((s.dim, s) for s in outer if s.block):
             image += [(f"({at} / {loop.block})", loop.leap), (f"({at} % {loop.block})", loop.image)]
-        if each is not None and each.block:
+        if each is not None and each.block and first != "0":
             image += [(f"({first} / {each.block})", each.leap), (f"({first} % {each.block})", each.image)]
             weights.append((first, each.weights))
         elif each is not None and first != "0":
@@ -330,6 +272,15 @@ class Kernel:
             weights.append((first, each.weights))
         out.line(f"const {self.kind} *x_0 = {sum_text(image, corner)};")
         out.line(f"const {self.kind} *y_0 = {sum_text(weights)};")
+
+    def _away(self, box: Box) -> dict[int, int]:
+        """Per real point where its element of a step lies, from the first one's."""
+        numbers, corner = self._numbered(), tuple(low for low, _ in box)
+        found = {}
+        for point in self._points(box):
+            away = zip(point, corner, self.image_strides, strict=True)
+            found[numbers[point]] = sum((j - low) * stride for j, low, stride in away)
+        return found
 
     def _loops(self) -> int:
         """Innermost loops of one call, at most."""
@@ -340,8 +291,9 @@ class Kernel:
         if not self.sums:
             return [0 for _ in self.ahead], [0 for _ in self.ahead]
         last = self.sums[-1]
-        unrolled = self._unroll(last, last.count)
-        trips = self._loops() * -(-last.most // unrolled)
+        inside = last.inside
+        unrolled = self._unroll(inside, inside.count)
+        trips = self._loops() * -(-last.most // inside.most) * -(-inside.most // unrolled)
         each_trip = [-(-lines // trips) if SPARSE * lines > trips else 0 for lines in self.ahead]
         before = [0 if pace else -(-lines // self._loops()) for lines, pace in zip(self.ahead, each_trip, strict=True)]
         return before, each_trip
@@ -362,12 +314,8 @@ class Kernel:
             out.line(f"#pragma GCC unroll {steps}")
         with out.block(f"for (long i0 = 0; i0 < {steps}; i0++)" if steps > 1 else ""):
             moved, read = ([("i0", image)], [("i0", weights)]) if steps > 1 else ([], [])
-            numbers, corner = self._numbered(), tuple(low for low, _ in box)
-            elements = {}
-            for point in self._points(box):
-                away = zip(point, corner, self.image_strides, strict=True)
-                offset = sum((j - low) * stride for j, low, stride in away)
-                elements[numbers[point]] = f"x_0[{sum_text(moved, offset)}]"
+            away = self._away(box)
+            elements = {number: f"x_0[{sum_text(moved, offset)}]" for number, offset in away.items()}
             for vector in range(self.vectors):
                 place = sum_text([("y_0", 1), *read], vector * self.lanes)
                 out.line(f"const {self.entry}_vector w_{vector} = {self.entry}_load({place}, {self.lanes});")

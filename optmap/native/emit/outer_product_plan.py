@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
-from math import prod
+from math import gcd, prod
 
 from optmap.native.code import Buffer, Layout
 from optmap.native.emit.leaf import Site
-from optmap.native.emit.outer_product_kernel import Sum
+from optmap.native.emit.outer_product_sums import Sum
 from optmap.native.emit.regions import Pattern, Pieces, Window, pieces
 from optmap.native.layouts import buffers_of, plain_layouts
 from optmap.problem import TensorAccess
@@ -232,6 +232,7 @@ class Plan:
         cut = self.pieces_of(dim)
         image, weights = self.roles.images, self.roles.weights
         block, leap = self.leaps(image).get(dim, (0, 0))
+        run = gcd(block, cut.step)
         return Sum(
             dim=self.site.dims[dim],
             first="0" if cut.step == 0 else f"d_{self.site.dims[dim]}",
@@ -241,5 +242,6 @@ class Plan:
             weights=self.strides(weights)[dim],
             block=block,
             leap=leap,
-            step=cut.step,
+            run=run,
+            ragged=run > 0 and any(size % run for size in cut.sizes),
         )

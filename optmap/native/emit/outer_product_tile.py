@@ -167,6 +167,7 @@ class _Tile:
             sums=tuple(sums),
             folds=site.lanes * site.workload.output.bits == FOLDING_BITS and size <= MOST_FOLDED * lanes,
             ahead=tuple(each.lines for each in self.ahead),
+            near=site.options.prefetch,
             first_touch=self.plan.first_touch,
         )
         return kernel, places
