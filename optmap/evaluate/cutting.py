@@ -20,71 +20,77 @@ Visit = tuple[Array | None, Array, Array]
 
 @dataclass(frozen=True, kw_only=True)
 class Cut:
-    """All tiles of level l+1 (the parents), each cut into tiles of level l (the children)."""
+    """All tiles of level l+1 (the parents), each cut into tiles of level l (the children).
+
+    Arrays broadcast to (D, B), those of several classes of tiles to (C, D, B); a class is a size with a multiplicity.
+    """
 
     tiles: Array
     """(D, B) tile sizes of level l."""
-    parents: tuple[tuple[Array, Array], ...]
-    """(size, multiplicity) of each class of parents; arrays that broadcast to (D, B)."""
-    pieces: tuple[tuple[Array, Array], ...]
-    """Per class of parents: how many whole tiles a parent holds, and the remainder (may be 0)."""
-
+    sizes: Array
+    """(C, D, B): of every class of parents its size."""
+    times: Array
+    """(C, D, B): how many parents there are of every class."""
     undivided: Array | None = None
     """(D, 1) extents if nothing is split on the way, else None."""
-
-    @property
-    def batch(self) -> int:
-        """Number of candidates B."""
-        return int(self.tiles.shape[1])
 
     @cached_property
     def parent_count(self) -> Array:
         """(D, B) number of parents along each dim."""
-        count: Array = np.zeros_like(self.tiles)
-        for _, times in self.parents:
-            count += times
-        return count
+        return np.asarray(self.times.sum(axis=0))
 
     @cached_property
     def total(self) -> Array:
         """Sum of the sizes of all parents, which is that of all children; (D, 1) or (D, B)."""
-        if self.undivided is not None:
-            return self.undivided
-        total: Array = np.zeros_like(self.tiles)
-        for size, times in self.parents:
-            total += size * times
-        return total
+        return np.asarray((self.sizes * self.times).sum(axis=0)) if self.undivided is None else self.undivided
 
     @cached_property
-    def classes(self) -> tuple[tuple[Array, Array], ...]:
-        """(size, multiplicity) of each class of children; size 0 only where multiplicity is 0."""
-        whole: Array = np.zeros_like(self.tiles)
-        rest: list[tuple[Array, Array]] = []
-        for (_, times), (quotient, remainder) in zip(self.parents, self.pieces, strict=True):
-            whole += times * quotient
-            rest.append((remainder, times * (remainder > 0)))
-        return ((self.tiles, whole), *rest)
+    def whole(self) -> Array:
+        """(C, D, B): how many whole tiles a parent of each class holds."""
+        return np.asarray(self.sizes // self.tiles)
+
+    @cached_property
+    def rest(self) -> Array:
+        """(C, D, B): the size of its last child if that is not a whole tile, else 0."""
+        return np.asarray(self.sizes - self.whole * self.tiles)
+
+    @cached_property
+    def ragged(self) -> Array:
+        """(C, D, B): how many children there are that are not whole tiles."""
+        return np.asarray(self.times * (self.rest > 0))
+
+    @cached_property
+    def full(self) -> Array:
+        """(D, B): how many whole tiles there are."""
+        return np.asarray((self.times * self.whole).sum(axis=0))
+
+    @cached_property
+    def child_sizes(self) -> Array:
+        """(C+1, D, B): sizes of the children, whole tiles first; 0 only where there are none."""
+        return np.concatenate([self.tiles[None], self.rest])
+
+    @cached_property
+    def child_times(self) -> Array:
+        """(C+1, D, B): how many children there are of every size."""
+        return np.concatenate([self.full[None], self.ragged])
 
     @cached_property
     def child_count(self) -> Array:
         """(D, B) number of children along each dim."""
-        count: Array = np.zeros_like(self.tiles)
-        for _, times in self.classes:
-            count += times
-        return count
+        return np.asarray(self.full + self.ragged.sum(axis=0))
 
-    def along(self, dim: int) -> Along:
-        """The cut of one dim."""
+    def along(self, dim: int | list[int]) -> Along:
+        """The cut of one dim, or of several."""
         return Along(cut=self, dim=dim)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Along:
-    """One dim of a cut; arrays of shape (B,)."""
+    """One dim of a cut; arrays of shape (B,). Of several dims, the same with an axis more in front."""
 
     cut: Cut
-    dim: int
-    """Row of the dim."""
+    dim: int | list[int]
+    """Row of the dim, or rows."""
 
     @property
     def total(self) -> Array:
@@ -104,59 +110,66 @@ class Along:
         row: Array = self.cut.child_count[self.dim]
         return row
 
+    @property
+    def classes(self) -> tuple[Array, Array]:
+        """(C+1, B) sizes of the children, at least 1, and how often each occurs."""
+        return np.maximum(self.cut.child_sizes[:, self.dim], 1), self.cut.child_times[:, self.dim]
+
+    @property
+    def steps(self) -> tuple[Array, Array, Array]:
+        """(K, B) sizes of the child before within the parent (0: there is none), sizes, and how often that occurs.
+
+        First children come first: whole tiles, then for every class of parents those that hold no whole tile.
+        """
+        tile, times = self.cut.tiles[self.dim], self.cut.times[:, self.dim]
+        whole, rest = self.cut.whole[:, self.dim], self.cut.rest[:, self.dim]
+        starts, ends = times * (whole > 0), self.cut.ragged[:, self.dim]
+        last, alone = np.maximum(rest, 1), ends * (whole == 0)
+        first, inner = starts.sum(axis=0), (times * np.maximum(whole - 1, 0)).sum(axis=0)
+        none = np.zeros_like(last)
+        sizes = np.concatenate([tile[None], last, tile[None], last])
+        before = np.concatenate([none[:1], none, tile[None], none + tile])
+        return before, sizes, np.concatenate([first[None], alone, inner[None], ends - alone])
+
     def visits(self, *, sliding: bool) -> Iterator[Visit]:
         """The children with how often each occurs; sizes at least 1.
 
         Args:
             sliding: whether each comes with the size of the one before it in the same parent.
         """
-        if sliding:
-            yield from self._steps()
-        else:
-            for size, times in self.cut.classes:
-                yield None, np.maximum(size[self.dim], 1), times[self.dim]
-
-    def _steps(self) -> Iterator[Visit]:
-        tile = self.cut.tiles[self.dim]
-        first, inner = np.zeros_like(tile), np.zeros_like(tile)
-        rest: list[Visit] = []
-        for (_, times), (quotient, remainder) in zip(self.cut.parents, self.cut.pieces, strict=True):
-            m, q, r = np.broadcast_arrays(times[self.dim], quotient[self.dim], remainder[self.dim])
-            some = q > 0
-            first = first + m * some
-            inner = inner + m * np.where(some, q - 1, 0)
-            last = np.maximum(r, 1)
-            rest.append((None, last, m * (~some & (r > 0))))
-            rest.append((tile, last, m * (some & (r > 0))))
-        yield None, tile, first
-        yield tile, tile, inner
-        yield from rest
+        if not sliding:
+            for size, times in zip(*self.classes, strict=True):
+                yield None, size, times
+            return
+        before, sizes, often = self.steps
+        for number, (held, size, times) in enumerate(zip(before, sizes, often, strict=True)):
+            yield held if 2 * number >= len(before) else None, size, times
 
 
-def cuts(extents: Array, chain: Array, level: int, spatial: Array | None) -> Cut:
-    """The partition of every dim at one level of a chain of tiles.
+def descend(extents: Array, chain: Array, spatial: Array | None, *, to: int = 0) -> Iterator[Cut]:
+    """The partition of every dim at the levels of a chain of tiles, outermost first.
 
     Args:
         extents: (D,) extents of the whole problem.
         chain: (L, D, B) tile sizes, inner level first.
-        level: the level whose tiles are the children.
         spatial: (L, D, B) ways in which each level's tile is split before the next inner level
             cuts it: a child of actual size s becomes a parent of size ceil(s/ways); or None.
+        to: the innermost level that is asked for.
     """
-    size = extents[:, None]
-    parents: tuple[tuple[Array, Array], ...] = ((size, np.ones_like(size)),)
-    for at in range(len(chain) - 1, level - 1, -1):
-        pieces = []
-        for size, _ in parents:
-            quotient = size // chain[at]
-            remainder = quotient * chain[at]
-            pieces.append((quotient, np.subtract(size, remainder, out=remainder)))
-        undivided = extents[:, None] if spatial is None else None
-        cut = Cut(tiles=chain[at], parents=parents, pieces=tuple(pieces), undivided=undivided)
-        if at > level:
-            parents = cut.classes
+    whole = extents.reshape(-1, *[1] * (chain.ndim - 2))
+    sizes, times = whole[None], np.ones_like(whole)[None]
+    for level in range(len(chain) - 1, to - 1, -1):
+        cut = Cut(tiles=chain[level], sizes=sizes, times=times, undivided=whole if spatial is None else None)
+        yield cut
+        if level > to:
+            sizes, times = cut.child_sizes, cut.child_times
             if spatial is not None:
-                parents = tuple((-(-size // spatial[at]), times) for size, times in parents)
+                sizes = -(-sizes // spatial[level])
+
+
+def cuts(extents: Array, chain: Array, level: int, spatial: Array | None) -> Cut:
+    """The partition of every dim at one level, whose tiles are the children; arguments as `descend`."""
+    *_, cut = descend(extents, chain, spatial, to=level)
     return cut
 
 
@@ -169,5 +182,4 @@ def cut_once(extent: int, tile: Array) -> Along:
 def uncut(size: Array) -> Along:
     """One tile that is all there is of a dim, for every size of an array."""
     tiles = np.atleast_1d(size)[None]
-    one = np.ones_like(tiles)
-    return Cut(tiles=tiles, parents=((tiles, one),), pieces=((one, tiles - tiles),)).along(0)
+    return Cut(tiles=tiles, sizes=tiles[None], times=np.ones_like(tiles)[None]).along(0)

@@ -106,32 +106,51 @@ def entering(group: Group, along: Mapping[str, Along], at: str | None) -> Array:
         at: the dim along which a tile enters without what its predecessor had; None, or a dim of
             another group, if tiles enter whole.
     """
-    if len(group) == 1:
-        terms = group[0].terms
-        if len(terms) == 1:
-            return along[terms[0][0]].total
-        if len(terms) == 2:
-            (x, m), (y, n) = terms
-            if m % n == 0:
-                return _pair_entering(along, x, y, m // n, at)
-            if n % m == 0:
-                return _pair_entering(along, y, x, n // m, at)
-    return _tiles_entering(group, along, at)
+    if len(group) == 1 and len(group[0].terms) == 1:
+        return along[group[0].dims[0]].total
+    pair = window_pair(group)
+    if pair is None:
+        return _tiles_entering(group, along, at)
+    x, y, m = pair
+    return pair_entering(along[x], along[y], m, at={x: 0, y: 1}.get(at or ""))
 
 
-def _pair_entering(along: Mapping[str, Along], x: str, y: str, m: int, at: str | None) -> Array:
-    """Index m*x + y: a tile of (a, b) has (a-1)*min(m, b) + b values, linear in a (exact for every b)."""
-    a, b = along[x], along[y]
-    if at == y:  # the union with the next tile along y has (a-1)*min(m, b+b') + b + b' values
-        grown: Array | int = 0
-        for before, size, times in b.visits(sliding=True):
-            held = 0 if before is None else before
-            grown = grown + times * (np.minimum(m, held + size) - np.minimum(m, held))
+def window_pair(group: Group) -> tuple[str, str, int] | None:
+    """Dims x, y and the factor m of a single subscript m*x + y, up to a common factor; None for any other group."""
+    if len(group) == 1 and len(group[0].terms) == 2:
+        (x, m), (y, n) = group[0].terms
+        if m % n == 0:
+            return x, y, m // n
+        if n % m == 0:
+            return y, x, n // m
+    return None
+
+
+def pair_entering(a: Along, b: Along, m: int | Array, *, at: int | None) -> Array:
+    """Elements of a subscript m*x + y that enter, summed over all its tiles.
+
+    A tile of (a, b) has (a-1)*min(m, b) + b values, which is linear in a (exact for every b).
+
+    Args:
+        a: how x is cut.
+        b: how y is cut.
+        m: the factor; of several subscripts an array, (W, 1).
+        at: along which of the two a tile enters without what its predecessor had: 0 for x, 1 for y; None for neither.
+    """
+    unit = bool(np.all(np.equal(m, 1)))
+    if at == 1:  # the union with the next tile along y has (a-1)*min(m, b+b') + b + b' values
+        if unit:
+            grown = b.parents
+        else:
+            before, sizes, times = b.steps
+            grown = (times * (np.minimum(m, before + sizes) - np.minimum(m, before))).sum(axis=0)
         return np.asarray((a.total - a.children) * grown + a.children * b.total)
-    narrow: Array | int = 0
-    for _, size, times in b.visits(sliding=False):
-        narrow = narrow + times * np.minimum(m, size)
-    return np.asarray(a.total * narrow + (a.parents if at == x else a.children) * (b.total - narrow))
+    if unit:
+        narrow = b.children
+    else:
+        sizes, times = b.classes
+        narrow = (times * np.minimum(m, sizes)).sum(axis=0)
+    return np.asarray(a.total * narrow + (a.parents if at == 0 else a.children) * (b.total - narrow))
 
 
 def _tiles_entering(group: Group, along: Mapping[str, Along], at: str | None) -> Array:

@@ -16,41 +16,23 @@ the value sets of its axes, so sums over all tiles factorise over the groups of 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from math import prod
 
 import numpy as np
 
-from optmap.evaluate.cutting import Array, Cut, cuts
+from optmap.evaluate.cutting import Array, Cut, descend
+from optmap.evaluate.factors import Factors, Flows
 from optmap.evaluate.first_touches import check_output, touched_values
-from optmap.evaluate.halo import axis_counts, entering
-from optmap.problem.axes import axis_groups, group_dims, overlaps
+from optmap.evaluate.halo import axis_counts
+from optmap.problem.axes import moving
 from optmap.problem.cutting import Descent
 from optmap.problem.reuse import Reuse, Room
 from optmap.problem.workload import Axis, Semantics, Workload
 
 WIDEST_INT64 = 2**60
 """Above this bound on any intermediate product, arrays hold Python integers instead of int64."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Tensor:
-    """What the sums need to know about one tensor."""
-
-    number: int
-    """Position in `workload.tensors`."""
-    weight: int
-    """Words per element."""
-    groups: tuple[tuple[Axis, ...], ...]
-    """Axes that share dims, together."""
-    dims: tuple[tuple[str, ...], ...]
-    """Dims of each group."""
-    absent: tuple[str, ...]
-    """Dims in no subscript."""
-    sliding: frozenset[str]
-    """Dims along which neighbouring tiles can overlap partly."""
 
 
 class LevelModel:
@@ -68,16 +50,17 @@ class LevelModel:
             then hold elements that are never computed, and first touches are not defined.
     """
 
-    __slots__ = ("_extents", "_index", "_tensors", "dtype", "workload")
+    __slots__ = ("_extents", "_factors", "_index", "_live", "dtype", "workload")
 
     def __init__(self, workload: Workload, *, wide: bool | None = None) -> None:
         self.workload = workload
         self._index = {d: i for i, d in enumerate(workload.dims)}
-        self._tensors = tuple(_describe(workload, i) for i in range(len(workload.tensors)))
         check_output(workload)
         widest = _widest(workload) > WIDEST_INT64 if wide is None else wide
         self.dtype: type = object if widest else np.int64
-        self._extents: Array = np.array([n for _, n in workload.sizes], dtype=self.dtype)
+        self._factors = Factors(workload, self.dtype)
+        self._live = [self._index[d] for d in self._factors.dims]
+        self._extents: Array = np.array([n for _, n in workload.sizes], dtype=self.dtype)[self._live]
 
     def occupancy(self, tiles: Array) -> Array:
         """Words that one tile of every tensor takes.
@@ -88,7 +71,7 @@ class LevelModel:
         Returns:
             (B,) words: the sum over tensors of element size times footprint.
         """
-        return self.safe_occupancy(tiles, (Room(),) * len(self._tensors))
+        return self.safe_occupancy(tiles, (Room(),) * len(self.workload.tensors))
 
     def safe_occupancy(self, tiles: Array, working_set: Sequence[Room]) -> Array:
         """Words of a working set that may hold two neighbouring tiles of a tensor.
@@ -112,15 +95,19 @@ class LevelModel:
         Returns:
             (n_0, n_1, …) words.
         """
-        columns = self._columns(np.ix_(*(np.asarray(values, dtype=self.dtype) for values in sizes)))
-        return np.broadcast_to(self._held(columns, working_set), [len(values) for values in sizes])
+        shape = [len(values) for values in sizes]
+        around = [(-1, *[1] * (len(shape) - 1 - d)) for d in range(len(shape))]
+        apart: list[Array] = [
+            np.asarray(each, dtype=self.dtype).reshape(along) for each, along in zip(sizes, around, strict=True)
+        ]
+        return np.broadcast_to(self._held(self._columns(apart), working_set), shape)
 
     def _held(self, columns: dict[str, Array], working_set: Sequence[Room]) -> Array:
         counts: dict[Axis, Array] = {}
         words: Array | int = 0
-        for tensor, room in zip(self._tensors, working_set, strict=True):
-            share: Array | int = tensor.weight * room.copies
-            for axis in (axis for group in tensor.groups for axis in group):
+        for tensor, room in zip(self.workload.tensors, working_set, strict=True):
+            share: Array | int = self.workload.weight(tensor) * room.copies
+            for axis in (axis for axis in tensor.axes if axis.terms):
                 if room.along in axis.dims:
                     count = axis_counts(axis, room.tile(columns))
                 else:
@@ -159,15 +146,32 @@ class LevelModel:
         Returns:
             (B, n) words.
         """
-        cut = self._cut(chain, level, spatial)
-        visits = _Visits(self._index, cut)
-        first = self._first_touches(cut, chain, level, spatial)
-        result: Array = np.zeros((len(dataflows), len(chain)), dtype=self.dtype)
-        for n, reuses in enumerate(dataflows):
-            for tensor, reuse in zip(self._tensors, reuses, strict=True):
-                elements = visits.tensor(tensor, reuse)
-                result[n] += tensor.weight * (elements if tensor.number else 2 * elements - first)
-        return result.T
+        (words,) = self.traffic_at(chain, (level,), [self.flows(dataflows)], spatial)
+        return np.asarray(words)
+
+    def flows(self, dataflows: Sequence[tuple[Reuse, ...]]) -> Flows:
+        """Several dataflows, each the reuse of every tensor, for `traffic_at`."""
+        return self._factors.flows(dataflows)
+
+    def traffic_at(
+        self, chain: Array, levels: Sequence[int], flows: Iterable[Flows], spatial: Array | None = None
+    ) -> Iterator[Array]:
+        """Loads and stores at some boundaries, one after the other, sharing how the extents are cut.
+
+        Args:
+            chain: (B, L, D) tile sizes, inner level first.
+            levels: the levels inside the boundaries.
+            flows: the dataflows of every one of them.
+            spatial: (B, L, D) ways of splitting, or None.
+
+        Yields:
+            (B, n) words of a boundary under its n dataflows.
+        """
+        cut = self._cuts(chain, min(levels), spatial)
+        for level, some in zip(levels, flows, strict=True):
+            words = self._factors.words(cut[level], some)
+            created = self._created(cut[level], chain, level, spatial)
+            yield (words.sum(axis=1) + (words[:, 0] - created)).T
 
     def tensor_traffic(
         self, chain: Array, level: int, reuse: tuple[Reuse, ...], spatial: Array | None = None
@@ -184,34 +188,38 @@ class LevelModel:
             loads and stores, both (B, tensors) words. Under `accumulate` the output is loaded
             and stored on every visit; under `assign` first touches are not loaded.
         """
-        cut = self._cut(chain, level, spatial)
-        visits = _Visits(self._index, cut)
-        loads: Array = np.zeros((len(self._tensors), len(chain)), dtype=self.dtype)
+        cut = self._cuts(chain, level, spatial)[level]
+        (loads,) = self._factors.words(cut, self.flows([reuse]))
         stores: Array = np.zeros_like(loads)
-        for tensor, one in zip(self._tensors, reuse, strict=True):
-            loads[tensor.number] = tensor.weight * visits.tensor(tensor, one)
         stores[0] = loads[0]
-        loads[0] = loads[0] - self._tensors[0].weight * self._first_touches(cut, chain, level, spatial)
+        loads[0] = loads[0] - self._created(cut, chain, level, spatial)
         return loads.T, stores.T
 
     def _columns(self, rows: Sequence[Array] | Array) -> dict[str, Array]:
         return {d: rows[i] for d, i in self._index.items()}
 
-    def _cut(self, chain: Array, level: int, spatial: Array | None) -> Cut:
-        tiles: Array = np.ascontiguousarray(np.asarray(chain, dtype=self.dtype).transpose(1, 2, 0))
-        ways: Array | None = None if spatial is None else np.asarray(spatial, dtype=self.dtype).transpose(1, 2, 0)
-        return cuts(self._extents, tiles, level, ways)
+    def _cuts(self, chain: Array, level: int, spatial: Array | None) -> dict[int, Cut]:
+        """The cuts of the dims that have factors, per level from the outermost to a given one."""
+        ways = None if spatial is None else self._rows(spatial)
+        tiles = self._rows(chain)
+        found = descend(self._extents, tiles, ways, to=level)
+        return dict(zip(range(len(tiles) - 1, level - 1, -1), found, strict=True))
 
-    def _first_touches(self, cut: Cut, chain: Array, level: int, spatial: Array | None) -> Array | int:
-        """Output elements that are created rather than loaded: none under `accumulate`."""
+    def _rows(self, chain: Array) -> Array:
+        """(L, D, B) tiles of the dims that have factors."""
+        return np.ascontiguousarray(np.asarray(chain, dtype=self.dtype)[:, :, self._live].transpose(1, 2, 0))
+
+    def _created(self, cut: Cut, chain: Array, level: int, spatial: Array | None) -> Array | int:
+        """Words of the output that are created rather than loaded: none under `accumulate`."""
+        output = self.workload.output
+        touched: Array | int = self.workload.weight(output)
         if self.workload.semantics is Semantics.ACCUMULATE:
             return 0
         if spatial is None or (np.asarray(spatial)[:, level + 1 :, :] == 1).all():
-            return self.workload.output.footprint(self.workload.extents)
-        touched: Array | int = 1
-        for axis in self.workload.output.axes:
+            return touched * output.footprint(self.workload.extents)
+        for axis in moving(output, self._factors.dims).axes:
             if len(axis.terms) == 1:
-                touched = touched * cut.total[self._index[axis.dims[0]]]
+                touched = touched * cut.total[self._factors.dims.index(axis.dims[0])]
             elif axis.terms:
                 rows = [self._touched_values(axis, level, c, s) for c, s in zip(chain, spatial, strict=True)]
                 touched = touched * np.array(rows, dtype=self.dtype)
@@ -230,52 +238,6 @@ class LevelModel:
             for d in axis.dims
         )
         return touched_values(tuple(c for _, c in axis.terms), descents)
-
-
-class _Visits:
-    """Elements that enter over one boundary, with every factor computed once."""
-
-    __slots__ = ("_along", "_cut", "_index", "_memo")
-
-    def __init__(self, index: dict[str, int], cut: Cut) -> None:
-        self._index = index
-        self._cut = cut
-        self._along = {d: cut.along(i) for d, i in index.items()}
-        self._memo: dict[object, Array] = {}
-
-    def tensor(self, tensor: _Tensor, reuse: Reuse) -> Array:
-        """Sum over all visits of the elements that enter, (B,)."""
-        at = reuse.at if reuse.at in tensor.sliding else None
-        key = (tensor.number, reuse.free, at)
-        if key not in self._memo:
-            self._memo[key] = self._tensor(tensor, reuse.free, at)
-        return self._memo[key]
-
-    def _tensor(self, tensor: _Tensor, inside: frozenset[str], at: str | None) -> Array:
-        total: Array = np.ones(self._cut.batch, dtype=self._cut.tiles.dtype)
-        for dim in tensor.absent:
-            i = self._index[dim]
-            total = total * (self._cut.parent_count[i] if dim in inside else self._cut.child_count[i])
-        for number, (group, dims) in enumerate(zip(tensor.groups, tensor.dims, strict=True)):
-            here = at if at in dims else None
-            key = (tensor.number, number, here, None)
-            if key not in self._memo:
-                self._memo[key] = entering(group, self._along, here)
-            total = total * self._memo[key]
-        return total
-
-
-def _describe(workload: Workload, number: int) -> _Tensor:
-    tensor = workload.tensors[number]
-    groups = axis_groups(tensor)
-    return _Tensor(
-        number=number,
-        weight=workload.weight(tensor),
-        groups=groups,
-        dims=tuple(map(group_dims, groups)),
-        absent=tuple(d for d in workload.dims if d not in tensor.dims),
-        sliding=frozenset(d for d in workload.dims if overlaps(tensor, d)),
-    )
 
 
 def _widest(workload: Workload) -> int:

@@ -61,7 +61,7 @@ __getattr__, __dir__ = exports(
     __name__,
     {
         "memory_orders": "activation_orders",
-        "axes": "axis_groups group_dims overlaps touched_at_least",
+        "axes": "axis_groups group_dims moving overlaps touched_at_least",
         "builders": "BUILDERS",
         "canonical": "canonical_form in_common_order",
         "code_options": "ActivationLayout CodeOptions StoreKind WeightPacking",

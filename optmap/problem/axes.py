@@ -7,7 +7,8 @@ pair such as (h, r) in nearly every workload.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
+from dataclasses import replace
 
 from optmap.problem.workload import Axis, TensorAccess
 
@@ -31,6 +32,17 @@ def axis_groups(tensor: TensorAccess) -> tuple[tuple[Axis, ...], ...]:
 def group_dims(group: tuple[Axis, ...]) -> tuple[str, ...]:
     """The dims of a group of axes, each once, in the order written."""
     return tuple(dict.fromkeys(d for axis in group for d in axis.dims))
+
+
+def moving(tensor: TensorAccess, dims: Container[str]) -> TensorAccess:
+    """An access without its one-trip dims, so that they tie no subscripts together.
+
+    Args:
+        tensor: any access.
+        dims: the dims that stay.
+    """
+    axes = (replace(axis, terms=tuple(t for t in axis.terms if t[0] in dims)) for axis in tensor.axes)
+    return replace(tensor, axes=tuple(axes))
 
 
 def touched_at_least(tensor: TensorAccess, tile: Mapping[str, int]) -> int:

@@ -145,3 +145,19 @@ def test_batches_and_wide_integers_change_nothing(seed):
             alone = [narrow.traffic(chain[b : b + 1], level, flow, ways[b : b + 1])[0] for b in range(6)]
             assert alone == together[:, n].tolist()
         assert narrow.occupancy(chain[:, level]).tolist() == wide.occupancy(chain[:, level]).tolist()
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_boundaries_priced_together_cost_what_they_cost_alone(seed):
+    rng = random.Random(2000 + seed)
+    workload, levels = random_workload(rng), rng.randint(2, 4)
+    chain, ways = arrays(workload, [random_mapping(rng, workload, levels, split=seed % 2 == 0) for _ in range(4)])
+    model, order = LevelModel(workload), rng.sample(range(levels), rng.randint(1, levels))
+    flows = [
+        [dataflow(workload, tuple(rng.sample(workload.dims, len(workload.dims)))) for _ in range(rng.randint(1, 4))]
+        for _ in order
+    ]
+    together = list(model.traffic_at(chain, order, map(model.flows, flows), ways))
+    for level, some, words in zip(order, flows, together, strict=True):
+        alone = [model.traffic(chain, level, flow, ways).tolist() for flow in some]
+        assert words.T.tolist() == alone

@@ -35,6 +35,7 @@ def test_a_grid_fits_where_its_tiles_fit(rule):
     for level in range(costs.depth):
         one_by_one = costs.fits(grid_of([values.tolist() for values in sizes]), level).any(axis=1)
         assert costs.grid_fits(sizes, level).reshape(-1).tolist() == one_by_one.tolist()
+        assert costs.fits_somehow(grid_of([values.tolist() for values in sizes]), level).tolist() == one_by_one.tolist()
 
 
 @pytest.mark.parametrize("levels", [None, (2, 0, 1)])

@@ -8,8 +8,8 @@ larger tiles never load more.
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import product
 from math import ceil, inf, prod
 
@@ -18,7 +18,7 @@ import numpy as np
 from optmap.evaluate import halo
 from optmap.evaluate.cutting import Along, Array, cut_once
 from optmap.evaluate.rolling import axis_profile, buffer_table, steady
-from optmap.problem.axes import axis_groups, group_dims
+from optmap.problem.axes import axis_groups, group_dims, moving
 from optmap.problem.workload import Axis, TensorAccess, Workload
 from optmap.search.iooub.flows import Flow, Hold
 from optmap.search.iooub.streams import passage
@@ -69,7 +69,7 @@ class TileGrid:
         self.groups = tuple(groups)
         self.weights = tuple(weights)
         self._owner = {d: u for u, unit in enumerate(units) for d in unit.dims}
-        self._axis_groups = tuple(axis_groups(_moving(tensor, self._owner)) for tensor in workload.tensors)
+        self._axis_groups = tuple(axis_groups(moving(tensor, self._owner)) for tensor in workload.tensors)
         self._tables: dict[object, FloatArray] = {}
         self._listed: Sequence[IntArray] = ()
         self._products: dict[tuple[int, Hold, tuple[int, ...] | None], tuple[FloatArray | float, bool]] = {}
@@ -300,17 +300,6 @@ class TileGrid:
         else:
             table = halo.group_counts(group, sizes)
         return np.broadcast_to(table.astype(np.float64), shape)
-
-
-def _moving(tensor: TensorAccess, dims: Container[str]) -> TensorAccess:
-    """An access without its one-trip dims, so that they tie no subscripts together.
-
-    Args:
-        tensor: any access.
-        dims: the dims that stay.
-    """
-    axes = (replace(axis, terms=tuple(t for t in axis.terms if t[0] in dims)) for axis in tensor.axes)
-    return replace(tensor, axes=tuple(axes))
 
 
 def spread(table: FloatArray, axes: tuple[int, ...], lists: Sequence[IntArray], last: int) -> FloatArray:

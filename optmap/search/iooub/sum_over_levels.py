@@ -137,7 +137,7 @@ class SumDescent:
         """The best tile of one level, the others following."""
         lists = [self._values(chain, level, d) for d in range(chain.shape[1])]
         tiles = grid_of(thin(lists, chain[level], GRID))
-        tiles = tiles[self.costs.fits(tiles, level).any(axis=1)]
+        tiles = tiles[self.costs.fits_somehow(tiles, level)]
         best: tuple[float, IntArray] | None = None
         for first in range(0, len(tiles), BATCH):
             part = tiles[first : first + BATCH]

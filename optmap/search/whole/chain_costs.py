@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from itertools import islice, product
@@ -11,8 +11,10 @@ from math import ceil, inf, prod
 import numpy as np
 from numpy.typing import NDArray
 
+from optmap.evaluate.factors import Flows
 from optmap.evaluate.per_level import level_model
 from optmap.problem.constraints import Sizes
+from optmap.problem.reuse import Room
 from optmap.search.allowed import Allowed
 from optmap.search.search_space import Order, Setting
 from optmap.search.sizes import FEW_CUTS
@@ -70,6 +72,7 @@ class ChainCosts:
         self.dims = setting.workload.dims
         self.extents: IntArray = np.array([n for _, n in setting.workload.sizes], dtype=np.int64)
         self.depth = len(setting.machine.levels)
+        self._flows = dict[int, Flows]()
 
     def orders(self, level: int) -> tuple[Order, ...]:
         """Loop orders to choose from at a level."""
@@ -81,15 +84,28 @@ class ChainCosts:
         orders = self.orders(level)
         if not self.setting.safe(level):
             one = np.asarray(self.model.occupancy(tiles) <= capacity)
-            return np.repeat(one[:, None], len(orders), axis=1)
+            return np.broadcast_to(one[:, None], (len(tiles), len(orders)))
         return np.stack([self.model.safe_occupancy(tiles, o.working) <= capacity for o in orders], axis=1)
+
+    def fits_somehow(self, tiles: IntArray, level: int) -> NDArray[np.bool_]:
+        """(B,): whether each tile fits the level under some loop order."""
+        held = (self.model.safe_occupancy(tiles, room) for room in self._rooms(level))
+        return np.asarray(np.logical_or.reduce([words <= self.setting.capacities[level] for words in held]))
 
     def grid_fits(self, sizes: Sequence[IntArray], level: int) -> NDArray[np.bool_]:
         """Which combinations of sizes, some per dim, fit a level under some loop order: (n_0, n_1, …)."""
-        rooms = {o.working for o in self.orders(level)} if self.setting.safe(level) else {self.setting.least_working}
-        capacity = self.setting.capacities[level]
-        held = (self.model.grid_occupancy(sizes, room) for room in rooms)
-        return np.asarray(np.logical_or.reduce([words <= capacity for words in held]))
+        held = (self.model.grid_occupancy(sizes, room) for room in self._rooms(level))
+        return np.asarray(np.logical_or.reduce([words <= self.setting.capacities[level] for words in held]))
+
+    def _rooms(self, level: int) -> set[tuple[Room, ...]]:
+        """What the loop orders of a level need room for."""
+        return {o.working for o in self.orders(level)} if self.setting.safe(level) else {self.setting.least_working}
+
+    def flows(self, level: int) -> Flows:
+        """The dataflows of the loop orders of a level."""
+        if level not in self._flows:
+            self._flows[level] = self.model.flows([order.flow for order in self.orders(level)])
+        return self._flows[level]
 
     def evaluate(
         self,
@@ -97,6 +113,8 @@ class ChainCosts:
         spatial: IntArray | None = None,
         levels: Sequence[int] | None = None,
         ceiling: float = inf,
+        *,
+        fitting: bool = False,
     ) -> tuple[FloatArray, IntArray]:
         """Cost and best loop order of every level.
 
@@ -104,30 +122,26 @@ class ChainCosts:
             chains: (B, L, D) tiles, inner level first.
             spatial: (B, D) ways at the split level, or None.
             levels: which levels to price, in this order; the others cost 0. None for all.
-            ceiling: a chain that costs more at a level is not priced at the levels after it.
+            ceiling: levels after one at which all chains cost more need not be priced.
+            fitting: whether every tile is known to fit its level under some loop order.
 
         Returns:
-            (B, L) costs (infinite where a tile does not fit, and from the ceiling on) and (B, L) indices into `orders`.
+            (B, L) costs (infinite where a tile does not fit, and above the ceiling) and (B, L) indices into `orders`.
         """
         costs = np.zeros((len(chains), self.depth))
         chosen = np.zeros((len(chains), self.depth), dtype=np.int64)
-        ways = self._ways(chains, spatial)
+        levels = range(self.depth) if levels is None else levels
         rows = np.arange(len(chains))
-        for level in range(self.depth) if levels is None else levels:
-            part = chains if len(rows) == len(chains) else chains[rows]
-            flows = [o.flow for o in self.orders(level)]
-            traffic = np.asarray(
-                self.model.traffic_all(part, level, flows, None if ways is None else ways[rows]), dtype=np.float64
-            )
-            traffic = np.where(self.fits(part[:, level], level), traffic, inf)
-            order = traffic.argmin(axis=1)
-            cost = traffic[np.arange(len(rows)), order] / self.setting.bandwidths[level]
-            chosen[rows, level], costs[rows, level] = order, cost
-            if ceiling < inf:
-                costs[rows[cost > ceiling], level] = inf
-                rows = rows[cost <= ceiling]
-                if not len(rows):
-                    break
+        traffics = self.model.traffic_at(chains, levels, map(self.flows, levels), self._ways(chains, spatial))
+        for level, words in zip(levels, traffics, strict=True):
+            traffic = np.asarray(words, dtype=np.float64)
+            if self.setting.safe(level) or not fitting:
+                traffic = np.where(self.fits(chains[:, level], level), traffic, inf)
+            chosen[:, level] = order = traffic.argmin(axis=1)
+            cost = traffic[rows, order] / self.setting.bandwidths[level]
+            costs[:, level] = np.where(cost > ceiling, inf, cost)
+            if ceiling < inf and not (cost <= ceiling).any():
+                break
         return costs, chosen
 
     def price(self, chain: IntArray, spatial: IntArray | None, orders: Sequence[Order]) -> tuple[float, ...]:
@@ -145,6 +159,7 @@ class ChainCosts:
         *,
         ceiling: float = inf,
         levels: Sequence[int] | None = None,
+        fitting: bool = False,
     ) -> IntegerPoint | None:
         """The best of many chains; None if none fits, or all cost more than a ceiling.
 
@@ -153,12 +168,13 @@ class ChainCosts:
             spatial: (B, D) ways at the split level, or None.
             ceiling: chains whose bottleneck is above it are left out.
             levels: all levels, those first that cost too much most often.
+            fitting: whether every tile is known to fit its level under some loop order.
         """
         found: IntegerPoint | None = None
         for start in range(0, len(chains), BATCH):
             part = chains[start : start + BATCH]
             ways = None if spatial is None else spatial[start : start + BATCH]
-            costs, chosen = self.evaluate(part, ways, levels, ceiling)
+            costs, chosen = self.evaluate(part, ways, levels, ceiling, fitting=fitting)
             row = _first(costs)
             if costs[row].max() < inf:
                 point = self._point(part[row], None if ways is None else ways[row], costs[row], chosen[row])
@@ -206,19 +222,18 @@ def thin(lists: Sequence[list[int]], now: IntArray, budget: int) -> list[list[in
     kept = [list(values) for values in lists]
     for d, values in enumerate(kept):
         if len(values) > LONGEST:
-            centre = float(max(1, int(now[d])))
-            near = sorted(values[1:-1], key=partial(_ratio, centre=centre))[: LONGEST - 2]
+            near = sorted(values[1:-1], key=partial(_ratio, centre=float(max(1, int(now[d])))))[: LONGEST - 2]
             kept[d] = sorted([values[0], *near, values[-1]])
-    size = prod(len(v) for v in kept)
-    going: dict[int, Iterator[int]] = {}
-    while size > budget:
-        widest = max(range(len(kept)), key=lambda d: len(kept[d]))
-        values = kept[widest]
-        if widest not in going:
-            far = partial(_ratio, centre=float(now[widest]))
-            going[widest] = iter(sorted(values[1:-1], key=far, reverse=True))
-        values.remove(next(going[widest], values[0]))
-        size = size // (len(values) + 1) * len(values)
+    lengths = [len(values) for values in kept]
+    size = prod(lengths)
+    while size > budget:  # of the longest list the farthest value goes, of others none yet
+        longest = max(lengths)
+        lengths[lengths.index(longest)] = longest - 1
+        size = size // longest * (longest - 1)
+    for d, (values, length) in enumerate(zip(kept, lengths, strict=True)):
+        if length < len(values):
+            far = sorted(values[1:-1], key=partial(_ratio, centre=float(now[d])), reverse=True)
+            kept[d] = sorted({*values}.difference([*far, values[0]][: len(values) - length]))
     return kept
 
 

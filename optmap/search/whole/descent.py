@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from functools import reduce
 from math import inf
 
 import numpy as np
@@ -175,17 +174,24 @@ class Descent:
         tiles = np.array([values + values[-1:] * (tallest - len(values)) for values in lists], dtype=np.int64).T
         chains, nest = self._follow(chain, level, tiles, spatial, tied=tied)
         columns = [chains[: len(values), :, d] for d, values in enumerate(lists)]
-        keep = reduce(np.logical_and.outer, [nest[: len(values), d] for d, values in enumerate(lists)])
+        keep = np.ones([len(values) for values in lists], dtype=bool)
+        for d, values in enumerate(lists):
+            good = nest[: len(values), d]
+            if not good.all():
+                keep &= good.reshape(-1, *[1] * (keep.ndim - 1 - d))
         for other in range(costs.depth):
-            if other not in self.setting.fixed:
-                keep = keep & costs.grid_fits([column[:, other] for column in columns], other)
-        chosen = np.nonzero(_maximal(keep))
+            # What is nowhere larger than a tile that fits does fit.
+            grown = best is None or (chains[:, other] > chain[other]).any()
+            if grown and other not in self.setting.fixed:
+                keep &= costs.grid_fits([column[:, other] for column in columns], other)
+        chosen = np.unravel_index(np.flatnonzero(_maximal(keep)), keep.shape)
         if len(chosen[0]) == 0:
             return None
         chains = np.stack([column[index] for column, index in zip(columns, chosen, strict=True)], axis=-1)
         ways = None if spatial is None else np.repeat(spatial[None], len(chains), axis=0)
         nearest = sorted(range(costs.depth), key=lambda other: abs(other - level))
-        return costs.best(chains, ways, ceiling=inf if best is None else best.value, levels=nearest)
+        ceiling = inf if best is None else best.value
+        return costs.best(chains, ways, ceiling=ceiling, levels=nearest, fitting=True)
 
     def _follow(
         self, chain: IntArray, level: int, tiles: IntArray, spatial: IntArray | None, *, tied: bool
@@ -252,7 +258,7 @@ class Descent:
 def _maximal(keep: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """Grid points kept of which no next larger neighbour is: larger tiles hardly ever move more."""
     grows = np.zeros_like(keep)
-    for d in range(keep.ndim):
+    for d in (d for d, length in enumerate(keep.shape) if length > 1):
         here: list[slice] = [slice(None)] * keep.ndim
         ahead: list[slice] = [slice(None)] * keep.ndim
         here[d], ahead[d] = slice(0, -1), slice(1, None)

@@ -119,7 +119,7 @@ def imposed_optimum(setting: Setting, costs: ChainCosts, level: int, *, clock: C
             lists.append([extent])  # as if it fitted whole: lower still, and always valid below
     lists = _shortened(lists, costs.extents.tolist())
     sizes = grid_of([v if len(v) > 1 else [tile[d]] for v, d in zip(lists, costs.dims, strict=True)])
-    sizes = sizes[costs.fits(sizes, level + 1).any(axis=1)]
+    sizes = sizes[costs.fits_somehow(sizes, level + 1)]
     columns = np.array([len(v) > 1 for v in lists])
     outer = np.where(columns, sizes, costs.extents)
     cost, row = _cheapest(costs, level, whole, level + 1, outer, ceiling=inf, clock=clock)
@@ -166,13 +166,13 @@ def grow(costs: ChainCosts, level: int, tiles: IntArray, last: int, values: IntA
     low = np.zeros(len(tiles), dtype=np.int64)
     high = np.full(len(tiles), len(values), dtype=np.int64)
     tiles[:, last] = values[0]
-    alive = costs.fits(tiles, level).any(axis=1)
+    alive = costs.fits_somehow(tiles, level)
     tiles, low, high = tiles[alive], low[alive], high[alive]
     while len(tiles) and (high - low > 1).any():
         clock.check()
         middle = (low + high) // 2
         tiles[:, last] = values[middle]
-        good = costs.fits(tiles, level).any(axis=1)
+        good = costs.fits_somehow(tiles, level)
         low, high = np.where(good, middle, low), np.where(good, high, middle)
     tiles[:, last] = values[low]
     return tiles

@@ -166,7 +166,7 @@ class SizesLeft:
             last = level + 1 == self.costs.depth
             outer = (whole, np.ones_like(whole)) if last else (chains[:, level + 1], pieces[:, level + 1])
             bound = np.maximum(bound, self.pairs.of_pieces(chains[:, level], pieces[:, level], *outer, level))
-            none |= ~self.costs.fits(least[:, level], level).any(axis=1)
+            none |= ~self.costs.fits_somehow(least[:, level], level)
         return np.where(none, inf, bound)
 
     def _priced(

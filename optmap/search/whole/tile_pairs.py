@@ -159,7 +159,7 @@ class _Pairing:
 
     def _useful_own(self, tiles: IntArray, level: int, ceiling: float, floor: float) -> IntArray:
         """Tiles that fit and could stay below the ceiling inside the largest outer tile."""
-        fitting = tiles[self.costs.fits(tiles, level).any(axis=1)]
+        fitting = tiles[self.costs.fits_somehow(tiles, level)]
         if len(fitting) == 0:
             return fitting
         alone = self.pairs(fitting, self.costs.extents[None, :], level)[:, 0]
