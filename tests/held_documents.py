@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 from optmap.bounds import digest
-from optmap.evaluate import held_occupancy, held_traffic
+from optmap.evaluate import BoundaryTraffic, held_occupancy, held_traffic
 from optmap.problem import (
     Capacity,
     Corner,
@@ -46,6 +47,18 @@ TEMPLATES = (
     "S[i,j] += D[i,j]*A[i,k]*B[k,j]",
     "O[i] += A[i,j]*B[j]*C[i,j]",
 )
+
+UNPROVED = {
+    "unit": "words",
+    "proved": False,
+    "formulation": "",
+    "tolerance": 0.0,
+    "method": "",
+    "classes": [],
+    "tiles": [],
+    "cross_check": None,
+}
+"""A relaxation of which nothing is claimed but a value."""
 
 
 def random_workload(rng: random.Random, most: int = 120) -> Workload:
@@ -152,8 +165,7 @@ def held_document(workload: Workload, mapping: Mapping, held: Held, words: int |
     occupancy = held_occupancy(workload, mapping, held)
     machine = held_machine(words or occupancy)
     rows = held_traffic(workload, mapping, held, machine.boundaries[0])
-    loads, moved = sum(row.loads_words for row in rows), sum(row.words for row in rows)
-    amount = {"value": float(loads), "unit": "words"}
+    counts = _counted(rows, occupancy, machine.levels[0].capacity.amount)
     return signed(
         {
             "schema": "optmap.solution/2",
@@ -166,39 +178,8 @@ def held_document(workload: Workload, mapping: Mapping, held: Held, words: int |
             "capacity_rule": "tile",
             "status": {"stop": "search_ended", "point": "feasible", "proved": False, "within": None, "space": ""},
             "mapping": mapping_document(mapping),
-            "boundaries": [
-                {
-                    "between": list(row.between),
-                    "tensor": row.tensor,
-                    "loads_words": row.loads_words,
-                    "stores_words": row.stores_words,
-                }
-                for row in rows
-            ],
-            "levels": [
-                {
-                    "level": "Fast",
-                    "occupancy_words": occupancy,
-                    "capacity_words": machine.levels[0].capacity.amount,
-                    "traffic_words": moved,
-                    "bandwidth_words_per_cycle": 1.0,
-                    "cycles": float(moved),
-                }
-            ],
-            "bottleneck": "Fast",
-            "cost": amount,
-            "exact": amount,
-            "relaxation": {
-                "value": float(loads),
-                "unit": "words",
-                "proved": False,
-                "formulation": "",
-                "tolerance": 0.0,
-                "method": "",
-                "classes": [],
-                "tiles": [],
-                "cross_check": None,
-            },
+            **counts,
+            "relaxation": UNPROVED | {"value": counts["cost"]["value"]},
             "integer_bound": {"value": 0.0, "unit": "words"},
             "integer_gap": None,
             "seconds": 0.0,
@@ -211,3 +192,20 @@ def held_document(workload: Workload, mapping: Mapping, held: Held, words: int |
             "certificates": [],
         }
     )
+
+
+def _counted(rows: Sequence[BoundaryTraffic], occupancy: int, words: int) -> dict[str, Any]:
+    """What a solution says of the traffic of its one level, and of its room."""
+    loads, moved = sum(row.loads_words for row in rows), sum(row.words for row in rows)
+    amount = {"value": float(loads), "unit": "words"}
+    level = {
+        "level": "Fast",
+        "occupancy_words": occupancy,
+        "capacity_words": words,
+        "traffic_words": moved,
+        "bandwidth_words_per_cycle": 1.0,
+        "cycles": float(moved),
+    }
+    keys = ("tensor", "loads_words", "stores_words")
+    boundaries = [{"between": list(row.between), **{key: getattr(row, key) for key in keys}} for row in rows]
+    return {"boundaries": boundaries, "levels": [level], "bottleneck": "Fast", "cost": amount, "exact": amount}

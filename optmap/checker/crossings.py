@@ -3,12 +3,28 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from math import prod
 from typing import Any
 
 from .bound import check_bound
 from .statement import Work
 from .tools import need
 from .units import element_bits, words_of
+
+
+def check_setting(doc: Any, work: Work) -> list[str]:
+    """Padding, size of a word and cores belong to the statement and to a machine that can exist; names of its memories.
+
+    Args:
+        doc: of a solution or of a bound in time.
+        work: its workload.
+    """
+    machine = doc["machine"]
+    need(doc["workload"]["padding"] == ("implicit" if work.padded else "stored"), "padding and statement differ")
+    need(doc["word_bits"] == work.word_bits, f"a word has {work.word_bits} bits")
+    cores = prod(level["fanout"] for level in machine["levels"])
+    need(cores == machine["cores"], "cores is not the product of the fanouts")
+    return check_machine(machine)
 
 
 def check_machine(machine: Any) -> list[str]:

@@ -8,7 +8,7 @@ from math import prod
 from typing import Any
 
 from .cover import check_proof
-from .crossings import boundary_of, check_entry, check_machine
+from .crossings import boundary_of, check_entry, check_setting
 from .demands import check_demands
 from .form import SOLUTION
 from .held import Held
@@ -34,9 +34,8 @@ def check_solution(doc: dict[str, Any]) -> Report:
     need(doc["schema"] != "optmap.solution/1", "the file was written by an older optmap: solve again")
     check_form(doc, SOLUTION, unsigned="seconds")
     work, machine, objective = Work(doc["workload"]), doc["machine"], doc["objective"]
-    need(doc["workload"]["padding"] == ("implicit" if work.padded else "stored"), "padding and statement differ")
     levels = machine["levels"]
-    names = check_machine(machine)
+    names = check_setting(doc, work)
     need(objective != "loads" or len(levels) == 1, "loads are the objective of one level only")
     nest = Nest(work, doc["mapping"]["levels"], levels)
     held = held_run(nest, doc["held"])
@@ -45,8 +44,6 @@ def check_solution(doc: dict[str, Any]) -> Report:
     plain = doc["tiles"] == "any" and "constraints" not in doc
     need(plain or not (held and held.rest), "nothing is demanded of tiles that leave out a corner, or of pieces")
     rates = [rate_of(level, work.word_bits) for level in levels]
-    need(doc["word_bits"] == work.word_bits, f"a word has {work.word_bits} bits")
-    need(prod(level["fanout"] for level in levels) == machine["cores"], "cores is not the product of the fanouts")
     exact = [held.traffic() if held else traffic(nest, base, whole=True) for base in range(nest.depth)]
     form = exact if held else [traffic(nest, base, whole=False) for base in range(nest.depth)]
     check_boundaries(doc, work, names, exact)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from math import prod
 from typing import Any
 
-from .crossings import boundary_of, check_entry, check_machine
+from .crossings import boundary_of, check_entry, check_setting
 from .form import TIME_BOUND
 from .report import Report, level_lines, statement_lines
 from .shapes import check_form
@@ -22,13 +21,8 @@ def check_time_bound(doc: Any) -> Report:
     """
     check_form(doc, TIME_BOUND)
     work, machine = Work(doc["workload"]), doc["machine"]
-    need(doc["workload"]["padding"] == ("implicit" if work.padded else "stored"), "padding and statement differ")
-    need(doc["word_bits"] == work.word_bits, f"a word has {work.word_bits} bits")
-    check_machine(machine)
+    check_setting(doc, work)
     running = Running(machine, doc["threads"], doc["caches"])
-    need(
-        prod(level["fanout"] for level in machine["levels"]) == machine["cores"], "cores is not the product of fanouts"
-    )
     need(doc["threads"] <= machine["cores"], f"the machine has {machine['cores']} cores")
     parts, known = [roof(work, running)], dict[int, int]()
     for entry in doc["certificates"]:

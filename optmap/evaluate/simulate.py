@@ -16,7 +16,7 @@ from typing import Literal
 
 from optmap.errors import InputError, LimitError
 from optmap.evaluate.tally import Box, Budget, Element, Moved, Tally, tallies_of
-from optmap.problem.held import Corner
+from optmap.problem.held import Corner, Held
 from optmap.problem.machine import Machine
 from optmap.problem.mapping import Mapping
 from optmap.problem.pieces import Piece
@@ -106,14 +106,12 @@ def simulate(
     mapping: Mapping,
     *,
     policy: Policy = "lru",
-    inner: Sequence[str] = (),
-    corner: Corner | None = None,
-    pieces: Sequence[Piece] = (),
+    held: Held | None = None,
     limit: int = 5_000_000,
 ) -> tuple[Moved, ...]:
     """Traffic of fully associative write-back caches with unit lines, access by access.
 
-    The innermost tiles run point by point in the order of the innermost level's loops (`inner` first). Each
+    The innermost tiles run point by point in the order of the innermost level's loops, or of what is held. Each
     iteration touches the inputs in the order written and then the output. Every boundary is
     simulated on its own: the whole stream against one cache of that level's capacity. Under
     `accumulate` a missing output element is loaded, under `assign` its first touch only
@@ -128,9 +126,8 @@ def simulate(
         policy: `lru`, or `belady`: evict what is used furthest in the future, which minimises
             loads (at equal distance, that is among elements never used again, clean ones go
             first; stores are not minimised).
-        inner: dims whose loops run outermost inside an innermost tile, outermost first.
-        corner: of one level, what the tiles leave out; it runs afterwards, in the same memory.
-        pieces: of one level, all pieces that run one after the other instead, each in an order of its own.
+        held: gives the order inside the innermost tiles, of one level also the corner that runs afterwards, or the
+            pieces that run one after the other, in the same memory; a cache keeps what it likes.
         limit: largest number of accesses (iterations of the workload times tensors).
 
     Returns:
@@ -160,9 +157,7 @@ def simulate(
         splits = any(ways > 1 for outer in mapping.levels[1:] for ways in outer.spatial.values())
         if splits or not stream:
             known: dict[tuple[int, Element], tuple[int, Element]] = {}
-            points = _in_pieces(workload, pieces) if pieces else _points(workload, mapping, number, inner)
-            if corner is not None:
-                points = _around(workload, mapping, corner, points)
+            points = _run(workload, mapping, number, held)
             stream = [known.setdefault(access, access) for access in _stream(workload, points)]
         tallies = tallies_of(workload)
         if policy == "lru":
@@ -274,6 +269,14 @@ def corner_iterations(workload: Workload, mapping: Mapping, corner: Corner) -> d
 def point_order(permutation: tuple[str, ...], inner: Sequence[str]) -> tuple[str, ...]:
     """The loops over the points of a tile, outermost first: `inner`, then the others in the order of the tiles."""
     return (*inner, *(dim for dim in permutation if dim not in inner))
+
+
+def _run(workload: Workload, mapping: Mapping, instance: int, held: Held | None) -> Iterator[dict[str, int]]:
+    """The iterations of one instance in their order: of all pieces, or of all tiles and then of their corners."""
+    if held is not None and held.pieces:
+        return _in_pieces(workload, held.every(mapping))
+    points = _points(workload, mapping, instance, () if held is None else held.inner)
+    return points if held is None or held.corner is None else _around(workload, mapping, held.corner, points)
 
 
 def _points(workload: Workload, mapping: Mapping, instance: int, inner: Sequence[str]) -> Iterator[dict[str, int]]:

@@ -99,26 +99,14 @@ def run_simulations(solution: SavedSolution, limit: int) -> tuple[Simulated, ...
     """
     workload, machine, mapping = solution.workload, solution.machine, solution.mapping
     held = solution.held
-    inner, corner = ((), None) if held is None else (held.inner, held.corner)
-    pieces = held.every(mapping) if held is not None and held.pieces else ()
     if held is None:
         walked = walk_nest(workload, machine, mapping, limit=limit)
     else:
         walked = walk_held(workload, machine, mapping, held, solution.capacity, limit=limit).moved
     # One cache does not know which tensors share which part of a level.
     policies: tuple[Policy, ...] = () if any(level.partitions for level in machine.levels) else ("lru", "belady")
-    return (
-        Simulated(policy=WALK, moved=walked),
-        *(
-            Simulated(
-                policy=policy,
-                moved=simulate(
-                    workload, machine, mapping, policy=policy, inner=inner, corner=corner, pieces=pieces, limit=limit
-                ),
-            )
-            for policy in policies
-        ),
-    )
+    moved = {policy: simulate(workload, machine, mapping, policy=policy, held=held, limit=limit) for policy in policies}
+    return (Simulated(policy=WALK, moved=walked), *(Simulated(policy=each, moved=rows) for each, rows in moved.items()))
 
 
 def disagreements(evaluation: Evaluation) -> list[str]:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from collections.abc import Mapping as MappingABC
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from optmap.problem import Corner, Machine, Mapping, Piece, Semantics, Workload
+from optmap.problem import Corner, Held, LevelMapping, Machine, Mapping, Piece, Semantics, Workload
 from optmap.problem.workload import TensorAccess
 
 if TYPE_CHECKING:
@@ -46,15 +46,25 @@ class _Span:
         return self.ends[0] if len(self.ends) == 1 else f"min({', '.join(self.ends)})"
 
 
-def loop_nest(
-    workload: Workload,
-    machine: Machine,
-    mapping: Mapping,
-    *,
-    positions: MappingABC[str, int] | None = None,
-    inner: Sequence[str] = (),
-    corner: Corner | None = None,
-) -> str:
+@dataclass(slots=True)
+class _Lines:
+    """Lines, each indented by the loops around it."""
+
+    texts: list[str] = field(default_factory=list)
+    depth: int = 0
+
+    def add(self, text: str, *, opens: bool = True) -> None:
+        """A line; those that follow are inside it, unless it opens nothing."""
+        self.texts.append(INDENT * self.depth + text)
+        self.depth += opens
+
+    def remark(self, *texts: str) -> None:
+        """Comments, a line each."""
+        for text in texts:
+            self.add(f"/* {text} */", opens=False)
+
+
+def loop_nest(workload: Workload, machine: Machine, mapping: Mapping, *, held: Held | None = None) -> str:
     """The loops of a mapping, outermost first, down to the statement (IOOpt, TileOpt's tiled code).
 
     Loops of one trip are left out. Tiles that do not divide end early (`min`). A split among children
@@ -64,50 +74,44 @@ def loop_nest(
         workload: gives extents and the statement.
         machine: gives the names of the levels.
         mapping: tiles, loop orders and splits, inner level first.
-        positions: for one level, the reuse position per tensor (1: the innermost loop over tiles, 0:
-            nothing is kept between tiles); a comment then says where the tensor is brought in.
-        inner: dims whose loops are outermost inside the innermost tile; the others follow in the
-            innermost level's order.
-        corner: for one level, what the tiles leave out; its loops follow, over the numbers of what was left out.
+        held: of one level, what is held of every tensor: comments then say where tensors are brought in, the loops that
+            are outermost inside a tile come first, and corners or other pieces follow, over their own numbers.
 
     Raises:
         InputError: if the mapping does not belong to workload and machine.
     """
+    if held is not None and held.pieces:
+        return "".join(_piece_nest(workload, machine, piece) for piece in held.every(mapping))
     mapping.check(workload, machine)
-    spans = {d: _Span("0", n, (str(n),)) for d, n in workload.sizes}
-    lines: list[str] = []
-    depth = 0
-    comments = _comments(workload, mapping, positions or {})
-    for number in range(len(mapping.levels) - 1, -1, -1):
-        level = mapping.levels[number]
+    spans, lines = {d: _Span("0", n, (str(n),)) for d, n in workload.sizes}, _Lines()
+    comments = _comments(workload, mapping, {} if held is None else held.positions)
+    for number, level in reversed(list(enumerate(mapping.levels))):
         tile = ", ".join(f"{d}={level.tile[d]}" for d in workload.dims if workload.extents[d] > 1)
-        lines.append(INDENT * depth + f"/* {level.level}: tiles of {tile or 'one point'} */")
-        loops = _tile_loops(level.level, level.tile, level.permutation, spans)
-        for place, text in enumerate(loops, start=1):
-            if number == 0:
-                position = len(level.permutation) - place + 1
-                lines += [INDENT * depth + f"/* {t} */" for t in comments.get(position + 1, ())]
-            if text:
-                lines.append(INDENT * depth + text)
-                depth += 1
-        if number == 0:
-            lines += [INDENT * depth + f"/* {t} */" for t in (*comments.get(1, ()), *comments.get(0, ()))]
-        for text in _splits(level.level, level.spatial, spans):
-            lines.append(INDENT * depth + text)
-            depth += 1
-    order = [*inner, *(d for d in mapping.levels[0].permutation if d not in inner)]
-    for text in _points(order, spans):
-        lines.append(INDENT * depth + text)
-        depth += text.startswith("for")
+        lines.remark(f"{level.level}: tiles of {tile or 'one point'}")
+        _add_level(lines, level, spans, {} if number else comments)
+    inner = () if held is None else held.inner
+    for text in _points([*inner, *(d for d in mapping.levels[0].permutation if d not in inner)], spans):
+        lines.add(text, opens=text.startswith("for"))
+    corner = None if held is None else held.corner
     if corner is not None:
-        lines.append(INDENT * depth + _outside(mapping, corner))
-        depth += 1
-    lines.append(INDENT * depth + statement(workload))
-    if corner is not None:
-        lines += [f"/* {text} */" for text in _numbers(mapping, corner)]
-        rest, held = corner.rest(workload, mapping), corner.held
-        lines.append(loop_nest(rest, machine, corner.mapping, positions=held.positions, inner=held.inner).rstrip())
-    return "\n".join(lines) + "\n"
+        lines.add(_outside(mapping, corner))
+    lines.add(statement(workload))
+    nest = "\n".join(lines.texts) + "\n"
+    return nest if corner is None else nest + _corner_nest(workload, machine, mapping, corner)
+
+
+def _add_level(
+    lines: _Lines, level: LevelMapping, spans: dict[str, _Span], comments: MappingABC[int, Sequence[str]]
+) -> None:
+    """The loops over a level's tiles, and their split; comments stand just inside the loop at their position."""
+    count = len(level.permutation)
+    for place, text in enumerate(_tile_loops(level.level, level.tile, level.permutation, spans)):
+        lines.remark(*comments.get(count - place + 1, ()))
+        if text:
+            lines.add(text)
+    lines.remark(*comments.get(1, ()), *comments.get(0, ()))
+    for text in _splits(level.level, level.spatial, spans):
+        lines.add(text)
 
 
 def _outside(mapping: Mapping, corner: Corner) -> str:
@@ -116,38 +120,29 @@ def _outside(mapping: Mapping, corner: Corner) -> str:
     return f"if ({' || '.join(f'{d} % {tile[d]} < {tile[d] - n}' for d, n in corner.sizes.items())})"
 
 
-def _numbers(mapping: Mapping, corner: Corner) -> Iterator[str]:
-    """Which iterations the loops over corners are about."""
-    tile = mapping.levels[0].tile
-    yield "the corners that were left out"
+def _corner_nest(workload: Workload, machine: Machine, mapping: Mapping, corner: Corner) -> str:
+    """The loops of what the tiles leave out, over the numbers of its iterations."""
+    tile, lines = mapping.levels[0].tile, _Lines()
+    lines.remark("the corners that were left out")
     for d, n in corner.sizes.items():
-        yield f"number {d} below is iteration {tile[d]}*({d}/{n}) + {tile[d] - n} + {d}%{n} above"
+        lines.remark(f"number {d} below is iteration {tile[d]}*({d}/{n}) + {tile[d] - n} + {d}%{n} above")
+    rest = loop_nest(corner.rest(workload, mapping), machine, corner.mapping, held=corner.held)
+    return "\n".join(lines.texts) + "\n" + rest
+
+
+def _piece_nest(workload: Workload, machine: Machine, piece: Piece) -> str:
+    """The loops of a piece, over the numbers of its iterations."""
+    lines = _Lines()
+    lines.remark(f"a piece: {piece}")
+    for d, each in piece.of.items():
+        lines.remark(f"number {d} below is iteration {each.start} + {each.step}*{d} of {workload.extents[d]}")
+    mine = loop_nest(piece.workload(workload), machine, piece.mapping, held=piece.held)
+    return "\n".join(lines.texts) + "\n" + mine
 
 
 def nest_of(answer: SolveResult | SavedSolution) -> str:
     """The loop nest of a solved workload, or of a solution file that was read."""
-    held = answer.held
-    if held is not None and held.pieces:
-        return "".join(_piece_nest(answer, piece) for piece in held.every(answer.mapping))
-    return loop_nest(
-        answer.workload,
-        answer.machine,
-        answer.mapping,
-        positions=None if held is None else held.positions,
-        inner=() if held is None else held.inner,
-        corner=None if held is None else held.corner,
-    )
-
-
-def _piece_nest(answer: SolveResult | SavedSolution, piece: Piece) -> str:
-    """The loops of a piece, over the numbers of its iterations."""
-    numbers = [
-        f"number {d} below is iteration {each.start} + {each.step}*{d} of {answer.workload.extents[d]}"
-        for d, each in piece.of.items()
-    ]
-    lines = [f"/* {text} */\n" for text in ("a piece: " + str(piece), *numbers)]
-    mine, held = piece.workload(answer.workload), piece.held
-    return "".join(lines) + loop_nest(mine, answer.machine, piece.mapping, positions=held.positions, inner=held.inner)
+    return loop_nest(answer.workload, answer.machine, answer.mapping, held=answer.held)
 
 
 def statement(workload: Workload) -> str:

@@ -151,7 +151,7 @@ def rolling(shape: dict[str, int], tile: dict[str, int], inner: str, **steps: in
     assert walk.peak_words == document["levels"][0]["occupancy_words"]
     claims = [(row["tensor"], row["loads_words"], row["stores_words"]) for row in document["boundaries"]]
     assert [(row.tensor, row.loads_words, row.stores_words) for row in walk.moved] == claims
-    optimal = simulate(workload, machine, mapping, policy="belady", inner=tuple(inner))
+    optimal = simulate(workload, machine, mapping, policy="belady", held=held)
     assert sum(row.loads_words for row in optimal) <= document["cost"]["value"]
     whole = held_occupancy(workload, mapping, held, accesses=[1])
     return whole, next(loads for name, loads, _ in claims if name == "I")
@@ -523,8 +523,7 @@ def attack(
     assert [(row.tensor, row.loads_words, row.stores_words) for row in walk.moved] == claims, document
     assert walk.peak_words == document["levels"][0]["occupancy_words"], document
     if len({workload.weight(tensor) for tensor in workload.tensors}) == 1:  # else optimal replacement is none
-        each = {"pieces": held.every(mapping)} if held.pieces else {}
-        optimal = simulate(workload, machine, mapping, policy="belady", inner=held.inner, corner=held.corner, **each)
+        optimal = simulate(workload, machine, mapping, policy="belady", held=held)
         assert sum(row.loads_words for row in optimal) <= document["cost"]["value"], document
     if bounded:
         assert best(workload, walk.peak_words).loads_words <= document["cost"]["value"], document

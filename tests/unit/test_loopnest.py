@@ -1,6 +1,7 @@
 """The printed loop nest: read back, run, and compared with the mapping it came from."""
 
 import re
+from dataclasses import replace
 from itertools import pairwise, product
 from math import prod
 
@@ -100,11 +101,16 @@ def test_points_of_one_level_run_tile_by_tile():
     assert sum(a != b for a, b in pairwise(order)) == len(tiles) - 1
 
 
+def held_of(output, first, second, *inner):
+    """What a matrix product holds: a reuse position per tensor, and the outermost loops inside a tile."""
+    return Held(positions={"C": output, "A": first, "B": second}, streams={}, inner=inner)
+
+
 def test_text_of_a_tiled_matrix_product():
     workload = matmul(i=2000, j=1500, k=1500)
     machine = two_level(Capacity(amount=1024, unit="words"))
     level = LevelMapping(level="Fast", tile={"i": 31, "j": 30, "k": 1}, permutation=("i", "j", "k"), spatial={})
-    text = loop_nest(workload, machine, Mapping(levels=(level,)), positions={"C": 1, "A": 1, "B": 0}, inner=("j",))
+    text = loop_nest(workload, machine, Mapping(levels=(level,)), held=held_of(1, 1, 0, "j"))
     assert text == (
         "/* Fast: tiles of i=31, j=30, k=1 */\n"
         "for (i_Fast = 0; i_Fast < 2000; i_Fast += 31)\n"
@@ -130,9 +136,10 @@ def test_corners_follow_the_tiles_that_left_them_out():
     corner = Corner(
         sizes={"i": 1, "k": 2},
         mapping=one_level(i=2, j=2, k=1),
-        held=Held(positions={"C": 1, "A": 1, "B": 1}, streams={}, inner=()),
+        held=held_of(1, 1, 1),
     )
-    tiles, corners = loop_nest(workload, machine, one_level(i=2, j=4, k=3), corner=corner).split("/* the corners")
+    held = replace(held_of(1, 1, 1), corner=corner)
+    tiles, corners = loop_nest(workload, machine, one_level(i=2, j=4, k=3), held=held).split("/* the corners")
     test = "if (i % 2 < 1 || k % 3 < 1)\n"
     assert test in tiles
     assert "number i below is iteration 2*(i/1) + 1 + i%1 above" in corners
@@ -166,7 +173,7 @@ def test_comments_stand_where_tensors_are_brought_in():
     workload = matmul(i=40, j=40, k=40)
     machine = two_level(Capacity(amount=60, unit="words"))
     level = LevelMapping(level="Fast", tile={"i": 1, "j": 4, "k": 4}, permutation=("k", "i", "j"), spatial={})
-    text = loop_nest(workload, machine, Mapping(levels=(level,)), positions={"C": 1, "A": 2, "B": 4})
+    text = loop_nest(workload, machine, Mapping(levels=(level,)), held=held_of(1, 2, 4))
     lines = [line.strip() for line in text.splitlines()]
     loops = {line[5 : line.index(" =")]: n for n, line in enumerate(lines) if line.startswith("for")}
     where = {name: next(n for n, line in enumerate(lines) if f" {name}: " in line) for name in "CAB"}
@@ -177,9 +184,8 @@ def test_the_answer_of_iooub_prints_and_runs():
     workload = conv2d(k=4, c=3, h=6, w=6, r=3, s=3)
     machine = two_level(Capacity(amount=60, unit="words"))
     result = METHODS["iooub"].run(Request(workload=workload, machine=machine, objective=LOADS))
-    held = result.held
-    assert held is not None
-    text = loop_nest(workload, machine, result.mapping, positions=held.positions, inner=held.inner)
+    assert result.held is not None
+    text = loop_nest(workload, machine, result.mapping, held=result.held)
     assert len(points(text, workload.dims)) == workload.operations
     assert all(f"{name}:" in text for name in ("Out", "In", "Ker"))
 

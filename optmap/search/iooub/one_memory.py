@@ -55,11 +55,10 @@ def solve(request: Request, *, streams: bool = True) -> Found:
     groups = capacity_groups(workload, machine.levels[0])
     cuts = streams and len(groups) == 1 and request.tiles is TileRule.ANY
     deadline, whole = (begun + share * request.time_limit for share in (1, WHOLE if cuts else 1))
-    weights = [2.0 if request.objective.stores else 1.0, *[1.0] * len(workload.inputs)]
     tiling = best_tiling(
         workload,
         [(group.words, group.tensors) for group in groups],
-        weights,
+        weights_of(request),
         streams=streams,
         divisors=request.tiles is TileRule.DIVISORS,
         deadline=whole,
@@ -67,17 +66,39 @@ def solve(request: Request, *, streams: bool = True) -> Found:
     late = time.monotonic() > whole
     if tiling is None:
         raise InfeasibleError(too_small(workload, groups))
-    corner: Corner | None = None
-    parts: tuple[Part, ...] | None = None
+    chosen = tiling, held_of(workload, tiling), mapping_of(request, tiling)
     if cuts:
-        parts = best_in_pieces(workload, groups[0].words, weights, tiling, deadline=deadline)
-        cornered = best_cornered(workload, groups[0].words, weights, tiling, deadline=deadline)
-        if cornered is not None:
-            tiling, corner = cornered.tiling, corner_of(cornered, request)
-    held, mapping = held_of(workload, tiling, corner), mapping_of(request, tiling)
-    if parts is not None and value_of(parts) < tiling.value:
-        tiling, held, mapping = _in_pieces(parts, request)
-    return _found(request, tiling, held, mapping, late=late or time.monotonic() > deadline)
+        chosen = _cut(request, workload, groups[0].words, tiling, deadline=deadline) or chosen
+    return _found(request, *chosen, late=late or time.monotonic() > deadline)
+
+
+def weights_of(request: Request) -> list[float]:
+    """Objective weight per tensor, output first."""
+    return [2.0 if request.objective.stores else 1.0, *[1.0] * len(request.workload.inputs)]
+
+
+def _cut(
+    request: Request, workload: Workload, words: int, plain: Tiling, *, deadline: float
+) -> tuple[Tiling, Held, Mapping] | None:
+    """A tiling in pieces, or with corners left out, that is better than tiles that are all alike; None without one.
+
+    Args:
+        request: gives machine and objective.
+        workload: its workload, in the order of the tiling.
+        words: of the memory.
+        plain: the tiling of everything.
+        deadline: `time.monotonic()` after which nothing more is tried.
+    """
+    weights = weights_of(request)
+    parts = best_in_pieces(workload, words, weights, plain, deadline=deadline)
+    cornered = best_cornered(workload, words, weights, plain, deadline=deadline)
+    best = plain.value if cornered is None else cornered.tiling.value
+    if parts is not None and value_of(parts) < best:
+        return _in_pieces(parts, request)
+    if cornered is None:
+        return None
+    held = held_of(workload, cornered.tiling, corner_of(cornered, request))
+    return cornered.tiling, held, mapping_of(request, cornered.tiling)
 
 
 def _in_pieces(parts: Sequence[Part], request: Request) -> tuple[Tiling, Held, Mapping]:
@@ -117,7 +138,7 @@ def _found(request: Request, tiling: Tiling, held: Held, mapping: Mapping, *, la
         relaxation=_lower_estimate(mapping, value(moved if best else least), best=best),
         point=Point.GLOBAL_OPTIMUM if best else Point.FEASIBLE,
         late=late,
-        notes=(*_notes(request, held, mapping, best=best), *([LATE] if late else [])),
+        notes=(*_notes(request, held, mapping, best=best), *([LATE] if late and not best else [])),
         space=_space(request, held),
     )
 
