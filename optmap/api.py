@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -30,11 +29,10 @@ from optmap.search.methods import METHODS, default_method
 
 if TYPE_CHECKING:
     from optmap.checker import Report
+    from optmap.evaluate import Running
     from optmap.gap.boundaries import BoundReport
     from optmap.gap.comparison import Comparison
     from optmap.gap.nest_comparison import NestComparison
-    from optmap.gap.time_floor import TimeFloor
-    from optmap.problem import Machine, Workload
     from optmap.search.accelerators.result import AcceleratorResult
     from optmap.search.result import SolveResult
 
@@ -238,23 +236,23 @@ def bound(
     Raises:
         InputError: for anything that cannot be accepted, a method that does not apply included.
     """
+    from optmap.gap.beside import with_time
     from optmap.gap.boundaries import bound_report
 
     problem, target = workload_of(workload, extents, semantics, padding), machine_of(machine, memory)
     if objective is None and (cores, caches) != (1, "warm"):
         raise InputError("cores and caches belong to a bound in time: add objective time, or leave them out")
-    time = None if objective is None else _time_bound(problem, target, objective, cores, caches)
-    return replace(bound_report(problem, target, names_of(methods, "methods"), explained=explain), time=time)
+    running = None if objective is None else _running(objective, cores, caches)
+    report = bound_report(problem, target, names_of(methods, "methods"), explained=explain)
+    return report if running is None else with_time(report, running)
 
 
-def _time_bound(workload: Workload, machine: Machine, objective: str, cores: int, caches: str) -> TimeFloor:
-    """The proved bound in time."""
+def _running(objective: str, cores: int, caches: str) -> Running:
+    """How code runs whose time is bounded."""
     from optmap.evaluate import Caches, Running
-    from optmap.gap.beside import proved_floor
 
     choose("objective", objective, ["time"])
-    running = Running(threads=whole_number(cores, "cores"), caches=Caches(choose("caches", caches, list(Caches))))
-    return proved_floor(workload, machine, running)
+    return Running(threads=whole_number(cores, "cores"), caches=Caches(choose("caches", caches, list(Caches))))
 
 
 def check(path: str | Path) -> Report:

@@ -41,6 +41,22 @@ Exit codes: 0 compared, 2 bad input, or no compiler or no library here, 5 our co
 """
 
 
+CachesOption = Annotated[
+    str, typer.Option("--caches", metavar="STATE", help="warm, cold (flushed before each call) or both.")
+]
+AgainstOption = Annotated[
+    str | None,
+    typer.Option("--against", metavar="A,B", help="Of onednn, torch, tvm; all that are here.", show_default=False),
+]
+CandidatesOption = Annotated[int, typer.Option("--candidates", min=1, help="Mappings of ours per layout that are run.")]
+RoundsOption = Annotated[int, typer.Option("--rounds", min=1, help="Samples of each way that is reported.")]
+TrialsOption = Annotated[int, typer.Option("--trials", min=1, help="By which TVM tunes a layer, once per form.")]
+LayoutsOption = Annotated[
+    str,
+    typer.Option("--layout", metavar="LAYOUT", help=f"Of our images: {', '.join(ActivationLayout)}, or the best."),
+]
+
+
 def register(app: typer.Typer) -> None:
     """Add the command of this module."""
     app.command("bench", help=BENCH_HELP)(guarded(bench))
@@ -58,22 +74,12 @@ def bench(
     ],
     machine: MachineOption = None,
     threads: Annotated[str, typer.Option("--threads", metavar="N,N", help="That share a call: 1 or 1,2.")] = "1",
-    caches: Annotated[
-        str, typer.Option("--caches", metavar="STATE", help="warm, cold (flushed before each call) or both.")
-    ] = "warm",
-    against: Annotated[
-        str | None,
-        typer.Option("--against", metavar="A,B", help="Of onednn, torch, tvm; all that are here.", show_default=False),
-    ] = None,
-    candidates: Annotated[
-        int, typer.Option("--candidates", min=1, help="Mappings of ours per layout that are run.")
-    ] = 5,
-    rounds: Annotated[int, typer.Option("--rounds", min=1, help="Samples of each way that is reported.")] = 15,
-    trials: Annotated[int, typer.Option("--trials", min=1, help="By which TVM tunes a layer, once per form.")] = 64,
-    layout: Annotated[
-        str,
-        typer.Option("--layout", metavar="LAYOUT", help=f"Of our images: {', '.join(ActivationLayout)}, or the best."),
-    ] = "best",
+    caches: CachesOption = "warm",
+    against: AgainstOption = None,
+    candidates: CandidatesOption = 5,
+    rounds: RoundsOption = 15,
+    trials: TrialsOption = 64,
+    layout: LayoutsOption = "best",
     padding: PaddingOption = None,
     extents: ExtentsOption = None,
     output: Annotated[

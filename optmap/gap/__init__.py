@@ -8,7 +8,7 @@ __getattr__, __dir__ = exports(
     __name__,
     {
         "accelerator_designs": "design_names nest_designs",
-        "beside": "certified_bound with_bound",
+        "beside": "certified_bound proved_floor with_bound with_time",
         "conformance": "Conformance Mismatch",
         "curves": "panels summed",
         "designs": "pareto_designs pareto_front",

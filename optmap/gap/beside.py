@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache
 from math import prod
+from types import MappingProxyType
 
 from optmap.bounds.best import best, met
 from optmap.bounds.compulsory import compulsory
@@ -17,6 +18,7 @@ from optmap.clock import NO_LIMIT, Clock
 from optmap.errors import ContradictionError, OptmapError
 from optmap.evaluate import Running
 from optmap.evaluate.timing import Prediction
+from optmap.gap.boundaries import BoundReport
 from optmap.gap.time_floor import TimeFloor, time_floor
 from optmap.problem.machine import Machine
 from optmap.problem.objective import OBJECTIVES
@@ -87,6 +89,7 @@ def proved_floor(
     running: Running = RUNNING,
     *,
     levels: Sequence[int] | None = None,
+    known: Mapping[int, LowerBound] = MappingProxyType({}),
     clock: Clock = NO_LIMIT,
 ) -> TimeFloor:
     """The bound in time, with the certified words of every boundary.
@@ -96,6 +99,7 @@ def proved_floor(
         machine: with a core.
         running: threads, and what caches hold when a call begins.
         levels: whose boundaries are looked at, in this order; None for all, inner first.
+        known: what method `best` found there already, by level.
         clock: when boundaries that are left are left out, with a note.
 
     Raises:
@@ -107,8 +111,26 @@ def proved_floor(
     for level in range(len(machine.levels)) if levels is None else levels:
         with _noted(machine, level, notes):
             clock.check()
-            found[level] = certified_bound(workload, fast_side_words(machine, level, workload.word_bits), clock)
+            memory = fast_side_words(machine, level, workload.word_bits)
+            found[level] = known.get(level) or certified_bound(workload, memory, clock)
     return time_floor(workload, machine, running, found, tuple(notes))
+
+
+def with_time(report: BoundReport, running: Running) -> BoundReport:
+    """A report with the bound in time, which rests on its bounds by method `best` where it has them.
+
+    Args:
+        report: of a machine with a core.
+        running: threads, and what caches hold when a call begins.
+
+    Raises:
+        InputError: as `proved_floor`.
+        LimitError: as `proved_floor`.
+    """
+    known = {
+        level: bound for level, row in enumerate(report.boundaries) for bound in row.bounds if bound.method == "best"
+    }
+    return replace(report, time=proved_floor(report.workload, report.machine, running, known=known))
 
 
 @contextmanager

@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+LINE_BYTES = 64
+"""Of a cache line, as code is written and its time predicted: what one request ahead is taken to bring."""
+
 
 class ActivationLayout(StrEnum):
     """How the tensors that layers hand to each other lie in memory."""

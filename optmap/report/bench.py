@@ -98,8 +98,8 @@ def _timing(layer: LayerBench, timing: WaySamples) -> dict[str, object]:
     return {
         "library": timing.library,
         "variant": timing.variant,
-        "time_s": timing.seconds,
-        "median_s": timing.typical,
+        "time_s": timing.shortest,
+        "median_s": timing.median,
         "gflops": layer.gigaflops(timing),
         "samples_s": list(timing.samples),
     }

@@ -54,7 +54,7 @@ def test_every_layer_has_its_ways_and_samples(found: Bench) -> None:
         for timing in (layer.ours, layer.first, *layer.theirs):
             assert len(timing.samples) == 3
         assert layer.ratio is not None
-        assert layer.ratio.minima == pytest.approx(layer.theirs[0].seconds / layer.ours.seconds)
+        assert layer.ratio.minima == pytest.approx(layer.theirs[0].shortest / layer.ours.shortest)
         assert layer.first_ratio is not None
         assert (layer.first_ratio == layer.ratio) == (layer.number == 1)
         peaks = [2 * layer.peak_operations / seconds for seconds in layer.peak.samples]

@@ -18,6 +18,7 @@ from optmap import api
 from optmap.checker import RefusedError, check_document, crossings
 from optmap.checker.tools import digest
 from optmap.errors import InputError
+from optmap.gap import certified_bound, proved_floor
 from optmap.problem import Bandwidth, Machine
 
 Document = dict[str, Any]
@@ -168,6 +169,16 @@ def test_parts_in_table_and_document(tmp_path: Path) -> None:
     assert [line.split()[0] for line in str(report).splitlines() if "<- largest" in line] == ["L1"]
     file = report.save(tmp_path / "floor.json")
     assert any("no code takes fewer" in line for line in optmap.check(file).verified)
+
+
+def test_the_bound_in_time_rests_on_the_bounds_beside_it() -> None:
+    certified_bound.cache_clear()
+    report = optmap.bound(LAYER, extents=EXTENTS, machine=slow(HOST), objective="time")
+    assert certified_bound.cache_info().misses == 0  # none is sought again
+    assert report.time == proved_floor(report.workload, report.machine)
+    assert certified_bound.cache_info().misses > 0
+    other = optmap.bound(LAYER, extents=EXTENTS, machine=slow(HOST), objective="time", methods="compulsory")
+    assert other.time == report.time
 
 
 def test_what_a_bound_in_time_needs() -> None:

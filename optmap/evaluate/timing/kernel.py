@@ -44,7 +44,7 @@ from math import prod
 
 import numpy as np
 
-from optmap.problem.code_options import ActivationLayout
+from optmap.problem.code_options import LINE_BYTES, ActivationLayout
 from optmap.problem.cutting import Descent
 from optmap.problem.depthwise_blocks import depthwise_block
 from optmap.problem.kernel_roles import (
@@ -60,8 +60,6 @@ from optmap.problem.machine import Core
 from optmap.problem.mapping import Mapping
 from optmap.problem.workload import Axis, Semantics, Workload
 
-LINE_BYTES = 64
-"""Of a line of the innermost cache."""
 MOST_SHUFFLED = 2
 """Elements from one lane to the next up to which a vector is put together from vectors, not element by element."""
 

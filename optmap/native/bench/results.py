@@ -28,12 +28,12 @@ class WaySamples:
     """Seconds per call, one per round; the same rounds for all ways of a layer."""
 
     @property
-    def seconds(self) -> float:
+    def shortest(self) -> float:
         """The shortest sample."""
         return min(self.samples)
 
     @property
-    def typical(self) -> float:
+    def median(self) -> float:
         """The median sample."""
         return median(self.samples)
 
@@ -77,7 +77,7 @@ class LayerBench:
 
     def gigaflops(self, way: WaySamples) -> float:
         """Of the median sample: two operations per multiply-add, those on padding counted as everybody does."""
-        return 2 * self.workload.operations / way.typical / 1e9
+        return 2 * self.workload.operations / way.median / 1e9
 
     @cached_property
     def best(self) -> WaySamples | None:
@@ -110,7 +110,7 @@ class LayerBench:
     @property
     def peak_gigaflops(self) -> float:
         """Of as many cores as threads, from the median sample."""
-        return 2 * self.peak_operations * self.threads / self.peak.typical / 1e9
+        return 2 * self.peak_operations * self.threads / self.peak.median / 1e9
 
     @cached_property
     def kind(self) -> KernelKind:

@@ -7,7 +7,8 @@ from math import prod
 
 from optmap.native.emit.indices import sum_text
 from optmap.native.emit.outer_product_plan import Plan, constant_place
-from optmap.native.emit.prefetch import LINE, Ahead, Loop, nest_loops, own_bytes, place_text, trips
+from optmap.native.emit.prefetch import Ahead, Loop, nest_loops, own_bytes, place_text, trips
+from optmap.problem.code_options import LINE_BYTES
 
 
 def lines_ahead(plan: Plan) -> tuple[Ahead, ...]:
@@ -47,7 +48,7 @@ def _weights_ahead(plan: Plan, loops: list[Loop]) -> Ahead | None:
         what="weights of the next tile",
         start=f"by + {each * change.tile}",
         place=place_text(plan.site, inner),
-        lines=-(-size // LINE // trips(inner)),
+        lines=-(-size // LINE_BYTES // trips(inner)),
     )
 
 
@@ -96,5 +97,5 @@ def _image_ahead(plan: Plan, loops: list[Loop]) -> Ahead | None:
         what="of the image what the next tile needs and this one does not",
         start=sum_text([(plan.site.tensors[number], 1), *terms, start], constant),
         place=place_text(plan.site, inner),
-        lines=-(-size // LINE // trips(inner)),
+        lines=-(-size // LINE_BYTES // trips(inner)),
     )

@@ -8,10 +8,10 @@ from math import prod
 
 from optmap.native.emit.indices import sum_text
 from optmap.native.emit.outer_product_sums import Box, Sum
-from optmap.native.emit.prefetch import LINE
 from optmap.native.emit.turned import SHORTEST
 from optmap.native.emit.vectors import BARRIER
 from optmap.native.emit.writer import Writer
+from optmap.problem.code_options import LINE_BYTES
 
 UNROLL = 4
 """Steps of the innermost reduction loop that are written out."""
@@ -302,11 +302,13 @@ class Kernel:
         """Requests for lines; an address beyond the buffer is no access."""
         for number, count in enumerate(counts):
             if count > 1:
-                out.line(f"for (long i0 = 0; i0 < {count}; i0++) __builtin_prefetch(next_{number} + {LINE}*i0, 0, 2);")
+                out.line(
+                    f"for (long i0 = 0; i0 < {count}; i0++) __builtin_prefetch(next_{number} + {LINE_BYTES}*i0, 0, 2);"
+                )
             elif count:
                 out.line(f"__builtin_prefetch(next_{number}, 0, 2);")
             if count:
-                out.line(f"next_{number} += {LINE * count};")
+                out.line(f"next_{number} += {LINE_BYTES * count};")
 
     def _steps(self, out: Writer, steps: int, image: int, weights: int, box: Box) -> None:
         """Steps, each with its own loads: nothing of one is kept for the next."""

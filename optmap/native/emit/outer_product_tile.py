@@ -8,9 +8,10 @@ from optmap.native.emit.indices import element_text, sum_text
 from optmap.native.emit.outer_product_ahead import lines_ahead
 from optmap.native.emit.outer_product_kernel import Kernel
 from optmap.native.emit.outer_product_plan import Plan, Variant, constant_place
-from optmap.native.emit.prefetch import LINE, Ahead
+from optmap.native.emit.prefetch import Ahead
 from optmap.native.emit.regions import Window
 from optmap.native.emit.writer import Writer
+from optmap.problem.code_options import LINE_BYTES
 
 FOLDING_BITS = 512
 """Length of the vectors of instruction sets whose multiply-adds broadcast an element of memory."""
@@ -74,7 +75,7 @@ class _Tile:
         self.out.line(f"const long at = {at};")
         self.out.line(f"const {kind} *const by = {names[roles.weights]} + {by};")
         for number, each in enumerate(self.ahead):
-            share = sum_text([(each.place, LINE * each.lines)])
+            share = sum_text([(each.place, LINE_BYTES * each.lines)])
             self.out.comment(each.what)
             self.out.line(f"const char *const next_{number} = (const char *)({each.start}) + {share};")
 

@@ -9,9 +9,6 @@ from math import prod
 from optmap.native.emit.indices import sum_text
 from optmap.native.emit.leaf import Site
 
-LINE = 64
-"""Bytes that one request is taken to bring: longer lines are asked for more than once."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Loop:

@@ -90,49 +90,55 @@ def _pair(out: Writer, entry: str, lanes: int, apart: int) -> None:
 
 def _part(out: Writer, entry: str, bits: int, vector_bytes: int, apart: int) -> None:
     """Some lanes of a row: masked where the processor can, else element by element."""
-    kind, lanes = C_TYPES[bits], 8 * vector_bytes // bits
-    letter = "ps" if bits == 32 else "pd"
-    head = f"{entry}_vector {entry}_row_part(const {kind} *place, long first, long after)"
-    masked = vector_bytes == 64 and apart <= 2
-    narrow = vector_bytes == 32 and apart == 1
-    if masked:
-        mask = f"__mmask{max(lanes, 8)}"
-        load = f"({entry}_vector)_mm512_maskz_loadu_{letter}"
-        out.line("#if defined(__AVX512F__)")
-        with out.block(f"{INLINE} {head}"):
-            last = "after" if apart == 1 else "(2 * after - (after > 0))"
-            first = "first" if apart == 1 else "(2 * first)"
-            out.comment("long: where all of a vector of 16, two apart, is before the row, the first bit is number 32")
-            out.line(f"const unsigned long some = ((1ul << {last}) - 1ul) & ~((1ul << {first}) - 1ul);")
-            low = f"{load}(({mask})some, place)"
-            high = f"{load}(({mask})(some >> {lanes - 1}), place + {lanes - 1})"
-            out.line(f"return {low};" if apart == 1 else f"return {entry}_every_second({low}, {high});")
-        out.line("#else")
-    elif narrow:
-        integer = "int" if bits == 32 else "long long"
-        numbers = ", ".join(str(lane) for lane in range(lanes))
-        out.line("#if defined(__AVX__)")
-        out.line(f"typedef {integer} {entry}_places __attribute__((vector_size(32)));")
-        with out.block(f"{INLINE} {head}"):
-            out.line(f"const {entry}_places numbers = {{{numbers}}};")
-            out.line(f"const {entry}_places some = (numbers >= ({integer})first) & (numbers < ({integer})after);")
-            out.line(f"return ({entry}_vector)_mm256_maskload_{letter}(place, (__m256i)some);")
+    lanes = 8 * vector_bytes // bits
+    head = f"{entry}_vector {entry}_row_part(const {C_TYPES[bits]} *place, long first, long after)"
+    feature = {(64, 1): "__AVX512F__", (64, 2): "__AVX512F__", (32, 1): "__AVX__"}.get((vector_bytes, apart))
+    if feature:
+        out.line(f"#if defined({feature})")
+        if vector_bytes == 64:
+            _part_of_512(out, entry, head, bits, apart)
+        else:
+            _part_of_256(out, entry, head, bits)
         out.line("#else")
     with out.block(f"static __attribute__((noinline)) {head}"):
         out.line(f"{entry}_vector found = {{0}};")
         index = "i0" if apart == 1 else f"{apart} * i0"
         out.line(f"for (long i0 = first; i0 < after; i0++) found[i0] = place[{index}];")
         out.line("return found;")
-    if masked or narrow:
+    if feature:
         out.line("#endif")
     out.line()
     with out.block(f"{INLINE} int {entry}_is_whole(long first, long after)"):
         whole = f"first == 0 && after == {lanes}"
-        if masked or narrow:
+        if feature:
             out.comment("where that is not known here masks are as fast, and the same for all points: no branch")
             known = "__builtin_constant_p(first) && __builtin_constant_p(after)"
-            out.lines(f"#if defined({'__AVX512F__' if masked else '__AVX__'})", f"return {known} && {whole};", "#else")
+            out.lines(f"#if defined({feature})", f"return {known} && {whole};", "#else")
         out.line(f"return {whole};")
-        if masked or narrow:
+        if feature:
             out.line("#endif")
     out.line()
+
+
+def _part_of_512(out: Writer, entry: str, head: str, bits: int, apart: int) -> None:
+    lanes = 512 // bits
+    mask, letter = f"__mmask{max(lanes, 8)}", "ps" if bits == 32 else "pd"
+    load = f"({entry}_vector)_mm512_maskz_loadu_{letter}"
+    with out.block(f"{INLINE} {head}"):
+        last = "after" if apart == 1 else "(2 * after - (after > 0))"
+        first = "first" if apart == 1 else "(2 * first)"
+        out.comment("long: where all of a vector of 16, two apart, is before the row, the first bit is number 32")
+        out.line(f"const unsigned long some = ((1ul << {last}) - 1ul) & ~((1ul << {first}) - 1ul);")
+        low = f"{load}(({mask})some, place)"
+        high = f"{load}(({mask})(some >> {lanes - 1}), place + {lanes - 1})"
+        out.line(f"return {low};" if apart == 1 else f"return {entry}_every_second({low}, {high});")
+
+
+def _part_of_256(out: Writer, entry: str, head: str, bits: int) -> None:
+    integer, letter = ("int", "ps") if bits == 32 else ("long long", "pd")
+    numbers = ", ".join(str(lane) for lane in range(256 // bits))
+    out.line(f"typedef {integer} {entry}_places __attribute__((vector_size(32)));")
+    with out.block(f"{INLINE} {head}"):
+        out.line(f"const {entry}_places numbers = {{{numbers}}};")
+        out.line(f"const {entry}_places some = (numbers >= ({integer})first) & (numbers < ({integer})after);")
+        out.line(f"return ({entry}_vector)_mm256_maskload_{letter}(place, (__m256i)some);")
