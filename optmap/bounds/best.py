@@ -44,12 +44,11 @@ def best(workload: Workload, memory_words: int, clock: Clock = NO_LIMIT) -> Lowe
     tensor weights and the segment argument in integers; for windows the inequality of `halo`, for strided ones that of
     `tap_classes`; where one tensor does not fit by little, `visits`; where it fits a few times too little, `passes`.
     """
-    found: list[AnyProof] = [*visits_proofs(workload, memory_words)]
-    found += passes_proofs(workload, memory_words, beat=_most(found))
+    found: list[AnyProof] = [*passes_proofs(workload, memory_words)]
     found += _windows(workload, memory_words, _most(found), clock)
-    # Last, because here it is soon seen that nothing stronger is proved; of proofs as strong these are preferred.
-    most = _most(found)
-    found = [*ranked_proofs(workload, memory_words, beat=None if most is None else most - 1, clock=clock), *found]
+    # Of these it is soon seen that they prove nothing stronger; of proofs as strong they are preferred.
+    found = [*visits_proofs(workload, memory_words, beat=_less(found)), *found]
+    found = [*ranked_proofs(workload, memory_words, beat=_less(found), clock=clock), *found]
     return certified("best", workload, memory_words, sorted(found, key=lambda proof: -proof.loads_words))
 
 
@@ -78,6 +77,12 @@ def _windows(
 def _most(found: Sequence[AnyProof]) -> int | None:
     """Loads that the strongest proof so far proves."""
     return max((proof.loads_words for proof in found), default=None)
+
+
+def _less(found: Sequence[AnyProof]) -> int | None:
+    """One load less than the strongest proof so far proves."""
+    most = _most(found)
+    return None if most is None else most - 1
 
 
 def halo(workload: Workload, memory_words: int) -> LowerBound:

@@ -16,6 +16,8 @@ SPAN = 2**26
 """Widest index range that is enumerated."""
 
 
+LARGEST = 2**4096
+"""What whole numbers are below."""
 LONGEST = 1000
 """Characters of a reason that are printed."""
 
@@ -33,6 +35,8 @@ def plain(text: str) -> str:
     Line ends, control characters, lone surrogates and letters that turn the direction of writing are
     written as their code points.
     """
+    if text.isascii() and text.isprintable():
+        return text
     return "".join(c if c.isprintable() and unicodedata.bidirectional(c) not in TURNING else _code(c) for c in text)
 
 
@@ -58,8 +62,9 @@ def need(holds: bool, reason: str) -> None:
 
 def whole(value: Any, where: str, least: int = 0) -> int:
     """An integer that is not a boolean and at least `least`."""
-    need(type(value) is int and least <= value < 2**4096, f"{where} is {value!r}; a whole number >= {least} is needed")
-    return int(value)
+    if type(value) is not int or not least <= value < LARGEST:
+        raise RefusedError(f"{where} is {value!r}; a whole number >= {least} is needed")
+    return value
 
 
 def ratio(text: Any, where: str) -> Fraction:

@@ -135,6 +135,7 @@ class Power:
         self.kappa, self.factor = kappa, root_below(taps * GRID, int(y * q), q)
         self.left: int = taps ** (q - int(y * q)) * kappa.denominator**q * GRID**self.V
         self.right: int = kappa.numerator**q
+        self.share = log(self.left) - log(self.right)
 
     def trivial(self, s: int, i: int) -> bool:
         """Is b*s enough for l >= s*i/GRID?"""
@@ -142,13 +143,11 @@ class Power:
         return self.left <= right
 
     def narrowest(self, s: int) -> int:
-        """The least i from GRID on with which `trivial` holds, given that it holds for one up to WIDEST."""
-        share = log(self.left) - log(self.right) - (self.D - self.q) * log(s)
-        i = max(GRID, int(exp(min(share / self.V, log(WIDEST)))))
+        """An i from GRID on with which `trivial` holds, about the least, given that it holds for one up to WIDEST."""
+        share = self.share - (self.D - self.q) * log(s)
+        i = max(GRID, int(exp(min(share / self.V, log(WIDEST)))) + 1)
         while not self.trivial(s, i):
             i += 1
-        while i > GRID and self.trivial(s, i - 1):
-            i -= 1
         return i
 
     def holds(self, s: int, more: int, pairs: int) -> bool:

@@ -125,10 +125,9 @@ def machine(name_or_path: str | Path) -> Machine:
     """
     text = str(name_or_path)
     if text.endswith(SUFFIXES):
-        path = Path(text)
-    else:
-        path = models_path() / "machines" / f"{choose('machine', text, list_machines(), any_case=True)}.yaml"
-    return machine_from(Fields.of(load_yaml(path), str(path)), path.stem)
+        return _read_machine(Path(text))
+    path = _machine_path(text)
+    return _machine_cached(path, path.stat().st_mtime_ns)
 
 
 def workload_note(name: str) -> str:
@@ -146,7 +145,7 @@ def machine_note(name: str) -> str:
     Raises:
         UnknownNameError: for a name that the library does not have.
     """
-    return _note(models_path() / "machines" / f"{choose('machine', name, list_machines(), any_case=True)}.yaml")
+    return _note(_machine_path(name))
 
 
 def _data(name: str) -> Path:
@@ -177,6 +176,24 @@ def _read_cached(path: Path, _modified: int) -> dict[str, Fields]:
 def _workload_cached(path: Path, key: str, _modified: int) -> Workload:
     """A workload of a library file; one object as long as the file has not changed."""
     return entry_workload(path, key, _entries(path)[key])
+
+
+@lru_cache(maxsize=64)
+def _machine_cached(path: Path, _modified: int) -> Machine:
+    """A machine of a library file; one object as long as the file has not changed."""
+    return _read_machine(path)
+
+
+def _read_machine(path: Path) -> Machine:
+    return machine_from(Fields.of(load_yaml(path), str(path)), path.stem)
+
+
+def _machine_path(name: str) -> Path:
+    """File of a library machine."""
+    path = models_path() / "machines" / f"{name}.yaml"
+    if path in _files("machines"):
+        return path
+    return path.with_name(f"{choose('machine', name, list_machines(), any_case=True)}.yaml")
 
 
 def _note(path: Path) -> str:

@@ -96,7 +96,7 @@ def relaxation_report(setting: Setting, result: RelaxationResult) -> Relaxation:
     Raises:
         CheckError: if that finds a value below the proved bound.
     """
-    checked = cross_check(setting, result.best.node) if result.best.node and result.proved else None
+    checked = cross_check(setting, result.best) if result.best.node and result.proved else None
     if checked is not None and checked < result.bound * (1 - CROSS_CHECK_TOLERANCE):
         raise CheckError(
             f"{other_solver(setting)} reaches {checked:.9g}, below the bound {result.bound:.9g}: one of the two is "

@@ -1,6 +1,7 @@
 """The relaxation is a lower bound on every integer mapping, and the optimum of its own program."""
 
 import random
+from dataclasses import replace
 from itertools import pairwise, product
 from math import inf
 
@@ -216,7 +217,10 @@ def test_ipopt_agrees_on_the_winning_program(seed):
     setting = Setting(workload=workload, machine=machine, rule=CapacityRule.TILE)
     result = relax(setting)
     assert result.proved
-    assert cross_check(setting, result.best.node) == pytest.approx(result.best.value, rel=1e-6)
+    assert cross_check(setting, result.best) == pytest.approx(result.best.value, rel=1e-6)
+    small = tuple(dict.fromkeys(tile, 1.0) for tile in result.best.tiles)
+    wrong = replace(result.best, tiles=small, value=rng.choice((0.5, 3.0)) * result.best.value)
+    assert cross_check(setting, wrong) == pytest.approx(result.best.value, rel=1e-6)  # from any start
 
 
 def test_tiles_of_the_relaxed_point_have_its_value_and_fit():

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from math import isfinite
+from math import isfinite, log
 
 from optmap.errors import SolverUnavailableError
-from optmap.search.relax.layout import Node
 from optmap.search.relax.level_programs import program_of
 from optmap.search.relax.node_programs import Bounder
+from optmap.search.relax.tree import RelaxedPoint
 from optmap.search.search_space import Setting
+
+NEAR = {"mu_init": 1e-4}
+"""Options of Ipopt for a start that should be optimal; from another one it takes more steps to the same value."""
 
 
 def solver_title(setting: Setting) -> str:
@@ -21,22 +24,26 @@ def other_solver(setting: Setting) -> str:
     return "batched interior point" if setting.solver == "ipopt" else "Ipopt"
 
 
-def cross_check(setting: Setting, node: Node) -> float | None:
-    """The optimum of a node's program by Ipopt, or by the batched interior point if Ipopt found it.
+def cross_check(setting: Setting, point: RelaxedPoint) -> float | None:
+    """The optimum of a point's program by Ipopt, or by the batched interior point if Ipopt found it.
 
     Args:
         setting: what was searched, with the solver that searched it.
-        node: loop orders and boxes of every level.
+        point: loop orders and boxes of every level, and the tiles that are optimal for them: where Ipopt starts.
 
     Returns:
         None if Ipopt is not installed, or the solver does not converge.
     """
     if setting.solver == "ipopt":
-        value = float(Bounder(setting).solve([node]).value[0])
+        value = float(Bounder(setting).solve([point.node]).value[0])
         return value if isfinite(value) else None
     from optmap.solvers.ipopt import solve_posynomial
 
+    program = program_of(setting, point.node)
+    levels = zip(setting.machine.levels, point.tiles, strict=True)
+    tiles = {f"T[{level.name},{dim}]": log(size) for level, tile in levels for dim, size in tile.items()}
+    start = {name: tiles[name] for name in program.names if name in tiles} | {"log_z": log(point.value)}
     try:
-        return solve_posynomial(program_of(setting, node)).objective
+        return solve_posynomial(program, options=NEAR, start=start).objective
     except SolverUnavailableError:
         return None
