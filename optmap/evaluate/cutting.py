@@ -84,7 +84,7 @@ class Cut:
         return Along(cut=self, dim=dim)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Along:
     """One dim of a cut; arrays of shape (B,). Of several dims, the same with an axis more in front."""
 
@@ -92,30 +92,30 @@ class Along:
     dim: int | list[int]
     """Row of the dim, or rows."""
 
-    @property
+    @cached_property
     def total(self) -> Array:
         """Sum of the sizes of all parents; (1,) or (B,)."""
         row: Array = self.cut.total[self.dim]
         return row
 
-    @property
+    @cached_property
     def parents(self) -> Array:
         """Number of parents."""
         row: Array = self.cut.parent_count[self.dim]
         return row
 
-    @property
+    @cached_property
     def children(self) -> Array:
         """Number of children."""
         row: Array = self.cut.child_count[self.dim]
         return row
 
-    @property
+    @cached_property
     def classes(self) -> tuple[Array, Array]:
         """(C+1, B) sizes of the children, at least 1, and how often each occurs."""
         return np.maximum(self.cut.child_sizes[:, self.dim], 1), self.cut.child_times[:, self.dim]
 
-    @property
+    @cached_property
     def steps(self) -> tuple[Array, Array, Array]:
         """(K, B) sizes of the child before within the parent (0: there is none), sizes, and how often that occurs.
 

@@ -22,8 +22,8 @@ from optmap.problem.workload import TensorAccess, Workload
 Index = NDArray[np.intp]
 Entering = tuple[Group, str | None]
 """Subscripts that share dims, and the dim along which their tiles enter without what their predecessor had."""
-Window = tuple[int | None, str, str, int]
-"""Along which of its two dims a window m*x + y slides (0 for x, 1 for y, or None), x, y and m."""
+Window = tuple[str, str, int]
+"""Dims x and y and the factor m of a window m*x + y."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,10 +36,16 @@ class Flows:
     """(V, 1): words per element of every product."""
     totals: Index
     """(V, G): dims whose whole size is a factor; where they are fewer, a row of ones after the dims."""
+    undivided: Array
+    """(V, 1): the product of weights and totals where nothing is split."""
+    size: int
+    """Rows of the table."""
     rows: Index
     """(V, F): rows of the table that are factors; where they are fewer, its last one, of ones."""
-    windows: tuple[tuple[int | None, list[int], list[int], Array], ...]
-    """Windows that slide alike: along which of the two dims, rows of both, (W, 1) factors."""
+    windows: tuple[list[int], list[int], Array | None]
+    """Rows of the two dims of all windows, and their factors (W, 1); None if all are 1."""
+    sliding: tuple[int | None, ...]
+    """Along which of its two dims (0, 1 or None) each window slides; for all of them one after the other."""
     others: tuple[Entering, ...]
     """What else enters, each a row of its own."""
 
@@ -52,12 +58,13 @@ class Factors:
         dtype: of all counts.
     """
 
-    __slots__ = ("_dtype", "_flows", "_index", "_tensors", "dims")
+    __slots__ = ("_dtype", "_extents", "_flows", "_index", "_tensors", "dims")
 
     def __init__(self, workload: Workload, dtype: type) -> None:
         self.dims = tuple(d for d, n in workload.sizes if n > 1)
         """The dims that cuts have rows for."""
         self._dtype = dtype
+        self._extents: Array = np.array([[n] for _, n in workload.sizes if n > 1], dtype=dtype).reshape(-1, 1)
         self._index = {d: i for i, d in enumerate(self.dims)}
         self._tensors = tuple(_describe(workload, tensor, self._index) for tensor in workload.tensors)
         self._flows: dict[tuple[tuple[Reuse, ...], ...], Flows] = {}
@@ -79,17 +86,26 @@ class Factors:
         Returns:
             (n, tensors, B) words.
         """
-        ones: Array = np.ones((1, cut.tiles.shape[1]), dtype=self._dtype)
-        factors = [cut.child_count, np.broadcast_to(cut.parent_count, cut.tiles.shape)]
-        factors += [pair_entering(cut.along(x), cut.along(y), m, at=at) for at, x, y, m in flows.windows]
+        dims = len(self.dims)
+        table: Array = np.empty((flows.size, cut.tiles.shape[1]), dtype=self._dtype)
+        table[:dims], table[dims : 2 * dims], table[-1] = cut.child_count, cut.parent_count, 1
+        x, y, m = flows.windows
+        a, b, end = cut.along(x), cut.along(y), 2 * dims
+        for at in flows.sliding:
+            table[end : end + len(x)] = pair_entering(a, b, m, at=at)
+            end += len(x)
         if flows.others:
             along = {d: cut.along(i) for d, i in self._index.items()}
-            factors += [np.broadcast_to(entering(group, along, at), ones.shape) for group, at in flows.others]
-        table = np.concatenate([*factors, ones])
-        whole = np.concatenate([cut.total, ones[:, : cut.total.shape[1]]])
-        coefficients = flows.weights * np.multiply.reduce(whole[flows.totals], axis=1)
-        words: Array = coefficients * np.multiply.reduce(table[flows.rows], axis=1)
+            for number, (group, dim) in enumerate(flows.others, end):
+                table[number] = entering(group, along, dim)
+        fixed = flows.undivided if cut.undivided is not None else self._fixed(cut.total, flows.weights, flows.totals)
+        words: Array = fixed * np.multiply.reduce(table[flows.rows], axis=1)
         return words[flows.parts]
+
+    def _fixed(self, total: Array, weights: Array, totals: Index) -> Array:
+        """(V, B) or (V, 1): the factors that do not depend on tiles, where nothing is split."""
+        ones: Array = np.ones((1, total.shape[1]), dtype=self._dtype)
+        return np.asarray(weights * np.multiply.reduce(np.concatenate([total, ones])[totals], axis=1))
 
     def _ready(self, dataflows: tuple[tuple[Reuse, ...], ...]) -> Flows:
         numbers = dict[_Product, int]()
@@ -100,25 +116,31 @@ class Factors:
             ]
             for flow in dataflows
         ]
-        sought = dict.fromkeys(window for product in numbers for window in product.windows)
-        alike = {at: [window for window in sought if window[0] == at] for at in (None, 0, 1)}
+        windows = tuple(dict.fromkeys(window for product in numbers for _, window in product.windows))
+        sliding = tuple(dict.fromkeys(at for product in numbers for at, _ in product.windows))
         others = tuple(dict.fromkeys(other for product in numbers for other in product.others))
-        apart = (*(window for windows in alike.values() for window in windows), *others)
+        apart = (*((at, window) for at in sliding for window in windows), *others)
         place = {factor: 2 * len(self.dims) + i for i, factor in enumerate(apart)}
         rows = [[*p.counts, *(place[factor] for factor in (*p.windows, *p.others))] for p in numbers]
+        factors: Array = np.array([[m] for *_, m in windows], dtype=self._dtype)
+        size = 2 * len(self.dims) + len(apart) + 1
+        weights: Array = np.array([p.weight for p in numbers], dtype=self._dtype)[:, None]
+        totals = _even([p.totals for p in numbers], len(self.dims))
         return Flows(
             parts=np.array(parts, dtype=np.intp).reshape(len(parts), -1),
-            weights=np.array([p.weight for p in numbers], dtype=self._dtype)[:, None],
-            totals=_even([p.totals for p in numbers], len(self.dims)),
-            rows=_even(rows, 2 * len(self.dims) + len(apart)),
-            windows=tuple(self._together(at, windows) for at, windows in alike.items() if windows),
+            weights=weights,
+            totals=totals,
+            undivided=self._fixed(self._extents, weights, totals),
+            size=size,
+            rows=_even(rows, size - 1),
+            windows=(
+                [self._index[x] for x, _, _ in windows],
+                [self._index[y] for _, y, _ in windows],
+                factors if (factors > 1).any() else None,
+            ),
+            sliding=sliding,
             others=others,
         )
-
-    def _together(self, at: int | None, windows: Sequence[Window]) -> tuple[int | None, list[int], list[int], Array]:
-        first = [self._index[x] for _, x, _, _ in windows]
-        second = [self._index[y] for _, _, y, _ in windows]
-        return at, first, second, np.array([[m] for *_, m in windows], dtype=self._dtype)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,7 +153,7 @@ class _Product:
     """Dims whose whole size is a factor."""
     counts: tuple[int, ...]
     """Dims whose number of children is one; beyond the number of dims, of parents."""
-    windows: tuple[Window, ...]
+    windows: tuple[tuple[int | None, Window], ...]
     others: tuple[Entering, ...]
 
 
@@ -151,7 +173,7 @@ class _Tensor:
 
     def product(self, reuse: Reuse) -> _Product:
         """The factors under a reuse."""
-        totals, windows, others = list[int](), list[Window](), list[Entering]()
+        totals, windows, others = list[int](), list[tuple[int | None, Window]](), list[Entering]()
         for group in self.groups:
             dims = group_dims(group)
             at = reuse.at if reuse.at in dims and reuse.at in self.sliding else None
@@ -159,7 +181,7 @@ class _Tensor:
             if len(dims) == 1 and len(group) == 1:
                 totals.append(self.index[dims[0]])
             elif pair is not None:
-                windows.append((None if at is None else pair.index(at), *pair))
+                windows.append((None if at is None else pair.index(at), pair))
             else:
                 others.append((group, at))
         counts = [self.index[d] + (len(self.index) if d in reuse.free else 0) for d in self.absent]

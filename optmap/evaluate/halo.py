@@ -50,6 +50,12 @@ def axis_counts(axis: Axis, sizes: Mapping[str, Array]) -> Array:
 
 def _pair_counts(coefficients: tuple[int, ...], a: Array, b: Array) -> Array:
     m, n = coefficients
+    if m == n == 1:
+        return np.asarray(a + b - 1)
+    if n == 1:
+        return np.asarray((a - 1) * np.minimum(m, b) + b)
+    if m == 1:
+        return np.asarray((b - 1) * np.minimum(n, a) + a)
     dense = m * (a - 1) + n * (b - 1) - ((m - 1) * (n - 1) - 1)
     return np.where((a > n) & (b > m), dense, a * b)
 
@@ -112,7 +118,7 @@ def entering(group: Group, along: Mapping[str, Along], at: str | None) -> Array:
     if pair is None:
         return _tiles_entering(group, along, at)
     x, y, m = pair
-    return pair_entering(along[x], along[y], m, at={x: 0, y: 1}.get(at or ""))
+    return pair_entering(along[x], along[y], None if m == 1 else m, at={x: 0, y: 1}.get(at or ""))
 
 
 def window_pair(group: Group) -> tuple[str, str, int] | None:
@@ -126,7 +132,7 @@ def window_pair(group: Group) -> tuple[str, str, int] | None:
     return None
 
 
-def pair_entering(a: Along, b: Along, m: int | Array, *, at: int | None) -> Array:
+def pair_entering(a: Along, b: Along, m: int | Array | None, *, at: int | None) -> Array:
     """Elements of a subscript m*x + y that enter, summed over all its tiles.
 
     A tile of (a, b) has (a-1)*min(m, b) + b values, which is linear in a (exact for every b).
@@ -134,23 +140,26 @@ def pair_entering(a: Along, b: Along, m: int | Array, *, at: int | None) -> Arra
     Args:
         a: how x is cut.
         b: how y is cut.
-        m: the factor; of several subscripts an array, (W, 1).
+        m: the factor; of several subscripts an array, (W, 1), or None if all are 1.
         at: along which of the two a tile enters without what its predecessor had: 0 for x, 1 for y; None for neither.
     """
-    unit = bool(np.all(np.equal(m, 1)))
     if at == 1:  # the union with the next tile along y has (a-1)*min(m, b+b') + b + b' values
-        if unit:
-            grown = b.parents
-        else:
-            before, sizes, times = b.steps
-            grown = (times * (np.minimum(m, before + sizes) - np.minimum(m, before))).sum(axis=0)
+        grown = b.parents if m is None else _grown(b, m)
         return np.asarray((a.total - a.children) * grown + a.children * b.total)
-    if unit:
-        narrow = b.children
-    else:
-        sizes, times = b.classes
-        narrow = (times * np.minimum(m, sizes)).sum(axis=0)
+    narrow = b.children if m is None else _narrow(b, m)
     return np.asarray(a.total * narrow + (a.parents if at == 0 else a.children) * (b.total - narrow))
+
+
+def _narrow(b: Along, m: int | Array) -> Array:
+    """Over all tiles the sum of their sizes, none counted larger than m."""
+    sizes, times = b.classes
+    return np.asarray((times * np.minimum(m, sizes)).sum(axis=0))
+
+
+def _grown(b: Along, m: int | Array) -> Array:
+    """As `_narrow`, each tile counted with the one before it, less that one."""
+    before, sizes, times = b.steps
+    return np.asarray((times * (np.minimum(m, before + sizes) - np.minimum(m, before))).sum(axis=0))
 
 
 def _tiles_entering(group: Group, along: Mapping[str, Along], at: str | None) -> Array:

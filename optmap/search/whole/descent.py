@@ -38,6 +38,8 @@ class Descent:
         self.grid = COARSE_GRID
         self.barren = set[tuple[int, bool, int]]()
         """Level, tie and size of the grid of moves that left the best chain as it is."""
+        self.known = dict[tuple[int, int, int, int, int], list[int]]()
+        """Candidate extents by level, dim, what they must fit into, the extent now and that of the next inner level."""
         self.allowed = self.setting.allowed
         self.floor = self.allowed.low
 
@@ -244,11 +246,16 @@ class Descent:
 
     def _values(self, chain: IntArray, level: int, d: int, outer: int) -> list[int]:
         """Candidate extents of one dim at one level, increasing."""
+        now, inner = int(chain[level, d]), int(chain[level - 1, d]) if level else 1
+        key = (level, d, outer, now, inner)
+        if key not in self.known:
+            self.known[key] = self._listed(*key)
+        return self.known[key]
+
+    def _listed(self, level: int, d: int, outer: int, now: int, inner: int) -> list[int]:
         if self.divisors:
             return self.allowed.among(divisors_of(outer), level, d)
-        now = int(chain[level, d])
         values = {*even_cuts(outer), now, now + 1, now - 1}
-        inner = int(chain[level - 1, d]) if level else 1
         if inner > 1:
             pieces = max(1, -(-(outer // inner) // 24))
             values.update(range(inner, outer + 1, inner * pieces))
