@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from optmap.errors import InfeasibleError
@@ -40,6 +40,14 @@ class Order:
     """Reuse of every tensor, output first."""
     working: tuple[Room, ...]
     """What must fit of every tensor."""
+    _hash: int = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        """Hash once: a search looks loop orders up all the time."""
+        object.__setattr__(self, "_hash", hash((self.permutation, self.flow, self.working)))
+
+    def __hash__(self) -> int:
+        return self._hash
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -30,6 +30,9 @@ from optmap.programs.posynomial import GeometricProgram
 from optmap.solvers.iterates import NO_TERM, Array, Batch, Iterates
 from optmap.solvers.status import Point, Solution, Stop
 
+Settled = Callable[[Array, Array], NDArray[np.bool_]]
+"""Of which programs (B,) enough is known, from the least z (B,) reached and the bounds (B,) on it."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchSolution:
@@ -51,7 +54,7 @@ def solve_batch(
     *,
     start: Array,
     tolerance: float = 1e-8,
-    settled: Callable[[Array, Array], NDArray[np.bool_]] | None = None,
+    settled: Settled | None = None,
     max_iterations: int = 80,
 ) -> BatchSolution:
     """Solve all programs of a batch.
@@ -61,8 +64,7 @@ def solve_batch(
         start: (B, n) points strictly inside every capacity, chain and box; rows that are NaN
             mark programs without such a point, reported as infeasible.
         tolerance: relative distance of z and its bound at which a program is done.
-        settled: asked after every step: from the least z (B,) reached and the bounds (B,) on it,
-            of which programs (B,) enough is known; their bound may be weak.
+        settled: asked after every step which programs are done as well; their bound may be weak.
         max_iterations: Newton steps at most; the bounds stay valid wherever it stops.
     """
     point = np.full(start.shape, np.nan)

@@ -8,6 +8,7 @@ kept in the limit only: a point that is handed out is drawn towards the start un
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 
 import numpy as np
@@ -59,6 +60,20 @@ class Batch:
     def chains(self, t: Array) -> Array:
         """(B, R): A t - b at the points t (B, n)."""
         return np.asarray((self.linear @ t[:, :, None])[:, :, 0] - self.limit)
+
+
+def joined(batches: Sequence[Batch]) -> Batch:
+    """The programs of several batches that differ in the terms of their posynomials at most."""
+    if len(batches) == 1:
+        return batches[0]
+    most = max(batch.logs.shape[2] for batch in batches)
+    arrays = {field.name: [getattr(batch, field.name) for batch in batches] for field in fields(Batch)}
+    for name, rest, empty in (("exponents", ((0, 0),), 0.0), ("logs", (), NO_TERM)):
+        arrays[name] = [
+            np.pad(one, ((0, 0), (0, 0), (0, most - one.shape[2]), *rest), constant_values=empty)
+            for one in arrays[name]
+        ]
+    return Batch(**{name: np.concatenate(parts) for name, parts in arrays.items()})
 
 
 class Iterates:

@@ -18,7 +18,7 @@ from optmap.programs.tile_plan import tensor_labels
 from optmap.search.relax.layout import Array, Layout, Node, Split
 from optmap.search.relax.node_programs import SLACK, Bounder
 from optmap.search.search_space import Setting
-from optmap.solvers.batch import BatchSolution
+from optmap.solvers.batch import BatchSolution, Settled
 from optmap.solvers.status import Point, Solution
 
 
@@ -73,11 +73,11 @@ class NamedPrograms(Bounder):
         unit = node[level]
         if unit is None or unit.order is None:
             raise ValueError("only levels with a loop order have traffic")
-        exponents, logs = self._traffic(node, level, layout)
+        exponents, logs = self._traffics([node], level, layout)
         outer = node[level + 1] if level + 1 < len(node) else None
         sizes = self.space.traffic(unit.order.flow, unit.box, None if outer is None else outer.box).parts
         return EpigraphRow(
-            posynomial=_posynomial(names, exponents, logs),
+            posynomial=_posynomial(names, exponents[0], logs[0]),
             alpha=self.setting.bandwidths[level],
             constant=self.first_touches,
             name=f"bottleneck[{self.setting.machine.levels[level].name}]",
@@ -88,10 +88,10 @@ class NamedPrograms(Bounder):
         unit = node[level]
         if unit is None:
             raise ValueError("only levels with a unit have a capacity row")
-        exponents, logs = self._occupancy(node, level, layout)
+        exponents, logs = self._occupancies([node], level, layout)
         sizes = self.space.capacity(unit.box, self.setting.working(unit.order, level)).parts
         return EpigraphRow(
-            posynomial=_posynomial(names, exponents, logs),
+            posynomial=_posynomial(names, exponents[0], logs[0]),
             alpha=0.0,
             constant=float(self.setting.capacities[level]) * (1 + slack),
             name=f"capacity[{self.setting.machine.levels[level].name}]",
@@ -111,17 +111,17 @@ class IpoptBounder(NamedPrograms):
     any multipliers of a convex program. Without it a node stays unbounded.
     """
 
-    def solve(self, nodes: Sequence[Node], *, enough: float = 0.0) -> BatchSolution:
-        """Solve the programs of nodes that all have units at the same levels.
+    def solve(self, nodes: Sequence[Node], *, settled: Settled | None = None) -> BatchSolution:
+        """Solve the programs of nodes of the same shape.
 
         Args:
             nodes: at least one.
-            enough: not used: every optimum is found exactly.
+            settled: not used: every optimum is found exactly.
 
         Raises:
             SolverUnavailableError: if Ipopt is not installed, with the install command.
         """
-        del enough
+        del settled
         found = [self._solve_one(node) for node in nodes]
         points, values, bounds, steps = zip(*found, strict=True)
         return BatchSolution(

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from itertools import pairwise
-from math import log
+from collections.abc import Callable, Sequence
+from itertools import groupby, pairwise
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,8 +13,8 @@ from optmap.problem.workload import Semantics
 from optmap.programs.geometric import Rows, whole_count
 from optmap.search.relax.layout import Array, Layout, Node, layout_of
 from optmap.search.search_space import Setting
-from optmap.solvers.batch import BatchSolution, solve_batch
-from optmap.solvers.iterates import NO_TERM, Batch
+from optmap.solvers.batch import BatchSolution, Settled, solve_batch
+from optmap.solvers.iterates import NO_TERM, Batch, joined
 
 START_FRACTIONS = (0.45, 0.25, 0.1, 0.03, 0.01, 1e-3, 1e-4, 1e-6, 1e-9)
 """How far from the lower corner of the box a start point is tried, largest first."""
@@ -25,6 +25,10 @@ SLIVER = 1e-8
 """Room given to a variable whose range is a single point."""
 SINGLE = 1e-6
 """A smaller range is one of a single point."""
+
+
+Choice = TypeVar("Choice")
+"""What a posynomial of a node depends on."""
 
 
 class Bounder:
@@ -39,24 +43,24 @@ class Bounder:
         allowed = setting.allowed
         self._limits = np.log(allowed.low[:, columns]), np.log(allowed.high[:, columns])
 
-    def solve(self, nodes: Sequence[Node], *, enough: float = 0.0) -> BatchSolution:
-        """Solve the programs of nodes that all have units at the same levels.
+    def solve(self, nodes: Sequence[Node], *, settled: Settled | None = None) -> BatchSolution:
+        """Solve the programs of nodes at once.
 
         Args:
-            nodes: at least one.
-            enough: cost at or below which an optimum need not be known exactly.
+            nodes: at least one; nodes of different levels may stand together where their programs
+                have the same shape, as those of single levels that cores do not share.
+            settled: which programs enough is known of (see `solve_batch`).
         """
-        batch, layout = self.assemble(nodes), self.layout(nodes[0])
-        start = _starts(batch, layout)
-
-        def settled(value: Array, bound: Array) -> NDArray[np.bool_]:
-            del bound
-            return np.asarray(value <= enough)
-
+        groups = [list(group) for _, group in groupby(nodes, key=_pattern)]
+        layouts = [self.layout(group[0]) for group in groups]
+        batches = [self.assemble(group) for group in groups]
+        start = np.concatenate([_starts(*one) for one in zip(batches, layouts, strict=True)])
+        fits = np.concatenate([_corner_fits(*one) for one in zip(batches, layouts, strict=True)])
+        batch, begun = joined(batches), np.isfinite(start).all(axis=1)
         solution = solve_batch(batch, start=start, settled=settled)
         # Programs with points, but none strictly inside that a float can tell apart: nothing is known of them.
-        solution.bound[~np.isfinite(start).all(axis=1) & _corner_fits(batch, layout)] = -np.inf
-        broken = np.flatnonzero(np.isneginf(solution.bound) & np.isfinite(start).all(axis=1))
+        solution.bound[~begun & fits] = -np.inf
+        broken = np.flatnonzero(np.isneginf(solution.bound) & begun)
         if broken.size:
             # Once more from nearer the lower corner; what breaks down again stays without a bound.
             again = batch.lower[broken] + 0.3 * (start[broken] - batch.lower[broken])
@@ -74,13 +78,10 @@ class Bounder:
         setting = self.setting
         layout = self.layout(nodes[0])
         priced = [i for i, u in enumerate(nodes[0]) if u is not None and u.order is not None]
-        epigraphs = [[self._traffic(node, level, layout) for node in nodes] for level in priced]
-        full = [log(self.setting.capacities[level] * (1 + SLACK)) for level in layout.levels]
-        limits = [
-            [(rows, logs - most) for rows, logs in (self._occupancy(node, level, layout) for node in nodes)]
-            for level, most in zip(layout.levels, full, strict=True)
-        ]
-        exponents, logs = _stack(epigraphs + limits, layout.width)
+        traffics = [self._traffics(nodes, level, layout) for level in priced]
+        exponents, logs = _stack(traffics + [self._occupancies(nodes, level, layout) for level in layout.levels])
+        full = [self.setting.capacities[level] * (1 + SLACK) for level in layout.levels]
+        logs[:, len(priced) :] -= np.log(full)[:, None]
         linear, limit = self._chains(layout)
         lower, upper = self._box(nodes, layout)
         room = _room(exponents[:, len(priced) :], logs[:, len(priced) :], lower)
@@ -97,16 +98,18 @@ class Bounder:
             upper=upper,
         )
 
-    def _traffic(self, node: Node, level: int, layout: Layout) -> tuple[Array, Array]:
-        unit = node[level]
-        outer = node[level + 1] if level + 1 < len(node) else None
-        if unit is None or unit.order is None:
-            raise ValueError("only levels with a loop order have traffic")
-        rows = self.space.traffic(unit.order.flow, unit.box, None if outer is None else outer.box)
-        exponents = np.zeros((len(rows.logs), layout.width))
-        logs = rows.logs
+    def _traffics(self, nodes: Sequence[Node], level: int, layout: Layout) -> tuple[Array, Array]:
+        """Exponents (B, m, width) and logarithms (B, m) of a level's traffic under every node."""
+        choices = []
+        for node in nodes:
+            unit, outer = node[level], node[level + 1] if level + 1 < len(node) else None
+            if unit is None or unit.order is None:
+                raise ValueError("only levels with a loop order have traffic")
+            choices.append((unit.order, unit.box, None if outer is None else outer.box))
+        rows = self._picked(choices, lambda c: self.space.traffic(c[0].flow, c[1], c[2]))
+        exponents, logs = np.zeros((*rows.logs.shape, layout.width)), rows.logs
         if level in layout.tile:
-            exponents[:, layout.tile[level]] += rows.own
+            exponents[:, :, layout.tile[level]] += rows.own
         else:
             # An imposed tile makes at least ceil(N/T) pieces: it counts with their average size.
             extents = np.exp(self.space.log_extents).round()
@@ -118,17 +121,33 @@ class Bounder:
             logs = logs - split.log_whole
         outer_columns = layout.around(level)
         whole = outer_columns < 0
-        exponents[:, outer_columns[~whole]] += rows.next[:, ~whole]
-        return exponents, logs + rows.next[:, whole] @ self.space.log_extents[whole]
+        exponents[:, :, outer_columns[~whole]] += rows.next[:, :, ~whole]
+        return exponents, logs + rows.next[:, :, whole] @ self.space.log_extents[whole]
 
-    def _occupancy(self, node: Node, level: int, layout: Layout) -> tuple[Array, Array]:
-        unit = node[level]
-        if unit is None:
-            raise ValueError("only levels with a unit have a capacity row")
-        rows: Rows = self.space.capacity(unit.box, self.setting.working(unit.order, level))
-        exponents = np.zeros((len(rows.logs), layout.width))
-        exponents[:, layout.tile[level]] = rows.own
+    def _occupancies(self, nodes: Sequence[Node], level: int, layout: Layout) -> tuple[Array, Array]:
+        """Exponents (B, m, width) and logarithms (B, m) of what a level holds under every node."""
+        choices = []
+        for node in nodes:
+            unit = node[level]
+            if unit is None:
+                raise ValueError("only levels with a unit have a capacity row")
+            choices.append((unit.box, self.setting.working(unit.order, level)))
+        rows = self._picked(choices, lambda c: self.space.capacity(*c))
+        exponents = np.zeros((*rows.logs.shape, layout.width))
+        exponents[:, :, layout.tile[level]] = rows.own
         return exponents, rows.logs
+
+    def _picked(self, choices: Sequence[Choice], rows_of: Callable[[Choice], Rows]) -> Rows:
+        """The rows of every choice, padded to equal numbers of terms: (B, m, F) and (B, m)."""
+        numbers = {choice: number for number, choice in enumerate(dict.fromkeys(choices))}
+        distinct = [rows_of(choice) for choice in numbers]
+        shape = (len(distinct), max(len(rows.logs) for rows in distinct), len(self.space.free))
+        own, beyond, logs = np.zeros(shape), np.zeros(shape), np.full(shape[:2], NO_TERM)
+        for number, rows in enumerate(distinct):
+            terms = len(rows.logs)
+            own[number, :terms], beyond[number, :terms], logs[number, :terms] = rows.own, rows.next, rows.logs
+        index = [numbers[choice] for choice in choices]
+        return Rows(logs=logs[index], own=own[index], next=beyond[index])
 
     def _chains(self, layout: Layout) -> tuple[Array, Array]:
         """Rows that make tiles nest, chunks included, and the number of cores a limit."""
@@ -150,19 +169,24 @@ class Bounder:
             if layout.levels and level < layout.levels[0]:
                 floor = np.maximum(floor, np.log([float(tile[d]) for d in self.space.free]))
         least, most = self._limits
-        for b, node in enumerate(nodes):
-            running = floor
-            for level in layout.levels:
-                unit = node[level]
-                low, high = self.space.bounds(self.space.whole() if unit is None else unit.box)
-                running = np.maximum(np.maximum(running, low), least[level])
-                lower[b, layout.tile[level]], upper[b, layout.tile[level]] = running, np.minimum(high, most[level])
-            for inner, outer in reversed(list(pairwise(layout.levels))):
-                a, c = layout.tile[inner], layout.tile[outer]
-                upper[b, a] = np.minimum(upper[b, a], upper[b, c])
+        running = np.broadcast_to(floor, (len(nodes), len(floor)))
+        for level in layout.levels:
+            boxes = [self.space.whole() if unit is None else unit.box for unit in (node[level] for node in nodes)]
+            ends = {box: self.space.bounds(box) for box in dict.fromkeys(boxes)}
+            low, high = (np.array([ends[box][end] for box in boxes]) for end in (0, 1))
+            running = np.maximum(np.maximum(running, low), least[level])
+            lower[:, layout.tile[level]], upper[:, layout.tile[level]] = running, np.minimum(high, most[level])
+        for inner, outer in reversed(list(pairwise(layout.levels))):
+            a, c = layout.tile[inner], layout.tile[outer]
+            upper[:, a] = np.minimum(upper[:, a], upper[:, c])
         if layout.split is not None:
             layout.split.bound(lower, upper, floor)
         return lower, upper
+
+
+def _pattern(node: Node) -> tuple[tuple[bool, bool], ...]:
+    """Which levels have a unit, and which of them a loop order: nodes alike in that have the same columns."""
+    return tuple((unit is None, unit is None or unit.order is None) for unit in node)
 
 
 def _starts(batch: Batch, layout: Layout) -> Array:
@@ -223,14 +247,11 @@ def _room(exponents: Array, logs: Array, lower: Array) -> Array:
     return np.asarray(ends.min(axis=1, initial=np.inf))
 
 
-def _stack(groups: Sequence[Sequence[tuple[Array, Array]]], n: int) -> tuple[Array, Array]:
-    """Posynomials of all programs, padded to equal numbers of terms."""
-    size = len(groups[0]) if groups else 0
-    most = max(len(logs) for group in groups for _, logs in group)
-    exponents = np.zeros((size, len(groups), most, n))
-    logs = np.full((size, len(groups), most), NO_TERM)
-    for row, group in enumerate(groups):
-        for b, (rows, values) in enumerate(group):
-            exponents[b, row, : len(values)] = rows
-            logs[b, row, : len(values)] = values
+def _stack(groups: Sequence[tuple[Array, Array]]) -> tuple[Array, Array]:
+    """Posynomials of all programs, padded to equal numbers of terms: (B, P, m, n) and (B, P, m)."""
+    size, _, n = groups[0][0].shape
+    most = max(logs.shape[1] for _, logs in groups)
+    exponents, logs = np.zeros((size, len(groups), most, n)), np.full((size, len(groups), most), NO_TERM)
+    for row, (own, values) in enumerate(groups):
+        exponents[:, row, : values.shape[1]], logs[:, row, : values.shape[1]] = own, values
     return exponents, logs

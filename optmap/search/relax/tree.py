@@ -18,18 +18,19 @@ import heapq
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import count, pairwise
+from itertools import count, product
 from math import inf, log
 
 import numpy as np
+from numpy.typing import NDArray
 
 from optmap.errors import InfeasibleError
 from optmap.programs.geometric import Box
-from optmap.search.relax.boxes import compatible, first_boxes
 from optmap.search.relax.layout import Array, Node, Unit
 from optmap.search.relax.level_programs import bounder_of
+from optmap.search.relax.levels import LevelBounds, nested, per_box
 from optmap.search.search_space import Setting
-from optmap.solvers.batch import BatchSolution
+from optmap.solvers.batch import BatchSolution, Settled
 
 TOLERANCE = 1e-6
 """Relative distance between bound and value at which an optimum counts as proved."""
@@ -37,8 +38,10 @@ NEGLIGIBLE = 0.5
 """Share of the largest level bound below which a level's own optimum need not be known exactly."""
 GRACE = 0.5
 """Seconds beyond the deadline in which a first point is still looked for."""
-CHUNK = 64
-"""Programs of a level alone between two looks at the clock."""
+ATTAINED = 0.1 * TOLERANCE
+"""Relative distance at which a point attains a bound, so that its program need not be solved further."""
+DIVES = 3
+"""Units of every level that are combined to begin with."""
 BATCH = 24
 """Programs solved at once when the tree is searched."""
 
@@ -123,22 +126,21 @@ class _Search:
         self.queue: list[_Open] = []
         self.numbers = count()
         self.floor = inf  # least bound of the nodes that were closed or dropped
-        self.own: list[dict[Unit, float]] = [{} for _ in range(self.depth)]
-        self.rank: list[dict[Unit, float]] = [{} for _ in range(self.depth)]
-        self.negligible = negligible
-        self.enough = 0.0  # cost of a level that cannot matter
-        self.cut = False  # whether the time ran out before every level was bounded under every loop order
+        self.levels = LevelBounds(setting, self._bound, deadline=deadline, negligible=negligible)
+        self.lows: list[float] = []
 
     def run(self) -> RelaxationResult:
-        self._bound_levels()
-        lows = [min(units.values()) for units in self.own]
+        levels = self.levels
+        lows = [min(units.values()) for units in levels.own]
         if any(low == inf for low in lows):
             raise InfeasibleError("no tile fits the capacities; give the innermost levels more words")
         # A level solved only until it cannot matter may be left far below what every mapping moves.
-        self.lows = lows = [max(low, least) for low, least in zip(lows, self._least(), strict=True)]
+        self.lows = lows = [max(low, least) for low, least in zip(lows, levels.least(), strict=True)]
         # The level that decides comes first, then the outer ones it depends on, then the inner.
         first = int(np.argmax(lows))
         self.sequence = [*range(first, self.depth), *range(first - 1, -1, -1)]
+        if self.depth > 1:
+            self._dive(max(lows))
         self._push((None,) * self.depth, max(lows), solved=True)
         bound = self._branch()
         self.points.sort(key=lambda p: p.value)
@@ -147,44 +149,22 @@ class _Search:
         if not self.points:
             raise InfeasibleError("no chain of tiles fits the capacities of all levels")
         best = self.points[0]
-        bound = min(bound, self.floor, best.value)
-        if self.cut or not self.setting.complete:
+        bound, own = min(bound, self.floor, best.value), levels.own
+        if levels.cut or not self.setting.complete:
             # Loop orders that were not looked at could move less, but never less than every word once.
-            lows = [min(low, least) for low, least in zip(lows, self._least(), strict=True)]
-            self.own = [{u: min(b, low) for u, b in units.items()} for units, low in zip(self.own, lows, strict=True)]
+            lows = [min(low, least) for low, least in zip(lows, levels.least(), strict=True)]
+            own = [{u: min(b, low) for u, b in units.items()} for units, low in zip(own, lows, strict=True)]
             bound = min(bound, max(lows))
         return RelaxationResult(
             bound=bound,
             best=best,
-            proved=not self.cut and self.setting.complete and bound >= best.value * (1 - TOLERANCE),
+            proved=not levels.cut and self.setting.complete and bound >= best.value * (1 - TOLERANCE),
             level_bounds=tuple(lows),
-            box_bounds=tuple(_per_box(units) for units in self.own),
+            box_bounds=tuple(per_box(units) for units in own),
             programs=self.programs,
             unproved=self.unproved,
             others=tuple(self.points[1:8]),
         )
-
-    def _bound_levels(self) -> None:
-        """The optimum of every level alone, for every loop order and box."""
-        setting = self.setting
-        fixed = setting.fixed
-        for level, (tile, order) in fixed.items():
-            unit = Unit(order, self.space.single(tile))
-            self.own[level][unit] = self.rank[level][unit] = self._bound_fixed(level, unit)
-            self.enough = max(self.enough, self.negligible * self.own[level][unit])
-        for level in reversed(range(self.depth)):
-            if level in fixed:
-                continue
-            units = [Unit(order, box) for order in setting.orders_at(level) for box in self._boxes(level)]
-            self._evaluate_units(level, units)
-            while True:
-                best = min(self.own[level], key=lambda u: self.own[level][u])
-                parts = self.space.split(best.box) if self.own[level][best] < inf else ()
-                if not parts or time.monotonic() > self.deadline:
-                    break
-                del self.own[level][best]
-                self._evaluate_units(level, [Unit(best.order, part) for part in parts])
-            self.enough = max(self.enough, self.negligible * min(self.own[level].values()))
 
     def _smallest(self) -> RelaxedPoint:
         """The smallest tiles everywhere: a point to start from when there was no time for a better one."""
@@ -192,55 +172,44 @@ class _Search:
         orders = (self.setting.orders_at(level)[0] for level in range(self.depth))
         return RelaxedPoint(value=inf, tiles=tuple(tiles), permutations=tuple(o.permutation for o in orders), node=())
 
-    def _boxes(self, level: int) -> list[Box]:
-        """Boxes to begin with at a level, cut to the sizes that are allowed there."""
-        dims, sizes = self.setting.workload.dims, self.setting.allowed.sizes[level]
-        limits = [sizes[dims.index(dim)] for dim in self.space.boxed]
-        cut = dict.fromkeys(
-            tuple((max(a, s.low), min(b, s.high)) for (a, b), s in zip(box, limits, strict=True))
-            for box in first_boxes(self.space)
-        )
-        return [box for box in cut if all(a <= b for a, b in box)]
-
-    def _least(self) -> list[float]:
-        """What every level costs at least, whatever the loop orders."""
-        setting, words = self.setting, self.setting.least_words
-        return [words / rate / setting.cores_inside(level) for level, rate in enumerate(setting.bandwidths)]
-
-    def _evaluate_units(self, level: int, units: Sequence[Unit]) -> None:
-        """Bound a level alone, as long as there is time; the first few always."""
-        for start in range(0, len(units), CHUNK):
-            if start and time.monotonic() > self.deadline:
-                self.cut = True
-                return
-            self._evaluate_some(level, units[start : start + CHUNK])
-
-    def _evaluate_some(self, level: int, units: Sequence[Unit]) -> None:
-        nodes: list[Node] = [tuple(u if i == level else None for i in range(self.depth)) for u in units]
-        solution = self._bound(nodes, enough=self.enough)
-        self.own[level].update(zip(units, (float(b) for b in solution.bound), strict=True))
-        self.rank[level].update(zip(units, (float(v) for v in solution.value), strict=True))
-        if self.depth == 1:
-            for node, point, value in zip(nodes, solution.point, solution.value, strict=True):
-                self._keep(node, point, float(value))
-
-    def _bound_fixed(self, level: int, unit: Unit) -> float:
-        """A level with an imposed tile depends on the next outer tile alone."""
-        if level + 1 == self.depth:
-            node: Node = tuple(unit if i == level else None for i in range(self.depth))
-            return float(self._bound([node]).bound[0])
-        boxes = [b for b in self._boxes(level + 1) if compatible(self.space, unit.box, b)]
-        nodes = [
-            tuple(unit if i == level else Unit(None, b) if i == level + 1 else None for i in range(self.depth))
-            for b in boxes
-        ]
-        return float(self._bound(nodes).bound.min())
-
-    def _bound(self, nodes: Sequence[Node], *, enough: float = 0.0) -> BatchSolution:
-        solution = self.bounder.solve(nodes, enough=enough)
+    def _bound(self, nodes: Sequence[Node], settled: Settled | None) -> BatchSolution:
+        solution = self.bounder.solve(nodes, settled=settled)
         self.programs += len(nodes)
         self.unproved += int(np.isneginf(solution.bound).sum())
+        if self.depth == 1:  # a level alone is all there is
+            self._keep_all(nodes, solution)
         return solution
+
+    def _dive(self, target: float) -> None:
+        """Solve nodes of the units that do best alone: one of them mostly attains the bound, which ends the search.
+
+        Args:
+            target: the largest bound of a level; a point that needs no more is an optimum.
+        """
+        best = []
+        for rank in self.levels.rank:
+            known = [unit for unit, cost in rank.items() if cost < inf and self.space.is_exact(unit.box)]
+            best.append(heapq.nsmallest(DIVES, known, key=rank.__getitem__))
+        nodes: list[Node] = [node for node in product(*best) if nested(self.setting, node)]
+        nodes = heapq.nsmallest(BATCH, nodes, key=self._promise)
+        if not nodes:
+            return
+
+        def settled(value: Array, bound: Array) -> NDArray[np.bool_]:
+            del bound
+            return np.full(len(value), bool((value <= target * (1 + ATTAINED)).any()))
+
+        self._keep_all(nodes, self._bound(nodes, settled))
+
+    def _promise(self, node: Node) -> tuple[int, float]:
+        """How dear a node's dearest level is alone, and then all of its levels."""
+        pairs = zip(self.levels.rank, node, self.lows, strict=True)
+        alone = [max(rank[unit], low, 1e-300) for rank, unit, low in pairs if unit is not None]
+        return _rounded(max(alone)), sum(map(log, alone))
+
+    def _keep_all(self, nodes: Sequence[Node], solution: BatchSolution) -> None:
+        for node, point, value in zip(nodes, solution.point, solution.value.tolist(), strict=True):
+            self._keep(node, point, value)
 
     def _branch(self) -> float:
         """Best-first search; returns the proved bound."""
@@ -263,11 +232,13 @@ class _Search:
         if level is None:
             self.floor = min(self.floor, entry.bound)  # solved and exact: nothing is left to refine
             return
-        for unit, own in self.own[level].items():
-            if own == inf or not self._fits(node, level, unit):
-                continue
+        for unit, own in self.levels.own[level].items():
             child = (*node[:level], unit, *node[level + 1 :])
-            self._push(child, max(entry.bound, own), solved=False)
+            if own == inf or not nested(self.setting, child):
+                continue
+            # A level alone has been solved already.
+            bound = max(entry.bound, own, self.levels.around(level, unit.box))
+            self._push(child, bound, solved=not any(node))
 
     def _split(self, entry: _Open) -> bool:
         """Replace an entry by one for each part of its first inexact box; False if all are exact."""
@@ -277,19 +248,10 @@ class _Search:
                 continue
             for part in self.space.split(unit.box):
                 child = (*entry.node[:level], Unit(unit.order, part), *entry.node[level + 1 :])
-                if all(
-                    compatible(self.space, a.box, b.box) for a, b in pairwise(child) if a is not None and b is not None
-                ):
+                if nested(self.setting, child):
                     self._push(child, entry.bound, solved=False)
             return True
         return False
-
-    def _fits(self, node: Node, level: int, unit: Unit) -> bool:
-        inner = next((u for u in reversed(node[:level]) if u is not None), None)
-        outer = next((u for u in node[level + 1 :] if u is not None), None)
-        if inner is not None and not compatible(self.space, inner.box, unit.box):
-            return False
-        return outer is None or compatible(self.space, unit.box, outer.box)
 
     def _solve_like(self, entry: _Open) -> None:
         """Solve an entry and the next best ones with the same shape."""
@@ -302,7 +264,12 @@ class _Search:
             (batch if same else aside).append(other)
         for other in aside:
             heapq.heappush(self.queue, other)
-        solution = self._bound([e.node for e in batch])
+        known = np.array([e.bound for e in batch])
+
+        def settled(value: Array, bound: Array) -> NDArray[np.bool_]:
+            return np.asarray((value <= known * (1 + ATTAINED)) | (bound >= ceiling))
+
+        solution = self._bound([e.node for e in batch], settled)
         for i, item in enumerate(batch):
             bound = max(item.bound, float(solution.bound[i]))
             if all(u is not None for u in item.node):
@@ -342,14 +309,12 @@ class _Search:
             self.floor = min(self.floor, bound)
             return
         chosen = [(level, unit) for level, unit in enumerate(node) if unit is not None]
-        own = sum(log(max(self.rank[level].get(unit, self.lows[level]), 1e-300)) for level, unit in chosen)
-        # Bounds that differ by rounding only are equal: depth and the levels' own bounds decide.
-        rank = round(log(max(bound, 1e-300)) / (0.1 * TOLERANCE))
+        own = sum(log(max(self.levels.rank[level].get(unit, self.lows[level]), 1e-300)) for level, unit in chosen)
         exact = sum(self.space.is_exact(unit.box) for _, unit in chosen)
         heapq.heappush(
             self.queue,
             _Open(
-                rank=rank,
+                rank=_rounded(bound),  # of equal bounds depth and the levels' own bounds decide
                 depth=-2 * (len(chosen) + exact) - solved,
                 own=own,
                 number=next(self.numbers),
@@ -360,8 +325,6 @@ class _Search:
         )
 
 
-def _per_box(units: dict[Unit, float]) -> dict[Box, float]:
-    bounds: dict[Box, float] = {}
-    for unit, bound in units.items():
-        bounds[unit.box] = min(bound, bounds.get(unit.box, inf))
-    return bounds
+def _rounded(bound: float) -> int:
+    """Bounds that differ by rounding only are equal."""
+    return round(log(max(bound, 1e-300)) / (0.1 * TOLERANCE))

@@ -1,0 +1,169 @@
+"""Bounds of single levels: the least cost of a level alone, for every loop order and box."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Sequence
+from itertools import pairwise, zip_longest
+from math import inf
+
+import numpy as np
+from numpy.typing import NDArray
+
+from optmap.programs.geometric import Box
+from optmap.search.relax.boxes import compatible, first_boxes
+from optmap.search.relax.layout import Array, Node, Unit
+from optmap.search.search_space import Setting
+from optmap.solvers.batch import BatchSolution, Settled
+
+CHUNK = 128
+"""Programs of a level between two looks at the clock."""
+DEARER = 1.2
+"""A unit proved this many times as dear as the best of its level need not be known exactly."""
+
+Solve = Callable[[Sequence[Node], Settled | None], BatchSolution]
+"""Solves the programs of nodes of the same shape."""
+
+
+class LevelBounds:
+    """Every level alone, the next outer tile being the whole problem: proved bounds, and costs to rank by."""
+
+    own: list[dict[Unit, float]]
+    """Per level and unit: proved lower bound on the level's cost; infinite where no tile fits."""
+    rank: list[dict[Unit, float]]
+    """Per level and unit: about the least cost of the level, and of a level just inside it with an imposed tile."""
+    cut: bool
+    """Whether the time ran out before every unit was bounded."""
+
+    def __init__(self, setting: Setting, solve: Solve, *, deadline: float, negligible: float) -> None:
+        self.setting = setting
+        self.space = setting.space
+        self.solve = solve
+        self.deadline = deadline
+        self.negligible = negligible
+        self.depth = len(setting.machine.levels)
+        self.own = [{} for _ in range(self.depth)]
+        self.rank = [{} for _ in range(self.depth)]
+        self.cut = False
+        self._inside: dict[int, dict[Box, float]] = {}
+        for level, (tile, order) in setting.fixed.items():
+            unit = Unit(order, self.space.single(tile))
+            self.own[level][unit] = self.rank[level][unit] = self._imposed(level, unit)
+        free = [level for level in range(self.depth) if level not in setting.fixed]
+        split = setting.split_level or 0
+        for levels in ([n for n in free if n < split], [n for n in free if n >= split]):  # alike in shape
+            self._evaluate([[(n, u) for u in self._units(n)] for n in levels])
+        for level in free:
+            self._refine(level)
+
+    def least(self) -> list[float]:
+        """What every level costs at least, whatever the loop orders."""
+        setting, words = self.setting, self.setting.least_words
+        return [words / rate / setting.cores_inside(level) for level, rate in enumerate(setting.bandwidths)]
+
+    def alone(self, level: int, unit: Unit) -> Node:
+        """The node of a level alone."""
+        return tuple(unit if i == level else None for i in range(self.depth))
+
+    def _units(self, level: int) -> list[Unit]:
+        boxes = self._boxes(level)
+        return [Unit(order, box) for order in self.setting.orders_at(level) for box in boxes]
+
+    def _boxes(self, level: int) -> list[Box]:
+        """Boxes to begin with at a level, cut to the sizes that are allowed there."""
+        dims, sizes = self.setting.workload.dims, self.setting.allowed.sizes[level]
+        limits = [sizes[dims.index(dim)] for dim in self.space.boxed]
+        cut = dict.fromkeys(
+            tuple((max(a, s.low), min(b, s.high)) for (a, b), s in zip(box, limits, strict=True))
+            for box in first_boxes(self.space)
+        )
+        return [box for box in cut if all(a <= b for a, b in box)]
+
+    def _evaluate(self, units: Sequence[Sequence[tuple[int, Unit]]]) -> None:
+        """Bound units of several levels, as long as there is time; the first few of each always."""
+        chunks = [[own[k : k + CHUNK] for k in range(0, len(own), CHUNK)] for own in units]
+        for number, together in enumerate(zip_longest(*chunks, fillvalue=[])):
+            if number and time.monotonic() > self.deadline:
+                self.cut = True
+                return
+            self._evaluate_some([one for chunk in together for one in chunk])
+
+    def _evaluate_some(self, units: Sequence[tuple[int, Unit]]) -> None:
+        levels = np.array([level for level, _ in units])
+        found = self.solve([self.alone(*one) for one in units], self._settled(levels))
+        for (level, unit), bound, value in zip(units, found.bound.tolist(), found.value.tolist(), strict=True):
+            self.own[level][unit], self.rank[level][unit] = bound, max(value, self.around(level, unit.box))
+
+    def around(self, level: int, box: Box) -> float:
+        """What the level just inside costs at least in tiles of a box, if its own tile is imposed; else zero."""
+        inside = self._inside.get(level)
+        if inside is None:
+            return 0.0
+        return min((bound for part, bound in inside.items() if _meet(part, box)), default=inf)
+
+    def _settled(self, levels: NDArray[np.intp]) -> Settled:
+        """Enough is known of levels that cannot matter beside the dearest, and of units far from the best."""
+        members = [np.flatnonzero(levels == level) for level in range(self.depth)]
+        known = [min(own.values(), default=-inf) for own in self.own]
+        floor = max(self.least())
+
+        def settled(value: Array, bound: Array) -> NDArray[np.bool_]:
+            done = np.zeros(len(value), dtype=bool)
+            lows = [float(bound[m].min()) if m.size else low for m, low in zip(members, known, strict=True)]
+            enough = self.negligible * max(floor, *lows)
+            for m in members:
+                if m.size:
+                    done[m] = bound[m] >= DEARER * value[m].min()
+            return np.asarray(done | (value <= enough))
+
+        return settled
+
+    def _refine(self, level: int) -> None:
+        """Split the best unit of a level until its rows are exact; of a level that cannot matter some good one."""
+        own, rank = self.own[level], self.rank[level]
+        enough = self.negligible * max(*self.least(), *(min(other.values()) for other in self.own if other))
+        pool: Iterable[Unit] = own
+        while True:
+            best = min(pool, key=lambda u: own[u] if own[u] > enough else rank[u])
+            parts = [Unit(best.order, part) for part in self.space.split(best.box)] if own[best] < inf else []
+            if not parts or time.monotonic() > self.deadline:
+                return
+            del own[best]
+            self._evaluate([[(level, part) for part in parts]])
+            pool = parts if min(own.values()) <= enough else own
+
+    def _imposed(self, level: int, unit: Unit) -> float:
+        """A level with an imposed tile depends on the next outer tile alone."""
+        if level + 1 == self.depth:
+            return float(self.solve([self.alone(level, unit)], None).bound[0])
+        inside: dict[Box, float] = {}
+        boxes: Sequence[Box] = self._boxes(level + 1)
+        while boxes:
+            boxes = [box for box in boxes if compatible(self.space, unit.box, box)]
+            outer = [Unit(None, box) for box in boxes]
+            nodes: list[Node] = [(*(None,) * level, unit, u, *(None,) * (self.depth - level - 2)) for u in outer]
+            inside |= zip(boxes, self.solve(nodes, None).bound.tolist(), strict=True)
+            best = min(inside, key=inside.__getitem__)
+            boxes = self.space.split(best) if inside[best] < inf and time.monotonic() < self.deadline else ()
+            if boxes:
+                del inside[best]
+        self._inside[level + 1] = inside
+        return min(inside.values())
+
+
+def _meet(box: Box, other: Box) -> bool:
+    return all(low <= end and begin <= high for (low, high), (begin, end) in zip(box, other, strict=True))
+
+
+def per_box(units: dict[Unit, float]) -> dict[Box, float]:
+    """The least bound of every box."""
+    bounds: dict[Box, float] = {}
+    for unit, bound in units.items():
+        bounds[unit.box] = min(bound, bounds.get(unit.box, inf))
+    return bounds
+
+
+def nested(setting: Setting, node: Node) -> bool:
+    """Whether the tiles of a node's boxes can nest."""
+    chosen = [unit for unit in node if unit is not None]
+    return all(compatible(setting.space, a.box, b.box) for a, b in pairwise(chosen))
