@@ -13,11 +13,14 @@ import optmap
 from optmap.cli import main
 from optmap.errors import InputError
 from optmap.evaluate import predict
+from optmap.native import emit_code
 from optmap.problem import (
     Bandwidth,
     Machine,
     Microkernel,
+    conv2d,
     kernel_roles,
+    matmul,
     parse_workload,
     register_shape,
     taken_dims,
@@ -74,6 +77,20 @@ def test_threads_halve_the_time_of_a_layer_that_computes() -> None:
     one, two = (ranked(workload, AVX512, threads=threads, count=1)[0] for threads in (1, 2))
     assert one.prediction.cycles * 0.49 <= two.prediction.cycles <= one.prediction.cycles * 0.55
     assert two.mapping.levels[-1].spatial in ({"k": 2}, {"h": 2}, {"w": 2})
+
+
+def test_threads_begin_where_packed_weights_do() -> None:
+    """Half of 77 filters begins inside a vector: rows of the image are split. Half of 128 fits tiles of 16, 32, 64."""
+    for filters, rows, split in ((77, 14, False), (128, 3, True)):
+        workload = conv2d(c=32, h=rows, w=14, r=1, s=1, k=filters, name=f"layer{filters}")
+        found = ranked(workload, AVX512, threads=2, count=8)
+        assert any("k" in each.mapping.levels[-1].spatial for each in found) == split
+        for each in found:
+            weights = emit_code(workload, each.mapping, AVX512, each.options).buffers[2]
+            tile = min(each.mapping.levels[0].tile["k"], each.mapping.levels[1].tile["k"])
+            assert max(block for axis, block in weights.layout.order if axis == 0) == -(-tile // 16) * 16
+    product = matmul(i=1, j=77, k=64)  # no other dim to split
+    assert all(each.mapping.levels[-1].spatial == {"j": 2} for each in ranked(product, AVX512, threads=2))
 
 
 def test_depthwise_layers_matrix_products_and_plain_loops_have_candidates() -> None:

@@ -19,7 +19,7 @@ from optmap.search.timed.candidate import Candidate
 from optmap.search.timed.plain import plain_candidate
 from optmap.search.timed.rough import Rough
 from optmap.search.timed.shapes import Shape, shapes
-from optmap.search.timed.space import Nest, nests, splits
+from optmap.search.timed.space import Nest, even_splits, nests, splits
 
 COUNTED = 8
 """Nests per register tile and split that are counted exactly."""
@@ -95,7 +95,11 @@ def rank(model: TimeModel, *, count: int, time_limit: float, progress: Tell | No
     nearest = levels[0] if levels and model.options.layout is ActivationLayout.NHWC else None
     tiles = shapes(model.workload, roles, core, layout=model.options.layout, cache=nearest)
     ways = list(splits(model.workload, roles, model.machine, model.running.threads))
-    for number, (shape, split) in enumerate((shape, split) for shape in tiles for split in ways):
+    lanes = core.lanes(model.workload.output.bits)
+    around = [
+        (shape, split) for shape in tiles for split in even_splits(model.workload, roles, ways, shape.tile, lanes)
+    ]
+    for number, (shape, split) in enumerate(around):
         spent = time.monotonic() - begun
         if found and spent > time_limit:
             late = True

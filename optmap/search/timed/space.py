@@ -167,6 +167,33 @@ def splits(workload: Workload, roles: KernelRoles, machine: Machine, threads: in
     yield from found
 
 
+def even_splits(
+    workload: Workload, roles: KernelRoles, ways: list[dict[str, int]], tile: dict[str, int], lanes: int
+) -> list[dict[str, int]]:
+    """Splits that let weights of a register tile lie together; all of them if none does.
+
+    Weights are packed tile by tile where all tiles begin at multiples of their vectors. A thread that begins between
+    two such multiples would have them lie as a row of all vectors per step of the reduction, each on another page.
+
+    Args:
+        workload: what is computed.
+        roles: of its dims.
+        ways: splits, per dim.
+        tile: of the registers.
+        lanes: of a vector.
+    """
+    if roles.kind is not KernelKind.OUTER_PRODUCT:
+        return ways
+    dim = roles.vector
+    extent, found = workload.extents[dim], []
+    for split in ways:
+        part = -(-extent // split.get(dim, 1))
+        vectors = -(-min(tile[dim], part) // lanes) * lanes
+        if part == extent or part % vectors == 0:
+            found.append(split)
+    return found or ways
+
+
 def _longest(workload: Workload, roles: KernelRoles) -> str | None:
     """The reduction dim that is cut: the longest one outside windows."""
     windowed = {d for t in workload.tensors for axis in t.axes if len(axis.terms) > 1 for d in axis.dims}
