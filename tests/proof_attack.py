@@ -129,8 +129,8 @@ class Case:
             term = coefficient
             for kind, q, d in keys:
                 size = Fraction(self.tiles[q][d])
-                pieces = sum(self.nest.tiles_of(d, q).values())
-                term *= {"size": size, "inverse": 1 / size, "pieces": Fraction(pieces)}[kind]
+                number = sum(self.nest.tiles_of(d, q).values())
+                term *= {"size": size, "inverse": 1 / size, "number": Fraction(number)}[kind]
             total += term
         return total
 

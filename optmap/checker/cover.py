@@ -8,7 +8,7 @@ one line of text. It takes the last set that is left and refutes it, or replaces
     row r             refuted: row r alone is above its limit (`refute.py`)
     sum w,.. x,../..  refuted: rows with these weights, compared at these tile sizes per level, variable dims in
                       the order of the statement; a level without sizes takes its largest ones
-    every             refuted: all numbers of pieces are looked at, and what sizes they leave (`every.py`)
+    every             refuted: all numbers of tiles are looked at, and what sizes they leave (`every.py`)
 
 The rows are those of `rows.py`: words moved outside each level that the claim is about, which would have to
 be fewer than the claimed cost allows, then words held by each part of a memory. After the last step nothing

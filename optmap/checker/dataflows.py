@@ -21,7 +21,7 @@ MOST = 3_000
 
 
 def live_dims(work: Work) -> list[str]:
-    """Dims of more than one iteration; the others are cut into one piece everywhere."""
+    """Dims of more than one iteration; the others are cut into one tile everywhere."""
     return [d for d, extent in work.extents.items() if extent > 1]
 
 

@@ -1,7 +1,7 @@
-"""That no whole tiles of a node keep all limits: every number of pieces is looked at, and then what sizes are left.
+"""That no whole tiles of a node keep all limits: every number of tiles is looked at, and then what sizes are left.
 
 Tiles of a level are put into *choices*: of a fixed dim a choice is one size, of a variable one the sizes T with the
-same ceil(N/T), as far as they are allowed. A choice has a least size, a largest one h, and a cut into ceil(N/h) pieces
+same ceil(N/T), as far as they are allowed. A choice has a least size, a largest one h, and a cut into ceil(N/h) tiles
 or more, none larger than h (`tile_cuts.py`): what tiles move does not fall with smaller choices, and what they hold is
 least for the least sizes. Therefore, inner level first,
 
@@ -10,8 +10,8 @@ least for the least sizes. Therefore, inner level first,
    first: those that do not fit beside the least sizes of the dims to come are first, and from one on that moves too
    much, or serves nothing inside, with the largest sizes of the dims to come, all others do;
 2. of a chain of such choices the sizes of one dim are listed that nest, are allowed, and fit beside the least sizes of
-   the other dims. How many pieces each chain of sizes makes, one inside the other, is counted (of fixed dims: with
-   their sizes). One that is beaten or equalled by another in all sizes and in all numbers of pieces need not be looked
+   the other dims. How many tiles each chain of sizes makes, one inside the other, is counted (of fixed dims: with
+   their sizes). One that is beaten or equalled by another in all sizes and in all numbers of tiles need not be looked
    at; the others are, in all combinations.
 
 All numbers are whole: nothing is rounded. What is asked is counted, and refused where it is too much.
@@ -221,13 +221,13 @@ class _Every:
         rows = self._unbeaten(i, [row for row, _ in open_])
         sizes = tuple(map(min, zip(*(row.sizes for row in rows), strict=True)))
         cuts = tuple(
-            min(level, key=lambda n: self.words.pieces[i][n]) for level in zip(*(r.cuts for r in rows), strict=True)
+            min(level, key=lambda n: self.words.numbers[i][n]) for level in zip(*(r.cuts for r in rows), strict=True)
         )
         return rows, Row(sizes, cuts)
 
     def _unbeaten(self, i: int, rows: list[Row]) -> list[Row]:
-        """Those that no other one beats or equals in all sizes and all numbers of pieces."""
-        known = {row: (*row.sizes, *(self.words.pieces[i][n] for n in row.cuts)) for row in rows}
+        """Those that no other one beats or equals in all sizes and all numbers of tiles."""
+        known = {row: (*row.sizes, *(self.words.numbers[i][n] for n in row.cuts)) for row in rows}
         kept = list[Row]()
         for row in sorted(rows, key=lambda row: sum(known[row])):
             self.words.worked(len(kept) // 8)

@@ -192,7 +192,7 @@ class Nest:
         for x in range(self.depth - 1, base, -1):
             tile = self.tiles[x][dim]
             cut = [part[i : i + tile] for part in parts for i in range(0, len(part), tile)]
-            parts = [piece[: self.share(dim, len(piece), x)] for piece in cut]
+            parts = [each[: self.share(dim, len(each), x)] for each in cut]
         return [i for part in parts for i in part]
 
 

@@ -74,14 +74,14 @@ def _at(model: Model, node: Node, point: Points, known: dict[Key, Decimal], term
     for key in term[1]:
         if key not in known:
             kind, level, dim = key
-            size, pieces = _compared(model, node, point, level, dim)
-            known[key] = {"size": size, "inverse": 1 / size, "pieces": pieces}[kind]
+            size, number = _compared(model, node, point, level, dim)
+            known[key] = {"size": size, "inverse": 1 / size, "number": number}[kind]
         value *= known[key]
     return value
 
 
 def _compared(model: Model, node: Node, point: Points, level: int, dim: str) -> tuple[Decimal, Decimal]:
-    """Size and number of pieces where the terms are compared."""
+    """Size and number of tiles where the terms are compared."""
     size = point.get((level, dim), Decimal(model.range(node, level, dim)[1]))
     return size, max(model.extents[dim] / size, Decimal(model.fewest(node, level, dim)))
 
@@ -96,12 +96,12 @@ def _least(model: Model, node: Node, point: Points, slopes: dict[Key, Decimal], 
     for level in range(model.depth):
         low, high = model.range(node, level, dim)
         up = slopes.get(("size", level, dim), Decimal(0)) - slopes.get(("inverse", level, dim), Decimal(0))
-        by_pieces = slopes.get(("pieces", level, dim), Decimal(0))
-        if not up and not by_pieces:
+        by_number = slopes.get(("number", level, dim), Decimal(0))
+        if not up and not by_number:
             continue
         fewest = model.fewest(node, level, dim)
-        size, pieces = _compared(model, node, point, level, dim)
-        costs.append((up, size.ln(), by_pieces, pieces.ln(), _log(fewest), (low, high)))
+        size, number = _compared(model, node, point, level, dim)
+        costs.append((up, size.ln(), by_number, number.ln(), _log(fewest), (low, high)))
         ends |= {_log(low), _log(high), _log(model.extents[dim]) - _log(fewest)}
     return _chain(costs, sorted(ends), _log(model.extents[dim])) if costs else Decimal(0)
 
@@ -111,14 +111,14 @@ def _chain(
 ) -> Decimal:
     """The least sum over sizes that do not fall from inner to outer levels; sizes are logarithms."""
     best: list[Decimal | None] = [Decimal(0)] * len(ends)
-    for up, size, by_pieces, pieces, fewest, (low, high) in costs:
+    for up, size, by_number, number, fewest, (low, high) in costs:
         running: Decimal | None = None
         for k, end in enumerate(ends):
             before = best[k]
             if before is not None and (running is None or before < running):
                 running = before
             inside = _log(low) <= end <= _log(high)
-            own = up * (end - size) + by_pieces * (max(extent - end, fewest) - pieces)
+            own = up * (end - size) + by_number * (max(extent - end, fewest) - number)
             best[k] = running + own if inside and running is not None else None
     return min(value for value in best if value is not None)
 

@@ -1,17 +1,17 @@
-"""What every mapping of a kind moves and holds at least: sums of products of tile sizes and numbers of pieces.
+"""What every mapping of a kind moves and holds at least: sums of products of tile sizes and numbers of tiles.
 
 A *node* is a set of mappings: a range of whole numbers for the tile size of every dim at every level, and
 for some levels a flow (`dataflows.py`). A dim of extent N that is cut into tiles of at most T, however
-unevenly, is cut into n >= max(N/T, a) pieces, with a = ceil(N/h) for T <= h, or more if it is known how it is
+unevenly, is cut into n >= max(N/T, a) tiles, with a = ceil(N/h) for T <= h, or more if it is known how it is
 cut further outside. Two facts about a subscript's
 number of values g, as a function of the size t of one dim on the tile, make rows of it:
 
 - g is concave and g(0) = 0: each further value of the dim adds at most what the one before added.
-- So between 1 and h it is at least its chord, and its sum over n pieces of N at least (slope N + rest n),
-  with slope, rest >= 0: least for the fewest pieces. Between l and h its chord is below it, too; there
+- So between 1 and h it is at least its chord, and its sum over n tiles of N at least (slope N + rest n),
+  with slope, rest >= 0: least for the fewest tiles. Between l and h its chord is below it, too; there
   g(t)/t >= g(T)/T for t <= T <= h makes the sum at least N/T times the chord at T.
 
-Of the dims of a subscript at most one may be *variable*; the others count with the fewest pieces that their
+Of the dims of a subscript at most one may be *variable*; the others count with the fewest tiles that their
 range allows (where words move) or with the smallest size (where words are held). The elements of a tile
 are the product over its subscripts, so rows are sums of products, all coefficients >= 0.
 """
@@ -31,7 +31,7 @@ from .statement import Axis, Work
 from .tools import count, need
 
 Key = tuple[str, int, str]
-"""What a term has as a factor, at a level and of a dim: `size` T, `inverse` 1/T, or `pieces` n."""
+"""What a term has as a factor, at a level and of a dim: `size` T, `inverse` 1/T, or `number` n of tiles."""
 Term = tuple[Fraction, tuple[Key, ...]]
 Range = tuple[int, int]
 Cut = tuple[int, int, int, int]
@@ -139,15 +139,15 @@ class Model:
         return Fraction(ceil(words) - 1) if whole else words
 
     def fewest(self, node: Node, level: int, dim: str) -> int:
-        """Pieces into which a dim is cut at a level, at least.
+        """Tiles into which a dim is cut at a level, at least.
 
         What the outermost levels cut is known as long as each of them has one size left; cutting their parts once is
-        no more than cutting them in stages. (Not so of two stages out of three: 10 cut by 3 and 2 are 7 pieces, cut
+        no more than cutting them in stages. (Not so of two stages out of three: 10 cut by 3 and 2 are 7 tiles, cut
         by 5, 3 and 2 they are 6.)
         """
         outer = (self.range(node, q, dim) for q in reversed(range(level + 1, self.depth)))
         known = tuple(low for low, _ in takewhile(lambda ends: ends[0] == ends[1], outer))
-        return _pieces(self.extents[dim], (*known, self.range(node, level, dim)[1]))
+        return _number(self.extents[dim], (*known, self.range(node, level, dim)[1]))
 
     def rows(self, node: Node, levels: list[int], limits: list[Fraction]) -> list[Row]:
         """One row of words moved per level that is asked for, with its limit, then one per part that holds tiles."""
@@ -188,20 +188,20 @@ class Model:
         inside = {d for axis in self.axes[i] for d, _ in axis}
         for d in self.dims:
             if d not in inside:
-                terms = _times(terms, [self._pieces(d, where[d])])
+                terms = _times(terms, [self._number(d, where[d])])
         for axis in self.axes[i]:
             terms = _times(terms, self._summed(axis, where))
         return terms
 
-    def _pieces(self, dim: str, where: Cut) -> Term:
-        """How many pieces a dim is cut into."""
+    def _number(self, dim: str, where: Cut) -> Term:
+        """How many tiles a dim is cut into."""
         level, _, _, fewest = where
         if dim in self.fixed or level == self.depth:
             return Fraction(fewest), ()
-        return Fraction(1), (("pieces", level, dim),)
+        return Fraction(1), (("number", level, dim),)
 
     def _summed(self, axis: list[tuple[str, int]], where: dict[str, Cut]) -> list[Term]:
-        """Values of a subscript, summed over all pieces of its dims."""
+        """Values of a subscript, summed over all tiles of its dims."""
         corners = []
         need(2 ** sum(d in self.fixed for d, _ in axis) <= MOST_TERMS, "a subscript has too many fixed dims")
         for d, _ in axis:
@@ -225,7 +225,7 @@ class Model:
             return [(extent * total(1), ())]
         slope, rest = chord(1, total(1), high, total(high))
         if slope * low + rest == total(low):
-            return _kept([(slope * extent, ()), (rest, (("pieces", level, main),))])
+            return _kept([(slope * extent, ()), (rest, (("number", level, main),))])
         slope, rest = chord(low, total(low), high, total(high))
         return _kept([(slope * extent, ()), (rest * extent, (("inverse", level, main),))])
 
@@ -246,8 +246,8 @@ class Model:
 
 
 @lru_cache(maxsize=65536)
-def _pieces(extent: int, sizes: tuple[int, ...]) -> int:
-    """Pieces of an extent that is cut at some sizes, one after the other."""
+def _number(extent: int, sizes: tuple[int, ...]) -> int:
+    """Tiles of an extent that is cut at some sizes, one after the other."""
     parts = {extent: 1}
     for size in sizes:
         cut = Counter[int]()

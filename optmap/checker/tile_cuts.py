@@ -1,19 +1,19 @@
 """What tiles move and hold at least, by how they cut every dim: tables of whole numbers, filled when asked.
 
-A *cut* of a dim says how many pieces n there are at least and that none is larger than h. In what is moved (`rows.py`)
-each dim of a tensor is cut at the level or at the next outer one, a dim that is not in it counts its pieces, and a
-subscript the sum of its numbers of values g over all pieces of its dims:
+A *cut* of a dim says how many tiles n there are at least and that none is larger than h. In what is moved (`rows.py`)
+each dim of a tensor is cut at the level or at the next outer one, a dim that is not in it counts its tiles, and a
+subscript the sum of its numbers of values g over all tiles of its dims:
 
 - A variable dim: g is at least its chord between 1 and h, so the sum is at least slope N + rest n, rest >= 0. It is a
   whole number, so the next whole number is no more than it.
-- A fixed dim: over all pieces of at most T that make up N, a concave g with g(0) = 0 has its least sum for as many
-  pieces of T as there are, and one rest. (Of two pieces x <= y < T, x-1 and y+1 in their place never have more.)
-  This holds dim by dim, the others left as they are, so for all of them together. Pieces of pieces are such, too:
-  where it is known how a dim is cut further outside, a cut has those pieces.
+- A fixed dim: over all tiles of at most T that make up N, a concave g with g(0) = 0 has its least sum for as many
+  tiles of T as there are, and one rest. (Of two tiles x <= y < T, x-1 and y+1 in their place never have more.)
+  This holds dim by dim, the others left as they are, so for all of them together. Tiles of tiles are such, too:
+  where it is known how a dim is cut further outside, a cut has those tiles.
 
-So words are a product of numbers per tensor and flow. They do not fall where a cut has more pieces, nor where it has
-smaller ones: the chord between 1 and a smaller h is not below that between 1 and h, a fixed dim's pieces of at most a
-smaller T are of at most T, and tiles that are `apart` then count at the level, which makes no fewer pieces.
+So words are a product of numbers per tensor and flow. They do not fall where a cut has more tiles, nor where it has
+smaller ones: the chord between 1 and a smaller h is not below that between 1 and h, a fixed dim's tiles of at most a
+smaller T are of at most T, and tiles that are `apart` then count at the level, which makes no fewer tiles.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from .rows import Model, Node, chord
 from .tools import count, need
 
 Parts = tuple[tuple[int, int], ...]
-"""Pieces of a dim: size and how many."""
+"""Tiles of a dim: size and how many."""
 Sizes = tuple[int, ...]
 """A number per dim, or per level."""
 
@@ -40,12 +40,12 @@ Sizes = tuple[int, ...]
 class Cut(NamedTuple):
     """How a dim is cut."""
 
-    pieces: int
+    number: int
     """At least."""
     largest: int
-    """No piece is larger."""
+    """No tile is larger."""
     parts: Parts
-    """The pieces of a fixed dim; none of a variable one."""
+    """The tiles of a fixed dim; none of a variable one."""
 
 
 class _Table(dict[Any, int]):
@@ -75,7 +75,7 @@ class CutWords:
         self.limits = {q: floor(limit) for q, limit in limits.items()}
         self.known: list[dict[Cut, int]] = [{} for _ in model.dims]
         self.cuts: list[list[Cut]] = [[] for _ in model.dims]
-        self.pieces: list[list[int]] = [[] for _ in model.dims]
+        self.numbers: list[list[int]] = [[] for _ in model.dims]
         whole = [Cut(1, model.extents[d], ((model.extents[d], 1),)) for d in model.dims]
         self.whole = tuple(self.number(i, one) for i, one in enumerate(whole))
         self.factors = cache(self._factors)
@@ -105,7 +105,7 @@ class CutWords:
         if cut not in self.known[i]:
             self.known[i][cut] = len(self.cuts[i])
             self.cuts[i].append(cut)
-            self.pieces[i].append(cut.pieces)
+            self.numbers[i].append(cut.number)
         return self.known[i][cut]
 
     def keeps(self, q: int, cuts: tuple[int, ...]) -> bool:
@@ -151,7 +151,7 @@ class CutWords:
         inside = {d for axis in model.axes[i] for d, _ in axis}
         for p, d in enumerate(model.dims):
             if d not in inside:
-                found.append((itemgetter(places[p]), self.pieces[p]))
+                found.append((itemgetter(places[p]), self.numbers[p]))
         for axis in model.axes[i]:
             if len(axis) == 1:
                 constant *= model.extents[axis[0][0]]
@@ -161,7 +161,7 @@ class CutWords:
         return constant, found
 
     def _summed(self, axis: list[tuple[str, int]], numbers: tuple[int, ...]) -> int:
-        """Values of a subscript of several dims, summed over all pieces of them, at least."""
+        """Values of a subscript of several dims, summed over all tiles of them, at least."""
         cuts = {d: self.cuts[self.model.place[d]][n] for (d, _), n in zip(axis, numbers, strict=True)}
         main = next((d for d in cuts if d not in self.model.fixed), None)
         fixed = [d for d in cuts if d != main]
@@ -174,9 +174,9 @@ class CutWords:
 
         if main is None:
             return int(total(1))
-        pieces, high, _ = cuts[main]
+        number, high, _ = cuts[main]
         slope, rest = chord(1, total(1), high, total(high)) if high > 1 else (total(1), Fraction(0))
-        return ceil(slope * self.model.extents[main] + rest * pieces)
+        return ceil(slope * self.model.extents[main] + rest * number)
 
     def _counted(self, axis: list[tuple[str, int]]) -> tuple[itemgetter[Any], Any]:
         """Where the sizes of a subscript's dims are, and its values by them."""
@@ -190,7 +190,7 @@ class CutWords:
 
 @lru_cache(maxsize=65536)
 def cut_up(parts: Parts, size: int) -> Parts:
-    """Pieces cut into tiles of a size."""
+    """Tiles cut into tiles of a size."""
     found = Counter[int]()
     for part, times in parts:
         full, rest = divmod(part, size)

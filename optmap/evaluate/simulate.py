@@ -168,7 +168,7 @@ def simulate(
     return tuple(moved)
 
 
-def _pieces(whole: range, tile: int) -> list[range]:
+def _tiles(whole: range, tile: int) -> list[range]:
     return [range(start, min(start + tile, whole.stop)) for start in range(whole.start, whole.stop, tile)]
 
 
@@ -197,7 +197,7 @@ def _parents(workload: Workload, mapping: Mapping, level: int) -> Iterator[Box]:
         parts = [range(extent)]
         for outer in reversed(mapping.levels[level + 1 :]):
             ways = outer.spatial.get(dim, 1)
-            parts = [_child(piece, ways) for part in parts for piece in _pieces(part, outer.tile[dim])]
+            parts = [_child(tile, ways) for part in parts for tile in _tiles(part, outer.tile[dim])]
         sides.append(parts)
     for box in itertools.product(*sides):
         yield dict(zip(workload.dims, box, strict=True))
@@ -205,7 +205,7 @@ def _parents(workload: Workload, mapping: Mapping, level: int) -> Iterator[Box]:
 
 def tiles_in_order(parent: Box, tile: dict[str, int], order: Sequence[str]) -> Iterator[Box]:
     """The tiles of a box in the order of the loops."""
-    for choice in itertools.product(*(_pieces(parent[dim], tile[dim]) for dim in order)):
+    for choice in itertools.product(*(_tiles(parent[dim], tile[dim]) for dim in order)):
         yield dict(zip(order, choice, strict=True))
 
 

@@ -149,8 +149,8 @@ def _advances(path: Descent, level: int) -> Moves:
     moves: Counter[Move] = Counter()
     for (here, size), times in path.shares(level + 1).items():
         if size > tile:
-            for at, piece, many in path.cut(here + tile, size - tile, tile):
-                moves[old, path.first(path.share(piece, level), level), tile - start, at] += times * many
+            for at, each, many in path.cut(here + tile, size - tile, tile):
+                moves[old, path.first(path.share(each, level), level), tile - start, at] += times * many
     return tuple(sorted(moves.items()))
 
 

@@ -1,6 +1,6 @@
 """Floats that refute: the point and the weights with which the rows of a set of mappings contradict each other.
 
-The least t such that log(row/limit) <= t for all rows, over real tile sizes and numbers of pieces, is a
+The least t such that log(row/limit) <= t for all rows, over real tile sizes and numbers of tiles, is a
 convex program in logarithms; a barrier method follows its central path. Where t > 0 the multipliers of the
 rows are the weights that the checker asks for, and the point is where it compares. Nothing here is trusted:
 the checker decides in exact arithmetic.
@@ -74,7 +74,7 @@ class _Program:
         kind, level, dim = key
         low, high = self.model.range(self.node, level, dim)
         extent = self.model.extents[dim]
-        if kind == "pieces":
+        if kind == "number":
             fewest = self.model.fewest(self.node, level, dim)
             if extent <= fewest * low:
                 return {}, log(fewest)
@@ -88,7 +88,7 @@ class _Program:
         return {self._column(("size", level, dim)): sign}, 0.0
 
     def _linear(self, width: int) -> tuple[Array, Array]:
-        """Ranges, pieces of at least N/T, and tiles that nest."""
+        """Ranges, tiles of at least N/T, and tiles that nest."""
         found: list[tuple[dict[int, float], float]] = []
         for (kind, level, dim), column in self.columns.items():
             low, high = self.model.range(self.node, level, dim)
@@ -118,7 +118,7 @@ class _Program:
             share = (level + 1.0) / (self.model.depth + 1.0)
             x[column] = log(low) + share * (log(high) - log(low))
         for (kind, level, dim), column in self.columns.items():
-            if kind == "pieces":
+            if kind == "number":
                 real = log(self.model.extents[dim]) - x[self.columns["size", level, dim]]
                 x[column] = max(real, log(self.model.fewest(self.node, level, dim))) + 0.2
         return x
@@ -180,7 +180,7 @@ def best_weights(model: Model, node: Node, rows: Sequence[Row], found: Refutatio
         if kind == "size":
             x[column] = log(found.sizes[level, dim])
     for (kind, level, dim), column in program.columns.items():
-        if kind == "pieces":
+        if kind == "number":
             real = model.extents[dim] / found.sizes[level, dim]
             x[column] = log(max(real, model.fewest(node, level, dim)))
     f, shares = program.values(x)

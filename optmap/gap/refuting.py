@@ -28,7 +28,7 @@ ROUNDINGS = ((4, 4, False), (6, 7, False), (9, 10, True), (13, 15, True))
 COUNTS = 0.02
 """Share of the weights from which on a level's row counts."""
 FEW = 40
-"""Steps after which it is tried to look at all numbers of pieces."""
+"""Steps after which it is tried to look at all numbers of tiles."""
 IDLE = 1e-5
 """Slope below which a size does not matter."""
 LOWERED = 2e-7
@@ -185,7 +185,7 @@ class Proving:
         return next((split for split in rest if split is not None), None)
 
     def _outer_cuts(self, node: Node) -> list[str]:
-        """Cuts of any range that is left, outermost first: how outer tiles are cut says more of the pieces inside."""
+        """Cuts of any range that is left, outermost first: how outer tiles are cut says more of the tiles inside."""
         found = []
         for level in reversed(range(self.model.depth)):
             for dim in self.model.dims:
@@ -227,12 +227,12 @@ class Proving:
         """Cuts beside the real sizes, with how far both sides move them apart."""
         for (level, dim), size in found.sizes.items():
             low, high = self.model.range(node, level, dim)
-            pull = sum(found.pull.get((kind, level, dim), 0.0) for kind in ("size", "inverse", "pieces"))
+            pull = sum(found.pull.get((kind, level, dim), 0.0) for kind in ("size", "inverse", "number"))
             if low == high or pull < IDLE:
                 continue
             extent = self.model.extents[dim]
-            pieces = max(1, int(extent / size + 1e-9))
-            for n in (pieces, pieces + 1):
+            number = max(1, int(extent / size + 1e-9))
+            for n in (number, number + 1):
                 at = -(-extent // n) - 1
                 if low <= at < high:
                     up, down = max(0.0, log((at + 1) / size)), max(0.0, log(size * -(-extent // at) / extent))

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from optmap.problem.halo import pieces
+from optmap.problem.halo import ragged
 from optmap.problem.mapping import Mapping
 from optmap.problem.workload import Workload
 
@@ -54,12 +54,12 @@ class Descent:
 
     def cut(self, start: int, size: int, tile: int) -> Iterator[tuple[int, int, int]]:
         """(start, size, how often) of the tiles that a share is cut into."""
-        for piece, times in pieces(size, tile):
+        for each, times in ragged(size, tile):
             if self.placed:
-                yield from ((start + i * piece, piece, 1) for i in range(times))
-                start += times * piece
+                yield from ((start + i * each, each, 1) for i in range(times))
+                start += times * each
             else:
-                yield 0, piece, times
+                yield 0, each, times
 
     def shares(self, level: int) -> Counter[tuple[int, int]]:
         """Starts and sizes of the shares of all tiles of a level; of the whole dim beyond the last level."""
@@ -67,8 +67,8 @@ class Descent:
             return Counter({(0, self.extent): 1})
         found: Counter[tuple[int, int]] = Counter()
         for (start, size), times in self.shares(level + 1).items():
-            for at, piece, many in self.cut(start, size, self.tiles[level]):
-                found[at, self.share(piece, level)] += times * many
+            for at, each, many in self.cut(start, size, self.tiles[level]):
+                found[at, self.share(each, level)] += times * many
         return found
 
     def first(self, size: int, level: int) -> int:

@@ -134,11 +134,11 @@ def grid_values(coefficients: tuple[int, ...], extents: tuple[int, ...], tile: t
         return extents[0]
     return sum(
         prod(times for _, times in chosen) * distinct_values(coefficients, tuple(size for size, _ in chosen))
-        for chosen in product(*(pieces(n, t) for n, t in zip(extents, tile, strict=True)))
+        for chosen in product(*(ragged(n, t) for n, t in zip(extents, tile, strict=True)))
     )
 
 
-def pieces(size: int, tile: int) -> tuple[tuple[int, int], ...]:
+def ragged(size: int, tile: int) -> tuple[tuple[int, int], ...]:
     """(size, how often) of the tiles that a size is cut into: whole ones, then the remainder."""
     whole, rest = divmod(size, tile)
     if not rest:

@@ -9,7 +9,7 @@ of coefficients and exponents over the free dims of that level (`own`) and of th
 occupancy grows with every tile size.
 
 Why the rows bound ragged integer tiles too: a footprint is concave in each extent and vanishes at
-0, so the sum over ragged pieces of an extent N cut by T is at least N/T times its value at T.
+0, so the sum over ragged tiles of an extent N cut by T is at least N/T times its value at T.
 """
 
 from __future__ import annotations

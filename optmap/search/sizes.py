@@ -21,13 +21,13 @@ def even_cuts(extent: int) -> tuple[int, ...]:
     if extent > FEW_CUTS:
         counts = {max(1, round(extent ** (i / 64))) for i in range(65)} | {extent}
         return tuple(sorted({-(-extent // count) for count in counts}))
-    pieces = 1
+    number = 1
     while True:
-        size = -(-extent // pieces)
+        size = -(-extent // number)
         values.append(size)
         if size == 1:
             return tuple(reversed(values))
-        pieces = -(-extent // (size - 1))
+        number = -(-extent // (size - 1))
 
 
 def factorizations(number: int, limits: Sequence[int]) -> list[tuple[int, ...]]:

@@ -1,4 +1,4 @@
-"""Numbers of pieces that the checker looks at: what they prove is the least cost of all whole tiles, never more."""
+"""Numbers of tiles that the checker looks at: what they prove is the least cost of all whole tiles, never more."""
 
 from __future__ import annotations
 

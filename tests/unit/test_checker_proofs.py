@@ -339,8 +339,8 @@ def test_rows_are_never_above_what_a_mapping_moves_and_holds(seed: int) -> None:
     assert sum(exact or 0 for exact in found) > 0
 
 
-def test_pieces_of_a_stage_between_unknown_ones_are_not_counted() -> None:
-    """10 cut by 5, 3 and 2 are 6 pieces; by 3 and 2 they would be 7."""
+def test_tiles_of_a_stage_between_unknown_ones_are_not_counted() -> None:
+    """10 cut by 5, 3 and 2 are 6 tiles; by 3 and 2 they would be 7."""
     work = Work({"expression": "O[x] += I[x]", "semantics": "accumulate", "bytes": 4, "extents": {"x": 10}})
     made = Model(
         work=work,

@@ -167,7 +167,7 @@ def test_the_bound_is_the_optimum_of_the_tiles_that_constraints_leave() -> None:
 
 
 def test_every_size_is_looked_at_where_tiles_do_not_nest_evenly() -> None:
-    # 17 rows by tiles of 3 within tiles of 7: pieces within pieces, which no number of pieces alone tells.
+    # 17 rows by tiles of 3 within tiles of 7: tiles within tiles, which no number of tiles alone tells.
     workload = parse_workload("C[i,j] += A[i,k]*B[k,j]", {"i": 17, "j": 13, "k": 5})
     levels = tuple(
         Level(name=f"L{n}", capacity=Capacity(amount=size, unit="words"), bandwidth=rate)
@@ -224,7 +224,7 @@ def test_bounds_are_raised_to_what_whole_words_cost() -> None:
     assert costs.reachable(inf) == inf
 
 
-def test_equal_pieces_cost_what_chains_of_divisors_cost() -> None:
+def test_equal_tiles_cost_what_chains_of_divisors_cost() -> None:
     workload = parse_workload("O[k,x,y] += I[c,x+r,y+s]*F[k,c,r,s]", {"k": 8, "c": 8, "x": 8, "y": 4, "r": 3, "s": 3})
     setting = Setting(workload=workload, machine=optmap.machine("balanced"), rule=CapacityRule.TILE)
     costs = ChainCosts(setting)
@@ -242,7 +242,7 @@ def test_equal_pieces_cost_what_chains_of_divisors_cost() -> None:
                 assert priced[a, b] == pytest.approx(exact, rel=1e-12)
 
 
-def test_aligned_chains_make_as_many_pieces() -> None:
+def test_aligned_chains_make_as_many_tiles() -> None:
     extents = np.array([56, 17])
     chains = np.array([[[7, 3], [19, 6], [56, 9]]])
     grown = aligned_chains(extents, chains)

@@ -215,7 +215,7 @@ class _Cutter:
 def _in_multiples(unit: Bundle, step: int) -> Bundle:
     """A unit of which every multiple of a number is one tile."""
     boxes = tuple((n,) for n in range(step, unit.extent + 1, step))
-    return replace(unit, boxes=boxes, pieces=(1,) * len(boxes), complete=False)
+    return replace(unit, boxes=boxes, numbers=(1,) * len(boxes), complete=False)
 
 
 def _inside(outer: range | None, inner: range) -> range:

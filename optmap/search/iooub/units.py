@@ -21,7 +21,7 @@ from optmap.search.whole.chain_costs import FloatArray
 from optmap.symbolic.numbers import divisors_of
 
 MOST_EXTENT = 2**20
-"""Extent up to which every number of pieces is a candidate; larger dims get a geometric choice."""
+"""Extent up to which every number of tiles is a candidate; larger dims get a geometric choice."""
 SPARSE_CUTS = 512
 """Candidates of a dim above `MOST_EXTENT`, at most."""
 SMALL_WINDOW = 64
@@ -40,7 +40,7 @@ class Bundle:
     """Whether its dims stand alone in their subscripts."""
     boxes: tuple[tuple[int, ...], ...]
     """Candidate tiles: extent per dim; their products increase."""
-    pieces: tuple[int, ...]
+    numbers: tuple[int, ...]
     """Number of tiles that each candidate cuts the extent into."""
     complete: bool
     """Whether some candidate is as good as any tile (under the reading of the module)."""
@@ -52,8 +52,8 @@ class Bundle:
 
     @cached_property
     def counts(self) -> FloatArray:
-        """`pieces` as an array."""
-        return np.array(self.pieces, dtype=np.float64)
+        """`numbers` as an array."""
+        return np.array(self.numbers, dtype=np.float64)
 
 
 def units_of(workload: Workload, *, bundled: bool = True, divisors: bool = False) -> tuple[Bundle, ...]:
@@ -94,7 +94,7 @@ def _unit(workload: Workload, dims: tuple[str, ...], *, plain: bool, divisors: b
         extent=_product(tuple(extents[d] for d in dims)),
         plain=plain,
         boxes=tuple(box for _, _, box in front),
-        pieces=tuple(n for _, n, _ in front),
+        numbers=tuple(n for _, n, _ in front),
         complete=complete,
     )
 
@@ -116,13 +116,13 @@ def _sparse_cuts(extent: int) -> tuple[int, ...]:
     values = {extent}
     for power in range(extent.bit_length()):
         for step in range(steps):
-            pieces = (1 << power) + ((1 << power) * step) // steps
-            values.add(-(-extent // pieces))
+            number = (1 << power) + ((1 << power) * step) // steps
+            values.add(-(-extent // number))
     return tuple(sorted(values))
 
 
 def _linear(workload: Workload, dim: str) -> bool:
-    """Whether footprints are linear in the size of a dim, so that only the number of pieces matters.
+    """Whether footprints are linear in the size of a dim, so that only the number of tiles matters.
 
     An index m*x + y has (a-1)*min(m, b) + b values: linear in a, not in b unless m is 1.
     """
@@ -138,7 +138,7 @@ def _linear(workload: Workload, dim: str) -> bool:
 
 
 def _best(entries: Sequence[tuple[int, int, tuple[int, ...]]]) -> list[tuple[int, int, tuple[int, ...]]]:
-    """Entries (product, pieces, box) of which none is as small in both."""
+    """Entries (product, tiles, box) of which none is as small in both."""
     kept: list[tuple[int, int, tuple[int, ...]]] = []
     for entry in sorted(entries):
         if not kept or entry[1] < kept[-1][1]:

@@ -111,7 +111,7 @@ class Bounder:
         if level in layout.tile:
             exponents[:, :, layout.tile[level]] += rows.own
         else:
-            # An imposed tile makes at least ceil(N/T) pieces: it counts with their average size.
+            # An imposed tile makes at least ceil(N/T) tiles: it counts with their average size.
             extents = np.exp(self.space.log_extents).round()
             imposed = np.array([float(self.setting.fixed[level][0][d]) for d in self.space.free])
             logs = logs + rows.own @ (self.space.log_extents - np.log(np.ceil(extents / imposed)))

@@ -110,7 +110,7 @@ def _least_read(
 def _block_loads(workload: Workload, roles: KernelRoles, core: Core, tile: dict[str, int]) -> int:
     """Vectors that a depthwise kernel loads for one vector of the whole output."""
     extents = workload.extents
-    cuts = [[(dim, *each) for each in halo.pieces(extents[dim], tile[dim])] for dim in roles.points]
+    cuts = [[(dim, *each) for each in halo.ragged(extents[dim], tile[dim])] for dim in roles.points]
     total = 0
     for part in product(*cuts):
         block = depthwise_block(workload, roles, {dim: size for dim, size, _ in part}, extents, core)
@@ -153,6 +153,6 @@ def _tiles(workload: Workload, roles: KernelRoles, core: Core) -> Iterator[dict[
 
 
 def even_cuts_up_to(extent: int, largest: int) -> list[int]:
-    """Sizes that cut an extent into so many pieces as even as can be, falling: those that are not above one."""
+    """Sizes that cut an extent into so many tiles as even as can be, falling: those that are not above one."""
     found = {-(-extent // -(-extent // size)) for size in range(1, min(extent, largest) + 1)}
     return sorted(found, reverse=True)

@@ -1,11 +1,11 @@
 """The least bottleneck over numbers of tiles, whatever their sizes: a proved bound, often attained.
 
-What whole tiles cost beyond real ones is that an extent is cut into a whole number of pieces. A chain is therefore
-described by the number of pieces that each level cuts each extent into (filter-like dims by their sizes). Its cost is
-at least that of equal pieces (`PairCosts`), a tile that cuts into n pieces holds at least the least size that does, and
-fewer pieces never cost more, neither of the own tile nor of the next outer one. So, outer level first:
+What whole tiles cost beyond real ones is that an extent is cut into a whole number of tiles. A chain is therefore
+described by the number of tiles that each level cuts each extent into (filter-like dims by their sizes). Its cost is
+at least that of equal tiles (`PairCosts`), a tile of which there are n holds at least the least size that does, and
+fewer tiles never cost more, neither of the own tile nor of the next outer one. So, outer level first:
 
-- of one dim, the same at all levels, only the fewest pieces that fit beside the others matter;
+- of one dim, the same at all levels, only the fewest tiles that fit beside the others matter;
 - `reach` of a choice is the least bottleneck of any chain from the whole problem down to it; what does not stay below
   the incumbent is dropped, and so is what another choice beats at every dim at no higher reach.
 
@@ -34,7 +34,7 @@ from optmap.search.whole.tile_pairs import aligned
 NEAR = 0.01
 """How far above a bound chains are looked for first, as a share of it."""
 NEARER = 0.0025
-"""How far above what numbers of pieces leave sizes are looked at first, as a share of it."""
+"""How far above what numbers of tiles leave sizes are looked at first, as a share of it."""
 LARGEST_GRID = 1_500_000
 """Choices of one level beyond which they are not enumerated."""
 MOST_PAIRS = 200_000_000
@@ -78,7 +78,7 @@ def count_optimum(
     Returns:
         (n, L, D) chains that may stay below the ceiling, the most promising first (their tiles need neither fit nor
         cost what is promised, unless what is left was looked at size by size: then the first one is the best), and a
-        bottleneck that no whole tiles are below: the ceiling if there are none. None where pieces are not what decides
+        bottleneck that no whole tiles are below: the ceiling if there are none. None where numbers do not decide
         (two adjacent tiles must fit, dilated windows, a dim in two subscripts), there are too many choices, or the time
         is over.
     """
@@ -181,7 +181,7 @@ class _Counting:
         return self.sizes.best([self._cut(level, own, ceiling) for level, own in enumerate(uncut)], ceiling)
 
     def _cut(self, level: int, own: _Choices, ceiling: float) -> IntArray:
-        """The choices of a level below a ceiling, the last dim cut into any number of pieces."""
+        """The choices of a level below a ceiling, the last dim cut into any number of tiles."""
         if level in self.setting.fixed:
             return own.tiles
         values = np.array(self.lists[level][self.last])
@@ -240,7 +240,7 @@ class _Counting:
         return self.choices[level]
 
     def _ragged(self, level: int, own: IntArray) -> FloatArray:
-        """What tiles cost in the whole problem, their last pieces of filters counted as they are."""
+        """What tiles cost in the whole problem, their last tiles of filters counted as they are."""
         found = np.zeros(len(own))
         for start in range(0, len(own), BATCH):
             self.clock.check()
@@ -293,28 +293,28 @@ class _Counting:
 
     def _sieved(self, stage: _Stage) -> _Stage:
         """Without choices that another one with the same filter sizes beats or equals."""
-        pieces = np.where(
+        numbers = np.where(
             np.isin(np.arange(stage.tiles.shape[1]), self.pairs.boxed), 0, -(-self.costs.extents // stage.tiles)
         )
-        order = np.lexsort((pieces.sum(axis=1), stage.reach))
-        stage, pieces = stage.take(order), pieces[order]
+        order = np.lexsort((numbers.sum(axis=1), stage.reach))
+        stage, numbers = stage.take(order), numbers[order]
         if len(order) > LARGEST_SIEVE:
             return stage
         filters = stage.tiles[:, self.pairs.boxed]
         kept = np.ones(len(order), dtype=bool)
         for i in range(len(order)):
             if kept[i]:
-                beaten = (pieces[i + 1 :] >= pieces[i]).all(axis=1) & (filters[i + 1 :] == filters[i]).all(axis=1)
+                beaten = (numbers[i + 1 :] >= numbers[i]).all(axis=1) & (filters[i + 1 :] == filters[i]).all(axis=1)
                 kept[i + 1 :] &= ~beaten
         return stage.take(kept)
 
 
 def aligned_chains(extents: IntArray, chains: IntArray) -> IntArray:
-    """Chains with as many pieces, their outer tiles enlarged so that inner ones make no more pieces within them.
+    """Chains with as many tiles, their outer tiles enlarged so that inner ones make no more tiles within them.
 
     Args:
         extents: (D,) of the whole problem.
-        chains: (n, L, D) least tiles of numbers of pieces.
+        chains: (n, L, D) least tiles of numbers of tiles.
 
     Returns:
         (n, L, D); where no size serves, the tiles are as they were.
@@ -331,8 +331,8 @@ def aligned_chains(extents: IntArray, chains: IntArray) -> IntArray:
 
 
 def _aligned(extent: int, inner: int, outer: int) -> int:
-    """The least tile that makes as many pieces as `outer` and in which `inner` makes no more than alone."""
-    pieces = -(-extent // outer)
-    largest = extent if pieces == 1 else -(-extent // (pieces - 1)) - 1
-    sizes = range(max(inner, -(-extent // pieces)), largest + 1)
+    """The least tile that makes as many tiles as `outer` and in which `inner` makes no more than alone."""
+    number = -(-extent // outer)
+    largest = extent if number == 1 else -(-extent // (number - 1)) - 1
+    sizes = range(max(inner, -(-extent // number)), largest + 1)
     return next((size for size in sizes if aligned(extent, size, inner)), outer)

@@ -257,8 +257,8 @@ class Descent:
             return self.allowed.among(divisors_of(outer), level, d)
         values = {*even_cuts(outer), now, now + 1, now - 1}
         if inner > 1:
-            pieces = max(1, -(-(outer // inner) // 24))
-            values.update(range(inner, outer + 1, inner * pieces))
+            number = max(1, -(-(outer // inner) // 24))
+            values.update(range(inner, outer + 1, inner * number))
         return [v for v in self.allowed.near(values, level, d) if v <= outer]
 
 

@@ -16,7 +16,7 @@ def floor_and_balance(setting: Setting, relaxed: RelaxedPoint) -> IntegerPoint:
     """Round the tiles of a relaxed point down and even them out.
 
     Balancing gives every tile the smallest size that cuts its outer tile into the same number of
-    pieces: no piece is left much smaller than the others, so that no core idles on it. With
+    tiles: no tile is left much smaller than the others, so that no core idles on it. With
     several cores the split with the least cost is taken.
 
     Args:

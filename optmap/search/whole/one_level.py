@@ -1,8 +1,8 @@
 """The exact integer optimum of one level on its own: a lower bound on every integer mapping.
 
 With the whole problem as the next outer tile, a level's cost is as low as any chain can make it:
-cutting an extent once makes no more pieces than cutting it in stages. Its optimum over all integer
-tiles is found by enumeration: sizes that cut an extent into the same number of pieces differ in
+cutting an extent once makes no more tiles than cutting it in stages. Its optimum over all integer
+tiles is found by enumeration: sizes that cut an extent into the same number of tiles differ in
 footprint only, so the smallest of each number suffices where footprints are linear, and of one dim
 only the largest size that fits, since larger tiles never move more. (They do where a dim stands in
 two subscripts of a tensor: the tile is the box around a diagonal. Such levels are not enumerated.)
@@ -82,7 +82,7 @@ def imposed_optimum(setting: Setting, costs: ChainCosts, level: int, *, clock: C
     """Exact lower bound on the cost of a level with an imposed tile, over all outer tiles that fit.
 
     Only dims at or inside a reuse position profit from a larger outer tile; they are enumerated.
-    The others need room for the imposed tile only, and make the fewest pieces in the whole extent;
+    The others need room for the imposed tile only, and make the fewest tiles in the whole extent;
     so do the longest of the enumerated ones where there would be too many outer tiles.
 
     Args:
@@ -145,7 +145,7 @@ def candidates(setting: Setting, level: int) -> list[list[int]] | None:
     """Sizes per dim that suffice; None if a dim would need too many.
 
     Of the sizes that are allowed the least one at or above each even cut: any other one that makes
-    as few pieces is larger.
+    as few tiles is larger.
     """
     lists, allowed = list[list[int]](), setting.allowed
     for d, (dim, extent) in enumerate(setting.workload.sizes):

@@ -1,6 +1,6 @@
 """Costs of all pairs of own and next outer tiles at once, as products of matrices.
 
-With every extent cut into equal pieces, real ones if need be, the cost of a level depends on its own tile and the next
+With every extent cut into equal tiles, even of real size, the cost of a level depends on its own tile and the next
 outer one only, and each tensor's traffic is a sum of products (a factor of the own tile) x (a factor of the outer
 tile): the posynomial rows of the relaxation.
 """
@@ -25,10 +25,10 @@ IN_CACHE = 50_000
 
 
 class PairCosts:
-    """Prices pairs of tiles; each tile counts with the average size of the pieces that it cuts the whole extent into.
+    """Prices pairs of tiles; each tile counts with the average size of the tiles that it cuts the whole extent into.
 
     Exact where tiles divide. Where they do not, and each dim stands in one subscript of a tensor at most, no chain of
-    whole tiles with as many pieces costs less: summed over the pieces, what a tensor loads is affine in their number
+    as many whole tiles costs less: summed over the tiles, what a tensor loads is affine in their number
     and in the extent, with factors that are not negative. A window with gaps costs more than the rows say.
     """
 
@@ -82,16 +82,16 @@ class PairCosts:
         result /= self.setting.bandwidths[level]
         return result
 
-    def of_pieces(
-        self, own: IntArray, own_pieces: IntArray, outer: IntArray, outer_pieces: IntArray, level: int
+    def of_numbers(
+        self, own: IntArray, own_numbers: IntArray, outer: IntArray, outer_numbers: IntArray, level: int
     ) -> FloatArray:
-        """(n,) costs of pairs of tiles that make more pieces than they would alone, whether they fit or not.
+        """(n,) costs of pairs of tiles that make more tiles than they would alone, whether they fit or not.
 
         Args:
             own: (n, D) tiles of the level, of which the boxed dims count.
-            own_pieces: (n, D) how many they make in the whole problem.
+            own_numbers: (n, D) how many they make in the whole problem.
             outer: (n, D) tiles of the next outer level, or the extents.
-            outer_pieces: (n, D) as `own_pieces`.
+            outer_numbers: (n, D) as `own_numbers`.
             level: which.
 
         Raises:
@@ -99,7 +99,7 @@ class PairCosts:
         """
         result = np.full(len(own), inf)
         logs = np.log(self.costs.extents[self.free])
-        own_size, outer_size = (logs - np.log(pieces[:, self.free]) for pieces in (own_pieces, outer_pieces))
+        own_size, outer_size = (logs - np.log(numbers[:, self.free]) for numbers in (own_numbers, outer_numbers))
         for both, rows in self._by_box(own, outer).items():
             box, beyond = both[: len(self.boxed)], both[len(self.boxed) :]
             for order in self.costs.orders(level):
@@ -110,7 +110,7 @@ class PairCosts:
         return (result - self.first_touches) / self.setting.bandwidths[level]
 
     def nests(self, own: IntArray, outer: IntArray, *, but: int | None = None) -> NDArray[np.bool_]:
-        """Which own tiles make as many pieces as the outer ones or more, and parts of their filters.
+        """Which own tiles make as many tiles as the outer ones or more, and parts of their filters.
 
         Args:
             own: (n, D) tiles.
@@ -128,7 +128,7 @@ class PairCosts:
         return nests
 
     def _log_sizes(self, tiles: IntArray) -> FloatArray:
-        """(n, F): logarithms of the average sizes of the pieces that tiles cut the whole extents into."""
+        """(n, F): logarithms of the average sizes of all tiles that the whole extents are cut into."""
         extents = self.costs.extents[self.free]
         return np.asarray(np.log(extents / -(-extents // tiles[:, self.free])))
 

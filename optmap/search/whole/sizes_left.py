@@ -1,11 +1,11 @@
-"""The best whole tiles among those that a bound over numbers of pieces leaves: every size looked at, exactly.
+"""The best whole tiles among those that a bound over numbers of tiles leaves: every size looked at, exactly.
 
-A choice of one level stands for all tiles that cut every extent into as many pieces as its least tile does (filter-like
+A choice of one level stands for all tiles that cut every extent into as many tiles as its least tile does (filter-like
 dims: for that size alone). Chains of choices stay if every two neighbours stay below the ceiling. In such a chain the
-sizes of one dim are few: each between the least one of its number of pieces and that of the next lower number, and no
-larger than what fits beside the least sizes of the other dims. How many pieces a chain of sizes makes, one inside the
-other, is counted as it is; sizes that others beat at every level, in room and in pieces, are dropped, since costs grow
-with the numbers of pieces of every level and of the next outer one. What is left is priced exactly.
+sizes of one dim are few: each between the least one of its number of tiles and that of the next lower number, and no
+larger than what fits beside the least sizes of the other dims. How many tiles a chain of sizes makes, one inside the
+other, is counted as it is; sizes that others beat at every level, in room and in number, are dropped, since costs grow
+with the numbers of tiles of every level and of the next outer one. What is left is priced exactly.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ AT_ONCE = 5_000
 
 
 class SizesLeft:
-    """Prices all whole tiles of some choices of numbers of pieces."""
+    """Prices all whole tiles of some choices of numbers of tiles."""
 
     def __init__(self, costs: ChainCosts, pairs: PairCosts, lists: Sequence[Sequence[Sequence[int]]]) -> None:
         self.costs, self.pairs, self.setting = costs, pairs, costs.setting
@@ -50,7 +50,7 @@ class SizesLeft:
         """The best of all whole tiles that belong to some choices, if it costs less than a ceiling.
 
         Args:
-            choices: per level (n, D) least tiles of the numbers of pieces that are left there.
+            choices: per level (n, D) least tiles of the numbers of tiles that are left there.
             ceiling: bottleneck to stay below.
 
         Raises:
@@ -63,8 +63,8 @@ class SizesLeft:
         most = np.stack([self._room(level, tiles)[rows[:, level]] for level, tiles in enumerate(choices)], axis=1)
         columns = [self._column(d, chains[:, :, d], most[:, :, d]) for d in range(len(self.costs.dims))]
         least = np.stack([np.array([tiles.min(axis=0) for tiles, _ in lists])[which] for which, lists in columns], -1)
-        pieces = np.stack([np.array([n.min(axis=0) for _, n in lists])[which] for which, lists in columns], -1)
-        bound = self._bound(chains, least, pieces)
+        numbers = np.stack([np.array([n.min(axis=0) for _, n in lists])[which] for which, lists in columns], -1)
+        bound = self._bound(chains, least, numbers)
         return self._priced([(which, [tiles for tiles, _ in lists]) for which, lists in columns], bound, ceiling)
 
     def _chains(self, choices: Sequence[IntArray], ceiling: float) -> IntArray:
@@ -95,13 +95,13 @@ class SizesLeft:
         if len(own) * len(outer) > LARGEST_TABLE:
             raise LimitError("too many pairs of numbers of tiles")
         found = [(np.zeros(0, dtype=np.intp), np.zeros(0, dtype=np.intp))]
-        pieces, around = -(-self.costs.extents // own), -(-self.costs.extents // outer)
+        numbers, around = -(-self.costs.extents // own), -(-self.costs.extents // outer)
         step = max(1, LARGEST_PAIRS // max(1, len(own)))
         for start in range(0, len(outer), step):
             part = outer[start : start + step]
             beyond, inner = np.nonzero(self.pairs.nests(own, part).T)
             if len(inner) * FEW < len(own) * len(part):  # pairs one by one
-                cost = self.pairs.of_pieces(own[inner], pieces[inner], part[beyond], around[start + beyond], level)
+                cost = self.pairs.of_numbers(own[inner], numbers[inner], part[beyond], around[start + beyond], level)
             else:
                 cost = self.pairs(own, part, level)[inner, beyond]
             beyond, inner = beyond[cost < ceiling], inner[cost < ceiling]
@@ -125,7 +125,7 @@ class SizesLeft:
     def _column(
         self, d: int, least: IntArray, most: IntArray
     ) -> tuple[NDArray[np.intp], list[tuple[IntArray, IntArray]]]:
-        """Which of some lists of sizes of one dim, with their pieces, belongs to every chain.
+        """Which of some lists of sizes of one dim, with their numbers of tiles, belongs to every chain.
 
         Args:
             d: the dim.
@@ -139,7 +139,7 @@ class SizesLeft:
         return which, [self._sizes(d, tuple(a), tuple(b)) for a, b in zip(keys.tolist(), largest.tolist(), strict=True)]
 
     def _sizes(self, d: int, least: tuple[int, ...], most: tuple[int, ...]) -> tuple[IntArray, IntArray]:
-        """Nested sizes (m, L) of one dim within ranges that no others beat, and their pieces (m, L); never none."""
+        """Nested sizes (m, L) of one dim within ranges that no others beat, and their numbers (m, L); never none."""
         key = (d, least, most)
         if key not in self.known:
             self.clock.check()
@@ -154,18 +154,18 @@ class SizesLeft:
             tiles = tiles[(tiles[:, 1:] >= tiles[:, :-1]).all(axis=1)]
             if not len(tiles):  # no chain: nothing fits tiles as large as the extent and one more
                 tiles = np.full((1, self.costs.depth), self.costs.extents[d] + 1)
-            self.known[key] = _unbeaten(tiles, _pieces(int(self.costs.extents[d]), tiles))
+            self.known[key] = _unbeaten(tiles, _numbers(int(self.costs.extents[d]), tiles))
         return self.known[key]
 
-    def _bound(self, chains: IntArray, least: IntArray, pieces: IntArray) -> FloatArray:
+    def _bound(self, chains: IntArray, least: IntArray, numbers: IntArray) -> FloatArray:
         """(K,) what chains of choices cost at least; infinite where their least sizes do not fit."""
         bound = np.zeros(len(chains))
         none = (least > self.costs.extents).any(axis=(1, 2))
         whole = np.repeat(self.costs.extents[None], len(chains), axis=0)
         for level in range(self.costs.depth):
             last = level + 1 == self.costs.depth
-            outer = (whole, np.ones_like(whole)) if last else (chains[:, level + 1], pieces[:, level + 1])
-            bound = np.maximum(bound, self.pairs.of_pieces(chains[:, level], pieces[:, level], *outer, level))
+            outer = (whole, np.ones_like(whole)) if last else (chains[:, level + 1], numbers[:, level + 1])
+            bound = np.maximum(bound, self.pairs.of_numbers(chains[:, level], numbers[:, level], *outer, level))
             none |= ~self.costs.fits_somehow(least[:, level], level)
         return np.where(none, inf, bound)
 
@@ -199,16 +199,16 @@ class SizesLeft:
         return found
 
 
-def _pieces(extent: int, tiles: IntArray) -> IntArray:
+def _numbers(extent: int, tiles: IntArray) -> IntArray:
     """(m, L): how many tiles of every level chains of sizes (m, L) of one dim make, one level inside the other."""
     chain = np.ascontiguousarray(tiles.T)[:, None, :]
     whole = np.array([extent])
     return np.stack([cuts(whole, chain, level, None).child_count[0] for level in range(tiles.shape[1])], axis=1)
 
 
-def _unbeaten(tiles: IntArray, pieces: IntArray) -> tuple[IntArray, IntArray]:
-    """The chains of sizes, and their pieces, that no other one beats or equals in both at every level."""
-    both = np.concatenate([tiles, pieces], axis=1)
+def _unbeaten(tiles: IntArray, numbers: IntArray) -> tuple[IntArray, IntArray]:
+    """The chains of sizes, and their numbers, that no other one beats or equals in both at every level."""
+    both = np.concatenate([tiles, numbers], axis=1)
     both = both[np.argsort(both.sum(axis=1), kind="stable")]
     kept = list[IntArray]()
     while len(both):

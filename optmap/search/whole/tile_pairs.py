@@ -208,7 +208,7 @@ class _Pairing:
         return _Stage(tiles=np.repeat(imposed[None], len(fitting), axis=0), reach=cost, via=fitting)
 
     def _nests(self, own: IntArray, outer: IntArray) -> NDArray[np.bool_]:
-        """Which own tiles cut which outer tiles without extra pieces."""
+        """Which own tiles cut which outer tiles without extra tiles."""
         nests = np.ones((len(own), len(outer)), dtype=bool)
         for d, extent in enumerate(self.costs.extents):
             inner_values, inner_index = np.unique(own[:, d], return_inverse=True)
@@ -225,7 +225,7 @@ class _Pairing:
 
 @lru_cache(maxsize=65536)
 def aligned(extent: int, outer: int, inner: int) -> bool:
-    """Whether tiles of `inner` inside tiles of `outer` make no more pieces than `inner` alone."""
+    """Whether tiles of `inner` inside tiles of `outer` make no more tiles than `inner` alone."""
     if inner > outer:
         return False
     whole, rest = divmod(extent, outer)
