@@ -242,6 +242,24 @@ def test_equal_tiles_cost_what_chains_of_divisors_cost() -> None:
                 assert priced[a, b] == pytest.approx(exact, rel=1e-12)
 
 
+@pytest.mark.parametrize("rule", list(CapacityRule))
+@pytest.mark.parametrize("stride", [1, 2])
+def test_pairs_priced_together_are_priced_as_pairs(rule: CapacityRule, stride: int) -> None:
+    sizes = {"k": 12, "c": 10, "x": 7, "y": 6, "r": 3, "s": 3}
+    workload = parse_workload(f"O[k,x,y] += I[c,{stride}*x+r,y+s]*F[k,c,r,s]", sizes)
+    setting = Setting(workload=workload, machine=optmap.machine("balanced"), rule=rule)
+    costs, rng = ChainCosts(setting), np.random.default_rng(stride)
+    pairs = PairCosts(setting, costs, clock=NO_LIMIT)
+    own, outer = (np.stack([rng.integers(1, n + 1, size=200) for n in costs.extents], axis=1) for _ in range(2))
+    assert pairs.alone(own, 0) == pytest.approx(pairs(own, costs.extents[None], 0)[:, 0], rel=1e-12)
+    assert (pairs.alone(own, 0) < inf).any()
+    cost, last = pairs(own, outer, 0), 1
+    for ceiling in np.quantile(cost[np.isfinite(cost)], (0.01, 0.1)) * (1 + 1e-9):
+        served = ((cost < ceiling) & pairs.nests(own, outer, but=last)).any(axis=0)
+        assert 0 < served.sum() < len(served)
+        assert pairs.served(own, outer, 0, ceiling, but=last).tolist() == served.tolist()
+
+
 def test_aligned_chains_make_as_many_tiles() -> None:
     extents = np.array([56, 17])
     chains = np.array([[[7, 3], [19, 6], [56, 9]]])

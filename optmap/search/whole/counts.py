@@ -190,7 +190,7 @@ class _Counting:
             raise LimitError("too many numbers of tiles")
         tiles = own.tiles[rows]
         tiles[:, self.last] = values[which]
-        tiles = tiles[self.pairs(tiles, self.costs.extents[None, :], level)[:, 0] < ceiling]
+        tiles = tiles[self.pairs.alone(tiles, level) < ceiling]
         return tiles[self._ragged(level, tiles) < ceiling]
 
     def _left(self, ceiling: float) -> list[_Choices]:
@@ -220,19 +220,13 @@ class _Counting:
         """Which outer choices some own choice stays below the ceiling in, even with its last dim uncut."""
         if len(own) * len(outer) > MOST_PAIRS:
             raise LimitError("too many pairs of numbers of tiles")
-        serve = np.zeros(len(outer), dtype=bool)
-        step = max(1, LARGEST_PAIRS // max(1, len(own)))
-        for start in range(0, len(outer), step):
-            part = outer[start : start + step]
-            cost = self.pairs(own, part, level)
-            serve[start : start + step] = ((cost < ceiling) & self.pairs.nests(own, part, but=self.last)).any(axis=0)
-        return serve
+        return self.pairs.served(own, outer, level, ceiling, but=self.last)
 
     def _own(self, level: int) -> _Choices:
         """The choices of a level that stay below the highest ceiling, the last dim as large as fits."""
         if level not in self.choices:
             own = self._enumerated(level)
-            alone = self.pairs(own, self.costs.extents[None, :], level)[:, 0]
+            alone = self.pairs.alone(own, level)
             own, alone = own[alone < self.ceiling], alone[alone < self.ceiling]
             if level not in self.setting.fixed:
                 alone = np.maximum(alone, self._ragged(level, own))

@@ -7,6 +7,8 @@ tile): the posynomial rows of the relaxation.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass
 from math import inf, prod
 
 import numpy as np
@@ -22,6 +24,37 @@ LARGEST_PAIRS = 4_000_000
 """Pairs of tiles priced at once."""
 IN_CACHE = 50_000
 """Pairs under all loop orders before the next ones: what stays in a cache."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Products:
+    """The traffic under one loop order: a sum of products (coefficient) x (own monomial) x (outer monomial)."""
+
+    order: int
+    coefficients: FloatArray
+    own: NDArray[np.intp]
+    """Numbers of the monomials of own tiles."""
+    next: NDArray[np.intp]
+    """Numbers of the monomials of next outer tiles."""
+
+
+class _Monomials:
+    """Products of powers of sizes, each once however many terms have it."""
+
+    def __init__(self, dims: int) -> None:
+        self._found = dict[bytes, int]()
+        self._exponents = np.zeros((0, dims))
+
+    def numbers(self, exponents: FloatArray) -> NDArray[np.intp]:
+        """(m,): the numbers of monomials with the given exponents (m, F)."""
+        for row in exponents:
+            if self._found.setdefault(row.tobytes(), len(self._found)) == len(self._exponents):
+                self._exponents = np.concatenate([self._exponents, row[None]])
+        return np.array([self._found[row.tobytes()] for row in exponents], dtype=np.intp)
+
+    def of(self, log_sizes: FloatArray) -> FloatArray:
+        """(n, k): all monomials of tiles, given the logarithms of their sizes (n, F)."""
+        return np.asarray(np.exp(log_sizes @ self._exponents.T))
 
 
 class PairCosts:
@@ -40,6 +73,8 @@ class PairCosts:
         dims = setting.workload.dims
         self.boxed = [dims.index(d) for d in self.space.boxed]
         self.free = [dims.index(d) for d in self.space.free]
+        self._own, self._next = _Monomials(len(self.free)), _Monomials(len(self.free))
+        self._known = dict[tuple[int, Box, Box], tuple[_Products, ...]]()
         assign = setting.workload.semantics is Semantics.ASSIGN
         self.first_touches = float(whole_count(setting.workload)) if assign else 0.0
 
@@ -55,32 +90,110 @@ class PairCosts:
             LimitError: if the time is over.
         """
         result = np.full((len(own), len(outer)), inf)
-        fits = self.costs.fits(own, level)
-        sizes, beyond = self._log_sizes(own), self._log_sizes(outer)
-        inside, around = self._by_box(own), self._by_box(outer)
-        for box, rows in inside.items():
-            held = [rows[fits[rows, k]] for k in range(len(self.costs.orders(level)))]
-            for large, columns in around.items():
-                if any(a[0] > b[0] for a, b in zip(box, large, strict=True)):
-                    continue
-                self.clock.check()
-                flows = zip(self.costs.orders(level), held, strict=True)
-                terms = [(self.space.traffic(order.flow, box, large), fitting) for order, fitting in flows]
-                for start in range(0, len(columns), step := max(1, IN_CACHE // len(rows))):
-                    part = columns[start : start + step]
-                    block = np.full((len(rows), len(part)), inf)
-                    for words, fitting in terms:
-                        left = np.exp(words.logs + sizes[fitting] @ words.own.T)
-                        found = left @ np.exp(words.next @ beyond[part].T)
-                        if len(fitting) == len(rows):
-                            np.minimum(block, found, out=block)
-                        else:
-                            places = np.searchsorted(rows, fitting)
-                            block[places] = np.minimum(block[places], found)
-                    result[rows[:, None], part] = block
+        for rows, part, words in self._blocks(own, outer, level):
+            result[rows[:, None], part] = words
         result -= self.first_touches
         result /= self.setting.bandwidths[level]
         return result
+
+    def alone(self, own: IntArray, level: int) -> FloatArray:
+        """(n,) costs of a level in the whole problem, as of pairs with it.
+
+        Args:
+            own: (n, D) tiles of the level.
+            level: which.
+
+        Raises:
+            LimitError: if the time is over.
+        """
+        result = np.full(len(own), inf)
+        whole = self.costs.extents[None]
+        fits, inside, (large,) = self.costs.fits(own, level), self._by_box(own), self._by_box(whole)
+        known = [(rows, self._products(level, box, large)) for box, rows in inside.items()]
+        left, (right,) = self._own.of(self._log_sizes(own)), self._next.of(self._log_sizes(whole))
+        for rows, products in known:
+            self.clock.check()
+            factors = np.zeros((left.shape[1], len(products)))
+            for number, p in enumerate(products):
+                np.add.at(factors[:, number], p.own, p.coefficients * right[p.next])
+            words = np.where(fits[rows][:, [p.order for p in products]], left[rows] @ factors, inf)
+            result[rows] = words.min(axis=1)
+        return (result - self.first_touches) / self.setting.bandwidths[level]
+
+    def served(
+        self, own: IntArray, outer: IntArray, level: int, ceiling: float, *, but: int | None = None
+    ) -> NDArray[np.bool_]:
+        """(outer,) which outer tiles some own tile nests in and stays below a ceiling in.
+
+        Args:
+            own: (n, D) tiles of the level.
+            outer: (m, D) tiles of the next outer level.
+            level: which.
+            ceiling: the cost to stay below.
+            but: a dim along which they need not nest.
+
+        Raises:
+            LimitError: if the time is over.
+        """
+        found = np.zeros(len(outer), dtype=bool)
+        limit = ceiling * self.setting.bandwidths[level] + self.first_touches
+        for rows, part, words in self._blocks(own, outer, level):
+            below = words < limit
+            some = np.flatnonzero(below.any(axis=0))
+            if len(some):
+                nests = self.nests(own[rows], outer[part[some]], but=but)
+                found[part[some]] |= (below[:, some] & nests).any(axis=0)
+        return found
+
+    def _blocks(
+        self, own: IntArray, outer: IntArray, level: int
+    ) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp], FloatArray]]:
+        """Rows of own and of outer tiles, and what every pair of them moves under its best loop order, in words.
+
+        Pairs that are in none do not nest in their boxed dims.
+        """
+        fits = self.costs.fits(own, level)
+        inside, around = self._by_box(own), self._by_box(outer)
+        blocks = [
+            (rows, columns, self._products(level, box, large))
+            for box, rows in inside.items()
+            for large, columns in around.items()
+            if all(a[0] <= b[0] for a, b in zip(box, large, strict=True))
+        ]
+        left, right = self._own.of(self._log_sizes(own)), self._next.of(self._log_sizes(outer))
+        for rows, columns, products in blocks:
+            self.clock.check()
+            held = [(p, np.flatnonzero(fits[rows, p.order])) for p in products]
+            terms = [(p, places, left[rows[places][:, None], p.own] * p.coefficients) for p, places in held]
+            for start in range(0, len(columns), step := max(1, IN_CACHE // len(rows))):
+                part = columns[start : start + step]
+                block = np.full((len(rows), len(part)), inf)
+                for p, places, factor in terms:
+                    words = factor @ right[part[:, None], p.next].T
+                    if len(places) == len(rows):
+                        np.minimum(block, words, out=block)
+                    else:
+                        block[places] = np.minimum(block[places], words)
+                yield rows, part, block
+
+    def _products(self, level: int, box: Box, large: Box) -> tuple[_Products, ...]:
+        """The traffic of a level between two boxes, once where loop orders have the same."""
+        key = level, box, large
+        if key not in self._known:
+            found = dict[tuple[object, ...], _Products]()
+            for number, order in enumerate(self.costs.orders(level)):
+                words = self.space.traffic(order.flow, box, large)
+                product = _Products(
+                    order=number,
+                    coefficients=np.exp(words.logs),
+                    own=self._own.numbers(words.own),
+                    next=self._next.numbers(words.next),
+                )
+                room = number if self.setting.safe(level) else None
+                same = (room, *(part.tobytes() for part in (product.coefficients, product.own, product.next)))
+                found.setdefault(same, product)
+            self._known[key] = tuple(found.values())
+        return self._known[key]
 
     def of_numbers(
         self, own: IntArray, own_numbers: IntArray, outer: IntArray, outer_numbers: IntArray, level: int

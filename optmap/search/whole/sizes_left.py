@@ -20,10 +20,12 @@ from optmap.errors import LimitError
 from optmap.evaluate.cutting import cuts
 from optmap.search.whole.chain_costs import ChainCosts, FloatArray, IntArray, IntegerPoint, grid_of
 from optmap.search.whole.one_level import grow
-from optmap.search.whole.pair_costs import LARGEST_PAIRS, PairCosts
+from optmap.search.whole.pair_costs import PairCosts
 
 LARGEST_TABLE = 30_000_000
 """Pairs of choices of neighbouring levels beyond which chains are not listed."""
+AT_ONCE_PAIRS = 500_000
+"""Pairs of choices looked at before their links are counted."""
 FEW = 8
 """One nested pair among so many is priced by itself; where more nest, all pairs are priced as products of matrices."""
 MOST_CHAINS = 100_000
@@ -71,7 +73,9 @@ class SizesLeft:
         """(K, L) rows of the choices of chains, of which every two neighbours stay below a ceiling."""
         links, alive = [], np.arange(len(choices[0]))
         for level in range(self.costs.depth - 1):
-            own, outer = self._links(choices[level][alive], choices[level + 1], level, ceiling)
+            # Every link to the outermost level ends a chain, or more.
+            most = MOST_CHAINS if level + 2 == self.costs.depth else inf
+            own, outer = self._links(choices[level][alive], choices[level + 1], level, ceiling, most)
             links.append((alive[own], outer))
             alive = np.unique(outer)
         rows = alive[:, None]
@@ -86,9 +90,9 @@ class SizesLeft:
         return rows
 
     def _links(
-        self, own: IntArray, outer: IntArray, level: int, ceiling: float
+        self, own: IntArray, outer: IntArray, level: int, ceiling: float, most: float
     ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        """Pairs of rows of own and outer choices that stay below a ceiling, sorted by the outer ones.
+        """Pairs of rows of own and outer choices that stay below a ceiling, sorted by the outer ones; some at most.
 
         Every own choice fits: it costs less than the ceiling in the whole problem.
         """
@@ -96,7 +100,7 @@ class SizesLeft:
             raise LimitError("too many pairs of numbers of tiles")
         found = [(np.zeros(0, dtype=np.intp), np.zeros(0, dtype=np.intp))]
         numbers, around = -(-self.costs.extents // own), -(-self.costs.extents // outer)
-        step = max(1, LARGEST_PAIRS // max(1, len(own)))
+        step, links = max(1, AT_ONCE_PAIRS // max(1, len(own))), 0
         for start in range(0, len(outer), step):
             part = outer[start : start + step]
             beyond, inner = np.nonzero(self.pairs.nests(own, part).T)
@@ -106,6 +110,9 @@ class SizesLeft:
                 cost = self.pairs(own, part, level)[inner, beyond]
             beyond, inner = beyond[cost < ceiling], inner[cost < ceiling]
             found.append((inner, start + beyond))
+            links += len(inner)
+            if links > most:
+                raise LimitError("too many chains of numbers of tiles")
         return np.concatenate([inner for inner, _ in found]), np.concatenate([beyond for _, beyond in found])
 
     def _room(self, level: int, tiles: IntArray) -> IntArray:

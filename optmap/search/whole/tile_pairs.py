@@ -162,7 +162,7 @@ class _Pairing:
         fitting = tiles[self.costs.fits_somehow(tiles, level)]
         if len(fitting) == 0:
             return fitting
-        alone = self.pairs(fitting, self.costs.extents[None, :], level)[:, 0]
+        alone = self.pairs.alone(fitting, level)
         fitting, alone = fitting[alone < ceiling], alone[alone < ceiling]
         if self.even:
             return fitting
