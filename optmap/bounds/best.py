@@ -44,10 +44,10 @@ def best(workload: Workload, memory_words: int, clock: Clock = NO_LIMIT) -> Lowe
     tensor weights and the segment argument in integers; for windows the inequality of `halo`, for strided ones that of
     `tap_classes`; where one tensor does not fit by little, `visits`; where it fits a few times too little, `passes`.
     """
-    found: list[AnyProof] = [*passes_proofs(workload, memory_words)]
-    found += _windows(workload, memory_words, _most(found), clock)
-    # Of these it is soon seen that they prove nothing stronger; of proofs as strong they are preferred.
-    found = [*visits_proofs(workload, memory_words, beat=_less(found)), *found]
+    found: list[AnyProof] = [*_windows(workload, memory_words, clock)]
+    # Of all others it is soon seen whether they prove nothing stronger; of proofs as strong they are preferred.
+    for proofs in (passes_proofs, visits_proofs):
+        found = [*proofs(workload, memory_words, beat=_less(found)), *found]
     found = [*ranked_proofs(workload, memory_words, beat=_less(found), clock=clock), *found]
     return certified("best", workload, memory_words, sorted(found, key=lambda proof: -proof.loads_words))
 
@@ -65,24 +65,16 @@ def met(workload: Workload, memory_words: int) -> LowerBound:
     return certified("best", workload, memory_words, ())
 
 
-def _windows(
-    workload: Workload, memory_words: int, beat: int | None, clock: Clock
-) -> list[HaloProof] | list[ClassesProof]:
+def _windows(workload: Workload, memory_words: int, clock: Clock) -> list[HaloProof] | list[ClassesProof]:
     """Proofs of windows: by classes of taps if they have several shapes, else the one shape's."""
     if why_no_classes(workload) is None:
-        return class_proofs(workload, memory_words, beat=beat, clock=clock)
-    return halo_proofs(workload, memory_words, beat=beat, clock=clock)
-
-
-def _most(found: Sequence[AnyProof]) -> int | None:
-    """Loads that the strongest proof so far proves."""
-    return max((proof.loads_words for proof in found), default=None)
+        return class_proofs(workload, memory_words, clock=clock)
+    return halo_proofs(workload, memory_words, clock=clock)
 
 
 def _less(found: Sequence[AnyProof]) -> int | None:
     """One load less than the strongest proof so far proves."""
-    most = _most(found)
-    return None if most is None else most - 1
+    return max((proof.loads_words - 1 for proof in found), default=None)
 
 
 def halo(workload: Workload, memory_words: int) -> LowerBound:
@@ -101,7 +93,7 @@ def halo(workload: Workload, memory_words: int) -> LowerBound:
     reason = why_no_windows(workload)
     if reason is not None:
         raise InputError(reason)
-    return certified("halo", workload, memory_words, _windows(workload, memory_words, None, NO_LIMIT))
+    return certified("halo", workload, memory_words, _windows(workload, memory_words, NO_LIMIT))
 
 
 def why_no_windows(workload: Workload) -> str | None:

@@ -170,20 +170,23 @@ def searched(
         least: what the exponents of outputs and inputs add up to at least, in 1/Q.
     """
     best = _Best(promise, shape)
-    even = starts[best(np.array(starts, dtype=float))[0]]
+    even = starts[0] if len(starts) == 1 else starts[best(np.array(starts, dtype=float))[0]]
     X, Y, Z = (round(e * Q) for e in even)
+    whole = all(Q % e.denominator == 0 for e in even)
     for stride in STRIDES:
         while True:
             clock.check()
             near = [(X + by * a, Y + by * b, Z + by * c) for a, b, c in MOVES for by in (stride, -stride)]
             inside = [at for at in near if min(at) > 0 and max(at) <= Q and least <= at[0] + at[2]]
-            index, _ = best(np.array([(X, Y, Z), *inside]) / Q)
+            index, promised = best(np.array([(X, Y, Z), *inside]) / Q)
             if index == 0:
                 break
             X, Y, Z = inside[index - 1]
-    found = even, (Fraction(X, Q), Fraction(Y, Q), Fraction(Z, Q))
-    index, promised = best(np.array(found, dtype=float))
-    return found[index], promised
+    found = Fraction(X, Q), Fraction(Y, Q), Fraction(Z, Q)
+    if whole:  # the moves began right there
+        return found, promised
+    index, promised = best(np.array([even, found], dtype=float))
+    return (even, found)[index], promised
 
 
 class _Best:

@@ -131,7 +131,7 @@ def passes_proofs(workload: Workload, memory_words: int, *, beat: int | None = N
     for roles in every_roles(workload):
         passes = _passes(workload, roles, words, memory_words)
         if passes.short > 1 and passes.kept <= MOST * memory_words:
-            best = passes.best()
+            best = passes.best(least)
             if best.loads_words > least:
                 found.append(passes.proof(best.slack, range(PARTS)))
     return sorted(found, key=lambda p: -p.loads_words)
@@ -169,21 +169,26 @@ class _Passes:
         """Words of W that do not fit."""
         return self.kept - self.memory
 
-    def best(self) -> PassesProof:
-        """The strongest of some slacks and of some around it."""
+    def best(self, least: int) -> PassesProof:
+        """The strongest of some slacks and of some around it, unless none of these proves more than `least` loads."""
         even = {1 + self.short * i // SLACKS for i in range(SLACKS)}
         whole = {self.unit * (self.kept // self.unit // n) - self.memory for n in range(2, WHOLE)}
-        best = self._strongest(self._inside(even | whole))
+        best = self._strongest(self._inside(even | whole), least)
         step = self.short // SLACKS
         near = {best.slack + step * i // NEAR for i in range(-NEAR, NEAR + 1)}
-        return self._strongest(self._inside(near))
+        return self._strongest(self._inside(near), least)
 
     def _inside(self, slacks: set[int]) -> list[int]:
         return sorted(slack for slack in slacks if 1 <= slack < self.short)
 
-    def _strongest(self, slacks: Sequence[int]) -> PassesProof:
-        """The first of the strongest of increasing slacks; few are tried, as longer segments touch no more words."""
+    def _strongest(self, slacks: Sequence[int], least: int) -> PassesProof:
+        """The first of the strongest of increasing slacks, the least one if none proves more than `least` loads.
+
+        Longer segments touch no more words, so that few are looked at.
+        """
         best, loaded = self.proof(slacks[0]), [self.loaded(slack) for slack in slacks]
+        if best.touched_words + max(loaded) - self.created <= least:
+            return best
         left = [(1, len(slacks), best.touched_words)]
         while left:
             low, high, touched = left.pop()

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from itertools import pairwise
 from math import exp, inf, log
 
@@ -163,7 +164,8 @@ def proofs(
         pairs = pairs[:RANKED]
     ranked: list[tuple[float, int, Polytope, dict[int, Fraction]]] = []
     for polytope, program in pairs:
-        if not _may_exceed(program, units, needed, clock):
+        known = _looked_at(workload, polytope, units.mu)
+        if known is None or not _may_exceed(known, units, needed, clock):
             continue
         columns = usable(system, polytope, units.weights)
         for candidate in _candidates(program, units, clock):
@@ -211,6 +213,12 @@ def _promise(program: SegmentProgram, units: Units) -> float:
         level = float(program.value(mixture @ np.array(program.vertices)[used], K))
         best = max(best, log(K - units.memory) + log(units.operations) - level)
     return best
+
+
+@lru_cache(maxsize=64)
+def _looked_at(workload: Workload, polytope: Polytope, mu: Fraction) -> SegmentProgram | None:
+    """The program that says what F is at least, for all memories: what it has found for one is a start for others."""
+    return segment_program(map_system(workload), polytope, accounting(workload, 1, mu).weights)
 
 
 def _may_exceed(program: SegmentProgram, units: Units, needed: int, clock: Clock) -> bool:
