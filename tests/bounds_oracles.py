@@ -11,6 +11,8 @@ import itertools
 import random
 from dataclasses import replace
 
+import numpy as np
+
 from optmap.problem import Axis, Semantics, TensorAccess, Workload, parse_workload
 
 Word = tuple[str, tuple[int, ...]]
@@ -162,6 +164,27 @@ def exact_loads(workload: Workload, memory: int) -> int:
                 best[after, content] = cost + step
                 heapq.heappush(queue, (cost + step, after, content))
     raise AssertionError("no schedule fits the memory")
+
+
+def exact_loads_of_one_operation(workload: Workload) -> int:
+    """The fewest loads into a memory that holds the words of one operation: the cheapest order of the operations.
+
+    Of every set of operations and the last one of it, the fewest loads that do it: each operation loads what the one
+    before it does not share. For `accumulate`, elements of one word, and as many of them in every operation.
+    """
+    ops = [frozenset(op) for op in operations(workload, points(workload))]
+    count, bits = len(ops), 1 << np.arange(len(ops))
+    step = np.array([[len(op - before) for op in ops] for before in ops], dtype=np.int16)
+    best = np.full((1 << count, count), 10_000, dtype=np.int16)
+    best[bits, np.arange(count)] = len(ops[0])
+    masks = np.arange(1 << count)
+    done = sum(masks >> k & 1 for k in range(count))
+    for size in range(2, count + 1):
+        layer = masks[done == size]
+        for last in range(count):
+            mine = layer[layer & bits[last] > 0]
+            best[mine, last] = (best[mine ^ bits[last]] + step[:, last]).min(axis=1)
+    return int(best[-1].min())
 
 
 TEMPLATES = (

@@ -6,6 +6,7 @@ import copy
 import itertools
 import json
 import random
+import re
 from collections import Counter
 from collections.abc import Callable
 from fractions import Fraction
@@ -15,7 +16,15 @@ from typing import Any
 import numpy as np
 import pytest
 from bounds_attack import loads_of_orders, some_orders, with_ranges
-from bounds_oracles import element, exact_loads, found_loads, least_memory, points
+from bounds_oracles import (
+    element,
+    exact_loads,
+    exact_loads_of_one_operation,
+    found_loads,
+    least_memory,
+    operations,
+    points,
+)
 
 from optmap.bounds import (
     accounting,
@@ -196,6 +205,34 @@ def test_exact_optima_are_never_below() -> None:
                 assert proof.loads_words <= optimum, (workload.expression, workload.extents, memory)
                 tight += proof.loads_words >= optimum - 2
     assert tight
+
+
+@pytest.mark.parametrize(
+    ("text", "shape", "compulsory", "proved", "optimum"),
+    [
+        ("O[k,x] += I[c,2*x+r] * F[k,c,r]", (2, 2, 1, 3), 15, 16, 25),
+        ("O[k,x] += I[c,2*x+r] * F[k,c,r]", (2, 3, 1, 3), 19, 22, 37),
+        ("O[k,x] += I[c,3*x+r] * F[k,c,r]", (2, 2, 1, 4), 19, 21, 33),
+        ("O[x,y] += I[2*x+r,2*y+s] * F[r,s]", (3, 1, 5, 1), 17, 18, 31),
+    ],
+)
+def test_exact_optima_beyond_compulsory_loads_are_never_below(
+    text: str, shape: tuple[int, ...], compulsory: int, proved: int, optimum: int
+) -> None:
+    """Where the bound is more than that every word is loaded: all orders of the operations, in the least memory."""
+    dims = list(dict.fromkeys(re.findall(r"[kxycrs]", text)))
+    workload = parse_workload(text, dict(zip(dims, shape, strict=True)))
+    words = {word for op in operations(workload, points(workload)) for word in op}
+    assert len(words) == compulsory
+    assert exact_loads_of_one_operation(workload) == optimum
+    assert proved <= max(proof.loads_words for proof in class_proofs(workload, 3, beat=0)) <= optimum
+
+
+def test_all_orders_in_the_least_memory_are_all_schedules() -> None:
+    for text, shape in (("O[k,x] += I[2*x+r] * F[k,r]", (1, 2, 3)), ("C[i,j] += A[i,k] * B[k,j]", (2, 2, 1))):
+        dims = list(dict.fromkeys(re.findall(r"[kxrij]", text)))
+        workload = parse_workload(text, dict(zip(dims, shape, strict=True)))
+        assert exact_loads_of_one_operation(workload) == exact_loads(workload, 3)
 
 
 def test_no_schedule_loads_less() -> None:
