@@ -14,7 +14,7 @@ __getattr__, __dir__ = exports(
         "exact": "VertexFinder certified linear_program solve_exact",
         "from_model": "from_pyomo",
         "highs": "solve_model",
-        "iterates": "Batch",
+        "iterates": "Batch joined",
         "nlp": "from_geometric",
         "parametric": "ParametricLp Region critical_regions",
         "registry": "SOLVERS solve",

@@ -1,11 +1,14 @@
 """The batched interior point against Ipopt and SciPy; its bound holds wherever it stops."""
 
+from dataclasses import replace
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from scipy.optimize import minimize
 
 from optmap.programs import EpigraphRow, GeometricProgram, Posynomial
-from optmap.solvers import Batch, solve_batch
+from optmap.solvers import Batch, joined, solve_batch
 from optmap.solvers.ipopt import solve_posynomial
 
 N, EPIGRAPHS, LIMITS, TERMS = 3, 2, 1, 3
@@ -135,3 +138,57 @@ def test_programs_without_a_start_are_infeasible():
     nothing = solve_batch(batch, start=np.full_like(start, np.nan))
     assert nothing.iterations == 0
     assert np.isinf(nothing.bound).all()
+
+
+def test_programs_of_which_enough_is_known_stop_early():
+    """They stop at a point that is good enough, or at a bound that is; the others are solved as before."""
+    batch = random_batch(11)
+    whole = solve_batch(batch, start=start_of(batch))
+    enough, hopeless = np.quantile(whole.value, [0.4, 0.6])
+    steps = []
+
+    def settled(value, bound):
+        steps.append(bound.copy())
+        return (value <= enough) | (bound >= hopeless)
+
+    found = solve_batch(batch, start=start_of(batch), settled=settled)
+    assert (found.bound <= whole.value * (1 + 1e-9)).all()
+    assert (found.value >= whole.bound * (1 - 1e-9)).all()
+    cheap, dear = whole.value <= enough * (1 - 1e-6), whole.value >= hopeless * (1 + 1e-6)
+    assert (found.value[cheap] <= enough).all()
+    assert (found.bound[dear] >= hopeless).all()
+    between = ~cheap & ~dear
+    assert found.value[between] == pytest.approx(whole.value[between], rel=1e-6)
+    assert (1 - found.bound / found.value).max() > 1e-3, "no program stopped before its optimum"
+    assert all((raised >= bound).all() for bound, raised in pairwise(steps))
+
+
+def test_a_program_is_solved_alike_alone_and_in_company():
+    """Programs that are done stand still until half of a batch is done."""
+    batch = random_batch(12)
+    together = solve_batch(batch, start=start_of(batch))
+    for i in range(SIZE):
+        alone = solve_batch(batch.take(np.array([i])), start=start_of(batch)[[i]])
+        assert alone.value[0] == pytest.approx(together.value[i], rel=1e-7)
+        assert alone.bound[0] == pytest.approx(together.bound[i], rel=1e-6)
+        assert alone.iterations <= together.iterations
+
+
+def test_batches_with_posynomials_of_different_lengths_are_joined():
+    short, long = random_batch(13), random_batch(14)
+    padded = replace(
+        long,
+        exponents=np.concatenate((long.exponents, long.exponents[:, :, :1]), axis=2),
+        logs=np.concatenate((long.logs, long.logs[:, :, :1]), axis=2),
+    )
+    both = joined([short, padded])
+    t = np.concatenate((start_of(short), start_of(long)))
+    assert both.totals(t) == pytest.approx(np.concatenate((short.totals(t[:SIZE]), padded.totals(t[SIZE:]))))
+    found = solve_batch(both, start=t)
+    assert found.value[:SIZE] == pytest.approx(solve_batch(short, start=t[:SIZE]).value, rel=1e-7)
+
+
+def test_steps_are_few():
+    """Predictor and corrector: about half of what a fixed centring needs."""
+    found = [solve_batch(random_batch(seed), start=start_of(random_batch(seed))).iterations for seed in range(20)]
+    assert max(found) <= 16

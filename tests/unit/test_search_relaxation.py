@@ -19,6 +19,7 @@ from optmap.problem import (
     Mapping,
     conv2d,
     dataflow,
+    library,
     matmul,
     parse_workload,
     safe_working_set,
@@ -279,3 +280,17 @@ def test_same_setting_same_answer(monkeypatch):
         setting = reference()
         points.append(integer_search(setting, relax(setting)).point)
     assert points[0] == points[1]
+
+
+def test_levels_that_cannot_matter_change_nothing():
+    """With every level solved to its optimum the relaxation is the same, and no level's bound is above its optimum."""
+    machine = library.machine("i7-9700k")
+    for name, rule in product(("mobilenet/M9", "resnet18/R8"), CapacityRule):
+        setting = Setting(workload=library.workload(name), machine=machine, rule=rule)
+        found, whole = relax(setting), relax(setting, negligible=0.0)
+        assert found.proved
+        assert whole.proved
+        assert found.programs < whole.programs, "no level was passed over"
+        assert found.bound == pytest.approx(whole.bound, rel=2 * TOLERANCE)
+        for low, optimum in zip(found.level_bounds, whole.level_bounds, strict=True):
+            assert low <= optimum * (1 + TOLERANCE)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import pairwise, zip_longest
 from math import inf
 
@@ -52,7 +52,9 @@ class LevelBounds:
         free = [level for level in range(self.depth) if level not in setting.fixed]
         split = setting.split_level or 0
         for levels in ([n for n in free if n < split], [n for n in free if n >= split]):  # alike in shape
-            self._evaluate([[(n, u) for u in self._units(n)] for n in levels])
+            units = {level: self._units(level) for level in levels}
+            self._pass_over(units)
+            self._evaluate([[(level, unit) for unit in units[level]] for level in levels if not self.own[level]])
         for level in free:
             self._refine(level)
 
@@ -78,6 +80,30 @@ class LevelBounds:
             for box in first_boxes(self.space)
         )
         return [box for box in cut if all(a <= b for a, b in box)]
+
+    def _pass_over(self, units: Mapping[int, Sequence[Unit]]) -> None:
+        """Look at the largest box alone of levels that cannot matter: what every mapping moves bounds the others."""
+        least = self.least()
+        enough = self.negligible * max(*least, *(min(own.values()) for own in self.own if own))
+        small = [
+            level
+            for level, own in units.items()
+            if own and least[level] <= enough and all(self.space.is_exact(unit.box) for unit in own)
+        ]
+        probes = [(level, u) for level in small for u in units[level] if u.box == units[level][-1].box]
+        if not probes:
+            return
+
+        def settled(value: Array, bound: Array) -> NDArray[np.bool_]:
+            return np.asarray((value <= enough) | (bound > enough))
+
+        values = self.solve([self.alone(*one) for one in probes], settled).value.tolist()
+        for level in small:
+            seen = {u: value for (at, u), value in zip(probes, values, strict=True) if at == level}
+            if min(seen.values()) <= enough:
+                self.own[level] = dict.fromkeys(units[level], least[level])
+                rank = dict.fromkeys(units[level], enough) | seen
+                self.rank[level] = {u: max(cost, self.around(level, u.box)) for u, cost in rank.items()}
 
     def _evaluate(self, units: Sequence[Sequence[tuple[int, Unit]]]) -> None:
         """Bound units of several levels, as long as there is time; the first few of each always."""

@@ -40,6 +40,8 @@ GRACE = 0.5
 """Seconds beyond the deadline in which a first point is still looked for."""
 ATTAINED = 0.1 * TOLERANCE
 """Relative distance at which a point attains a bound, so that its program need not be solved further."""
+DIVED = 8
+"""Nodes made of them that are tried."""
 DIVES = 3
 """Units of every level that are combined to begin with."""
 BATCH = 24
@@ -191,7 +193,7 @@ class _Search:
             known = [unit for unit, cost in rank.items() if cost < inf and self.space.is_exact(unit.box)]
             best.append(heapq.nsmallest(DIVES, known, key=rank.__getitem__))
         nodes: list[Node] = [node for node in product(*best) if nested(self.setting, node)]
-        nodes = heapq.nsmallest(BATCH, nodes, key=self._promise)
+        nodes = heapq.nsmallest(DIVED, nodes, key=self._promise)
         if not nodes:
             return
 
