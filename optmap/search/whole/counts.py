@@ -234,14 +234,15 @@ class _Counting:
         return self.choices[level]
 
     def _ragged(self, level: int, own: IntArray) -> FloatArray:
-        """What tiles cost in the whole problem, their last tiles of filters counted as they are."""
+        """What tiles that fit cost in the whole problem, their last tiles of filters counted as they are."""
         found = np.zeros(len(own))
         for start in range(0, len(own), BATCH):
             self.clock.check()
             part = own[start : start + BATCH]
             chains = np.repeat(self.costs.extents[None, None], len(part), axis=0).repeat(self.costs.depth, axis=1)
             chains[:, level] = part
-            found[start : start + BATCH] = self.costs.evaluate(chains, levels=[level])[0][:, level]
+            cost, _ = self.costs.evaluate(chains, levels=[level], fitting=True)
+            found[start : start + BATCH] = cost[:, level]
         return found
 
     def _enumerated(self, level: int) -> IntArray:
