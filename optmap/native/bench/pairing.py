@@ -15,7 +15,7 @@ from optmap.native.run.turns import Sampler, in_turns, roused, warm_sampler
 
 COLD_CALLS = 2
 """Of a sample with flushed caches."""
-CHOOSING = 9
+CHOOSING = 15
 """Rounds by which the best of several ways is chosen."""
 LEAST_SAMPLES = 2
 """Of a way before it is left out: what disturbs one sample tells nothing."""
@@ -54,8 +54,8 @@ def best_way(ways: Sequence[Contender], caches: Caches) -> int:
     """The fastest, by samples that nothing else is said from, in turns.
 
     After n rounds those ways are left out that were in all of them more than 1/n slower than the fastest of the round:
-    half as much after two, a ninth after nine. Where calls take so long that the time is over before, fewer rounds
-    decide. What is reported is measured anew, or the chosen one would look better than it is.
+    half as much after two, a fifteenth after fifteen. Where calls take so long that the time is over before, fewer
+    rounds decide. What is reported is measured anew, or the chosen one would look better than it is.
 
     Args:
         ways: at least one, ready to be called.
