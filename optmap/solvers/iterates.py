@@ -244,10 +244,21 @@ class Iterates:
         right = (force[:, None, :chains] @ gradients)[:, 0]
         right[:, :n] += force[:, chains : chains + n] - force[:, chains + n :]
         right[:, n] += 1.0
-        change = np.asarray(np.linalg.solve(hessian, -right[:, :, None])[:, :, 0], dtype=np.float64)
+        change = _solved(hessian, -right)
         rows = (gradients @ change[:, :, None])[:, :, 0]
         along = np.concatenate((rows, change[:, :n], -change[:, :n]), axis=1)
         return change, -along / self.slack - missed
+
+
+def _solved(matrices: Array, right: Array) -> Array:
+    """(B, n): the solutions of B systems of equations; NaN where a matrix is singular."""
+    try:
+        return np.asarray(np.linalg.solve(matrices, right[:, :, None])[:, :, 0], dtype=np.float64)
+    except np.linalg.LinAlgError:
+        if len(right) == 1:
+            return np.full_like(right, np.nan)
+        # One singular matrix must not take the others' solutions along.
+        return np.concatenate([_solved(matrices[i : i + 1], right[i : i + 1]) for i in range(len(right))])
 
 
 def _needed(batch: Batch, totals: Array) -> Array:

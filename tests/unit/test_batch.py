@@ -192,3 +192,13 @@ def test_steps_are_few():
     """Predictor and corrector: about half of what a fixed centring needs."""
     found = [solve_batch(random_batch(seed), start=start_of(random_batch(seed))).iterations for seed in range(20)]
     assert max(found) <= 16
+
+
+def test_a_singular_matrix_takes_no_other_program_along() -> None:
+    """The first program is paid by its constant: z falls below every power of ten, and its equations degenerate."""
+    alone = random_batch(3, constants=False).take(np.array([0]))
+    paid = Batch(**{name: getattr(alone, name) for name in alone.__slots__} | {"constant": alone.constant + 1e6})
+    both = Batch(**{name: np.concatenate([getattr(paid, name), getattr(alone, name)]) for name in alone.__slots__})
+    found = solve_batch(both, start=start_of(both))
+    assert found.value[1] == pytest.approx(solve_batch(alone, start=start_of(alone)).value[0], rel=1e-9)
+    assert found.bound[0] <= found.value[0]

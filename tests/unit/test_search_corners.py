@@ -11,7 +11,7 @@ import pytest
 from optmap import api
 from optmap.errors import InfeasibleError, InputError, LimitError
 from optmap.evaluate import evaluate_cost
-from optmap.problem import library
+from optmap.problem import Capacity, Level, Machine, library
 from optmap.search import (
     METHODS,
     Hunt,
@@ -166,3 +166,27 @@ def test_first_touches_of_a_diagonal_are_refused_before_the_search(objective: st
     """Under `=` the box around it has more first touches than words that move."""
     with pytest.raises(InputError, match=r"a dim stands in two subscripts of O\[a,a\]"):
         api.solve("O[a,a] = B[a,a]", extents={"a": 22}, machine="balanced", objective=objective)
+
+
+@pytest.mark.parametrize(
+    ("expression", "sizes", "words", "shared", "cores"),
+    [
+        ("O[i,j] += A[i,k,l] * B[k,j] * C[l,j]", {"i": 3, "j": 5, "k": 2, "l": 2}, (4, 16), 1, 4),
+        ("C[i,j] += A[i,k] * B[k,j]", {"i": 9, "j": 2, "k": 2}, (5, 5, 6), 1, 2),
+    ],
+    ids=["start-fits", "start-does-not-fit"],
+)
+def test_cores_have_an_answer_however_short_the_time_is(expression, sizes, words, shared, cores) -> None:
+    """That the time was over before any split was looked at is no proof that nothing fits."""
+    levels = tuple(
+        Level(
+            name=f"L{i}",
+            capacity=Capacity(amount=n, unit="words"),
+            shared=i == shared,
+            fanout=cores if i == shared else 1,
+        )
+        for i, n in enumerate(words)
+    )
+    machine = Machine(name="cores", levels=levels)
+    result = api.solve(expression, extents=sizes, machine=machine, cores=cores, time_limit=1e-9)
+    assert result.integer_bound <= result.cost

@@ -11,7 +11,7 @@ from optmap.errors import InputError, UnknownNameError
 from optmap.problem import Capacity, CapacityRule, Level, Machine, Semantics, conv2d, library, matmul, parse_workload
 from optmap.programs import EpigraphRow, GeometricProgram, monomial, tidy
 from optmap.programs.geometric_model import geometric_model
-from optmap.search import Bounder, Setting, program_of, relaxation_report, solve_described
+from optmap.search import Bounder, Setting, cross_check, program_of, relaxation_report, solve_described
 from optmap.search.relax import level_programs
 from optmap.search.relax.tree import relax
 from optmap.solvers import from_pyomo
@@ -147,6 +147,18 @@ def test_the_dual_bound_holds_for_any_multipliers(semantics) -> None:
         assert bound <= least + 1e-9 * abs(least)
         bounds.append(bound)
     assert max(bounds) > -inf
+
+
+def test_the_road_not_taken_breaks_down_where_levels_are_full() -> None:
+    """Every tile is the smallest one, without any room inside: Ipopt may give no value, and no error."""
+    levels = tuple(
+        Level(name=f"L{i}", capacity=Capacity(amount=5, unit="words"), bandwidth=12 - 3 * i) for i in range(4)
+    )
+    chain = parse_workload("O[i,j] += A[i,k,l] * B[k,j] * C[l,j]", {"i": 1, "j": 2, "k": 8, "l": 2}, bytes={"A": 8})
+    of = setting(chain, Machine(name="full", levels=levels))
+    found = relax(of)
+    assert found.bound <= found.best.value
+    assert cross_check(of, found.best) in (None, pytest.approx(found.best.value, rel=1e-5))
 
 
 def test_a_value_without_dual_bound_proves_nothing(monkeypatch) -> None:

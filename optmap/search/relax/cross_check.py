@@ -9,6 +9,7 @@ from optmap.search.relax.level_programs import program_of
 from optmap.search.relax.node_programs import Bounder
 from optmap.search.relax.tree import RelaxedPoint
 from optmap.search.search_space import Setting
+from optmap.solvers.status import Point
 
 NEAR = {"mu_init": 1e-4}
 """Options of Ipopt for a start that should be optimal; from another one it takes more steps to the same value."""
@@ -44,6 +45,7 @@ def cross_check(setting: Setting, point: RelaxedPoint) -> float | None:
     tiles = {f"T[{level.name},{dim}]": log(size) for level, tile in levels for dim, size in tile.items()}
     start = {name: tiles[name] for name in program.names if name in tiles} | {"log_z": log(point.value)}
     try:
-        return solve_posynomial(program, options=NEAR, start=start).objective
+        found = solve_posynomial(program, options=NEAR, start=start)
+        return found.objective if found.point is Point.GLOBAL_OPTIMUM else None
     except SolverUnavailableError:
         return None

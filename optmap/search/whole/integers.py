@@ -336,6 +336,9 @@ def _splits_of_cores(state: _State) -> None:
         if state.done or (number >= CORE_SPLITS and state.best is not None):
             break
         state.offer(descent.run(chain, np.array(ways, dtype=np.int64), goal=state.goal))
+    if state.best is None:  # descents that end early, or begin far away, are no proof that nothing fits
+        for *_, ways, _ in ranked:
+            state.offer(_smallest(state, np.array(ways, dtype=np.int64)))
 
 
 def _splits(setting: Setting, descent: Descent) -> list[tuple[int, ...]]:
