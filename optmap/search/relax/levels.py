@@ -63,6 +63,10 @@ class LevelBounds:
         setting, words = self.setting, self.setting.least_words
         return [words / rate / setting.cores_inside(level) for level, rate in enumerate(setting.bandwidths)]
 
+    def _enough(self) -> float:
+        """Cost of a level that cannot matter beside the dearest, as far as levels are known."""
+        return self.negligible * max([*self.least(), *(min(own.values()) for own in self.own if own)])
+
     def alone(self, level: int, unit: Unit) -> Node:
         """The node of a level alone."""
         return tuple(unit if i == level else None for i in range(self.depth))
@@ -83,8 +87,7 @@ class LevelBounds:
 
     def _pass_over(self, units: Mapping[int, Sequence[Unit]]) -> None:
         """Look at the largest box alone of levels that cannot matter: what every mapping moves bounds the others."""
-        least = self.least()
-        enough = self.negligible * max(*least, *(min(own.values()) for own in self.own if own))
+        least, enough = self.least(), self._enough()
         small = [
             level
             for level, own in units.items()
@@ -147,7 +150,7 @@ class LevelBounds:
     def _refine(self, level: int) -> None:
         """Split the best unit of a level until its rows are exact; of a level that cannot matter some good one."""
         own, rank = self.own[level], self.rank[level]
-        enough = self.negligible * max(*self.least(), *(min(other.values()) for other in self.own if other))
+        enough = self._enough()
         pool: Iterable[Unit] = own
         while True:
             best = min(pool, key=lambda u: own[u] if own[u] > enough else rank[u])

@@ -40,10 +40,10 @@ GRACE = 0.5
 """Seconds beyond the deadline in which a first point is still looked for."""
 ATTAINED = 0.1 * TOLERANCE
 """Relative distance at which a point attains a bound, so that its program need not be solved further."""
-DIVED = 8
-"""Nodes made of them that are tried."""
 DIVES = 3
 """Units of every level that are combined to begin with."""
+DIVED = 8
+"""Nodes made of them that are tried."""
 BATCH = 24
 """Programs solved at once when the tree is searched."""
 
