@@ -33,7 +33,9 @@ if TYPE_CHECKING:
     from optmap.gap.boundaries import BoundReport
     from optmap.gap.comparison import Comparison
     from optmap.gap.nest_comparison import NestComparison
+    from optmap.problem.machine import Machine
     from optmap.search.accelerators.result import AcceleratorResult
+    from optmap.search.request import Request
     from optmap.search.result import SolveResult
 
 __all__ = ["METHODS", "OBJECTIVES", "bound", "check", "compare", "solve"]
@@ -42,6 +44,12 @@ CERTIFICATES = ("bound", "full")
 """What a solution's file can prove beside its mapping: the bound, or the relaxation and the integer bound, too."""
 BOUND_SECONDS = 1.0
 """Time for the lower bounds of an answer however late the search ended."""
+ONLY_WITH_FANOUTS = {
+    "confirm": "method exact on accelerators, which {machine} is not",
+    **dict.fromkeys(("set", "evaluations", "journal"), "searches on accelerators, which {machine} is not"),
+    "counting": "accelerators; {machine} has no fanouts and prices",
+}
+"""Options of `solve` that have a meaning on accelerators alone, and what they are for."""
 
 
 def solve(
@@ -161,16 +169,10 @@ def solve(
             progress=progress,
         )
     choose("certificate", certificate, CERTIFICATES)
-    if confirm:
-        raise InputError(f"--confirm is for method exact on accelerators, which {target.name} is not: leave it out")
-    for option, value in {"--set": settings, "--evaluations": evaluations, "--journal": journal}.items():
-        if value:
-            raise InputError(f"{option} is for searches on accelerators, which {target.name} is not: leave it out")
-    if counting is not None:
-        raise InputError(f"--counting is for accelerators; {target.name} has no fanouts and prices: leave it out")
+    searching = {"set": settings, "evaluations": evaluations, "journal": journal}
+    _refuse_options(target, {"confirm": confirm, **searching, "counting": counting is not None})
     if innermost is not None:
         target = target.from_level(innermost)
-    from optmap.gap.beside import with_bound
     from optmap.search.request import Request
     from optmap.solvers.config import relaxation_solver
 
@@ -189,13 +191,28 @@ def solve(
         seed=seed,
         progress=progress,
     )
-    deadline = time.monotonic() + time_limit
+    return _answer(request, method, certificate)
+
+
+def _refuse_options(machine: Machine, given: Mapping[str, object]) -> None:
+    """Refuse options, named as in `ONLY_WITH_FANOUTS`, that mean nothing on a machine that is no accelerator."""
+    for option, value in given.items():
+        if value:
+            reason = ONLY_WITH_FANOUTS[option].format(machine=machine.name)
+            raise InputError(f"--{option} is for {reason}: leave it out")
+
+
+def _answer(request: Request, method: str, certificate: str) -> SolveResult:
+    """What a method finds, with the bounds beside it; `full`: proved, too."""
+    from optmap.gap.beside import with_bound
+
+    deadline = time.monotonic() + request.time_limit
     result = METHODS[method].run(request)
     result = with_bound(result, Clock(max(deadline, time.monotonic() + BOUND_SECONDS)))
     if certificate == "full":
         from optmap.gap.proofs import with_proof
 
-        return with_proof(result, time_limit)
+        return with_proof(result, request.time_limit)
     return result
 
 

@@ -15,6 +15,9 @@ from optmap.problem.code_options import CodeOptions
 from optmap.problem.kernel_roles import KernelKind
 from optmap.shown import Form, Shown
 
+ALIGNMENT = 64
+"""Bytes at whose multiples memory begins that is taken here: a cache line, and the longest vector."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Piece:

@@ -256,36 +256,54 @@ def _dot(a: Sequence[Fraction], b: Sequence[Fraction]) -> Fraction:
     return sum((x * y for x, y in zip(a, b, strict=True) if x and y), Fraction(0))
 
 
+@dataclass(frozen=True, slots=True)
+class _Limit:
+    """A limit on a sum over x."""
+
+    coefficients: Vector
+    value: Fraction
+    sense: int
+    """1 for a lower limit, -1 for an upper one."""
+    row: int | None
+    """Of the program; None for the limit of a column."""
+
+
+def _limits(program: LinearProgram) -> list[_Limit]:
+    """Every limit that does not become the sign of a variable."""
+    n, one = len(program.cost), Fraction(1)
+    found = [
+        _Limit((Fraction(0),) * j + (one,) + (Fraction(0),) * (n - j - 1), high, -1, None)
+        for j, (low, high) in enumerate(zip(program.lower, program.upper, strict=True))
+        if low is not None and high is not None
+    ]
+    for i, row in enumerate(program.rows):
+        for value, sense in ((program.row_lower[i], 1), (program.row_upper[i], -1)):
+            if value is not None:
+                found.append(_Limit(row, value, sense, i))
+    return found
+
+
+def _parts(program: LinearProgram) -> tuple[list[tuple[int, Fraction]], list[Fraction]]:
+    """Column and sign of every variable that is not negative, and where x is when all of them are 0."""
+    parts, shift = list[tuple[int, Fraction]](), list[Fraction]()
+    for j, (low, high) in enumerate(zip(program.lower, program.upper, strict=True)):
+        shift.append(low if low is not None else high if high is not None else Fraction(0))
+        if low is not None or high is None:
+            parts.append((j, Fraction(1)))
+        if low is None:
+            parts.append((j, Fraction(-1)))
+    return parts, shift
+
+
 def _by_simplex(program: LinearProgram) -> ExactSolution:
     """Translate to min c.u, A u = b, u >= 0, solve exactly, translate back."""
-    n = len(program.cost)
-    parts: list[tuple[int, Fraction]] = []  # (column, sign) of every standard variable
-    shift = [Fraction(0)] * n
-    limits: list[tuple[list[Fraction], Fraction, int]] = []  # (row over x, right, sense: 1 >=, -1 <=)
-    for j, (low, high) in enumerate(zip(program.lower, program.upper, strict=True)):
-        unit = [Fraction(int(k == j)) for k in range(n)]
-        if low is not None:
-            shift[j] = low
-            parts.append((j, Fraction(1)))
-            if high is not None:
-                limits.append((unit, high, -1))
-        elif high is not None:
-            shift[j] = high
-            parts.append((j, Fraction(-1)))
-        else:
-            parts += [(j, Fraction(1)), (j, Fraction(-1))]
-    origin: list[int | None] = [None] * len(limits)
-    for i, row in enumerate(program.rows):
-        for limit, sense in ((program.row_lower[i], 1), (program.row_upper[i], -1)):
-            if limit is not None:
-                limits.append((list(row), limit, sense))
-                origin.append(i)
+    (parts, shift), limits = _parts(program), _limits(program)
     slacks = len(limits)
     matrix, right = [], []
-    for k, (coefficients, limit, sense) in enumerate(limits):
-        slack = [Fraction(-sense * int(k == i)) for i in range(slacks)]
-        matrix.append([coefficients[j] * sign for j, sign in parts] + slack)
-        right.append(limit - _dot(coefficients, shift))
+    for k, limit in enumerate(limits):
+        slack = [Fraction(-limit.sense * int(k == i)) for i in range(slacks)]
+        matrix.append([limit.coefficients[j] * sign for j, sign in parts] + slack)
+        right.append(limit.value - _dot(limit.coefficients, shift))
     cost = [program.cost[j] * sign for j, sign in parts] + [Fraction(0)] * slacks
     answer = minimise_standard(cost, matrix, right)
     if answer.stop != "optimal":
@@ -295,9 +313,9 @@ def _by_simplex(program: LinearProgram) -> ExactSolution:
     for (j, sign), amount in zip(parts, answer.x, strict=False):
         x[j] += sign * amount
     duals = [Fraction(0)] * len(program.rows)
-    for k, source in enumerate(origin):
-        if source is not None:
-            duals[source] += answer.duals[k]
+    for limit, price in zip(limits, answer.duals, strict=True):
+        if limit.row is not None:
+            duals[limit.row] += price
     proved = certified(program, tuple(x), tuple(duals), "simplex method in fractions")
     if proved is None:
         raise CheckError("the exact simplex method returned a point that its own duals do not prove optimal")

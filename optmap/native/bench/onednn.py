@@ -94,37 +94,34 @@ class OneDnn:
     def prepare(self, workload: Workload, inputs: tuple[Array, ...], threads: int) -> tuple[Contender, ...]:
         """See `Baseline`; the same implementation in the same formats is there once, and so is what they hold."""
         self._library.bench_onednn_threads(threads)
-        found: dict[str, tuple[Ask, _Primitive]] = {}
+        found: dict[str, _Primitive] = {}
         for ask in chain.from_iterable(map(_asks, library_forms(workload))):
             for number in range(IMPLEMENTATIONS):
                 primitive = _made(self._library, ask, workload.output.bits, number)
                 if primitive is None:
                     break
                 name = f"{ask.label} {primitive.name}"
-                known = name in found or any(primitive.computes(ask, *other) for other in found.values())
+                known = name in found or any(map(primitive.is_alike, found.values()))
                 if not known and not primitive.name.startswith(FALLBACKS):
-                    found[name] = ask, primitive
+                    found[name] = primitive
         operands, held = _Operands(inputs), dict[int, list[Array]]()
-        return tuple(
-            _contender(primitive, ask, name, operands.of(ask), held) for name, (ask, primitive) in found.items()
-        )
+        return tuple(_contender(primitive, name, operands.of(primitive.ask), held) for name, primitive in found.items())
 
 
 class _Primitive:
-    """A primitive of oneDNN; `hold` gives it its buffers."""
+    """A primitive of oneDNN that was asked for; `hold` gives it its buffers."""
 
-    def __init__(self, library: ctypes.CDLL, handle: int) -> None:
-        self.library, self.handle = library, handle
+    def __init__(self, library: ctypes.CDLL, handle: int, ask: Ask) -> None:
+        self.library, self.handle, self.ask = library, handle, ask
         self.buffers: tuple[Array, ...] = ()
         weakref.finalize(self, library.bench_onednn_free, ctypes.c_void_p(handle))
         self.name = str(library.bench_onednn_name(ctypes.c_void_p(handle)).decode())
 
-    def computes(self, ask: Ask, asked: Ask, other: _Primitive) -> bool:
+    def is_alike(self, other: _Primitive) -> bool:
         """Whether another one is the same: one implementation, the same formats, the same operand in each."""
+        mine, others = ((each.ask.kind, each.ask.folds, each.ask.swapped) for each in (self, other))
         handles = (ctypes.c_void_p(each.handle) for each in (self, other))
-        return (ask.kind, ask.folds, ask.swapped) == (asked.kind, asked.folds, asked.swapped) and bool(
-            self.library.bench_onednn_alike(*handles)
-        )
+        return mine == others and bool(self.library.bench_onednn_alike(*handles))
 
     def _bind(self, buffers: Sequence[Array]) -> None:
         self.buffers = tuple(buffers)
@@ -185,11 +182,9 @@ class _Operands:
         return self.made[key]
 
 
-def _contender(
-    primitive: _Primitive, ask: Ask, name: str, plain: dict[int, Array], held: dict[int, list[Array]]
-) -> Contender:
+def _contender(primitive: _Primitive, name: str, plain: dict[int, Array], held: dict[int, list[Array]]) -> Contender:
     primitive.hold(plain, held)
-    dtype = plain[SRC].dtype
+    ask, dtype = primitive.ask, plain[SRC].dtype
 
     def result() -> Array:
         found = np.empty(ask.shapes[OUT], dtype=dtype)
@@ -221,7 +216,7 @@ def _made(library: ctypes.CDLL, ask: Ask, bits: int, implementation: int) -> _Pr
     question.weights_tag = b"any"
     status = ctypes.c_int()
     handle = library.bench_onednn_make(ctypes.byref(question), ctypes.byref(status))
-    return _Primitive(library, handle) if handle else None
+    return _Primitive(library, handle, ask) if handle else None
 
 
 def _asks(form: Convolution | Product) -> Iterator[Ask]:

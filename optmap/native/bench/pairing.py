@@ -20,7 +20,7 @@ CHOOSING = 15
 LEAST_SAMPLES = 2
 """Of a way before it is left out: what disturbs one sample tells nothing."""
 CHOOSING_SECONDS = 15.0
-"""After which more samples than these are not taken for a choice."""
+"""After which a choice takes no further round, once it has more than `LEAST_SAMPLES`."""
 
 
 def interleaved(
@@ -61,7 +61,9 @@ def best_way(ways: Sequence[Contender], caches: Caches) -> int:
         ways: at least one, ready to be called.
         caches: what they hold.
     """
-    samplers = [sampler_of(each, caches) for each in ways] if len(ways) > 1 else []
+    if len(ways) == 1:
+        return 0
+    samplers = [sampler_of(each, caches) for each in ways]
     samples: list[list[float]] = [[] for _ in ways]
     behind = [inf] * len(ways)
     left = list(range(len(ways)))
@@ -75,4 +77,4 @@ def best_way(ways: Sequence[Contender], caches: Caches) -> int:
             behind[way] = min(behind[way], seconds / min(took) - 1)
         if number + 1 >= LEAST_SAMPLES:
             left = [way for way in left if behind[way] <= 1 / (number + 1)]
-    return left[order([samples[way] for way in left])[0]] if len(left) > 1 else left[0]
+    return left[order([samples[way] for way in left])[0]]

@@ -233,16 +233,21 @@ def _check(task: _Task, way: Contender) -> None:
         judge((task.trial,), (way.result(),), terms(task.workload)).demand(title)
 
 
-def _timed(task: _Task, field: _Field, number: int, streaming: Contender | None, caches: Caches) -> LayerBench:
-    """Choose the best way of every library, then time these and ours in turns."""
-    left_out = dict(field.left_out)
-    chosen = {}
+def _chosen(field: _Field, caches: Caches) -> tuple[dict[str, Contender], dict[str, str]]:
+    """The best way of every library, and what is left out."""
+    chosen, left_out = {}, dict(field.left_out)
     for name, ways in field.others.items():
         able = [way for way in ways if caches is Caches.WARM or way.operands is not None]
         if able:
             chosen[name] = able[best_way(able, caches)]
         else:
             left_out[name] = "its buffers cannot be named, so they cannot be thrown out of the caches"
+    return chosen, left_out
+
+
+def _timed(task: _Task, field: _Field, number: int, streaming: Contender | None, caches: Caches) -> LayerBench:
+    """Time the best way of every library and ours in turns."""
+    chosen, left_out = _chosen(field, caches)
     first = [field.own[0]] if number else []
     extra = [] if streaming is None else [streaming]
     core = core_of(task.plan.machine)

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from optmap.native.code import Buffer
+from optmap.native.code import ALIGNMENT, Buffer
 from optmap.native.emit.leaf import Site
 from optmap.native.emit.nest import threads_of
 from optmap.native.emit.packing import write_packing
 from optmap.native.emit.writer import Writer
 from optmap.problem import Semantics
 from optmap.problem.code_options import WeightPacking
-
-ALIGNMENT = 64
-"""Of buffers in a workspace, in bytes: a line, and the longest vector."""
 
 
 def write_packings(out: Writer, site: Site, buffers: tuple[Buffer, ...]) -> None:

@@ -40,7 +40,7 @@ static int used = 0;
 
 static void *room(size_t bytes) {
   void *found = 0;
-  if (posix_memalign(&found, 64, bytes)) {
+  if (posix_memalign(&found, $alignment, bytes)) {
     fprintf(stderr, "no memory for %zu bytes\n", bytes);
     exit(2);
   }

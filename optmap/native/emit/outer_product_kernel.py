@@ -260,16 +260,13 @@ class Kernel:
     def _pointers(self, out: Writer, outer: tuple[Sum, ...], each: Sum | None, first: str, box: Box) -> None:
         """Where the first real point of a step and its weights lie."""
         corner = sum(low * stride for (low, _), stride in zip(box, self.image_strides, strict=True))
-        image = [(self.operands[1], 1), ("at", 1), *((s.dim, s.image) for s in outer if not s.block)]
-        weights = [(self.operands[2], 1), *((s.dim, s.weights) for s in outer)]
-        for at, loop in ((s.dim, s) for s in outer if s.block):
-            image += [(f"({at} / {loop.block})", loop.leap), (f"({at} % {loop.block})", loop.image)]
-        if each is not None and each.block and first != "0":
-            image += [(f"({first} / {each.block})", each.leap), (f"({first} % {each.block})", each.image)]
-            weights.append((first, each.weights))
-        elif each is not None and first != "0":
-            image.append((first, each.image))
-            weights.append((first, each.weights))
+        image, weights = [(self.operands[1], 1), ("at", 1)], [(self.operands[2], 1)]
+        places = [(loop.dim, loop) for loop in outer]
+        if each is not None and first != "0":
+            places.append((first, each))
+        for at, loop in places:
+            image += loop.image_terms(at)
+            weights.append((at, loop.weights))
         out.line(f"const {self.kind} *x_0 = {sum_text(image, corner)};")
         out.line(f"const {self.kind} *y_0 = {sum_text(weights)};")
 

@@ -54,18 +54,24 @@ class Sum:
         """Whether first iteration and number are constants."""
         return self.first == "0" and self.count is not None
 
-    def continues(self, outer: Sum) -> bool:
-        """Whether the operands of this loop, run again and again by another one, are read without a leap."""
-        plain = not self.block and not outer.block and self.pattern is None
-        image, weights = self.most * self.image, self.most * self.weights
-        return self.known and outer.known and plain and (image, weights) == (outer.image, outer.weights)
-
     @property
     def inside(self) -> Sum:
         """The loop over a run, of those iterations that have no leap between them; itself if there is but one run."""
         if not self.block or self.most <= self.run:
             return self
         return replace(self, first="0", count=None if self.ragged else self.run, most=self.run, block=0)
+
+    def image_terms(self, at: str) -> list[tuple[str, int]]:
+        """Where the image's element of an iteration lies: C expressions, each with its coefficient."""
+        if not self.block:
+            return [(at, self.image)]
+        return [(f"({at} / {self.block})", self.leap), (f"({at} % {self.block})", self.image)]
+
+    def continues(self, outer: Sum) -> bool:
+        """Whether the operands of this loop, run again and again by another one, are read without a leap."""
+        plain = not self.block and not outer.block and self.pattern is None
+        image, weights = self.most * self.image, self.most * self.weights
+        return self.known and outer.known and plain and (image, weights) == (outer.image, outer.weights)
 
     def merged(self, outer: Sum) -> Sum:
         """One loop for this and the one around it, which it continues."""

@@ -8,6 +8,7 @@ from optmap.native.emit.indices import element_text, sum_text
 from optmap.native.emit.outer_product_ahead import lines_ahead
 from optmap.native.emit.outer_product_kernel import Kernel
 from optmap.native.emit.outer_product_plan import Plan, Variant, constant_place
+from optmap.native.emit.outer_product_sums import Box, Sum
 from optmap.native.emit.prefetch import Ahead
 from optmap.native.emit.regions import Window
 from optmap.native.emit.writer import Writer
@@ -132,25 +133,7 @@ class _Tile:
         output, image = self.plan.strides(0), self.plan.strides(roles.images)
         names = (site.tensors[0], site.tensors[roles.images], site.tensors[roles.weights])
         places = {names[0]: "to", names[2]: "by", f"d_{site.dims[roles.vector]}": self.plan.start_text(roles.vector)}
-        box = [(0, chosen[d].size) for d in roles.points]
-        sums = []
-        for dim in self.plan.reduction_order():
-            window = next((window for window in self.plan.windows if window.tap == dim), None)
-            each = self.plan.sum_of(dim)
-            if window is not None:
-                pattern = chosen[window.point].pattern if window.point is not None else None
-                if pattern is None:
-                    each = replace(each, first=f"d_{each.dim}", count=None)
-                    places |= self._bounds(window, each.dim)
-                else:
-                    each = replace(each, pattern=pattern, along=roles.points.index(str(window.point)))
-            sums.append(each)
-        while len(sums) > 1 and sums[-1].continues(sums[-2]):
-            sums[-2:] = [sums[-1].merged(sums[-2])]
-        for window in self.plan.windows:
-            if window.tap is None and window.point is not None:
-                pattern = chosen[window.point].pattern or ()
-                box[roles.points.index(window.point)] = pattern[0][2:] if pattern else (0, 0)
+        sums, bounds = self._sums(chosen)
         kernel = Kernel(
             entry=site.entry,
             kind=site.types[0],
@@ -162,16 +145,45 @@ class _Tile:
             vector_stride=self.plan.vector_stride,
             lane_stride=self.plan.lane_stride,
             sizes=tuple(chosen[d].size for d in roles.points),
-            box=tuple(box),
+            box=self._box(chosen),
             image_strides=tuple(image[d] for d in roles.points),
             output_strides=tuple(output[d] for d in roles.points),
-            sums=tuple(sums),
+            sums=sums,
             folds=site.lanes * site.workload.output.bits == FOLDING_BITS and size <= MOST_FOLDED * lanes,
             ahead=tuple(each.lines for each in self.ahead),
             near=site.options.prefetch,
             first_touch=self.plan.first_touch,
         )
-        return kernel, places
+        return kernel, places | bounds
+
+    def _box(self, chosen: dict[str, Variant]) -> Box:
+        """The real points of every tap; none where all are padding."""
+        points = self.plan.roles.points
+        box = [(0, chosen[dim].size) for dim in points]
+        for window in self.plan.windows:
+            if window.tap is None and window.point is not None:
+                pattern = chosen[window.point].pattern or ()
+                box[points.index(window.point)] = pattern[0][2:] if pattern else (0, 0)
+        return tuple(box)
+
+    def _sums(self, chosen: dict[str, Variant]) -> tuple[tuple[Sum, ...], dict[str, str]]:
+        """The loops of the reduction, and where those begin and end whose real taps the tile's function finds."""
+        sums: list[Sum] = []
+        bounds: dict[str, str] = {}
+        for dim in self.plan.reduction_order():
+            window = next((window for window in self.plan.windows if window.tap == dim), None)
+            each = self.plan.sum_of(dim)
+            if window is not None:
+                pattern = chosen[window.point].pattern if window.point is not None else None
+                if pattern is None:
+                    each = replace(each, first=f"d_{each.dim}", count=None)
+                    bounds |= self._bounds(window, each.dim)
+                else:
+                    each = replace(each, pattern=pattern, along=self.plan.roles.points.index(str(window.point)))
+            sums.append(each)
+        while len(sums) > 1 and sums[-1].continues(sums[-2]):
+            sums[-2:] = [sums[-1].merged(sums[-2])]
+        return tuple(sums), bounds
 
     def _bounds(self, window: Window, name: str) -> dict[str, str]:
         """First real tap of one point and number of them, as C expressions."""

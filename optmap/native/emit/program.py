@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import prod
 
-from optmap.native.code import Code
+from optmap.native.code import ALIGNMENT, Code
 from optmap.native.emit.indices import element_text
 from optmap.native.emit.leaf import C_TYPES
 from optmap.native.emit.main_template import PROGRAM
@@ -55,6 +55,7 @@ def main_text(code: Code) -> str:
         "flops": f"{len(code.workload.inputs) * code.workload.operations}.0",
         "buffers": _buffers(code),
         "call": ", ".join(_call(code)),
+        "alignment": ALIGNMENT,
     }
     return PROGRAM.substitute(parts)
 

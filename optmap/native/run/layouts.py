@@ -9,12 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from optmap.errors import InputError
-from optmap.native.code import Buffer
+from optmap.native.code import ALIGNMENT, Buffer
 from optmap.native.layouts import pack, unpack
 
 Array = NDArray[Any]
-ALIGNMENT = 64
-"""Bytes at whose multiples memory begins that is taken here: a cache line, and the widest vector."""
 
 
 def dtype_of(buffer: Buffer) -> np.dtype[Any]:
