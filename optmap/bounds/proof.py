@@ -217,7 +217,11 @@ def _promise(program: SegmentProgram, units: Units) -> float:
 
 @lru_cache(maxsize=64)
 def _looked_at(workload: Workload, polytope: Polytope, mu: Fraction) -> SegmentProgram | None:
-    """The program that says what F is at least, for all memories: what it has found for one is a start for others."""
+    """The program that says what F is at least, for all memories: what it has found for one is a start for others.
+
+    No proof depends on what it was asked before: wherever it starts, what it says holds, and it only says what need not
+    be sought. Proofs come of programs of their own.
+    """
     return segment_program(map_system(workload), polytope, accounting(workload, 1, mu).weights)
 
 

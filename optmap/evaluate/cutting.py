@@ -141,7 +141,7 @@ class Along:
             for size, times in zip(*self.classes, strict=True):
                 yield None, size, times
             return
-        before, sizes, often = self.steps
+        before, sizes, often = self.steps  # the first half are first children
         for number, (held, size, times) in enumerate(zip(before, sizes, often, strict=True)):
             yield held if 2 * number >= len(before) else None, size, times
 

@@ -21,13 +21,16 @@ from optmap.bounds import (
     small_filter_volume,
     theorem15,
 )
+from optmap.bounds.best import best
 from optmap.bounds.convolution import convolution
+from optmap.bounds.proof import _looked_at
 from optmap.errors import InputError
 from optmap.problem import (
     Semantics,
     conv1d,
     conv2d,
     convolution_form,
+    library,
     matmul,
     parse_workload,
     why_no_convolution,
@@ -323,3 +326,17 @@ def test_vertices_of_the_lifted_face_fit_and_are_optimal():
 def test_a_mapping_of_one_tile_needs_no_loop():
     workload = conv1d(f=2, x=4, c=2, w=3)
     assert round_tile(workload, dict.fromkeys(workload.dims, 1.0), capacity_words=10_000) == workload.extents
+
+
+@pytest.mark.parametrize("name", ["resnet18/R1", "resnet18/R6", "yolo9000/Y4", "mobilenet/M3"])
+def test_certificates_do_not_depend_on_bounds_that_were_sought_before(name: str) -> None:
+    """What the least volume is found from for one memory serves the next: it may save work, and change nothing."""
+    workload, memories = library.workload(name), (1024, 8192, 65536)
+    alone = []
+    for memory in memories:
+        _looked_at.cache_clear()
+        alone.append(best(workload, memory).certificate)
+    for order in ((0, 1, 2), (2, 1, 0)):
+        _looked_at.cache_clear()
+        together = {k: best(workload, memories[k]).certificate for k in order}
+        assert [together[k] for k in range(3)] == alone
