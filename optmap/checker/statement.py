@@ -15,6 +15,7 @@ It accepts exactly the texts that the parser of the library accepts *and* writes
 
 from __future__ import annotations
 
+from functools import lru_cache
 from math import gcd
 from typing import Any
 
@@ -31,6 +32,7 @@ Range = tuple[int, int] | None
 """First and last real value of a subscript with implicit padding."""
 
 
+@lru_cache(maxsize=64)
 def read_statement(text: str) -> tuple[list[tuple[str, list[Axis]]], list[list[Range]], bool]:
     """The accesses of a statement, output first, their ranges, and whether it assigns.
 

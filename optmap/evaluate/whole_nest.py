@@ -91,7 +91,7 @@ def traffic_outside(workload: Workload, mapping: Mapping, level: int) -> tuple[t
     created = _first_touches(workload, mapping, level, limited)
     found = []
     for tensor in workload.tensors:
-        counted = tuple(axis if axis in limited else replace(axis, real=None) for axis in tensor.axes)
+        counted = tuple(replace(axis, real=None) if axis.real and axis not in limited else axis for axis in tensor.axes)
         entering = _entering(workload, replace(tensor, axes=counted), paths, steps)
         is_output = tensor is workload.output
         weight = workload.weight(tensor)

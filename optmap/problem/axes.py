@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Container, Mapping
 from dataclasses import replace
+from functools import lru_cache
 
 from optmap.problem.workload import Axis, TensorAccess
 
 
+@lru_cache(maxsize=1024)
 def axis_groups(tensor: TensorAccess) -> tuple[tuple[Axis, ...], ...]:
     """The axes of a tensor in groups that share no dim; constant subscripts are left out.
 
@@ -29,6 +31,7 @@ def axis_groups(tensor: TensorAccess) -> tuple[tuple[Axis, ...], ...]:
     return tuple(tuple(g) for g in groups)
 
 
+@lru_cache(maxsize=1024)
 def group_dims(group: tuple[Axis, ...]) -> tuple[str, ...]:
     """The dims of a group of axes, each once, in the order written."""
     return tuple(dict.fromkeys(d for axis in group for d in axis.dims))

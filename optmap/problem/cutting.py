@@ -10,7 +10,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from collections.abc import Mapping as Counts
 from dataclasses import dataclass
+from functools import lru_cache
 
 from optmap.problem.halo import ragged
 from optmap.problem.mapping import Mapping
@@ -61,7 +63,8 @@ class Descent:
             else:
                 yield 0, each, times
 
-    def shares(self, level: int) -> Counter[tuple[int, int]]:
+    @lru_cache(maxsize=1024)  # noqa: B019 (a value; the oldest are let go)
+    def shares(self, level: int) -> Counts[tuple[int, int], int]:
         """Starts and sizes of the shares of all tiles of a level; of the whole dim beyond the last level."""
         if level == len(self.tiles):
             return Counter({(0, self.extent): 1})

@@ -24,7 +24,7 @@ def refuse_conflict(setting: Setting) -> None:
         InfeasibleError: naming constraints none of which can be left out of the list, what is in their way, and
             for each the nearest value with which all the others can be met.
     """
-    reason = _reason(setting)
+    reason = _reason(setting) if setting.constraints else None
     if reason is None or _reason(replace(setting, constraints=NO_CONSTRAINTS)) is not None:
         return
     guilty = setting

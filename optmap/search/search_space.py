@@ -207,8 +207,8 @@ class Setting:
 
     def least_occupancy(self, level: int) -> int:
         """Words that the smallest tile of a level needs under its best loop order."""
-        tile = self.smallest(level)
-        return min(self.occupancy(tile, order, level) for order in self.orders_at(level))
+        tile, orders = self.smallest(level), self.orders_at(level)
+        return min(self.occupancy(tile, order, level) for order in (orders if self.safe(level) else orders[:1]))
 
     def safe(self, level: int) -> bool:
         """Whether a level needs room for adjacent tiles."""
