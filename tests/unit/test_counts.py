@@ -253,11 +253,18 @@ def test_pairs_priced_together_are_priced_as_pairs(rule: CapacityRule, stride: i
     own, outer = (np.stack([rng.integers(1, n + 1, size=200) for n in costs.extents], axis=1) for _ in range(2))
     assert pairs.alone(own, 0) == pytest.approx(pairs(own, costs.extents[None], 0)[:, 0], rel=1e-12)
     assert (pairs.alone(own, 0) < inf).any()
+    fitting = own[costs.fits_somehow(own, 0)]
+    assert pairs.alone(fitting, 0, fitting=True).tolist() == pairs.alone(fitting, 0).tolist()
     cost, last = pairs(own, outer, 0), 1
+    reach = rng.uniform(0.5, 1.5, size=len(own)) * np.median(cost[np.isfinite(cost)])
+    least = np.where(pairs.nests(own, outer, but=last), np.maximum(cost, reach[:, None]), inf).min(axis=0)
     for ceiling in np.quantile(cost[np.isfinite(cost)], (0.01, 0.1)) * (1 + 1e-9):
-        served = ((cost < ceiling) & pairs.nests(own, outer, but=last)).any(axis=0)
-        assert 0 < served.sum() < len(served)
-        assert pairs.served(own, outer, 0, ceiling, but=last).tolist() == served.tolist()
+        served = pairs.served(own, np.zeros(len(own)), outer, 0, ceiling, but=last)
+        below = ((cost < ceiling) & pairs.nests(own, outer, but=last)).any(axis=0)
+        assert 0 < below.sum() < len(below)
+        assert (served < inf).tolist() == below.tolist()
+        reached = np.where(least < ceiling, least, inf)
+        assert pairs.served(own, reach, outer, 0, ceiling, but=last) == pytest.approx(reached, rel=1e-12)
 
 
 def test_aligned_chains_make_as_many_tiles() -> None:

@@ -16,6 +16,7 @@ does not, all that is left near it is looked at size by size (`SizesLeft`).
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from math import prod
 
@@ -39,6 +40,10 @@ LARGEST_GRID = 1_500_000
 """Choices of one level beyond which they are not enumerated."""
 MOST_PAIRS = 200_000_000
 """Pairs of choices of neighbouring levels beyond which they are not priced."""
+FARTHER = 0.1
+"""How far above what is asked for choices are looked at, as a share of it: the next threshold asks for them."""
+FEW_PAIRS = 20_000_000
+"""Pairs of choices of the two innermost levels up to which those farther above are looked at as well."""
 MOST_CHAINS = 500
 """Chains that are handed back, at most."""
 EQUAL = 1e-9
@@ -122,12 +127,12 @@ class _Choices:
 
     tiles: IntArray
     """(n, D): the least tile of every choice."""
-    alone: FloatArray
-    """(n,): its cost in the whole problem."""
+    least: FloatArray
+    """(n,): its cost in the whole problem, or the least ceiling above which it serves some of the level inside."""
 
     def take(self, index: NDArray[np.intp] | NDArray[np.bool_] | slice) -> _Choices:
         """Some of the tiles."""
-        return _Choices(self.tiles[index], self.alone[index])
+        return _Choices(self.tiles[index], self.least[index])
 
 
 class _Counting:
@@ -200,33 +205,41 @@ class _Counting:
             LimitError: as `below`.
         """
         if self.left is None or self.left[0] < ceiling:
-            self.left = ceiling, self._served([self._own(level) for level in range(self.costs.depth)], ceiling)
-        return self.left[1] if self.left[0] == ceiling else self._served(self.left[1], ceiling)
+            self.left = None
+            own = [self._own(level) for level in range(self.costs.depth)]
+            if prod(len(each.tiles) for each in own[:2]) <= FEW_PAIRS:
+                farther = min(self.ceiling, ceiling * (1 + FARTHER))
+                with suppress(LimitError):
+                    self.left = farther, self._served(own, farther)
+            if self.left is None:
+                self.left = ceiling, self._served(own, ceiling)
+        return [own.take(own.least < ceiling) for own in self.left[1]]
 
     def _served(self, choices: Sequence[_Choices], ceiling: float) -> list[_Choices]:
-        """Those of some choices that stay below a ceiling and serve some of the level inside.
+        """Those of some choices that stay below a ceiling and serve some of the level inside; `least` says so.
 
         Raises:
             LimitError: as `below`.
         """
-        found = [own.take(own.alone < ceiling) for own in choices]
+        found = [own.take(own.least < ceiling) for own in choices]
         if all(len(own.tiles) for own in found):
             for level in range(1, self.costs.depth):
-                serve = self._serve(level - 1, found[level - 1].tiles, found[level].tiles, ceiling)
-                found[level] = found[level].take(serve)
+                serve = self._serve(level - 1, found[level - 1], found[level].tiles, ceiling)
+                least = np.maximum(found[level].least, serve)
+                found[level] = _Choices(found[level].tiles, least).take(least < ceiling)
         return found
 
-    def _serve(self, level: int, own: IntArray, outer: IntArray, ceiling: float) -> NDArray[np.bool_]:
-        """Which outer choices some own choice stays below the ceiling in, even with its last dim uncut."""
-        if len(own) * len(outer) > MOST_PAIRS:
+    def _serve(self, level: int, own: _Choices, outer: IntArray, ceiling: float) -> FloatArray:
+        """Above which ceiling some own choice stays below it in an outer one, even with its last dim uncut."""
+        if len(own.tiles) * len(outer) > MOST_PAIRS:
             raise LimitError("too many pairs of numbers of tiles")
-        return self.pairs.served(own, outer, level, ceiling, but=self.last)
+        return self.pairs.served(own.tiles, own.least, outer, level, ceiling, but=self.last)
 
     def _own(self, level: int) -> _Choices:
         """The choices of a level that stay below the highest ceiling, the last dim as large as fits."""
         if level not in self.choices:
             own = self._enumerated(level)
-            alone = self.pairs.alone(own, level)
+            alone = self.pairs.alone(own, level, fitting=level not in self.setting.fixed)
             own, alone = own[alone < self.ceiling], alone[alone < self.ceiling]
             if level not in self.setting.fixed:
                 alone = np.maximum(alone, self._ragged(level, own))
@@ -264,7 +277,7 @@ class _Counting:
             if level not in self.setting.fixed:
                 tiles[:, self.last] = np.minimum(tiles[:, self.last], value)
             step = max(1, LARGEST_PAIRS // len(columns))
-            cut = _Choices(tiles, own.alone)
+            cut = _Choices(tiles, own.least)
             parts = (cut.take(slice(start, start + step)) for start in range(0, len(tiles), step))
             found += [self._inside(level, part, before, columns, ceiling) for part in parts]
         return self._sieved(
@@ -279,7 +292,7 @@ class _Counting:
         """The own tiles that reach something below the ceiling through some of the outer ones."""
         outer = before.tiles[columns]
         cost = np.maximum(self.pairs(own.tiles, outer, level), before.reach[columns][None, :])
-        cost = np.maximum(cost, own.alone[:, None])
+        cost = np.maximum(cost, own.least[:, None])
         cost[~self.pairs.nests(own.tiles, outer)] = np.inf
         choice = cost.argmin(axis=1)
         reach = cost[np.arange(len(cost)), choice]

@@ -167,7 +167,7 @@ def grow(costs: ChainCosts, level: int, tiles: IntArray, last: int, values: IntA
     high = np.full(len(tiles), len(values), dtype=np.int64)
     tiles[:, last] = values[0]
     alive = costs.fits_somehow(tiles, level)
-    tiles, low, high = tiles[alive], low[alive], high[alive]
+    tiles, low, high = np.asfortranarray(tiles[alive]), low[alive], high[alive]  # tiles are read dim by dim
     while len(tiles) and (high - low > 1).any():
         clock.check()
         middle = (low + high) // 2
@@ -175,7 +175,7 @@ def grow(costs: ChainCosts, level: int, tiles: IntArray, last: int, values: IntA
         good = costs.fits_somehow(tiles, level)
         low, high = np.where(good, middle, low), np.where(good, high, middle)
     tiles[:, last] = values[low]
-    return tiles
+    return np.ascontiguousarray(tiles)
 
 
 def _cheapest(

@@ -96,37 +96,51 @@ class PairCosts:
         result /= self.setting.bandwidths[level]
         return result
 
-    def alone(self, own: IntArray, level: int) -> FloatArray:
+    def alone(self, own: IntArray, level: int, *, fitting: bool = False) -> FloatArray:
         """(n,) costs of a level in the whole problem, as of pairs with it.
 
         Args:
             own: (n, D) tiles of the level.
             level: which.
+            fitting: whether every tile is known to fit the level under some loop order.
 
         Raises:
             LimitError: if the time is over.
         """
         result = np.full(len(own), inf)
-        whole = self.costs.extents[None]
-        fits, inside, (large,) = self.costs.fits(own, level), self._by_box(own), self._by_box(whole)
+        whole, safe = self.costs.extents[None], self.setting.safe(level)
+        inside, (large,) = self._by_box(own), self._by_box(whole)
         known = [(rows, self._products(level, box, large)) for box, rows in inside.items()]
         left, (right,) = self._own.of(self._log_sizes(own)), self._next.of(self._log_sizes(whole))
+        fits = self.costs.fits(own, level).T if safe or not fitting else None
         for rows, products in known:
             self.clock.check()
-            factors = np.zeros((left.shape[1], len(products)))
+            factors = np.zeros((len(products), left.shape[1]))
             for number, p in enumerate(products):
-                np.add.at(factors[:, number], p.own, p.coefficients * right[p.next])
-            words = np.where(fits[rows][:, [p.order for p in products]], left[rows] @ factors, inf)
-            result[rows] = words.min(axis=1)
+                np.add.at(factors[number], p.own, p.coefficients * right[p.next])
+            words = factors @ left[rows].T
+            if fits is not None and safe:
+                words[~fits[[p.order for p in products]][:, rows]] = inf
+            result[rows] = words.min(axis=0)
+        if fits is not None and not safe:
+            result[~fits[0]] = inf
         return (result - self.first_touches) / self.setting.bandwidths[level]
 
     def served(
-        self, own: IntArray, outer: IntArray, level: int, ceiling: float, *, but: int | None = None
-    ) -> NDArray[np.bool_]:
-        """(outer,) which outer tiles some own tile nests in and stays below a ceiling in.
+        self,
+        own: IntArray,
+        reach: FloatArray,
+        outer: IntArray,
+        level: int,
+        ceiling: float,
+        *,
+        but: int | None = None,
+    ) -> FloatArray:
+        """(outer,) the least ceiling that some own tile that nests in it stays at or below; infinite beyond one.
 
         Args:
             own: (n, D) tiles of the level.
+            reach: (n,) what each of them costs at least.
             outer: (m, D) tiles of the next outer level.
             level: which.
             ceiling: the cost to stay below.
@@ -135,15 +149,17 @@ class PairCosts:
         Raises:
             LimitError: if the time is over.
         """
-        found = np.zeros(len(outer), dtype=bool)
-        limit = ceiling * self.setting.bandwidths[level] + self.first_touches
+        rate, least = self.setting.bandwidths[level], np.full(len(outer), inf)
+        limit = ceiling * rate + self.first_touches
         for rows, part, words in self._blocks(own, outer, level):
-            below = words < limit
-            some = np.flatnonzero(below.any(axis=0))
+            some = np.flatnonzero((words < limit).any(axis=0))
             if len(some):
                 nests = self.nests(own[rows], outer[part[some]], but=but)
-                found[part[some]] |= (below[:, some] & nests).any(axis=0)
-        return found
+                cost = np.maximum((words[:, some] - self.first_touches) / rate, reach[rows, None])
+                cost = np.where(nests, cost, inf).min(axis=0)
+                least[part[some]] = np.minimum(least[part[some]], cost)
+        least[least >= ceiling] = inf
+        return least
 
     def _blocks(
         self, own: IntArray, outer: IntArray, level: int

@@ -162,7 +162,7 @@ class _Pairing:
         fitting = tiles[self.costs.fits_somehow(tiles, level)]
         if len(fitting) == 0:
             return fitting
-        alone = self.pairs.alone(fitting, level)
+        alone = self.pairs.alone(fitting, level, fitting=True)
         fitting, alone = fitting[alone < ceiling], alone[alone < ceiling]
         if self.even:
             return fitting
