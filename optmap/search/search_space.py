@@ -244,5 +244,6 @@ def setting_of(request: Request) -> Setting:
         solver=relaxation_solver(request.solver),
         most=max(LEAST_ORDERS, int(min(MOST_ORDERS, orders))),
     )
-    replace(setting, constraints=NO_CONSTRAINTS).check_capacities()
+    free = replace(setting, constraints=NO_CONSTRAINTS) if setting.constraints else setting
+    free.check_capacities()
     return setting

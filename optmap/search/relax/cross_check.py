@@ -11,7 +11,7 @@ from optmap.search.relax.tree import RelaxedPoint
 from optmap.search.search_space import Setting
 from optmap.solvers.status import Point
 
-NEAR = {"mu_init": 1e-4}
+NEAR = {"mu_init": 1e-8}
 """Options of Ipopt for a start that should be optimal; from another one it takes more steps to the same value."""
 
 
