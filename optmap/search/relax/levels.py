@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import pairwise, zip_longest
@@ -18,6 +19,8 @@ from optmap.solvers.batch import BatchSolution, Settled
 
 CHUNK = 128
 """Programs of a level between two looks at the clock."""
+SPLIT = 4
+"""Boxes of a level split at once."""
 DEARER = 1.2
 """A unit proved this many times as dear as the best of its level need not be known exactly."""
 
@@ -152,12 +155,15 @@ class LevelBounds:
         own, rank = self.own[level], self.rank[level]
         enough = self._enough()
         pool: Iterable[Unit] = own
-        while True:
-            best = min(pool, key=lambda u: own[u] if own[u] > enough else rank[u])
-            parts = [Unit(best.order, part) for part in self.space.split(best.box)] if own[best] < inf else []
-            if not parts or time.monotonic() > self.deadline:
+        while time.monotonic() <= self.deadline:
+            # The next best are split along with the best: several are bounded in hardly more time than one.
+            best = heapq.nsmallest(SPLIT, pool, key=lambda u: own[u] if own[u] > enough else rank[u])
+            split = {u: boxes for u in best if own[u] < inf and (boxes := self.space.split(u.box))}
+            if best[0] not in split:
                 return
-            del own[best]
+            for unit in split:
+                del own[unit]
+            parts = [Unit(unit.order, part) for unit, boxes in split.items() for part in boxes]
             self._evaluate([[(level, part) for part in parts]])
             pool = parts if min(own.values()) <= enough else own
 
@@ -172,10 +178,13 @@ class LevelBounds:
             outer = [Unit(None, box) for box in boxes]
             nodes: list[Node] = [(*(None,) * level, unit, u, *(None,) * (self.depth - level - 2)) for u in outer]
             inside |= zip(boxes, self.solve(nodes, None).bound.tolist(), strict=True)
-            best = min(inside, key=inside.__getitem__)
-            boxes = self.space.split(best) if inside[best] < inf and time.monotonic() < self.deadline else ()
-            if boxes:
-                del inside[best]
+            best = heapq.nsmallest(SPLIT, inside, key=inside.__getitem__)
+            split = {b: parts for b in best if inside[b] < inf and (parts := self.space.split(b))}
+            if best[0] not in split or time.monotonic() > self.deadline:
+                break
+            for box in split:
+                del inside[box]
+            boxes = [part for parts in split.values() for part in parts]
         self._inside[level + 1] = inside
         return min(inside.values())
 

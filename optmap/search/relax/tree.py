@@ -44,8 +44,10 @@ DIVES = 3
 """Units of every level that are combined to begin with."""
 DIVED = 8
 """Nodes made of them that are tried."""
-BATCH = 24
+BATCH = 128
 """Programs solved at once when the tree is searched."""
+EXPANDED = 8
+"""Nodes whose children are solved at once."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -220,13 +222,28 @@ class _Search:
             late = time.monotonic() > self.deadline and (self.points or time.monotonic() > self.last_call)
             if entry.bound >= self.incumbent * (1 - TOLERANCE) or late:
                 return min(entry.bound, *(e.bound for e in self.queue)) if self.queue else entry.bound
-            if entry.solved:
+            batch = self._alike(entry)
+            if not entry.solved:
+                self._solve(batch)
+                continue
+            for one in batch:
                 # An inexact box keeps the bounds of all nodes below it too low: split it first.
-                if not self._split(entry):
-                    self._expand(entry)
-            else:
-                self._solve_like(entry)
+                if not self._split(one):
+                    self._expand(one)
         return inf
+
+    def _alike(self, entry: _Open) -> list[_Open]:
+        """An entry and the next best ones of the same shape: what is done at once takes hardly longer."""
+        shape = [u is None for u in entry.node]
+        batch, aside = [entry], list[_Open]()
+        most, ceiling = EXPANDED if entry.solved else BATCH, self.incumbent * (1 - TOLERANCE)
+        while self.queue and len(batch) < most and len(aside) < BATCH:
+            other = heapq.heappop(self.queue)
+            same = other.solved == entry.solved and [u is None for u in other.node] == shape and other.bound < ceiling
+            (batch if same else aside).append(other)
+        for other in aside:
+            heapq.heappush(self.queue, other)
+        return batch
 
     def _expand(self, entry: _Open) -> None:
         node = entry.node
@@ -255,17 +272,9 @@ class _Search:
             return True
         return False
 
-    def _solve_like(self, entry: _Open) -> None:
-        """Solve an entry and the next best ones with the same shape."""
-        shape = [u is None for u in entry.node]
-        batch, aside = [entry], list[_Open]()
+    def _solve(self, batch: Sequence[_Open]) -> None:
+        """Solve entries of the same shape."""
         ceiling = self.incumbent * (1 - TOLERANCE)
-        while self.queue and len(batch) < BATCH and len(aside) < BATCH:
-            other = heapq.heappop(self.queue)
-            same = not other.solved and [u is None for u in other.node] == shape and other.bound < ceiling
-            (batch if same else aside).append(other)
-        for other in aside:
-            heapq.heappush(self.queue, other)
         known = np.array([e.bound for e in batch])
 
         def settled(value: Array, bound: Array) -> NDArray[np.bool_]:
