@@ -195,7 +195,7 @@ def _fine(state: _State) -> None:
 def _around_kernels(state: _State) -> None:
     for level, tile in state.around.items():
         if not state.done:
-            state.descend(_around(_start(state), level + 1, tile))
+            state.descend(_around(_start(state), level + 1, tile, state.costs.extents))
 
 
 def _divisors(state: _State) -> None:
@@ -292,7 +292,7 @@ def _levels(state: _State) -> None:
         if value > state.bound:
             state.bound = min(value, state.value)
             if tile is not None:
-                state.descend(_around(_start(state), level, tile))
+                state.descend(_around(_start(state), level, tile, costs.extents))
 
 
 def _smallest(state: _State, spatial: IntArray | None) -> IntegerPoint | None:
@@ -309,12 +309,17 @@ def _smallest(state: _State, spatial: IntArray | None) -> IntegerPoint | None:
     return point
 
 
-def _around(chain: IntArray, level: int, tile: IntArray) -> IntArray:
-    """The chain with one level's tile replaced, inner ones clipped to it and outer ones raised."""
+def _around(chain: IntArray, level: int, tile: IntArray, extents: IntArray) -> IntArray:
+    """The chain with one level's tile replaced, inner ones clipped to it, outer ones whole numbers of it.
+
+    What is cut at an outer tile's end would be another tile of this level, whose number is what its cost rests on.
+    """
     changed = chain.copy()
     changed[level] = tile
     changed[:level] = np.minimum(changed[:level], tile)
-    changed[level:] = np.maximum(changed[level:], tile)
+    for outer in range(level + 1, len(changed)):
+        inner = changed[outer - 1]
+        changed[outer] = np.where(changed[outer] == extents, extents, np.maximum(changed[outer] // inner, 1) * inner)
     return changed
 
 
