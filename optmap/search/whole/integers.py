@@ -171,9 +171,9 @@ def strategies(state: _State) -> tuple[Strategy, ...]:
     if descent.divisors:
         return (RELAXED, AROUND_KERNELS, DIVISORS)
     if setting.most_orders > MANY_ORDERS:
-        return (RELAXED, AROUND_KERNELS, FINE)
+        return (AROUND_KERNELS, RELAXED, FINE)
     # An optimum among divisors often meets the bound, for a tenth of what numbers of tiles take.
-    return (RELAXED, AROUND_KERNELS, DIVISORS, COUNTS, FINE, BEAM, OTHERS, ROUNDINGS)
+    return (AROUND_KERNELS, RELAXED, DIVISORS, COUNTS, FINE, BEAM, OTHERS, ROUNDINGS)
 
 
 def _all(state: _State) -> None:
