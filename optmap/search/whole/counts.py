@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 
 import numpy as np
@@ -127,12 +127,14 @@ class _Choices:
 
     tiles: IntArray
     """(n, D): the least tile of every choice."""
+    alone: FloatArray
+    """(n,): its cost in the whole problem."""
     least: FloatArray
-    """(n,): its cost in the whole problem, or the least ceiling above which it serves some of the level inside."""
+    """(n,): the least ceiling above which it also serves some of the level inside; no less than `alone`."""
 
     def take(self, index: NDArray[np.intp] | NDArray[np.bool_] | slice) -> _Choices:
         """Some of the tiles."""
-        return _Choices(self.tiles[index], self.least[index])
+        return _Choices(self.tiles[index], self.alone[index], self.least[index])
 
 
 class _Counting:
@@ -226,7 +228,7 @@ class _Counting:
             for level in range(1, self.costs.depth):
                 serve = self._serve(level - 1, found[level - 1], found[level].tiles, ceiling)
                 least = np.maximum(found[level].least, serve)
-                found[level] = _Choices(found[level].tiles, least).take(least < ceiling)
+                found[level] = replace(found[level], least=least).take(least < ceiling)
         return found
 
     def _serve(self, level: int, own: _Choices, outer: IntArray, ceiling: float) -> FloatArray:
@@ -243,7 +245,7 @@ class _Counting:
             own, alone = own[alone < self.ceiling], alone[alone < self.ceiling]
             if level not in self.setting.fixed:
                 alone = np.maximum(alone, self._ragged(level, own))
-            self.choices[level] = _Choices(own, alone)
+            self.choices[level] = _Choices(own, alone, alone)
         return self.choices[level]
 
     def _ragged(self, level: int, own: IntArray) -> FloatArray:
@@ -277,7 +279,7 @@ class _Counting:
             if level not in self.setting.fixed:
                 tiles[:, self.last] = np.minimum(tiles[:, self.last], value)
             step = max(1, LARGEST_PAIRS // len(columns))
-            cut = _Choices(tiles, own.least)
+            cut = replace(own, tiles=tiles)
             parts = (cut.take(slice(start, start + step)) for start in range(0, len(tiles), step))
             found += [self._inside(level, part, before, columns, ceiling) for part in parts]
         return self._sieved(
@@ -292,7 +294,7 @@ class _Counting:
         """The own tiles that reach something below the ceiling through some of the outer ones."""
         outer = before.tiles[columns]
         cost = np.maximum(self.pairs(own.tiles, outer, level), before.reach[columns][None, :])
-        cost = np.maximum(cost, own.least[:, None])
+        cost = np.maximum(cost, own.alone[:, None])
         cost[~self.pairs.nests(own.tiles, outer)] = np.inf
         choice = cost.argmin(axis=1)
         reach = cost[np.arange(len(cost)), choice]
