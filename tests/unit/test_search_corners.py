@@ -190,3 +190,17 @@ def test_cores_have_an_answer_however_short_the_time_is(expression, sizes, words
     machine = Machine(name="cores", levels=levels)
     result = api.solve(expression, extents=sizes, machine=machine, cores=cores, time_limit=1e-9)
     assert result.integer_bound <= result.cost
+
+
+@pytest.mark.parametrize(
+    ("layer", "machine", "cost"),
+    [
+        ("yolo9000/Y18", "i7-9700k", 4_393_779.2),
+        ("yolo9000/Y23", "i7-9700k", 31_511_655.6),
+        ("resnet18/R1", "balanced", 110_772.6875),
+    ],
+)
+def test_layers_whose_optimum_few_descents_meet_are_proved(layer: str, machine: str, cost: float) -> None:
+    found = api.solve(layer, machine=machine)
+    assert found.cost == pytest.approx(cost, rel=1e-12)
+    assert found.integer_bound == pytest.approx(cost, rel=1e-9)
