@@ -1,4 +1,4 @@
-r"""How often words come when another tensor fits only piece by piece: passes over the other two.
+r"""How often words come when another tensor fits only in parts: passes over the other two.
 
 A, B and W with their places, J, C and R are those of `roles`; words of A, B and W weigh a, b, w. At a place every one
 of the J words of A (*rows*) meets every one of D = C*R words of B (*columns*), each pair with an element of W of its
@@ -211,8 +211,8 @@ class _Passes:
 
     def proof(self, slack: int, parts: Sequence[int] = ()) -> PassesProof:
         """What one slack proves, with some parts of prices besides those that look best."""
-        piece = self.pair * (self.segment(slack) // self.unit)
-        least = least_of_places(self.rim, self.rows, self.columns, piece, parts)
+        segment = self.pair * (self.segment(slack) // self.unit)
+        least = least_of_places(self.rim, self.rows, self.columns, segment, parts)
         touched = -(-(least + self.once) // self.shared)
         return PassesProof(
             kept=self.roles.kept,

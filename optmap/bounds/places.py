@@ -67,19 +67,19 @@ def tap_worths(positions: int, taps: int, stride: int, dilation: int) -> Counter
     return found
 
 
-def least_of_places(rim: Rim, rows: int, columns: int, piece: int, parts: Sequence[int] = ()) -> int:
+def least_of_places(rim: Rim, rows: int, columns: int, segment: int, parts: Sequence[int] = ()) -> int:
     """What all places pay at least, rounded down.
 
     Args:
         rim: what the columns of a place are worth beyond `columns`, e -> how many places.
         rows: what all rows of a place cost together, S.
         columns: what all its columns cost together at the least, T.
-        piece: m, times what a row and a column cost.
+        segment: m, times what a row and a column cost.
         parts: v in `PARTS`, tried besides those that look best.
     """
     places, unit = sum(rim.values()), lcm(*(e.denominator for e in rim))
-    plain = unit * _least(places, rows, columns, piece, parts)
-    lines = [(unit * paid, times * places) for paid, times in _crossed(places, rows, columns, piece)]
+    plain = unit * _least(places, rows, columns, segment, parts)
+    lines = [(unit * paid, times * places) for paid, times in _crossed(places, rows, columns, segment)]
     found = 0
     for e, count in rim.items():
         more = e.numerator * (unit // e.denominator)
@@ -87,15 +87,15 @@ def least_of_places(rim: Rim, rows: int, columns: int, piece: int, parts: Sequen
     return found // (places * unit)
 
 
-def _least(places: int, rows: int, columns: int, piece: int, parts: Sequence[int]) -> int:
+def _least(places: int, rows: int, columns: int, segment: int, parts: Sequence[int]) -> int:
     """`least` of all places."""
-    full, rest = divmod(rows * columns, piece)
-    even, found = _even(places, rows, columns, piece), []
+    full, rest = divmod(rows * columns, segment)
+    even, found = _even(places, rows, columns, segment), []
     for one, other in ((rows, columns), (columns, rows)):
-        longer = places * other + places * piece // other - _pay(places, piece, min(rows, columns)) - 1
+        longer = places * other + places * segment // other - _pay(places, segment, min(rows, columns)) - 1
         root = even / (4 * places * one)
         v = int(PARTS * (1 - min(root, 1.0) ** 2))
-        twice = (_twice(places, one, other, piece, part) for part in {0, v, min(v + 1, PARTS - 1), *parts})
+        twice = (_twice(places, one, other, segment, part) for part in {0, v, min(v + 1, PARTS - 1), *parts})
         found.append(min(even + max(longer, 0), max(twice)))
         # Least at an end: h*S + phi(J*D - h*m, T) is concave in h.
         some = (places * full * one + _pay(places, rest, other), places * (full + 1) * one)
@@ -103,17 +103,17 @@ def _least(places: int, rows: int, columns: int, piece: int, parts: Sequence[int
     return max(found)
 
 
-def _crossed(places: int, rows: int, columns: int, piece: int) -> list[tuple[int, int]]:
+def _crossed(places: int, rows: int, columns: int, segment: int) -> list[tuple[int, int]]:
     """Payments of all places, and how often each pays e besides: `crossed` is the least sum."""
-    full, rest = divmod(rows * columns, piece)
-    left = rows * columns - piece
-    whole = _even(places, rows, columns, piece) - _pay(places, piece, min(rows, columns)) - 1
+    full, rest = divmod(rows * columns, segment)
+    left = rows * columns - segment
+    whole = _even(places, rows, columns, segment) - _pay(places, segment, min(rows, columns)) - 1
     found = [(2 * places * (rows + columns), 2), (places * (rows + columns) + whole, 1)]
     for one, other, dear in ((rows, columns, False), (columns, rows, True)):
         found.append((places * (one + other) + _again(places, left, one), 1 + dear))
         # Least at an end, as above; a multiple of e that grows with h does not change that.
         some = [(full, _pay(places, rest, other))] if full > 1 else []
-        some += [(2, _pay(places, left - piece, other))] if full > 1 else []
+        some += [(2, _pay(places, left - segment, other))] if full > 1 else []
         some.append((full + 1, 0))
         found += [(places * (h * one + other) + paid, h if dear else 1) for h, paid in some]
     return found
@@ -126,16 +126,16 @@ def _again(times: int, area: int, least: int) -> int:
     return isqrt(4 * times**2 * area)
 
 
-def _even(places: int, rows: int, columns: int, piece: int) -> int:
+def _even(places: int, rows: int, columns: int, segment: int) -> int:
     """What all places pay at least if phi is all that segments pay."""
-    full, rest = divmod(rows * columns, piece)
-    return _pay(places * full, piece, min(rows, columns)) + _pay(places, rest, min(rows, columns))
+    full, rest = divmod(rows * columns, segment)
+    return _pay(places * full, segment, min(rows, columns)) + _pay(places, rest, min(rows, columns))
 
 
-def _twice(places: int, one: int, other: int, piece: int, part: int) -> int:
+def _twice(places: int, one: int, other: int, segment: int, part: int) -> int:
     """What all places pay at least if all of `one` is touched twice; so many parts of its price pay for that."""
     rest = PARTS - part
-    return (2 * places * part * one + _even(places, rest * one, PARTS * other, rest * PARTS * piece)) // PARTS
+    return (2 * places * part * one + _even(places, rest * one, PARTS * other, rest * PARTS * segment)) // PARTS
 
 
 def _pay(times: int, area: int, whole: int) -> int:
