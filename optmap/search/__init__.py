@@ -93,6 +93,6 @@ __getattr__, __dir__ = exports(
         "whole.one_level": "candidates imposed_optimum level_optimum",
         "whole.pair_costs": "PairCosts",
         "whole.sizes_left": "SizesLeft",
-        "whole.tile_pairs": "beam divisor_optimum",
+        "whole.tile_pairs": "beam divisor_optimum divisors_around",
     },
 )

@@ -13,17 +13,19 @@ from optmap.errors import InfeasibleError, LimitError
 from optmap.search.relax.tree import RelaxationResult
 from optmap.search.result import conclusion
 from optmap.search.search_space import Setting
-from optmap.search.sizes import factorizations
 from optmap.search.whole.chain_costs import ChainCosts, IntArray, IntegerPoint, all_chains, chain_count, least_chains
+from optmap.search.whole.core_splits import core_splits
 from optmap.search.whole.counts import EQUAL, aligned_chains, count_optimum
 from optmap.search.whole.descent import Descent
 from optmap.search.whole.one_level import imposed_optimum, level_optimum
-from optmap.search.whole.tile_pairs import beam, divisor_optimum
+from optmap.search.whole.tile_pairs import beam, divisor_optimum, divisors_around
 from optmap.search.whole.whole_tiles import whole_tiles
 from optmap.solvers.status import Stop
 
 EXHAUSTIVE = 150_000
-"""Chains up to which every one is evaluated."""
+"""Chains up to which every one is evaluated, if nothing else proves the optimum."""
+AT_ONCE = 5_000
+"""Chains up to which every one is evaluated before anything else: as long as a descent takes."""
 OTHER_STARTS = 3
 """Further relaxed points that the search starts from if the first leaves a gap."""
 MANY_ORDERS = 200
@@ -131,7 +133,7 @@ def integer_search(
     tell = progress or (lambda _: None)
     one_core = setting.split_level is None
     clock = Clock(deadline)
-    imposed = _imposed(setting, costs, clock) if one_core else {}
+    imposed = _imposed(setting, costs, clock, divisors=divisors) if one_core else {}
     state = _State(
         setting=setting,
         relaxation=relaxation,
@@ -166,10 +168,13 @@ def strategies(state: _State) -> tuple[Strategy, ...]:
     if setting.split_level is not None:
         return (SPLITS,)
     chains = chain_count(costs.extents.tolist(), costs.depth, divisors=descent.divisors, allowed=setting.allowed)
-    if not setting.fixed and chains <= EXHAUSTIVE:
-        return (ALL,)
+    every = () if setting.fixed or chains > EXHAUSTIVE else (ALL,)
+    if every and chains <= AT_ONCE:
+        return every
     if descent.divisors:
-        return (RELAXED, AROUND_KERNELS, DIVISORS)
+        return (AROUND_KERNELS, RELAXED, DIVISORS, *every)
+    if every:
+        return (RELAXED, *every)
     if setting.most_orders > MANY_ORDERS:
         return (AROUND_KERNELS, RELAXED, FINE)
     # An optimum among divisors often meets the bound, for a tenth of what numbers of tiles take.
@@ -195,12 +200,12 @@ def _fine(state: _State) -> None:
 def _around_kernels(state: _State) -> None:
     for level, tile in state.around.items():
         if not state.done:
-            state.descend(_around(_start(state), level + 1, tile, state.costs.extents))
+            state.descend(_around(state, level + 1, tile))
 
 
 def _divisors(state: _State) -> None:
     """The exact program over divisor tiles: a start for any tiles, a bound if only they are allowed."""
-    ceiling = inf if state.best is None else state.value * (1 + EQUAL)
+    ceiling = inf if state.best is None else state.value * (1 - EQUAL)
     found, least = divisor_optimum(state.setting, state.costs, ceiling, clock=state.clock)
     if found is not None:
         state.descend(found)
@@ -265,10 +270,16 @@ def _start(state: _State) -> IntArray:
     return state.descent.start(state.relaxation.best.tiles, None)
 
 
-def _imposed(setting: Setting, costs: ChainCosts, clock: Clock) -> dict[int, tuple[float, IntArray | None]]:
+def _imposed(
+    setting: Setting, costs: ChainCosts, clock: Clock, *, divisors: bool
+) -> dict[int, tuple[float, IntArray | None]]:
     """What the levels with imposed tiles cost at least; none once the time is over."""
     try:
-        return {level: imposed_optimum(setting, costs, level, clock=clock) for level in setting.fixed}
+        return {
+            level: (divisors_around(setting, costs, level, clock=clock) if divisors else None)
+            or imposed_optimum(setting, costs, level, clock=clock)
+            for level in setting.fixed
+        }
     except LimitError:
         return {}
 
@@ -292,7 +303,7 @@ def _levels(state: _State) -> None:
         if value > state.bound:
             state.bound = min(value, state.value)
             if tile is not None:
-                state.descend(_around(_start(state), level, tile, costs.extents))
+                state.descend(_around(state, level, tile))
 
 
 def _smallest(state: _State, spatial: IntArray | None) -> IntegerPoint | None:
@@ -309,17 +320,18 @@ def _smallest(state: _State, spatial: IntArray | None) -> IntegerPoint | None:
     return point
 
 
-def _around(chain: IntArray, level: int, tile: IntArray, extents: IntArray) -> IntArray:
-    """The chain with one level's tile replaced, inner ones clipped to it, outer ones whole numbers of it.
+def _around(state: _State, level: int, tile: IntArray) -> IntArray:
+    """The relaxed tiles with one level's tile replaced, inner ones clipped to it, outer ones whole numbers of it.
 
     What is cut at an outer tile's end would be another tile of this level, whose number is what its cost rests on.
     """
-    changed = chain.copy()
+    changed, extents = _start(state), state.costs.extents
     changed[level] = tile
     changed[:level] = np.minimum(changed[:level], tile)
     for outer in range(level + 1, len(changed)):
-        inner = changed[outer - 1]
-        changed[outer] = np.where(changed[outer] == extents, extents, np.maximum(changed[outer] // inner, 1) * inner)
+        inner, now = changed[outer - 1], changed[outer]
+        whole = np.lcm(now, inner) if state.descent.divisors else np.maximum(now // inner, 1) * inner
+        changed[outer] = np.where(now == extents, extents, whole)
     return changed
 
 
@@ -327,7 +339,7 @@ def _splits_of_cores(state: _State) -> None:
     """The search for several cores: the best few ways to split them, each with a descent."""
     setting, relaxation, costs, descent = state.setting, state.relaxation, state.costs, state.descent
     ranked = []
-    for ways in _splits(setting, descent):
+    for ways in core_splits(setting, descent):
         spatial = np.array(ways, dtype=np.int64)
         chain = descent.start(relaxation.best.tiles, spatial)
         nests = bool(descent.nests(chain[None], spatial)[0])
@@ -344,37 +356,6 @@ def _splits_of_cores(state: _State) -> None:
     if state.best is None:  # descents that end early, or begin far away, are no proof that nothing fits
         for *_, ways, _ in ranked:
             state.offer(_smallest(state, np.array(ways, dtype=np.int64)))
-
-
-def _splits(setting: Setting, descent: Descent) -> list[tuple[int, ...]]:
-    """The ways to split the cores over the dims: the whole problem can be cut so, around imposed tiles too.
-
-    Raises:
-        InfeasibleError: if there is none.
-    """
-    reduction = set(setting.workload.reduction_dims)
-    limits = [1 if d in reduction else n for d, n in setting.workload.sizes]
-    inside = descent.inside(setting.split_level or 0).tolist()
-    extents = [n for _, n in setting.workload.sizes]
-    found = [
-        ways
-        for ways in factorizations(setting.cores, limits)
-        if all(
-            -(-extent // split) >= least and not (descent.divisors and extent % split)
-            for extent, split, least in zip(extents, ways, inside, strict=True)
-        )
-        and (setting.allowed.free or len(least_chains(setting, np.array(ways), divisors=descent.divisors, most=1)[0]))
-    ]
-    if not found:
-        names = ", ".join(d for d in setting.workload.dims if d not in reduction)
-        divide = " that divide them" if descent.divisors else ""
-        imposed = " and leave room for the microkernel" if setting.fixed else ""
-        met = "" if setting.allowed.free else f" and meet the constraints {setting.constraints.text}"
-        raise InfeasibleError(
-            f"{setting.cores} cores cannot be written as a product of factors within the extents of the dims that are "
-            f"not reduced ({names}){divide}{imposed}{met}; use fewer cores" + (" or --tiles any" if divide else "")
-        )
-    return found
 
 
 ALL = Strategy("every chain of tiles evaluated", _all)

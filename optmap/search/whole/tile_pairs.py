@@ -26,6 +26,8 @@ LARGEST_TILES = 60_000
 """Divisor tiles beyond which the exact program is not tried."""
 LARGEST_BOXES = 64
 """Combinations of filter-like sizes beyond which pairs are not worth their many small products."""
+FEW_PAIRS = 300_000
+"""Pairs of tiles of neighbouring levels up to which outer ones that serve none inside are sought beforehand."""
 BEAM_GRID = 40_000
 """Evenly cut tiles per level that the beam looks at."""
 BEAM_OWN = 2500
@@ -66,14 +68,8 @@ def divisor_optimum(
         (L, D) chain or None if none is below the ceiling; and a bottleneck that no chain of divisor tiles
         is below, 0 if not all of them were looked at.
     """
-    allowed = setting.allowed
-    lists = [
-        [allowed.among(divisors_of(int(n)), level, d) for d, n in enumerate(costs.extents)]
-        for level in range(costs.depth)
-    ]
-    if max(prod(float(len(v)) for v in level) for level in lists) > LARGEST_TILES:
-        return None, 0.0
-    if max(_boxes(setting, level) for level in lists) > LARGEST_BOXES:
+    lists = [_divisors(setting, costs, level) for level in range(costs.depth)]
+    if max(map(_count, lists)) > LARGEST_TILES or max(_boxes(setting, level) for level in lists) > LARGEST_BOXES:
         return None, 0.0
     tiles = [grid_of(level) for level in lists]
     try:
@@ -82,6 +78,39 @@ def divisor_optimum(
     except LimitError:
         return None, 0.0
     return (chains[0], float(reach[0])) if len(chains) else (None, ceiling)
+
+
+def divisors_around(
+    setting: Setting, costs: ChainCosts, level: int, *, clock: Clock
+) -> tuple[float, IntArray | None] | None:
+    """What a level with an imposed tile costs at least where the next outer tile divides the extents.
+
+    Args:
+        setting: what is searched.
+        costs: its exact costs.
+        level: a level with an imposed tile.
+        clock: when to give up.
+
+    Returns:
+        the bound, infinite if no outer tile fits, and the smallest next outer tile (D,) that attains it; None where
+        outer tiles are too many, or imposed as well.
+
+    Raises:
+        LimitError: if the time is over.
+    """
+    if level + 1 in (costs.depth, *setting.fixed):
+        return None
+    lists = _divisors(setting, costs, level + 1)
+    if _count(lists) > LARGEST_TILES:
+        return None
+    clock.check()
+    outer = grid_of(lists)
+    outer = outer[costs.fits_somehow(outer, level + 1)]
+    if not len(outer):
+        return inf, None
+    cost = _imposed_costs(setting, costs, level, outer)
+    best = outer[cost == cost.min()]
+    return float(cost.min()), best[best.astype(float).prod(axis=1).argmin()]
 
 
 def beam(
@@ -115,6 +144,24 @@ def beam(
         return nothing
 
 
+def _divisors(setting: Setting, costs: ChainCosts, level: int) -> list[list[int]]:
+    """The allowed divisors per dim at a level."""
+    return [setting.allowed.among(divisors_of(int(n)), level, d) for d, n in enumerate(costs.extents)]
+
+
+def _count(lists: Sequence[Sequence[int]]) -> float:
+    """How many tiles sizes make."""
+    return prod(float(len(values)) for values in lists)
+
+
+def _imposed_costs(setting: Setting, costs: ChainCosts, level: int, outer: IntArray) -> FloatArray:
+    """(n,) exact costs of a level's imposed tile inside outer tiles (n, D) that cut the extents evenly."""
+    chains = np.repeat(costs.extents[None, None], len(outer), axis=0).repeat(costs.depth, axis=1)
+    chains[:, level] = [setting.fixed[level][0][d] for d in costs.dims]
+    chains[:, level + 1 : level + 2] = outer[:, None]  # none of the outermost level
+    return costs.evaluate(chains, levels=[level])[0][:, level]
+
+
 def _boxes(setting: Setting, lists: Sequence[Sequence[int]]) -> int:
     """Combinations of the boxed dims' candidates: each takes matrix products of its own."""
     dims = setting.workload.dims
@@ -135,16 +182,14 @@ class _Pairing:
     def run(self, tiles: Sequence[IntArray], ceiling: float, *, floor: float, keep: int) -> tuple[IntArray, FloatArray]:
         """Chains below the ceiling, (n, L, D), best first, with their bottlenecks."""
         nothing = np.zeros((0, self.costs.depth, len(self.dims)), dtype=np.int64), np.zeros(0)
+        useful = self._useful(tiles, ceiling, floor)
+        if useful is None:
+            return nothing
         stages = [_Stage(tiles=self.costs.extents[None, :], reach=np.zeros(1), via=np.zeros(1, dtype=np.intp))]
         for level in range(self.costs.depth - 1, -1, -1):
             outer = self._useful_outer(stages[-1], floor)
-            if level in self.setting.fixed:
-                stage = self._fixed_stage(level, stages[-1], outer)
-            else:
-                own = self._useful_own(tiles[level], level, ceiling, floor)
-                if len(own) == 0:
-                    return nothing
-                stage = self._stage(level, own, stages[-1], outer)
+            fixed = level in self.setting.fixed
+            stage = (self._fixed_stage if fixed else self._stage)(level, useful[level], stages[-1], outer)
             kept = stage.reach < ceiling
             if not kept.any():
                 return nothing
@@ -156,6 +201,30 @@ class _Pairing:
             chains[:, level] = stage.tiles[index]
             index = stage.via[index]
         return chains, reach
+
+    def _useful(self, tiles: Sequence[IntArray], ceiling: float, floor: float) -> list[IntArray] | None:
+        """Per level the tiles that could stay below the ceiling with some inside them; None if a level has none."""
+        found, reach = list[IntArray](), np.zeros(0)
+        for level, every in enumerate(tiles):
+            if level in self.setting.fixed:
+                own = np.array([[self.setting.fixed[level][0][d] for d in self.dims]], dtype=np.int64)
+                least = np.zeros(1)
+            else:
+                own = self._useful_own(every, level, ceiling, floor)
+                least = self._within(level, own, found[-1], reach, ceiling) if level else np.zeros(len(own))
+            found.append(own[least < ceiling])
+            reach = least[least < ceiling]
+            if not len(reach):
+                return None
+        return found
+
+    def _within(self, level: int, own: IntArray, inner: IntArray, reach: FloatArray, ceiling: float) -> FloatArray:
+        """(n,) what levels inside own tiles cost at least: infinite beyond the ceiling, 0 if the pairs are too many."""
+        if level - 1 in self.setting.fixed:
+            return _imposed_costs(self.setting, self.costs, level - 1, own)
+        if len(own) * len(inner) > FEW_PAIRS:
+            return np.zeros(len(own))
+        return self.pairs.served(inner, reach, own, level - 1, ceiling)
 
     def _useful_own(self, tiles: IntArray, level: int, ceiling: float, floor: float) -> IntArray:
         """Tiles that fit and could stay below the ceiling inside the largest outer tile."""
@@ -195,17 +264,12 @@ class _Pairing:
             via[start : start + step] = outer[choice]
         return _Stage(tiles=own, reach=best, via=via)
 
-    def _fixed_stage(self, level: int, before: _Stage, outer: NDArray[np.intp]) -> _Stage:
+    def _fixed_stage(self, level: int, own: IntArray, before: _Stage, outer: NDArray[np.intp]) -> _Stage:
         """An imposed tile is priced exactly inside every outer tile."""
-        imposed = np.array([self.setting.fixed[level][0][d] for d in self.dims], dtype=np.int64)
-        fitting = outer[(before.tiles[outer] >= imposed).all(axis=1)]
-        chains = np.repeat(self.costs.extents[None, None], len(fitting), axis=0).repeat(self.costs.depth, axis=1)
-        chains[:, level] = imposed
-        if level + 1 < self.costs.depth:
-            chains[:, level + 1] = before.tiles[fitting]
-        cost = self.costs.evaluate(chains, levels=[level])[0][:, level]
+        fitting = outer[(before.tiles[outer] >= own).all(axis=1)]
+        cost = _imposed_costs(self.setting, self.costs, level, before.tiles[fitting])
         cost = np.maximum(cost, before.reach[fitting])
-        return _Stage(tiles=np.repeat(imposed[None], len(fitting), axis=0), reach=cost, via=fitting)
+        return _Stage(tiles=np.repeat(own, len(fitting), axis=0), reach=cost, via=fitting)
 
     def _nests(self, own: IntArray, outer: IntArray) -> NDArray[np.bool_]:
         """Which own tiles cut which outer tiles without extra tiles."""
