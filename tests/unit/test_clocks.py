@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from itertools import pairwise
+from itertools import groupby, pairwise
 from math import inf
 
 import numpy as np
 import pytest
 
+from optmap import solve
 from optmap.bounds.best import best
 from optmap.clock import NO_LIMIT, Clock
 from optmap.errors import LimitError
@@ -25,6 +26,10 @@ from optmap.search import (
     integer_search,
     level_optimum,
 )
+from optmap.search.iooub import flows, tiling
+from optmap.search.iooub.boxes import Boxes
+from optmap.search.iooub.corners import BEYOND, _Fitting
+from optmap.search.iooub.grid import TileGrid
 from optmap.search.relax.tree import relax
 from optmap.search.whole import one_level
 from optmap.solvers import Stop
@@ -121,3 +126,25 @@ def test_a_bound_is_found_in_time_or_not_at_all() -> None:
         with pytest.raises(LimitError):
             best(workload, 40, OVER)
         assert best(workload, 40).certificate is not None
+
+
+def test_tilings_of_one_memory_ask_the_clock_between_all_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Cuts into pieces and boxes once went on for seconds without a look at it."""
+    seen: list[str] = []
+
+    def noted(owner: object, name: str) -> None:
+        usual = getattr(owner, name)
+        monkeypatch.setattr(owner, name, lambda *asked, **named: seen.append(name) or usual(*asked, **named))
+
+    flows._flows.cache_clear()
+    steps = [(TileGrid, "_largest"), (flows, "_covered"), (tiling, "streaming"), (_Fitting, "best"), (Boxes, "halves")]
+    for owner, name in steps:
+        noted(owner, name)
+    monkeypatch.setattr(tiling, "WORK", 30_000)  # so that candidates are thinned, and looked at again
+    monkeypatch.setattr(Clock, "late", property(lambda _: bool(seen.append("late"))))
+    workload = parse_workload("O[k,h] += I[c,2*h+r]*K[k,c,r]", {"k": 36, "c": 40, "r": 3, "h": 20})
+    solve(workload, memory="200w", method="iooub")
+    solve("O[k,n] += I[c,n]*F[k,c]", extents={"k": 16, "c": 16, "n": 60}, memory="256w", method="iooub")
+    between = [list(many) for late, many in groupby(seen, lambda step: step == "late") if not late]
+    assert {step for many in between for step in many} == {name for _, name in steps}
+    assert max(len(many) for many in between) <= len(BEYOND)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from optmap.clock import NO_LIMIT, Clock
 from optmap.search.whole.chain_costs import FloatArray
 
 Sizes = tuple[int, ...]
@@ -15,9 +16,14 @@ class Boxes:
 
     Args:
         whole: what a box costs that is not cut, infinite where it is too large; entry i stands for the extent i + 1.
+        clock: when to stop looking.
+
+    Raises:
+        LimitError: if the time is over.
     """
 
-    def __init__(self, whole: FloatArray) -> None:
+    def __init__(self, whole: FloatArray, clock: Clock = NO_LIMIT) -> None:
+        self.clock = clock
         self.whole = np.pad(whole, [(1, 0)] * whole.ndim, constant_values=np.inf)
         self.least: FloatArray = self.whole.copy()
         self._fill(self.least)
@@ -25,6 +31,7 @@ class Boxes:
     def _fill(self, least: FloatArray) -> None:
         """Cut along the first dim wherever everything smaller is known, then inside every slice along the others."""
         for n in range(1, len(least)):
+            self.clock.check()
             at = np.arange(1, n // 2 + 1)
             if len(at):
                 least[n] = np.minimum(least[n], (least[at] + least[n - at]).min(axis=0))

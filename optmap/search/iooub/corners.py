@@ -16,7 +16,6 @@ tiles bring in another operand twice.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
@@ -25,6 +24,7 @@ from math import inf, prod
 import numpy as np
 import numpy.typing as npt
 
+from optmap.clock import NO_LIMIT, Clock
 from optmap.evaluate.held import entering_words, held_words
 from optmap.problem.held import corner_dims
 from optmap.problem.reuse import Reuse, reuse_at
@@ -76,7 +76,7 @@ class _Pair:
 
 
 def best_cornered(
-    workload: Workload, words: int, weights: Sequence[float], plain: Tiling, *, deadline: float = inf
+    workload: Workload, words: int, weights: Sequence[float], plain: Tiling, *, clock: Clock = NO_LIMIT
 ) -> Cornered | None:
     """A tiling whose tiles leave out a corner, if one is found that is better than all whole tiles.
 
@@ -85,10 +85,12 @@ def best_cornered(
         words: of the memory, one for all tensors.
         weights: objective weight per tensor, output first.
         plain: the tiling of whole tiles, with the flows that are tried here, too.
-        deadline: `time.monotonic()` after which nothing more is tried.
+        clock: when to stop looking.
     """
-    for cut in _cuts(workload, words, weights, plain, deadline)[:SOLVED]:
-        again = best_tiling(cut.rest, [(words, tuple(range(len(workload.tensors))))], weights, deadline=deadline)
+    for cut in _cuts(workload, words, weights, plain, clock)[:SOLVED]:
+        if clock.late:
+            break
+        again = best_tiling(cut.rest, [(words, tuple(range(len(workload.tensors))))], weights, clock=clock)
         if again is not None and cut.tiles + again.value < plain.value * (1 - EQUAL):
             tiling = replace(cut.tiling, value=cut.tiles + again.value)
             return Cornered(tiling=tiling, sizes=cut.sizes, corners=cut.rest, rest=again)
@@ -108,7 +110,7 @@ class _Cut:
     rest: Workload
 
 
-def _cuts(workload: Workload, words: int, weights: Sequence[float], plain: Tiling, deadline: float) -> list[_Cut]:
+def _cuts(workload: Workload, words: int, weights: Sequence[float], plain: Tiling, clock: Clock) -> list[_Cut]:
     """Corners that promise more than the tiling of whole tiles, the best ones first."""
     pairs = _pairs(workload, plain.units, weights)
     if not pairs or plain.value <= least_words(workload, weights):
@@ -118,12 +120,12 @@ def _cuts(workload: Workload, words: int, weights: Sequence[float], plain: Tilin
     most = max(FEWEST, WORK // (len(BEYOND) * grid.points()))
     lists = grid.thinned(min(most, len(plain.tried)) * len(BEYOND), WORK)
     for flow in plain.tried[:most]:
-        if time.monotonic() > deadline:
+        if clock.late:
             break
         found += [(each.value, len(found), each, flow) for each in grid.beyond(flow, pairs, lists, plain.value)]
     cuts: list[_Cut] = []
     for estimate, _, each, flow in sorted(found, key=lambda entry: entry[:2]):
-        if estimate >= plain.value or len(cuts) >= FITTED:
+        if estimate >= plain.value or len(cuts) >= FITTED or clock.late:
             break
         tile = tile_of(workload, plain.units, each)
         value = grid.value(flow, each)

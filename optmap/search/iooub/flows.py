@@ -11,11 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import permutations, product
 
 import numpy as np
 from numpy.typing import NDArray
 
+from optmap.clock import NO_LIMIT, Clock
 from optmap.problem.axes import overlaps
 from optmap.problem.workload import TensorAccess, Workload, access_names
 from optmap.search.iooub.units import Bundle
@@ -59,26 +61,48 @@ class Flow:
         return self.streams[tensor] if self.streams else ()
 
 
-def flows_of(workload: Workload, units: tuple[Bundle, ...]) -> tuple[Flow, ...]:
+def flows_of(workload: Workload, units: tuple[Bundle, ...], clock: Clock = NO_LIMIT) -> tuple[Flow, ...]:
     """All flows that may be optimal, none dominated by another.
 
     Args:
         workload: gives the tensors.
         units: its units (`units_of`).
+        clock: when to stop looking.
 
     Returns:
         Flows by decreasing reuse and increasing need of memory.
+
+    Raises:
+        LimitError: if the time is over.
     """
-    own = [_own(tensor, units) for tensor in workload.tensors]
-    sliding = [_sliding(tensor, units) for tensor in workload.tensors]
+    own = tuple(_own(tensor, units) for tensor in workload.tensors)
+    return _flows(len(units), own, tuple(_sliding(tensor, units) for tensor in workload.tensors), clock)
+
+
+def modest_flow(workload: Workload, units: tuple[Bundle, ...]) -> Flow:
+    """A flow that holds no more than a tile of each tensor, so that it fits if anything does.
+
+    Args:
+        workload: gives the tensors.
+        units: its units.
+    """
+    order = tuple(range(len(units)))
+    holds = (next(_holds(order, _own(tensor, units), _sliding(tensor, units))) for tensor in workload.tensors)
+    return Flow(order=order, holds=tuple(holds))
+
+
+@lru_cache(maxsize=64)
+def _flows(count: int, own: tuple[int, ...], sliding: tuple[frozenset[int], ...], clock: Clock) -> tuple[Flow, ...]:
+    """The flows of so many units, given what every tensor has; pieces and layers are often alike in that."""
     found: dict[tuple[Hold, ...], tuple[int, ...]] = {}
-    for order in _orders(len(units)):
+    for order in _orders(count):
+        clock.check()
         choices = [tuple(_holds(order, mine, slides)) for mine, slides in zip(own, sliding, strict=True)]
         if len(found) > MOST_FLOWS:
             choices = [holds[:1] for holds in choices]
         for holds in product(*choices):
             found.setdefault(holds, order)
-    return tuple(Flow(order=found[holds], holds=holds) for holds in undominated(list(found)))
+    return tuple(Flow(order=found[holds], holds=holds) for holds in undominated(list(found), clock))
 
 
 def permutation_of(flow: Flow, workload: Workload, units: tuple[Bundle, ...]) -> tuple[str, ...]:
@@ -155,27 +179,25 @@ def _covers(better: Hold, other: Hold) -> bool:
     return better.free | other.free == better.free and better.full & ~other.full == 0 and other.at in (better.at, -1)
 
 
-def undominated(flows: Sequence[tuple[Hold, ...]]) -> list[tuple[Hold, ...]]:
+def undominated(flows: Sequence[tuple[Hold, ...]], clock: Clock) -> list[tuple[Hold, ...]]:
     """The flows that no other one covers for every tensor.
 
     Args:
         flows: distinct flows.
+        clock: when to stop looking.
+
+    Raises:
+        LimitError: if the time is over.
     """
     if not flows:
         return []
     order = sorted(flows, key=_rank)
     codes = np.array([[(h.free, h.full, h.at) for h in flow] for flow in order], dtype=np.int64)
-    kept: NDArray[np.int64] = np.empty((0, *codes.shape[1:]), dtype=np.int64)
-    chosen: list[tuple[Hold, ...]] = []
-    buffer: list[NDArray[np.int64]] = []
-    for flow, code in zip(order, codes, strict=True):
-        if _covered(kept, code) or (buffer and _covered(np.stack(buffer), code)):
-            continue
-        chosen.append(flow)
-        buffer.append(code)
-        if len(buffer) == 64:
-            kept = np.concatenate([kept, np.stack(buffer)])
-            buffer = []
+    chosen, left = list[tuple[Hold, ...]](), np.arange(len(order))
+    while len(left):
+        clock.check()
+        chosen.append(order[left[0]])
+        left = left[~_covered(codes[left[0]], codes[left])]
     return chosen
 
 
@@ -189,8 +211,10 @@ def _rank(flow: tuple[Hold, ...]) -> tuple[int, ...]:
     )
 
 
-def _covered(kept: NDArray[np.int64], code: NDArray[np.int64]) -> bool:
-    free = (kept[:, :, 0] | code[:, 0]) == kept[:, :, 0]
-    full = (kept[:, :, 1] & ~code[:, 1]) == 0
-    slides = (kept[:, :, 2] == code[:, 2]) | (code[:, 2] == -1)
-    return bool((free & full & slides).all(axis=1).any())
+def _covered(by: NDArray[np.int64], codes: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Which flows one flow covers, itself among them."""
+    free = (by[:, 0] | codes[:, :, 0]) == by[:, 0]
+    full = (by[:, 1] & ~codes[:, :, 1]) == 0
+    slides = (by[:, 2] == codes[:, :, 2]) | (codes[:, :, 2] == -1)
+    covered: NDArray[np.bool_] = (free & full & slides).all(axis=1)
+    return covered

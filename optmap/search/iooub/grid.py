@@ -143,15 +143,13 @@ class TileGrid:
         grown = np.full((1,) * len(shape), inf)
         for capacity, numbers in self.groups:
             fixed, slope = self._need(flow, numbers, lists)
-            room = np.asarray(capacity * (1 + slack) - fixed)
             with np.errstate(over="ignore"):
-                size = np.where(room >= 0, room / np.maximum(slope, 1e-100), -1.0)
-            grown = np.minimum(grown, size)
+                grown = np.minimum(grown, (capacity * (1 + slack) - fixed) / np.maximum(slope, 1e-100))
         if self.last < 0:
             return np.where(grown >= 0, 0, -1)
         allowed = lists[self.last]
-        index = np.searchsorted(self.units[self.last].sizes[allowed], grown, side="right") - 1
-        return np.where(index >= 0, allowed[np.maximum(index, 0)], -1)
+        none_first = np.concatenate([[-1], allowed])
+        return none_first[np.searchsorted(self.units[self.last].sizes[allowed], grown, side="right")]
 
     def _need(
         self, flow: Flow, numbers: Sequence[int], lists: Sequence[IntArray]

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 
+from optmap.clock import Clock
 from optmap.errors import CheckError, InfeasibleError
 from optmap.evaluate.held import held_traffic
 from optmap.problem.canonical import in_common_order
@@ -54,22 +55,22 @@ def solve(request: Request, *, streams: bool = True) -> Found:
     workload, machine = in_common_order(request.workload), request.machine
     groups = capacity_groups(workload, machine.levels[0])
     cuts = streams and len(groups) == 1 and request.tiles is TileRule.ANY
-    deadline, whole = (begun + share * request.time_limit for share in (1, WHOLE if cuts else 1))
+    clock, whole = (Clock(begun + share * request.time_limit) for share in (1, WHOLE if cuts else 1))
     tiling = best_tiling(
         workload,
         [(group.words, group.tensors) for group in groups],
         weights_of(request),
         streams=streams,
         divisors=request.tiles is TileRule.DIVISORS,
-        deadline=whole,
+        clock=whole,
     )
-    late = time.monotonic() > whole
+    late = whole.late
     if tiling is None:
         raise InfeasibleError(too_small(workload, groups))
     chosen = tiling, held_of(workload, tiling), mapping_of(request, tiling)
     if cuts:
-        chosen = _cut(request, workload, groups[0].words, tiling, deadline=deadline) or chosen
-    return _found(request, *chosen, late=late or time.monotonic() > deadline)
+        chosen = _cut(request, workload, groups[0].words, tiling, clock) or chosen
+    return _found(request, *chosen, late=late or clock.late)
 
 
 def weights_of(request: Request) -> list[float]:
@@ -78,7 +79,7 @@ def weights_of(request: Request) -> list[float]:
 
 
 def _cut(
-    request: Request, workload: Workload, words: int, plain: Tiling, *, deadline: float
+    request: Request, workload: Workload, words: int, plain: Tiling, clock: Clock
 ) -> tuple[Tiling, Held, Mapping] | None:
     """A tiling in pieces, or with corners left out, that is better than tiles that are all alike; None without one.
 
@@ -87,11 +88,11 @@ def _cut(
         workload: its workload, in the order of the tiling.
         words: of the memory.
         plain: the tiling of everything.
-        deadline: `time.monotonic()` after which nothing more is tried.
+        clock: when to stop looking.
     """
     weights = weights_of(request)
-    parts = best_in_pieces(workload, words, weights, plain, deadline=deadline)
-    cornered = best_cornered(workload, words, weights, plain, deadline=deadline)
+    parts = best_in_pieces(workload, words, weights, plain, clock=clock)
+    cornered = best_cornered(workload, words, weights, plain, clock=clock)
     best = plain.value if cornered is None else cornered.tiling.value
     if parts is not None and value_of(parts) < best:
         return _in_pieces(parts, request)

@@ -17,15 +17,17 @@ Pieces are cut again while that gains. The flows that are tried are those that w
 
 from __future__ import annotations
 
-import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from math import inf, prod
 
 import numpy as np
 
+from optmap.clock import NO_LIMIT, Clock
+from optmap.errors import LimitError
 from optmap.evaluate.cutting import Along, Array, uncut
 from optmap.evaluate.held import held_words
 from optmap.problem.pieces import piece_dims, piece_of
@@ -73,7 +75,7 @@ class Part:
 
 
 def best_in_pieces(
-    workload: Workload, words: int, weights: Sequence[float], plain: Tiling, *, deadline: float = inf
+    workload: Workload, words: int, weights: Sequence[float], plain: Tiling, *, clock: Clock = NO_LIMIT
 ) -> tuple[Part, ...] | None:
     """A tiling in pieces, if one is found that is better than one tiling of everything.
 
@@ -82,11 +84,11 @@ def best_in_pieces(
         words: of the memory, one for all tensors.
         weights: objective weight per tensor, output first.
         plain: the tiling of everything, with the flows that are tried here, too.
-        deadline: `time.monotonic()` after which nothing more is tried.
+        clock: when to stop looking.
     """
     if plain.value <= least_words(workload, weights):
         return None
-    cutter, whole = _Cutter(workload, words, weights, plain, deadline), Part({}, workload, plain)
+    cutter, whole = _Cutter(workload, words, weights, plain, clock), Part({}, workload, plain)
     parts = min(cutter.cut(whole, DEEP), cutter.boxed(whole), key=value_of)
     return tuple(parts) if value_of(parts) < plain.value * (1 - EQUAL) else None
 
@@ -99,10 +101,8 @@ def value_of(parts: Sequence[Part]) -> float:
 class _Cutter:
     """The search for cuts of one workload."""
 
-    def __init__(
-        self, workload: Workload, words: int, weights: Sequence[float], plain: Tiling, deadline: float
-    ) -> None:
-        self.words, self.weights, self.deadline = words, weights, deadline
+    def __init__(self, workload: Workload, words: int, weights: Sequence[float], plain: Tiling, clock: Clock) -> None:
+        self.words, self.weights, self.clock = words, weights, clock
         points = TileGrid(workload, plain.units, self._groups(workload), weights).points()
         self.flows = list(dict.fromkeys((plain.flow, *plain.tried)))[: max(TRIED, SMALL // points)]
         self.dims = tuple(unit.dims for unit in plain.units)
@@ -112,13 +112,12 @@ class _Cutter:
         best = [part]
         if depth == 0 or part.tiling.value <= least_words(part.workload, self.weights):
             return best
-        for ranges in self._ways(part):
-            if time.monotonic() > self.deadline:
-                break
-            found = [self._tiled(part, each) for each in ranges]
-            pieces = [each for each in found if each is not None]
-            if len(pieces) == len(found) > 1 and value_of(pieces) < min(value_of(best), part.tiling.value * (1 - GAIN)):
-                best = pieces
+        with suppress(LimitError):
+            for ranges in self._ways(part):
+                found = [self._tiled(part, each) for each in ranges]
+                pieces, most = [each for each in found if each is not None], part.tiling.value * (1 - GAIN)
+                if len(pieces) == len(found) > 1 and value_of(pieces) < min(value_of(best), most):
+                    best = pieces
         return best if len(best) == 1 else [again for each in best for again in self.cut(each, depth - 1)]
 
     def _ways(self, part: Part) -> Iterator[list[dict[str, range]]]:
@@ -160,23 +159,31 @@ class _Cutter:
         changed = tuple(_in_multiples(unit, along[u]) if u in along else unit for u, unit in enumerate(units))
         grid = _Lengths(workload, changed, self._groups(workload), self.weights, tuple(along))
         lists = grid.thinned(len(self.flows), WORK)
-        least: FloatArray = np.minimum.reduce([grid.per_size(flow, lists) for flow in self.flows])
+        least: FloatArray = np.array(inf)
+        for flow in self.flows:
+            self.clock.check()
+            least = np.minimum(least, grid.per_size(flow, lists))
         return least
 
     def _groups(self, workload: Workload) -> list[tuple[int, tuple[int, ...]]]:
         return [(self.words, tuple(range(len(workload.tensors))))]
 
     def boxed(self, part: Part) -> list[Part]:
-        """A part in the best boxes along dims of the tensor that takes most room; the part itself if too many."""
+        """A part in the best boxes along dims of the tensor that takes most room; itself if late or they are many."""
+        with suppress(LimitError):
+            return self._boxes(part)
+        return [part]
+
+    def _boxes(self, part: Part) -> list[Part]:
         workload, units = part.workload, part.tiling.units
         along = _multiples(units, _widest(workload, part.tiling))
-        if not along or time.monotonic() > self.deadline:
+        if not along:
             return [part]
-        boxes, dims = Boxes(self._whole(workload, units, along)), [units[u].dims[0] for u in along]
+        boxes, dims = Boxes(self._whole(workload, units, along), self.clock), [units[u].dims[0] for u in along]
         found: list[Part] = []
         left = [(tuple(units[u].extent // step for u, step in along.items()), (0,) * len(along))]
         while left:
-            if len(found) + len(left) > BOXES or time.monotonic() > self.deadline:
+            if len(found) + len(left) > BOXES:
                 return [part]
             box, at = left.pop()
             spans = zip(dims, at, box, along.values(), strict=True)
@@ -202,6 +209,7 @@ class _Cutter:
         lists = grid.thinned(len(self.flows), WORK)
         value, best = inf, None
         for flow in self.flows:
+            self.clock.check()
             found = grid.search(flow, lists, value)
             if found is not None:
                 value, best = found.value, (flow, tile_of(workload, units, found))

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import inf
 
 import numpy as np
 
+from optmap.clock import NO_LIMIT, Clock
+from optmap.errors import LimitError
 from optmap.problem.axes import touched_at_least
 from optmap.problem.workload import Workload
-from optmap.search.iooub.flows import MOST_INNER, MOST_PERMUTED, Flow, flows_of
+from optmap.search.iooub.flows import MOST_INNER, MOST_PERMUTED, Flow, flows_of, modest_flow
 from optmap.search.iooub.grid import Found, TileGrid
 from optmap.search.iooub.streams import streaming
 from optmap.search.iooub.units import Bundle, units_of
@@ -19,6 +20,8 @@ from optmap.search.whole.chain_costs import IntArray
 
 WORK = 30_000_000
 """Combinations of flow and tile that are looked at in full; of more, candidates are thinned."""
+LATE_WORK = 100_000
+"""Those of the one flow that is looked at even if the time is over."""
 PROMISING = 12
 """Flows that are looked at again with streams, if not all are."""
 THINNED = 4
@@ -58,7 +61,7 @@ def best_tiling(
     *,
     streams: bool = True,
     divisors: bool = False,
-    deadline: float = inf,
+    clock: Clock = NO_LIMIT,
 ) -> Tiling | None:
     """The tiling with the least weighted loads; None if nothing fits.
 
@@ -71,14 +74,16 @@ def best_tiling(
         weights: objective weight per tensor, output first.
         streams: whether tensors may be streamed through a tile (not in IOOpt).
         divisors: whether tiles must divide the extents.
-        deadline: `time.monotonic()` after which the best so far is returned.
+        clock: when to stop looking, with the best so far.
     """
     best: Tiling | None = None
     choices = (units_of(workload, bundled=bundled, divisors=divisors) for bundled in (True, False))
     for units in {tuple(unit.dims for unit in units): units for units in choices}.values():
         if best is not None and len(units) > MOST_PERMUTED:
             continue
-        found = _Search(workload, units, groups, weights, deadline).run(streams=streams)
+        if best is not None and clock.late:
+            return replace(best, complete=False, streams_complete=False)
+        found = _Search(workload, units, groups, weights, clock).run(streams=streams)
         if best is None or found is None:
             best = best or found
         else:
@@ -127,19 +132,19 @@ class _Search:
         units: tuple[Bundle, ...],
         groups: Sequence[tuple[int, tuple[int, ...]]],
         weights: Sequence[float],
-        deadline: float,
+        clock: Clock,
     ) -> None:
         self.workload = workload
         self.units = units
-        self.deadline = deadline
+        self.clock = clock
         self.least = least_words(workload, weights)
         self.grid = TileGrid(workload, units, groups, weights)
         self.all = [np.arange(len(unit.boxes)) for unit in units]
 
     def run(self, *, streams: bool) -> Tiling | None:
         """The best tiling of the units; None if nothing fits."""
-        flows = flows_of(self.workload, self.units)
-        lists = self.grid.thinned(len(flows), WORK)
+        flows = self._flows()
+        lists = self.grid.thinned(*((1, LATE_WORK) if self.clock.late else (len(flows), WORK)))
         complete = all(len(a) == len(b) for a, b in zip(lists, self.all, strict=True))
         ranked, in_time = self._ranked(flows, lists)
         complete = complete and in_time
@@ -151,14 +156,14 @@ class _Search:
         again, all_streams = self._variants([flows[n] for _, n, _ in ranked], complete=complete, streams=streams)
         tried: list[tuple[float, int, Flow]] = []
         for flow in again:
+            if self.clock.late:
+                complete = False
+                break
             better = self._refine(flow, best, lists, complete=complete)
             if better is not None:
                 tried.append((better.value, len(tried), flow))
                 if better.value < best.value * (1 - EQUAL):
                     best, chosen = better, flow
-            if time.monotonic() > self.deadline:
-                complete = False
-                break
         complete = complete and all(unit.complete for unit in self.units)
         return Tiling(
             units=self.units,
@@ -170,6 +175,13 @@ class _Search:
             streams_complete=complete and all_streams,
         )
 
+    def _flows(self) -> tuple[Flow, ...]:
+        """All flows that may be optimal; out of time one that fits if anything does."""
+        try:
+            return flows_of(self.workload, self.units, self.clock)
+        except LimitError:
+            return (modest_flow(self.workload, self.units),)
+
     def _ranked(self, flows: Sequence[Flow], lists: list[IntArray]) -> tuple[list[tuple[float, int, Found]], bool]:
         """The best combination of every flow with its value and number, the best ones first; whether all are there.
 
@@ -179,7 +191,7 @@ class _Search:
         modest = min(range(len(flows)), key=lambda n: sum(hold.full.bit_count() for hold in flows[n].holds), default=0)
         in_time = True
         for number, flow in enumerate(flows):
-            in_time = in_time and time.monotonic() <= self.deadline
+            in_time = in_time and not self.clock.late
             if in_time or number == modest:
                 best = self.grid.search(flow, lists, inf)
                 found += [] if best is None else [(best.value, number, best)]
@@ -195,7 +207,12 @@ class _Search:
             pool, promising = ranked, False
         else:
             pool, promising = ranked[: PROMISING if complete else THINNED], True
-        found = {(v.holds, v.streams): v for flow in pool for v in streaming(flow, self.workload, self.units)}
+        found: dict[object, Flow] = {}
+        for flow in pool:
+            if self.clock.late:
+                promising = True
+                break
+            found |= {(v.holds, v.streams): v for v in streaming(flow, self.workload, self.units)}
         again = ([] if complete else pool) + list(found.values())
         # A tile of one iteration of a window's other dims can be streamed along more loops than are looked at.
         every = len(self.units) <= MOST_INNER and all(unit.plain for unit in self.units)
@@ -208,6 +225,8 @@ class _Search:
         best = self.grid.search(flow, lists, inf)
         centre = (best or start).choice
         for _ in range(ROUNDS):
+            if self.clock.late:
+                break
             near = [
                 np.arange(max(0, c - 2), min(len(values), c + 3)) if u != self.grid.last else values
                 for u, (c, values) in enumerate(zip(centre, self.all, strict=True))
