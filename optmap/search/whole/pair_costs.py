@@ -75,6 +75,8 @@ class PairCosts:
         self.free = [dims.index(d) for d in self.space.free]
         self._own, self._next = _Monomials(len(self.free)), _Monomials(len(self.free))
         self._known = dict[tuple[int, Box, Box], tuple[_Products, ...]]()
+        self._same = [self._first_like(level) for level in range(costs.depth)]
+        """Per level the first one at which the traffic between two boxes is the same."""
         assign = setting.workload.semantics is Semantics.ASSIGN
         self.first_touches = float(whole_count(setting.workload)) if assign else 0.0
 
@@ -194,7 +196,7 @@ class PairCosts:
 
     def _products(self, level: int, box: Box, large: Box) -> tuple[_Products, ...]:
         """The traffic of a level between two boxes, once where loop orders have the same."""
-        key = level, box, large
+        key = self._same[level], box, large
         if key not in self._known:
             found = dict[tuple[object, ...], _Products]()
             for number, order in enumerate(self.costs.orders(level)):
@@ -210,6 +212,11 @@ class PairCosts:
                 found.setdefault(same, product)
             self._known[key] = tuple(found.values())
         return self._known[key]
+
+    def _first_like(self, level: int) -> int:
+        """The first level with the same loop orders that needs room for as much as another one."""
+        setting, orders = self.setting, self.costs.orders
+        return next(i for i in range(level + 1) if (setting.safe(i), orders(i)) == (setting.safe(level), orders(level)))
 
     def of_numbers(
         self, own: IntArray, own_numbers: IntArray, outer: IntArray, outer_numbers: IntArray, level: int

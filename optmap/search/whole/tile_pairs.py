@@ -18,7 +18,7 @@ from optmap.clock import Clock
 from optmap.errors import LimitError
 from optmap.search.search_space import Setting
 from optmap.search.sizes import even_cuts
-from optmap.search.whole.chain_costs import ChainCosts, FloatArray, IntArray, grid_of, thin
+from optmap.search.whole.chain_costs import ChainCosts, FloatArray, IntArray, thin
 from optmap.search.whole.pair_costs import LARGEST_PAIRS, PairCosts
 from optmap.symbolic.numbers import divisors_of
 
@@ -71,10 +71,9 @@ def divisor_optimum(
     lists = [_divisors(setting, costs, level) for level in range(costs.depth)]
     if max(map(_count, lists)) > LARGEST_TILES or max(_boxes(setting, level) for level in lists) > LARGEST_BOXES:
         return None, 0.0
-    tiles = [grid_of(level) for level in lists]
     try:
         pairing = _Pairing(setting, costs, even=True, clock=clock)
-        chains, reach = pairing.run(tiles, ceiling, floor=0.0, keep=1)
+        chains, reach = pairing.run(lists, ceiling, floor=0.0, keep=1)
     except LimitError:
         return None, 0.0
     return (chains[0], float(reach[0])) if len(chains) else (None, ceiling)
@@ -104,8 +103,7 @@ def divisors_around(
     if _count(lists) > LARGEST_TILES:
         return None
     clock.check()
-    outer = grid_of(lists)
-    outer = outer[costs.fits_somehow(outer, level + 1)]
+    outer = _fitting(costs, lists, level + 1)
     if not len(outer):
         return inf, None
     cost = _imposed_costs(setting, costs, level, outer)
@@ -137,9 +135,8 @@ def beam(
     nothing = np.zeros((0, *centre.shape), dtype=np.int64)
     if max(_boxes(setting, level) for level in lists) > LARGEST_BOXES:
         return nothing
-    tiles = [grid_of(level) for level in lists]
     try:
-        return _Pairing(setting, costs, even=False, clock=clock).run(tiles, ceiling, floor=floor, keep=BEAM_CHAINS)[0]
+        return _Pairing(setting, costs, even=False, clock=clock).run(lists, ceiling, floor=floor, keep=BEAM_CHAINS)[0]
     except LimitError:
         return nothing
 
@@ -152,6 +149,13 @@ def _divisors(setting: Setting, costs: ChainCosts, level: int) -> list[list[int]
 def _count(lists: Sequence[Sequence[int]]) -> float:
     """How many tiles sizes make."""
     return prod(float(len(values)) for values in lists)
+
+
+def _fitting(costs: ChainCosts, lists: Sequence[Sequence[int]], level: int) -> IntArray:
+    """(n, D) the tiles of given sizes per dim that fit a level."""
+    sizes = [np.array(values, dtype=np.int64) for values in lists]
+    chosen = np.nonzero(costs.grid_fits(sizes, level))
+    return np.stack([values[index] for values, index in zip(sizes, chosen, strict=True)], axis=-1)
 
 
 def _imposed_costs(setting: Setting, costs: ChainCosts, level: int, outer: IntArray) -> FloatArray:
@@ -179,10 +183,12 @@ class _Pairing:
         self.even = even
         self.dims = setting.workload.dims
 
-    def run(self, tiles: Sequence[IntArray], ceiling: float, *, floor: float, keep: int) -> tuple[IntArray, FloatArray]:
-        """Chains below the ceiling, (n, L, D), best first, with their bottlenecks."""
+    def run(
+        self, lists: Sequence[Sequence[Sequence[int]]], ceiling: float, *, floor: float, keep: int
+    ) -> tuple[IntArray, FloatArray]:
+        """Chains of given sizes per level and dim below the ceiling, (n, L, D), best first, with their bottlenecks."""
         nothing = np.zeros((0, self.costs.depth, len(self.dims)), dtype=np.int64), np.zeros(0)
-        useful = self._useful(tiles, ceiling, floor)
+        useful = self._useful(lists, ceiling, floor)
         if useful is None:
             return nothing
         stages = [_Stage(tiles=self.costs.extents[None, :], reach=np.zeros(1), via=np.zeros(1, dtype=np.intp))]
@@ -202,15 +208,15 @@ class _Pairing:
             index = stage.via[index]
         return chains, reach
 
-    def _useful(self, tiles: Sequence[IntArray], ceiling: float, floor: float) -> list[IntArray] | None:
+    def _useful(self, lists: Sequence[Sequence[Sequence[int]]], ceiling: float, floor: float) -> list[IntArray] | None:
         """Per level the tiles that could stay below the ceiling with some inside them; None if a level has none."""
         found, reach = list[IntArray](), np.zeros(0)
-        for level, every in enumerate(tiles):
+        for level, sizes in enumerate(lists):
             if level in self.setting.fixed:
                 own = np.array([[self.setting.fixed[level][0][d] for d in self.dims]], dtype=np.int64)
                 least = np.zeros(1)
             else:
-                own = self._useful_own(every, level, ceiling, floor)
+                own = self._useful_own(sizes, level, ceiling, floor)
                 least = self._within(level, own, found[-1], reach, ceiling) if level else np.zeros(len(own))
             found.append(own[least < ceiling])
             reach = least[least < ceiling]
@@ -226,9 +232,9 @@ class _Pairing:
             return np.zeros(len(own))
         return self.pairs.served(inner, reach, own, level - 1, ceiling)
 
-    def _useful_own(self, tiles: IntArray, level: int, ceiling: float, floor: float) -> IntArray:
+    def _useful_own(self, sizes: Sequence[Sequence[int]], level: int, ceiling: float, floor: float) -> IntArray:
         """Tiles that fit and could stay below the ceiling inside the largest outer tile."""
-        fitting = tiles[self.costs.fits_somehow(tiles, level)]
+        fitting = _fitting(self.costs, sizes, level)
         if len(fitting) == 0:
             return fitting
         alone = self.pairs.alone(fitting, level, fitting=True)
