@@ -1,5 +1,6 @@
 """Tiles that divide: what levels with imposed tiles cost at least, and the optimum around them."""
 
+import random
 from dataclasses import replace
 from math import inf
 
@@ -11,6 +12,7 @@ from optmap.problem import CapacityRule, conv2d
 from optmap.problem.library import machine
 from optmap.search import ChainCosts, Setting, divisors_around, grid_of, integer_search
 from optmap.search.relax.tree import relax
+from optmap.search.whole.tile_pairs import _first_multiples
 from optmap.symbolic.numbers import divisors_of
 
 SHAPES = [(16, 8, 12, 12, 3), (32, 6, 7, 9, 1), (24, 20, 10, 6, 3), (20, 12, 18, 5, 1), (48, 10, 8, 14, 5)]
@@ -56,3 +58,13 @@ def test_divisors_around_an_imposed_tile_are_optimal(
     answer = integer_search(setting, relax(setting), divisors=True)
     assert answer.point.value == pytest.approx(fitting.max(axis=1).min(), rel=1e-12)
     assert answer.bound == pytest.approx(answer.point.value, rel=2e-9)
+
+
+def test_outer_tiles_that_others_beat_are_those_that_divide_a_cheaper_one() -> None:
+    """Looked at pair by pair."""
+    rng = random.Random(7)
+    for many in (1, 6, 60, 500):
+        lists = [divisors_of(n) for n in (48, 1, 30, 7, 16)]
+        tiles = np.array(rng.sample(sorted({tuple(map(rng.choice, lists)) for _ in range(2 * many)}), k=many // 2 + 1))
+        below = [[(other % own == 0).all() for other in tiles].index(True) for own in tiles]
+        assert _first_multiples(tiles).tolist() == below

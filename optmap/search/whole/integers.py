@@ -140,7 +140,7 @@ def integer_search(
         costs=costs,
         descent=Descent(costs, divisors=divisors, deadline=deadline),
         clock=clock,
-        bound=max([relaxation.bound, *(value for value, _ in imposed.values())]),
+        bound=costs.reachable(max([relaxation.bound, *(value for value, _ in imposed.values())])),
         around={level: tile for level, (_, tile) in imposed.items() if tile is not None},
     )
     for strategy in strategies(state):

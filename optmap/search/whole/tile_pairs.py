@@ -249,13 +249,10 @@ class _Pairing:
         volume = -stage.tiles.astype(float).prod(axis=1)
         if not self.even:
             return np.lexsort((volume, np.maximum(stage.reach, floor)))[:BEAM_OUTER]
-        kept: list[int] = []
-        for i in np.lexsort((volume, stage.reach)):
-            self.clock.check()
-            # A multiple that reaches as cheaply serves every level inside at least as well.
-            if not kept or not (stage.tiles[kept] % stage.tiles[i] == 0).all(axis=1).any():
-                kept.append(int(i))
-        return np.array(kept, dtype=np.intp)
+        # A multiple that reaches as cheaply serves every level inside at least as well.
+        order = np.lexsort((volume, stage.reach))
+        first = _first_multiples(stage.tiles[order])
+        return np.asarray(order[first == np.arange(len(order))])
 
     def _stage(self, level: int, own: IntArray, before: _Stage, outer: NDArray[np.intp]) -> _Stage:
         best = np.full(len(own), inf)
@@ -291,6 +288,18 @@ class _Pairing:
             )
             nests &= table[inner_index][:, outer_index]
         return nests
+
+
+def _first_multiples(tiles: IntArray) -> NDArray[np.intp]:
+    """(n,) the row of the first tile that is a multiple of each tile (n, D), along every dim."""
+    sizes, places = zip(*(np.unique(column, return_inverse=True) for column in tiles.T), strict=True)
+    first = np.full([len(values) for values in sizes], len(tiles))
+    first[places] = np.arange(len(tiles))
+    for d, values in enumerate(sizes):
+        along = np.moveaxis(first, d, 0)
+        for place, size in enumerate(values):  # the smallest first: multiples still have their own
+            along[place] = along[values % size == 0].min(axis=0)
+    return first[places]
 
 
 @lru_cache(maxsize=65536)
