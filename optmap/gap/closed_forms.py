@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from optmap.bounds.best import best
-from optmap.problem.machine import Capacity
+from optmap.problem.amounts import Capacity
 from optmap.problem.workload import Workload
 from optmap.shown import Form, Shown
 

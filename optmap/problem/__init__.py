@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from optmap.lazy import exports
+from optmap.problem.amounts import Bandwidth as Bandwidth
+from optmap.problem.amounts import Capacity as Capacity
 from optmap.problem.builders import contraction as contraction
 from optmap.problem.builders import conv1d as conv1d
 from optmap.problem.builders import conv2d as conv2d
@@ -17,6 +19,7 @@ from optmap.problem.constraint_texts import parse_constraint as parse_constraint
 from optmap.problem.constraints import Constraints as Constraints
 from optmap.problem.constraints import OrderConstraint as OrderConstraint
 from optmap.problem.constraints import TileConstraint as TileConstraint
+from optmap.problem.core import Microkernel as Microkernel
 from optmap.problem.kernel_roles import kernel_roles as kernel_roles
 from optmap.problem.library import list_machines as list_machines
 from optmap.problem.library import list_workloads as list_workloads
@@ -25,13 +28,10 @@ from optmap.problem.library import match_workloads as match_workloads
 from optmap.problem.library import models_path as models_path
 from optmap.problem.library import solvers_config_path as solvers_config_path
 from optmap.problem.library import workload_note as workload_note
-from optmap.problem.machine import Bandwidth as Bandwidth
-from optmap.problem.machine import Capacity as Capacity
 from optmap.problem.machine import CapacityRule as CapacityRule
 from optmap.problem.machine import Level as Level
 from optmap.problem.machine import LevelKind as LevelKind
 from optmap.problem.machine import Machine as Machine
-from optmap.problem.machine import Microkernel as Microkernel
 from optmap.problem.machine import Partition as Partition
 from optmap.problem.machine import two_level as two_level
 from optmap.problem.mapping import LevelMapping as LevelMapping
@@ -60,6 +60,8 @@ from optmap.problem.workload import Workload as Workload
 __getattr__, __dir__ = exports(
     __name__,
     {
+        "amounts": "ONE_WORD",
+        "core": "Core",
         "memory_orders": "activation_orders",
         "axes": "axis_groups group_dims moving overlaps touched_at_least",
         "builders": "BUILDERS",
@@ -81,7 +83,6 @@ __getattr__, __dir__ = exports(
         "kernel_roles": (
             "KernelKind KernelRoles RegisterShape is_one_wide kernel_parts outer_product_dims register_shape taken_dims"
         ),
-        "machine": "ONE_WORD Core",
         "microkernel": "microkernel_permutation microkernel_tile",
         "network": "Network list_networks",
         "objective": "LOADS SUM TIME alike",

@@ -10,8 +10,9 @@ from itertools import product
 from math import prod
 
 from optmap.problem.code_options import ActivationLayout
+from optmap.problem.core import Core
 from optmap.problem.kernel_roles import KernelRoles
-from optmap.problem.machine import Core, Level
+from optmap.problem.machine import Level
 from optmap.problem.memory_orders import Order, activation_orders
 from optmap.problem.workload import TensorAccess, Workload
 

@@ -13,7 +13,8 @@ from typing import SupportsIndex
 from optmap.errors import InputError
 from optmap.names import choose
 from optmap.problem import library
-from optmap.problem.machine import Capacity, Machine, two_level
+from optmap.problem.amounts import Capacity
+from optmap.problem.machine import Machine, two_level
 from optmap.problem.parser import parse_extents, parse_workload
 from optmap.problem.sizes import capacities, parse_capacity
 from optmap.problem.workload import Padding, Semantics, Workload

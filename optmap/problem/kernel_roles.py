@@ -9,7 +9,7 @@ from enum import StrEnum
 from math import prod
 
 from optmap.problem.code_options import ActivationLayout
-from optmap.problem.machine import Core
+from optmap.problem.core import Core
 from optmap.problem.mapping import Mapping
 from optmap.problem.workload import TensorAccess, Workload
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from fractions import Fraction
 from itertools import pairwise
@@ -13,8 +13,9 @@ from typing import ClassVar
 from optmap.errors import InputError
 from optmap.names import choose
 from optmap.problem.accelerator import Accelerator, Store
-from optmap.problem.values import one_line, quoted, whole_number
-from optmap.problem.workload import bytes_of
+from optmap.problem.amounts import ONE_WORD, Bandwidth, Capacity
+from optmap.problem.core import Core, Microkernel
+from optmap.problem.values import one_line, whole_number
 from optmap.shown import Form, Shown
 
 
@@ -37,87 +38,6 @@ class CapacityRule(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Capacity:
-    """An amount of memory in bytes or in words of whatever the workload's word is."""
-
-    amount: int
-    unit: str = "bytes"
-    """`bytes` or `words`."""
-
-    def __post_init__(self) -> None:
-        whole_number(self.amount, "capacity", least=0)  # zero is refused where it belongs to a name
-        if self.unit not in ("bytes", "words"):
-            raise InputError(f"capacity is in {self.unit!r}; use bytes or words")
-
-    def __str__(self) -> str:
-        return f"{self.amount:,} {self.unit}"
-
-    def words(self, word_bits: int) -> int:
-        """Whole words that fit.
-
-        Args:
-            word_bits: size of one word (`Workload.word_bits`).
-        """
-        return self.amount if self.unit == "words" else 8 * self.amount // word_bits
-
-    def bytes(self, word_bits: int) -> int | float:
-        """The amount in bytes: whole, or a multiple of 1/8.
-
-        Args:
-            word_bits: size of one word (`Workload.word_bits`).
-        """
-        return self.amount if self.unit == "bytes" else bytes_of(self.amount * word_bits)
-
-
-SLOWEST = Fraction(1, 2**64)
-"""Least bandwidth; its inverse is the largest. Times stay within what a float can hold."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Bandwidth:
-    """What crosses a link in one cycle, in bytes or in words of whatever the workload's word is.
-
-    Raises:
-        InputError: for an amount that is not positive and finite, or an unknown unit.
-    """
-
-    amount: Fraction | float
-    """Units per cycle, kept as an exact fraction: 0.1 is one tenth."""
-    unit: str = "bytes"
-    """`bytes` or `words`."""
-
-    def __post_init__(self) -> None:
-        if self.unit not in ("bytes", "words"):
-            raise InputError(f"bandwidth is in {self.unit!r} per cycle; use bytes or words")
-        number = isinstance(self.amount, int | float | Fraction) and not isinstance(self.amount, bool)
-        if not (number and 0 < self.amount < math.inf):
-            raise InputError(f"bandwidth is {quoted(self.amount)}; it must be a positive finite number")
-        if not SLOWEST <= self.exact <= 1 / SLOWEST:
-            raise InputError("bandwidth is out of range; it must be between 2^-64 and 2^64 per cycle")
-        object.__setattr__(self, "amount", self.exact)
-
-    @property
-    def exact(self) -> Fraction:
-        """Units per cycle; a float is taken as the decimal number that was written."""
-        return self.amount if isinstance(self.amount, Fraction) else Fraction(str(self.amount))
-
-    def words(self, word_bits: int) -> Fraction:
-        """Words per cycle.
-
-        Args:
-            word_bits: size of one word (`Workload.word_bits`).
-        """
-        return self.exact if self.unit == "words" else 8 * self.exact / word_bits
-
-    def __str__(self) -> str:
-        return f"{float(self.exact):g} {'B' if self.unit == 'bytes' else 'w'}/cycle"
-
-
-ONE_WORD = Bandwidth(amount=1, unit="words")
-"""One word per cycle: time is traffic."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Partition:
     """A part of a level that only some tensors may use."""
 
@@ -134,63 +54,6 @@ class Partition:
             raise InputError(f"partition {self.name}: capacity is {self.capacity.amount}; it must be 1 or more")
         if not self.tensors:
             raise InputError(f"partition {self.name}: no tensors; write inputs, output or names of tensors")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Microkernel:
-    """A fixed outer-product register tile (MOpt section 6).
-
-    The tile spans `vector` elements of one output dim that one input has and another input has
-    not, and `broadcast` elements of an output dim for which it is the other way round; every
-    other dim has extent 1 and the reduction loops are innermost. It does not apply to a workload
-    without such a pair of dims. Both count elements: the shape is that of the element size it was
-    written for (4 bytes in the library) and does not widen for smaller elements.
-    """
-
-    vector: int
-    broadcast: int
-
-    def __post_init__(self) -> None:
-        for key in ("vector", "broadcast"):
-            whole_number(getattr(self, key), f"microkernel: {key}")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Core:
-    """What one core computes with: vector registers and the units that they feed (MOpt section 6).
-
-    Numbers are of fused multiply-adds on whole vectors; peak is `fma_ports` vectors of them per cycle.
-
-    Raises:
-        InputError: for a number that is not whole and positive.
-    """
-
-    vector_bytes: int
-    """Of one vector register."""
-    registers: int
-    """Vector registers that code may name."""
-    fma_ports: int
-    """Vector multiply-adds that may begin in one cycle."""
-    fma_latency: int
-    """Cycles until the sum of one may be added to again."""
-    load_ports: int
-    """Vectors that may be loaded in one cycle."""
-
-    def __post_init__(self) -> None:
-        for field in fields(self):
-            whole_number(getattr(self, field.name), f"core: {field.name}")
-
-    def lanes(self, bits: int) -> int:
-        """Elements of one vector, at least one.
-
-        Args:
-            bits: of one element.
-        """
-        return max(8 * self.vector_bytes // bits, 1)
-
-    def peak(self, bits: int) -> int:
-        """Multiply-adds per cycle; `bits` as for `lanes`."""
-        return self.fma_ports * self.lanes(bits)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from optmap.problem.core import Microkernel
 from optmap.problem.kernel_roles import outer_product_dims
-from optmap.problem.machine import Microkernel
 from optmap.problem.workload import Workload
 
 

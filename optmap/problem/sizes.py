@@ -6,7 +6,7 @@ import re
 from fractions import Fraction
 
 from optmap.errors import InputError
-from optmap.problem.machine import Bandwidth, Capacity
+from optmap.problem.amounts import Bandwidth, Capacity
 from optmap.problem.values import quoted, whole_number
 from optmap.problem.workload import ELEMENT_SIZE, LARGEST_EXTENT
 

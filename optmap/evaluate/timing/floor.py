@@ -21,7 +21,8 @@ from math import prod
 
 from optmap.errors import InputError, LimitError
 from optmap.evaluate.timing.results import Caches
-from optmap.problem.machine import Core, Machine
+from optmap.problem.core import Core
+from optmap.problem.machine import Machine
 from optmap.problem.padding import real_operations, real_projection
 from optmap.problem.workload import Semantics, Workload
 

@@ -45,6 +45,7 @@ from math import prod
 import numpy as np
 
 from optmap.problem.code_options import LINE_BYTES, ActivationLayout
+from optmap.problem.core import Core
 from optmap.problem.cutting import Descent
 from optmap.problem.depthwise_blocks import depthwise_block
 from optmap.problem.kernel_roles import (
@@ -56,7 +57,6 @@ from optmap.problem.kernel_roles import (
     kernel_roles,
     taken_dims,
 )
-from optmap.problem.machine import Core
 from optmap.problem.mapping import Mapping
 from optmap.problem.workload import Axis, Semantics, Workload
 

@@ -9,7 +9,7 @@ from optmap.native.host.probes import probe_source, sums_of
 from optmap.native.run.clock import address
 from optmap.native.toolchain.build import build_library
 from optmap.native.toolchain.libraries import load_library
-from optmap.problem.machine import Core
+from optmap.problem.core import Core
 
 PEAK = "peak"
 TURNS = 4000

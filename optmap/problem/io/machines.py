@@ -9,6 +9,8 @@ from dataclasses import fields, replace
 from fractions import Fraction
 
 from optmap.errors import InputError
+from optmap.problem.amounts import ONE_WORD, Bandwidth, Capacity
+from optmap.problem.core import Core, Microkernel
 from optmap.problem.io.fields import Fields, describe, located
 from optmap.problem.io.stores import (
     CACHE_FIELDS,
@@ -22,17 +24,7 @@ from optmap.problem.io.stores import (
     store_document,
     store_from,
 )
-from optmap.problem.machine import (
-    ONE_WORD,
-    Bandwidth,
-    Capacity,
-    Core,
-    Level,
-    LevelKind,
-    Machine,
-    Microkernel,
-    Partition,
-)
+from optmap.problem.machine import Level, LevelKind, Machine, Partition
 from optmap.problem.sizes import parse_bandwidth, parse_capacity, parse_clock
 
 MEMORY = "Memory"

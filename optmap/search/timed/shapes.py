@@ -11,9 +11,10 @@ from math import prod
 from optmap.evaluate import kernel_cycles
 from optmap.problem import halo
 from optmap.problem.code_options import ActivationLayout
+from optmap.problem.core import Core
 from optmap.problem.depthwise_blocks import depthwise_block, lines_per_set
 from optmap.problem.kernel_roles import KernelKind, KernelRoles, RegisterShape
-from optmap.problem.machine import Core, Level
+from optmap.problem.machine import Level
 from optmap.problem.mapping import LevelMapping, Mapping
 from optmap.problem.workload import Workload
 
