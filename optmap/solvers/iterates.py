@@ -86,8 +86,10 @@ class Iterates:
     """(B, n + 1): t, then y = log(z/scale)."""
     scale: Array
     """(B,): the z that the start needs."""
+    best: Array
+    """(B, n): the point that keeps every row and needs the least z, of all seen."""
     most: Array
-    """(B,): the least z that a point seen needs; the optimum is at most that."""
+    """(B,): the z that it needs; the optimum is at most that. Infinite where none was seen."""
     low: Array
     """(B,): the largest lower bound on z seen."""
     slack: Array
@@ -104,7 +106,21 @@ class Iterates:
     f: Array
     """(B, K + J + R + 2n): the constraints, negative inside: posynomials, chains, upper ends, lower ends."""
 
-    PER_PROGRAM = ("batch", "start", "x", "scale", "most", "low", "slack", "dual", "room", "rows", "weights", "f")
+    PER_PROGRAM = (
+        "batch",
+        "start",
+        "x",
+        "scale",
+        "best",
+        "most",
+        "low",
+        "slack",
+        "dual",
+        "room",
+        "rows",
+        "weights",
+        "f",
+    )
 
     def __init__(self, batch: Batch, start: Array) -> None:
         size, p, m, n = batch.exponents.shape
@@ -115,7 +131,7 @@ class Iterates:
         # z begins a little above what the start needs.
         self.x = np.concatenate((start, np.full((size, 1), 0.1)), axis=1)
         self.scale = np.maximum(_needed(batch, batch.totals(start)), 1e-300)
-        self.most, self.low = np.full(size, np.inf), np.full(size, -np.inf)
+        self.best, self.most, self.low = start.copy(), np.full(size, np.inf), np.full(size, -np.inf)
         self._evaluate()
         self.room = self.slack = np.maximum(-self.f, 1e-12)
         self.dual = 1.0 / (self.f.shape[1] * self.slack)
@@ -142,13 +158,15 @@ class Iterates:
         share = (missed / (missed + self.room[:, priced:chains])).max(axis=1, initial=0.0)[:, None]
         t = (1 - share) * self.x[:, :n] + share * self.start
         t = np.minimum(np.maximum(t, batch.lower), batch.upper)
-        return t, _needed(batch, batch.totals(t))
+        needed = _needed(batch, batch.totals(t))
+        seen = self.most <= needed
+        return np.where(seen[:, None], self.best, t), np.where(seen, self.most, needed)
 
     def converged(self, tolerance: float) -> NDArray[np.bool_]:
-        """Whether bound and z, or what steps can still gain, differ by the tolerance at most, with every row kept."""
-        proved = (self.low >= (1 - tolerance) * self.z) | ((self.slack * self.dual).sum(axis=1) <= 0.1 * tolerance)
+        """Whether bound and best point, or what steps can still gain, differ by the tolerance at most."""
+        near = (self.slack * self.dual).sum(axis=1) <= 0.1 * tolerance
         kept = (self.f + self.slack <= HELD * self.room + ROUNDING).all(axis=1)
-        return np.asarray(proved & kept)
+        return np.asarray((self.low >= (1 - tolerance) * self.most) | (near & kept))
 
     def step(self, still: NDArray[np.bool_]) -> None:
         """One step of every program but those that stand still."""
@@ -196,7 +214,8 @@ class Iterates:
         f[:, p:chains] = straight[:, p * (m + 1) :] - batch.limit
         f[:, chains : chains + n] = t - batch.upper
         f[:, chains + n :] = batch.lower - t
-        self.most = np.where((f[:, k:] <= 0.0).all(axis=1), np.fmin(self.most, needed), self.most)
+        better = (f[:, k:] <= 0.0).all(axis=1) & (needed < self.most)
+        self.best[better], self.most[better] = t[better], needed[better]
         monomials = self.rows[:, : p * m].reshape(size, p, m, n + 1)
         monomials[:, :k, :, n] = (-rising / right)[:, :, None]
         self.rows[:, p * m : p * (m + 1)] = np.einsum("bpm,bpmn->bpn", self.weights, monomials)
