@@ -15,40 +15,24 @@ Why the rows bound ragged integer tiles too: a footprint is concave in each exte
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
 from math import log, prod
 
 import numpy as np
-from numpy.typing import NDArray
 
 from optmap.problem.canonical import canonical_form
 from optmap.problem.reuse import Reuse, Room
 from optmap.problem.workload import TensorAccess, Workload
+from optmap.programs.geometric_rows import Array, Coefficients, Factor, Frame, Frames, Line, Rows
 from optmap.programs.linear_subscripts import LineAxis, axis_bends, branch_dims, chord, distinct_axes, line_axis
 
-Array = NDArray[np.float64]
 Box = tuple[tuple[int, int], ...]
 """(least, largest) integer per boxed dim of a `TileSpace`, in its order."""
 
 
 MOST_PIECES = 3
 """Bends of a dim's footprint up to which its range is cut at all of them from the start."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rows:
-    """A posynomial: coefficients and exponents over the free dims of two neighbouring levels."""
-
-    logs: Array
-    """(m,): logarithms of the coefficients."""
-    own: Array
-    """(m, F): exponents of this level's tile sizes."""
-    next: Array
-    """(m, F): exponents of the next outer level's tile sizes."""
-    parts: tuple[int, ...] = ()
-    """Rows of each tensor, output first, where the rows of several are joined."""
 
 
 class TileSpace:
@@ -65,17 +49,20 @@ class TileSpace:
         """Dims whose tile sizes are variables, in canonical order."""
         self.branch: tuple[str, ...] = tuple(d for d in live if d in branch)
         """Dims whose tile sizes are boxed integers."""
-        self._axes: tuple[tuple[LineAxis, ...], ...] = tuple(
+        self.axes: tuple[tuple[LineAxis, ...], ...] = tuple(
             tuple(line_axis(terms, branch) for terms in raw[i]) for i in range(len(workload.tensors))
         )
-        self._overlapping = tuple(frozenset(_overlapping(tensor, live)) for tensor in workload.tensors)
+        """Per access its subscripts over live dims."""
+        self.overlapping = tuple(frozenset(_overlapping(tensor, live)) for tensor in workload.tensors)
+        """Per access the dims along which neighbouring tiles can share elements."""
         self.concave: tuple[str, ...] = tuple(d for d in self.free if self._is_concave(d))
         """Free dims whose footprint is only piecewise linear: boxed as well."""
         self.boxed: tuple[str, ...] = self.branch + self.concave
         self._index = {d: i for i, d in enumerate(self.free)}
-        self._traffic: dict[object, Rows] = {}
-        self._terms: dict[object, Rows] = {}
-        self._capacity: dict[object, Rows] = {}
+        self._full: Box = tuple((n, n) for n in (self.extents[d] for d in self.boxed))
+        self._frames: dict[object, Frames] = {}
+        self._parts: dict[object, Frame] = {}
+        self._coefficients: dict[tuple[Frame, Box, Box | None], Coefficients] = {}
 
     @cached_property
     def log_extents(self) -> Array:
@@ -148,92 +135,116 @@ class TileSpace:
             rows in words; exact if both boxes are, a lower estimate otherwise. Under `assign`
             the first touches (one per output word) are still to be subtracted.
         """
-        key = (flow, own, outer)
-        if key not in self._traffic:
-            parts = [self._tensor_rows(i, reuse, own, outer) for i, reuse in enumerate(flow)]
-            self._traffic[key] = _join(parts)
-        return self._traffic[key]
+        frames = self.frames(flow, whole=outer is None)
+        return frames.rows(self.coefficients(frames, own, outer))
 
     def capacity(self, box: Box, working: tuple[Room, ...]) -> Rows:
         """Words that must fit: one tile of each tensor, or what its `Room` says.
 
         Neighbours along a dim of one trip, which has no rows, are left out: a lower estimate.
         """
-        key = (box, working)
-        if key not in self._capacity:
-            low = {d: b[0] for d, b in zip(self.boxed, box, strict=True) if d in self.branch}
-            parts = [self._occupancy_rows(i, low, box, item) for i, item in enumerate(working)]
-            self._capacity[key] = _join(parts)
-        return self._capacity[key]
+        frames = self.frames(working)
+        return frames.rows(self.coefficients(frames, box))
 
-    def _tensor_rows(self, index: int, reuse: Reuse, own: Box, outer: Box | None) -> Rows:
-        key = (index, reuse, own, outer)
-        if key in self._terms:
-            return self._terms[key]
-        value = {d: b[1] for d, b in zip(self.boxed, own, strict=True) if d in self.branch}
-        beyond = (
-            {d: self.extents[d] for d in self.branch}
-            if outer is None
-            else {d: b[1] for d, b in zip(self.boxed, outer, strict=True) if d in self.branch}
-        )
-        at = reuse.at if reuse.at in self._overlapping[index] else None
-        term = _Term(len(self.free), self._weight(index))
+    def frames(self, kept: Sequence[Reuse | Room], *, whole: bool = False) -> Frames:
+        """What rows have in common, whatever the boxes; the same object for the same arguments.
+
+        Args:
+            kept: reuse of every tensor, for `traffic`, or their rooms, for `capacity`.
+            whole: whether the next outer tile is the whole problem.
+        """
+        key = (tuple(kept), whole)
+        if key not in self._frames:
+            self._frames[key] = Frames([self._frame(i, each, whole) for i, each in enumerate(kept)])
+        return self._frames[key]
+
+    def coefficients(self, frames: Frames, own: Box, outer: Box | None = None) -> Coefficients:
+        """(m,): the coefficients of all monomials of some frames between two boxes; 0 for those that are not there."""
+        found: list[float] = []
+        for frame in frames.each:
+            key = (frame, own, outer)
+            if key not in self._coefficients:
+                self._coefficients[key] = self._held(frame, own) if frame.room else self._moved(frame, own, outer)
+            found += self._coefficients[key]
+        return tuple(found)
+
+    def _frame(self, index: int, kept: Reuse | Room, whole: bool) -> Frame:
+        """The frame of one tensor: several loop orders share it, and its coefficients."""
+        key = (index, kept, whole)
+        if key not in self._parts:
+            self._parts[key] = (
+                self._room_frame(index, kept) if isinstance(kept, Room) else self._traffic_frame(index, kept, whole)
+            )
+        return self._parts[key]
+
+    def _traffic_frame(self, index: int, reuse: Reuse, whole: bool) -> Frame:
+        at = reuse.at if reuse.at in self.overlapping[index] else None
+        weight = self.workload.weight(self.workload.tensors[index]) * (2.0 if index == 0 else 1.0)
+        tiles = [0.0] * (2 * len(self.free))
+        divided = []
         for dim in self.free + self.branch:
             outside = dim not in reuse.free and dim != at
-            size = value.get(dim, 1) if outside else beyond.get(dim, 1)
-            term.scale(self.extents[dim] / size)
+            if whole and not outside:
+                continue  # one tile of the whole extent
+            weight *= self.extents[dim]
             if dim in self._index:
-                self._divide(term, dim, own=outside, whole=outer is None)
-        terms = [term]
-        growth = self._growth_axis(index, at)
-        for axis in self._axes[index]:
-            if axis is growth:
-                line, owner = self._growth_line(axis, at or "", (value, beyond), own, outer), axis.main != at
+                tiles[self._index[dim] + (0 if outside else len(self.free))] = -1.0
             else:
-                line, owner = self._line(axis, value, own), True
-            terms = [t for old in terms for t in self._times(old, axis, line, owner, outer is None)]
-        self._terms[key] = _rows(terms)
-        return self._terms[key]
+                divided.append((self.branch.index(dim), outside))
+        growth = next((axis for axis in self.axes[index] if at in axis.dims), None)
+        factors = [self._factor(axis, at if axis is growth else None, whole) for axis in self.axes[index]]
+        return Frame(weight=weight, tiles=tuple(tiles), divided=tuple(divided), factors=tuple(factors), room=False)
 
-    def _occupancy_rows(self, index: int, low: dict[str, int], box: Box, room: Room) -> Rows:
-        tensor = self.workload.tensors[index]
-        weight = self.workload.weight(tensor) * float(room.copies)
-        terms = [_Term(len(self.free), weight)]
-        grown = False
-        for axis in self._axes[index]:
-            along = room.along if room.along in axis.dims and not grown else None
-            grown = grown or along is not None
-            values = {**low, along: 2 * low[along]} if along in low else low
-            slope, constant = self._line(axis, values, box)
-            if along is not None and along == axis.main:
-                slope *= 2.0
-            terms = [t for old in terms for t in self._times(old, axis, (slope, constant), True, False)]
-        return _rows(terms)
+    def _room_frame(self, index: int, room: Room) -> Frame:
+        factors, along = [], room.along
+        for axis in self.axes[index]:
+            factor = self._factor(axis, None, False)
+            if along in axis.dims:
+                twice = 2.0 if along == axis.main else 1.0
+                factor = Factor(axis, along, tuple((twice * a, b, column) for a, b, column in factor.terms))
+                along = None
+            factors.append(factor)
+        weight = self.workload.weight(self.workload.tensors[index]) * float(room.copies)
+        tiles = (0.0,) * (2 * len(self.free))
+        return Frame(weight=weight, tiles=tiles, divided=(), factors=tuple(factors), room=True)
 
-    def _weight(self, index: int) -> float:
-        tensor = self.workload.tensors[index]
-        return self.workload.weight(tensor) * (2.0 if index == 0 else 1.0)
-
-    def _divide(self, term: _Term, dim: str, *, own: bool, whole: bool) -> None:
-        if own:
-            term.own[self._index[dim]] -= 1.0
-        elif whole:
-            term.scale(1.0 / self.extents[dim])
-        else:
-            term.next[self._index[dim]] -= 1.0
-
-    def _times(self, term: _Term, axis: LineAxis, line: tuple[float, float], own: bool, whole: bool) -> list[_Term]:
-        """`term` times `slope * T_main + constant`."""
-        slope, constant = line
+    def _factor(self, axis: LineAxis, at: str | None, whole: bool) -> Factor:
+        """A subscript as a factor of traffic: slope times size, and the constant if there is one."""
         if axis.main is None:
-            return [term.scaled(constant)]
-        if not own and whole:
-            return [term.scaled(slope * self.extents[axis.main] + constant)]
-        first = term.scaled(slope)
-        (first.own if own else first.next)[self._index[axis.main]] += 1.0
-        return [first] if constant == 0 else [first, term.scaled(constant)]
+            return Factor(axis, at, ((0.0, 1.0, None),))
+        if axis.main == at and whole:
+            return Factor(axis, at, ((float(self.extents[axis.main]), 1.0, None),))
+        column = self._index[axis.main] + (len(self.free) if axis.main == at else 0)
+        terms = ((1.0, 0.0, column), (0.0, 1.0, None))
+        return Factor(axis, at, terms[:1] if len(axis.dims) == 1 else terms)
 
-    def _line(self, axis: LineAxis, values: dict[str, int], box: Box) -> tuple[float, float]:
+    def _moved(self, frame: Frame, own: Box, outer: Box | None) -> Coefficients:
+        """Coefficients of a tensor's traffic between two boxes."""
+        beyond = self._full if outer is None else outer
+        divisor = prod((own if outside else beyond)[place][1] for place, outside in frame.divided)
+        sizes = self._sizes(own, 1), self._sizes(beyond, 1)
+        lines = [
+            self._line(factor.axis, sizes[0], own)
+            if factor.at is None
+            else self._growth_line(factor.axis, factor.at, sizes, own, outer)
+            for factor in frame.factors
+        ]
+        return frame.coefficients(divisor, lines)
+
+    def _held(self, frame: Frame, box: Box) -> Coefficients:
+        """Coefficients of what a tensor needs in a box, along `at` of a tile and its neighbour."""
+        low = self._sizes(box, 0)
+        lines = []
+        for factor in frame.factors:
+            twice = {factor.at: 2 * low[factor.at]} if factor.at in low else {}
+            lines.append(self._line(factor.axis, {**low, **twice}, box))
+        return frame.coefficients(1, lines)
+
+    def _sizes(self, box: Box, end: int) -> dict[str, int]:
+        """Least (0) or largest (1) sizes of the branch dims in a box."""
+        return {dim: ends[end] for dim, ends in zip(self.branch, box, strict=False)}  # branch dims come first
+
+    def _line(self, axis: LineAxis, values: dict[str, int], box: Box) -> Line:
         """Slope and constant of the axis's count as a function of its free dim, over the box."""
         if axis.main is None:
             return 0.0, float(axis.count(values))
@@ -244,12 +255,9 @@ class TileSpace:
             low, high = box[self.boxed.index(axis.main)]
         return chord(low, axis.count({**values, axis.main: low}), high, axis.count({**values, axis.main: high}))
 
-    def _growth_axis(self, index: int, at: str | None) -> LineAxis | None:
-        return next((axis for axis in self._axes[index] if at in axis.dims), None)
-
     def _growth_line(
         self, axis: LineAxis, at: str, sizes: tuple[dict[str, int], dict[str, int]], own: Box, outer: Box | None
-    ) -> tuple[float, float]:
+    ) -> Line:
         """The axis's count summed over the tiles of one next-level tile along the reuse dim.
 
         `sizes` holds the branch dims' extents of this level and of the next.
@@ -271,11 +279,11 @@ class TileSpace:
         return chord(ends[0], whole[0], ends[1], whole[1]) if ragged_ok else union
 
     def _is_concave(self, dim: str) -> bool:
-        return any(axis.main == dim and axis_bends(axis, self.extents) for axes in self._axes for axis in axes)
+        return any(axis.main == dim and axis_bends(axis, self.extents) for axes in self.axes for axis in axes)
 
     def _bends(self, dim: str) -> tuple[int, ...]:
         found: set[int] = set()
-        for axes in self._axes:
+        for axes in self.axes:
             for axis in axes:
                 if axis.main == dim:
                     found.update(axis_bends(axis, self.extents))
@@ -286,44 +294,6 @@ def _overlapping(tensor: TensorAccess, live: tuple[str, ...]) -> list[str]:
     """Dims along which neighbouring tiles can share elements; along any other, every tile comes in whole."""
     inside = [[d for d in axis.dims if d in live] for axis in tensor.axes]
     return [d for d in live if d in tensor.dims and all(len(dims) > 1 for dims in inside if d in dims)]
-
-
-@dataclass(slots=True)
-class _Term:
-    """One monomial under construction."""
-
-    size: int
-    coefficient: float
-    own: list[float] = field(default_factory=list)
-    next: list[float] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        if not self.own:
-            self.own, self.next = [0.0] * self.size, [0.0] * self.size
-
-    def scale(self, factor: float) -> None:
-        self.coefficient *= factor
-
-    def scaled(self, factor: float) -> _Term:
-        return _Term(self.size, self.coefficient * factor, self.own.copy(), self.next.copy())
-
-
-def _rows(terms: Sequence[_Term]) -> Rows:
-    kept = [t for t in terms if t.coefficient > 0]
-    return Rows(
-        logs=np.log([t.coefficient for t in kept]),
-        own=np.array([t.own for t in kept]).reshape(len(kept), -1),
-        next=np.array([t.next for t in kept]).reshape(len(kept), -1),
-    )
-
-
-def _join(parts: Sequence[Rows]) -> Rows:
-    return Rows(
-        logs=np.concatenate([p.logs for p in parts]),
-        own=np.concatenate([p.own for p in parts]),
-        next=np.concatenate([p.next for p in parts]),
-        parts=tuple(len(p.logs) for p in parts),
-    )
 
 
 def whole_count(workload: Workload) -> int:

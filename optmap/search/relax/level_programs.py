@@ -19,6 +19,7 @@ from optmap.search.relax.layout import Array, Layout, Node, Split
 from optmap.search.relax.node_programs import SLACK, Bounder
 from optmap.search.search_space import Setting
 from optmap.solvers.batch import BatchSolution, Settled
+from optmap.solvers.iterates import NO_TERM
 from optmap.solvers.status import Point, Solution
 
 
@@ -192,4 +193,6 @@ def _cores(split: Split, names: tuple[str, ...]) -> EpigraphRow:
 
 
 def _posynomial(names: tuple[str, ...], exponents: Array, logs: Array) -> Posynomial:
-    return Posynomial(names=names, coefficients=np.array([tidy(c) for c in np.exp(logs)]), exponents=exponents)
+    there = logs > 0.5 * NO_TERM
+    coefficients = np.array([tidy(c) for c in np.exp(logs[there])])
+    return Posynomial(names=names, coefficients=coefficients, exponents=exponents[there])

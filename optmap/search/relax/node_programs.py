@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import groupby, pairwise
-from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from optmap.problem.workload import Semantics
-from optmap.programs.geometric import Rows, whole_count
+from optmap.programs.geometric import Box, whole_count
+from optmap.programs.geometric_rows import Frames, Rows
 from optmap.search.relax.layout import Array, Layout, Node, layout_of
-from optmap.search.search_space import Setting
+from optmap.search.search_space import Order, Setting
 from optmap.solvers.batch import BatchSolution, Settled, solve_batch
 from optmap.solvers.iterates import NO_TERM, Batch, joined
 
@@ -27,10 +27,6 @@ SINGLE = 1e-6
 """A smaller range is one of a single point."""
 
 
-Choice = TypeVar("Choice")
-"""What a posynomial of a node depends on."""
-
-
 class Bounder:
     """Turns nodes into convex programs and solves them in batches."""
 
@@ -41,6 +37,7 @@ class Bounder:
         self.first_touches = float(whole_count(setting.workload)) if assign else 0.0
         columns = [setting.workload.dims.index(d) for d in self.space.free]
         allowed = setting.allowed
+        self._frames: dict[tuple[Order, bool], Frames] = {}
         self._limits = np.log(allowed.low[:, columns]), np.log(allowed.high[:, columns])
 
     def solve(self, nodes: Sequence[Node], *, settled: Settled | None = None) -> BatchSolution:
@@ -105,8 +102,11 @@ class Bounder:
             unit, outer = node[level], node[level + 1] if level + 1 < len(node) else None
             if unit is None or unit.order is None:
                 raise ValueError("only levels with a loop order have traffic")
-            choices.append((unit.order, unit.box, None if outer is None else outer.box))
-        rows = self._picked(choices, lambda c: self.space.traffic(c[0].flow, c[1], c[2]))
+            key = (unit.order, outer is None)
+            if key not in self._frames:
+                self._frames[key] = self.space.frames(unit.order.flow, whole=outer is None)
+            choices.append((self._frames[key], unit.box, None if outer is None else outer.box))
+        rows = self._picked(choices)
         exponents, logs = np.zeros((*rows.logs.shape, layout.width)), rows.logs
         if level in layout.tile:
             exponents[:, :, layout.tile[level]] += rows.own
@@ -126,28 +126,35 @@ class Bounder:
 
     def _occupancies(self, nodes: Sequence[Node], level: int, layout: Layout) -> tuple[Array, Array]:
         """Exponents (B, m, width) and logarithms (B, m) of what a level holds under every node."""
+        rooms: dict[Order | None, Frames] = {}
         choices = []
         for node in nodes:
             unit = node[level]
             if unit is None:
                 raise ValueError("only levels with a unit have a capacity row")
-            choices.append((unit.box, self.setting.working(unit.order, level)))
-        rows = self._picked(choices, lambda c: self.space.capacity(*c))
+            if unit.order not in rooms:
+                rooms[unit.order] = self.space.frames(self.setting.working(unit.order, level))
+            choices.append((rooms[unit.order], unit.box, None))
+        rows = self._picked(choices)
         exponents = np.zeros((*rows.logs.shape, layout.width))
         exponents[:, :, layout.tile[level]] = rows.own
         return exponents, rows.logs
 
-    def _picked(self, choices: Sequence[Choice], rows_of: Callable[[Choice], Rows]) -> Rows:
+    def _picked(self, choices: Sequence[tuple[Frames, Box, Box | None]]) -> Rows:
         """The rows of every choice, padded to equal numbers of terms: (B, m, F) and (B, m)."""
         numbers = {choice: number for number, choice in enumerate(dict.fromkeys(choices))}
-        distinct = [rows_of(choice) for choice in numbers]
-        shape = (len(distinct), max(len(rows.logs) for rows in distinct), len(self.space.free))
-        own, beyond, logs = np.zeros(shape), np.zeros(shape), np.full(shape[:2], NO_TERM)
-        for number, rows in enumerate(distinct):
-            terms = len(rows.logs)
-            own[number, :terms], beyond[number, :terms], logs[number, :terms] = rows.own, rows.next, rows.logs
-        index = [numbers[choice] for choice in choices]
-        return Rows(logs=logs[index], own=own[index], next=beyond[index])
+        kinds = {frames: kind for kind, frames in enumerate(dict.fromkeys(frames for frames, *_ in numbers))}
+        most = max(len(frames.own) for frames in kinds)
+        own, beyond = (np.zeros((len(kinds), most, len(self.space.free))) for _ in range(2))
+        for frames, kind in kinds.items():
+            own[kind, : len(frames.own)], beyond[kind, : len(frames.own)] = frames.own, frames.next
+        found = np.zeros((len(numbers), most))
+        for choice, number in numbers.items():
+            coefficients = self.space.coefficients(*choice)
+            found[number, : len(coefficients)] = coefficients
+        logs = np.log(found, out=np.full(found.shape, NO_TERM), where=found > 0)
+        place = np.array([kinds[frames] for frames, *_ in choices])
+        return Rows(logs=logs[[numbers[choice] for choice in choices]], own=own[place], next=beyond[place])
 
     def _chains(self, layout: Layout) -> tuple[Array, Array]:
         """Rows that make tiles nest, chunks included, and the number of cores a limit."""
