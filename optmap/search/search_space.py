@@ -135,10 +135,15 @@ class Setting:
         concrete = self.rule is CapacityRule.TILE
         return dataflow_classes(self.workload, concrete=concrete, rule=self.rule, most=self.most)
 
-    @property
+    @cached_property
     def least_words(self) -> int:
         """Words that cross every boundary under every mapping: each of every tensor once, per memory."""
         return compulsory(self.workload, SUM)
+
+    @cached_property
+    def least_costs(self) -> tuple[float, ...]:
+        """What every level costs at least, whatever the loop orders."""
+        return tuple(self.least_words / rate / self.cores_inside(level) for level, rate in enumerate(self.bandwidths))
 
     def order(self, permutation: tuple[str, ...]) -> Order:
         """A loop order with its reuse and working set."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import heapq
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import pairwise, zip_longest
 from math import inf
 
@@ -28,27 +29,48 @@ Solve = Callable[[Sequence[Node], Settled | None], BatchSolution]
 """Solves the programs of nodes of the same shape."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LevelBounds:
-    """Every level alone, the next outer tile being the whole problem: proved bounds, and costs to rank by."""
+    """Every level alone, the next outer tile being the whole problem. All levels inner first."""
 
-    own: list[dict[Unit, float]]
+    own: tuple[dict[Unit, float], ...]
     """Per level and unit: proved lower bound on the level's cost; infinite where no tile fits."""
-    rank: list[dict[Unit, float]]
-    """Per level and unit: about the least cost of the level, and of a level just inside it with an imposed tile."""
+    reach: tuple[dict[Unit, float], ...]
+    """As `own`, or what a level just inside whose tile is imposed costs at least, if that is more."""
+    rank: tuple[dict[Unit, float], ...]
+    """Per level and unit: about the least cost of these two."""
     cut: bool
     """Whether the time ran out before every unit was bounded."""
 
-    def __init__(self, setting: Setting, solve: Solve, *, deadline: float, negligible: float) -> None:
+
+def level_bounds(setting: Setting, solve: Solve, *, deadline: float, negligible: float) -> LevelBounds:
+    """Bound every level alone, box by box, as far as levels can matter beside the dearest.
+
+    Args:
+        setting: what is searched.
+        solve: solves the programs of nodes.
+        deadline: `time.monotonic()` value after which only the first units of a level are looked at.
+        negligible: share of the largest level bound below which a level need not be known exactly.
+    """
+    return _Search(setting, solve, deadline, negligible).run()
+
+
+class _Search:
+    def __init__(self, setting: Setting, solve: Solve, deadline: float, negligible: float) -> None:
         self.setting = setting
         self.space = setting.space
         self.solve = solve
         self.deadline = deadline
         self.negligible = negligible
         self.depth = len(setting.machine.levels)
-        self.own = [{} for _ in range(self.depth)]
-        self.rank = [{} for _ in range(self.depth)]
+        self.own: list[dict[Unit, float]] = [{} for _ in range(self.depth)]
+        self.rank: list[dict[Unit, float]] = [{} for _ in range(self.depth)]
         self.cut = False
-        self._inside: dict[int, dict[Box, float]] = {}
+        self.inside: dict[int, dict[Box, float]] = {}
+        self.met: dict[tuple[int, Box], float] = {}
+
+    def run(self) -> LevelBounds:
+        setting = self.setting
         for level, (tile, order) in setting.fixed.items():
             unit = Unit(order, self.space.single(tile))
             self.own[level][unit] = self.rank[level][unit] = self._imposed(level, unit)
@@ -60,18 +82,14 @@ class LevelBounds:
             self._evaluate([[(level, unit) for unit in units[level]] for level in levels if not self.own[level]])
         for level in free:
             self._refine(level)
-
-    def least(self) -> list[float]:
-        """What every level costs at least, whatever the loop orders."""
-        setting, words = self.setting, self.setting.least_words
-        return [words / rate / setting.cores_inside(level) for level, rate in enumerate(setting.bandwidths)]
+        reach = ({u: max(b, self._around(level, u.box)) for u, b in own.items()} for level, own in enumerate(self.own))
+        return LevelBounds(own=tuple(self.own), reach=tuple(reach), rank=tuple(self.rank), cut=self.cut)
 
     def _enough(self) -> float:
         """Cost of a level that cannot matter beside the dearest, as far as levels are known."""
-        return self.negligible * max([*self.least(), *(min(own.values()) for own in self.own if own)])
+        return self.negligible * max([*self.setting.least_costs, *(min(own.values()) for own in self.own if own)])
 
-    def alone(self, level: int, unit: Unit) -> Node:
-        """The node of a level alone."""
+    def _alone(self, level: int, unit: Unit) -> Node:
         return tuple(unit if i == level else None for i in range(self.depth))
 
     def _units(self, level: int) -> list[Unit]:
@@ -90,7 +108,7 @@ class LevelBounds:
 
     def _pass_over(self, units: Mapping[int, Sequence[Unit]]) -> None:
         """Look at the largest box alone of levels that cannot matter: what every mapping moves bounds the others."""
-        least, enough = self.least(), self._enough()
+        least, enough = self.setting.least_costs, self._enough()
         small = [
             level
             for level, own in units.items()
@@ -103,13 +121,13 @@ class LevelBounds:
         def settled(value: Array, bound: Array) -> NDArray[np.bool_]:
             return np.asarray((value <= enough) | (bound > enough))
 
-        values = self.solve([self.alone(*one) for one in probes], settled).value.tolist()
+        values = self.solve([self._alone(*one) for one in probes], settled).value.tolist()
         for level in small:
             seen = {u: value for (at, u), value in zip(probes, values, strict=True) if at == level}
             if min(seen.values()) <= enough:
                 self.own[level] = dict.fromkeys(units[level], least[level])
                 rank = dict.fromkeys(units[level], enough) | seen
-                self.rank[level] = {u: max(cost, self.around(level, u.box)) for u, cost in rank.items()}
+                self.rank[level] = {u: max(cost, self._around(level, u.box)) for u, cost in rank.items()}
 
     def _evaluate(self, units: Sequence[Sequence[tuple[int, Unit]]]) -> None:
         """Bound units of several levels, as long as there is time; the first few of each always."""
@@ -122,22 +140,24 @@ class LevelBounds:
 
     def _evaluate_some(self, units: Sequence[tuple[int, Unit]]) -> None:
         levels = np.array([level for level, _ in units])
-        found = self.solve([self.alone(*one) for one in units], self._settled(levels))
+        found = self.solve([self._alone(*one) for one in units], self._settled(levels))
         for (level, unit), bound, value in zip(units, found.bound.tolist(), found.value.tolist(), strict=True):
-            self.own[level][unit], self.rank[level][unit] = bound, max(value, self.around(level, unit.box))
+            self.own[level][unit], self.rank[level][unit] = bound, max(value, self._around(level, unit.box))
 
-    def around(self, level: int, box: Box) -> float:
+    def _around(self, level: int, box: Box) -> float:
         """What the level just inside costs at least in tiles of a box, if its own tile is imposed; else zero."""
-        inside = self._inside.get(level)
+        inside = self.inside.get(level)
         if inside is None:
             return 0.0
-        return min((bound for part, bound in inside.items() if _meet(part, box)), default=inf)
+        if (level, box) not in self.met:
+            self.met[level, box] = min((bound for part, bound in inside.items() if _meet(part, box)), default=inf)
+        return self.met[level, box]
 
     def _settled(self, levels: NDArray[np.intp]) -> Settled:
         """Enough is known of levels that cannot matter beside the dearest, and of units far from the best."""
         members = [np.flatnonzero(levels == level) for level in range(self.depth)]
         known = [min(own.values(), default=-inf) for own in self.own]
-        floor = max(self.least())
+        floor = max(self.setting.least_costs)
 
         def settled(value: Array, bound: Array) -> NDArray[np.bool_]:
             done = np.zeros(len(value), dtype=bool)
@@ -170,14 +190,18 @@ class LevelBounds:
     def _imposed(self, level: int, unit: Unit) -> float:
         """A level with an imposed tile depends on the next outer tile alone."""
         if level + 1 == self.depth:
-            return float(self.solve([self.alone(level, unit)], None).bound[0])
+            return float(self.solve([self._alone(level, unit)], None).bound[0])
         inside: dict[Box, float] = {}
+
+        def settled(value: Array, bound: Array) -> NDArray[np.bool_]:
+            return np.asarray(bound >= DEARER * value.min())
+
         boxes: Sequence[Box] = self._boxes(level + 1)
         while boxes:
             boxes = [box for box in boxes if compatible(self.space, unit.box, box)]
             outer = [Unit(None, box) for box in boxes]
             nodes: list[Node] = [(*(None,) * level, unit, u, *(None,) * (self.depth - level - 2)) for u in outer]
-            inside |= zip(boxes, self.solve(nodes, None).bound.tolist(), strict=True)
+            inside |= zip(boxes, self.solve(nodes, settled).bound.tolist(), strict=True)
             best = heapq.nsmallest(SPLIT, inside, key=inside.__getitem__)
             split = {b: parts for b in best if inside[b] < inf and (parts := self.space.split(b))}
             if best[0] not in split or time.monotonic() > self.deadline:
@@ -185,7 +209,7 @@ class LevelBounds:
             for box in split:
                 del inside[box]
             boxes = [part for parts in split.values() for part in parts]
-        self._inside[level + 1] = inside
+        self.inside[level + 1] = inside
         return min(inside.values())
 
 

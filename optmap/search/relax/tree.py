@@ -28,7 +28,8 @@ from optmap.errors import InfeasibleError
 from optmap.programs.geometric import Box
 from optmap.search.relax.layout import Array, Node, Unit
 from optmap.search.relax.level_programs import bounder_of
-from optmap.search.relax.levels import LevelBounds, nested, per_box
+from optmap.search.relax.levels import level_bounds, nested, per_box
+from optmap.search.relax.mirrors import Mirrors
 from optmap.search.search_space import Setting
 from optmap.solvers.batch import BatchSolution, Settled
 
@@ -40,12 +41,16 @@ GRACE = 0.5
 """Seconds beyond the deadline in which a first point is still looked for."""
 ATTAINED = 0.1 * TOLERANCE
 """Relative distance at which a point attains a bound, so that its program need not be solved further."""
+SAME = 1e-9
+"""Relative distance of values that differ by rounding only."""
 DIVES = 3
 """Units of every level that are combined to begin with."""
 DIVED = 8
 """Nodes made of them that are tried."""
 BATCH = 128
 """Programs solved at once when the tree is searched."""
+COMPLETE = 16
+"""Of them where every level is chosen: one of the first mostly attains the bound of all."""
 EXPANDED = 8
 """Nodes whose children are solved at once."""
 
@@ -119,6 +124,7 @@ class _Search:
         self.setting = setting
         self.space = setting.space
         self.bounder = bounder_of(setting)
+        self.mirrors = Mirrors(setting)
         self.deadline = deadline
         # Without any point the search goes on a little: an answer late is better than none.
         self.last_call = deadline + GRACE
@@ -130,7 +136,7 @@ class _Search:
         self.queue: list[_Open] = []
         self.numbers = count()
         self.floor = inf  # least bound of the nodes that were closed or dropped
-        self.levels = LevelBounds(setting, self._bound, deadline=deadline, negligible=negligible)
+        self.levels = level_bounds(setting, self._bound, deadline=deadline, negligible=negligible)
         self.lows: list[float] = []
 
     def run(self) -> RelaxationResult:
@@ -139,7 +145,7 @@ class _Search:
         if any(low == inf for low in lows):
             raise InfeasibleError("no tile fits the capacities; give the innermost levels more words")
         # A level solved only until it cannot matter may be left far below what every mapping moves.
-        self.lows = lows = [max(low, least) for low, least in zip(lows, levels.least(), strict=True)]
+        self.lows = lows = [max(low, least) for low, least in zip(lows, self.setting.least_costs, strict=True)]
         # The level that decides comes first, then the outer ones it depends on, then the inner.
         first = int(np.argmax(lows))
         self.sequence = [*range(first, self.depth), *range(first - 1, -1, -1)]
@@ -156,8 +162,8 @@ class _Search:
         bound, own = min(bound, self.floor, best.value), levels.own
         if levels.cut or not self.setting.complete:
             # Loop orders that were not looked at could move less, but never less than every word once.
-            lows = [min(low, least) for low, least in zip(lows, levels.least(), strict=True)]
-            own = [{u: min(b, low) for u, b in units.items()} for units, low in zip(own, lows, strict=True)]
+            lows = [min(low, least) for low, least in zip(lows, self.setting.least_costs, strict=True)]
+            own = tuple({u: min(b, low) for u, b in units.items()} for units, low in zip(own, lows, strict=True))
             bound = min(bound, max(lows))
         return RelaxationResult(
             bound=bound,
@@ -236,7 +242,10 @@ class _Search:
         """An entry and the next best ones of the same shape: what is done at once takes hardly longer."""
         shape = [u is None for u in entry.node]
         batch, aside = [entry], list[_Open]()
-        most, ceiling = EXPANDED if entry.solved else BATCH, self.incumbent * (1 - TOLERANCE)
+        most, ceiling = (
+            EXPANDED if entry.solved else COMPLETE if all(entry.node) else BATCH,
+            self.incumbent * (1 - TOLERANCE),
+        )
         while self.queue and len(batch) < most and len(aside) < BATCH:
             other = heapq.heappop(self.queue)
             same = other.solved == entry.solved and [u is None for u in other.node] == shape and other.bound < ceiling
@@ -251,13 +260,12 @@ class _Search:
         if level is None:
             self.floor = min(self.floor, entry.bound)  # solved and exact: nothing is left to refine
             return
-        for unit, own in self.levels.own[level].items():
+        reach = self.levels.reach[level]
+        for unit in self.mirrors.distinct(node, level, reach):
             child = (*node[:level], unit, *node[level + 1 :])
-            if own == inf or not nested(self.setting, child):
-                continue
-            # A level alone has been solved already.
-            bound = max(entry.bound, own, self.levels.around(level, unit.box))
-            self._push(child, bound, solved=not any(node))
+            if reach[unit] < inf and nested(self.setting, child):
+                # A level alone has been solved already.
+                self._push(child, max(entry.bound, reach[unit]), solved=not any(node))
 
     def _split(self, entry: _Open) -> bool:
         """Replace an entry by one for each part of its first inexact box; False if all are exact."""
@@ -276,23 +284,28 @@ class _Search:
         """Solve entries of the same shape."""
         ceiling = self.incumbent * (1 - TOLERANCE)
         known = np.array([e.bound for e in batch])
+        final = np.array([self._final(e.node) for e in batch])
 
         def settled(value: Array, bound: Array) -> NDArray[np.bool_]:
-            return np.asarray((value <= known * (1 + ATTAINED)) | (bound >= ceiling))
+            least = min(ceiling, value[final].min(initial=inf) * (1 - SAME))
+            return np.asarray((value <= known * (1 + ATTAINED)) | (np.maximum(bound, known) >= least))
 
         solution = self._bound([e.node for e in batch], settled)
         for i, item in enumerate(batch):
-            bound = max(item.bound, float(solution.bound[i]))
-            if all(u is not None for u in item.node):
-                self._keep(item.node, solution.point[i], float(solution.value[i]))
-                exact = all(self.space.is_exact(u.box) for u in item.node if u is not None)
-                if exact and float(solution.value[i]) - bound <= TOLERANCE * abs(bound):
-                    self.floor = min(self.floor, bound)
-                    continue
-            self._push(item.node, bound, solved=True)
+            bound, value = max(item.bound, float(solution.bound[i])), float(solution.value[i])
+            if final[i]:
+                self._keep(item.node, solution.point[i], value)
+            if final[i] and value - bound <= TOLERANCE * abs(bound):
+                self.floor = min(self.floor, bound)
+            else:
+                self._push(item.node, bound, solved=True)
+
+    def _final(self, node: Node) -> bool:
+        """Whether every level is chosen and its rows are exact: a point of the program is one of the relaxation."""
+        return all(unit is not None and self.space.is_exact(unit.box) for unit in node)
 
     def _keep(self, node: Node, point: Array, value: float) -> None:
-        if value < inf and all(u is not None and self.space.is_exact(u.box) for u in node):
+        if value < inf and self._final(node):
             self.points.append(self.read_back(node, point, value))
             self.incumbent = min(self.incumbent, value)
 
