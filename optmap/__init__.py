@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from optmap.api import bound as bound
     from optmap.api import check as check
-    from optmap.api import compare as compare
     from optmap.api import solve as solve
     from optmap.catalogue import list_names as list  # noqa: F401
     from optmap.catalogue import load as load
     from optmap.catalogue import machine as machine
     from optmap.catalogue import show as show
     from optmap.catalogue import workload as workload
+    from optmap.comparing import compare as compare
     from optmap.deriving import classes as classes
     from optmap.deriving import closed_form as closed_form
     from optmap.deriving import derive as derive
@@ -57,7 +57,8 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _VERBS = {
-    **dict.fromkeys(("solve", "bound", "check", "compare"), "optmap.api"),
+    **dict.fromkeys(("solve", "bound", "check"), "optmap.api"),
+    "compare": "optmap.comparing",
     "race": "optmap.sweeps.races",
     "sweep": "optmap.sweeps.run",
     **dict.fromkeys(("read_sweep", "sweep_document"), "optmap.sweeps.reading"),

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from optmap.clock import Clock
-from optmap.errors import CheckError, ContradictionError, InfeasibleError, InputError, LimitError
+from optmap.errors import CheckError, InputError
 from optmap.names import choose
 from optmap.problem import CapacityRule, Padding, Semantics
 from optmap.problem.constraint_texts import ConstraintsInput, constraints_of
@@ -17,7 +17,6 @@ from optmap.problem.inputs import (
     MachineInput,
     MemoryInput,
     WorkloadInput,
-    capacities_of,
     machine_of,
     names_of,
     workload_of,
@@ -31,14 +30,12 @@ if TYPE_CHECKING:
     from optmap.checker import Report
     from optmap.evaluate import Running
     from optmap.gap.boundaries import BoundReport
-    from optmap.gap.comparison import Comparison
-    from optmap.gap.nest_comparison import NestComparison
     from optmap.problem.machine import Machine
     from optmap.search.accelerators.result import AcceleratorResult
     from optmap.search.request import Request
     from optmap.search.result import SolveResult
 
-__all__ = ["METHODS", "OBJECTIVES", "bound", "check", "compare", "solve"]
+__all__ = ["METHODS", "OBJECTIVES", "bound", "check", "solve"]
 
 CERTIFICATES = ("bound", "full")
 """What a solution's file can prove beside its mapping: the bound, or the relaxation and the integer bound, too."""
@@ -293,105 +290,3 @@ def check(path: str | Path) -> Report:
         raise InputError(f"{path}: cannot be read: {error.strerror}") from error
     except ValueError as error:
         raise InputError(f"{path}: cannot be read: {error}") from error
-
-
-def compare(
-    workload: WorkloadInput,
-    *,
-    machine: MachineInput | None = None,
-    memory: MemoryInput | Sequence[MemoryInput] | None = None,
-    points: int = 9,
-    extents: ExtentsInput | None = None,
-    semantics: Semantics | str | None = None,
-    padding: Padding | str | None = None,
-    methods: str | Sequence[str] | None = None,
-    constraints: ConstraintsInput | None = None,
-    objective: str | None = None,
-    counting: str | None = None,
-    evaluations: int | None = None,
-    time_limit: float = 60.0,
-    progress: Callable[[str, float], None] | None = None,
-) -> Comparison | NestComparison:
-    """Bound and mappings side by side, over capacities or over the boundaries of a machine.
-
-    On an accelerator: energy, cycles and their product of the mapping of every method, beside the floor.
-
-    Args:
-        workload: as for `solve`.
-        machine: compares at each of its boundaries.
-        memory: instead of `machine`, a capacity, a range such as `4KiB:4MiB`, or several capacities.
-        points: how many capacities of a range, evenly on a logarithmic scale.
-        extents: extent per dim, for an expression.
-        semantics: `accumulate` or `assign`; None keeps the workload's own.
-        padding: `stored` or `implicit`; None keeps the workload's own.
-        methods: keys of `METHODS`; None takes all. A method that cannot is left out with the reason.
-        constraints: as for `solve`; methods that know none are left out.
-        objective: on an accelerator, what is minimised; None for `edp`. Elsewhere each method minimises its own.
-        counting: on an accelerator, `exact` (None, too), `timeloop`, or `factorflow` with methods that explore.
-        evaluations: on an accelerator, mappings that each method which explores may have judged; None for as many as
-            it wants.
-        time_limit: seconds per solve.
-        progress: called with a text and the share that is done.
-
-    Raises:
-        InputError: for anything that cannot be accepted.
-        ContradictionError: if a mapping moves fewer words than the bound allows.
-    """
-    from optmap.bounds.hierarchy import fast_side_words
-    from optmap.gap.comparison import Comparison, comparison_row
-    from optmap.search.result import SolveResult
-
-    time_limit = seconds(time_limit, "time limit (--time-limit)")
-    problem, demanded = workload_of(workload, extents, semantics, padding), constraints_of(constraints)
-    asked = names_of(methods, "methods")
-    for name in asked or ():
-        choose("method", name, METHODS)
-    if (machine is None) == (memory is None):
-        raise InputError("give either a machine or a memory (a capacity or a range such as 4KiB:4MiB)")
-    if machine is not None:
-        targets = [machine_of(machine, None)]
-    else:
-        targets = [machine_of(None, each) for each in capacities_of(memory, points)]
-    chosen = asked or tuple(name for name, method in METHODS.items() if method.suits(targets[0]))
-    if targets[0].accelerator is not None:
-        from optmap.gap.mapping_accelerators import compare_nests
-
-        return compare_nests(
-            problem,
-            targets[0],
-            methods=chosen,
-            objective=objective,
-            counting=counting,
-            semantics=semantics,
-            constraints=demanded,
-            evaluations=None if evaluations is None else whole_number(evaluations, "evaluations"),
-            time_limit=time_limit,
-            progress=progress,
-        )
-    if objective is not None or counting is not None or evaluations is not None:
-        raise InputError("compare takes objective, counting and evaluations on accelerators only; leave them out")
-    rows, left_out = [], dict[str, str]()
-    for place, target in enumerate(targets):
-        results = {}
-        for number, name in enumerate(chosen):
-            if progress is not None:
-                progress(f"{name} at {target.levels[-1].capacity}", (place + number / len(chosen)) / len(targets))
-            try:
-                found = solve(problem, machine=target, method=name, constraints=demanded, time_limit=time_limit)
-                if isinstance(found, SolveResult):
-                    results[name] = found
-            except ContradictionError:
-                raise
-            except (InputError, InfeasibleError, LimitError) as error:
-                left_out.setdefault(name, f"{target.levels[-1].capacity}: {error}")
-        for level, between in enumerate(target.boundaries):
-            words = fast_side_words(target, level, problem.word_bits)
-            rows.append(comparison_row(problem, between, words, results))
-    return Comparison(
-        workload=problem,
-        machine=targets[0] if machine is not None else None,
-        methods=chosen,
-        rows=tuple(rows),
-        left_out=left_out,
-        unit=targets[0].levels[-1].capacity.unit,
-    )

@@ -90,10 +90,10 @@ def compare(
 
     problem = workload_of(workload, extents, semantics, padding)
     check_picture(plot)
-    from optmap import api
+    from optmap import comparing
 
     with Progress("comparing") as progress:
-        found = api.compare(
+        found = comparing.compare(
             problem,
             machine=machine,
             memory=memory,

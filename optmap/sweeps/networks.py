@@ -28,6 +28,8 @@ from optmap.sweeps.spec import BOUND, Options, SweepSpec
 if TYPE_CHECKING:
     import pandas as pd
 
+    from optmap.sweeps.tally import Tally
+
 REASONS: dict[str, type[OptmapError]] = {"infeasible": InfeasibleError, "check": CheckError, "error": InputError}
 """What ends the sums of a network, the most telling first; else a layer had no mapping in time."""
 
@@ -92,15 +94,7 @@ def solve_network(
     )
     with tempfile.TemporaryDirectory(prefix="optmap-") as folder:
         place = directory if directory is not None else Path(folder)
-        tell = None
-        if progress is not None:
-            said = progress
-            tell = lambda tally: said("solving", tally.done / max(1, tally.points))  # noqa: E731
-        sweep(spec, place, jobs=jobs, progress=tell)
-        frame = read_sweep(place)
-        # A directory that was there before may hold rows of other questions.
-        asked = {point.key for _, _, point in points(spec, first_grid(spec))}
-        mine = frame[[key in asked for key in zip(*(frame[column] for column in KEY), strict=True)]]
+        mine = _swept(spec, place, jobs, progress)
         if nests:
             _all_mapped(layers, mine)
             return NetworkNests(
@@ -122,6 +116,21 @@ def solve_network(
         capacity_bytes=series.samples[-1].capacity_bytes,
         limited=bool((mine["stop"] == "time_limit").any()),
     )
+
+
+def _swept(
+    spec: SweepSpec, directory: Path, jobs: int | None, progress: Callable[[str, float], None] | None
+) -> pd.DataFrame:
+    """The rows of a sweep that has been run in a directory, which may hold rows of other questions."""
+
+    def tell(tally: Tally) -> None:
+        if progress is not None:
+            progress("solving", tally.done / max(1, tally.points))
+
+    sweep(spec, directory, jobs=jobs, progress=tell)
+    frame = read_sweep(directory)
+    asked = {point.key for _, _, point in points(spec, first_grid(spec))}
+    return frame[[key in asked for key in zip(*(frame[column] for column in KEY), strict=True)]]
 
 
 def _all_mapped(layers: Network, rows: pd.DataFrame) -> None:

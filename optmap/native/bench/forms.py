@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Any
@@ -113,31 +114,18 @@ def _plain(axis: Axis) -> bool:
 
 
 def _convolution(workload: Workload, image: int) -> Convolution | None:
+    """The convolution of the input of a number with the other as weights."""
     pictures, weights, output = workload.inputs[image], workload.inputs[1 - image], workload.output
-    size = workload.extents
-    windows = [axis for axis in pictures.axes if not _plain(axis)]
-    beside = [a for a in pictures.axes[1:] if _plain(a) and a.dims[0] in output.dims - weights.dims]
-    if len(windows) + len(beside) <= MOST_SPATIAL:  # an axis without taps, as w of a filter that is one column
-        windows = [axis for axis in pictures.axes if axis in windows or axis in beside]
-    place, tap = [], []
-    for axis in windows:
-        inner = [term for term in axis.terms if term[0] in weights.dims and term[0] not in output.dims]
-        outer = [term for term in axis.terms if term not in inner]
-        if len(outer) != 1 or len(inner) > 1 or outer[0][0] in weights.dims or outer[0][0] not in output.dims:
-            return None
-        place.append(outer[0])
-        tap.append(inner[0] if inner else ("", 1))
-    spatial = [dim for dim, _ in place]
+    size, windows = workload.extents, _windows(workload, image)
+    ends = [_place_and_tap(axis, output, weights) for axis in windows]
+    places, taps = [end[0] for end in ends if end], [end[1] for end in ends if end]
     window_dims = {dim for axis in windows for dim in axis.dims}
     rest = [dim for dim in workload.dims if dim not in window_dims]
-    batch = [d for d in rest if d in output.dims and d in pictures.dims and d not in weights.dims]
-    groups = [d for d in rest if d in output.dims and d in pictures.dims and d in weights.dims]
-    outputs = [d for d in rest if d in output.dims and d in weights.dims and d not in pictures.dims]
-    channels = [d for d in rest if d not in output.dims and d in pictures.dims and d in weights.dims]
-    taps = [dim for dim, _ in tap]
-    if len(batch + groups + outputs + channels) != len(rest) or len(spatial) > MOST_SPATIAL:
+    groups, batch, outputs, channels = _by_tensors(rest, workload, image)
+    if not all(ends) or len(groups + batch + outputs + channels) != len(rest) or len(windows) > MOST_SPATIAL:
         return None
     before, after, kept = zip(*(_window(workload, axis) for axis in windows), strict=True)
+    spatial = [dim for dim, _ in places]
     reach = dict(zip(spatial, kept, strict=True))
     return Convolution(
         batch=prod(size[d] for d in batch),
@@ -145,19 +133,47 @@ def _convolution(workload: Workload, image: int) -> Convolution | None:
         outputs=prod(size[d] for d in outputs),
         channels=prod(size[d] for d in channels),
         image=tuple(elements for _, elements in kept),
-        taps=tuple(size[d] if d else 1 for d in taps),
+        taps=tuple(size[d] if d else 1 for d, _ in taps),
         spatial=tuple(size[d] for d in spatial),
-        stride=tuple(c for _, c in place),
-        dilation=tuple(c for _, c in tap),
+        stride=tuple(c for _, c in places),
+        dilation=tuple(c for _, c in taps),
         before=before,
         after=after,
         image_input=image,
         folds=(
             _fold(workload, output, (batch, groups + outputs, *([d] for d in spatial)), {}),
             _fold(workload, pictures, (batch, groups + channels, *([d] for d in spatial)), reach),
-            _fold(workload, weights, (groups, outputs, channels, *([d] if d else [] for d in taps)), {}),
+            _fold(workload, weights, (groups, outputs, channels, *([d] if d else [] for d, _ in taps)), {}),
         ),
     )
+
+
+def _windows(workload: Workload, image: int) -> list[Axis]:
+    """Subscripts of the image that a filter slides along, with those in which it has no taps if libraries take all."""
+    pictures, weights, output = workload.inputs[image], workload.inputs[1 - image], workload.output
+    windows = [axis for axis in pictures.axes if not _plain(axis)]
+    beside = [a for a in pictures.axes[1:] if _plain(a) and a.dims[0] in output.dims - weights.dims]
+    if len(windows) + len(beside) > MOST_SPATIAL:
+        return windows
+    return [axis for axis in pictures.axes if axis in windows or axis in beside]
+
+
+def _place_and_tap(
+    axis: Axis, output: TensorAccess, weights: TensorAccess
+) -> tuple[tuple[str, int], tuple[str, int]] | None:
+    """The terms of a window's place and of its tap; of no dim if there is one tap, None if it is no window."""
+    inner = [term for term in axis.terms if term[0] in weights.dims and term[0] not in output.dims]
+    outer = [term for term in axis.terms if term not in inner]
+    if len(outer) != 1 or len(inner) > 1 or outer[0][0] in weights.dims or outer[0][0] not in output.dims:
+        return None
+    return outer[0], inner[0] if inner else ("", 1)
+
+
+def _by_tensors(dims: Sequence[str], workload: Workload, first: int) -> tuple[list[str], ...]:
+    """Dims of all three tensors, of output and the input of a number, of output and the other, and of both inputs."""
+    output, left, right = workload.output.dims, workload.inputs[first].dims, workload.inputs[1 - first].dims
+    kinds = (output & left & right, (output & left) - right, (output & right) - left, (left & right) - output)
+    return tuple([d for d in dims if d in kind] for kind in kinds)
 
 
 def _window(workload: Workload, axis: Axis) -> tuple[int, int, tuple[int, int]]:
@@ -180,10 +196,7 @@ def _product(workload: Workload, first: int) -> Product | None:
         if wide not in ([1], []) or axis.offset or axis.real is not None:
             return None
     dims = [d for d in workload.dims if d not in ones]
-    batch = [d for d in dims if d in output.dims and d in left.dims and d in right.dims]
-    rows = [d for d in dims if d in output.dims and d in left.dims and d not in right.dims]
-    columns = [d for d in dims if d in output.dims and d in right.dims and d not in left.dims]
-    depth = [d for d in dims if d not in output.dims and d in left.dims and d in right.dims]
+    batch, rows, columns, depth = _by_tensors(dims, workload, first)
     if len(batch + rows + columns + depth) != len(dims):
         return None
     return Product(

@@ -99,43 +99,31 @@ def nests(
     """
     whole = {dim: -(-n // split.get(dim, 1)) for dim, n in workload.sizes}
     tile = {dim: min(size, whole[dim]) for dim, size in tile.items()}
-    long = _longest(workload, roles)
-    free = free_dims(roles)
+    free, long = free_dims(roles), _longest(workload, roles)
     row = free[0] if len(free) > 1 else (free[-1] if free else roles.vector)
-    blocked = len(machine.levels) > 1 and not (split and machine.split_level(2) == 1)
     together = roles.kind is KernelKind.DEPTHWISE and layout is ActivationLayout.NHWC
-    sizes = {
-        roles.vector: [whole[roles.vector]]
-        if together
-        else _multiples(tile[roles.vector], whole[roles.vector], WIDTHS),
-        row: _multiples(tile[row], whole[row], CUTS),
-    }
+    widths = [whole[roles.vector]] if together else _multiples(tile[roles.vector], whole[roles.vector], WIDTHS)
+    sizes = {roles.vector: widths, row: _multiples(tile[row], whole[row], CUTS)}
     if long is not None:
-        sizes[long] = _halved(
-            whole[long], [cache / _panel(workload, roles, tile) for cache in _rooms(workload, machine)]
-        )
-    seen = set[tuple[Loop, ...]]()
+        panel = _panel(workload, roles, tile)
+        sizes[long] = _halved(whole[long], [cache / panel for cache in _rooms(workload, machine)])
     rest = tuple(d for d in workload.dims if d not in roles.reduction and d not in (roles.vector, row, *free))
     taps = (*(d for d in roles.reduction if d != long), *([long] if long else []))
     turning = tuple(dict.fromkeys((row, *free)))
-    fixed = {dim: tile[dim] if dim in rest else n for dim, n in whole.items()}
-    for chosen in product(*sizes.values()) if blocked else [()]:
-        block = {**fixed, **dict(zip(sizes, chosen, strict=True))} if blocked else whole
-        for inside in ((*turning, roles.vector),) if together else ((roles.vector, *turning), (*turning, roles.vector)):
-            for outside in permutations(sizes):
-                order = tuple(d for d in workload.dims if d not in (*rest, *outside))
-                nest = Nest(
-                    tile=tile,
-                    block=block,
-                    whole=whole,
-                    inner=(*rest, *dict.fromkeys(inside), *taps),
-                    outer=(*rest, *outside, *order),
-                    split=split,
-                )
-                key = nest.loops()
-                if key not in seen:
-                    seen.add(key)
-                    yield nest
+    insides = [(*turning, roles.vector)] if together else [(roles.vector, *turning), (*turning, roles.vector)]
+    blocks = [whole]
+    if len(machine.levels) > 1 and not (split and machine.split_level(2) == 1):
+        fixed = {dim: tile[dim] if dim in rest else n for dim, n in whole.items()}
+        blocks = [{**fixed, **dict(zip(sizes, chosen, strict=True))} for chosen in product(*sizes.values())]
+    seen = set[tuple[Loop, ...]]()
+    for block, inside, outside in product(blocks, insides, permutations(sizes)):
+        order = tuple(d for d in workload.dims if d not in (*rest, *outside))
+        inner, outer = (*rest, *dict.fromkeys(inside), *taps), (*rest, *outside, *order)
+        nest = Nest(tile=tile, block=block, whole=whole, inner=inner, outer=outer, split=split)
+        key = nest.loops()
+        if key not in seen:
+            seen.add(key)
+            yield nest
 
 
 def splits(workload: Workload, roles: KernelRoles, machine: Machine, threads: int) -> Iterator[dict[str, int]]:
