@@ -179,7 +179,7 @@ def test_every_size_is_looked_at_where_tiles_do_not_nest_evenly() -> None:
     lists = [candidates(setting, level) for level in range(2)]
     tiles = [grid_of(values) for values in lists]
     fitting = [own[costs.fits(own, level).any(axis=1)] for level, own in enumerate(tiles)]
-    sizes = SizesLeft(costs, PairCosts(setting, costs, clock=NO_LIMIT), lists)
+    sizes = SizesLeft(costs, PairCosts(setting, costs, clock=NO_LIMIT), lists, last=0)
     point = sizes.best(fitting, inf)
     assert point is not None
     assert point.value == true

@@ -11,6 +11,7 @@ from math import ceil, inf, prod
 import numpy as np
 from numpy.typing import NDArray
 
+from optmap.clock import Clock
 from optmap.evaluate.factors import Flows
 from optmap.evaluate.per_level import level_model
 from optmap.problem.constraints import Sizes
@@ -72,6 +73,7 @@ class ChainCosts:
         self.dims = setting.workload.dims
         self.extents: IntArray = np.array([n for _, n in setting.workload.sizes], dtype=np.int64)
         self.depth = len(setting.machine.levels)
+        self.boxed = [self.dims.index(d) for d in setting.space.boxed]
         self._flows = dict[int, Flows]()
 
     def orders(self, level: int) -> tuple[Order, ...]:
@@ -143,6 +145,21 @@ class ChainCosts:
             if ceiling < inf and not (cost <= ceiling).any():
                 break
         return costs, chosen
+
+    def in_whole(self, tiles: IntArray, level: int, *, clock: Clock) -> FloatArray:
+        """(n,) what tiles that fit a level (n, D) cost in the whole problem, their last tiles counted as they are.
+
+        Raises:
+            LimitError: if the time is over.
+        """
+        found = np.zeros(len(tiles))
+        for start in range(0, len(tiles), BATCH):
+            clock.check()
+            part = tiles[start : start + BATCH]
+            chains = np.repeat(self.extents[None, None], len(part), axis=0).repeat(self.depth, axis=1)
+            chains[:, level] = part
+            found[start : start + BATCH] = self.evaluate(chains, levels=[level], fitting=True)[0][:, level]
+        return found
 
     def price(self, chain: IntArray, spatial: IntArray | None, orders: Sequence[Order]) -> tuple[float, ...]:
         """Costs of one chain under given loop orders, per level."""

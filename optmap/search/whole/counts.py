@@ -15,10 +15,7 @@ does not, all that is left near it is looked at size by size (`SizesLeft`).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import suppress
-from dataclasses import dataclass, replace
-from math import prod
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,8 +23,9 @@ from numpy.typing import NDArray
 from optmap.clock import Clock
 from optmap.errors import LimitError
 from optmap.search.search_space import Setting
-from optmap.search.whole.chain_costs import BATCH, ChainCosts, FloatArray, IntArray, IntegerPoint, grid_of
-from optmap.search.whole.one_level import candidates, grow, is_diagonal
+from optmap.search.whole.chain_costs import ChainCosts, FloatArray, IntArray, IntegerPoint
+from optmap.search.whole.choices import ChoiceLists, Choices
+from optmap.search.whole.one_level import candidates, is_diagonal
 from optmap.search.whole.pair_costs import LARGEST_PAIRS, PairCosts
 from optmap.search.whole.sizes_left import SizesLeft
 from optmap.search.whole.tile_pairs import aligned
@@ -36,14 +34,6 @@ NEAR = 0.01
 """How far above a bound chains are looked for first, as a share of it."""
 NEARER = 0.0025
 """How far above what numbers of tiles leave sizes are looked at first, as a share of it."""
-LARGEST_GRID = 1_500_000
-"""Choices of one level beyond which they are not enumerated."""
-MOST_PAIRS = 200_000_000
-"""Pairs of choices of neighbouring levels beyond which they are not priced."""
-FARTHER = 0.1
-"""How far above what is asked for choices are looked at, as a share of it: the next threshold asks for them."""
-FEW_PAIRS = 20_000_000
-"""Pairs of choices of the two innermost levels up to which those farther above are looked at as well."""
 MOST_CHAINS = 500
 """Chains that are handed back, at most."""
 EQUAL = 1e-9
@@ -121,33 +111,15 @@ def count_optimum(
     return nothing, proved
 
 
-@dataclass(frozen=True, slots=True)
-class _Choices:
-    """Tiles of one level, and what each costs at least."""
-
-    tiles: IntArray
-    """(n, D): the least tile of every choice."""
-    alone: FloatArray
-    """(n,): its cost in the whole problem."""
-    least: FloatArray
-    """(n,): the least ceiling above which it also serves some of the level inside; no less than `alone`."""
-
-    def take(self, index: NDArray[np.intp] | NDArray[np.bool_] | slice) -> _Choices:
-        """Some of the tiles."""
-        return _Choices(self.tiles[index], self.alone[index], self.least[index])
-
-
 class _Counting:
     def __init__(
         self, setting: Setting, costs: ChainCosts, lists: list[list[list[int]]], ceiling: float, clock: Clock
     ) -> None:
-        self.setting, self.costs, self.lists, self.ceiling, self.clock = setting, costs, lists, ceiling, clock
+        self.setting, self.costs, self.clock = setting, costs, clock
         self.pairs = PairCosts(setting, costs, clock=clock)
-        self.sizes = SizesLeft(costs, self.pairs, lists)
-        boxed = self.pairs.boxed
-        self.last = max(range(len(costs.dims)), key=lambda d: (d not in boxed, sum(len(v[d]) for v in lists)))
-        self.choices: dict[int, _Choices] = {}
-        self.left: tuple[float, list[_Choices]] | None = None
+        self.choices = ChoiceLists(costs, self.pairs, lists, ceiling, clock)
+        self.sizes = SizesLeft(costs, self.pairs, lists, self.choices.last)
+        self.last = self.choices.last
 
     def below(self, ceiling: float) -> tuple[IntArray, float]:
         """Chains (n, L, D) below a ceiling, best first, and the least bottleneck of any; the ceiling if there is none.
@@ -157,7 +129,7 @@ class _Counting:
         """
         nothing = np.zeros((0, self.costs.depth, len(self.costs.dims)), dtype=np.int64), ceiling
         stages = [_Stage(tiles=self.costs.extents[None, :], reach=np.zeros(1), via=np.zeros(1, dtype=np.intp))]
-        left = self._left(ceiling)
+        left = self.choices.below(ceiling)
         for level in range(self.costs.depth - 1, -1, -1):
             if not len(left[level].tiles):
                 return nothing
@@ -184,104 +156,13 @@ class _Counting:
         Raises:
             LimitError: as `below`.
         """
-        uncut = self._left(ceiling)
-        return self.sizes.best([self._cut(level, own, ceiling) for level, own in enumerate(uncut)], ceiling)
+        return self.sizes.best([own.tiles for own in self.choices.below(ceiling)], ceiling)
 
-    def _cut(self, level: int, own: _Choices, ceiling: float) -> IntArray:
-        """The choices of a level below a ceiling, the last dim cut into any number of tiles."""
-        if level in self.setting.fixed:
-            return own.tiles
-        values = np.array(self.lists[level][self.last])
-        rows, which = np.nonzero(own.tiles[:, self.last, None] >= values[None, :])
-        if len(rows) > LARGEST_GRID:
-            raise LimitError("too many numbers of tiles")
-        tiles = own.tiles[rows]
-        tiles[:, self.last] = values[which]
-        tiles = tiles[self.pairs.alone(tiles, level) < ceiling]
-        return tiles[self._ragged(level, tiles) < ceiling]
-
-    def _left(self, ceiling: float) -> list[_Choices]:
-        """The choices of every level that stay below a ceiling in the whole problem and serve some of the level inside.
-
-        Raises:
-            LimitError: as `below`.
-        """
-        if self.left is None or self.left[0] < ceiling:
-            self.left = None
-            own = [self._own(level) for level in range(self.costs.depth)]
-            if prod(len(each.tiles) for each in own[:2]) <= FEW_PAIRS:
-                farther = min(self.ceiling, ceiling * (1 + FARTHER))
-                with suppress(LimitError):
-                    self.left = farther, self._served(own, farther)
-            if self.left is None:
-                self.left = ceiling, self._served(own, ceiling)
-        return [own.take(own.least < ceiling) for own in self.left[1]]
-
-    def _served(self, choices: Sequence[_Choices], ceiling: float) -> list[_Choices]:
-        """Those of some choices that stay below a ceiling and serve some of the level inside; `least` says so.
-
-        Raises:
-            LimitError: as `below`.
-        """
-        found = [own.take(own.least < ceiling) for own in choices]
-        if all(len(own.tiles) for own in found):
-            for level in range(1, self.costs.depth):
-                serve = self._serve(level - 1, found[level - 1], found[level].tiles, ceiling)
-                least = np.maximum(found[level].least, serve)
-                found[level] = replace(found[level], least=least).take(least < ceiling)
-        return found
-
-    def _serve(self, level: int, own: _Choices, outer: IntArray, ceiling: float) -> FloatArray:
-        """Above which ceiling some own choice stays below it in an outer one, even with its last dim uncut."""
-        if len(own.tiles) * len(outer) > MOST_PAIRS:
-            raise LimitError("too many pairs of numbers of tiles")
-        return self.pairs.served(own.tiles, own.least, outer, level, ceiling, but=self.last)
-
-    def _own(self, level: int) -> _Choices:
-        """The choices of a level that stay below the highest ceiling, the last dim as large as fits."""
-        if level not in self.choices:
-            own = self._enumerated(level)
-            alone = self.pairs.alone(own, level, fitting=level not in self.setting.fixed)
-            own, alone = own[alone < self.ceiling], alone[alone < self.ceiling]
-            if level not in self.setting.fixed:
-                alone = np.maximum(alone, self._ragged(level, own))
-            self.choices[level] = _Choices(own, alone, alone)
-        return self.choices[level]
-
-    def _ragged(self, level: int, own: IntArray) -> FloatArray:
-        """What tiles that fit cost in the whole problem, their last tiles of filters counted as they are."""
-        found = np.zeros(len(own))
-        for start in range(0, len(own), BATCH):
-            self.clock.check()
-            part = own[start : start + BATCH]
-            chains = np.repeat(self.costs.extents[None, None], len(part), axis=0).repeat(self.costs.depth, axis=1)
-            chains[:, level] = part
-            cost, _ = self.costs.evaluate(chains, levels=[level], fitting=True)
-            found[start : start + BATCH] = cost[:, level]
-        return found
-
-    def _enumerated(self, level: int) -> IntArray:
-        if level in self.setting.fixed:
-            tile, _ = self.setting.fixed[level]
-            return np.array([[tile[d] for d in self.costs.dims]], dtype=np.int64)
-        lists = self.lists[level]
-        if prod(float(len(values)) for d, values in enumerate(lists) if d != self.last) > LARGEST_GRID:
-            raise LimitError("too many numbers of tiles")
-        grid = grid_of([values if d != self.last else values[:1] for d, values in enumerate(lists)])
-        return grow(self.costs, level, grid, self.last, np.array(lists[self.last], dtype=np.int64), clock=self.clock)
-
-    def _stage(self, level: int, own: _Choices, before: _Stage, ceiling: float) -> _Stage:
+    def _stage(self, level: int, own: Choices, before: _Stage, ceiling: float) -> _Stage:
         """Own choices inside outer ones, the last dim cut to what the outer one leaves."""
-        found: list[_Stage] = []
-        for value in np.unique(before.tiles[:, self.last]):
-            columns = np.flatnonzero(before.tiles[:, self.last] == value)
-            tiles = own.tiles.copy()
-            if level not in self.setting.fixed:
-                tiles[:, self.last] = np.minimum(tiles[:, self.last], value)
-            step = max(1, LARGEST_PAIRS // len(columns))
-            cut = replace(own, tiles=tiles)
-            parts = (cut.take(slice(start, start + step)) for start in range(0, len(tiles), step))
-            found += [self._inside(level, part, before, columns, ceiling) for part in parts]
+        step = max(1, LARGEST_PAIRS // len(before.tiles))
+        parts = (own.take(slice(start, start + step)) for start in range(0, len(own.tiles), step))
+        found = [self._inside(level, part, before, ceiling) for part in parts]
         return self._sieved(
             _Stage(
                 tiles=np.concatenate([s.tiles for s in found]),
@@ -290,16 +171,21 @@ class _Counting:
             )
         )
 
-    def _inside(self, level: int, own: _Choices, before: _Stage, columns: NDArray[np.intp], ceiling: float) -> _Stage:
+    def _inside(self, level: int, own: Choices, before: _Stage, ceiling: float) -> _Stage:
         """The own tiles that reach something below the ceiling through some of the outer ones."""
-        outer = before.tiles[columns]
-        cost = np.maximum(self.pairs(own.tiles, outer, level), before.reach[columns][None, :])
-        cost = np.maximum(cost, own.alone[:, None])
-        cost[~self.pairs.nests(own.tiles, outer)] = np.inf
-        choice = cost.argmin(axis=1)
-        reach = cost[np.arange(len(cost)), choice]
-        kept = reach < ceiling
-        return _Stage(tiles=own.tiles[kept], reach=reach[kept], via=columns[choice[kept]])
+        cut = None if level in self.setting.fixed else self.last
+        rows, via = np.nonzero(self.pairs.nests(own.tiles, before.tiles, but=cut))
+        tiles, outer = own.tiles[rows], before.tiles[via]
+        if cut is not None:
+            tiles[:, cut] = np.minimum(tiles[:, cut], outer[:, cut])
+        numbers, around = -(-self.costs.extents // tiles), -(-self.costs.extents // outer)
+        reach = np.maximum(self.pairs.of_numbers(tiles, numbers, outer, around, level), before.reach[via])
+        reach = np.maximum(reach, own.alone[rows])
+        order = np.lexsort((reach, tiles[:, self.last], rows))
+        order = order[reach[order] < ceiling]
+        same = (np.diff(rows[order], prepend=-1) == 0) & (np.diff(tiles[order, self.last], prepend=-1) == 0)
+        best = order[~same]
+        return _Stage(tiles=tiles[best], reach=reach[best], via=via[best])
 
     def _sieved(self, stage: _Stage) -> _Stage:
         """Without choices that another one with the same filter sizes beats or equals."""

@@ -24,14 +24,18 @@ LEAST_GRID = 100
 ROUNDS = 12
 """Rounds over all levels at most."""
 ENOUGH = 0.99
-"""Once the bottleneck is proved optimal, a round must lower the other levels' costs to this share."""
+"""Once the bottleneck is proved optimal, costs are no longer lowered to more than this share of what they are."""
 
 
 class Descent:
     """Moves that replace the tile of one level, the others held, clipped or tied to it."""
 
-    def __init__(self, costs: ChainCosts, *, divisors: bool, deadline: float) -> None:
+    def __init__(
+        self, costs: ChainCosts, *, divisors: bool, deadline: float, least: Sequence[float] | None = None
+    ) -> None:
         self.costs = costs
+        self.least = [0.0] * costs.depth if least is None else least
+        """What every level costs at least."""
         self.setting = costs.setting
         self.divisors = divisors
         self.deadline = deadline
@@ -115,7 +119,7 @@ class Descent:
         self.grid = GRID if fine else COARSE_GRID
         for _ in range(ROUNDS):
             before = best
-            best = self._round(chain, spatial, best)
+            best = self._round(chain, spatial, best, goal)
             if time.monotonic() > self.deadline:
                 break
             still = before is not None and best is not None and best.key >= before.key
@@ -129,7 +133,9 @@ class Descent:
                 self.grid = GRID
         return best
 
-    def _round(self, chain: IntArray, spatial: IntArray | None, best: IntegerPoint | None) -> IntegerPoint | None:
+    def _round(
+        self, chain: IntArray, spatial: IntArray | None, best: IntegerPoint | None, goal: float
+    ) -> IntegerPoint | None:
         """One move at every level, the most costly first."""
         levels = [i for i in range(self.costs.depth) if i not in self.setting.fixed]
         if best is not None:
@@ -139,7 +145,7 @@ class Descent:
             for tied in (True, False) if self.costs.depth > 1 else (False,):
                 if time.monotonic() > self.deadline:
                     return best
-                if (level, tied, self.grid) in self.barren:
+                if (level, tied, self.grid) in self.barren or self._settled(level, best, goal):
                     continue
                 found = self._move(chain, level, spatial, tied=tied, best=best)
                 if found is not None and (best is None or found.key < best.key):
@@ -148,6 +154,17 @@ class Descent:
                 else:
                     self.barren.add((level, tied, self.grid))
         return best
+
+    def _settled(self, level: int, best: IntegerPoint | None, goal: float) -> bool:
+        """Whether a level's tile decides nothing dear: of a goal reached, it and the level inside cost what they must.
+
+        A tile has a part in the costs of these two.
+        """
+        if best is None or best.value > goal:
+            return False
+        return all(
+            best.costs[i] == best.value or ENOUGH * best.costs[i] <= self.least[i] for i in (level, max(level - 1, 0))
+        )
 
     def _move(
         self, chain: IntArray, level: int, spatial: IntArray | None, *, tied: bool, best: IntegerPoint | None

@@ -138,7 +138,7 @@ def integer_search(
         setting=setting,
         relaxation=relaxation,
         costs=costs,
-        descent=Descent(costs, divisors=divisors, deadline=deadline),
+        descent=Descent(costs, divisors=divisors, deadline=deadline, least=relaxation.level_bounds),
         clock=clock,
         bound=costs.reachable(max([relaxation.bound, *(value for value, _ in imposed.values())])),
         around={level: tile for level, (_, tile) in imposed.items() if tile is not None},

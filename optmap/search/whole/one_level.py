@@ -161,14 +161,29 @@ def candidates(setting: Setting, level: int) -> list[list[int]] | None:
 
 
 def grow(costs: ChainCosts, level: int, tiles: IntArray, last: int, values: IntArray, *, clock: Clock) -> IntArray:
-    """The largest candidate of one dim that fits, by bisection for all tiles at once."""
-    tiles = tiles.copy()
-    low = np.zeros(len(tiles), dtype=np.int64)
-    high = np.full(len(tiles), len(values), dtype=np.int64)
+    """The largest candidates of one dim that fit, for those tiles for which some does.
+
+    A level must not need room for two adjacent tiles, and no dim stand in two subscripts of a tensor.
+    """
+    clock.check()
+    tiles = np.array(tiles, order="F")  # read dim by dim
     tiles[:, last] = values[0]
-    alive = costs.fits_somehow(tiles, level)
-    tiles, low, high = np.asfortranarray(tiles[alive]), low[alive], high[alive]  # tiles are read dim by dim
-    while len(tiles) and (high - low > 1).any():
+    tiles = tiles[costs.fits_somehow(tiles, level)]
+    if len(tiles) and last in costs.boxed:
+        return _bisected(costs, level, tiles, last, values, clock=clock)
+    held = costs.model.occupancy(tiles)
+    tiles[:, last] = values[0] + 1
+    slope = costs.model.occupancy(tiles) - held  # of a dim that is not boxed words are affine in the size
+    most = values[0] + (costs.setting.capacities[level] - held) // np.maximum(slope, 1)
+    most = np.minimum(most, values[-1]).astype(np.int64)  # what was too large for int64 no longer is
+    tiles[:, last] = values[np.searchsorted(values, most, side="right") - 1]
+    return np.ascontiguousarray(tiles)
+
+
+def _bisected(costs: ChainCosts, level: int, tiles: IntArray, last: int, values: IntArray, *, clock: Clock) -> IntArray:
+    """`grow` for any dim, of tiles that fit with the least candidate."""
+    low, high = np.zeros(len(tiles), dtype=np.int64), np.full(len(tiles), len(values))
+    while (high - low > 1).any():
         clock.check()
         middle = (low + high) // 2
         tiles[:, last] = values[middle]

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from optmap.clock import Clock
 from optmap.problem.workload import Semantics
 from optmap.programs.geometric import Box, whole_count
+from optmap.programs.geometric_rows import Frames
 from optmap.search.search_space import Setting
 from optmap.search.whole.chain_costs import ChainCosts, FloatArray, IntArray
 
@@ -36,6 +37,18 @@ class _Products:
     """Numbers of the monomials of own tiles."""
     next: NDArray[np.intp]
     """Numbers of the monomials of next outer tiles."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Shares:
+    """What every tensor moves under each reuse, a sum of monomials; a loop order has one share of every tensor."""
+
+    frames: Frames
+    """The monomials of all shares, one share after the other."""
+    starts: list[int]
+    """The first monomial of every share."""
+    orders: NDArray[np.intp]
+    """(n, tensors): which shares make what a loop order moves, each combination once."""
 
 
 class _Monomials:
@@ -75,6 +88,7 @@ class PairCosts:
         self.free = [dims.index(d) for d in self.space.free]
         self._own, self._next = _Monomials(len(self.free)), _Monomials(len(self.free))
         self._known = dict[tuple[int, Box, Box], tuple[_Products, ...]]()
+        self._shared = dict[int, _Shares]()
         self._same = [self._first_like(level) for level in range(costs.depth)]
         """Per level the first one at which the traffic between two boxes is the same."""
         assign = setting.workload.semantics is Semantics.ASSIGN
@@ -233,17 +247,29 @@ class PairCosts:
         Raises:
             LimitError: if the time is over.
         """
-        result = np.full(len(own), inf)
-        logs = np.log(self.costs.extents[self.free])
+        shares, logs = self._shares(level), np.log(self.costs.extents[self.free])
         own_size, outer_size = (logs - np.log(numbers[:, self.free]) for numbers in (own_numbers, outer_numbers))
+        terms = np.exp(own_size @ shares.frames.own.T + outer_size @ shares.frames.next.T)
         for both, rows in self._by_box(own, outer).items():
+            self.clock.check()
             box, beyond = both[: len(self.boxed)], both[len(self.boxed) :]
-            for order in self.costs.orders(level):
-                self.clock.check()
-                terms = self.space.traffic(order.flow, box, beyond)
-                words = np.exp(terms.logs + own_size[rows] @ terms.own.T + outer_size[rows] @ terms.next.T).sum(axis=1)
-                result[rows] = np.minimum(result[rows], words)
-        return (result - self.first_touches) / self.setting.bandwidths[level]
+            terms[rows] *= self.space.coefficients(shares.frames, box, beyond)
+        words = np.add.reduceat(terms, shares.starts, axis=1)[:, shares.orders].sum(axis=2).min(axis=1)
+        return np.asarray(words - self.first_touches) / self.setting.bandwidths[level]
+
+    def _shares(self, level: int) -> _Shares:
+        """The traffic of a level by tensors, what several loop orders have in common once."""
+        key = self._same[level]
+        if key not in self._shared:
+            flows = [self.space.frames(order.flow).each for order in self.costs.orders(level)]
+            each = list(dict.fromkeys(frame for flow in flows for frame in flow))
+            frames = [Frames([frame]) for frame in each]
+            self._shared[key] = _Shares(
+                frames=Frames(each),
+                starts=np.cumsum([0, *(len(frame.own) for frame in frames[:-1])]).tolist(),
+                orders=np.unique([[each.index(frame) for frame in flow] for flow in flows], axis=0),
+            )
+        return self._shared[key]
 
     def nests(self, own: IntArray, outer: IntArray, *, but: int | None = None) -> NDArray[np.bool_]:
         """Which own tiles make as many tiles as the outer ones or more, and parts of their filters.

@@ -24,6 +24,8 @@ from optmap.search.whole.pair_costs import PairCosts
 
 LARGEST_TABLE = 30_000_000
 """Pairs of choices of neighbouring levels beyond which chains are not listed."""
+LARGEST_CUT = 1_500_000
+"""Choices of one level beyond which they are not listed."""
 AT_ONCE_PAIRS = 500_000
 """Pairs of choices looked at before their links are counted."""
 FEW = 8
@@ -41,9 +43,11 @@ AT_ONCE = 5_000
 class SizesLeft:
     """Prices all whole tiles of some choices of numbers of tiles."""
 
-    def __init__(self, costs: ChainCosts, pairs: PairCosts, lists: Sequence[Sequence[Sequence[int]]]) -> None:
+    def __init__(
+        self, costs: ChainCosts, pairs: PairCosts, lists: Sequence[Sequence[Sequence[int]]], last: int
+    ) -> None:
         self.costs, self.pairs, self.setting = costs, pairs, costs.setting
-        self.lists = lists
+        self.lists, self.last = lists, last
         self.clock = pairs.clock
         self.listed = 0
         self.known: dict[tuple[int, tuple[int, ...], tuple[int, ...]], tuple[IntArray, IntArray]] = {}
@@ -52,32 +56,37 @@ class SizesLeft:
         """The best of all whole tiles that belong to some choices, if it costs less than a ceiling.
 
         Args:
-            choices: per level (n, D) least tiles of the numbers of tiles that are left there.
+            choices: per level (n, D) least tiles of the numbers of tiles that are left there, the last dim with the
+                fewest that fit: it may have any more.
             ceiling: bottleneck to stay below.
 
         Raises:
             LimitError: for too many chains or sizes, or when the time is over.
         """
-        rows = self._chains(choices, ceiling) if all(map(len, choices)) else np.zeros((0, 0), dtype=np.intp)
+        choices, rows = self._chains(choices, ceiling)
         if not len(rows):
             return None
         chains = np.stack([choices[level][rows[:, level]] for level in range(self.costs.depth)], axis=1)
-        most = np.stack([self._room(level, tiles)[rows[:, level]] for level, tiles in enumerate(choices)], axis=1)
+        most = np.stack([self._room(level, tiles, rows[:, level]) for level, tiles in enumerate(choices)], axis=1)
         columns = [self._column(d, chains[:, :, d], most[:, :, d]) for d in range(len(self.costs.dims))]
         least = np.stack([np.array([tiles.min(axis=0) for tiles, _ in lists])[which] for which, lists in columns], -1)
         numbers = np.stack([np.array([n.min(axis=0) for _, n in lists])[which] for which, lists in columns], -1)
         bound = self._bound(chains, least, numbers)
         return self._priced([(which, [tiles for tiles, _ in lists]) for which, lists in columns], bound, ceiling)
 
-    def _chains(self, choices: Sequence[IntArray], ceiling: float) -> IntArray:
-        """(K, L) rows of the choices of chains, of which every two neighbours stay below a ceiling."""
+    def _chains(self, uncut: Sequence[IntArray], ceiling: float) -> tuple[list[IntArray], IntArray]:
+        """Per level choices, and (K, L) rows of chains of them, of which every two neighbours stay below a ceiling."""
+        choices = [self._cut(0, uncut[0], ceiling)]
         links, alive = [], np.arange(len(choices[0]))
-        for level in range(self.costs.depth - 1):
+        for level, outer in enumerate(uncut[1:]):
+            inside = choices[level][alive]
+            serve = self.pairs.served(inside, np.zeros(len(inside)), outer, level, ceiling, but=self.last)
+            choices.append(self._cut(level + 1, outer[serve < ceiling], ceiling))
             # Every link to the outermost level ends a chain, or more.
             most = MOST_CHAINS if level + 2 == self.costs.depth else inf
-            own, outer = self._links(choices[level][alive], choices[level + 1], level, ceiling, most)
-            links.append((alive[own], outer))
-            alive = np.unique(outer)
+            own, beyond = self._links(inside, choices[-1], level, ceiling, most)
+            links.append((alive[own], beyond))
+            alive = np.unique(beyond)
         rows = alive[:, None]
         for own, outer in reversed(links):
             first, end = np.searchsorted(outer, rows[:, 0]), np.searchsorted(outer, rows[:, 0], side="right")
@@ -87,7 +96,20 @@ class SizesLeft:
             within = np.arange(times.sum()) - np.repeat(np.cumsum(times) - times, times)
             inner = own[np.repeat(first, times) + within]
             rows = np.concatenate([inner[:, None], np.repeat(rows, times, axis=0)], axis=1)
-        return rows
+        return choices, rows
+
+    def _cut(self, level: int, own: IntArray, ceiling: float) -> IntArray:
+        """Choices of a level below a ceiling, the last dim cut into any number of tiles."""
+        if level in self.setting.fixed:
+            return own
+        values = np.array(self.lists[level][self.last])
+        rows, which = np.nonzero(own[:, self.last, None] >= values[None, :])
+        if len(rows) > LARGEST_CUT:
+            raise LimitError("too many numbers of tiles")
+        tiles = own[rows]
+        tiles[:, self.last] = values[which]
+        tiles = tiles[self.pairs.alone(tiles, level) < ceiling]
+        return tiles[self.costs.in_whole(tiles, level, clock=self.clock) < ceiling]
 
     def _links(
         self, own: IntArray, outer: IntArray, level: int, ceiling: float, most: float
@@ -115,11 +137,13 @@ class SizesLeft:
                 raise LimitError("too many chains of numbers of tiles")
         return np.concatenate([inner for inner, _ in found]), np.concatenate([beyond for _, beyond in found])
 
-    def _room(self, level: int, tiles: IntArray) -> IntArray:
-        """(n, D): the largest size of every dim that belongs to a choice and fits beside the least of the others."""
+    def _room(self, level: int, choices: IntArray, rows: NDArray[np.intp]) -> IntArray:
+        """(K, D): of some choices the largest size of every dim that belongs to it and fits beside the least others."""
+        some, which = np.unique(rows, return_inverse=True)
+        tiles = choices[some]
         most = tiles.copy()
         if level in self.setting.fixed:
-            return most
+            return most[which]
         for d, extent in enumerate(self.costs.extents.tolist()):
             if d in self.pairs.boxed or extent == 1:
                 continue
@@ -127,7 +151,7 @@ class SizesLeft:
             values = np.array([*self.lists[level][d], extent + 1])
             above = values[np.searchsorted(values, tiles[:, d], side="right")] - 1
             most[:, d] = np.minimum(grow(self.costs, level, tiles, d, sizes, clock=self.clock)[:, d], above)
-        return most
+        return most[which]
 
     def _column(
         self, d: int, least: IntArray, most: IntArray
