@@ -263,10 +263,9 @@ class PairCosts:
         if key not in self._shared:
             flows = [self.space.frames(order.flow).each for order in self.costs.orders(level)]
             each = list(dict.fromkeys(frame for flow in flows for frame in flow))
-            frames = [Frames([frame]) for frame in each]
             self._shared[key] = _Shares(
                 frames=Frames(each),
-                starts=np.cumsum([0, *(len(frame.own) for frame in frames[:-1])]).tolist(),
+                starts=np.cumsum([0, *(len(frame.exponents()) for frame in each[:-1])]).tolist(),
                 orders=np.unique([[each.index(frame) for frame in flow] for flow in flows], axis=0),
             )
         return self._shared[key]
