@@ -25,7 +25,7 @@ from optmap.problem import (
 )
 from optmap.search import Setting, integer_search
 from optmap.search.relax.tree import relax
-from optmap.search.whole import integers
+from optmap.search.whole import integers, tile_pairs
 from optmap.solvers import Stop
 
 TILES = 2600
@@ -192,9 +192,11 @@ def test_two_levels(block, enumerating, monkeypatch):
             assert found.point.value <= best * 1.25, where
 
 
-@pytest.mark.parametrize("depth", [1, 2, 3])
-def test_divisor_tiles_are_optimal_and_never_better_than_any(depth, monkeypatch):
+@pytest.mark.parametrize(("depth", "pairs"), [(1, 0), (2, 0), (2, 300_000), (3, 300_000)])
+def test_divisor_tiles_are_optimal_and_never_better_than_any(depth, pairs, monkeypatch):
+    """Whether tiles are paired from the inside first or from the outside alone."""
     monkeypatch.setattr(integers, "EXHAUSTIVE", 0)
+    monkeypatch.setattr(tile_pairs, "FEW_PAIRS", pairs)
     for seed in range(14):
         rng = random.Random(3000 + 100 * depth + seed)
         workload = random_workload(rng, {1: 2000, 2: 200, 3: 60}[depth])

@@ -22,8 +22,10 @@ from optmap.search.whole.chain_costs import ChainCosts, FloatArray, IntArray, th
 from optmap.search.whole.pair_costs import LARGEST_PAIRS, PairCosts
 from optmap.symbolic.numbers import divisors_of
 
-LARGEST_TILES = 60_000
+LARGEST_TILES = 400_000
 """Divisor tiles beyond which the exact program is not tried."""
+MOST_PAIRS = 30_000_000
+"""Pairs of tiles of neighbouring levels beyond which the program gives up."""
 LARGEST_BOXES = 64
 """Combinations of filter-like sizes beyond which pairs are not worth their many small products."""
 FEW_PAIRS = 300_000
@@ -173,7 +175,7 @@ def _boxes(setting: Setting, lists: Sequence[Sequence[int]]) -> int:
 
 
 class _Pairing:
-    """Stages of tiles from the outermost level inwards; raises `LimitError` where the clock says so."""
+    """Stages of tiles from the outermost level inwards; raises `LimitError` for too many pairs, or out of time."""
 
     def __init__(self, setting: Setting, costs: ChainCosts, *, even: bool, clock: Clock) -> None:
         self.clock = clock
@@ -255,6 +257,8 @@ class _Pairing:
         return np.asarray(order[first == np.arange(len(order))])
 
     def _stage(self, level: int, own: IntArray, before: _Stage, outer: NDArray[np.intp]) -> _Stage:
+        if len(own) * len(outer) > MOST_PAIRS:
+            raise LimitError("too many pairs of tiles")
         best = np.full(len(own), inf)
         via = np.zeros(len(own), dtype=np.intp)
         beyond, reach = before.tiles[outer], before.reach[outer]
