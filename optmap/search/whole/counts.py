@@ -15,6 +15,7 @@ does not, all that is left near it is looked at size by size (`SizesLeft`).
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
@@ -36,6 +37,8 @@ NEARER = 0.0025
 """How far above what numbers of tiles leave sizes are looked at first, as a share of it."""
 MOST_CHAINS = 500
 """Chains that are handed back, at most."""
+FEW_CHAINS = 1_000
+"""Chains of choices up to which sizes are looked at for all that is listed, rather than step by step."""
 EQUAL = 1e-9
 """Relative distance below which a cost counts as having reached a bound."""
 LARGEST_SIEVE = 6_000
@@ -97,7 +100,7 @@ def count_optimum(
                         return left
                     threshold, share = min(threshold, max(proved, least) * (1 + NEARER)), NEARER
             if len(left[0]):
-                best = counting.sizes_below(threshold)
+                best, threshold = counting.sizes_below(threshold)
                 if best is not None:
                     return np.array([best.chain]), best.value
             else:
@@ -150,13 +153,19 @@ class _Counting:
         point = self.costs.best(both[self.setting.allowed.hold(both)])
         return point is not None and point.value <= least * (1 + EQUAL)
 
-    def sizes_below(self, ceiling: float) -> IntegerPoint | None:
-        """The best of all whole tiles below a ceiling; None if there are none.
+    def sizes_below(self, ceiling: float) -> tuple[IntegerPoint | None, float]:
+        """The best of all whole tiles below a ceiling, None if there are none; and the ceiling.
+
+        That is the highest one up to which choices are known, if it is near and leaves few chains.
 
         Raises:
             LimitError: as `below`.
         """
-        return self.sizes.best([own.tiles for own in self.choices.below(ceiling)], ceiling)
+        highest = self.choices.upto
+        if ceiling < highest <= ceiling * (1 + NEAR):
+            with suppress(LimitError):
+                return self.sizes.best([own.tiles for own in self.choices.below(highest)], highest, FEW_CHAINS), highest
+        return self.sizes.best([own.tiles for own in self.choices.below(ceiling)], ceiling), ceiling
 
     def _stage(self, level: int, own: Choices, before: _Stage, ceiling: float) -> _Stage:
         """Own choices inside outer ones, the last dim cut to what the outer one leaves."""

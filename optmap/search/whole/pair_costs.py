@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from math import inf, prod
 
 import numpy as np
@@ -47,8 +48,14 @@ class _Shares:
     """The monomials of all shares, one share after the other."""
     starts: list[int]
     """The first monomial of every share."""
-    orders: NDArray[np.intp]
-    """(n, tensors): which shares make what a loop order moves, each combination once."""
+    parts: NDArray[np.intp]
+    """(n, tensors): the shares that make what a loop order moves, each combination once."""
+    orders: list[NDArray[np.intp]]
+    """The monomials of every loop order."""
+    own: NDArray[np.intp]
+    """Numbers of the monomials of own tiles."""
+    next: NDArray[np.intp]
+    """Numbers of the monomials of next outer tiles."""
 
 
 class _Monomials:
@@ -212,14 +219,12 @@ class PairCosts:
         """The traffic of a level between two boxes, once where loop orders have the same."""
         key = self._same[level], box, large
         if key not in self._known:
-            found = dict[tuple[object, ...], _Products]()
-            for number, order in enumerate(self.costs.orders(level)):
-                words = self.space.traffic(order.flow, box, large)
+            found, shares = dict[tuple[object, ...], _Products](), self._shares(level)
+            coefficients = np.array(self.space.coefficients(shares.frames, box, large))
+            for number, monomials in enumerate(shares.orders):
+                some = monomials[coefficients[monomials] > 0]
                 product = _Products(
-                    order=number,
-                    coefficients=np.exp(words.logs),
-                    own=self._own.numbers(words.own),
-                    next=self._next.numbers(words.next),
+                    order=number, coefficients=coefficients[some], own=shares.own[some], next=shares.next[some]
                 )
                 room = number if self.setting.safe(level) else None
                 same = (room, *(part.tobytes() for part in (product.coefficients, product.own, product.next)))
@@ -249,12 +254,12 @@ class PairCosts:
         """
         shares, logs = self._shares(level), np.log(self.costs.extents[self.free])
         own_size, outer_size = (logs - np.log(numbers[:, self.free]) for numbers in (own_numbers, outer_numbers))
-        terms = np.exp(own_size @ shares.frames.own.T + outer_size @ shares.frames.next.T)
+        terms = np.exp(shares.frames.own @ own_size.T + shares.frames.next @ outer_size.T)
         for both, rows in self._by_box(own, outer).items():
             self.clock.check()
             box, beyond = both[: len(self.boxed)], both[len(self.boxed) :]
-            terms[rows] *= self.space.coefficients(shares.frames, box, beyond)
-        words = np.add.reduceat(terms, shares.starts, axis=1)[:, shares.orders].sum(axis=2).min(axis=1)
+            terms[:, rows] *= np.array(self.space.coefficients(shares.frames, box, beyond))[:, None]
+        words = np.add.reduceat(terms, shares.starts, axis=0)[shares.parts].sum(axis=1).min(axis=0)
         return np.asarray(words - self.first_touches) / self.setting.bandwidths[level]
 
     def _shares(self, level: int) -> _Shares:
@@ -263,10 +268,16 @@ class PairCosts:
         if key not in self._shared:
             flows = [self.space.frames(order.flow).each for order in self.costs.orders(level)]
             each = list(dict.fromkeys(frame for flow in flows for frame in flow))
+            frames, (*starts, end) = Frames(each), np.cumsum([0, *(len(frame.exponents()) for frame in each)]).tolist()
+            ranges = [np.arange(*ends) for ends in pairwise([*starts, end])]
+            parts = np.array([[each.index(frame) for frame in flow] for flow in flows])
             self._shared[key] = _Shares(
-                frames=Frames(each),
-                starts=np.cumsum([0, *(len(frame.exponents()) for frame in each[:-1])]).tolist(),
-                orders=np.unique([[each.index(frame) for frame in flow] for flow in flows], axis=0),
+                frames=frames,
+                starts=starts,
+                parts=np.unique(parts, axis=0),
+                orders=[np.concatenate([ranges[share] for share in order]) for order in parts.tolist()],
+                own=self._own.numbers(frames.own),
+                next=self._next.numbers(frames.next),
             )
         return self._shared[key]
 

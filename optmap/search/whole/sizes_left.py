@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from optmap.errors import LimitError
-from optmap.evaluate.cutting import cuts
+from optmap.evaluate.cutting import descend
 from optmap.search.whole.chain_costs import ChainCosts, FloatArray, IntArray, IntegerPoint, grid_of
 from optmap.search.whole.one_level import grow
 from optmap.search.whole.pair_costs import PairCosts
@@ -52,29 +52,31 @@ class SizesLeft:
         self.listed = 0
         self.known: dict[tuple[int, tuple[int, ...], tuple[int, ...]], tuple[IntArray, IntArray]] = {}
 
-    def best(self, choices: Sequence[IntArray], ceiling: float) -> IntegerPoint | None:
+    def best(self, choices: Sequence[IntArray], ceiling: float, most: int = MOST_CHAINS) -> IntegerPoint | None:
         """The best of all whole tiles that belong to some choices, if it costs less than a ceiling.
 
         Args:
             choices: per level (n, D) least tiles of the numbers of tiles that are left there, the last dim with the
                 fewest that fit: it may have any more.
             ceiling: bottleneck to stay below.
+            most: chains of choices beyond which nothing is looked at.
 
         Raises:
             LimitError: for too many chains or sizes, or when the time is over.
         """
-        choices, rows = self._chains(choices, ceiling)
+        self.listed = 0
+        choices, rows = self._chains(choices, ceiling, most)
         if not len(rows):
             return None
         chains = np.stack([choices[level][rows[:, level]] for level in range(self.costs.depth)], axis=1)
-        most = np.stack([self._room(level, tiles, rows[:, level]) for level, tiles in enumerate(choices)], axis=1)
-        columns = [self._column(d, chains[:, :, d], most[:, :, d]) for d in range(len(self.costs.dims))]
+        room = np.stack([self._room(level, tiles, rows[:, level]) for level, tiles in enumerate(choices)], axis=1)
+        columns = [self._column(d, chains[:, :, d], room[:, :, d]) for d in range(len(self.costs.dims))]
         least = np.stack([np.array([tiles.min(axis=0) for tiles, _ in lists])[which] for which, lists in columns], -1)
         numbers = np.stack([np.array([n.min(axis=0) for _, n in lists])[which] for which, lists in columns], -1)
         bound = self._bound(chains, least, numbers)
         return self._priced([(which, [tiles for tiles, _ in lists]) for which, lists in columns], bound, ceiling)
 
-    def _chains(self, uncut: Sequence[IntArray], ceiling: float) -> tuple[list[IntArray], IntArray]:
+    def _chains(self, uncut: Sequence[IntArray], ceiling: float, most: int) -> tuple[list[IntArray], IntArray]:
         """Per level choices, and (K, L) rows of chains of them, of which every two neighbours stay below a ceiling."""
         choices = [self._cut(0, uncut[0], ceiling)]
         links, alive = [], np.arange(len(choices[0]))
@@ -83,15 +85,15 @@ class SizesLeft:
             serve = self.pairs.served(inside, np.zeros(len(inside)), outer, level, ceiling, but=self.last)
             choices.append(self._cut(level + 1, outer[serve < ceiling], ceiling))
             # Every link to the outermost level ends a chain, or more.
-            most = MOST_CHAINS if level + 2 == self.costs.depth else inf
-            own, beyond = self._links(inside, choices[-1], level, ceiling, most)
+            last = level + 2 == self.costs.depth
+            own, beyond = self._links(inside, choices[-1], level, ceiling, most if last else inf)
             links.append((alive[own], beyond))
             alive = np.unique(beyond)
         rows = alive[:, None]
         for own, outer in reversed(links):
             first, end = np.searchsorted(outer, rows[:, 0]), np.searchsorted(outer, rows[:, 0], side="right")
             times = end - first
-            if times.sum() > MOST_CHAINS:
+            if times.sum() > most:
                 raise LimitError("too many chains of numbers of tiles")
             within = np.arange(times.sum()) - np.repeat(np.cumsum(times) - times, times)
             inner = own[np.repeat(first, times) + within]
@@ -158,6 +160,8 @@ class SizesLeft:
     ) -> tuple[NDArray[np.intp], list[tuple[IntArray, IntArray]]]:
         """Which of some lists of sizes of one dim, with their numbers of tiles, belongs to every chain.
 
+        They have the nested sizes that no others beat.
+
         Args:
             d: the dim.
             least: (K, L) least sizes.
@@ -167,26 +171,31 @@ class SizesLeft:
         which = which.reshape(-1)
         largest = np.zeros_like(keys)
         np.maximum.at(largest, which, most)
-        return which, [self._sizes(d, tuple(a), tuple(b)) for a, b in zip(keys.tolist(), largest.tolist(), strict=True)]
+        found = [(d, tuple(a), tuple(b)) for a, b in zip(keys.tolist(), largest.tolist(), strict=True)]
+        new = [key for key in found if key not in self.known]
+        if new:
+            lists = [self._nested(*key) for key in new]
+            numbers = _numbers(int(self.costs.extents[d]), np.concatenate(lists))
+            parts = np.split(numbers, np.cumsum([len(tiles) for tiles in lists[:-1]]))
+            for key, tiles, some in zip(new, lists, parts, strict=True):
+                self.known[key] = _unbeaten(tiles, some)
+        return which, [self.known[key] for key in found]
 
-    def _sizes(self, d: int, least: tuple[int, ...], most: tuple[int, ...]) -> tuple[IntArray, IntArray]:
-        """Nested sizes (m, L) of one dim within ranges that no others beat, and their numbers (m, L); never none."""
-        key = (d, least, most)
-        if key not in self.known:
-            self.clock.check()
-            allowed = [
-                self.setting.allowed.among(range(low, high + 1), level, d)
-                for level, (low, high) in enumerate(zip(least, most, strict=True))
-            ]
-            self.listed += prod(len(sizes) for sizes in allowed)
-            if self.listed > MOST_SIZES:
-                raise LimitError("too many sizes of the dims")
-            tiles = grid_of(allowed)
-            tiles = tiles[(tiles[:, 1:] >= tiles[:, :-1]).all(axis=1)]
-            if not len(tiles):  # no chain: nothing fits tiles as large as the extent and one more
-                tiles = np.full((1, self.costs.depth), self.costs.extents[d] + 1)
-            self.known[key] = _unbeaten(tiles, _numbers(int(self.costs.extents[d]), tiles))
-        return self.known[key]
+    def _nested(self, d: int, least: tuple[int, ...], most: tuple[int, ...]) -> IntArray:
+        """Nested sizes (m, L) of one dim within ranges; never none."""
+        self.clock.check()
+        allowed = [
+            self.setting.allowed.among(range(low, high + 1), level, d)
+            for level, (low, high) in enumerate(zip(least, most, strict=True))
+        ]
+        self.listed += prod(len(sizes) for sizes in allowed)
+        if self.listed > MOST_SIZES:
+            raise LimitError("too many sizes of the dims")
+        tiles = grid_of(allowed)
+        tiles = tiles[(tiles[:, 1:] >= tiles[:, :-1]).all(axis=1)]
+        if not len(tiles):  # no chain: nothing fits tiles as large as the extent and one more
+            tiles = np.full((1, self.costs.depth), self.costs.extents[d] + 1)
+        return tiles
 
     def _bound(self, chains: IntArray, least: IntArray, numbers: IntArray) -> FloatArray:
         """(K,) what chains of choices cost at least; infinite where their least sizes do not fit."""
@@ -233,8 +242,8 @@ class SizesLeft:
 def _numbers(extent: int, tiles: IntArray) -> IntArray:
     """(m, L): how many tiles of every level chains of sizes (m, L) of one dim make, one level inside the other."""
     chain = np.ascontiguousarray(tiles.T)[:, None, :]
-    whole = np.array([extent])
-    return np.stack([cuts(whole, chain, level, None).child_count[0] for level in range(tiles.shape[1])], axis=1)
+    counts = [cut.child_count[0] for cut in descend(np.array([extent]), chain, None)]
+    return np.stack(counts[::-1], axis=1)
 
 
 def _unbeaten(tiles: IntArray, numbers: IntArray) -> tuple[IntArray, IntArray]:
