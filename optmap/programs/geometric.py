@@ -60,6 +60,7 @@ class TileSpace:
         self.boxed: tuple[str, ...] = self.branch + self.concave
         self._index = {d: i for i, d in enumerate(self.free)}
         self._full: Box = tuple((n, n) for n in (self.extents[d] for d in self.boxed))
+        self._exact: dict[Box, bool] = {}
         self._frames: dict[object, Frames] = {}
         self._parts: dict[object, Frame] = {}
         self._coefficients: dict[tuple[Frame, Box, Box | None], Coefficients] = {}
@@ -79,13 +80,13 @@ class TileSpace:
 
     def is_exact(self, box: Box) -> bool:
         """Whether the rows of this box are exact: single branch values, no bend inside."""
-        for dim, (low, high) in zip(self.boxed, box, strict=True):
-            if dim in self.branch:
-                if low != high:
-                    return False
-            elif any(low < bend < high for bend in self._bends(dim)):
-                return False
-        return True
+        if box not in self._exact:
+            ranges = zip(self.boxed, box, strict=True)
+            self._exact[box] = all(
+                low == high if dim in self.branch else not any(low < bend < high for bend in self._bends(dim))
+                for dim, (low, high) in ranges
+            )
+        return self._exact[box]
 
     def split(self, box: Box) -> tuple[Box, ...]:
         """Smaller boxes that cover an inexact box (empty for an exact one)."""

@@ -86,7 +86,8 @@ class Frames:
     def __init__(self, each: Sequence[Frame]) -> None:
         self.each = tuple(each)
         exponents = [frame.exponents() for frame in each]
-        self.own, self.next = np.split(np.concatenate(exponents), 2, axis=1)
+        both = np.concatenate(exponents)
+        self.own, self.next = both[:, : both.shape[1] // 2], both[:, both.shape[1] // 2 :]
         """(m, F): exponents of this level's tile sizes, and of the next outer level's."""
         self._sizes = [len(rows) for rows in exponents]
 

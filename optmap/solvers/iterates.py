@@ -99,8 +99,12 @@ class Iterates:
     room: Array
     """(B, K + J + R + 2n): the slacks at the start."""
     rows: Array
-    """(B, (K + J)(m + 1) + R, n + 1): gradients in x of monomials, posynomials and chains. A monomial
+    """(B, (K + J)(m + 1) + R + 2n, n + 1): gradients in x of monomials, then those of the constraints. A monomial
     of an epigraph row goes along in y with its row."""
+    limits: Array
+    """(B, R + 2n): right-hand sides of the linear constraints."""
+    z: Array
+    """(B,): the z of the current y."""
     weights: Array
     """(B, K + J, m): share of every monomial in its posynomial."""
     f: Array
@@ -118,6 +122,8 @@ class Iterates:
         "dual",
         "room",
         "rows",
+        "limits",
+        "z",
         "weights",
         "f",
     )
@@ -125,9 +131,12 @@ class Iterates:
     def __init__(self, batch: Batch, start: Array) -> None:
         size, p, m, n = batch.exponents.shape
         self.batch, self.start = batch, start
-        self.rows = np.zeros((size, p * (m + 1) + batch.linear.shape[1], n + 1))
+        box = np.arange(-2 * n, -n), np.arange(n)
+        self.rows = np.zeros((size, p * (m + 1) + batch.linear.shape[1] + 2 * n, n + 1))
         self.rows[:, : p * m, :n] = batch.exponents.reshape(size, p * m, n)
-        self.rows[:, p * (m + 1) :, :n] = batch.linear
+        self.rows[:, p * (m + 1) : -2 * n, :n] = batch.linear
+        self.rows[:, box[0], box[1]], self.rows[:, box[0] + n, box[1]] = 1.0, -1.0
+        self.limits = np.concatenate((batch.limit, batch.upper, -batch.lower), axis=1)
         # z begins a little above what the start needs.
         self.x = np.concatenate((start, np.full((size, 1), 0.1)), axis=1)
         self.scale = np.maximum(_needed(batch, batch.totals(start)), 1e-300)
@@ -144,15 +153,10 @@ class Iterates:
             setattr(other, name, own.take(index) if name == "batch" else own[index])
         return other
 
-    @property
-    def z(self) -> Array:
-        """(B,): the z of the current y."""
-        return np.asarray(np.exp(self.x[:, -1]) * self.scale)
-
     def points(self) -> tuple[Array, Array]:
         """Points that keep every row, near the current ones, and the z that they need."""
-        batch, chains = self.batch, self.rows.shape[1] - self.weights[0].size
-        priced, n = batch.alpha.shape[1], self.start.shape[1]
+        batch, n = self.batch, self.start.shape[1]
+        priced, chains = batch.alpha.shape[1], self.f.shape[1] - 2 * n
         # Rows are convex: what the start has to spare makes good what is missed, in proportion.
         missed = np.maximum(self.f[:, priced:chains] + ROUNDING, 0.0)
         share = (missed / (missed + self.room[:, priced:chains])).max(axis=1, initial=0.0)[:, None]
@@ -174,19 +178,21 @@ class Iterates:
         hessian = self._hessian()
         moved = self._direction(hessian, missed, missed)[1]
         # To first order a multiplier changes by -1 - moved: complementarity is kept.
-        length = 1.0 / np.maximum(1.0, np.maximum(-moved, 1.0 + moved).max(axis=1))[:, None]
+        length = 1.0 / np.maximum(1.0, 0.5 + np.abs(moved + 0.5).max(axis=1, keepdims=True))
+        second = moved * (1.0 + moved)
         product = self.slack * self.dual
         now = product.mean(axis=1, keepdims=True)
-        then = (product * (1 + length * moved) * (1 - length - length * moved)).mean(axis=1, keepdims=True)
+        then = (1.0 - length) * now - length**2 * (product * second).mean(axis=1, keepdims=True)
         # Beyond that slack times multiplier would be lost in rounding before every row is kept.
         centre = np.maximum((then / now) ** 2 * now, LEAST)
-        aim = centre / product + moved * (1 + moved)
+        aim = centre / product + second
         change, moved = self._direction(hessian, aim + missed, missed)
         grown = aim - 1.0 - moved
-        change[still], moved[still], grown[still] = 0.0, 0.0, 0.0
+        if still.any():
+            change[still], moved[still], grown[still] = 0.0, 0.0, 0.0
         # Nearer the optimum closer to the boundary: quadratic convergence.
         most = np.minimum(np.maximum(1.0 - now, 0.99), 0.9999)
-        length = np.minimum(1.0, most / np.maximum(1e-300, np.maximum(-moved, -grown).max(axis=1, keepdims=True)))
+        length = np.minimum(1.0, most / np.maximum(1e-300, -np.minimum(moved, grown).min(axis=1, keepdims=True)))
         self.x = self.x + length * change
         self.slack = self.slack * (1 + length * moved)
         self.dual = self.dual * (1 + length * grown)
@@ -197,24 +203,23 @@ class Iterates:
     def _evaluate(self) -> None:
         """Constraints and their gradients at the current x, and the z that it needs if it keeps every row."""
         batch, (size, p, m) = self.batch, self.batch.logs.shape
-        n, k, chains = self.start.shape[1], batch.alpha.shape[1], p + batch.limit.shape[1]
+        n, k = self.start.shape[1], batch.alpha.shape[1]
         t = self.x[:, :n]
+        self.z = np.exp(self.x[:, n]) * self.scale
         straight = (self.rows[:, :, :n] @ t[:, :, None])[:, :, 0]
         terms = straight[:, : p * m].reshape(size, p, m) + batch.logs
         top = terms.max(axis=2)
         shares = np.exp(terms - top[:, :, None])
         total = shares.sum(axis=2)
         self.weights = shares / total[:, :, None]
-        self.f = f = np.empty((size, chains + 2 * n))
+        self.f = f = np.empty((size, p + self.limits.shape[1]))
         f[:, :p] = top + np.log(total)
         needed = ((np.exp(f[:, :k]) - batch.constant) / batch.alpha).max(axis=1)
         rising = batch.alpha * self.z[:, None]
         right = rising + batch.constant
         f[:, :k] -= np.log(right)
-        f[:, p:chains] = straight[:, p * (m + 1) :] - batch.limit
-        f[:, chains : chains + n] = t - batch.upper
-        f[:, chains + n :] = batch.lower - t
-        better = (f[:, k:] <= 0.0).all(axis=1) & (needed < self.most)
+        f[:, p:] = straight[:, p * (m + 1) :] - self.limits
+        better = (f[:, k:].max(axis=1) <= 0.0) & (needed < self.most)
         self.best[better], self.most[better] = t[better], needed[better]
         monomials = self.rows[:, : p * m].reshape(size, p, m, n + 1)
         monomials[:, :k, :, n] = (-rising / right)[:, :, None]
@@ -225,9 +230,8 @@ class Iterates:
 
         It holds for any multipliers: rows are convex in (t, z), and the optimum is at most `most`.
         """
-        batch, t, gradients = self.batch, self.x[:, :-1], self._gradients()
-        chains = gradients.shape[1]
-        slope = (self.dual[:, None, :chains] @ gradients)[:, 0]
+        batch, t, chains = self.batch, self.x[:, :-1], -2 * self.start.shape[1]
+        slope = (self.dual[:, None, :chains] @ self._gradients()[:, :chains])[:, 0]
         in_t, in_z = slope[:, :-1], 1.0 + slope[:, -1]
         value = 1.0 + (self.f[:, :chains] * self.dual[:, :chains]).sum(axis=1)
         value += np.minimum(in_t * (batch.lower - t), in_t * (batch.upper - t)).sum(axis=1)
@@ -236,37 +240,28 @@ class Iterates:
         self.low = np.where(np.isfinite(low), np.maximum(self.low, low), self.low)
 
     def _gradients(self) -> Array:
-        """(B, K + J + R, n + 1): those of posynomials and chains."""
+        """(B, K + J + R + 2n, n + 1): those of the constraints."""
         return self.rows[:, self.weights[0].size :]
 
     def _hessian(self) -> Array:
         """(B, n + 1, n + 1): the Lagrangian's, with what slacks and multipliers add to it."""
         size, p, m = self.weights.shape
-        n, ratio = self.start.shape[1], self.dual / self.slack
-        chains = self.rows.shape[1] - p * m
         # The curvature of a posynomial: its monomials' squares, weighted, less the square of its gradient.
-        factors = np.concatenate(
-            ((self.dual[:, :p, None] * self.weights).reshape(size, p * m), ratio[:, :chains]), axis=1
-        )
+        monomials = (self.dual[:, :p, None] * self.weights).reshape(size, p * m)
+        factors = np.concatenate((monomials, self.dual / self.slack), axis=1)
         factors[:, p * m : p * (m + 1)] -= self.dual[:, :p]
         hessian = self.rows.transpose(0, 2, 1) @ (self.rows * factors[:, :, None])
-        diagonal = np.arange(n + 1)
-        hessian[:, diagonal[:n], diagonal[:n]] += ratio[:, chains : chains + n] + ratio[:, chains + n :]
+        diagonal = np.arange(hessian.shape[1])
         hessian[:, diagonal, diagonal] *= 1 + 1e-13
         return np.asarray(hessian)
 
     def _direction(self, hessian: Array, push: Array, missed: Array) -> tuple[Array, Array]:
         """The change of x that a push on every multiplier makes, and the change of the slacks in their own size."""
-        gradients, n = self._gradients(), self.start.shape[1]
-        chains = gradients.shape[1]
-        force = self.dual * push
-        right = (force[:, None, :chains] @ gradients)[:, 0]
-        right[:, :n] += force[:, chains : chains + n] - force[:, chains + n :]
-        right[:, n] += 1.0
-        change = _solved(hessian, -right)
-        rows = (gradients @ change[:, :, None])[:, :, 0]
-        along = np.concatenate((rows, change[:, :n], -change[:, :n]), axis=1)
-        return change, -along / self.slack - missed
+        gradients = self._gradients()
+        force = ((self.dual * push)[:, None] @ gradients)[:, 0]
+        force[:, -1] += 1.0  # of z, which is minimised
+        change = _solved(hessian, -force)
+        return change, -(gradients @ change[:, :, None])[:, :, 0] / self.slack - missed
 
 
 def _solved(matrices: Array, right: Array) -> Array:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from math import log
 
@@ -24,6 +24,14 @@ class Unit:
 
     order: Order | None
     box: Box
+    _hash: int = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        """Hash once, as loop orders do."""
+        object.__setattr__(self, "_hash", hash((self.order, self.box)))
+
+    def __hash__(self) -> int:
+        return self._hash
 
 
 Node = tuple[Unit | None, ...]

@@ -67,7 +67,6 @@ class _Search:
         self.rank: list[dict[Unit, float]] = [{} for _ in range(self.depth)]
         self.cut = False
         self.inside: dict[int, dict[Box, float]] = {}
-        self.met: dict[tuple[int, Box], float] = {}
 
     def run(self) -> LevelBounds:
         setting = self.setting
@@ -82,7 +81,7 @@ class _Search:
             self._evaluate([[(level, unit) for unit in units[level]] for level in levels if not self.own[level]])
         for level in free:
             self._refine(level)
-        reach = ({u: max(b, self._around(level, u.box)) for u, b in own.items()} for level, own in enumerate(self.own))
+        reach = (self._reaching(level, own) for level, own in enumerate(self.own))
         return LevelBounds(own=tuple(self.own), reach=tuple(reach), rank=tuple(self.rank), cut=self.cut)
 
     def _enough(self) -> float:
@@ -126,8 +125,7 @@ class _Search:
             seen = {u: value for (at, u), value in zip(probes, values, strict=True) if at == level}
             if min(seen.values()) <= enough:
                 self.own[level] = dict.fromkeys(units[level], least[level])
-                rank = dict.fromkeys(units[level], enough) | seen
-                self.rank[level] = {u: max(cost, self._around(level, u.box)) for u, cost in rank.items()}
+                self.rank[level] = self._reaching(level, dict.fromkeys(units[level], enough) | seen)
 
     def _evaluate(self, units: Sequence[Sequence[tuple[int, Unit]]]) -> None:
         """Bound units of several levels, as long as there is time; the first few of each always."""
@@ -141,17 +139,21 @@ class _Search:
     def _evaluate_some(self, units: Sequence[tuple[int, Unit]]) -> None:
         levels = np.array([level for level, _ in units])
         found = self.solve([self._alone(*one) for one in units], self._settled(levels))
+        values: dict[int, dict[Unit, float]] = {}
         for (level, unit), bound, value in zip(units, found.bound.tolist(), found.value.tolist(), strict=True):
-            self.own[level][unit], self.rank[level][unit] = bound, max(value, self._around(level, unit.box))
+            self.own[level][unit] = bound
+            values.setdefault(level, {})[unit] = value
+        for level, seen in values.items():
+            self.rank[level] |= self._reaching(level, seen)
 
-    def _around(self, level: int, box: Box) -> float:
-        """What the level just inside costs at least in tiles of a box, if its own tile is imposed; else zero."""
+    def _reaching(self, level: int, costs: dict[Unit, float]) -> dict[Unit, float]:
+        """Costs of units, or what the level just inside costs at least in their tiles, if its own tile is imposed."""
         inside = self.inside.get(level)
         if inside is None:
-            return 0.0
-        if (level, box) not in self.met:
-            self.met[level, box] = min((bound for part, bound in inside.items() if _meet(part, box)), default=inf)
-        return self.met[level, box]
+            return costs
+        boxes = dict.fromkeys(unit.box for unit in costs)
+        least = {box: min((bound for part, bound in inside.items() if _meet(part, box)), default=inf) for box in boxes}
+        return {unit: max(cost, least[unit.box]) for unit, cost in costs.items()}
 
     def _settled(self, levels: NDArray[np.intp]) -> Settled:
         """Enough is known of levels that cannot matter beside the dearest, and of units far from the best."""

@@ -38,6 +38,7 @@ class Bounder:
         columns = [setting.workload.dims.index(d) for d in self.space.free]
         allowed = setting.allowed
         self._frames: dict[tuple[Order, bool], Frames] = {}
+        self._layouts: dict[tuple[tuple[bool, bool], ...], Layout] = {}
         self._limits = np.log(allowed.low[:, columns]), np.log(allowed.high[:, columns])
 
     def solve(self, nodes: Sequence[Node], *, settled: Settled | None = None) -> BatchSolution:
@@ -68,7 +69,10 @@ class Bounder:
 
     def layout(self, node: Node) -> Layout:
         """The columns of a node's program."""
-        return layout_of(self.setting, node)
+        pattern = _pattern(node)
+        if pattern not in self._layouts:
+            self._layouts[pattern] = layout_of(self.setting, node)
+        return self._layouts[pattern]
 
     def assemble(self, nodes: Sequence[Node]) -> Batch:
         """The programs of nodes that all have units at the same levels."""

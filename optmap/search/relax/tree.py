@@ -17,9 +17,11 @@ from __future__ import annotations
 import heapq
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
 from itertools import count, product
 from math import inf, log
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -91,17 +93,19 @@ class RelaxationResult:
     """Further points found on the way, best first."""
 
 
-@dataclass(order=True, slots=True)
-class _Open:
-    """An entry of the search queue; the order of the fields is the order of the queue."""
+class _Open(NamedTuple):
+    """An entry of the search queue; the order of the fields is the order of the queue, and no number is there twice."""
 
-    rank: float
+    rank: int
+    """The bound; bounds that differ by rounding only are equal."""
     depth: int
+    """Less for nodes with more chosen, more exact and solved."""
     own: float
+    """Sum of the logarithms of what the levels cost alone."""
     number: int
-    bound: float = field(compare=False)
-    node: Node = field(compare=False)
-    solved: bool = field(compare=False)
+    bound: float
+    node: Node
+    solved: bool
 
 
 def relax(setting: Setting, *, deadline: float = inf, negligible: float = NEGLIGIBLE) -> RelaxationResult:
@@ -260,12 +264,13 @@ class _Search:
         if level is None:
             self.floor = min(self.floor, entry.bound)  # solved and exact: nothing is left to refine
             return
-        reach = self.levels.reach[level]
+        reach, inner, outer = self.levels.reach[level], node[:level], node[level + 1 :]
+        boxes = dict.fromkeys(unit.box for unit in reach)
+        fits = {box: nested(self.setting, (*inner, Unit(None, box), *outer)) for box in boxes}
         for unit in self.mirrors.distinct(node, level, reach):
-            child = (*node[:level], unit, *node[level + 1 :])
-            if reach[unit] < inf and nested(self.setting, child):
+            if reach[unit] < inf and fits[unit.box]:
                 # A level alone has been solved already.
-                self._push(child, max(entry.bound, reach[unit]), solved=not any(node))
+                self._push((*inner, unit, *outer), max(entry.bound, reach[unit]), solved=not any(node))
 
     def _split(self, entry: _Open) -> bool:
         """Replace an entry by one for each part of its first inexact box; False if all are exact."""
@@ -328,12 +333,17 @@ class _Search:
         orders = tuple(u.order.permutation for u in node if u is not None and u.order is not None)
         return RelaxedPoint(value=value, tiles=tuple(tiles), permutations=orders, node=node)
 
+    @cached_property
+    def _logs(self) -> tuple[dict[Unit, float], ...]:
+        """Logarithms of what units cost alone."""
+        return tuple({unit: log(max(cost, 1e-300)) for unit, cost in rank.items()} for rank in self.levels.rank)
+
     def _push(self, node: Node, bound: float, *, solved: bool) -> None:
         if bound >= self.incumbent * (1 - TOLERANCE):
             self.floor = min(self.floor, bound)
             return
         chosen = [(level, unit) for level, unit in enumerate(node) if unit is not None]
-        own = sum(log(max(self.levels.rank[level].get(unit, self.lows[level]), 1e-300)) for level, unit in chosen)
+        own = sum(self._logs[level].get(unit, log(self.lows[level])) for level, unit in chosen)
         exact = sum(self.space.is_exact(unit.box) for _, unit in chosen)
         heapq.heappush(
             self.queue,
