@@ -2,7 +2,8 @@
 
 One memory of 1, 4, 64 and 1,024 Ki words, loads counted. Names are prefixes of library workloads; by default the
 layers of Table 1, the contractions and the convolutions of ResNet-50. With `--before FILE`, the output of an earlier
-run, mappings are taken from it and its bounds are the column `before`.
+run, mappings are taken from it and its bounds are the column `before`. With `--resume FILE`, the output of a run that
+was interrupted, its rows are printed again and only the others are made. stderr has what is under way.
 """
 
 from __future__ import annotations
@@ -15,6 +16,9 @@ from pathlib import Path
 from optmap import solve
 from optmap.bounds.best import best
 from optmap.problem import library
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from printed_rows import rows_made
 
 PREFIXES = ("yolo9000/", "resnet18/", "mobilenet/", "tccg/", "resnet50/")
 MEMORIES = (1024, 4096, 65536, 2**20)
@@ -43,14 +47,16 @@ def main() -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("prefixes", nargs="*", default=PREFIXES)
     parser.add_argument("--before", type=Path)
+    parser.add_argument("--resume", type=Path)
     asked = parser.parse_args()
-    before = known(asked.before)
+    before, made = known(asked.before), rows_made(asked.resume)
     names = [name for prefix in asked.prefixes for name in library.list_workloads() if name.startswith(prefix)]
     sys.stdout.write(HEAD)
-    for words in MEMORIES:
-        for name in names:
-            sys.stdout.write(row(name, words, before.get((name, words))))
-            sys.stdout.flush()
+    every = [(words, name) for words in MEMORIES for name in names]
+    for number, (words, name) in enumerate(every, 1):
+        sys.stderr.write(f"{number} of {len(every)}: {name} in {words} words\n")
+        sys.stdout.write(made.get((name, str(words))) or row(name, words, before.get((name, words))))
+        sys.stdout.flush()
     return 0
 
 

@@ -3,7 +3,8 @@
 Solves each layer with `certificate="full"`, re-proves the file, then changes its values one at a time, signed anew,
 and counts what is refused. A changed value that is accepted although the checker claims it is printed; exit code 1
 if there is one. A machine that is another one is said to be, and what is verified is proved of that one. Of long
-documents, whose steps are many of a kind, `--most` values spread evenly are changed.
+documents, whose steps are many of a kind, `--most` values spread evenly are changed. With `--resume FILE`, the output
+of a run that was interrupted, its rows are printed again and only the others are made. stderr has what is under way.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from optmap.problem import library
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from changed_fields import changed_fields, not_claimed
+from printed_rows import rows_made
 
 PREFIXES = ("yolo9000/", "resnet18/", "mobilenet/")
 ROW = "{:<16}{:<12}{:>7}{:>9}{:>9}  {:<11}{:<10}{:>8}{:>12}{:>12}\n"
@@ -71,16 +73,20 @@ def main() -> int:
     parser.add_argument("--machines", default="i7-9700k,i9-10980xe,balanced")
     parser.add_argument("--tiles", default="any", choices=("any", "divisors"))
     parser.add_argument("--most", type=int, default=100)
+    parser.add_argument("--resume", type=Path)
     asked = parser.parse_args()
+    made = rows_made(asked.resume)
     names = [name for prefix in asked.prefixes for name in library.list_workloads() if name.startswith(prefix)]
     sys.stdout.write(HEAD)
-    wrong = 0
-    for machine in asked.machines.split(","):
-        for name in names:
+    wrong, every = 0, [(machine, name) for machine in asked.machines.split(",") for name in names]
+    for number, (machine, name) in enumerate(every, 1):
+        sys.stderr.write(f"{number} of {len(every)}: {name} on {machine}\n")
+        text, accepted = made.get((name, machine)), 0
+        if text is None:
             text, accepted = row(name, machine, asked.tiles, asked.most)
-            wrong += accepted
-            sys.stdout.write(text)
-            sys.stdout.flush()
+        wrong += accepted
+        sys.stdout.write(text)
+        sys.stdout.flush()
     return int(wrong > 0)
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from unittest.mock import patch
 
 import pytest
+from printed_rows import rows_made
 
 from optmap.checker import crossings, shapes
 
@@ -68,3 +69,14 @@ def test_script_runs(name: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.C
     assert not code
     said = capfd.readouterr().out
     assert any(digit in said for digit in "0123456789")
+
+
+def test_an_interrupted_table_goes_on_after_its_whole_rows(tmp_path: Path) -> None:
+    table = tmp_path / "table.txt"
+    table.write_text("layer words\n\nA 1 good\nB 1 bad\n  ACCEPTED something\nA 2 good\nA 4 cut o", encoding="utf-8")
+    assert rows_made(table) == {
+        ("layer", "words"): "layer words\n",
+        ("A", "1"): "A 1 good\n",
+        ("A", "2"): "A 2 good\n",
+    }
+    assert rows_made(None) == {}

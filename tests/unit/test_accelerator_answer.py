@@ -352,7 +352,7 @@ def test_a_tensor_that_every_memory_may_pass_by_comes_from_the_outermost_one() -
     levels = (replace(machine.levels[0], store=free), machine.levels[1])
     loose = replace(machine, levels=levels, accelerator=Accelerator(outermost=outermost))
     found, bounded = (
-        optmap.solve(convolution(p=2, q=2), machine=loose, method=method, tiles="divisors")
+        optmap.solve(convolution(k=2, c=2, p=2, q=1), machine=loose, method=method, tiles="divisors")
         for method in ("exact", "allocation")
     )
     assert isinstance(found, AcceleratorResult)
