@@ -14,6 +14,9 @@ from optmap.search.explore.driver import End
 from optmap.search.explore.settings import setting_text
 from optmap.texts import number, percent
 
+LARGE = 10**12
+"""From here on an objective is written as a power of ten."""
+
 if TYPE_CHECKING:
     from optmap.gap.nest_solution import SavedNest
     from optmap.search.accelerators.result import AcceleratorResult, MapspaceSearch
@@ -41,7 +44,8 @@ def result_table(result: AcceleratorResult) -> str:
             *constraint_lines(result.constraints),
         ]
     )
-    parts = [head, *cost_parts(result.count), nest_text(result.nest, result.fabric).rstrip(), pairs(_summary(result))]
+    nest = nest_text(result.nest, result.fabric, result.count).rstrip()
+    parts = [head, *cost_parts(result.count), nest, pairs(_summary(result))]
     if result.notes:
         parts.append("\n".join(f"note: {note}" for note in result.notes))
     return "\n\n".join(parts)
@@ -113,6 +117,11 @@ def _parts(share: Fraction) -> tuple[float, float]:
     return float(share), 1.0
 
 
+def merit_text(value: Fraction) -> str:
+    """An objective or a bound on it."""
+    return number(float(value)) if value < LARGE else f"{float(value):.9g}"
+
+
 def amounts(cost: SpatialCost) -> list[tuple[str, str]]:
     """Energy, cycles and their product, as lines."""
     return [
@@ -141,7 +150,7 @@ def _summary(result: AcceleratorResult) -> list[tuple[str, str]]:
     rows = amounts(result.count)
     if search.bound:
         rows += [
-            ("bound", f"{float(search.bound):.9g} {unit}, of every mapping of the space"),
+            ("bound", f"{merit_text(search.bound)} {unit}, of every mapping of the space"),
             ("  proof", search.proof),
         ]
     rows += _search_lines(search, result.seconds)
@@ -150,7 +159,7 @@ def _summary(result: AcceleratorResult) -> list[tuple[str, str]]:
         rows.append(
             (
                 "floor",
-                f"{float(floor.merit(result.merit)):.9g} {unit}, of every schedule: "
+                f"{merit_text(floor.merit(result.merit))} {unit}, of every schedule: "
                 f"energy {number(float(floor.energy_pj))} pJ, cycles {floor.cycles:,}",
             )
         )

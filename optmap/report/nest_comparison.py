@@ -6,7 +6,7 @@ from optmap.gap.nest_comparison import NestComparison
 from optmap.gap.nest_solution import amount, nest_document
 from optmap.problem.io.machines import machine_document
 from optmap.problem.io.workloads import workload_document
-from optmap.report.accelerators import accelerator_line
+from optmap.report.accelerators import accelerator_line, merit_text
 from optmap.report.tables import grid, pairs, workload_lines
 from optmap.search.accelerators.result import UNITS, AcceleratorResult
 from optmap.texts import number
@@ -59,7 +59,7 @@ def comparison_table(comparison: NestComparison) -> str:
         ("objective", f"{merit}, counting {comparison.counting}"),
     ]
     if floor is not None:
-        head.append(("floor", f"{float(floor.merit(merit)):.9g} {UNITS[merit]}, of every schedule"))
+        head.append(("floor", f"{merit_text(floor.merit(merit))} {UNITS[merit]}, of every schedule"))
     rows = []
     for name, result in comparison.results.items():
         over = _over(comparison, name)

@@ -46,7 +46,7 @@ def evaluation_table(evaluation: NestEvaluation) -> str:
     parts = [
         pairs(head),
         *cost_parts(evaluation.count),
-        nest_text(solution.nest, solution.fabric).rstrip(),
+        nest_text(solution.nest, solution.fabric, evaluation.count).rstrip(),
         pairs(amounts(evaluation.count)),
         verdict,
     ]

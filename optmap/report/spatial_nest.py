@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from optmap.problem.fabric import Fabric
 from optmap.problem.nest import Nest
+
+if TYPE_CHECKING:
+    from optmap.evaluate.spatial.results import SpatialCost
 
 COMPUTE = "<< Compute >>"
 """The innermost line."""
@@ -39,15 +43,17 @@ class Band:
     """Outermost first: over time, then along y, then along x; loops of one trip are left out."""
 
 
-def bands(nest: Nest, fabric: Fabric) -> tuple[Band, ...]:
+def bands(nest: Nest, fabric: Fabric, count: SpatialCost | None = None) -> tuple[Band, ...]:
     """The memories of a nest with their tiles and loops, the outermost first.
 
     Args:
         nest: a mapping as loops.
         fabric: what it is for; gives names and tensors.
+        count: how words are counted; None for the words that are needed, without what else a hull has.
     """
     found = []
-    for memory, own, tile in zip(fabric.memories, nest.memories, nest.tiles(), strict=True):
+    for place, (memory, own, tile) in enumerate(zip(fabric.memories, nest.memories, nest.tiles(), strict=True)):
+        counted = {each.operand: each.tile_words for each in count.memories[place].accesses} if count else {}
         extents = dict(zip(fabric.dims, tile, strict=True))
         words = [access.footprint(extents) for access in fabric.workload.tensors]
         held = list(zip(fabric.operands, words, own.keeps, strict=True))
@@ -57,7 +63,7 @@ def bands(nest: Nest, fabric: Fabric) -> tuple[Band, ...]:
         found.append(
             Band(
                 memory=memory.name,
-                kept=tuple((operand.name, size) for operand, size, kept in held if kept),
+                kept=tuple((operand.name, counted.get(operand.name, size)) for operand, size, kept in held if kept),
                 bypassed=tuple(operand.name for operand, _, kept in held if not kept),
                 loops=tuple(loops),
             )
@@ -65,7 +71,7 @@ def bands(nest: Nest, fabric: Fabric) -> tuple[Band, ...]:
     return tuple(reversed(found))
 
 
-def nest_text(nest: Nest, fabric: Fabric) -> str:
+def nest_text(nest: Nest, fabric: Fabric, count: SpatialCost | None = None) -> str:
     """The loops of a mapping, outermost first, under the memory that each belongs to.
 
     Behind the name of a memory stand the tensors that it keeps with the words of their tiles: all that the
@@ -75,10 +81,11 @@ def nest_text(nest: Nest, fabric: Fabric) -> str:
     Args:
         nest: a mapping as loops.
         fabric: what it is for; gives names and tensors.
+        count: as for `bands`.
     """
     lines: list[str] = []
     depth = 0
-    for band in bands(nest, fabric):
+    for band in bands(nest, fabric, count):
         head = " ".join([f"{band.memory} [", *(f"{name}:{words}" for name, words in band.kept), "]"])
         lines += [head, "-" * len(head)]
         for loop in band.loops:

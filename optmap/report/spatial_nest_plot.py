@@ -35,7 +35,7 @@ def plot_nest(answer: Mapped, axes: Any = None) -> Any:
     Raises:
         InputError: if matplotlib is not installed.
     """
-    shown = bands(answer.nest, answer.fabric)
+    shown = bands(answer.nest, answer.fabric, answer.count)
     colors = tensor_colors(answer.fabric)
     rows = [max(2, 1 + len(band.loops)) for band in shown]
     total = sum(rows) + 0.4 * len(rows) + 1.2

@@ -119,6 +119,20 @@ def test_the_nest_is_printed_as_timeloop_prints_it():
     assert nest_text(NEST, FABRIC) == TEXT
 
 
+def test_tiles_are_as_large_as_they_are_counted():
+    """A count by hulls says more of a tile with gaps than is needed, and so does the nest beside it."""
+    layer = conv2d(k=8, c=4, h=8, w=12, r=1, s=1, stride=2, semantics=Semantics.ASSIGN)
+    fabric, inner = fabric_of(layer, MACHINE), NEST.memories[1]
+    bare = replace(NEST.memories[0], temporal=()), replace(inner, temporal=loops(h=2, w=6)), NEST.memories[2]
+    sizes = []
+    for mode in (Counting.EXACT, Counting.TIMELOOP):
+        count = count_nest(Nest(memories=bare), fabric, mode)
+        shown = {(band.memory, *kept) for band in bands(Nest(memories=bare), fabric, count) for kept in band.kept}
+        assert shown == {(m.name, a.operand, a.tile_words) for m in count.memories for a in m.accesses}
+        sizes.append(sum(words for *_, words in shown))
+    assert sizes[0] < sizes[1]
+
+
 def test_every_trip_is_in_the_text_and_every_tensor_is_kept_or_passes():
     trips = re.findall(r"for (\w+) in \[0:(\d+)\)", nest_text(NEST, FABRIC))
     for dim, extent in zip(DIMS, FABRIC.extents, strict=True):
