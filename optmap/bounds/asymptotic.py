@@ -15,8 +15,9 @@ from optmap.bounds.convex import SegmentProgram
 from optmap.bounds.lifting import Digit
 from optmap.bounds.maps import MapSystem, map_system
 from optmap.bounds.polytope import Constraint, Polytope, polytopes
-from optmap.bounds.proof import accounting, prove_exponents
+from optmap.bounds.proof import prove_exponents
 from optmap.bounds.result import LowerBound
+from optmap.bounds.units import accounting
 from optmap.names import choose
 from optmap.problem.workload import Workload
 from optmap.solvers.exact import linear_program, solve_exact
@@ -216,7 +217,8 @@ def _small_constant(
         weights=tuple(weights[name] for name in names),
     )
     used, mixture = program.solve(LARGE)
-    return program.rationals(used, mixture, LARGE)
+    found = program.rationals(used, mixture, lambda points: program.value(points, LARGE))
+    return found[0][1] if found else None
 
 
 def _sigma(values: Sequence[Fraction], counted: Sequence[bool]) -> Fraction:

@@ -11,10 +11,11 @@ Floats here only propose; whoever uses the exponents tests them exactly.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from fractions import Fraction
-from math import inf, lcm, log
+from math import ceil, inf, lcm, log
+from operator import mul
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,8 +31,12 @@ FLOOR = 1e-12
 """Share of a tensor below which its price no longer falls: F is not smooth at 0."""
 ROUNDS = 60
 """Vertices added per solve, at most."""
+EQUAL = 1e-10
+"""Costs of exponents, logs, that are not told apart."""
 DENOMINATOR = 240
 """Largest denominator of a rounded mixture."""
+FINEST = 4096
+"""The same for mixtures with a small weight."""
 VERTEX_DENOMINATOR = 1000
 """Largest denominator at which a vertex is recognised from its floats."""
 
@@ -106,23 +111,29 @@ class SegmentProgram:
             points = np.array([self.vertices[i] for i in self.active])
             sums = self.sums(points)
             mixture = _mix(sums, sums @ offset + points @ self.log_sizes)
-            kept = [i for i, weight in zip(self.active, mixture, strict=True) if weight > 1e-8]
+            kept = [i for i, weight in zip(self.active, mixture.tolist(), strict=True) if weight > 1e-8]
             share = mixture @ sums
             cost = self._cost(np.log(np.maximum(share / max(share.sum(), FLOOR), FLOOR)) + offset)
-            held = float(cost @ (mixture @ points))
-            level = float(self.value(mixture @ points, units))
+            level = float(cost @ (mixture @ points))  # F, as it is homogeneous of degree one
             stuck = len(kept) < len(self.active) and level > before - GAP * max(1.0, abs(level))
             before = level
             new = self._add(cost)
+            least = float(cost @ self.vertices[new])
             # F is convex and homogeneous of degree one: nowhere below what its gradient says at any point.
-            self.bounded = max(self.bounded, float(cost @ self.vertices[new]))
-            if stuck or new in self.active or held - float(cost @ self.vertices[new]) <= GAP * max(1.0, abs(held)):
+            self.bounded = max(self.bounded, least)
+            if stuck or new in self.active or level - least <= GAP * max(1.0, abs(level)):
                 break
             self.active, last = [*kept, new], self.active
         else:
             self.active = last
         used = [k for k in range(len(mixture)) if mixture[k] > 1e-7]
         return [self.active[k] for k in used], mixture[used] / mixture[used].sum()
+
+    def floor(self, units: float) -> float:
+        """What F is at least, from one linear program: where all tensors are as large, it often is no more."""
+        cost = self._cost(log(units) - self.log_weights - log(len(self.weights)))
+        found = float(cost @ self.vertices[self._add(cost)])
+        return found - GAP * max(1.0, abs(found))
 
     def least(self, units: float) -> float:
         """What F is at least for a segment that touches `units` units."""
@@ -131,41 +142,49 @@ class SegmentProgram:
 
     def _cost(self, price: Array) -> Array:
         """Per exponent: the price of its tensor, or log size."""
-        return np.where(self.sized, self.log_sizes, np.append(price, 0.0)[self.owners])
+        return np.where(self.sized, self.log_sizes, price[self.owners])
 
     def _add(self, cost: Array) -> int:
         """Index of a cheapest vertex."""
         if self.finder is None:
             self.finder = VertexFinder(rows=self.rows, columns=len(self.owner))
         vertex = self.finder.vertex(cost)
-        for i, old in enumerate(self.vertices):
-            if np.abs(vertex - old).max() < 1e-9:
-                return i
+        if self.vertices:
+            apart = np.abs(np.array(self.vertices) - vertex).max(axis=1)
+            nearest = int(apart.argmin())
+            if apart[nearest] < 1e-9:
+                return nearest
         self.vertices.append(vertex)
         self.costs.append(cost)
         return len(self.vertices) - 1
 
-    def rationals(self, used: list[int], mixture: Array, units: float) -> tuple[Fraction, ...] | None:
-        """Exact exponents near a mixture, inside the polytope; None if they fail the exact test.
+    def rationals(
+        self, used: list[int], mixture: Array, cost: Callable[[Array], Array], count: int = 1
+    ) -> list[tuple[float, tuple[Fraction, ...]]]:
+        """Exact exponents near a mixture, inside the polytope: those of least cost, so many at most, with their cost.
 
-        Every denominator up to `DENOMINATOR` is tried for the mixture; the best F wins, the
-        smaller denominator among equals.
+        Every denominator up to `DENOMINATOR` is tried for the mixture, the smaller one among equals.
+
+        Args:
+            used: vertices of the mixture.
+            mixture: their weights.
+            cost: rows of exponents -> what is to be small.
+            count: roundings that are wanted.
         """
         known = [self._exact_vertex(i) for i in used]
         candidates = _roundings(mixture)
         floats = np.array([[float(x) for x in c] for c in known])
-        totals = candidates.sum(axis=1, keepdims=True)
-        values = self.value(candidates / totals @ floats, units)
-        values[totals[:, 0] != np.arange(1, DENOMINATOR + 1)] = np.inf
-        best = int(np.argmax(values <= values.min() + 1e-10))
-        numerators, d = [int(n) for n in candidates[best]], best + 1
+        values = cost(candidates / candidates.sum(axis=1, keepdims=True) @ floats)
+        order = np.argsort(np.floor((values - values.min()) / EQUAL), kind="stable")
         common = lcm(*(x.denominator for c in known for x in c))
-        scaled = [[int(x * common) for x in c] for c in known]
-        mixed = tuple(
-            Fraction(sum(n * c[j] for n, c in zip(numerators, scaled, strict=True)), d * common)
-            for j in range(len(self.owner))
-        )
-        return mixed if satisfies(self.rows, mixed) else None
+        columns = list(zip(*([int(x * common) for x in c] for c in known), strict=True))
+        found = []
+        for k in order[:count].tolist():
+            numerators = candidates[k].tolist()
+            point = tuple(Fraction(sum(map(mul, numerators, c)), sum(numerators) * common) for c in columns)
+            if satisfies(self.rows, point):
+                found.append((float(values[k]), point))
+        return found
 
     def _exact_vertex(self, index: int) -> tuple[Fraction, ...]:
         """A vertex in fractions: recognised from its floats, else by the certified linear program."""
@@ -196,47 +215,71 @@ def satisfies(rows: Iterable[Constraint], exponents: tuple[Fraction, ...]) -> bo
 
 
 def _roundings(mixture: Array) -> NDArray[np.int_]:
-    """Row d-1 holds numerators near d * mixture that sum up to d, by largest remainders."""
-    d = np.arange(1, DENOMINATOR + 1)[:, None]
+    """Numerators near d * mixture that sum up to d, by largest remainders: d up to `DENOMINATOR`, in lowest terms."""
+    finest = ceil(min(1 / mixture.min(), FINEST))  # where a small weight is no longer rounded to nothing
+    d = np.array([*range(1, DENOMINATOR + 1), *range(DENOMINATOR + 1, finest + 1)[-1:]])[:, None]
     scaled = d * mixture[None, :]
     floors = np.floor(scaled + 1e-9)
     short = d - floors.sum(axis=1, keepdims=True)
     order = np.argsort(np.argsort(floors - scaled, axis=1, kind="stable"), axis=1, kind="stable")
-    return np.asarray((floors + (order < short)).astype(int))
+    found = (floors + (order < short)).astype(int)
+    return np.asarray(found[(found.sum(axis=1) == d[:, 0]) & (np.gcd.reduce(found, axis=1) == 1)])
 
 
 def _mix(sums: Array, constants: Array) -> Array:
-    """Minimise sum_t S_t log(S_t/sigma) + c.x over mixtures x of points; barrier Newton, S = x sums."""
-    count = len(constants)
-    x = np.full(count, 1.0 / count)
-    if count == 1:
-        return x
-    live = sums[:, sums.max(axis=0) > 0]
-    if live.shape[1] == 0:
-        return np.asarray(np.arange(count) == int(np.argmin(constants)), dtype=float)
-    system = np.zeros((count + 1, count + 1))
-    right = np.zeros(count + 1)
-    diagonal = np.arange(count)
-    totals = live.sum(axis=1)
-    coupling = totals[:, None] * totals[None, :]
-    barrier = 1e-2
-    while barrier > 1e-11:
+    """Minimise sum_t S_t log(S_t/sigma) + c.x over mixtures x of points, S = x sums, by barrier Newton.
+
+    In plain floats, as there are few points and tensors.
+    """
+    points = sums[:, sums.max(axis=0) > 0].tolist()
+    if not points[0]:
+        return np.asarray(np.arange(len(points)) == int(np.argmin(constants)), dtype=float)
+    x, costs, barrier = [1.0 / len(points)] * len(points), constants.tolist(), 1e-2
+    while barrier > 1e-11 and len(x) > 1:
         for _ in range(3):
-            share = x @ live
-            sigma = share.sum()
-            pull = barrier / x
-            right[:count] = pull - constants - live @ np.log(share / sigma)
-            system[:count, :count] = (live / share) @ live.T - coupling / sigma
-            system[diagonal, diagonal] += pull / x + 1e-14
-            system[:count, count] = system[count, :count] = 1.0
-            try:
-                step = np.linalg.solve(system, right)
-            except np.linalg.LinAlgError:
-                return np.asarray(x / x.sum())
-            relative = step[:count] / x
-            reach = min(1.0, 0.95 / max(-float(relative.min()), 1e-9))
-            x = x * (1.0 + reach * relative)
-            if reach == 1.0 and float(np.abs(relative).max()) < 0.1:
+            step = _newton(points, costs, x, barrier)
+            relative = [dx / own for dx, own in zip(step, x, strict=True)]
+            reach = min(1.0, 0.95 / max(-min(relative), 1e-9))
+            x = [own + reach * dx for dx, own in zip(step, x, strict=True)]
+            if reach == 1.0 and max(map(abs, relative)) < 0.1:
                 break
         barrier *= 0.05
-    return np.asarray(x / x.sum())
+    return np.array(x) / sum(x)
+
+
+def _newton(points: list[list[float]], costs: list[float], x: list[float], barrier: float) -> list[float]:
+    """The Newton step of a mixture that keeps its sum: what the largest share loses, the others gain."""
+    last = x.index(max(x))
+    shares = [sum(map(mul, x, column)) for column in zip(*points, strict=True)]
+    total = sum(shares)
+    logs = [log(share / total) for share in shares]
+    slopes = [c + sum(map(mul, point, logs)) - barrier / own for c, point, own in zip(costs, points, x, strict=True)]
+    others = [i for i in range(len(x)) if i != last]
+    apart = [[a - b for a, b in zip(points[i], points[last], strict=True)] for i in others]
+    scaled = [[a / share for a, share in zip(row, shares, strict=True)] for row in apart]
+    sigmas = [sum(row) for row in apart]
+    common = barrier / x[last] ** 2
+    system = [
+        [sum(map(mul, a, b)) - p * q / total + common for b, q in zip(apart, sigmas, strict=True)]
+        for a, p in zip(scaled, sigmas, strict=True)
+    ]
+    for k, i in enumerate(others):
+        system[k][k] += barrier / x[i] ** 2 + 1e-14
+        system[k].append(slopes[last] - slopes[i])
+    step = _solved(system)
+    step.insert(last, -sum(step))
+    return step
+
+
+def _solved(system: list[list[float]]) -> list[float]:
+    """Solution of a positive definite system, right-hand sides last; the rows are used up."""
+    for k, pivot in enumerate(system):
+        for row in system[k + 1 :]:
+            factor = row[k] / pivot[k]
+            for j in range(k + 1, len(row)):
+                row[j] -= factor * pivot[j]
+    found: list[float] = []
+    for k in reversed(range(len(system))):
+        row = system[k]
+        found.insert(0, (row[-1] - sum(map(mul, row[k + 1 : -1], found))) / row[k])
+    return found

@@ -13,8 +13,8 @@ from optmap.bounds.compulsory import compulsory_loads
 from optmap.bounds.convex import Array
 from optmap.bounds.fixed_exponents import VolumeBound
 from optmap.bounds.halo import LOSSES, kappa, samples
-from optmap.bounds.proof import Units, accountings, loads_of_units
 from optmap.bounds.segments import Segments, best_segments
+from optmap.bounds.units import Units, accountings, loads_of_units
 from optmap.clock import NO_LIMIT, Clock
 from optmap.errors import InputError
 from optmap.problem.forms import ConvolutionForm, convolution_form
@@ -32,8 +32,8 @@ EVEN = tuple((Fraction(n + 1, 2 * n), Fraction(n - 1, 2 * n), Fraction(n + 1, 2 
 """Exponents with which neither features nor channels matter; they suit sets that grow along the list."""
 MOVES = ((1, -1, 1), (1, -1, -1), (1, 1, -1), (0, 0, 1), (1, 0, 0), (1, -1, 0), (0, -1, 1), (0, 1, 0), (1, 0, -1))
 """Directions of the search: most keep one of the sums that make features or channels free."""
-STRIDES = (16, 4, 1)
-"""Lengths of its moves."""
+STEPS = tuple((by * a, by * b, by * c) for n in (16, 4, 1) for a, b, c in MOVES for by in (n, -n))
+"""Its moves, in 1/Q."""
 FEW, MOST = log(1000), 600.0
 """Log of the number of segments below which it counts that there is a whole number of them; what floats hold."""
 
@@ -173,15 +173,14 @@ def searched(
     even = starts[0] if len(starts) == 1 else starts[best(np.array(starts, dtype=float))[0]]
     X, Y, Z = (round(e * Q) for e in even)
     whole = all(Q % e.denominator == 0 for e in even)
-    for stride in STRIDES:
-        while True:
-            clock.check()
-            near = [(X + by * a, Y + by * b, Z + by * c) for a, b, c in MOVES for by in (stride, -stride)]
-            inside = [at for at in near if min(at) > 0 and max(at) <= Q and least <= at[0] + at[2]]
-            index, promised = best(np.array([(X, Y, Z), *inside]) / Q)
-            if index == 0:
-                break
-            X, Y, Z = inside[index - 1]
+    while True:
+        clock.check()
+        near = [(X + a, Y + b, Z + c) for a, b, c in STEPS]
+        inside = [at for at in near if min(at) > 0 and max(at) <= Q and least <= at[0] + at[2]]
+        index, promised = best(np.array([(X, Y, Z), *inside]) / Q)
+        if index == 0:
+            break
+        X, Y, Z = inside[index - 1]
     found = Fraction(X, Q), Fraction(Y, Q), Fraction(Z, Q)
     if whole:  # the moves began right there
         return found, promised

@@ -115,7 +115,7 @@ class PassesProof:
 
 
 def passes_proofs(workload: Workload, memory_words: int, *, beat: int | None = None) -> list[PassesProof]:
-    """The best proof per choice of the three roles, the strongest first.
+    """The best proof per choice of the three roles, the strongest first, of choices that no choice before them beats.
 
     Args:
         workload: the computation.
@@ -127,13 +127,14 @@ def passes_proofs(workload: Workload, memory_words: int, *, beat: int | None = N
     """
     least = compulsory_loads(workload) if beat is None else beat
     words = tensor_words(workload)
-    found = []
+    found: list[PassesProof] = []
     for roles in every_roles(workload):
         passes = _passes(workload, roles, words, memory_words)
         if passes.short > 1 and passes.kept <= MOST * memory_words:
             best = passes.best(least)
             if best.loads_words > least:
                 found.append(passes.proof(best.slack, range(PARTS)))
+                least = max(least, found[-1].loads_words - 1)  # what is weaker is not sought
     return sorted(found, key=lambda p: -p.loads_words)
 
 

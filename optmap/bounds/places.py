@@ -8,6 +8,7 @@ from fractions import Fraction
 from functools import lru_cache
 from itertools import product
 from math import isqrt, lcm
+from types import MappingProxyType
 
 from optmap.bounds.roles import Roles
 
@@ -27,6 +28,7 @@ def shared_columns(positions: int, taps: int, stride: int, dilation: int) -> int
     return min(-(-positions // dilation), -(-taps // stride))
 
 
+@lru_cache(maxsize=256)
 def rim_of_places(roles: Roles, column: int) -> Rim:
     """What the columns of places are worth beyond the least; nothing for windows that are too long to count.
 
@@ -38,12 +40,12 @@ def rim_of_places(roles: Roles, column: int) -> Rim:
     for window in roles.windows:
         along = window.positions, window.taps, window.stride, window.dilation
         if window.positions * window.taps > LONGEST or shared_columns(*along) > SHARED:
-            return {Fraction(): roles.places}
+            return MappingProxyType({Fraction(): roles.places})
         worth: Counter[Fraction] = Counter()
         for (value, times), (more, again) in product(found.items(), tap_worths(*along).items()):
             worth[value * more] += times * again
         found = worth
-    return {value - column * roles.taps: times for value, times in found.items()}
+    return MappingProxyType({value - column * roles.taps: times for value, times in found.items()})
 
 
 @lru_cache(maxsize=64)
@@ -78,8 +80,9 @@ def least_of_places(rim: Rim, rows: int, columns: int, segment: int, parts: Sequ
         parts: v in `PARTS`, tried besides those that look best.
     """
     places, unit = sum(rim.values()), lcm(*(e.denominator for e in rim))
-    plain = unit * _least(places, rows, columns, segment, parts)
-    lines = [(unit * paid, times * places) for paid, times in _crossed(places, rows, columns, segment)]
+    even, first = _even(places, rows, columns, segment), _pay(places, segment, min(rows, columns)) + 1
+    plain = unit * _least(places, rows, columns, segment, even=even, first=first, parts=parts)
+    lines = [(unit * paid, times * places) for paid, times in _crossed(places, rows, columns, segment, even - first)]
     found = 0
     for e, count in rim.items():
         more = e.numerator * (unit // e.denominator)
@@ -87,12 +90,12 @@ def least_of_places(rim: Rim, rows: int, columns: int, segment: int, parts: Sequ
     return found // (places * unit)
 
 
-def _least(places: int, rows: int, columns: int, segment: int, parts: Sequence[int]) -> int:
-    """`least` of all places."""
+def _least(places: int, rows: int, columns: int, segment: int, *, even: int, first: int, parts: Sequence[int]) -> int:
+    """`least` of all places, given what segments pay, all of them (`even`) and one."""
     full, rest = divmod(rows * columns, segment)
-    even, found = _even(places, rows, columns, segment), []
+    found = []
     for one, other in ((rows, columns), (columns, rows)):
-        longer = places * other + places * segment // other - _pay(places, segment, min(rows, columns)) - 1
+        longer = places * other + places * segment // other - first
         root = even / (4 * places * one)
         v = int(PARTS * (1 - min(root, 1.0) ** 2))
         twice = (_twice(places, one, other, segment, part) for part in {0, v, min(v + 1, PARTS - 1), *parts})
@@ -103,11 +106,13 @@ def _least(places: int, rows: int, columns: int, segment: int, parts: Sequence[i
     return max(found)
 
 
-def _crossed(places: int, rows: int, columns: int, segment: int) -> list[tuple[int, int]]:
-    """Payments of all places, and how often each pays e besides: `crossed` is the least sum."""
+def _crossed(places: int, rows: int, columns: int, segment: int, whole: int) -> list[tuple[int, int]]:
+    """Payments of all places, and how often each pays e besides: `crossed` is the least sum.
+
+    Segments but one pay `whole`.
+    """
     full, rest = divmod(rows * columns, segment)
     left = rows * columns - segment
-    whole = _even(places, rows, columns, segment) - _pay(places, segment, min(rows, columns)) - 1
     found = [(2 * places * (rows + columns), 2), (places * (rows + columns) + whole, 1)]
     for one, other, dear in ((rows, columns, False), (columns, rows, True)):
         found.append((places * (one + other) + _again(places, left, one), 1 + dear))

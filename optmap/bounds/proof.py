@@ -15,14 +15,22 @@ from math import exp, inf, log
 
 import numpy as np
 
-from optmap.bounds.compulsory import compulsory_loads, created_words, tensor_words
+from optmap.bounds.candidates import Candidate, candidates
+from optmap.bounds.compulsory import compulsory_loads
 from optmap.bounds.convex import Array, SegmentProgram
 from optmap.bounds.maps import MapSystem, map_system
 from optmap.bounds.polytope import Polytope, polytopes
-from optmap.bounds.segments import LARGEST_BITS, SegmentBound, Segments, best_segments, ranked_lengths
+from optmap.bounds.segments import (
+    ROUNDED,
+    Curves,
+    SegmentBound,
+    Segments,
+    best_segments,
+    estimated_units,
+)
+from optmap.bounds.units import Units, accounting, accountings, loads_of_units
 from optmap.clock import NO_LIMIT, Clock
-from optmap.problem.padding import real_operations
-from optmap.problem.workload import Semantics, Workload
+from optmap.problem.workload import Workload
 
 ROUGH = 5
 """Vertices per polytope while ranking."""
@@ -30,36 +38,14 @@ ROUGH_SIZES = (1.5, 3.0, 12.0)
 """Segment sizes, in memories, at which polytopes are ranked."""
 RANKED = 2
 """Polytopes (where lattices do not close) that are searched in full."""
-FEW = 16
-"""Segments below which their whole number decides where the best exponents are."""
-CANDIDATES = 4
-"""Mixtures per polytope whose exponents are rounded."""
 EXACTED = 2
 """Candidates that are decided in integers, the best by estimate."""
-LOOKS = 8
-"""Segment sizes that are looked at before exponents are sought."""
+FIRST, LOOKS = 2, 8
+"""Segment sizes that are looked at before exponents are sought, roughly at first."""
 CLOSE = 1e-6
 """Logs of segment sizes that are not told apart."""
-SMALL = 64
-"""Memory, in units, up to which segments of one and two units are tried as well."""
-MUS = (Fraction(1), Fraction(1, 2), Fraction(0))
-"""Weights of a created output word tried under `assign`."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Units:
-    """The segment argument's accounting: a loaded word costs b units, a created one a units."""
-
-    mu: Fraction
-    """a/b."""
-    memory: int
-    """Fast memory, in units."""
-    weights: dict[str, int]
-    """Units per element of every tensor; 0 only for the output with mu = 0."""
-    operations: int
-    """Points of the iteration space that are done."""
-    ceiling: int
-    """Units of all touched words together: longer segments cannot exist."""
+TINY = 1e-9
+"""What stands for a sum of exponents of 0, with which nothing is proved."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,55 +62,6 @@ class Proof:
     """The integers of the segment argument."""
     loads_words: int
     """What the argument proves for loads."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Candidate:
-    """A mixture of vertices worth putting into integers."""
-
-    value: float
-    """Estimated cost in units."""
-    units: float
-    """Segment size K it was found for."""
-    used: list[int]
-    """Vertices of the mixture."""
-    mixture: Array
-    """Their weights."""
-
-
-def accounting(workload: Workload, memory_words: int, mu: Fraction = Fraction(1)) -> Units:
-    """Units for a memory size and a price of created output words.
-
-    Operations on implicit padding need no load and may be left out. Those that remain touch real
-    elements only, each of which was loaded; and the product inequality holds for any finite set of
-    points, so that U bounds a segment's share of them as it bounds its share of the whole box.
-    """
-    a, b = mu.numerator, mu.denominator
-    weights = {t.name: b * workload.weight(t) for t in workload.tensors}
-    weights[workload.output.name] = a * workload.weight(workload.output)
-    elements = tensor_words(workload)
-    return Units(
-        mu=mu,
-        memory=b * memory_words,
-        weights=weights,
-        operations=real_operations(workload),
-        ceiling=sum(words * (a if name == workload.output.name else b) for name, words in elements.items()),
-    )
-
-
-def accountings(workload: Workload, memory_words: int, least: int) -> Iterator[tuple[Units, int]]:
-    """Every accounting that may prove something, and the units that stand for `least` loads.
-
-    Args:
-        workload: the computation.
-        memory_words: fast memory, in words.
-        least: loads, in words, that a proof must exceed.
-    """
-    created = created_words(workload)
-    for mu in MUS if workload.semantics is Semantics.ASSIGN else MUS[:1]:
-        units = accounting(workload, memory_words, mu)
-        if units.memory < units.ceiling and 0 < units.operations.bit_length() <= LARGEST_BITS:
-            yield units, mu.denominator * least + mu.numerator * created
 
 
 def ranked_proofs(
@@ -168,17 +105,18 @@ def proofs(
         if known is None or not _may_exceed(known, units, needed, clock):
             continue
         columns = usable(system, polytope, units.weights)
-        for candidate in _candidates(program, units, clock):
-            exponents = exact_exponents(program, columns, candidate)
-            if exponents is not None and tensor_sums(system, exponents):
-                lengths = ranked_lengths(operations_bound(system, units, exponents), units.memory, units.operations)
-                if lengths and lengths[0][0] > needed:
-                    ranked.append((-lengths[0][0], len(ranked), polytope, exponents))
-    for _, _, polytope, exponents in sorted(ranked, key=lambda entry: entry[:2])[:EXACTED]:
+        for candidate in candidates(program, units, clock):
+            for promised, exponents in exact_exponents(program, columns, candidate, units):
+                if promised > needed and tensor_sums(system, exponents):
+                    ranked.append((-promised, len(ranked), polytope, exponents))
+    proved = 0
+    for promised, _, polytope, exponents in sorted(ranked, key=lambda entry: entry[:2])[:EXACTED]:
         clock.check()
-        proof = prove_exponents(workload, system, polytope, units, exponents)
-        if proof is not None:
-            yield proof
+        if -promised * (1 + ROUNDED) > proved:
+            proof = prove_exponents(workload, system, polytope, units, exponents)
+            if proof is not None:
+                proved = max(proved, proof.segments.cost_units)
+                yield proof
 
 
 def usable(system: MapSystem, polytope: Polytope, weights: Mapping[str, int]) -> list[int]:
@@ -231,12 +169,13 @@ def _may_exceed(program: SegmentProgram, units: Units, needed: int, clock: Clock
     Let n U(M+T) + U(M+t) < G, all rounded down, with n >= 1. With sigma > 1, U is convex: for m = n + 1 and the mean K
     of n times M+T and M+t it is U(K) <= G/m + 1, and M + m(K - M) + 1 units are proved. F(K), the least log U(K), is
     concave in log K, hence at least its chords; at the ceiling it is log G. So `most` says of two sizes what is proved
-    with a K between them. With sigma <= 1, U(K) >= G K/ceiling: no more is proved than the ceiling if M > 2 sum w_t.
+    with a K between them, by what F is there at least: roughly at first, as that is often enough. With sigma <= 1,
+    U(K) >= G K/ceiling: no more is proved than the ceiling if M > 2 sum w_t.
     """
     if needed < units.ceiling or units.memory <= 2 * sum(units.weights.values()):
         return True
     operations, memory = float(units.operations), units.memory
-    points = [(log(memory), program.least(memory)), (log(units.ceiling), log(operations))]
+    end = log(units.ceiling), log(operations)
 
     def most(left: tuple[float, float], right: tuple[float, float]) -> tuple[float, float]:
         """The most units that are proved, and the log of K."""
@@ -247,83 +186,34 @@ def _may_exceed(program: SegmentProgram, units: Units, needed: int, clock: Clock
         segments = exp(log(operations) - level - (at - start) * slope) * rounded
         return memory + 1 + segments * (exp(at) - memory), at
 
-    for _ in range(LOOKS):
-        clock.check()
-        limit, at = max(most(*pair) for pair in pairwise(points))
-        if limit <= needed:
-            return False
-        if any(abs(at - known) < CLOSE for known, _ in points):
-            return True
-        level = program.least(exp(at))
-        if memory + (exp(at) - memory) * operations / exp(level) > needed:
-            return True
-        points = sorted([*points, (at, level)])
+    for look, times in ((program.floor, FIRST), (program.least, LOOKS)):
+        points = [(log(memory), look(memory)), end]
+        for _ in range(times):
+            clock.check()
+            limit, at = max(most(*pair) for pair in pairwise(points))
+            if limit <= needed:
+                return False
+            if any(abs(at - known) < CLOSE for known, _ in points):
+                break
+            level = look(exp(at))
+            if look == program.least and memory + (exp(at) - memory) * operations / exp(level) > needed:
+                return True
+            points = sorted([*points, (at, level)])
     return True
 
 
-def _candidates(program: SegmentProgram, units: Units, clock: Clock) -> list[_Candidate]:
-    """Stationary segment sizes from several starts, then the integer counts around the best."""
-    total = log(units.operations)
-    found: list[_Candidate] = []
-    settled: list[float] = []
-    for start in (3.0, 1.3, 12.0):
-        K = min(start * units.memory, float(units.ceiling))
-        for _ in range(8):
-            clock.check()
-            if any(abs(log(K / other)) < 0.02 for other in settled):
-                break
-            used, mixture = program.solve(K)
-            point = mixture @ np.array(program.vertices)[used]
-            sigma = float(program.sums(point).sum())
-            rate = log(max(K - units.memory, 1e-9)) + total - float(program.value(point, K))
-            found.append(_Candidate(value=units.memory + exp(rate), units=K, used=used, mixture=mixture))
-            target = units.memory * sigma / (sigma - 1) if sigma > 1 + 1e-9 else inf
-            target = min(max(target, units.memory + 1.0), float(units.ceiling))
-            if abs(log(target / K)) < 1e-3:
-                settled.append(K)
-                break
-            K = target
-    if units.memory <= SMALL:
-        for K in (units.memory + 1.0, units.memory + 2.0):
-            used, mixture = program.solve(K)
-            found.append(_Candidate(value=inf, units=K, used=used, mixture=mixture))
-    best = max((c for c in found if c.value < inf), key=lambda c: c.value)
-    count = (best.value - units.memory) / max(best.units - units.memory, 1e-9)
-    if count < FEW:
-        for whole in range(max(2, int(count)), int(count) + 2):
-            found.append(_balanced(program, units, whole, best.units))
-    ordered = sorted(found, key=lambda c: -c.value)
-    distinct: list[_Candidate] = []
-    for c in ordered:
-        if all(abs(log(c.units / d.units)) > 1e-3 for d in distinct):
-            distinct.append(c)
-    return distinct[:CANDIDATES]
+def exact_exponents(
+    program: SegmentProgram, columns: list[int], candidate: Candidate, units: Units
+) -> list[tuple[float, dict[int, Fraction]]]:
+    """Roundings of a candidate into the polytope: units that are promised, non-zero exponent per map index."""
 
+    def cost(points: Array) -> Array:
+        sigmas = np.maximum(program.sums(points).sum(axis=1), TINY)
+        curves = Curves(constants=program.value(points, 1.0)[None, None, :], sigmas=sigmas[None, None, :])
+        return -np.log(np.maximum(estimated_units(curves, units.memory, units.operations), 1.0))
 
-def _balanced(program: SegmentProgram, units: Units, count: int, start: float) -> _Candidate:
-    """The segment size at which `count` segments just fail to hold all operations.
-
-    log U* is concave in log K, so that Newton's steps approach from below after the first one.
-    """
-    K = start
-    share = log(units.operations) - log(count)
-    for _ in range(4):
-        used, mixture = program.solve(K)
-        point = mixture @ np.array(program.vertices)[used]
-        sigma = max(float(program.sums(point).sum()), 1e-6)
-        step = (share - float(program.value(point, K))) / sigma
-        K = min(max(K * exp(min(max(step, -3.0), 3.0)), 1.0), float(units.ceiling) * 2)
-        if abs(step) < 1e-5:
-            break
-    return _Candidate(value=units.memory + count * (K - units.memory), units=K, used=used, mixture=mixture)
-
-
-def exact_exponents(program: SegmentProgram, columns: list[int], candidate: _Candidate) -> dict[int, Fraction] | None:
-    """Round a candidate into the polytope: non-zero exponent per map index."""
-    values = program.rationals(candidate.used, candidate.mixture, candidate.units)
-    if values is None:
-        return None
-    return {i: x for i, x in zip(columns, values, strict=True) if x}
+    found = program.rationals(candidate.used, candidate.mixture, cost, EXACTED)
+    return [(exp(-least), {i: x for i, x in zip(columns, values, strict=True) if x}) for least, values in found]
 
 
 def prove_exponents(
@@ -343,14 +233,6 @@ def prove_exponents(
         segments=segments,
         loads_words=loads_of_units(workload, units, segments.cost_units),
     )
-
-
-def loads_of_units(workload: Workload, units: Units, cost: int) -> int:
-    """Loads, in words, of a run that costs at least so many units."""
-    if workload.semantics is not Semantics.ASSIGN:
-        return cost
-    created = units.mu.numerator * created_words(workload)
-    return -((created - cost) // units.mu.denominator)
 
 
 def operations_bound(system: MapSystem, units: Units, exponents: Mapping[int, Fraction]) -> SegmentBound:

@@ -13,7 +13,12 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from math import exp, floor, lcm, log
+from math import exp, floor, inf, lcm, log
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
 
 DENSE = 24
 """Optimal segment lengths below which every length up to twice as long is tried."""
@@ -21,6 +26,31 @@ LARGEST_BITS = 900
 """Bits of an operation count up to which floats can seed the search; beyond, nothing is proposed."""
 DECIDED = 3
 """Lengths decided in integers."""
+ROUNDED = 1e-9
+"""What estimates in floats may be off, relatively."""
+TINY = 1e-12
+"""What floats near a whole number may be off it, relatively."""
+MOST = 600.0
+"""Logs that floats hold."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Curves:
+    """U in floats, of several choices side by side: the largest of parts exp(constant) * K^sigma."""
+
+    constants: Array
+    """(parts, 1, choices)."""
+    sigmas: Array
+    """(parts, 1, choices)."""
+
+    def log_value(self, units: Array) -> Array:
+        """Log U(units)."""
+        return np.asarray((self.constants + self.sigmas * np.log(units)).max(axis=0))
+
+    def units_at(self, operations: Array) -> Array:
+        """The real K with U(K) = operations + 1, capped where floats end."""
+        levels = (np.log(operations + 1) - self.constants) / self.sigmas
+        return np.asarray(np.exp(np.minimum(levels, MOST)).min(axis=0))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,14 +93,10 @@ class SegmentBound:
         tensors = sum(float(s) * log(s / (self.sigma * weight)) for s, weight in self.sums)
         return tensors + sum(float(z) * log(size) for z, size in self.sizes)
 
-    def log_value(self, units: float) -> float:
-        """Log U(units) as a float."""
-        return self.log_constant + float(self.sigma) * log(units)
-
-    def units_at(self, operations: int) -> float:
-        """The real K with U(K) = operations + 1, capped where floats end."""
-        level = (log(operations + 1) - self.log_constant) / float(self.sigma)
-        return exp(min(level, 600.0))
+    @property
+    def curves(self) -> Curves:
+        """U in floats."""
+        return Curves(constants=np.full((1, 1, 1), self.log_constant), sigmas=np.full((1, 1, 1), float(self.sigma)))
 
     def at_most(self, units: int, operations: int) -> bool:
         """Exactly: is U(units) <= operations?"""
@@ -82,13 +108,13 @@ class SegmentBound:
         """U(units), the exact floor, by bisection around a logarithmic seed."""
         if units < 1:
             return 0
-        seed = self.log_value(units)
+        seed = self.log_constant + float(self.sigma) * log(units)
         guess = max(int(exp(seed)) if seed < 700 else 1 << floor(seed / log(2)), 0)
         return _least(lambda u: self.at_most(units, u), guess)
 
     def largest_units(self, operations: int) -> int:
         """The largest K >= 0 with U(K) <= operations (operations >= 0, sigma > 0)."""
-        guess = int(self.units_at(operations))
+        guess = int(exp(min((log(operations + 1) - self.log_constant) / float(self.sigma), MOST)))
         return _least(lambda k: not self.at_most(k, operations), guess) - 1
 
 
@@ -99,18 +125,12 @@ class LargestBound:
     parts: tuple[SegmentBound, ...]
     """At least one."""
 
-    @cached_property
-    def sigma(self) -> Fraction:
-        """The largest power of K."""
-        return max(part.sigma for part in self.parts)
-
-    def log_value(self, units: float) -> float:
-        """Log U(units) as a float."""
-        return max(part.log_value(units) for part in self.parts)
-
-    def units_at(self, operations: int) -> float:
-        """The real K with U(K) = operations + 1, capped where floats end."""
-        return min(part.units_at(operations) for part in self.parts)
+    @property
+    def curves(self) -> Curves:
+        """U in floats."""
+        parts = [part.curves for part in self.parts]
+        constants, sigmas = [p.constants for p in parts], [p.sigmas for p in parts]
+        return Curves(constants=np.concatenate(constants), sigmas=np.concatenate(sigmas))
 
     def __call__(self, units: int) -> int:
         """U(units), exactly."""
@@ -149,52 +169,63 @@ def best_segments(bound: AnyBound, memory: int, operations: int, near: Iterable[
     The lengths that look best in floats, `near` among them, are decided in integers.
     """
     best: Segments | None = None
-    for _, T in ranked_lengths(bound, memory, operations, near)[:DECIDED]:
-        found = _with_length(bound, memory, operations, T)
-        if found is not None and (best is None or found.cost_units > best.cost_units):
-            best = found
+    for promised, T in ranked_lengths(bound, memory, operations, near)[:DECIDED]:
+        if best is None or promised * (1 + ROUNDED) > best.cost_units:
+            found = _with_length(bound, memory, operations, T)
+            if found is not None and (best is None or found.cost_units > best.cost_units):
+                best = found
     return best
 
 
 def ranked_lengths(bound: AnyBound, memory: int, operations: int, near: Iterable[int] = ()) -> list[tuple[float, int]]:
-    """(estimated cost, segment length T) from the best down.
+    """(estimated cost, segment length T) from the best down, `near` and `_lengths` tried."""
+    if not 0 < operations.bit_length() <= LARGEST_BITS:
+        return []
+    curves = bound.curves
+    lengths = np.concatenate([_lengths(curves, memory, operations)[:, 0], np.array([*near], dtype=float)])
+    costs = _estimates(curves, memory, operations, lengths[:, None])[:, 0]
+    ranked = {(cost, int(T)) for cost, T in zip(costs.tolist(), lengths.tolist(), strict=True) if cost > 0}
+    return sorted(ranked, key=lambda pair: (-pair[0], pair[1]))
+
+
+def estimated_units(curves: Curves, memory: int, operations: int) -> Array:
+    """What `best_segments` will prove with each of several U, in floats; 0 for nothing."""
+    return np.asarray(_estimates(curves, memory, operations, _lengths(curves, memory, operations)).max(axis=0))
+
+
+def _lengths(curves: Curves, memory: int, operations: int) -> Array:
+    """Lengths T worth trying, a column per choice; 0 for none.
 
     Lengths are tried around the real optimum (memory + T = memory sigma/(sigma-1)), the longest T at
     which a whole number of segments does not hold all operations for few segments, and every T where
     segments are short, because integrality matters there.
     """
-    if not 0 < operations.bit_length() <= LARGEST_BITS:
-        return []
-    counts = {1, 2, 3}
-    lengths = {*near} | (set(range(1, 2 * DENSE)) if memory <= DENSE else set())
-    sigma = float(bound.sigma)
-    if sigma > 1 + 1e-6:
-        middle = memory / (sigma - 1)
-        lengths |= {int(middle) + i for i in range(-2, 4)}
-        if middle < DENSE:
-            lengths |= set(range(1, int(2 * middle) + 4))
-        segments = log(operations) - bound.log_value(memory + middle)
-        centre = floor(exp(segments)) if segments < 60 else 0
-        counts |= {max(1, centre + i) for i in range(-1, 4)}
-    for count in counts:
-        share = -(-operations // count) - 1
-        if share > 0:
-            longest = int(bound.units_at(share)) - memory
-            lengths |= {longest - 1, longest, longest + 1}
-    ranked = [(_estimate(bound, memory, operations, T), T) for T in lengths if T >= 1]
-    return sorted((pair for pair in ranked if pair[0] > 0), key=lambda pair: (-pair[0], pair[1]))
+    sigmas = curves.sigmas.max(axis=0)
+    steep = sigmas > 1 + 1e-6
+    middle = memory / np.where(steep, sigmas - 1, 1.0)
+    segments = log(operations) - curves.log_value(memory + middle)
+    centre = np.floor(np.exp(np.where(steep & (segments < 60), segments, -inf)))
+    around = np.where(steep, np.maximum(1, centre + np.arange(-1, 4)[:, None]), 1)
+    counts = np.concatenate([np.full_like(middle, count) for count in (1, 2, 3)] + [around])
+    shares = np.ceil(float(operations) / counts) - 1
+    longest = np.where(shares > 0, np.floor(curves.units_at(shares)) - memory, 0)
+    short = np.arange(1, 2 * DENSE + 3)[:, None]
+    dense = np.where(steep & (middle < DENSE), np.floor(2 * middle) + 3, 0)
+    dense = np.maximum(dense, 2 * DENSE - 1 if memory <= DENSE else 0)
+    whole = np.where(steep, np.floor(middle) + np.arange(-2, 4)[:, None], 0)
+    every = np.where(short <= dense, short, 0)[: int(dense.max())]
+    return np.asarray(np.maximum(np.concatenate([whole, longest - 1, longest, longest + 1, every]), 0))
 
 
-def _estimate(bound: AnyBound, memory: int, operations: int, T: int) -> float:
+def _estimates(curves: Curves, memory: int, operations: int, lengths: Array) -> Array:
     """What `_with_length` will prove, in floats; 0 for nothing."""
-    level = bound.log_value(memory + T)
-    if level > log(operations) + 1:
-        return 0.0
-    full = floor(exp(level) * (1 + 1e-12)) if level < 600 else exp(level)
-    n = (operations - 1) // max(full, 1)
-    left = operations - 1 - n * full
-    t = min(T, int(bound.units_at(int(left))) - memory)
-    return float(memory + n * T + max(t, 0) + 1) if n else 0.0
+    levels = curves.log_value(memory + lengths)
+    full = np.maximum(np.floor(np.exp(np.minimum(levels, MOST)) * (1 + TINY)), 1)
+    n = np.floor((float(operations) - 1) / full)
+    left = np.maximum(float(operations) - 1 - n * full, 0)
+    t = np.maximum(np.minimum(lengths, np.floor(curves.units_at(left) * (1 - TINY)) - memory), 0)
+    proved = (lengths >= 1) & (n >= 1) & (levels <= log(operations) + 1)
+    return np.asarray(np.where(proved, memory + n * lengths + t + 1, 0))
 
 
 def _with_length(bound: AnyBound, memory: int, operations: int, T: int) -> Segments | None:

@@ -13,7 +13,6 @@ from optmap.bounds.compulsory import compulsory_loads
 from optmap.bounds.convex import Array
 from optmap.bounds.halo import LOSSES, kappa_about
 from optmap.bounds.halo_proof import EVEN, Exponents, Promise, searched
-from optmap.bounds.proof import Units, accountings, loads_of_units
 from optmap.bounds.segments import LARGEST_BITS, Segments, best_segments
 from optmap.bounds.tap_classes import (
     Shape,
@@ -26,12 +25,15 @@ from optmap.bounds.tap_classes import (
     weighted_classes,
     why_no_classes,
 )
+from optmap.bounds.units import Units, accountings, loads_of_units
 from optmap.clock import NO_LIMIT, Clock
 from optmap.problem.forms import convolution_form
 from optmap.problem.workload import Workload
 
 ROUNDS = 5
 """How often exponents are sought for a segment, and the segment for them, at most."""
+HOPE = 1.15
+"""What rounds are taken to gain, at most."""
 SCALE = 2**20
 """The largest weight."""
 FEW, MOST = 1000.0, 600.0
@@ -124,7 +126,7 @@ class _Search:
         chosen, K, promised = self.settled(clock, apart=False)
         if any(y + z < 1 for _, y, z in chosen.values()):
             chosen, K, promised = max(
-                (chosen, K, promised), self.settled(clock, apart=True), key=lambda found: found[2]
+                (chosen, K, promised), self.settled(clock, apart=True, beat=promised), key=lambda found: found[2]
             )
         if promised <= needed:
             return
@@ -139,8 +141,11 @@ class _Search:
             if proof is not None:
                 yield proof
 
-    def settled(self, clock: Clock, *, apart: bool) -> tuple[dict[Shape, Exponents], float, float]:
-        """Exponents per shape, units of a segment, and what they promise; `apart`: no factor for several classes."""
+    def settled(self, clock: Clock, *, apart: bool, beat: float = 0.0) -> tuple[dict[Shape, Exponents], float, float]:
+        """Exponents per shape, units of a segment, and what they promise, unless that is far below `beat`.
+
+        With `apart` there is no factor for several classes.
+        """
         K = min(3.0 * self.units.memory, float(self.units.ceiling))
         starts: dict[Shape, Sequence[Exponents]] = {
             shape: STARTS if shape in LOSSES else (HALF,) for shape in self.operations
@@ -154,6 +159,8 @@ class _Search:
             if promised <= best[2]:
                 break
             best = chosen, K, promised
+            if promised * HOPE < beat:
+                break
             starts = {shape: (powers,) for shape, powers in chosen.items()}
         return best
 
@@ -216,9 +223,17 @@ def settled_units(levels: Sequence[_Level], units: Units) -> tuple[float, float]
         return units.memory + (exp(at) - units.memory) * segments(at)
 
     left, right = low, high
+    at = [right - GOLDEN * (right - left), left + GOLDEN * (right - left)]
+    values = [proved(at[0]), proved(at[1])]
     for _ in range(STEPS):
-        third, fourth = right - GOLDEN * (right - left), left + GOLDEN * (right - left)
-        left, right = (left, fourth) if proved(third) > proved(fourth) else (third, right)
+        if values[0] > values[1]:
+            right = at[1]
+            at = [right - GOLDEN * (right - left), at[0]]
+            values = [proved(at[0]), values[0]]
+        else:
+            left = at[0]
+            at = [at[1], left + GOLDEN * (right - left)]
+            values = [values[1], proved(at[1])]
     count = segments(left)
     if count > FEW:
         return exp(left), proved(left)

@@ -50,9 +50,9 @@ from math import prod
 from optmap.bounds.fixed_exponents import VolumeBound
 from optmap.bounds.halo import LOSSES, kappa
 from optmap.bounds.halo_proof import Exponents, powers_volume
-from optmap.bounds.proof import Units
 from optmap.bounds.roots import root_above
 from optmap.bounds.segments import LargestBound
+from optmap.bounds.units import Units
 from optmap.errors import InputError
 from optmap.problem.forms import ConvolutionForm, convolution_form
 from optmap.problem.padding import real_operations

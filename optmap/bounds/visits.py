@@ -98,21 +98,24 @@ def visits_proofs(workload: Workload, memory_words: int, *, beat: int | None = N
         Proofs of more than `beat` loads; none for statements of another form or with implicit padding.
     """
     least = compulsory_loads(workload) if beat is None else beat
-    words = tensor_words(workload)
+    words, weights = tensor_words(workload), {t.name: workload.weight(t) for t in workload.tensors}
     found = []
     for roles in every_roles(workload):
         short = words[roles.kept] - memory_words
         places = _places(roles) if short > 1 else None
         most = words[roles.still] + words[roles.sliding] + short - created_words(workload)
-        if places is None or most + _most(workload, places) <= least:
+        if places is None or most + _most(places, weights) <= least:
             continue
         slacks = {max(1, min(short - 1, short * i // SLACKS)) for i in range(SLACKS + 1)}
-        found.append(max((_proof(workload, places, words, short, s) for s in slacks), key=lambda p: p.loads_words))
+        proofs = (_proof(workload, places, words, weights, short=short, slack=slack) for slack in slacks)
+        found.append(max(proofs, key=lambda p: p.loads_words))
     return sorted((p for p in found if p.loads_words > least), key=lambda p: -p.loads_words)
 
 
-def _proof(workload: Workload, places: _Places, words: dict[str, int], short: int, slack: int) -> VisitsProof:
-    weights, roles = {t.name: workload.weight(t) for t in workload.tensors}, places.roles
+def _proof(
+    workload: Workload, places: _Places, words: dict[str, int], weights: dict[str, int], *, short: int, slack: int
+) -> VisitsProof:
+    roles = places.roles
     w = weights[roles.kept]
     elements = -(-(short - slack - w + 1) // w)
     pair = weights[roles.still], weights[roles.sliding]
@@ -148,9 +151,9 @@ def _again(roles: Roles, missing: int, elements: int, weights: tuple[int, int]) 
     return least
 
 
-def _most(workload: Workload, places: _Places) -> int:
+def _most(places: _Places, weights: dict[str, int]) -> int:
     """Words that can come again at most, by this argument."""
-    roles, weights = places.roles, {t.name: workload.weight(t) for t in workload.tensors}
+    roles = places.roles
     each = min(weights[roles.still] * roles.features, weights[roles.sliding] * roles.channels)
     return sum(places.missing.values()) * each
 

@@ -14,7 +14,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from .bound import check_bound
+from .bound import check_bound, prove
 from .form import SWEEP_BOUND
 from .nest_solution import check_nest_solution
 from .report import Report, statement_lines
@@ -88,12 +88,12 @@ def check_document(document: Any) -> Report:
             return check_nest_solution(document)
         if document.get("schema") == "optmap.sweep-bound/1":
             return _check_levels(document)
-        claims = check_bound(document)
+        statement, claims = prove(document)
     except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError) as error:
         raise RefusedError(f"the document is malformed: {type(error).__name__}: {error}") from error
     work = document["workload"]
     verified = [
-        *statement_lines(Work(work), work),
+        *statement_lines(statement, work),
         f"with {document['memory_words']:,} words of fast memory that start empty, every schedule",
         f"loads at least {claims['loads_words']:,} words (compulsory: {claims['compulsory_loads_words']:,})",
         f"stores at least {claims['stores_words']:,} words, and moves {claims['total_words']:,} words in all",

@@ -140,6 +140,11 @@ def check_bound(doc: dict[str, Any]) -> dict[str, int]:
     Raises:
         RefusedError: with the first reason why it proves nothing.
     """
+    return prove(doc)[1]
+
+
+def prove(doc: dict[str, Any]) -> tuple[Work, dict[str, int]]:
+    """`check_bound`, with the workload that the claims are about."""
     check_form(doc, CERTIFICATE)
     statement = Work(doc["workload"])
     need(doc["accesses"] == statement.accesses, "expression and accesses differ")
@@ -172,4 +177,4 @@ def check_bound(doc: dict[str, Any]) -> dict[str, int]:
     claims["stores_words"] = written
     claims["total_words"] = claims["loads_words"] + written
     need(doc["claims"] == claims, f"the claims must be {claims}")
-    return claims
+    return statement, claims

@@ -24,26 +24,26 @@ def isoperimetric(q: int, half: int) -> Callable[[int], int]:
 OCTAGON, RECTANGLE, DIAMOND = isoperimetric(28, 2), isoperimetric(16, 2), isoperimetric(4, 4)
 
 
-def path(q: Fraction, short: Fraction) -> Callable[[int, int], int]:
+def path(q: Fraction, short: Fraction, n: int = 1) -> Callable[[int], int]:
     """At most what m/n elements, m in 1/GRID, lose that a path joins: sqrt(q*(m/n - short)), or 6*m/n below 0."""
-    up, by, less = q.numerator * ONE * ONE, short.denominator, short.numerator * GRID
-    down = q.denominator * by * GRID
+    up, down = q.numerator * short.denominator * ONE * ONE, q.denominator * short.denominator * GRID * n
+    less = q.numerator * short.numerator * ONE * ONE * GRID * n
 
-    def lost(m: int, n: int) -> int:
-        return isqrt(max(0, up * (m * by - n * less)) // (down * n)) if m >= 0 else 6 * m * ONE // (n * GRID)
+    def lost(m: int) -> int:
+        return isqrt(max(0, up * m - less) // down) if m >= 0 else 6 * m * ONE // (n * GRID)
 
     return lost
 
 
 def four(q: Fraction, short: Fraction, nu: Fraction, less: int) -> Loss:
     """Four rows of taps: three paths, two of them equal, or two, or one; `less` in 1/ONE."""
-    lost, up, down = path(q, short), nu.numerator * ONE, nu.denominator * GRID
+    (one, two, three), up, down = (path(q, short, n) for n in (1, 2, 3)), nu.numerator * ONE, nu.denominator * GRID
 
     @lru_cache(maxsize=2**12)
     def loss(a: int, c: int) -> int:
         m, more = a + c, c - a
-        apart = min(lost(m + 2 * more, 3) + 2 * lost(m - more, 3), 2 * lost(m + more, 3) + lost(m - 2 * more, 3))
-        fewer = min(2 * lost(m, 2) + m * up // (2 * down), lost(m, 1) + m * up // down)
+        apart = min(three(m + 2 * more) + 2 * three(m - more), 2 * three(m + more) + three(m - 2 * more))
+        fewer = min(2 * two(m) + m * up // (2 * down), one(m) + m * up // down)
         return min(apart + more * up // down, fewer) - less
 
     return loss
@@ -61,7 +61,7 @@ TWO_FOURS = path(Fraction(40), Fraction(4, 5))
 
 def twos(a: int, c: int) -> int:
     """All taps of a 2x4 window."""
-    return TWO_FOURS(a + c, 1)
+    return TWO_FOURS(a + c)
 
 
 def nine(a: int, c: int) -> int:

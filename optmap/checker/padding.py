@@ -35,7 +35,7 @@ class Done:
     def scope(self, axes: Iterable[Any]) -> set[str]:
         """The dims of some subscripts and all that are tied to them."""
         dims = {d for axis in axes for d, _ in axis["terms"]}
-        return dims.union(*(group for group in self.tied if group & dims))
+        return dims.union(*(group for group in self.tied if group & dims)) if self.tied else dims
 
     def points(self) -> int:
         """How many points are done."""
@@ -89,12 +89,14 @@ class Done:
 
     def together(self, axes: list[Any]) -> int:
         """How many different tuples of values some subscripts take."""
-        total, left = int(not self.nothing), [axis for axis in axes if axis["terms"]]
+        total, left = int(not self.nothing), [(axis, self.scope([axis])) for axis in axes if axis["terms"]]
         while left:
-            block = [left.pop()]
-            while more := [a for a in left if self.scope([a]) & self.scope(block)]:
-                block, left = block + more, [a for a in left if a not in more]
-            total *= len(self.tuples(block)) if len(block) > 1 else self.values(block[0])
+            axis, scope = left.pop()
+            block = [axis]
+            while more := [(a, own) for a, own in left if own & scope]:
+                block, scope = block + [a for a, _ in more], scope.union(*(own for _, own in more))
+                left = [pair for pair in left if pair not in more]
+            total *= len(self.tuples(block)) if len(block) > 1 else self.values(axis)
         return total
 
     def values(self, axis: Any) -> int:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from fractions import Fraction
-from math import isqrt
+from math import isqrt, lcm
 from typing import Any
 
 from .padding import Done
@@ -71,9 +71,10 @@ def worth(roles: Roles, b: int) -> tuple[int, Counter[Fraction]]:
         along = Counter({Fraction(taps): positions})
         if counted:
             met = Counter(stride * p + dilation * t for p in range(positions) for t in range(taps))
-            of = {value: Fraction(most, times) for value, times in met.items()}
-            values = ([of[stride * p + dilation * t] for t in range(taps)] for p in range(positions))
-            along = Counter(sum(each, Fraction()) for each in values)
+            unit = lcm(*met.values())
+            of = {value: most * unit // times for value, times in met.items()}
+            sums = Counter(sum(of[stride * p + dilation * t] for t in range(taps)) for p in range(positions))
+            along = Counter({Fraction(value, unit): n for value, n in sums.items()})
         joined: Counter[Fraction] = Counter()
         for value, n in found.items():
             for more, times in along.items():

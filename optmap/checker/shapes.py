@@ -11,29 +11,33 @@ from collections.abc import Callable
 from math import inf
 from typing import Any
 
-from .tools import digest, need, whole
+from .tools import LARGEST, RefusedError, digest, need, whole
 
 Shape = Callable[[Any, str], object]
 
 
 def text(value: Any, where: str) -> None:
     """Any text."""
-    need(type(value) is str, f"{where} is {value!r}; a text is needed")
+    if type(value) is not str:
+        raise RefusedError(f"{where} is {value!r}; a text is needed")
 
 
 def name(value: Any, where: str) -> None:
     """A text that is not empty."""
-    need(type(value) is str and value != "", f"{where} is {value!r}; a name is needed")
+    if type(value) is not str or not value:
+        raise RefusedError(f"{where} is {value!r}; a name is needed")
 
 
 def flag(value: Any, where: str) -> None:
     """True or false."""
-    need(type(value) is bool, f"{where} is {value!r}; true or false is needed")
+    if type(value) is not bool:
+        raise RefusedError(f"{where} is {value!r}; true or false is needed")
 
 
 def integer(value: Any, where: str) -> None:
     """A whole number of either sign."""
-    need(type(value) is int and abs(value) < 2**4096, f"{where} is {value!r}; a whole number is needed")
+    if type(value) is not int or abs(value) >= LARGEST:
+        raise RefusedError(f"{where} is {value!r}; a whole number is needed")
 
 
 def count(value: Any, where: str) -> None:
@@ -48,13 +52,15 @@ def positive(value: Any, where: str) -> None:
 
 def number(value: Any, where: str) -> None:
     """A finite number from 0 on, whole or not."""
-    need(type(value) in (int, float) and 0 <= value < inf, f"{where} is {value!r}; a finite number >= 0 is needed")
+    if type(value) not in (int, float) or not 0 <= value < inf:
+        raise RefusedError(f"{where} is {value!r}; a finite number >= 0 is needed")
 
 
 def rate(value: Any, where: str) -> None:
     """A finite number above 0."""
     number(value, where)
-    need(value > 0, f"{where} is {value!r}; it must be positive")
+    if value == 0:
+        raise RefusedError(f"{where} is {value!r}; it must be positive")
 
 
 def anything(value: Any, where: str) -> None:
@@ -65,7 +71,8 @@ def word(*known: str) -> Shape:
     """One of a few texts."""
 
     def shape(value: Any, where: str) -> None:
-        need(type(value) is str and value in known, f"{where} is {value!r}; it must be {' or '.join(known)}")
+        if type(value) is not str or value not in known:
+            raise RefusedError(f"{where} is {value!r}; it must be {' or '.join(known)}")
 
     return shape
 
@@ -84,7 +91,8 @@ def many(inner: Shape, least: int = 0) -> Shape:
     """A list with at least `least` entries."""
 
     def shape(value: Any, where: str) -> None:
-        need(type(value) is list and len(value) >= least, f"{where} must be a list of {least} entries or more")
+        if type(value) is not list or len(value) < least:
+            raise RefusedError(f"{where} must be a list of {least} entries or more")
         for index, item in enumerate(value):
             inner(item, f"{where}[{index}]")
 
@@ -95,7 +103,8 @@ def row(*inner: Shape) -> Shape:
     """A list with one entry per shape."""
 
     def shape(value: Any, where: str) -> None:
-        need(type(value) is list and len(value) == len(inner), f"{where} must be a list of {len(inner)} entries")
+        if type(value) is not list or len(value) != len(inner):
+            raise RefusedError(f"{where} must be a list of {len(inner)} entries")
         for index, (each, item) in enumerate(zip(inner, value, strict=True)):
             each(item, f"{where}[{index}]")
 
@@ -106,7 +115,8 @@ def table(inner: Shape, least: int = 0) -> Shape:
     """An object with names of its own and at least `least` of them."""
 
     def shape(value: Any, where: str) -> None:
-        need(type(value) is dict and len(value) >= least, f"{where} must be an object of {least} entries or more")
+        if type(value) is not dict or len(value) < least:
+            raise RefusedError(f"{where} must be an object of {least} entries or more")
         for key, item in value.items():
             name(key, f"a key of {where}")
             inner(item, f"{where}.{key}")
@@ -123,13 +133,14 @@ def records(*forms: dict[str, Shape]) -> Shape:
     """An object with exactly the keys of one of the forms."""
 
     def shape(value: Any, where: str) -> None:
-        need(type(value) is dict, f"{where} must be an object")
-        fields = next((form for form in forms if set(form) == set(value)), None)
+        if type(value) is not dict:
+            raise RefusedError(f"{where} must be an object")
+        fields = next((form for form in forms if form.keys() == value.keys()), None)
         if fields is None:
             lacks, more = sorted(set(forms[0]) - set(value)), sorted(set(value) - set(forms[0]))
             wrong = [f"{', '.join(lacks)} missing"] * bool(lacks) + [f"{', '.join(more)} unknown"] * bool(more)
-            need(False, f"{where or 'the document'}: the keys are wrong: {'; '.join(wrong)}")
-        for key, inner in (fields or {}).items():
+            raise RefusedError(f"{where or 'the document'}: the keys are wrong: {'; '.join(wrong)}")
+        for key, inner in fields.items():
             inner(value[key], f"{where}.{key}" if where else key)
 
     return shape

@@ -69,7 +69,8 @@ def whole(value: Any, where: str, least: int = 0) -> int:
 
 def ratio(text: Any, where: str) -> Fraction:
     """A non-negative fraction written p/q in lowest terms."""
-    need(isinstance(text, str) and re.fullmatch(r"[0-9]+/[0-9]+", text) is not None, f"{where}: {text!r} is no p/q")
+    if not isinstance(text, str) or re.fullmatch(r"[0-9]+/[0-9]+", text) is None:
+        raise RefusedError(f"{where}: {text!r} is no p/q")
     p, q = (int(part) for part in text.split("/"))
     need(q > 0 and text == f"{p}/{q}" and gcd(p, q) == 1, f"{where}: {text} is not in lowest terms")
     return Fraction(p, q)

@@ -24,6 +24,8 @@ SMALL = 256
 """Smaller sets of which larger ones are tried one after the other where corners do not decide."""
 FINEST, CELLS, WIDEST = 1024, 512, 2**13
 """Largest denominator of exponents, most cells, and largest quotient of two sizes, in 1/GRID."""
+ONE_BITS, GRID_BITS = ONE.bit_length() - 1, GRID.bit_length() - 1
+"""ONE and GRID are powers of 2."""
 Cell = tuple[int, int, int]
 """(s1, s2, i): sizes s1 <= s <= s2 of the smaller set, s to s*i/GRID of the larger one."""
 Powers = tuple[dict[str, Fraction], list[tuple[Fraction, Fraction]]]
@@ -152,6 +154,9 @@ class Power:
 
     def holds(self, s: int, more: int, pairs: int) -> bool:
         """Are there at most kappa s^u b^y more^v pairs?"""
+        roots = self.factor * root_below(s * GRID, self.U, self.q) * root_below(more * GRID, self.V, self.q)
+        if pairs * self.kappa.denominator * ONE**3 <= self.kappa.numerator * roots:
+            return True
         left: int = (pairs * self.kappa.denominator) ** self.q
         right: int = self.right * s**self.U * self.taps**self.Y * more**self.V
         return left <= right
@@ -183,10 +188,12 @@ def cells(power: Power) -> Iterator[Cell]:
 def fits(power: Power, cell: Cell, losses: list[tuple[int, Loss]]) -> bool:
     """Does one of the losses hold at the corners of a cell, or of its halves?"""
     low, high, i = cell
-    if any(corners(power, cell, b, loss) for b, loss in losses):
+    if corners(power, cell, losses):
         return True
     if low == high:
-        return low <= SMALL and all(power.holds(low, c, most(power.taps, low, c, losses)) for c in sizes(low, i))
+        return low <= SMALL and all(
+            any(power.holds(low, c, n) for n in most(power.taps, low, c, losses)) for c in sizes(low, i)
+        )
     middle = (low + high) // 2
     halves = (low, middle, i), (middle + 1, high, power.narrowest(middle + 1))
     return all(fits(power, half, losses) for half in halves)
@@ -197,31 +204,30 @@ def sizes(s: int, i: int) -> range:
     return range(s, s * i // GRID + 1)
 
 
-def most(taps: int, a: int, c: int, losses: list[tuple[int, Loss]]) -> int:
-    """Most pairs of sets of whole sizes a <= c."""
-    kinds = (b * (a + c) * ONE // 2 - loss(a * GRID, c * GRID) for b, loss in losses)
-    return min(taps * a, a * c, *(pairs // ONE for pairs in kinds))
+def most(taps: int, a: int, c: int, losses: list[tuple[int, Loss]]) -> Iterator[int]:
+    """Most pairs of sets of whole sizes a <= c, by each of the losses and without any."""
+    for b, loss in losses:
+        yield (b * (a + c) * ONE // 2 - loss(a * GRID, c * GRID)) // ONE
+    yield min(taps * a, a * c)
 
 
-def corners(power: Power, cell: Cell, taps: int, loss: Loss) -> bool:
-    """Are there at most kappa b^y M^(u+v) pairs at the corners of a cell, by the loss of so many taps?"""
+def corners(power: Power, cell: Cell, losses: list[tuple[int, Loss]]) -> bool:
+    """Are there at most kappa b^y M^(u+v) pairs at the corners of a cell, by one of the losses?"""
     low, high, i = cell
     middle = (low + high) // 2
-    tangent = power.tangent(middle)
-    unit = power.kappa.denominator * ONE * ONE * power.q * middle
-    for s in (low, high):
-        for n in (GRID, i):
-            pairs = taps * s * (GRID + n) * ONE // (2 * GRID) - loss(s * GRID, s * n)
-            if pairs * unit > tangent(power.mean(s, n)):
-                return False
-    return True
+    tangent, unit = power.tangent(middle), power.kappa.denominator * ONE * ONE * power.q * middle
+    ends = [(s, n, tangent(power.mean(s, n)) // unit) for s in {low, high} for n in (GRID, i)]
+    return any(
+        all(taps * s * (GRID + n) * ONE // (2 * GRID) - loss(s * GRID, s * n) <= most for s, n, most in ends)
+        for taps, loss in losses
+    )
 
 
 @lru_cache(maxsize=4096)
 def root_below(n: int, p: int, q: int) -> int:
     """A number r with (r/ONE)^q <= (n/GRID)^p, close to the largest one."""
     p, q = p // gcd(p, q), q // gcd(p, q)
-    r = int(ONE * exp(p / q * log(n / GRID)))
-    while r**q * GRID**p > n**p * ONE**q:
+    r, most = int(ONE * exp(p / q * log(n / GRID))), n**p << ONE_BITS * q >> GRID_BITS * p
+    while r**q > most:
         r -= 1 + (r >> 40)
     return r

@@ -23,6 +23,7 @@ from optmap.solvers.status import Stop
 Vector = tuple[Fraction, ...]
 Limit = Fraction | int | None
 Numbers = Sequence[Fraction | int]
+Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,21 +125,20 @@ class VertexFinder:
     """
 
     def __init__(self, *, rows: Sequence[tuple[Sequence[int], int]], columns: int) -> None:
-        one = Fraction(1)
-        self._columns = columns
-        self._solver = _pass_model(
-            linear_program([one] * columns, [r for r, _ in rows], [b for _, b in rows], upper=[1] * columns)
-        )
+        ones, self._columns = np.ones(columns), columns
+        right = np.array([value for _, value in rows], dtype=float)
+        matrix = np.array([row for row, _ in rows], dtype=float).reshape(len(rows), columns)
+        self._indices = np.arange(columns, dtype=np.int32)
+        self._solver = _model(ones, matrix, (right, np.full(len(rows), np.inf)), (0 * ones, ones))
 
-    def vertex(self, cost: NDArray[np.float64]) -> NDArray[np.float64]:
+    def vertex(self, cost: Floats) -> Floats:
         """A vertex with the smallest cost.x.
 
         Raises:
             CheckError: if HiGHS finds no optimum (rows that nothing can satisfy).
         """
         highs = load_highs()
-        indices = np.arange(self._columns, dtype=np.int32)
-        self._solver.changeColsCost(self._columns, indices, np.ascontiguousarray(cost, dtype=float))
+        self._solver.changeColsCost(self._columns, self._indices, np.ascontiguousarray(cost, dtype=float))
         self._solver.run()
         if self._solver.getModelStatus() != highs.HighsModelStatus.kOptimal:
             raise CheckError(f"HiGHS stopped with {self._solver.getModelStatus()} on a polytope of exponents")
@@ -146,23 +146,28 @@ class VertexFinder:
 
 
 def _pass_model(program: LinearProgram) -> Any:
-    highs = load_highs()
-    infinity = highs.kHighsInf
-
-    def floats(values: tuple[Fraction | None, ...], missing: float) -> NDArray[np.float64]:
+    def floats(values: tuple[Fraction | None, ...], missing: float) -> Floats:
         return np.array([missing if v is None else float(v) for v in values], dtype=float)
 
-    entries = [(j, float(v)) for row in program.rows for j, v in enumerate(row) if v]
-    starts = np.cumsum([0, *(sum(1 for v in row if v) for row in program.rows)])
+    matrix = np.array([[float(v) for v in row] for row in program.rows]).reshape(len(program.rows), len(program.cost))
+    rows = floats(program.row_lower, -np.inf), floats(program.row_upper, np.inf)
+    columns = floats(program.lower, -np.inf), floats(program.upper, np.inf)
+    return _model(floats(program.cost, 0.0), matrix, rows, columns)
+
+
+def _model(cost: Floats, matrix: Floats, rows: tuple[Floats, Floats], columns: tuple[Floats, Floats]) -> Any:
+    """HiGHS with a linear program: its limits of rows and of columns, infinite where there are none."""
+    highs = load_highs()
     model = highs.HighsLp()
-    model.num_col_, model.num_row_ = len(program.cost), len(program.rows)
-    model.col_cost_ = floats(program.cost, 0.0)
-    model.col_lower_, model.col_upper_ = floats(program.lower, -infinity), floats(program.upper, infinity)
-    model.row_lower_, model.row_upper_ = floats(program.row_lower, -infinity), floats(program.row_upper, infinity)
+    model.num_row_, model.num_col_ = matrix.shape
+    model.col_cost_ = cost
+    model.row_lower_, model.row_upper_ = rows
+    model.col_lower_, model.col_upper_ = columns
+    places = matrix != 0
     model.a_matrix_.format_ = highs.MatrixFormat.kRowwise
-    model.a_matrix_.start_ = starts.astype(np.int32)
-    model.a_matrix_.index_ = np.array([j for j, _ in entries], dtype=np.int32)
-    model.a_matrix_.value_ = np.array([v for _, v in entries], dtype=float)
+    model.a_matrix_.start_ = np.concatenate([[0], places.sum(axis=1).cumsum()]).astype(np.int32)
+    model.a_matrix_.index_ = places.nonzero()[1].astype(np.int32)
+    model.a_matrix_.value_ = matrix[places]
     solver = highs.Highs()
     solver.silent()
     solver.setOptionValue("solver", "simplex")

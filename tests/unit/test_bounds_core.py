@@ -360,8 +360,8 @@ STATEMENTS = (
 
 @pytest.mark.parametrize(("text", "dims"), STATEMENTS)
 def test_exponents_are_sought_only_where_they_may_prove_enough(text, dims, monkeypatch):
-    rng, sought, real = random.Random(text), [], proof._candidates
-    monkeypatch.setattr(proof, "_candidates", lambda *given: sought.append(1) or real(*given))
+    rng, sought, real = random.Random(text), [], proof.candidates
+    monkeypatch.setattr(proof, "candidates", lambda *given: sought.append(1) or real(*given))
     proved = 0
     for _ in range(6):
         extents = {d: rng.choice([1, 2, 3, 5]) if d in "bwh" else rng.randint(2, 150) for d in dims.split()}
