@@ -38,9 +38,9 @@ def axis_counts(axis: Axis, sizes: Mapping[str, Array]) -> Array:
     Raises:
         LimitError: for three or more dims with gaps and too wide an index range.
     """
-    columns = [sizes[d] for d in axis.dims]
-    if len(columns) == 1:
-        return columns[0]
+    if len(axis.terms) == 1:
+        return sizes[axis.terms[0][0]]
+    columns = [sizes[d] for d, _ in axis.terms]
     divisor = gcd(*(c for _, c in axis.terms))
     coefficients = tuple(c // divisor for _, c in axis.terms)
     if len(columns) == 2:

@@ -50,7 +50,7 @@ class LevelModel:
             then hold elements that are never computed, and first touches are not defined.
     """
 
-    __slots__ = ("_extents", "_factors", "_index", "_live", "dtype", "workload")
+    __slots__ = ("_extents", "_factors", "_index", "_live", "_stored", "dtype", "workload")
 
     def __init__(self, workload: Workload, *, wide: bool | None = None) -> None:
         self.workload = workload
@@ -60,6 +60,8 @@ class LevelModel:
         self.dtype: type = object if widest else np.int64
         self._factors = Factors(workload, self.dtype)
         self._live = [self._index[d] for d in self._factors.dims]
+        self._stored = [(workload.weight(t), [axis for axis in t.axes if axis.terms]) for t in workload.tensors]
+        """Words per element and subscripts of every tensor."""
         self._extents: Array = np.array([n for _, n in workload.sizes], dtype=self.dtype)[self._live]
 
     def occupancy(self, tiles: Array) -> Array:
@@ -103,18 +105,19 @@ class LevelModel:
         return np.broadcast_to(self._held(self._columns(apart), working_set), shape)
 
     def _held(self, columns: dict[str, Array], working_set: Sequence[Room]) -> Array:
-        counts: dict[Axis, Array] = {}
+        known: dict[Axis, Array] = {}
         words: Array | int = 0
-        for tensor, room in zip(self.workload.tensors, working_set, strict=True):
-            share: Array | int = self.workload.weight(tensor) * room.copies
-            for axis in (axis for axis in tensor.axes if axis.terms):
-                if room.along in axis.dims:
-                    count = axis_counts(axis, room.tile(columns))
+        for (weight, axes), room in zip(self._stored, working_set, strict=True):
+            counts = list[Array]()
+            for axis in axes:
+                if room.along is not None and room.along in axis.dims:
+                    counts.append(axis_counts(axis, room.tile(columns)))
                 else:
-                    count = counts[axis] if axis in counts else axis_counts(axis, columns)
-                    counts[axis] = count
-                share = share * count
-            words = words + share
+                    if axis not in known:
+                        known[axis] = axis_counts(axis, columns)
+                    counts.append(known[axis])
+            times = weight * room.copies
+            words = words + (prod(counts[1:], start=counts[0]) if counts and times == 1 else prod(counts, start=times))
         return np.asarray(words)
 
     def traffic(self, chain: Array, level: int, reuse: tuple[Reuse, ...], spatial: Array | None = None) -> Array:

@@ -176,6 +176,7 @@ class ChainCosts:
         *,
         ceiling: float = inf,
         levels: Sequence[int] | None = None,
+        others: IntegerPoint | None = None,
         fitting: bool = False,
     ) -> IntegerPoint | None:
         """The best of many chains; None if none fits, or all cost more than a ceiling.
@@ -184,7 +185,8 @@ class ChainCosts:
             chains: (B, L, D) tiles, inner level first.
             spatial: (B, D) ways at the split level, or None.
             ceiling: chains whose bottleneck is above it are left out.
-            levels: all levels, those first that cost too much most often.
+            levels: which levels to price, those first that cost too much most often; None for all.
+            others: a point in which the other levels have the same tiles, and so the same costs.
             fitting: whether every tile is known to fit its level under some loop order.
         """
         found: IntegerPoint | None = None
@@ -192,6 +194,10 @@ class ChainCosts:
             part = chains[start : start + BATCH]
             ways = None if spatial is None else spatial[start : start + BATCH]
             costs, chosen = self.evaluate(part, ways, levels, ceiling, fitting=fitting)
+            if others is not None:
+                for level in set(range(self.depth)).difference(levels or ()):
+                    costs[:, level] = others.costs[level]
+                    chosen[:, level] = self.orders(level).index(others.orders[level])
             row = _first(costs)
             if costs[row].max() < inf:
                 point = self._point(part[row], None if ways is None else ways[row], costs[row], chosen[row])

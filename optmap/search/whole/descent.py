@@ -208,9 +208,11 @@ class Descent:
             return None
         chains = np.stack([column[index] for column, index in zip(columns, chosen, strict=True)], axis=-1)
         ways = None if spatial is None else np.repeat(spatial[None], len(chains), axis=0)
-        nearest = sorted(range(costs.depth), key=lambda other: abs(other - level))
+        # What a level costs depends on its own tile and those outside it.
+        moved = max([0, *(i for i in range(costs.depth) if best is None or (chains[:, i] != chain[i]).any())])
+        nearest = sorted(range(moved + 1), key=lambda other: abs(other - level))
         ceiling = inf if best is None else best.value
-        return costs.best(chains, ways, ceiling=ceiling, levels=nearest, fitting=True)
+        return costs.best(chains, ways, ceiling=ceiling, levels=nearest, others=best, fitting=True)
 
     def _follow(
         self, chain: IntArray, level: int, tiles: IntArray, spatial: IntArray | None, *, tied: bool
