@@ -286,3 +286,31 @@ def test_a_machine_whose_levels_compete_is_proved_optimal(layer: str, cost: floa
 def test_a_deadline_leaves_no_half_proof(monkeypatch: pytest.MonkeyPatch) -> None:
     found = next(each for seed in range(100) if (each := problem(seed)) and len(each[1]) > 1000)
     assert count_optimum(found[0], ChainCosts(found[0]), 1.0, inf, clock=Clock(-inf)) is None
+
+
+class Ticking(Clock):
+    """A clock whose time is over after some looks at it."""
+
+    def __init__(self, looks: int) -> None:
+        super().__init__()
+        object.__setattr__(self, "looks", iter(range(looks)))
+
+    @property
+    def late(self) -> bool:
+        return next(self.looks, None) is None  # type: ignore[attr-defined]
+
+
+def test_a_search_cut_short_anywhere_proves_no_more_than_is_true() -> None:
+    parts = 0
+    for seed in range(500, 512):
+        found = problem(seed)
+        true = inf if found is None else least_of(*found)
+        if found is None or true == inf:
+            continue
+        costs, floor = ChainCosts(found[0]), 0.5 * true
+        for looks in range(0, 160, 10):
+            answer = count_optimum(found[0], costs, floor, 2 * true, clock=Ticking(looks))
+            if answer is not None:
+                assert floor < answer[1] <= true * (1 + 1e-12), f"seed {seed}, {looks} looks"
+                parts += answer[1] < true * (1 - 1e-9)
+    assert parts >= 5
