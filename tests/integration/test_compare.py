@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from optmap import api
+from optmap import comparing
 from optmap.errors import InputError, UnknownNameError
 from optmap.problem import Capacity, capacities
 from optmap.report import comparison_document, comparison_table, plot_comparison, save_comparison
@@ -51,7 +51,7 @@ def test_machine(optmap) -> None:
 
 
 def test_methods_that_cannot_are_left_out_with_the_reason() -> None:
-    found = api.compare(
+    found = comparing.compare(
         SMALL[0], extents={"i": 48, "j": 32, "k": 40}, memory=["2w", "512w"], methods=["mopt", "gemmini"]
     )
     assert found.rows[0].found == {}
@@ -66,7 +66,9 @@ def test_methods_that_cannot_are_left_out_with_the_reason() -> None:
 
 
 def test_plot_has_bound_floor_gap_and_every_method() -> None:
-    found = api.compare(SMALL[0], extents={"i": 48, "j": 32, "k": 40}, memory="64w:1024w", points=2, methods=["mopt"])
+    found = comparing.compare(
+        SMALL[0], extents={"i": 48, "j": 32, "k": 40}, memory="64w:1024w", points=2, methods=["mopt"]
+    )
     axes = plot_comparison(found)
     labels = {text.get_text() for text in axes.get_legend().get_texts()}
     assert labels == {"mopt", "proved bound", "compulsory", "gap: best mapping to bound"}
@@ -82,7 +84,7 @@ def test_plot_has_bound_floor_gap_and_every_method() -> None:
     [("256B:4KiB", ["256 B", "4 KiB"], "fast memory"), ("64w:1024w", ["64", "1,024"], "(words)")],
 )
 def test_the_axis_of_capacities_has_the_unit_that_was_given(memory: str, ticks: list[str], label: str) -> None:
-    found = api.compare(SMALL[0], extents={"i": 48, "j": 32, "k": 40}, memory=memory, points=2, methods=["mopt"])
+    found = comparing.compare(SMALL[0], extents={"i": 48, "j": 32, "k": 40}, memory=memory, points=2, methods=["mopt"])
     axes = plot_comparison(found)
     axes.figure.canvas.draw()
     shown = {text.get_text() for text in axes.get_xticklabels()}
@@ -95,7 +97,7 @@ def test_the_axis_of_capacities_has_the_unit_that_was_given(memory: str, ticks: 
 @pytest.mark.parametrize("where", [{"machine": "balanced"}, {"memory": "1KiB"}])
 def test_boundaries_and_one_capacity_are_bars(where: dict[str, str]) -> None:
     methods = ["mopt", "iooub"]
-    found = api.compare(SMALL[0], extents={"i": 48, "j": 32, "k": 40}, methods=methods, **where)  # type: ignore[arg-type]
+    found = comparing.compare(SMALL[0], extents={"i": 48, "j": 32, "k": 40}, methods=methods, **where)  # type: ignore[arg-type]
     axes = plot_comparison(found)
     drawn = [name for name in methods if any(name in row.found for row in found.rows)]
     cells = [(row, name) for name in drawn for row in found.rows if name in row.found]
@@ -112,7 +114,7 @@ def test_boundaries_and_one_capacity_are_bars(where: dict[str, str]) -> None:
 
 def test_methods_that_agree_show_around_each_other() -> None:
     extents = {"i": 48, "j": 32, "k": 40}
-    found = api.compare(SMALL[0], extents=extents, memory="64w:1024w", points=2, methods=["mopt", "gemmini"])
+    found = comparing.compare(SMALL[0], extents=extents, memory="64w:1024w", points=2, methods=["mopt", "gemmini"])
     lines = {line.get_label(): line for line in plot_comparison(found).get_lines()}
     assert lines["mopt"].get_linewidth() > lines["gemmini"].get_linewidth() + 1
     assert lines["mopt"].get_markersize() > lines["gemmini"].get_markersize() + 2
@@ -131,7 +133,7 @@ def test_capacities() -> None:
 
 def test_where_nothing_has_to_move_there_is_no_gap() -> None:
     """Ranges that leave no operation: the bound is 0, and a mapping that fetches tiles has no ratio to it."""
-    found = api.compare("O[i] += A[i]*B[2*k in 1..1]", extents={"i": 5, "k": 2}, memory="9w", methods=["mopt"])
+    found = comparing.compare("O[i] += A[i]*B[2*k in 1..1]", extents={"i": 5, "k": 2}, memory="9w", methods=["mopt"])
     assert found.rows[0].bound_words == 0
     assert found.rows[0].gap("mopt") is None
     assert "mopt" in str(found)
@@ -143,4 +145,4 @@ def test_bad_input(optmap) -> None:
     assert "either" in optmap("compare", *SMALL, code=2).err
     assert "positive" in optmap("compare", *SMALL, "--memory", "64w", "--time-limit", "0", code=2).err
     with pytest.raises(UnknownNameError):
-        api.compare("resnet18/R9", memory="1KiB", methods=["none"])
+        comparing.compare("resnet18/R9", memory="1KiB", methods=["none"])

@@ -9,7 +9,7 @@ from click.testing import Result
 from typer.testing import CliRunner
 
 import optmap as package
-from optmap import api
+from optmap import api, comparing
 from optmap.cli.app import app
 from optmap.errors import InputError, UnknownNameError
 from optmap.gap import LayerShare
@@ -85,7 +85,7 @@ def test_a_place_keeps_the_kind_of_an_error() -> None:
 
 
 def test_comparisons_say_what_their_gap_is_of() -> None:
-    found = api.compare(MATMUL[0], extents={"i": 12, "j": 10, "k": 8}, memory="64w", methods="mopt")
+    found = comparing.compare(MATMUL[0], extents={"i": 12, "j": 10, "k": 8}, memory="64w", methods="mopt")
     assert "traffic gap" in comparison_table(found)
     document = comparison_document(found)
     assert document["gap_of"] == "words"

@@ -8,7 +8,7 @@ from itertools import count, pairwise
 import numpy as np
 import pytest
 
-from optmap import api
+from optmap import api, comparing
 from optmap.errors import InfeasibleError, InputError, LimitError
 from optmap.evaluate import evaluate_cost
 from optmap.problem import Capacity, Level, Machine, library
@@ -64,7 +64,7 @@ def test_a_single_point_on_several_levels(machine: str, method: str) -> None:
 
 def test_comparing_a_single_point() -> None:
     """The bound and every mapping meet."""
-    row = api.compare(MATMUL, extents={"i": 1, "j": 1, "k": 1}, memory="64w").rows[0]
+    row = comparing.compare(MATMUL, extents={"i": 1, "j": 1, "k": 1}, memory="64w").rows[0]
     assert {found.total_words for found in row.found.values()} == {4} == {row.bound_words}
 
 
