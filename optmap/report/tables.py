@@ -203,7 +203,7 @@ def solve_table(result: SolveResult) -> str:
         head,
         mapping_table(result.workload, result.machine, result.mapping),
         boundary_table(result.boundaries, shares),
-        level_table(result.levels, result.bottleneck, shares, result.workload.word_bits),
+        level_table(result.levels, "" if result.prediction else result.bottleneck, shares, result.workload.word_bits),
         pairs(_summary(result)),
     ]
     if result.notes:
