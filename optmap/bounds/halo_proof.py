@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from math import log, prod
+from typing import NamedTuple
 
 import numpy as np
 
@@ -28,11 +29,27 @@ Promise = Callable[[Array], Callable[[Array], Array]]
 """Rows of exponents of outputs, filter and inputs -> logs of their kappas -> what they promise, less for more kappa."""
 Q = 240
 """Denominator of the exponents tried."""
-EVEN = tuple((Fraction(n + 1, 2 * n), Fraction(n - 1, 2 * n), Fraction(n + 1, 2 * n)) for n in range(2, 129))
+
+
+class Starts(NamedTuple):
+    """Exponents that a search may begin with."""
+
+    exponents: tuple[Exponents, ...]
+    """Exactly."""
+    points: Array
+    """As floats, a row each."""
+
+
+def starts_of(*exponents: Exponents) -> Starts:
+    """Exponents that a search may begin with."""
+    return Starts(exponents, np.array(exponents, dtype=float))
+
+
+EVEN = starts_of(*((Fraction(n + 1, 2 * n), Fraction(n - 1, 2 * n), Fraction(n + 1, 2 * n)) for n in range(2, 129)))
 """Exponents with which neither features nor channels matter; they suit sets that grow along the list."""
 MOVES = ((1, -1, 1), (1, -1, -1), (1, 1, -1), (0, 0, 1), (1, 0, 0), (1, -1, 0), (0, -1, 1), (0, 1, 0), (1, 0, -1))
 """Directions of the search: most keep one of the sums that make features or channels free."""
-STEPS = tuple((by * a, by * b, by * c) for n in (16, 4, 1) for a, b, c in MOVES for by in (n, -n))
+STEPS = np.array([[by * m for m in move] for n in (16, 4, 1) for move in MOVES for by in (n, -n)])
 """Its moves, in 1/Q."""
 FEW, MOST = log(1000), 600.0
 """Log of the number of segments below which it counts that there is a whole number of them; what floats hold."""
@@ -157,7 +174,7 @@ def searched(
     promise: Promise,
     shape: tuple[int, ...],
     clock: Clock,
-    starts: Sequence[Exponents] = EVEN,
+    starts: Starts = EVEN,
     least: int = Q + 1,
 ) -> tuple[Exponents, float]:
     """Exponents near the best and what they promise, by moves that improve until none does.
@@ -170,17 +187,20 @@ def searched(
         least: what the exponents of outputs and inputs add up to at least, in 1/Q.
     """
     best = _Best(promise, shape)
-    even = starts[0] if len(starts) == 1 else starts[best(np.array(starts, dtype=float))[0]]
-    X, Y, Z = (round(e * Q) for e in even)
+    even = starts.exponents[best(starts.points)[0] if len(starts.exponents) > 1 else 0]
+    at = np.array([round(e * Q) for e in even])
     whole = all(Q % e.denominator == 0 for e in even)
     while True:
         clock.check()
-        near = [(X + a, Y + b, Z + c) for a, b, c in STEPS]
-        inside = [at for at in near if min(at) > 0 and max(at) <= Q and least <= at[0] + at[2]]
-        index, promised = best(np.array([(X, Y, Z), *inside]) / Q)
+        near = np.concatenate([at[None, :], at + STEPS])
+        inside = (near.min(axis=1) > 0) & (near.max(axis=1) <= Q) & (near[:, 0] + near[:, 2] >= least)
+        inside[0] = True
+        near = near[inside]
+        index, promised = best(near / Q)
         if index == 0:
             break
-        X, Y, Z = inside[index - 1]
+        at = near[index]
+    X, Y, Z = at.tolist()
     found = Fraction(X, Q), Fraction(Y, Q), Fraction(Z, Q)
     if whole:  # the moves began right there
         return found, promised

@@ -94,15 +94,17 @@ def proofs(
     workload: Workload, system: MapSystem, units: Units, needed: int, clock: Clock = NO_LIMIT
 ) -> Iterator[Proof]:
     """Proofs from the most promising polytopes, of those whose estimate reaches `needed` units."""
-    found = [(p, segment_program(system, p, units.weights)) for p in polytopes(system, clock)]
-    pairs = [(p, s) for p, s in found if s is not None]
-    if len(pairs) > RANKED:
-        pairs.sort(key=lambda pair: -_promise(pair[1], units))
-        pairs = pairs[:RANKED]
+    found = list(polytopes(system, clock))
+    if len(found) > RANKED:
+        programs = {p: segment_program(system, p, units.weights) for p in found}
+        promises = {p: _promise(program, units) for p, program in programs.items() if program is not None}
+        found = sorted(promises, key=lambda p: -promises[p])[:RANKED]
     ranked: list[tuple[float, int, Polytope, dict[int, Fraction]]] = []
-    for polytope, program in pairs:
+    for polytope in found:
         known = _looked_at(workload, polytope, units.mu)
-        if known is None or not _may_exceed(known, units, needed, clock):
+        hope = known is not None and _may_exceed(known, units, needed, clock)
+        program = segment_program(system, polytope, units.weights) if hope else None
+        if program is None:
             continue
         columns = usable(system, polytope, units.weights)
         for candidate in candidates(program, units, clock):

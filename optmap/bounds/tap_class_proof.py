@@ -12,7 +12,7 @@ import numpy as np
 from optmap.bounds.compulsory import compulsory_loads
 from optmap.bounds.convex import Array
 from optmap.bounds.halo import LOSSES, kappa_about
-from optmap.bounds.halo_proof import EVEN, Exponents, Promise, searched
+from optmap.bounds.halo_proof import EVEN, Exponents, Promise, Starts, searched, starts_of
 from optmap.bounds.segments import LARGEST_BITS, Segments, best_segments
 from optmap.bounds.tap_classes import (
     Shape,
@@ -42,7 +42,7 @@ STEPS = 48
 """Halvings, or golden sections, that settle a segment."""
 GOLDEN = (5**0.5 - 1) / 2
 HALF = Fraction(1, 2), Fraction(1, 2), Fraction(1, 2)
-STARTS = (HALF, *EVEN[:8], *EVEN[8::8])
+STARTS = starts_of(HALF, *EVEN.exponents[:8], *EVEN.exponents[8::8])
 """Where the search for the exponents of overlapping windows begins."""
 
 
@@ -147,8 +147,8 @@ class _Search:
         With `apart` there is no factor for several classes.
         """
         K = min(3.0 * self.units.memory, float(self.units.ceiling))
-        starts: dict[Shape, Sequence[Exponents]] = {
-            shape: STARTS if shape in LOSSES else (HALF,) for shape in self.operations
+        starts: dict[Shape, Starts] = {
+            shape: STARTS if shape in LOSSES else starts_of(HALF) for shape in self.operations
         }
         best: tuple[dict[Shape, Exponents], float, float] = ({}, K, -inf)
         for _ in range(ROUNDS):
@@ -161,7 +161,7 @@ class _Search:
             best = chosen, K, promised
             if promised * HOPE < beat:
                 break
-            starts = {shape: (powers,) for shape, powers in chosen.items()}
+            starts = {shape: starts_of(powers) for shape, powers in chosen.items()}
         return best
 
     def promise(self, shape: Shape, log_units: float, *, apart: bool) -> Promise:
