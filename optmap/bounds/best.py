@@ -44,10 +44,13 @@ def best(workload: Workload, memory_words: int, clock: Clock = NO_LIMIT) -> Lowe
     tensor weights and the segment argument in integers; for windows the inequality of `halo`, for strided ones that of
     `tap_classes`; where one tensor does not fit by little, `visits`; where it fits a few times too little, `passes`.
     """
-    found: list[AnyProof] = [*_windows(workload, memory_words, clock)]
-    # Of all others it is soon seen whether they prove nothing stronger; of proofs as strong they are preferred.
-    for proofs in (passes_proofs, visits_proofs):
+    # Of most others it is soon seen whether they prove nothing stronger than one window; classes of taps take longest.
+    classes = why_no_classes(workload) is None
+    found: list[AnyProof] = [] if classes else [*_windows(workload, memory_words, clock)]
+    for proofs in (passes_proofs, visits_proofs):  # of proofs as strong they are preferred
         found = [*proofs(workload, memory_words, beat=_less(found)), *found]
+    if classes:
+        found += _windows(workload, memory_words, clock, beat=_less(found))
     found = [*ranked_proofs(workload, memory_words, beat=_less(found), clock=clock), *found]
     return certified("best", workload, memory_words, sorted(found, key=lambda proof: -proof.loads_words))
 
@@ -65,11 +68,13 @@ def met(workload: Workload, memory_words: int) -> LowerBound:
     return certified("best", workload, memory_words, ())
 
 
-def _windows(workload: Workload, memory_words: int, clock: Clock) -> list[HaloProof] | list[ClassesProof]:
+def _windows(
+    workload: Workload, memory_words: int, clock: Clock, beat: int | None = None
+) -> list[HaloProof] | list[ClassesProof]:
     """Proofs of windows: by classes of taps if they have several shapes, else the one shape's."""
     if why_no_classes(workload) is None:
-        return class_proofs(workload, memory_words, clock=clock)
-    return halo_proofs(workload, memory_words, clock=clock)
+        return class_proofs(workload, memory_words, beat=beat, clock=clock)
+    return halo_proofs(workload, memory_words, beat=beat, clock=clock)
 
 
 def _less(found: Sequence[AnyProof]) -> int | None:

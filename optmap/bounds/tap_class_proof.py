@@ -123,10 +123,14 @@ class _Search:
         """Proofs with the exponents that look best in floats, if they promise more than `needed` units."""
         if not self.operations:
             return
-        chosen, K, promised = self.settled(clock, apart=False)
+        chosen, K, promised = self.settled(clock, apart=False, beat=needed)
+        if promised * HOPE < needed:
+            return
         if any(y + z < 1 for _, y, z in chosen.values()):
             chosen, K, promised = max(
-                (chosen, K, promised), self.settled(clock, apart=True, beat=promised), key=lambda found: found[2]
+                (chosen, K, promised),
+                self.settled(clock, apart=True, beat=max(promised, needed)),
+                key=lambda found: found[2],
             )
         if promised <= needed:
             return
