@@ -83,7 +83,7 @@ class TileSpace:
         if box not in self._exact:
             ranges = zip(self.boxed, box, strict=True)
             self._exact[box] = all(
-                low == high if dim in self.branch else not any(low < bend < high for bend in self._bends(dim))
+                low == high if dim in self.branch else not any(low < bend < high for bend in self.bends(dim))
                 for dim, (low, high) in ranges
             )
         return self._exact[box]
@@ -92,7 +92,7 @@ class TileSpace:
         """Smaller boxes that cover an inexact box (empty for an exact one)."""
         widest, where = 1.0, -1
         for i, (dim, (low, high)) in enumerate(zip(self.boxed, box, strict=True)):
-            splittable = low < high and (dim in self.branch or any(low < b < high for b in self._bends(dim)))
+            splittable = low < high and (dim in self.branch or any(low < b < high for b in self.bends(dim)))
             if splittable and high / low > widest:
                 widest, where = high / low, i
         if where < 0:
@@ -106,13 +106,13 @@ class TileSpace:
                 middle = min(high - 1, max(low, int((low * high) ** 0.5)))
             parts = ((low, middle), (middle + 1, high))
         else:
-            bend = min((b for b in self._bends(dim) if low < b < high), key=lambda b: abs(log(b * b / (low * high))))
+            bend = min((b for b in self.bends(dim) if low < b < high), key=lambda b: abs(log(b * b / (low * high))))
             parts = ((low, bend), (bend, high))
         return tuple((*box[:where], part, *box[where + 1 :]) for part in parts)
 
     def pieces(self, dim: str) -> tuple[tuple[int, int], ...]:
         """Ranges of a piecewise linear dim between its bends; the whole range if there are many."""
-        bends = [b for b in self._bends(dim) if 1 < b < self.extents[dim]]
+        bends = [b for b in self.bends(dim) if 1 < b < self.extents[dim]]
         ends = [1, *bends, self.extents[dim]] if len(bends) <= MOST_PIECES else [1, self.extents[dim]]
         return tuple(pairwise(ends))
 
@@ -238,15 +238,16 @@ class TileSpace:
         lines = []
         for factor in frame.factors:
             twice = {factor.at: 2 * low[factor.at]} if factor.at in low else {}
-            lines.append(self._line(factor.axis, {**low, **twice}, box))
+            tiles = 2 if factor.at == factor.axis.main else 1
+            lines.append(self._line(factor.axis, {**low, **twice}, box, tiles=tiles))
         return frame.coefficients(1, lines)
 
     def _sizes(self, box: Box, end: int) -> dict[str, int]:
         """Least (0) or largest (1) sizes of the branch dims in a box."""
         return {dim: ends[end] for dim, ends in zip(self.branch, box, strict=False)}  # branch dims come first
 
-    def _line(self, axis: LineAxis, values: dict[str, int], box: Box) -> Line:
-        """Slope and constant of the axis's count as a function of its free dim, over the box."""
+    def _line(self, axis: LineAxis, values: dict[str, int], box: Box, *, tiles: int = 1) -> Line:
+        """Slope and constant of the axis's count as a function of its free dim, over so many tiles of the box."""
         if axis.main is None:
             return 0.0, float(axis.count(values))
         if len(axis.dims) == 1:
@@ -254,6 +255,7 @@ class TileSpace:
         low, high = 1, self.extents[axis.main]
         if axis.main in self.concave:
             low, high = box[self.boxed.index(axis.main)]
+        low, high = tiles * low, tiles * high  # neighbours reach beyond the extent, where the count may bend
         return chord(low, axis.count({**values, axis.main: low}), high, axis.count({**values, axis.main: high}))
 
     def _growth_line(
@@ -282,7 +284,8 @@ class TileSpace:
     def _is_concave(self, dim: str) -> bool:
         return any(axis.main == dim and axis_bends(axis, self.extents) for axes in self.axes for axis in axes)
 
-    def _bends(self, dim: str) -> tuple[int, ...]:
+    def bends(self, dim: str) -> tuple[int, ...]:
+        """Sizes of a free dim, inside its extent, at which some footprint changes slope."""
         found: set[int] = set()
         for axes in self.axes:
             for axis in axes:

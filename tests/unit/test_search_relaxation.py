@@ -7,7 +7,9 @@ from math import inf
 
 import numpy as np
 import pytest
+from brute_force import best_nest
 
+from optmap import api
 from optmap.evaluate import LevelModel, evaluate_cost
 from optmap.problem import (
     Capacity,
@@ -17,6 +19,7 @@ from optmap.problem import (
     LevelMapping,
     Machine,
     Mapping,
+    Microkernel,
     conv2d,
     dataflow,
     library,
@@ -271,6 +274,63 @@ def mopt_formula():
     out, ker = 2 * 128 * 136 * 136 * (64 / c), 128 * 64 * 9
     image = 64 * (h + 2) * (136 + 2) * (128 / k) * (136 / h)
     return round(float(np.where(held <= 8192, out + ker + image, inf).min()))
+
+
+WINDOW = "Out[f,x] += Image[x+2*w] * Filter[f,w]"
+
+
+@pytest.mark.parametrize(
+    ("constraints", "x", "demand"),
+    [
+        (("L1.x=3",), 3, lambda at: at.level != "L1" or at.tile["x"] == 3),
+        (("L1.x=2", "L2.x=2"), 5, lambda at: at.tile["x"] == 2),
+        (("L1.x>=3", "L2.x<=3"), 5, lambda at: at.tile["x"] == 3),
+        (("L1.x>=2", "L2.x<=4"), 5, lambda at: 2 <= at.tile["x"] <= 4),
+    ],
+    ids=["extent", "bend", "beyond the bend", "around the bend"],
+)
+def test_tiles_of_one_size_at_two_levels_nest_wherever_a_window_bends(constraints, x, demand):
+    window = parse_workload(WINDOW, {"f": 2, "x": x, "w": 2})
+    levels = tuple(Level(name=name, capacity=Capacity(amount=n, unit="words")) for name, n in (("L1", 11), ("L2", 24)))
+    machine = Machine(name="two", levels=levels)
+    best = best_nest(window, machine, "bottleneck", CapacityRule.TILE, divisors=False, cores=1, demands=(demand,))
+    found = api.solve(window, machine=machine, constraints=constraints)
+    assert found.cost == best
+    assert found.relaxation.value <= best
+
+
+@pytest.mark.parametrize("rows", [2, 3])
+def test_an_imposed_tile_as_large_as_its_window_nests_in_the_next_one(rows):
+    window = parse_workload(WINDOW, {"f": 3, "x": 3, "w": 2})
+    kernel = Microkernel(vector=rows, broadcast=3)
+    inner = Level(name="L1", capacity=Capacity(amount=17, unit="words"), microkernel=kernel)
+    machine = Machine(name="two", levels=(inner, Level(name="L2", capacity=Capacity(amount=38, unit="words"))))
+    imposed = {"f": rows, "x": 3, "w": 1}
+    best = best_nest(
+        window,
+        machine,
+        "bottleneck",
+        CapacityRule.TILE,
+        divisors=False,
+        cores=1,
+        demands=(lambda at: at.level != "L1" or (at.tile == imposed and at.permutation == ("f", "x", "w")),),
+    )
+    found = api.solve(window, machine=machine)
+    assert found.cost == best
+    assert found.relaxation.value <= best
+
+
+@pytest.mark.parametrize(("x", "w"), [(2, 3), (3, 2), (2, 4)])
+def test_the_neighbour_that_a_cache_holds_may_reach_beyond_the_extent(x, w):
+    """A window of stride 4 is linear up to its extent, but not up to twice that."""
+    window = parse_workload("Out[f,x] = Image[4*x+w] * Filter[f,w]", {"f": 5, "x": x, "w": w})
+    for words in (15, 21):
+        level = Level(name="L1", capacity=Capacity(amount=words, unit="words"), kind=LevelKind.CACHE)
+        machine = Machine(name="one", levels=(level,))
+        best = best_nest(window, machine, "bottleneck", CapacityRule.SAFE, divisors=False, cores=1)
+        found = api.solve(window, machine=machine, capacity="safe")
+        assert found.cost == best
+        assert found.relaxation.value <= best
 
 
 def test_same_setting_same_answer(monkeypatch):

@@ -39,8 +39,13 @@ def _ranges(space: TileSpace, dim: str, *, coarse: bool) -> tuple[tuple[int, int
 
 
 def compatible(space: TileSpace, inner: Box, outer: Box) -> bool:
-    """Whether a tile of the inner box fits into some tile of the outer box."""
-    for dim, (low, _), (_, outer_high) in zip(space.boxed, inner, outer, strict=True):
-        if low > outer_high or (dim in space.concave and low >= outer_high > 1):
+    """Whether a tile of the inner box fits into some tile of the outer box.
+
+    The bend that two ranges of a piecewise linear dim share counts as the end of the lower one alone, which is always
+    there: constraints and imposed tiles may leave a single size, at a bend or at the extent.
+    """
+    for dim, (low, high), (_, most) in zip(space.boxed, inner, outer, strict=True):
+        shared = low == most and low < high and dim in space.concave and low in space.bends(dim)
+        if low > most or shared:
             return False
     return True
