@@ -13,8 +13,8 @@ from optmap.solvers.status import Point
 
 NEAR = {"mu_init": 1e-8}
 """Options of Ipopt for a start that should be optimal; from another one it takes more steps to the same value."""
-NEARER = NEAR | dict.fromkeys(("bound_push", "bound_frac", "slack_bound_push", "slack_bound_frac"), 1e-6)
-"""The start is hardly moved: half the steps. From another one Ipopt may call a point optimal that is not."""
+NEARER = NEAR | dict.fromkeys(("bound_push", "bound_frac", "slack_bound_push", "slack_bound_frac"), 1e-8)
+"""The start is hardly moved: fewer steps. From another one Ipopt may call a point optimal that is not."""
 
 
 def solver_title(setting: Setting) -> str:
