@@ -39,7 +39,7 @@ def test_pictures_are_refused_before_anything_is_computed(
     def computed(*_: object, **__: object) -> None:
         raise AssertionError("computed first")
 
-    monkeypatch.setattr(api, "compare", computed)
+    monkeypatch.setattr(comparing, "compare", computed)
     monkeypatch.setattr("optmap.verbs.algorithms", computed)
     for command, words in (("compare", MATMUL), ("algorithms", CONV)):
         found = run(command, *words, "--memory", "64w", "--plot", str(tmp_path / name))
