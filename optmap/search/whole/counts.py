@@ -35,6 +35,8 @@ NEAR = 0.01
 """How far above a bound chains are looked for first, as a share of it."""
 NEARER = 0.0025
 """How far above what numbers of tiles leave sizes are looked at first, as a share of it."""
+FEW_PAIRS = 200_000
+"""Pairs of choices of neighbouring levels that are listed one by one, at most, before those that cost too much go."""
 MOST_CHAINS = 500
 """Chains that are handed back, at most."""
 FEW_CHAINS = 1_000
@@ -183,15 +185,18 @@ class _Counting:
     def _inside(self, level: int, own: Choices, before: _Stage, ceiling: float) -> _Stage:
         """The own tiles that reach something below the ceiling through some of the outer ones."""
         cut = None if level in self.setting.fixed else self.last
-        rows, via = np.nonzero(self.pairs.nests(own.tiles, before.tiles, but=cut))
+        nests = self.pairs.nests(own.tiles, before.tiles, but=cut)
+        if nests.size > FEW_PAIRS:  # a table costs less than a list of so many, and uncut they cost no more than cut
+            nests &= self.pairs(own.tiles, before.tiles, level) < ceiling
+        rows, via = np.nonzero(nests)
         tiles, outer = own.tiles[rows], before.tiles[via]
         if cut is not None:
             tiles[:, cut] = np.minimum(tiles[:, cut], outer[:, cut])
         numbers, around = -(-self.costs.extents // tiles), -(-self.costs.extents // outer)
         reach = np.maximum(self.pairs.of_numbers(tiles, numbers, outer, around, level), before.reach[via])
         reach = np.maximum(reach, own.alone[rows])
-        order = np.lexsort((reach, tiles[:, self.last], rows))
-        order = order[reach[order] < ceiling]
+        below = np.flatnonzero(reach < ceiling)
+        order = below[np.lexsort((reach[below], tiles[below, self.last], rows[below]))]
         same = (np.diff(rows[order], prepend=-1) == 0) & (np.diff(tiles[order, self.last], prepend=-1) == 0)
         best = order[~same]
         return _Stage(tiles=tiles[best], reach=reach[best], via=via[best])
