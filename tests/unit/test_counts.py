@@ -35,6 +35,7 @@ from optmap.search import (
     integer_search,
 )
 from optmap.search.relax.tree import relax
+from optmap.search.whole import counts
 from optmap.solvers import Stop
 
 STATEMENTS = (
@@ -314,3 +315,16 @@ def test_a_search_cut_short_anywhere_proves_no_more_than_is_true() -> None:
                 assert floor < answer[1] <= true * (1 + 1e-12), f"seed {seed}, {looks} looks"
                 parts += answer[1] < true * (1 - 1e-9)
     assert parts >= 5
+
+
+def test_pairs_that_cost_too_much_in_a_table_are_in_no_chain(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = [each for seed in range(500, 540) if (each := problem(seed)) and len(each[1]) > 100]
+    answers = []
+    for few in (counts.FEW_PAIRS, 0):
+        monkeypatch.setattr(counts, "FEW_PAIRS", few)
+        for setting, chains in found:
+            true, costs = least_of(setting, chains), ChainCosts(setting)
+            answers.append(count_optimum(setting, costs, 0.1 * true, 2 * true, clock=NO_LIMIT))
+    bounds = [None if answer is None else answer[1] for answer in answers]
+    assert bounds[: len(found)] == bounds[len(found) :]
+    assert sum(bound is not None for bound in bounds) >= 10
