@@ -117,7 +117,25 @@ def test_constraints_on_one_of_two_dims_leave_no_mirror_images():
     units = [Unit(order, plain.space.whole()) for order in plain.orders]
     node = (None, None)
     assert len(Mirrors(plain).distinct(node, 0, units)) < len(units)
-    for text, same in (("L1.h>=2", False), ("L1.h>=2,L1.w>=2", True)):
-        limits = constraints_of(text.split(","))
+    for texts, same in ((["L1.h>=2"], False), (["L1.h>=2", "L1.w>=2"], True), (["L1.order=...,w"], False)):
+        limits = constraints_of(texts)
         setting = Setting(workload=workload, machine=plain.machine, rule=CapacityRule.TILE, constraints=limits)
         assert (len(Mirrors(setting).distinct(node, 0, units)) < len(units)) is same
+
+
+def test_of_two_mirror_images_one_may_meet_another_levels_loop_order(monkeypatch):
+    """What the inner level must be tells choices of the outer one apart."""
+    workload = SQUARE[5]
+    levels = [
+        Level(name=f"L{i}", capacity=Capacity(amount=words, unit="words"), bandwidth=rate)
+        for i, (words, rate) in enumerate(((67, 5.0), (370, 2.0)))
+    ]
+    setting = Setting(
+        workload=workload,
+        machine=Machine(name="two", levels=tuple(levels)),
+        rule=CapacityRule.TILE,
+        constraints=constraints_of(["L0.order=...,d,a,c"]),
+    )
+    found = relax(setting)
+    monkeypatch.setattr(mirrors, "exchanges", lambda space: ())
+    assert found.bound == pytest.approx(relax(setting).bound, rel=2 * TOLERANCE)

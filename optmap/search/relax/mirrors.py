@@ -1,10 +1,10 @@
 """Choices for a level that mirror each other, of which one is enough.
 
-Where an exchange of dims leaves the rows of a workload as they are (`programs.exchanges`), and what the
-constraints allow as well, the program of a node is that of its mirror image with the columns in another
-order: both have the same optimum. A node that is its own mirror image has, among its children, the mirror
-images of all of them: of two children that mirror each other the second has nothing below it whose like is
-not below the first, and is left out. Nothing is left out below nodes with another mirror image.
+Where an exchange of dims leaves the rows of a workload as they are (`programs.exchanges`), and what may be chosen at
+every level as well, the program of a node is that of its mirror image with the columns in another order: both have the
+same optimum. A node that is its own mirror image has, among its children, the mirror images of all of them: of two
+children that mirror each other the second has nothing below it whose like is not below the first, and is left out.
+Nothing is left out below nodes with another mirror image.
 """
 
 from __future__ import annotations
@@ -46,10 +46,16 @@ class Mirrors:
 
     @cached_property
     def _exchanges(self) -> Sequence[Exchange]:
-        """Exchanges that the constraints allow; imposed tiles are their own mirror image too rarely to ask."""
-        if self.setting.fixed:
+        """Exchanges after which every level may be what it may be now.
+
+        Imposed tiles and loop orders are their own mirror images too rarely to ask. Of free loop orders that are not
+        listed, as mirror images may be, a listed one costs no more.
+        """
+        setting = self.setting
+        ordered = any(setting.constraints.patterns(level.name) for level in setting.machine.levels)
+        if setting.fixed or setting.loops or ordered:
             return ()
-        dims, rows = self.setting.workload.dims, self.setting.allowed.sizes
+        dims, rows = setting.workload.dims, setting.allowed.sizes
         places = {dim: i for i, dim in enumerate(dims)}
         return [
             each
