@@ -219,7 +219,7 @@ class Iterates:
         right = rising + batch.constant
         f[:, :k] -= np.log(right)
         f[:, p:] = straight[:, p * (m + 1) :] - self.limits
-        better = (f[:, k:].max(axis=1) <= 0.0) & (needed < self.most)
+        better = (f[:, k:].max(axis=1, initial=-np.inf) <= 0.0) & (needed < self.most)
         self.best[better], self.most[better] = t[better], needed[better]
         monomials = self.rows[:, : p * m].reshape(size, p, m, n + 1)
         monomials[:, :k, :, n] = (-rising / right)[:, :, None]
@@ -230,7 +230,8 @@ class Iterates:
 
         It holds for any multipliers: rows are convex in (t, z), and the optimum is at most `most`.
         """
-        batch, t, chains = self.batch, self.x[:, :-1], -2 * self.start.shape[1]
+        batch, t = self.batch, self.x[:, :-1]
+        chains = self.f.shape[1] - 2 * t.shape[1]
         slope = (self.dual[:, None, :chains] @ self._gradients()[:, :chains])[:, 0]
         in_t, in_z = slope[:, :-1], 1.0 + slope[:, -1]
         value = 1.0 + (self.f[:, :chains] * self.dual[:, :chains]).sum(axis=1)

@@ -140,6 +140,26 @@ def test_programs_without_a_start_are_infeasible():
     assert np.isinf(nothing.bound).all()
 
 
+@pytest.mark.parametrize("limits", [0, 1])
+def test_programs_without_variables_need_what_their_rows_do(limits):
+    """As that of an imposed tile just below the memory: one row and, if there is a tile beside it, what it holds."""
+    size, words = 3, np.log(np.array([[5.0, 2.0], [7.0, 1.0], [1.0, 0.5]]))
+    held = np.full((size, limits, 2), np.log(0.25))
+    batch = Batch(
+        exponents=np.zeros((size, 1 + limits, 2, 0)),
+        logs=np.concatenate((words[:, None], held), axis=1),
+        alpha=np.full((size, 1), 2.0),
+        constant=np.zeros((size, 1)),
+        linear=np.zeros((size, 0, 0)),
+        limit=np.zeros((size, 0)),
+        lower=np.zeros((size, 0)),
+        upper=np.zeros((size, 0)),
+    )
+    found = solve_batch(batch, start=np.zeros((size, 0)))
+    np.testing.assert_allclose(found.value, [3.5, 4.0, 0.75], rtol=1e-12)
+    np.testing.assert_allclose(found.bound, [3.5, 4.0, 0.75], rtol=1e-7)
+
+
 def test_programs_of_which_enough_is_known_stop_early():
     """They stop at a point that is good enough, or at a bound that is; the others are solved as before."""
     batch = random_batch(11)
