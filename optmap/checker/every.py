@@ -27,8 +27,8 @@ from itertools import product
 from operator import le
 from typing import NamedTuple
 
-from .rows import Model, Node
-from .tile_cuts import Cut, CutWords, Parts, Sizes, cut_up
+from .rows import Model, Node, Parts, cut_up
+from .tile_cuts import Cut, CutWords, Sizes
 from .tools import need
 
 MOST_WORK = 500_000

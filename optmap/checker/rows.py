@@ -2,8 +2,8 @@
 
 A *node* is a set of mappings: a range of whole numbers for the tile size of every dim at every level, and
 for some levels a flow (`dataflows.py`). A dim of extent N that is cut into tiles of at most T, however
-unevenly, is cut into n >= max(N/T, a) tiles, with a = ceil(N/h) for T <= h, or more if it is known how it is
-cut further outside. Two facts about a subscript's
+unevenly, is cut into n >= max(N/T, a) tiles, with a = ceil(N/h) for T <= h, or more if there are few ways in which
+it may be cut further outside. Two facts about a subscript's
 number of values g, as a function of the size t of one dim on the tile, make rows of it:
 
 - g is concave and g(0) = 0: each further value of the dim adds at most what the one before added.
@@ -19,10 +19,10 @@ are the product over its subscripts, so rows are sums of products, all coefficie
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from fractions import Fraction
 from functools import lru_cache
-from itertools import product, takewhile
+from itertools import islice, product
 from math import ceil, gcd, prod
 from typing import NamedTuple
 
@@ -36,10 +36,13 @@ Term = tuple[Fraction, tuple[Key, ...]]
 Range = tuple[int, int]
 Cut = tuple[int, int, int, int]
 """A level, the range of its tile size of a dim, and how many of them there are at least."""
-
+Parts = tuple[tuple[int, int], ...]
+"""Tiles of a dim: size, least first, and how many."""
 
 MOST_TERMS = 256
 """Terms of an access, and corners of a subscript's dims that are not variable, at most: both double per dim."""
+MOST_WAYS = 64
+"""Ways in which the levels outside cut a dim that are told apart."""
 
 
 class Row(NamedTuple):
@@ -96,6 +99,7 @@ class Model:
         self.created = 0
         if work.assign:
             self.created = work.weights[work.tensors[0][0]] * prod(count(dict(a), self.extents) for a in self.axes[0])
+        self.parted = lru_cache(maxsize=65536)(self._parted)
         self.moved = lru_cache(maxsize=65536)(self._moved)
         self.held = lru_cache(maxsize=65536)(self._held)
 
@@ -141,13 +145,33 @@ class Model:
     def fewest(self, node: Node, level: int, dim: str) -> int:
         """Tiles into which a dim is cut at a level, at least.
 
-        What the outermost levels cut is known as long as each of them has one size left; cutting their parts once is
-        no more than cutting them in stages. (Not so of two stages out of three: 10 cut by 3 and 2 are 7 tiles, cut
-        by 5, 3 and 2 they are 6.)
+        It is the least number over all ways in which the outermost levels may cut, as far as these are few; cutting
+        their parts once is no more than cutting them in stages. (Not so of two stages out of three: 10 cut by 3 and
+        2 are 7 tiles, cut by 5, 3 and 2 they are 6.)
         """
-        outer = (self.range(node, q, dim) for q in reversed(range(level + 1, self.depth)))
-        known = tuple(low for low, _ in takewhile(lambda ends: ends[0] == ends[1], outer))
-        return _number(self.extents[dim], (*known, self.range(node, level, dim)[1]))
+        outer = tuple(self.range(node, q, dim) for q in reversed(range(level + 1, self.depth)))
+        return self.parted(dim, outer, self.range(node, level, dim)[1])
+
+    def _parted(self, dim: str, outer: tuple[Range, ...], high: int) -> int:
+        """Tiles of at most a size into which a dim is cut inside levels with sizes in some ranges, outermost first."""
+        ways: set[Parts] = {((self.extents[dim], 1),)}
+        for level, (low, top) in zip(reversed(range(self.depth)), outer, strict=False):
+            following = set[Parts]()
+            for parts in ways:
+                whole = parts[-1][0]
+                sizes = islice(self._allowed(level, dim, (low, min(top, whole)), whole), MOST_WAYS + 1)
+                following |= {cut_up(parts, size) for size in sizes}
+            if len(following) > MOST_WAYS:
+                break
+            ways = following
+        return min((sum(n * -(-part // high) for part, n in parts) for parts in ways), default=self.extents[dim])
+
+    def _allowed(self, level: int, dim: str, sizes: Range, whole: int) -> Iterator[int]:
+        """The sizes in a range that are allowed of tiles cut from a size."""
+        low, high = sizes
+        while low <= high and (left := self.snapped(level, dim, (low, high), whole)) is not None:
+            yield left[0]
+            low = left[0] + 1
 
     def rows(self, node: Node, levels: list[int], limits: list[Fraction]) -> list[Row]:
         """One row of words moved per level that is asked for, with its limit, then one per part that holds tiles."""
@@ -246,16 +270,14 @@ class Model:
 
 
 @lru_cache(maxsize=65536)
-def _number(extent: int, sizes: tuple[int, ...]) -> int:
-    """Tiles of an extent that is cut at some sizes, one after the other."""
-    parts = {extent: 1}
-    for size in sizes:
-        cut = Counter[int]()
-        for part, times in parts.items():
-            full, rest = divmod(part, size)
-            cut += Counter({size: times * full}) + Counter({rest: times * (rest > 0)})
-        parts = cut
-    return sum(parts.values())
+def cut_up(parts: Parts, size: int) -> Parts:
+    """Tiles cut into tiles of a size."""
+    found = Counter[int]()
+    for part, times in parts:
+        full, rest = divmod(part, size)
+        found[size] += times * full
+        found[rest] += times
+    return tuple(sorted((part, times) for part, times in found.items() if part and times))
 
 
 def chord(low: int, first: Fraction, high: int, last: Fraction) -> tuple[Fraction, Fraction]:

@@ -18,21 +18,18 @@ smaller T are of at most T, and tiles that are `apart` then count at the level, 
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable
 from fractions import Fraction
-from functools import cache, lru_cache, partial
+from functools import cache, partial
 from itertools import product
 from math import ceil, floor, prod
 from operator import itemgetter
 from typing import Any, NamedTuple
 
 from .dataflows import joined
-from .rows import Model, Node, chord
+from .rows import Model, Node, Parts, chord
 from .tools import count, need
 
-Parts = tuple[tuple[int, int], ...]
-"""Tiles of a dim: size and how many."""
 Sizes = tuple[int, ...]
 """A number per dim, or per level."""
 
@@ -186,14 +183,3 @@ class CutWords:
         """Values of a subscript on a tile."""
         dims = [d for d, _ in axis]
         return count(dict(axis), dict(zip(dims, sizes if len(dims) > 1 else [sizes], strict=True)))
-
-
-@lru_cache(maxsize=65536)
-def cut_up(parts: Parts, size: int) -> Parts:
-    """Tiles cut into tiles of a size."""
-    found = Counter[int]()
-    for part, times in parts:
-        full, rest = divmod(part, size)
-        found[size] += times * full
-        found[rest] += times
-    return tuple(sorted((part, times) for part, times in found.items() if part and times))

@@ -7,14 +7,17 @@ searched here is only which ones to take. Where real sizes leave nothing to refu
 from __future__ import annotations
 
 import time
+from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import partial
+from itertools import product
 from math import exp, log
 
 from optmap.checker import RefusedError
 from optmap.checker.cover import parts_of, refutes
-from optmap.checker.rows import Key, Model, Node, Row
+from optmap.checker.rows import Key, Model, Node, Range, Row
 from optmap.checker.tools import count
 from optmap.errors import LimitError
 from optmap.gap.refutation import Array, Refutation, best_weights, refutation
@@ -74,7 +77,8 @@ class Proving:
             if isinstance(step, str):
                 steps.append(step)
                 continue
-            split = self._split(node, step)
+            trims = self._trims(node) if self.whole else ()
+            split = max(trims, default=(0.0, self._split(node, step)))[1]
             if split is None:
                 self._lower(node, step)
                 left.append(node)
@@ -105,11 +109,9 @@ class Proving:
     def _leaf(self, node: Node) -> str | Refutation:
         """The step that refutes a node, or what is known where none does."""
         rows = self._rows(node)
-        for number, row in enumerate(rows):
-            if self._least(node, row) > float(row.limit) * (1 - ROUNDED) and refutes(
-                self.model, node, rows, self.levels, ["row", str(number)]
-            ):
-                return f"row {number}"
+        broken = self._broken(node, rows)
+        if broken is not None:
+            return broken
         found = refutation(self.model, node, rows)
         if found.excess > WORTH:
             for digits, places, exact in ROUNDINGS:
@@ -118,6 +120,15 @@ class Proving:
                 if words and refutes(self.model, node, rows, self.levels, ["sum", *words]):
                     return " ".join(("sum", *words))
         return found
+
+    def _broken(self, node: Node, rows: list[Row]) -> str | None:
+        """The step that refutes a node by one row alone."""
+        for number, row in enumerate(rows):
+            if self._least(node, row) > float(row.limit) * (1 - ROUNDED) and refutes(
+                self.model, node, rows, self.levels, ["row", str(number)]
+            ):
+                return f"row {number}"
+        return None
 
     def _least(self, node: Node, row: Row) -> float:
         """A row where all its terms are least, about."""
@@ -183,6 +194,24 @@ class Proving:
         rest += [f"flow {level}" for level in asked if node.flows[level] is None]
         rest += self._outer_cuts(node) if self.whole else []
         return next((split for split in rest if split is not None), None)
+
+    def _trims(self, node: Node) -> Iterator[tuple[float, str]]:
+        """Cuts with one side that a row alone refutes, at least half of the range, and its share of it."""
+        for level, dim in product(range(self.model.depth), self.model.dims):
+            low, high = self.model.range(node, level, dim)
+            middle, size = (low + high) // 2, high - low + 1
+            sides = partial(self._side, node, level, dim)
+            if low < high and sides((low, middle)):
+                at = middle - 1 + bisect_left(range(middle, high), True, key=lambda n: not sides((low, n)))
+                yield (at - low + 1) / size, f"cut {level} {dim} {at}"
+            if low < high and sides((middle + 1, high)):
+                at = low + bisect_left(range(low, middle), True, key=lambda n: sides((n + 1, high)))
+                yield (high - at) / size, f"cut {level} {dim} {at}"
+
+    def _side(self, node: Node, level: int, dim: str, sizes: Range) -> bool:
+        """Whether nothing is left of a node where a dim's tile is in a range, or a row alone refutes it."""
+        part = self.model.narrowed(node, level, dim, sizes)
+        return part is None or self._broken(part, self._rows(part)) is not None
 
     def _outer_cuts(self, node: Node) -> list[str]:
         """Cuts of any range that is left, outermost first: how outer tiles are cut says more of the tiles inside."""

@@ -19,11 +19,11 @@ from proof_attack import attack
 
 from optmap import api
 from optmap.bounds import digest
-from optmap.checker import RefusedError, check_document
+from optmap.checker import RefusedError, check_document, rows
 from optmap.checker.cover import model_of, walk
 from optmap.checker.dataflows import best_flows, contains, flow_of
 from optmap.checker.nest import Nest
-from optmap.checker.rows import Model
+from optmap.checker.rows import Model, Node
 from optmap.checker.solution import traffic
 from optmap.checker.statement import Work
 from optmap.checker.units import rate_of
@@ -116,6 +116,17 @@ def test_relaxation_and_integer_bound_are_proved(name: str) -> None:
     assert [line.split(" ")[0] for line in proved] == ["relaxation", "integer"], made["notes"]
     assert not any(line.startswith(("relaxation", "integer bound")) for line in told)
     assert len(json.dumps(made["proof"])) < 200_000
+
+
+@pytest.mark.parametrize("name", ["yolo9000/Y2", "yolo9000/Y4", "mobilenet/M1d"])
+def test_microkernels_that_do_not_divide_tiles_outside_have_short_proofs(name: str) -> None:
+    """6 elements in 136: 23 tiles, but 24 in all tiles of at most 68 that divide it."""
+    result = api.solve(name, machine="i7-9700k", tiles="divisors", certificate="full")
+    made = json.loads(json.dumps(solution_document(result)))
+    assert made["integer_bound"]["value"] == made["cost"]["value"]
+    assert len(lines(made)[0]) == 2, made["notes"]
+    (claim,) = made["proof"]["integers"]
+    assert len(claim["steps"]) < 100
 
 
 @pytest.mark.parametrize("name", [name for name in CASES if name != "sum"])  # which is not cross-checked
@@ -339,8 +350,8 @@ def test_rows_are_never_above_what_a_mapping_moves_and_holds(seed: int) -> None:
     assert sum(exact or 0 for exact in found) > 0
 
 
-def test_tiles_of_a_stage_between_unknown_ones_are_not_counted() -> None:
-    """10 cut by 5, 3 and 2 are 6 tiles; by 3 and 2 they would be 7."""
+def test_tiles_of_a_stage_between_unknown_ones_are_not_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """10 cut by 5, 3 and 2 are 6 tiles; by 3 and 2 they would be 7, as by 4 or 6, 3 and 2."""
     work = Work({"expression": "O[x] += I[x]", "semantics": "accumulate", "bytes": 4, "extents": {"x": 10}})
     made = Model(
         work=work,
@@ -355,10 +366,70 @@ def test_tiles_of_a_stage_between_unknown_ones_are_not_counted() -> None:
         assert node is not None
         node = made.narrowed(node, q, "x", sizes)
     assert node is not None
+    assert made.fewest(node, 0, "x") == 6
+    monkeypatch.setattr(rows, "MOST_WAYS", 2)
+    made.parted.cache_clear()
     assert made.fewest(node, 0, "x") == 5
     node = made.narrowed(node, 2, "x", (5, 5))
     assert node is not None
     assert made.fewest(node, 0, "x") == 6
+
+
+@pytest.mark.parametrize("even", [True, False])
+@pytest.mark.parametrize("most", [1, 5, 64])
+def test_no_tiles_are_fewer_than_those_of_the_ways_that_are_left(
+    even: bool, most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every chain of sizes in random ranges is cut one by one; of all ways one has no more tiles."""
+    monkeypatch.setattr(rows, "MOST_WAYS", most)
+    rng, above, exact = random.Random(7), 0, 0
+    for _ in range(100):
+        made, node = _ranges(rng, even)
+        extent = made.extents["x"]
+        if node is None:
+            continue
+        chains = [(extent,)]
+        for q in (2, 1, 0):
+            low, high = made.range(node, q, "x")
+            chains = [
+                (*sizes, n)
+                for sizes in chains
+                for n in range(low, min(high, sizes[-1]) + 1)
+                if q == 0 or not even or sizes[-1] % n == 0
+            ]
+        found = made.fewest(node, 0, "x")
+        least = min((_tiles(extent, sizes) for sizes in chains), default=extent)
+        assert found <= least
+        exact += found == least
+        above += found > -(-extent // made.range(node, 0, "x")[1])
+    assert exact > 30
+    assert above > (4 if most == 64 else 1)
+
+
+def _ranges(rng: random.Random, even: bool) -> tuple[Model, Node | None]:
+    """Three levels of one dim with random ranges; tiles outside the first divide what they are cut from, or any."""
+
+    def snapped(q: int, _dim: str, sizes: tuple[int, int], around: int) -> tuple[int, int] | None:
+        left = [n for n in range(sizes[0], sizes[1] + 1) if q == 0 or not even or around % n == 0]
+        return (left[0], left[-1]) if left else None
+
+    sizes = {"bytes": 4, "extents": {"x": rng.choice((34, 36, 40, 45))}}
+    work = Work({"expression": "O[x] += I[x]", "semantics": "accumulate", **sizes})
+    flows = [best_flows(work)] * 3
+    made = Model(work=work, rooms=[[], [], []], rates=[Fraction(1)] * 3, flows=flows, fixed=set(), snapped=snapped)
+    node = made.root()
+    for q in rng.sample(range(3), rng.randint(1, 3)):
+        low = rng.randint(3, 14)
+        node = node and made.narrowed(node, q, "x", (low, rng.randint(low, 20) if q else low))
+    return made, node
+
+
+def _tiles(extent: int, sizes: tuple[int, ...]) -> int:
+    """Tiles of an extent that is cut at some sizes, one after the other."""
+    parts = [extent]
+    for size in sizes:
+        parts = [min(size, part - start) for part in parts for start in range(0, part, size)]
+    return len(parts)
 
 
 @pytest.mark.parametrize("name", ["one level", "competing"])
