@@ -28,7 +28,7 @@ from optmap.problem import (
     parse_workload,
 )
 
-FLAGS = ("-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-fopenmp", "-march=native", *STRICT)
+FLAGS = ("-O0", "-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-fopenmp", "-march=native", *STRICT)
 NHWC, BLOCKED, NCHW = ActivationLayout.NHWC, ActivationLayout.BLOCKED, ActivationLayout.NCHW
 
 

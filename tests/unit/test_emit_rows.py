@@ -35,7 +35,7 @@ from optmap.problem import (
 )
 from optmap.search import ranked
 
-FLAGS = ("-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-fopenmp", "-march=native", *STRICT)
+FLAGS = ("-O0", "-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-fopenmp", "-march=native", *STRICT)
 NCHW = ActivationLayout.NCHW
 OPTIONS = CodeOptions(layout=NCHW)
 
