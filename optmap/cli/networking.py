@@ -36,7 +36,7 @@ Examples:
   optmap network model.yaml --memory 256KiB --json
   optmap network resnet50 --machine eyeriss --objective edp
   optmap network resnet18 --curve --memory 64KiB:16MiB --plot figures
-  optmap network resnet18 --curve --machine balanced --level L2 --memory 64KiB:1MiB --points 5
+  optmap network resnet18 --curve --machine balanced --level L2 --memory 16KiB:256KiB --points 5
 
 With --curve the network is solved at several capacities of one level: the proved floor and what the mappings
 move, the regime that limits each layer (see closed-form), and the knee: the least capacity where the network
