@@ -75,6 +75,7 @@ class Level:
     energy_pj: float | None = None
     """Energy of one word access, in pJ; None if unknown."""
     microkernel: Microkernel | None = None
+    """What imposes its tile, on the innermost level only; None if the tile is free."""
     partitions: tuple[Partition, ...] = ()
     """Parts with tensors of their own, together the capacity; empty for a unified level."""
     buffering: int = 1
@@ -149,8 +150,8 @@ class Machine(Shown):
     """A memory hierarchy below one unbounded memory.
 
     Raises:
-        InputError: for no level, two levels of one name, a level named like the memory, or an inclusive level
-            with less capacity than the level inside it.
+        InputError: for no level, two levels of one name, a level named like the memory, a microkernel around a
+            level, or an inclusive level with less capacity than the level inside it.
     """
 
     shown_as: ClassVar[Form] = Form(
@@ -179,6 +180,12 @@ class Machine(Shown):
             raise InputError(f"machine {self.name}: at least one bounded level is needed")
         if len(set(names)) != len(names):
             raise InputError(f"machine {self.name}: level names repeat in {names}")
+        for level in self.levels[1:]:
+            if level.microkernel is not None:
+                raise InputError(
+                    f"machine {self.name}: {level.name} has a microkernel; only the innermost level, {names[0]}, "
+                    "can have one"
+                )
         if any((level.store is None) != (self.accelerator is None) for level in self.levels):
             raise InputError(
                 f"machine {self.name}: every level of an accelerator needs a store, and no other level has one"

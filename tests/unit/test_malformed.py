@@ -79,6 +79,10 @@ MACHINES = {
     "fanouts and cores": (MACHINE.replace("bandwidth: 4w", "fanout: 4") + "cores: 16\n", "make them agree"),
     "a negative energy": (MACHINE.replace("bandwidth: 4w", "energy_pj: -5"), "energy_pj is -5"),
     "no microkernel": (MACHINE.replace("bandwidth: 4w", "microkernel: {vector: 0, broadcast: 2}"), "vector is 0"),
+    "a microkernel in a cache": (
+        MACHINE.replace("bandwidth: 2w", "microkernel: {vector: 4, broadcast: 2}"),
+        "only the innermost level, L1",
+    ),
     "parts that do not add up": (
         MACHINE.replace("bandwidth: 4w", "partitions: [{name: a, tensors: inputs, capacity: 3w}]"),
         "make them agree",
