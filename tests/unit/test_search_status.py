@@ -146,6 +146,14 @@ def test_a_level_that_cannot_matter_is_bounded_by_what_must_move() -> None:
     assert result.relaxation.value >= words + words / 0.3
 
 
+@pytest.mark.parametrize("tiles", ["any", "divisors"])
+@pytest.mark.parametrize("machine", ["balanced", "i7-9700k"])
+def test_without_time_a_mapping_near_the_relaxed_one_is_the_answer(machine: str, tiles: str) -> None:
+    result = optmap.solve("resnet18/R9", machine=machine, tiles=tiles, time_limit=0.001)
+    free = [level for level in result.mapping.levels if level.level != "Reg"]
+    assert any(size > 1 for level in free for size in level.tile.values())
+
+
 def test_divisors_are_not_rounded_down() -> None:
     """Tiles rounded down do not divide, and the answer would say that they do."""
     with pytest.raises(InputError, match="cannot keep to divisors"):

@@ -146,9 +146,9 @@ def integer_search(
     for strategy in strategies(state):
         strategy.run(state)
         tell(strategy.done)
-        if state.done:
+        if state.done and state.best is not None:  # late, the next one may still find something
             break
-    if state.best is None and one_core and not (divisors and setting.allowed.free):
+    if state.best is None and one_core:
         state.offer(_smallest(state, None))
     if state.best is None:
         raise InfeasibleError(_no_chain(setting))
