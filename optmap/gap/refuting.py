@@ -31,7 +31,7 @@ ROUNDINGS = ((4, 4, False), (6, 7, False), (9, 10, True), (13, 15, True))
 COUNTS = 0.02
 """Share of the weights from which on a level's row counts."""
 FEW = 40
-"""Steps after which it is tried to look at all numbers of tiles."""
+"""Steps after which it is tried to look at all numbers of tiles, and no more what rows alone cut off."""
 IDLE = 1e-5
 """Slope below which a size does not matter."""
 LOWERED = 2e-7
@@ -77,7 +77,7 @@ class Proving:
             if isinstance(step, str):
                 steps.append(step)
                 continue
-            trims = self._trims(node) if self.whole else ()
+            trims = self._trims(node) if self.whole and len(steps) < FEW else ()
             split = max(trims, default=(0.0, self._split(node, step)))[1]
             if split is None:
                 self._lower(node, step)
@@ -179,7 +179,7 @@ class Proving:
         shares = dict(zip(self.levels, found.weights.tolist(), strict=False))
         asked = [level for level in self.first if level in shares]
         counting = [level for level in asked if shares[level] > COUNTS]
-        first = [self._fixed_cut(node, level) for level in counting if node.flows[level] is not None]
+        first = [self._fixed_cut(node, level) for level in counting]
         first += [f"flow {level}" for level in counting if node.flows[level] is None]
         first += [self._fixed_cut(node, level) for level in asked if level - 1 in counting]
         chosen = next((split for split in first if split is not None), None)
