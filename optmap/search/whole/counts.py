@@ -27,8 +27,8 @@ from optmap.search.search_space import Setting
 from optmap.search.whole.chain_costs import ChainCosts, FloatArray, IntArray, IntegerPoint
 from optmap.search.whole.choices import ChoiceLists, Choices
 from optmap.search.whole.one_level import candidates, is_diagonal
-from optmap.search.whole.pair_costs import LARGEST_PAIRS, PairCosts
-from optmap.search.whole.sizes_left import SizesLeft
+from optmap.search.whole.pair_costs import PairCosts
+from optmap.search.whole.sizes_left import AT_ONCE_PAIRS, SizesLeft
 from optmap.search.whole.tile_pairs import aligned
 
 NEAR = 0.01
@@ -171,7 +171,7 @@ class _Counting:
 
     def _stage(self, level: int, own: Choices, before: _Stage, ceiling: float) -> _Stage:
         """Own choices inside outer ones, the last dim cut to what the outer one leaves."""
-        step = max(1, LARGEST_PAIRS // len(before.tiles))
+        step = max(1, AT_ONCE_PAIRS // len(before.tiles))
         parts = (own.take(slice(start, start + step)) for start in range(0, len(own.tiles), step))
         found = [self._inside(level, part, before, ceiling) for part in parts]
         return self._sieved(

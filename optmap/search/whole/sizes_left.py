@@ -27,7 +27,7 @@ LARGEST_TABLE = 30_000_000
 LARGEST_CUT = 1_500_000
 """Choices of one level beyond which they are not listed."""
 AT_ONCE_PAIRS = 500_000
-"""Pairs of choices looked at before their links are counted."""
+"""Pairs of choices of neighbouring levels that are priced at once."""
 FEW = 8
 """One nested pair among so many is priced by itself; where more nest, all pairs are priced as products of matrices."""
 MOST_CHAINS = 100_000
