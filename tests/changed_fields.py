@@ -33,7 +33,7 @@ def changed_fields(document: dict[str, Any], most: int = 10**6) -> Iterator[tupl
 
 def not_claimed(path: Path, value: Any) -> bool:
     """Whether the checker lists it as not verified, or other values prove the same claim."""
-    another_proof = "steps" in path and value.startswith("sum")  # weights and sizes that refute as well
+    another_proof = "steps" in path and value.startswith(("sum", "cut"))  # weights, sizes, cuts that refute as well
     unread = path[0] in ("notes", "versions") or path[:2] in UNREAD or path[-2:] in ENTRIES
     return path[-1] in NAMES or another_proof or unread
 
