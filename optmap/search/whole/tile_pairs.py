@@ -94,12 +94,12 @@ def divisors_around(
 
     Returns:
         the bound, infinite if no outer tile fits, and the smallest next outer tile (D,) that attains it; None where
-        outer tiles are too many, or imposed as well.
+        outer tiles are too many, or there is none.
 
     Raises:
         LimitError: if the time is over.
     """
-    if level + 1 in (costs.depth, *setting.fixed):
+    if level + 1 == costs.depth:
         return None
     lists = _divisors(setting, costs, level + 1)
     if _count(lists) > LARGEST_TILES:
