@@ -188,7 +188,7 @@ def _may_exceed(program: SegmentProgram, units: Units, needed: int, clock: Clock
         segments = exp(log(operations) - level - (at - start) * slope) * rounded
         return memory + 1 + segments * (exp(at) - memory), at
 
-    for look, times in ((program.floor, FIRST), (program.least, LOOKS)):
+    for look, times, reached in ((program.floor, FIRST, False), (program.least, LOOKS, True)):
         points = [(log(memory), look(memory)), end]
         for _ in range(times):
             clock.check()
@@ -198,7 +198,7 @@ def _may_exceed(program: SegmentProgram, units: Units, needed: int, clock: Clock
             if any(abs(at - known) < CLOSE for known, _ in points):
                 break
             level = look(exp(at))
-            if look == program.least and memory + (exp(at) - memory) * operations / exp(level) > needed:
+            if reached and memory + (exp(at) - memory) * operations / exp(level) > needed:
                 return True
             points = sorted([*points, (at, level)])
     return True

@@ -78,7 +78,7 @@ class Proving:
                 steps.append(step)
                 continue
             trims = self._trims(node) if self.whole and len(steps) < FEW else ()
-            split = max(trims, default=(0.0, self._split(node, step)))[1]
+            split = max(trims)[1] if trims else self._split(node, step)
             if split is None:
                 self._lower(node, step)
                 left.append(node)

@@ -246,10 +246,8 @@ class _Search:
         """An entry and the next best ones of the same shape: what is done at once takes hardly longer."""
         shape = [u is None for u in entry.node]
         batch, aside = [entry], list[_Open]()
-        most, ceiling = (
-            EXPANDED if entry.solved else COMPLETE if all(entry.node) else BATCH,
-            self.incumbent * (1 - TOLERANCE),
-        )
+        most = EXPANDED if entry.solved else COMPLETE if all(entry.node) else BATCH
+        ceiling = self.incumbent * (1 - TOLERANCE)
         while self.queue and len(batch) < most and len(aside) < BATCH:
             other = heapq.heappop(self.queue)
             same = other.solved == entry.solved and [u is None for u in other.node] == shape and other.bound < ceiling

@@ -316,7 +316,7 @@ def _smallest(state: _State, spatial: IntArray | None) -> IntegerPoint | None:
     ways = None if spatial is None else np.repeat(spatial[None], len(chains), axis=0)
     point = state.costs.best(chains, ways)
     if point is None and not complete:
-        raise LimitError("no tiles that meet the constraints were found among very many; use --tiles any")
+        raise LimitError("no tiles that fit were found among very many; use --tiles any")
     return point
 
 
