@@ -288,6 +288,12 @@ def test_strided_layers_gain(layer: str, memory: int, least: int, found: int) ->
     assert all(proof.loads_words < bound.loads_words for proof in before)
 
 
+def test_a_method_that_promises_less_does_not_hide_classes_kept_apart() -> None:
+    workload, memory = library.workload("quickflow/IX"), 400
+    every = max(proof.loads_words for proof in class_proofs(workload, memory))
+    assert best(workload, memory).loads_words >= every
+
+
 def test_the_halo_method_knows_them_and_says_how() -> None:
     workload = parse_workload("O[k,x] += I[c,2*x+3*r] * F[k,c,r]", {"k": 40, "c": 40, "x": 60, "r": 9})
     bound = bounds(workload, 200, ["halo"])[0]
