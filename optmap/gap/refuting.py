@@ -77,8 +77,8 @@ class Proving:
             if isinstance(step, str):
                 steps.append(step)
                 continue
-            trims = self._trims(node) if self.whole and len(steps) < FEW else ()
-            split = max(trims)[1] if trims else self._split(node, step)
+            trim = max(self._trims(node), default=None) if self.whole and len(steps) < FEW else None
+            split = trim[1] if trim else self._split(node, step)
             if split is None:
                 self._lower(node, step)
                 left.append(node)
