@@ -303,14 +303,18 @@ def kappa_about(shape: tuple[int, ...], x: float, y: float, z: float) -> float:
 def samples(shape: tuple[int, ...]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Logs of T and of a, b, c: what losses leave of pairs at sizes close to each other, one each to begin with.
 
+    Up to `SMALL` every size a = c is among them: pairs are whole there, and kappa is often largest where they lose
+    the least by that.
+
     Args:
         shape: taps per axis, sorted; of those without `LOSSES` there is only the first.
     """
     if shape not in LOSSES:
         return np.zeros(1), np.zeros((1, 3))
-    few = np.array(list(itertools.takewhile(lambda s: s < LARGEST, _sizes())))[:, None]
+    steps = list(itertools.takewhile(lambda s: s < LARGEST, _sizes()))
+    few = np.array(sorted({*steps, *range(1, SMALL + 1)}))[:, None]
     more = np.concatenate([np.zeros_like(few), np.ones_like(few), *(few // n for n in (32, 16, 8, 5, 4, 3, 2))], axis=1)
-    many = few + np.sort(more, axis=1)
+    many = few + np.where(np.isin(few, steps), np.sort(more, axis=1), 0)
     left, most = (few * many).astype(float), []
     for b in range(prod(shape), 0, -1):
         if b in LOSSES[shape]:
@@ -322,7 +326,9 @@ def samples(shape: tuple[int, ...]) -> tuple[NDArray[np.float64], NDArray[np.flo
     told[:, :, 1:] &= np.diff(real, axis=2) > 0
     taps, place, column = np.nonzero(told)
     s, pairs, larger = few[place, 0], real[told], many[place, column]
-    pairs = np.where(s < 2 * FINE, np.floor(pairs), pairs)  # larger sizes stand for those between
+    # Where not all sizes of the larger set are tried, one stands for those between.
+    alone = (s < 2 * FINE) | (s <= SMALL) & (larger <= s + 1)
+    pairs = np.where(alone, np.floor(pairs + SLACK), pairs)
     logs = np.log([pairs, s, taps + 1, larger])
     every = np.concatenate([np.zeros((4, 1)), logs, logs[[0, 3, 2, 1]]], axis=1)
     return every[0], np.ascontiguousarray(every[1:].T)
