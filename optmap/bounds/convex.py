@@ -142,7 +142,8 @@ class SegmentProgram:
 
     def _cost(self, price: Array) -> Array:
         """Per exponent: the price of its tensor, or log size."""
-        return np.where(self.sized, self.log_sizes, price[self.owners])
+        priced = np.append(price, 0.0)[self.owners]  # -1 is the last place, of which there is one without tensors, too
+        return np.where(self.sized, self.log_sizes, priced)
 
     def _add(self, cost: Array) -> int:
         """Index of a cheapest vertex."""

@@ -119,6 +119,12 @@ def test_exponents_of_the_convolution_with_and_without_small_dims():
         smallest_sigma(workload, ("q",))
 
 
+def test_exponents_of_sizes_alone_are_found():
+    text = "T[c+2*a,b+c,b+c] += A[2*b+2*a+3*c,c+3*a] * B[2*a+b+2*c,b+1] * C[3*b+3*a]"
+    bound = brascamp_lieb(parse_workload(text, dict.fromkeys("abc", 4)), 57)
+    assert bound.expression == "Omega(a*b*c / M)"
+
+
 def test_strides_add_digits_to_the_exponents():
     workload = parse_workload("O[k,x] += I[c,2*x+r] * F[k,c,r]", {"k": 64, "x": 28, "c": 64, "r": 7})
     assert smallest_sigma(workload).sigma == 2
