@@ -156,7 +156,7 @@ def test_pieces_are_found_though_tiles_take_their_time(monkeypatch: pytest.Monke
 def test_out_of_time_there_is_a_tiling_all_the_same() -> None:
     answer = solve("resnet18/R1", memory="1024w", method="iooub", time_limit=0.01)
     assert answer.stop is Stop.TIME_LIMIT
-    assert answer.cost < 6_000_000
+    assert answer.cost <= 5_662_048  # the best tiles of the one flow that is looked at all the same
     assert one_memory.LATE in answer.notes
 
 
