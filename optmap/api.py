@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from optmap.clock import Clock
+from optmap.clock import SEARCHED, Clock, limited
 from optmap.errors import CheckError, InputError
 from optmap.names import choose
 from optmap.problem import CapacityRule, Padding, Semantics
@@ -23,7 +24,7 @@ from optmap.problem.inputs import (
 )
 from optmap.problem.objective import OBJECTIVES
 from optmap.problem.options import IntegerRule, Merit, TileRule
-from optmap.problem.values import file_path, quoted, seconds, whole_number
+from optmap.problem.values import TimeInput, file_path, quoted, seconds, whole_number
 from optmap.search.methods import METHODS, default_method
 
 if TYPE_CHECKING:
@@ -39,8 +40,8 @@ __all__ = ["METHODS", "OBJECTIVES", "bound", "check", "solve"]
 
 CERTIFICATES = ("bound", "full")
 """What a solution's file can prove beside its mapping: the bound, or the relaxation and the integer bound, too."""
-BOUND_SECONDS = 1.0
-"""Time for the lower bounds of an answer however late the search ended."""
+PROVED = 0.5
+"""Part of the time that a search may take whose relaxation and integer bound are to be proved, too."""
 ONLY_WITH_FANOUTS = {
     "confirm": "method exact on accelerators, which {machine} is not",
     **dict.fromkeys(("set", "evaluations", "journal"), "searches on accelerators, which {machine} is not"),
@@ -72,7 +73,7 @@ def solve(
     evaluations: int | None = None,
     settings: Mapping[str, object] | None = None,
     journal: str | Path | None = None,
-    time_limit: float = 60.0,
+    time_limit: TimeInput = 60.0,
     seed: int = 0,
     progress: Callable[[str, float], None] | None = None,
 ) -> SolveResult | AcceleratorResult:
@@ -104,15 +105,16 @@ def solve(
         solver: of the relaxation, `batch` (optmap's own) or `ipopt` (every program through Pyomo and
             Ipopt: the same value, much slower); None takes the one of `solvers.cfg`.
         certificate: what the file can prove: `bound`, or `full`: the relaxation and the integer bound, too, which
-            become what is proved, less than a millionth lower where no note says more. Takes up to the time limit once
-            more.
+            become what is proved, less than a millionth lower where no note says more. The search then has half of the
+            time limit.
         confirm: on accelerators, of method `exact`: prove the optimum a second time, without dominance.
         evaluations: on accelerators, of methods that have mappings judged one by one (random and the like): how many
             at most; None for as many as the time allows. With it, the same seed is the same answer.
         settings: of such a method, by name, as values or texts.
         journal: of such a method, a file that its scores are appended to as it runs; if it is there, the search goes
             on where it ended, with the same answer as if it had not.
-        time_limit: seconds after which the best answer so far is returned.
+        time_limit: seconds, or a text such as `2min`, of the whole answer, after which it is the best so far: search,
+            counts, bounds and checks.
         seed: of methods that draw random numbers; part of the answer.
         progress: called with a text and the share of the time limit used.
 
@@ -203,14 +205,17 @@ def _answer(request: Request, method: str, certificate: str) -> SolveResult:
     """What a method finds, with the bounds beside it; `full`: proved, too."""
     from optmap.gap.beside import with_bound
 
-    deadline = time.monotonic() + request.time_limit
-    result = METHODS[method].run(request)
-    result = with_bound(result, Clock(max(deadline, time.monotonic() + BOUND_SECONDS)))
-    if certificate == "full":
-        from optmap.gap.proofs import with_proof
+    begun, whole = time.monotonic(), Clock.after(request.time_limit)
+    full = certificate == "full"
+    with limited(whole.share(PROVED if full else SEARCHED)):
+        result = METHODS[method].run(request)
+    with limited(whole.ending()) as clock:
+        result = with_bound(result, clock)
+        if full:
+            from optmap.gap.proofs import with_proof
 
-        return with_proof(result, request.time_limit)
-    return result
+            result = with_proof(result, clock)
+    return replace(result, seconds=time.monotonic() - begun)
 
 
 def bound(
@@ -255,7 +260,9 @@ def bound(
 
     problem, target = workload_of(workload, extents, semantics, padding), machine_of(machine, memory)
     if objective is None and (cores, caches) != (1, "warm"):
-        raise InputError("cores and caches belong to a bound in time: add objective time, or leave them out")
+        raise InputError(
+            "cores and caches belong to a bound in time: add objective time, or leave --cores and --caches out"
+        )
     running = None if objective is None else _running(objective, cores, caches)
     report = bound_report(problem, target, names_of(methods, "methods"), explained=explain)
     return report if running is None else with_time(report, running)
@@ -280,13 +287,17 @@ def check(path: str | Path) -> Report:
         CheckError: with the reason why a claim does not hold.
     """
     from optmap.checker import RefusedError, check_file
+    from optmap.problem.io.kinds import expected, missing_file
 
     file = file_path(path)
-    try:
-        return check_file(file)
-    except RefusedError as error:
-        raise CheckError(f"{path}: refused: {error}") from error
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error.strerror}") from error
-    except ValueError as error:
-        raise InputError(f"{path}: cannot be read: {error}") from error
+    with expected(file, "a certificate or a solution", "certificate", "solution"):
+        try:
+            return check_file(file)
+        except RefusedError as error:
+            raise CheckError(f"{path}: refused: {error}") from error
+        except FileNotFoundError as error:
+            raise missing_file(file) from error
+        except OSError as error:
+            raise InputError(f"{path}: cannot be read: {error.strerror}") from error
+        except ValueError as error:
+            raise InputError(f"{path}: cannot be read: {error}") from error

@@ -23,7 +23,6 @@ from optmap.problem.inputs import (
     text_of,
     workload_of,
 )
-from optmap.problem.network import list_networks
 from optmap.problem.objective import OBJECTIVES
 
 if TYPE_CHECKING:
@@ -78,7 +77,7 @@ def list_names(kind: str | None = None) -> Listing:
         "workloads": library.list_workloads,
         "machines": library.list_machines,
         "methods": lambda: _described(named("search.methods:METHODS")),
-        "networks": list_networks,
+        "networks": library.list_networks,
         "sweeps": library.list_sweeps,
         "bounds": lambda: _described(named("bounds.methods:BOUNDS")),
         "objectives": lambda: _described(OBJECTIVES),

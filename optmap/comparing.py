@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from optmap.api import solve
+from optmap.clock import INTERRUPTED, Clock, limited, stopping
 from optmap.errors import ContradictionError, InfeasibleError, InputError, LimitError
 from optmap.names import choose
 from optmap.problem import Padding, Semantics
@@ -20,7 +21,7 @@ from optmap.problem.inputs import (
     names_of,
     workload_of,
 )
-from optmap.problem.values import seconds, whole_number
+from optmap.problem.values import TimeInput, seconds, whole_number
 from optmap.search.methods import METHODS
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ def compare(
     objective: str | None = None,
     counting: str | None = None,
     evaluations: int | None = None,
-    time_limit: float = 60.0,
+    time_limit: TimeInput = 60.0,
     progress: Callable[[str, float], None] | None = None,
 ) -> Comparison | NestComparison:
     """Bound and mappings side by side, over capacities or over the boundaries of a machine.
@@ -66,7 +67,7 @@ def compare(
         counting: on an accelerator, `exact` (None, too), `timeloop`, or `factorflow` with methods that explore.
         evaluations: on an accelerator, mappings that each method which explores may have judged; None for as many as
             it wants.
-        time_limit: seconds per solve.
+        time_limit: seconds per solve, or a text such as `2min`.
         progress: called with a text and the share that is done.
 
     Raises:
@@ -112,14 +113,15 @@ def compare(
         for number, name in enumerate(chosen):
             if progress is not None:
                 progress(f"{name} at {where}", (place + number / len(chosen)) / len(targets))
-            found = _found(problem, target, name, demanded, time_limit)
+            found = _found(problem, target, name, demanded, time_limit) if not stopping() else INTERRUPTED
             if isinstance(found, SolveResult):
                 results[name] = found
             else:
                 left_out.setdefault(name, f"{where}: {found}")
-        for level, between in enumerate(target.boundaries):
-            words = fast_side_words(target, level, problem.word_bits)
-            rows.append(comparison_row(problem, between, words, results))
+        with limited(Clock.after(time_limit).ending()):
+            for level, between in enumerate(target.boundaries):
+                words = fast_side_words(target, level, problem.word_bits)
+                rows.append(comparison_row(problem, between, words, results))
     return Comparison(
         workload=problem,
         machine=targets[0] if machine is not None else None,

@@ -34,6 +34,10 @@ class UnknownNameError(InputError):
     """A name that no registry knows; the message lists or suggests the known ones."""
 
 
+class WrongKindError(InputError):
+    """Something of another kind than is needed, such as a machine for a workload: what it is, and what to type."""
+
+
 class StrategyError(InputError):
     """A search or a judge of one's own broke the protocol of searches: what it did, and what is asked of it."""
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from optmap.errors import InputError
-from optmap.problem.values import quoted
+from optmap.problem.values import TimeInput, quoted
 
 if TYPE_CHECKING:
     from optmap.gap.nest_solution import SavedNest
@@ -54,10 +54,15 @@ def export_timeloop(
     from optmap.gap.nest_solution import SavedNest, nest_solution_from
     from optmap.interchange.exporting import timeloop_files
     from optmap.problem.io.files import read_json
+    from optmap.problem.io.kinds import expected
     from optmap.search.accelerators.result import AcceleratorResult
 
     if isinstance(solution, str | Path):
-        solution = nest_solution_from(read_json(Path(solution)))
+        with expected(solution, "a solution of an accelerator", "solution"):
+            fields = read_json(Path(solution))
+            if str(fields.values.get("schema", "")).startswith("optmap.solution/"):
+                raise InputError(f"{solution} is a solution of a machine without fanouts, which Timeloop does not map")
+            solution = nest_solution_from(fields)
     if not isinstance(solution, AcceleratorResult | SavedNest):
         raise InputError(f"{quoted(solution)} is no mapping on an accelerator; solve one, such as on eyeriss")
     found = timeloop_files(solution.fabric, solution.nest)
@@ -72,7 +77,7 @@ def score(
     objective: str = "edp",
     counting: str | None = None,
     tiles: str = "divisors",
-    time_limit: float = 60.0,
+    time_limit: TimeInput = 60.0,
     progress: Callable[[str, float], None] | None = None,
 ) -> Score:
     """How far somebody's mapping, in files of Timeloop, is from the optimum.
@@ -82,7 +87,7 @@ def score(
         objective: `edp`, `energy`, `cycles` or `traffic`.
         counting: `exact` (None, too) or `timeloop`.
         tiles: `divisors`, as Timeloop's mappings have, or `padded`.
-        time_limit: seconds of the search for the optimum.
+        time_limit: seconds of the search for the optimum, or a text such as `2min`.
         progress: called with a text and the share of the time limit used.
 
     Returns:

@@ -11,7 +11,7 @@ from optmap.names import choose
 from optmap.problem import Semantics
 from optmap.problem.inputs import ExtentsInput, MachineInput, WorkloadInput, machine_of, workload_of
 from optmap.problem.options import Counting, Merit, TileRule
-from optmap.problem.values import file_path, quoted, seconds, whole_number
+from optmap.problem.values import TimeInput, file_path, quoted, seconds, whole_number
 from optmap.search.explore.route import Explorer, strategy_of
 from optmap.search.methods import METHODS
 
@@ -35,7 +35,7 @@ def explore(
     objective: str | None = None,
     counting: str | None = None,
     evaluations: int | None = None,
-    time_limit: float = 60.0,
+    time_limit: TimeInput = 60.0,
     seed: int = 0,
     settings: Mapping[str, object] | None = None,
     judge: Objective | None = None,

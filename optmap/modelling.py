@@ -18,7 +18,7 @@ from optmap.problem.inputs import (
     machine_of,
     workload_of,
 )
-from optmap.problem.values import seconds
+from optmap.problem.values import TimeInput, seconds
 
 if TYPE_CHECKING:
     from optmap.gap.program import ProvedProgram
@@ -40,7 +40,7 @@ def export(
     capacity: str = "tile",
     extents: ExtentsInput | None = None,
     semantics: Semantics | str | None = None,
-    time_limit: float = 60.0,
+    time_limit: TimeInput = 60.0,
     path: str | Path | None = None,
 ) -> str:
     """The mathematical program of a workload as text.
@@ -59,7 +59,7 @@ def export(
         capacity: `tile` or `safe`.
         extents: extent per dim, for a statement.
         semantics: `accumulate` or `assign`; None keeps the workload's own.
-        time_limit: seconds for the relaxation.
+        time_limit: seconds for the relaxation, or a text such as `2min`.
         path: written there as well.
 
     Raises:
@@ -104,7 +104,7 @@ def programs_of(
     capacity: str,
     extents: ExtentsInput | None,
     semantics: Semantics | str | None,
-    time_limit: float,
+    time_limit: TimeInput,
 ) -> tuple[Exported, ...]:
     """The programs of `export`; arguments as its own.
 
@@ -159,7 +159,7 @@ def program(
     solver: str | None = None,
     extents: ExtentsInput | None = None,
     semantics: Semantics | str | None = None,
-    time_limit: float = 60.0,
+    time_limit: TimeInput = 60.0,
 ) -> ProvedProgram:
     """The convex program that attains the proved relaxation, to be changed, solved and read back.
 
@@ -176,7 +176,7 @@ def program(
         solver: of the relaxation, `batch` or `ipopt`; None takes the one of `solvers.cfg`.
         extents: extent per dim, for a statement.
         semantics: `accumulate` or `assign`; None keeps the workload's own.
-        time_limit: seconds for the relaxation.
+        time_limit: seconds for the relaxation, or a text such as `2min`.
 
     Raises:
         InputError: for anything that cannot be accepted.
@@ -208,7 +208,7 @@ def program_request(
     capacity: str,
     extents: ExtentsInput | None,
     semantics: Semantics | str | None,
-    time_limit: float,
+    time_limit: TimeInput,
     solver: str | None = None,
 ) -> Request:
     """What `export` and `program` ask of the relaxation; arguments as theirs.

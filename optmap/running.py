@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -22,7 +23,7 @@ from optmap.problem.inputs import (
     machine_of,
     workload_of,
 )
-from optmap.problem.values import file_path, whole_number
+from optmap.problem.values import TimeInput, file_path, whole_number
 from optmap.problem.values import seconds as seconds_of
 
 if TYPE_CHECKING:
@@ -119,56 +120,111 @@ def emit(
     *,
     machine: MachineInput | None = None,
     mapping: Mapping | SolveResult | SavedSolution | str | Path | None = None,
+    fastest: bool = False,
+    candidates: int = 5,
+    seconds: TimeInput = 1.0,
     extents: ExtentsInput | None = None,
-    semantics: Semantics | str = Semantics.ASSIGN,
+    semantics: Semantics | str | None = None,
     padding: Padding | str | None = None,
-    layout: ActivationLayout | str = ActivationLayout.NHWC,
-    weights: WeightPacking | str = WeightPacking.AHEAD,
-    stores: StoreKind | str = StoreKind.ORDINARY,
-    prefetch: bool = True,
+    layout: ActivationLayout | str | None = None,
+    weights: WeightPacking | str | None = None,
+    stores: StoreKind | str | None = None,
+    prefetch: bool | None = None,
     threads: int | None = None,
-    time_limit: float = 60.0,
+    time_limit: TimeInput = 60.0,
+    folder: str | Path | None = None,
     progress: Callable[[str, float], None] | None = None,
 ) -> Code:
     """C11 for a workload: the loops, orders and ragged tiles of a mapping around a microkernel.
 
     Args:
-        workload: a workload, a library name, a YAML file, or an expression with `extents`.
+        workload: a workload, a library name, a YAML file, or an expression with `extents`; or a document that `run` or
+            `bench` wrote (`run.json`, `run.json/NAME` of several): the fastest code in it, with all its choices.
         machine: a machine, a library name or a YAML file such as `detect` writes; with its `core` there is vector
-            code. It may be left out if `mapping` is a solution, which names its own.
+            code. It may be left out if `mapping` is a solution, or the workload a document, which name their own.
         mapping: what `solve` returned, a solution file, a file with a mapping's levels, or a mapping; None to solve.
+        fastest: run the first mappings of the model here, as `run` does, and take the one that is fastest.
+        candidates: mappings that are run, at most.
+        seconds: of measuring, if mappings are run.
         extents: extent per dim, for an expression.
-        semantics: `assign` computes outputs from nothing, `accumulate` adds to what is there.
+        semantics: `assign` (None, too) computes outputs from nothing, `accumulate` adds to what is there.
         padding: `implicit` images have no rim, and operations on padding are not done; `stored` ones have it. None
             is implicit wherever it is known where padding is.
-        layout: of images, inputs and outputs: `nchw`, `nhwc` or `blocked`.
-        weights: packed `ahead`, by a function of their own, or in every `call`.
-        stores: `ordinary`, or `streaming` past the caches.
-        prefetch: whether the code asks for the next tiles before it needs them.
+        layout: of images, inputs and outputs: `nchw`, `nhwc` (None, too) or `blocked`.
+        weights: packed `ahead` (None, too), by a function of their own, or in every `call`.
+        stores: `ordinary` (None, too), or `streaming` past the caches.
+        prefetch: whether the code asks for the next tiles before it needs them; it does if left out.
         threads: that the mapping is to be split among; None for those of `mapping`, or one.
         time_limit: seconds for the search of a mapping.
+        folder: where built objects are kept if mappings are run, as for `run`.
         progress: called with a text and the share of the time limit used.
 
     Returns:
         `.source` is C, `.main` a program that checks and times it, `.write("folder")` writes both, `.buffers` say what
-        the functions take, `.notes` why no microkernel applies.
+        the functions take, `.ran` how fast it was if it was chosen so, `.notes` why no microkernel applies.
 
     Raises:
         InputError: for anything that cannot be accepted, as a mapping of something else, or one that splits a
             reduction.
         InfeasibleError: if there is no mapping.
+        SolverUnavailableError: if mappings are to be run and there is no C compiler.
+        CheckError: if code that is run computes something else.
     """
     from optmap.native import emit_code
+    from optmap.native.run.fastest import fastest_code, predicted_mapping
+    from optmap.native.run.saved import code_of_document, is_document
 
-    options = _options(layout, weights, stores, prefetch)
-    problem = computed(workload, extents=extents, semantics=semantics, padding=padding)
+    if isinstance(workload, str | os.PathLike) and is_document(os.fspath(workload)):
+        choices: dict[str, object] = {"mapping": mapping, "extents": extents}
+        choices |= {"semantics": semantics, "padding": padding}
+        choices |= {"layout": layout, "weights": weights, "stores": stores, "prefetch": prefetch}
+        _refuse_choices(os.fspath(workload), choices)
+        target = None if machine is None else machine_of(machine, None)
+        return code_of_document(
+            os.fspath(workload), machine=target, threads=None if threads is None else whole_number(threads, "threads")
+        )
+    options = _options(
+        layout or ActivationLayout.NHWC,
+        weights or WeightPacking.AHEAD,
+        stores or StoreKind.ORDINARY,
+        prefetch is not False,
+    )
+    problem = computed(workload, extents=extents, semantics=semantics or Semantics.ASSIGN, padding=padding)
+    limit = seconds_of(time_limit, "time limit (--time-limit)")
+    if fastest:
+        if mapping is not None:
+            raise InputError("--mapping says which mapping is written, --fastest looks for one: leave one of them out")
+        return fastest_code(
+            problem,
+            machine_of(machine, None),
+            options,
+            threads=whole_number(threads or 1, "threads"),
+            candidates=whole_number(candidates, "candidates"),
+            seconds=seconds_of(seconds, "seconds of measuring (--seconds)"),
+            time_limit=limit,
+            folder=None if folder is None else file_path(folder, "folder"),
+            progress=progress,
+        )
     if mapping is None:
         target = machine_of(machine, None)
-        found = fastest(problem, target, options, threads=threads or 1, time_limit=time_limit, progress=progress)
+        found = predicted_mapping(problem, target, options, threads=threads or 1, time_limit=limit, progress=progress)
     else:
         target, found = _given(problem, machine, mapping, threads)
     code: Code = emit_code(problem, found, target, options)
     return code
+
+
+def _refuse_choices(document: str, choices: dict[str, object]) -> None:
+    """Refuse what a document of run code says itself; other choices would be other code than what ran.
+
+    Raises:
+        InputError: naming them.
+    """
+    given = [f"--{name}" if name != "prefetch" else "--no-prefetch" for name, own in choices.items() if own is not None]
+    if given:
+        raise InputError(
+            f"{document} says how the code that ran was made: leave out {', '.join(given)}, or emit the workload itself"
+        )
 
 
 def run(
@@ -183,8 +239,8 @@ def run(
     weights: WeightPacking | str = WeightPacking.AHEAD,
     stores: StoreKind | str = StoreKind.ORDINARY,
     prefetch: bool = True,
-    seconds: float = 1.0,
-    time_limit: float = 60.0,
+    seconds: TimeInput = 1.0,
+    time_limit: TimeInput = 60.0,
     seed: int = 0,
     folder: str | Path | None = None,
     progress: Callable[[str, float], None] | None = None,
@@ -287,37 +343,6 @@ def computed(
     return as_computed(workload_of(workload, extents, semantics), padding=padding, semantics=semantics)
 
 
-def fastest(
-    workload: Workload,
-    machine: Machine,
-    options: CodeOptions,
-    *,
-    threads: int = 1,
-    time_limit: float = 60.0,
-    progress: Callable[[str, float], None] | None = None,
-) -> Mapping:
-    """The mapping that a search finds for a machine.
-
-    Args:
-        workload: as the code computes it.
-        machine: levels, and the core if it is known.
-        options: of the code.
-        threads: that the work is split among.
-        time_limit: seconds.
-        progress: called with a text and the share of the time limit used.
-
-    Raises:
-        InputError: for an accelerator, or threads that the machine has not.
-        InfeasibleError: if nothing fits.
-    """
-    from optmap.native.run.mapped import proposed
-
-    if machine.accelerator is not None:
-        raise InputError(f"machine {machine.name} is an accelerator; C is written for machines with caches")
-    (found,) = proposed(workload, machine, options, threads=threads, count=1, time_limit=time_limit, progress=progress)
-    return found.mapping
-
-
 def _given(
     workload: Workload,
     machine: MachineInput | None,
@@ -346,6 +371,7 @@ def _read(
     from optmap.gap.solution import SavedSolution, solution_from
     from optmap.native.run.tasks import runnable_mapping
     from optmap.problem.io.files import read_json
+    from optmap.problem.io.kinds import expected
     from optmap.problem.io.mappings import read_mapping
     from optmap.search.result import SolveResult
 
@@ -353,10 +379,12 @@ def _read(
         return None, mapping
     if isinstance(mapping, SolveResult | SavedSolution):
         return mapping.machine, runnable_mapping(mapping)
-    fields = read_json(file_path(mapping, "mapping"))
-    if not fields.has("schema"):
-        if machine is None:
+    target = None if machine is None else machine_of(machine, None)
+    with expected(file_path(mapping, "mapping"), "a solution or a mapping", "solution", "mapping"):
+        fields = read_json(file_path(mapping, "mapping"))
+        if fields.has("schema"):
+            solution = solution_from(fields)
+            return solution.machine, runnable_mapping(solution)
+        if target is None:
             raise InputError(f"{mapping}: a mapping alone does not say its machine; give it (--machine)")
-        return None, read_mapping(fields, workload, machine_of(machine, None))
-    solution = solution_from(fields)
-    return solution.machine, runnable_mapping(solution)
+        return None, read_mapping(fields, workload, target)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sized
+from dataclasses import dataclass, field, fields, is_dataclass
+from enum import Enum
+from fractions import Fraction
 from html import escape
-from pathlib import Path
+from pathlib import Path, PurePath
+from textwrap import wrap
 from typing import Any, ClassVar
 
 from optmap.errors import InputError
@@ -26,6 +29,8 @@ class Form:
     """Text of a file whose name ends in .yaml or .yml, of what such files describe; as any other file if empty."""
     plot: str = ""
     """Function of the answer and matplotlib axes (None for new ones) that returns the axes; empty for none."""
+    numbers: tuple[str, ...] = ()
+    """Attributes, dotted for those of attributes, that the repr has first, such as `outermost.best.total_words`."""
     pictures: Mapping[str, str] = field(default_factory=dict)
     """Of an answer with several pictures, each one's name and function as in `plot`; the first is drawn unasked."""
 
@@ -40,12 +45,76 @@ class Form:
         return self.plot or next(iter(self.pictures.values()), "")
 
 
+MOST_LINES = 10
+"""Of a repr, at most."""
+COLUMNS = 100
+GLUE = "\xa0"
+MOST_SHOWN = 60
+"""Characters of one value in a repr."""
+
+
+def brief(value: Any, numbers: tuple[str, ...] = ()) -> str:
+    """The repr of a dataclass: its numbers and names, and of all else how much there is, in at most ten lines.
+
+    Args:
+        value: an instance of a dataclass.
+        numbers: attributes that come first, dotted for those of attributes.
+    """
+    parts = [f"{name}={_short(_attribute(value, name))}" for name in numbers]
+    parts += [
+        f"{each.name}={_short(getattr(value, each.name))}"
+        for each in fields(value)
+        if each.repr and not each.name.startswith("_") and getattr(value, each.name) not in (None, "", (), {})
+    ]
+    text = ", ".join(part.replace(" ", GLUE) for part in parts)  # no line ends within a value
+    lines = wrap(f"{type(value).__name__}({text})", COLUMNS, subsequent_indent="  ", break_on_hyphens=False)
+    lines = lines if len(lines) <= MOST_LINES else [*lines[: MOST_LINES - 1], "  ...)"]
+    return "\n".join(lines).replace(GLUE, " ")
+
+
+def _attribute(value: Any, name: str) -> Any:
+    for part in name.split("."):
+        value = None if value is None else getattr(value, part)
+    return value
+
+
+def _short(value: Any) -> str:
+    """A value in a few words."""
+    if isinstance(value, Enum):
+        text = str(value.value)
+    elif isinstance(value, float | Fraction):
+        text = f"{float(value):.8g}"
+    elif value is None or isinstance(value, bool | int | str | PurePath):
+        text = repr(value) if isinstance(value, str) else str(value)
+    elif is_dataclass(value):
+        inside = next(
+            (own for key in ("title", "name", "value") if (own := getattr(value, key, None)) is not None), None
+        )
+        text = f"<{type(value).__name__}>" if inside is None or is_dataclass(inside) else _short(inside)
+    elif isinstance(value, Sized):
+        items = value if isinstance(value, tuple | list) else (value,)
+        text = f"[{', '.join(map(_short, items))}]" if all(isinstance(item, str | int) for item in items) else ""
+        text = text if text and len(text) <= MOST_SHOWN else f"<{len(value)}>"
+    else:
+        text = f"<{type(value).__name__}>"
+    return text if len(text) <= MOST_SHOWN else f"{text[: MOST_SHOWN - 3]}..."
+
+
 class Shown:
     """An answer with a table, a document, a file and perhaps a picture."""
 
     __slots__ = ()
     shown_as: ClassVar[Form]
     """Where they are made."""
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Keep the short repr: a dataclass would make one of all fields, which is pages of an answer."""
+        super().__init_subclass__(**options)
+        if "__repr__" not in vars(cls):
+            cls.__repr__ = Shown.__repr__  # type: ignore[method-assign]
+
+    def __repr__(self) -> str:
+        return brief(self, self.shown_as.numbers)
 
     def __str__(self) -> str:
         return str(named(self.shown_as.table)(self))

@@ -10,6 +10,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from optmap import api
 from optmap.errors import InputError
 from optmap.problem import Semantics
 from optmap.problem.inputs import (
@@ -23,9 +24,11 @@ from optmap.problem.inputs import (
     workload_of,
 )
 from optmap.problem.options import Counting
+from optmap.problem.values import TimeInput, file_path
 
 if TYPE_CHECKING:
     from optmap.baselines.randomized import RandomizedComparison
+    from optmap.checker import Report
     from optmap.gap.conformance import Conformance
     from optmap.gap.nest_recount import NestEvaluation
     from optmap.gap.nest_solution import SavedNest
@@ -104,7 +107,6 @@ def conformance(records: str | Path, *, counting: Counting | str | None = None) 
     from optmap.gap.conformance import compare_records
     from optmap.interchange import read_records
     from optmap.names import choose
-    from optmap.problem.values import file_path
 
     chosen = None if counting is None else Counting(choose("counting", counting, list(Counting)))
     return compare_records(read_records(file_path(records, "records")), chosen)
@@ -193,8 +195,9 @@ def network(
     method: str | None = None,
     objective: str | None = None,
     counting: str | None = None,
+    semantics: Semantics | str | None = None,
     tiles: str = "any",
-    time_limit: float = 60.0,
+    time_limit: TimeInput = 60.0,
     curve: bool = False,
     level: str | None = None,
     points: int = 9,
@@ -211,8 +214,9 @@ def network(
         method: a mapping method; None for `exact` on accelerators, `mopt` elsewhere.
         objective: what every layer minimises; None for the method's own.
         counting: on accelerators, as for `solve`.
+        semantics: `accumulate` or `assign`, of every layer; None keeps the layers' own.
         tiles: as for `solve`.
-        time_limit: seconds per layer.
+        time_limit: seconds per layer, or a text such as `2min`.
         curve: over the capacities of `memory` instead of at one, with the knee between them.
         level: of a curve, the level of the machine that gets them; None for the outermost.
         points: of a curve, capacities that the range is cut into.
@@ -228,6 +232,8 @@ def network(
     from optmap.problem.network import network as load_network
 
     layers = load_network(text_of(name, "network", "a library name or a workload file"))
+    if semantics is not None:
+        layers = layers.with_semantics(semantics)
     if curve:
         if objective is not None or counting is not None:
             raise InputError("--objective and --counting are not for --curve, which counts words: leave them out")
@@ -249,8 +255,10 @@ def network(
     if machine is None and memory is None:
         return layers
     target = machine_of(machine, memory)
+    from optmap.gap.mapping_accelerators import check_semantics
     from optmap.sweeps.networks import solve_network
 
+    check_semantics(target, semantics)
     return solve_network(
         layers,
         target,
@@ -276,8 +284,30 @@ def _network_curve(
     return network_curve(layers, sizes, machine=None if machine is None else machine_of(machine, None), **options)
 
 
+def check(path: str | Path, *, progress: Callable[[str, float], None] | None = None) -> Report:
+    """Verify a certificate, a solution, or all that a folder of a sweep holds, with the independent checker.
+
+    Args:
+        path: a file that `bound -o` or `solve -o` wrote, or a folder that `sweep`, `race` or `network -o` wrote.
+        progress: called with a text and the share of a folder that is done.
+
+    Returns:
+        What was verified and what was not, one sentence each.
+
+    Raises:
+        InputError: if that is neither, or the file is not a JSON document.
+        CheckError: with the reasons why a claim does not hold.
+    """
+    place = file_path(path)
+    if not place.is_dir():
+        return api.check(path)
+    from optmap.sweeps.folder_check import check_folder
+
+    return check_folder(place, progress)
+
+
 def plan(spec: Mapping[str, object] | str | Path, directory: str | Path | None = None) -> Plan:
-    """What a sweep would do, with an estimate from stored times where there are any.
+    """What a sweep would do, with an estimate from stored times, or from a few points that are tried and not kept.
 
     Args:
         spec: as for `sweep`.

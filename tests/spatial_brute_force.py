@@ -14,6 +14,7 @@ from itertools import permutations, product
 from math import factorial, prod
 
 import numpy as np
+from sized_machines import random_bits, sized_machine
 
 from optmap.evaluate import count_nest, evaluate_batch
 from optmap.problem import Capacity, Level, Machine, Partition, Workload, parse_workload
@@ -179,16 +180,20 @@ def _batch(parts: Sequence[tuple[np.ndarray, np.ndarray, np.ndarray]]) -> NestBa
     )
 
 
-def tiny_fabric(seed: int, most: int = 100_000) -> Fabric:
+def tiny_fabric(seed: int, most: int = 100_000, *, sized: bool = False) -> Fabric:
     """A random small accelerator with a random small workload, of at most that many mappings.
 
     Args:
         seed: the same one gives the same problem.
         most: of mappings with perfect factors.
+        sized: with elements of several sizes, and costs that depend on them.
     """
     draw = random.Random(seed)
     while True:
-        fabric = fabric_of(tiny_workload(draw), tiny_machine(draw))
+        workload, machine = tiny_workload(draw), tiny_machine(draw)
+        if sized:
+            workload, machine = random_bits(workload, draw), sized_machine(machine, draw)
+        fabric = fabric_of(workload, machine)
         if mapspace_size(fabric, most) is not None:
             return fabric
 

@@ -29,7 +29,7 @@ def boundary_assumptions(machine: Machine, level: int) -> tuple[str, ...]:
     return tuple(lines)
 
 
-def fast_side_words(machine: Machine, level: int, word_bits: int) -> int:
+def fast_side_words(machine: Machine, level: int, word_bits: int, largest: int = 1) -> int:
     """Words that the fast side of the boundary outside a level can hold at the same time.
 
     An inclusive level holds a copy of everything inside it, so its own capacity is all there is.
@@ -39,12 +39,13 @@ def fast_side_words(machine: Machine, level: int, word_bits: int) -> int:
         machine: the hierarchy.
         level: index of the level inside the boundary.
         word_bits: size of one word (`Workload.word_bits`).
+        largest: words of the largest element, which an entry of an accelerator may hold.
     """
     here = machine.levels[level]
-    own = here.capacity.words(word_bits)
+    own = here.most_words(word_bits, largest)
     if level == 0 or here.inclusive:
         return own
-    return own + here.fanout * fast_side_words(machine, level - 1, word_bits)
+    return own + here.fanout * fast_side_words(machine, level - 1, word_bits, largest)
 
 
 def separating_dims(workload: Workload) -> frozenset[str]:

@@ -2,6 +2,7 @@
 
 import importlib
 import io
+import os
 import sys
 from pathlib import Path
 
@@ -30,5 +31,21 @@ def main(arguments: list[str]) -> int:
     return 0
 
 
+def told(arguments: list[str]) -> int:
+    """The same, and 1 with a message if stdout cannot be written."""
+    try:
+        if sys.stdout is None:
+            raise OSError("it is closed")
+        code = main(arguments)
+        sys.stdout.flush()
+        return code
+    except OSError as error:  # files are dealt with above: a full disk, or nobody who reads
+        if sys.stdout is not None:  # what is left would be written once more at the end
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if sys.stderr is not None:
+            sys.stderr.write(f"stdout: cannot be written: {error.strerror or error}\n")
+        return 1
+
+
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(told(sys.argv[1:]))

@@ -12,12 +12,17 @@ after trip, until a trip begins in the state in which the one before began: all 
 **What is asked.** The innermost keeper serves every operation, each further one what the keeper inside
 takes in, children of a mesh with the same words by one access; memories that do not keep the tensor pass it on. An
 update reads what is there, but for the first of each word and instance; a word never updated is not filled.
+
+**What the wires carry.** Each group of children with the same words is sent what one child asks for, over the wires of
+a row and of one trunk per column; the routers on the way are as many as whole hops of the mean way to groups of as many
+children, and one more. An update is sent once. Counting `timeloop`, wires carry what the memory inside would take in if
+it kept the tensor, and routers of the outermost memory what it reads of an output, too.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from fractions import Fraction
-from itertools import product
 from math import ceil, floor, prod
 from typing import Any
 
@@ -158,46 +163,85 @@ class Counts:
     def _energy(self, number: int) -> Fraction:
         memory, used, there = self.fabric.memories[number], self.loops.used(number), self.fabric.instances(number)
         clusters = min(used, max(1, there // memory.cluster))
-        total = Fraction(0)
-        for row in self.rows[number].values():
+        total, widths = Fraction(0), memory.widths
+        for i, row in self.rows[number].items():
             for count, kind in zip(row[:3], ("read", "fill", "update"), strict=True):
-                total += clusters * -(-count // (used * memory.block)) * memory.prices[kind]
+                each = Fraction(count, used)
+                total += clusters * ceil(widths.entries(i, each) / memory.block) * memory.prices[kind]
+                total += clusters * widths.energy(i, kind, each)
         return total + sum((self._wires(number, i) for i in range(len(self.fabric.operands))), Fraction(0))
 
     def _cycles(self, number: int) -> int:
         """Cycles of the slowest port."""
-        rates, rows = self.fabric.memories[number].rates, self.rows[number].values()
-        read, write = sum(row[0] for row in rows), sum(row[1] + row[2] for row in rows)
+        rates, widths, rows = self.fabric.memories[number].rates, self.fabric.memories[number].widths, self.rows[number]
+        read = sum((widths.passing(i, row[0]) for i, row in rows.items()), Fraction(0))
+        write = sum((widths.passing(i, row[1] + row[2]) for i, row in rows.items()), Fraction(0))
         passed = {"read": read, "write": write, "shared": read + write}
         return max((ceil(passed[port] / (rate * self.loops.used(number))) for port, rate in rates.items()), default=0)
 
     def _wires(self, number: int, i: int) -> Fraction:
-        """Energy of a tensor in the wires of the meshes of a memory: hops right, then up or down, and routers."""
+        """Energy of a tensor in the wires and routers of the meshes of a memory."""
         hop, router = self.fabric.memories[number].wires
         keeps = [kept[i] for kept in self.loops.keeps]
         if not (hop or router) or not any(keeps[number:]):
             return Fraction(0)
         inside = max((keeper for keeper in range(number) if keeps[keeper]), default=-1)
-        passing = self.entering(i, inside) * self.share(i, inside, number)
-        carried = self.entering(i, number - 1) * self.share(i, number - 1, number)
-        hops = self._hops(number, i) * carried / passing
-        return passing * (hops * hop + (1 + floor(hops)) * router)
+        asked = self.entering(i, inside) * self.share(i, inside, number - 1) / self.loops.used(number - 1)
+        wired, twice = asked, None
+        if self.timeloop:
+            wired = Fraction(self.entering(i, number - 1), self.loops.used(number - 1))
+            twice = self.touched(i, number) if i == 0 and number == len(keeps) - 1 else None
+        hops, routers = Fraction(0), 0
+        for groups, way in self._trunks(number, i).values():
+            sent = asked * groups if twice is None else 2 * asked * groups - twice
+            if sent > 0:
+                hops += wired * way
+                routers = floor(routers + sent + floor(wired * way / sent) * sent)
+        return self.loops.used(number) * (hops * hop + routers * router)
 
-    def _hops(self, number: int, i: int) -> Fraction:
-        """Mean way of a word: right to the farthest child of its group, up or down from the middle for each."""
-        memory, inner, dims = self.fabric.memories[number], self.loops.inner(number), self.fabric.dims
-        x, y = self.loops.x[number], self.loops.y[number]
+    def _trunks(self, number: int, i: int) -> dict[int, tuple[int, Fraction]]:
+        """Groups of children with the same words, and hops to all of them together, per number of children.
+
+        Child after child is set down on the mesh: from column 0 of the middle row a word goes along the row to the last
+        column of its group, and in every column of it along the trunk to the last child above and below.
+        """
+        memory, x, y = self.fabric.memories[number], self.loops.x[number], self.loops.y[number]
         wide, high = max(memory.x.size, prod(x.values())), max(memory.y.size, prod(y.values()))
-        single = not (memory.reduction if i == 0 else memory.multicast)
-        farthest: dict[Any, int] = {}
-        vertical = Fraction(0)
-        for place, at in enumerate(product(*(range(y[d]) for d in dims), *(range(x[d]) for d in dims))):
-            start = {d: (at[k] * x[d] + at[len(dims) + k]) * inner[d] for k, d in enumerate(dims)}
-            needed = tuple(sum(c * start[d] for d, c in axis.items()) for axis in self.fabric.operands[i][1])
-            group = place if single else needed
-            farthest[group] = max(farthest.get(group, 0), place % wide)
-            vertical += abs(place // wide - Fraction(high - 1, 2))
-        return (sum(farthest.values()) + vertical) / len(farthest)
+        needs = self._needs(number, i)
+        if len(needs) == 1:
+            return {1: (1, Fraction(0))}
+        rows = [child // wide for child in range(len(needs))]
+        spots = [need * wide + child % wide for child, need in enumerate(needs)]
+        bottom = dict(zip(spots, rows, strict=True))  # the last child of a spot is the one that stays
+        top = dict(zip(reversed(spots), reversed(rows), strict=True))
+        along: dict[int, int] = {}
+        upright: dict[int, int] = {}
+        for spot, row in top.items():
+            need, column = divmod(spot, wide)
+            along[need] = max(column, along.get(need, 0))
+            trunk = max(0, high - 1 - 2 * row) + max(0, 2 * bottom[spot] - high + 1)
+            upright[need] = upright.get(need, 0) + trunk
+        groups: dict[int, int] = {}
+        halves: dict[int, int] = {}
+        for need, size in Counter(needs).items():
+            groups[size] = groups.get(size, 0) + 1
+            halves[size] = halves.get(size, 0) + 2 * along[need] + upright[need]
+        return {size: (groups[size], Fraction(halves[size], 2)) for size in groups}
+
+    def _needs(self, number: int, i: int) -> list[int]:
+        """Per child of a memory a number that says which words of a tensor it needs, in the order of the children."""
+        memory, inner, axes = self.fabric.memories[number], self.loops.inner(number), self.fabric.operands[i][1]
+        loops = self.loops.numbering(number)
+        weight, step = 1, [0] * len(loops)
+        for axis in axes:  # so far apart that no two places in the tensor give one number
+            moves = [axis.get(dim, 0) * apart * inner[dim] for dim, apart, _ in loops]
+            step = [own + weight * move for own, move in zip(step, moves, strict=True)]
+            weight *= 1 + sum(abs(move) * (n - 1) for move, (_, _, n) in zip(moves, loops, strict=True))
+        found = [0]
+        for (_, _, n), far in zip(loops, step, strict=True):
+            found = [need + far * k for need in found for k in range(n)]
+        together = memory.reduction if i == 0 else memory.multicast
+        return found if together else list(range(len(found)))
 
 
 def named(fabric: Fabric, row: Row) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from typing import Any
 
 from .statement import Work
 from .tools import need
+from .widths import Widths
 
 ROLES = ("batch", "filters", "channels", "height", "width", "filter_height", "filter_width")
 GAP = "..."
@@ -46,9 +47,14 @@ class Memory:
     def __init__(self, name: str, doc: Any, fabric: Fabric, *, bounded: bool) -> None:
         self.name = name
         self.keeps = fabric.keeps_of(doc["keeps"], name)
-        self.prices = {key: amount(doc["energy_pj"][key], f"{name}: {key}") for key in ("read", "fill", "update")}
+        kinds, per_bit = ("read", "fill", "update"), doc.get("energy_pj_per_bit")
+        self.prices = {key: amount(doc["energy_pj"][key], f"{name}: {key}") for key in kinds}
+        bits = {key: amount(per_bit[key], f"{name}: {key} per bit") for key in kinds} if per_bit else {}
+        self.widths = Widths(doc, fabric.bits, bits, name)
         self.rates = {
-            key: amount(rate, f"{name}: port {key}") for key, rate in doc["ports"].items() if rate is not None
+            key: amount(rate, f"{name}: port {key}")
+            for key, rate in doc["ports"].items()
+            if key != "unit" and rate is not None
         }
         need(all(self.rates.values()), f"{name}: a port has no words per cycle")
         self.block: int = doc["block"]
@@ -65,7 +71,7 @@ class Memory:
         need(not bounded or not lost, f"{name} has no part for a tensor that it may keep")
 
     def _rooms(self, doc: Any, fabric: Fabric) -> list[tuple[str, dict[int, int], int]]:
-        """(name, words per element of each tensor by number, words) of every part."""
+        """(name, words per element of each tensor by number, words) of every part; where it packs, of an entry."""
         parts = doc["partitions"] or [{"name": self.name, "tensors": None, "capacity": doc["capacity"]}]
         if doc["partitions"]:
             total = sum(part["capacity"]["amount"] for part in parts)
@@ -85,6 +91,10 @@ class Memory:
                 words, weights = 8 * size // word, {i: fabric.bits[i] // word for i in mine}
             rooms.append((part["name"], weights, words // doc["buffering"]))
         return rooms
+
+    def taken(self, i: int, weight: int, elements: int) -> int:
+        """Words of a part that a tile of so many elements takes."""
+        return self.widths.held(i, elements) if self.widths.packs else weight * elements
 
     @property
     def fanout(self) -> int:

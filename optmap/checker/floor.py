@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 from itertools import product
-from math import ceil, prod
+from math import ceil, floor, prod
 from typing import Any
 
 from .bound import check_bound
@@ -47,8 +47,9 @@ def held_inside(fabric: Fabric, number: int) -> int:
     total = 0
     for place, memory in enumerate(fabric.memories[: number + 1]):
         for _, weights, units in memory.rooms:
-            kept = [weight for i, weight in weights.items() if memory.keeps[i] != "refused"]
-            total += fabric.instances(place) * (units // min(kept) if kept else 0)
+            each = (memory.widths.entries(i, weight) for i, weight in weights.items() if memory.keeps[i] != "refused")
+            least = min(each, default=None)
+            total += fabric.instances(place) * (floor(units / least) if least else 0)
     inside = fabric.memories[: number + 1]
     passing = sum(all(m.keeps[i] != "kept" for m in inside) for i in range(len(fabric.operands)))
     return total + passing * fabric.units
@@ -99,11 +100,11 @@ def way(fabric: Fabric, i: int, keepers: list[int]) -> tuple[Way, Fraction]:
     words, stretches, spared = Fraction(touched(fabric, i)), [], Fraction(0)
     for inner, keeper in zip([-1, *keepers], keepers, strict=False):
         n = max(words, Fraction(prod(fabric.extents.values()), served(fabric, i, keeper))) if inner < 0 else words
-        price = share(fabric, keeper, "read" if i else "update")
+        price = share(fabric, keeper, i, "read" if i else "update")
         if i and inner >= 0:
-            price += share(fabric, inner, "fill")
+            price += share(fabric, inner, i, "fill")
         if not i and keeper == len(fabric.memories) - 1:
-            again = share(fabric, keeper, "read")
+            again = share(fabric, keeper, i, "read")
             price, spared = price + again, spared + again * at_most(fabric)
         stretches.append((inner, keeper - 1, price, n))
     return stretches, spared
@@ -114,10 +115,11 @@ def at_most(fabric: Fabric) -> int:
     return prod(count(axis, fabric.extents) for axis in fabric.operands[0][1])
 
 
-def share(fabric: Fabric, number: int, kind: str) -> Fraction:
-    """Energy of a word at least: of a full block, for a full cluster."""
+def share(fabric: Fabric, number: int, i: int, kind: str) -> Fraction:
+    """Energy of a word of a tensor at least: its bits, and its share of a full block, for a full cluster."""
     memory, there = fabric.memories[number], fabric.instances(number)
-    return memory.prices[kind] / memory.block * max(1, there // memory.cluster) / there
+    each = memory.prices[kind] / memory.block * memory.widths.entries(i, 1) + memory.widths.energy(i, kind, Fraction(1))
+    return each * max(1, there // memory.cluster) / there
 
 
 def served(fabric: Fabric, i: int, keeper: int) -> int:
@@ -149,8 +151,8 @@ def port_cycles(fabric: Fabric, crossings: dict[int, int]) -> int:
 
 def memory_time(fabric: Fabric, number: int, crossings: dict[int, int]) -> Fraction:
     """Time of the ports of one instance of a memory, all of them sharing the work."""
-    memory = fabric.memories[number]
-    reads, writes = Fraction(0), Fraction(0)
+    memory, widths = fabric.memories[number], fabric.memories[number].widths
+    reads, writes, crossing = Fraction(0), Fraction(0), Fraction(0)
     for i in range(len(fabric.operands)):
         if memory.keeps[i] != "kept":
             continue
@@ -158,10 +160,14 @@ def memory_time(fabric: Fabric, number: int, crossings: dict[int, int]) -> Fract
         innermost = all(other.keeps[i] == "refused" for other in fabric.memories[:number])
         n = max(words, Fraction(prod(fabric.extents.values()), served(fabric, i, number))) if innermost else words
         filled = bool(i) and any(other.keeps[i] == "kept" for other in fabric.memories[number + 1 :])
-        reads, writes = reads + n * bool(i), writes + n * (not i) + words * filled
+        crossing += n
+        reads += widths.passing(i, n * bool(i))
+        writes += widths.passing(i, n * (not i) + words * filled)
     both = reads + writes
     if number == len(fabric.memories) - 1 and all(keep == "kept" for keep in memory.keeps):
-        both = max(both, Fraction(crossings.get(number - 1, 0)))
+        # More words cross than are known by tensor: each is one of the tensor whose elements take the least.
+        more = max(crossings.get(number - 1, 0) - crossing, Fraction(0))
+        both += min(widths.passing(i, more) for i in range(len(fabric.operands)))
     read, write, shared = (memory.rates.get(port) for port in ("read", "write", "shared"))
     times = [passed / rate for passed, rate in ((reads, read), (writes, write), (both, shared)) if rate is not None]
     if read is not None and write is not None:

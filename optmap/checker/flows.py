@@ -82,9 +82,10 @@ class FlowCounts(Counts):
         return words // reached(along, steps) * reached(along, whole)
 
     def _energy(self, number: int) -> Fraction:
-        """Of one memory: every word its share of a block, no clusters, no wires."""
-        memory = self.fabric.memories[number]
-        kinds = ("read", "fill", "update")
-        rows = self.rows[number].values()
-        paid = (n * memory.prices[kind] for row in rows for n, kind in zip(row[:3], kinds, strict=True))
-        return sum(paid, Fraction(0)) / memory.block
+        """Of one memory: every element its share of a block and its bits, no clusters, no wires."""
+        memory, total = self.fabric.memories[number], Fraction(0)
+        for i, row in self.rows[number].items():
+            for n, kind in zip(row[:3], ("read", "fill", "update"), strict=True):
+                total += memory.widths.entries(i, n) / memory.block * memory.prices[kind]
+                total += memory.widths.energy(i, kind, Fraction(n))
+        return total

@@ -114,12 +114,13 @@ CORE = record(**dict.fromkeys(["vector_bytes", "registers", "fma_ports", "fma_la
 AMOUNT = record(value=number, unit=word("words", "cycles"))
 UNSURE = record(value=maybe(number), unit=word("words", "cycles"))
 MAPPED = record(level=name, tile=EXTENTS, permutation=many(name, 1), spatial=table(positive))
-COUNTED = record(
-    level=name,
+COUNTED: dict[str, Shape] = {
+    "level": name,
     **dict.fromkeys(["occupancy_words", "capacity_words", "traffic_words"], count),
-    bandwidth_words_per_cycle=rate,
-    cycles=number,
-)
+    "bandwidth_words_per_cycle": rate,
+    "cycles": number,
+}
+KEPT = record(tile=EXTENTS, passing=maybe(name))
 RELAXATION = record(
     **dict.fromkeys(["formulation", "method"], text),
     **dict.fromkeys(["value", "cross_check", "tolerance"], maybe(number)),
@@ -167,7 +168,7 @@ SOLVED: dict[str, Shape] = {
     "status": record(stop=text, point=text, proved=flag, within=maybe(number), space=text),
     "mapping": record(levels=many(MAPPED, 1)),
     "boundaries": many(record(between=BETWEEN, tensor=name, loads_words=count, stores_words=count), 1),
-    "levels": many(COUNTED, 1),
+    "levels": many(records(COUNTED, COUNTED | {"kept": KEPT}), 1),
     "bottleneck": name,
     "cost": AMOUNT,
     "exact": AMOUNT,

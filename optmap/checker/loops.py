@@ -26,6 +26,7 @@ class Loops:
         self.tiles: list[Ways] = [entry["tile"] for entry in entries]
         self.x: list[Ways] = []
         self.y: list[Ways] = []
+        self.orders: list[list[tuple[str, bool]]] = []
         self.trips: list[Ways] = []
         self.turns: list[list[tuple[str, int]]] = []
         self.keeps: list[list[bool]] = []
@@ -47,6 +48,9 @@ class Loops:
             order = entries[number - 1]["permutation"] if number else fabric.dims
             self.x.append(x)
             self.y.append(y)
+            said = entry.get("spatial_order", {"x": [], "y": []})
+            rows, columns = (self._order(said[axis], ways, where) for axis, ways in (("y", y), ("x", x)))
+            self.orders.append([*((dim, True) for dim in rows), *((dim, False) for dim in columns)])
             self.trips.append(trips)
             self.turns.append([(dim, trips[dim]) for dim in order if trips[dim] > 1])
             self.keeps.append([name in entry["keeps"] for name in tensors])
@@ -56,6 +60,20 @@ class Loops:
     def _ways(self, given: Ways, where: str) -> Ways:
         need(set(given) <= set(self.fabric.dims), f"{where}: an unknown dim is split")
         return {dim: whole(given.get(dim, 1), "spatial", 1) for dim in self.fabric.dims}
+
+    def _order(self, said: list[str], ways: Ways, where: str) -> list[str]:
+        """Dims that are split along an axis in the order that is said, that of the workload if none is."""
+        split = [dim for dim in self.fabric.dims if ways[dim] > 1]
+        need(not said or sorted(said) == sorted(split), f"{where}: spatial_order does not name what is split")
+        return said or split
+
+    def numbering(self, number: int) -> list[tuple[str, int, int]]:
+        """Loops over the children of a memory as they are numbered, slowest first, those along y before those along x.
+
+        Each is (dim, children along it from one to the next, ways).
+        """
+        x, y = self.x[number], self.y[number]
+        return [(dim, x[dim], y[dim]) if row else (dim, 1, x[dim]) for dim, row in self.orders[number]]
 
     def ways(self, number: int) -> Ways:
         """Children per dim of a mesh."""
@@ -106,7 +124,7 @@ class Loops:
         for name, weights, units in memory.rooms:
             size = hull if hulls else words
             needed = sum(
-                weight * size(self.fabric.operands[i][1], self.tiles[number])
+                memory.taken(i, weight, size(self.fabric.operands[i][1], self.tiles[number]))
                 for i, weight in weights.items()
                 if self.keeps[number][i]
             )

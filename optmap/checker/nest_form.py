@@ -30,6 +30,11 @@ EXACTLY = either(str, text, number)
 """A number from 0 on, or the text p/q."""
 
 
+def true(value: Any, where: str) -> None:
+    """What is said only where it is so."""
+    need(value is True, f"{where} is {value!r}; it is true, or left out")
+
+
 def factor(value: Any, where: str) -> None:
     """One demand, `4` or `<=4`, or a list of them."""
     for entry in value if type(value) is list else [value]:
@@ -38,10 +43,12 @@ def factor(value: Any, where: str) -> None:
 
 DIRECTION = record(size=positive, dims=maybe(many(name)), factors=table(factor))
 MESH = record(x=DIRECTION, y=DIRECTION, multicast=flag, reduction=flag, hop_pj=EXACTLY, router_pj=EXACTLY)
+PORTS: dict[str, Shape] = dict.fromkeys(("read", "write", "shared"), maybe(EXACTLY))
+PRICES = record(read=EXACTLY, fill=EXACTLY, update=EXACTLY)
 STORE: dict[str, Shape] = {
     "keeps": maybe(table(word("kept", "refused", "free"), 1)),
-    "energy_pj": record(read=EXACTLY, fill=EXACTLY, update=EXACTLY),
-    "ports": record(read=maybe(EXACTLY), write=maybe(EXACTLY), shared=maybe(EXACTLY)),
+    "energy_pj": PRICES,
+    "ports": records(PORTS, PORTS | {"unit": word("bytes")}),
     "block": positive,
     "cluster": positive,
     "word_bits": maybe(positive),
@@ -49,6 +56,13 @@ STORE: dict[str, Shape] = {
     "factors": table(factor),
     "order": many(name),
 }
+BY_BITS: tuple[dict[str, Shape], ...] = (
+    {},
+    {"pack": true},
+    {"energy_pj_per_bit": PRICES},
+    {"pack": true, "energy_pj_per_bit": PRICES},
+)
+"""What is there only where the sizes of elements matter."""
 LEVEL: dict[str, Shape] = {
     "name": name,
     "capacity": CAPACITY,
@@ -60,19 +74,20 @@ MACHINE = record(
     memory=name,
     cores=positive,
     clock_hz=maybe(positive),
-    levels=many(record(**LEVEL, **STORE), 1),
-    outermost=record(**STORE),
+    levels=many(records(*(LEVEL | STORE | more for more in BY_BITS)), 1),
+    outermost=records(*(STORE | more for more in BY_BITS)),
     arithmetic=record(energy_pj=EXACTLY, word_bits=maybe(positive)),
 )
 AMOUNT = record(value=number, unit=AMOUNT_UNIT, exact=text)
-MAPPED = record(
-    level=name,
-    tile=EXTENTS,
-    permutation=many(name, 1),
-    spatial=table(positive),
-    spatial_axes=record(x=table(positive), y=table(positive)),
-    keeps=many(name),
-)
+PLACED: dict[str, Shape] = {
+    "level": name,
+    "tile": EXTENTS,
+    "permutation": many(name, 1),
+    "spatial": table(positive),
+    "spatial_axes": record(x=table(positive), y=table(positive)),
+    "keeps": many(name),
+}
+MAPPED = records(PLACED, PLACED | {"spatial_order": record(x=many(name), y=many(name))})
 ACCESSES = record(reads=count, fills=count, updates=count, tile_words=count, multicast=number)
 COUNTED = record(
     level=name,

@@ -107,14 +107,14 @@ def check_counts(doc: Any, fabric: Fabric, loops: Loops, counts: Counts) -> None
     need(doc["boundaries"] == rows, "boundaries are not those counted")
     for number, (memory, row) in enumerate(zip(fabric.memories, doc["levels"], strict=True)):
         used = loops.used(number)
-        rates = memory.rates.values()
+        rates, word = memory.rates.values(), Fraction(8, fabric.work.word_bits) if memory.widths.in_bytes else 1
         wanted = {
             "level": memory.name,
             "instances": used,
             "occupancy_words": occupancy(memory, counts.rows[number]),
             "capacity_words": sum(units for _, _, units in memory.rooms) if memory.rooms else None,
             "traffic_words": sum(r["loads_words"] + r["stores_words"] for r in rows if r["between"][0] == memory.name),
-            "bandwidth_words_per_cycle": float(min(rates)) if rates else None,
+            "bandwidth_words_per_cycle": float(min(rates) * word) if rates else None,
             "cycles": counts.port_cycles[number],
             "accesses": named(fabric, counts.rows[number]),
         }
@@ -123,13 +123,15 @@ def check_counts(doc: Any, fabric: Fabric, loops: Loops, counts: Counts) -> None
         there = Fraction(used, fabric.instances(number))
         need(equal_float(row["utilisation"], there), f"{memory.name}: the utilisation is {float(there)}")
         energy = {"value": row["energy_pj"], "unit": "pJ", "exact": row["energy_exact"]}
-        check_amount(energy, counts.energies[number], "pJ", f"{memory.name}: energy")
+        wires = " (in its wires one trunk per column; files from before that must be solved again)"
+        said = f"{memory.name}: energy{wires if any(memory.wires) else ''}"
+        check_amount(energy, counts.energies[number], "pJ", said)
 
 
 def occupancy(memory: Memory, row: Row) -> int:
     """Words of its capacity that the tiles of one instance take; elements of a memory without one."""
     weights = {i: weight for _, each, _ in memory.rooms for i, weight in each.items()}
-    return sum(weights.get(i, 1) * entry[3] for i, entry in row.items())
+    return sum(memory.taken(i, weights[i], entry[3]) if i in weights else entry[3] for i, entry in row.items())
 
 
 def equal_float(claimed: float, value: Fraction) -> bool:
@@ -186,7 +188,9 @@ def memory_lines(fabric: Fabric, loops: Loops, counts: Counts) -> list[str]:
         keeps = [name for (name, _), kept in zip(fabric.operands, loops.keeps[number], strict=True) if kept]
         lines.append(
             f"{memory.name}: holds {used:,} words of {' '.join(keeps) or 'nothing'} (room: {rooms}), read/fill/update "
-            f"{prices} pJ per {memory.block} words" + (f", words per cycle {ports}" if ports else "")
+            f"{prices} pJ per {memory.block} words"
+            + (f", {'bytes' if memory.widths.in_bytes else 'words'} per cycle {ports}" if ports else "")
+            + memory.widths.text
         )
         lines[-1] += mesh_text(memory)
         lines[-1] += f", {loops.used(number):,} of {fabric.instances(number):,} instances in use"

@@ -12,6 +12,7 @@ from .crossings import boundary_of, check_entry, check_setting
 from .demands import check_demands
 from .form import SOLUTION
 from .held import Held
+from .kept import Part, predicted_cycles, traffic
 from .nest import Nest, footprint
 from .pieces import Pieces
 from .report import Report, bound_line, fit_line, hearsay, kernel_lines, machine_lines, statement_lines
@@ -41,16 +42,19 @@ def check_solution(doc: dict[str, Any]) -> Report:
     held = held_run(nest, doc["held"])
     timed = objective == "time"
     need(not (held and timed), "no time is predicted of what is held, which must fit")
+    need(timed == ("prediction" in doc), "a predicted time goes with the objective time")
     plain = doc["tiles"] == "any" and "constraints" not in doc
     need(plain or not (held and held.rest), "nothing is demanded of tiles that leave out a corner, or of pieces")
     rates = [rate_of(level, work.word_bits) for level in levels]
-    exact = [held.traffic() if held else traffic(nest, base, whole=True) for base in range(nest.depth)]
-    form = exact if held else [traffic(nest, base, whole=False) for base in range(nest.depth)]
+    kept = kept_parts(doc, nest) if timed else []
+    exact = [part.moved() for part in kept] or [
+        held.traffic() if held else traffic(nest, base, whole=True) for base in range(nest.depth)
+    ]
+    form = exact if held or timed else [traffic(nest, base, whole=False) for base in range(nest.depth)]
     check_boundaries(doc, work, names, exact)
-    check_levels(doc, nest, held, rates, form)
+    check_levels(doc, nest, held or kept, rates, form)
     unit = "words" if plain_words(levels) and not timed else "cycles"
     cost, found = (objective_of(objective, rows, rates) for rows in (form, exact))
-    need(timed == ("prediction" in doc), "a predicted time goes with the objective time")
     if timed:
         cost = found = predicted(doc)
     for key, value in (("cost", cost), ("exact", found)):
@@ -61,7 +65,7 @@ def check_solution(doc: dict[str, Any]) -> Report:
     claims = "" if timed else f"cost {float(cost):,.10g} and exact {float(found):,.10g} {unit}, counted again like "
     verified = [
         *statement_lines(work, doc["workload"]),
-        *machine_lines(machine, work, doc["capacity_rule"]),
+        *machine_lines(machine, work, doc["capacity_rule"], timed=timed),
         fit_line(doc["levels"], objective, divided),
         *(held.lines() if held else []),
         *check_demands(doc, nest),
@@ -80,15 +84,12 @@ def held_run(nest: Nest, doc: Any) -> Held | Pieces | None:
     return Pieces(nest, doc) if "pieces" in doc else Held(nest, doc)
 
 
-def traffic(nest: Nest, base: int, *, whole: bool) -> list[tuple[int, int]]:
-    """(loads, stores) in words per access at the boundary outside a level: of the whole nest, or in per-level form."""
-    rows = []
-    for place, (name, _) in enumerate(nest.work.tensors):
-        weight = nest.work.weights[name]
-        elements = nest.whole_nest(place, base) if whole else nest.per_level(place, base)
-        made = nest.created(base, padded=not whole) if place == 0 else 0
-        rows.append((weight * (elements - made), weight * elements if place == 0 else 0))
-    return rows
+def kept_parts(doc: Any, nest: Nest) -> list[Part]:
+    """What every level keeps of a nest whose time is predicted."""
+    need(len(doc["levels"]) == nest.depth, "levels and machine differ")
+    need(all("kept" in row for row in doc["levels"]), "no level says what it keeps; an older file: solve again")
+    need(doc["capacity_rule"] == "tile", "where time is predicted levels have room for one visit: rule tile")
+    return [Part(doc, nest, q) for q in range(nest.depth)]
 
 
 def objective_of(objective: str, rows: list[list[tuple[int, int]]], rates: list[Fraction]) -> Fraction:
@@ -110,34 +111,39 @@ def check_boundaries(doc: Any, work: Work, names: list[str], exact: list[list[tu
         need(claimed == counted, f"boundaries says {claimed}, counted {counted}")
 
 
-def check_levels(doc: Any, nest: Nest, held: Held | Pieces | None, rates: list[Fraction], form: Any) -> None:
-    """Working sets fit, and the levels' traffic and cycles are those of the per-level form."""
+def check_levels(doc: Any, nest: Nest, held: Held | Pieces | list[Part], rates: list[Fraction], form: Any) -> None:
+    """Working sets fit, and the levels' traffic and cycles are those of the per-level form, or as predicted."""
     levels, times = doc["machine"]["levels"], [sum(a + b for a, b in row) for row in form]
     need(len(doc["levels"]) == len(levels), "levels and machine differ")
+    timed = doc["objective"] == "time"
+    cycles = predicted_cycles(doc) if timed else [words / rate for words, rate in zip(times, rates, strict=True)]
     for q, (level, row) in enumerate(zip(levels, doc["levels"], strict=True)):
-        safe = doc["capacity_rule"] == "safe" and level["kind"] == "cache"
-        need(
-            not (held and safe), f"{level['name']} is a cache, which under the safe rule keeps what was used, not held"
-        )
-        runs = held.occupancies() if held else [occupancy(nest, q, safe=safe)]
-        # Of a tile that does not fit a cache keeps what does: the predicted time counts that.
-        loose = doc["objective"] == "time" and level["kind"] == "cache"
+        runs = working_sets(doc, nest, held, q)
         used = max(sum(shares) for shares in runs)
-        space, *_ = [check_room(level, nest.work, shares, loose=loose) for shares in runs]
+        space, *_ = [check_room(level, nest.work, shares) for shares in runs]
+        need(timed or "kept" not in row, f"{level['name']} holds its tile, where no time is predicted")
         need(row["level"] == level["name"] and row["occupancy_words"] == used, f"{level['name']} holds {used} words")
         need(row["capacity_words"] in space, f"{level['name']} has {space[0]} words for one working set")
         need(row["traffic_words"] == times[q], f"{level['name']} moves {times[q]} words")
         need(equal(row["bandwidth_words_per_cycle"], rates[q]), f"{level['name']} moves {rates[q]} words per cycle")
-        need(equal(row["cycles"], times[q] / rates[q]), f"{level['name']} takes {float(times[q] / rates[q])} cycles")
-    slowest = max(range(len(levels)), key=lambda q: times[q] / rates[q])
+        need(equal(row["cycles"], Fraction(cycles[q])), f"{level['name']} takes {float(cycles[q])} cycles")
+    slowest = max(range(len(levels)), key=lambda q: cycles[q])
     need(doc["bottleneck"] == levels[slowest]["name"], f"the bottleneck is {levels[slowest]['name']}")
 
 
-def check_room(level: Any, work: Work, shares: list[int], *, loose: bool = False) -> list[int]:
-    """The tensors' shares fit the level and each of its partitions; returns what may be called its capacity.
+def working_sets(doc: Any, nest: Nest, held: Held | Pieces | list[Part], q: int) -> list[list[int]]:
+    """Words per access that a level must hold, one list per run: as held, as kept, or of its tile."""
+    level = doc["machine"]["levels"][q]
+    safe = doc["capacity_rule"] == "safe" and level["kind"] == "cache"
+    if isinstance(held, list):
+        return [held[q].shares()] if held else [occupancy(nest, q, safe=safe)]
+    need(not safe, f"{level['name']} is a cache, which under the safe rule keeps what was used, not held")
+    found: list[list[int]] = held.occupancies()
+    return found
 
-    If `loose`, they need not fit.
-    """
+
+def check_room(level: Any, work: Work, shares: list[int]) -> list[int]:
+    """The tensors' shares fit the level and each of its partitions; returns what may be called its capacity."""
     parts, buffers = level["partitions"], level["buffering"]
     total = words_of(level, work.word_bits)
     placed, room = Counter[int](), []
@@ -146,7 +152,7 @@ def check_room(level: Any, work: Work, shares: list[int], *, loose: bool = False
         mine = [i for i, role in enumerate(roles) if role & set(part["tensors"])]
         placed.update(mine)
         used, space = sum(shares[i] for i in mine), words_of(part, work.word_bits) // buffers
-        need(loose or used <= space, f"{part['name']} needs {used} of {space} words")
+        need(used <= space, f"{part['name']} needs {used} of {space} words")
         room += [space] * bool(mine)
     need(placed == Counter(range(len(shares))), f"{level['name']}: every tensor needs one partition")
     return [total // buffers, sum(room)]
@@ -228,9 +234,8 @@ def proved_rows(doc: Any, nest: Nest, exact: Any) -> dict[int, int]:
         if timed:  # other code may use more of them
             instances = instances_used(Running(doc["machine"], doc["prediction"]["threads"], ""), q)
         words = check_entry(doc, work, entry, q, instances, loads=objective in ("loads", "time"))
-        moved = sum(a if objective == "loads" else a + b for a, b in exact[q])
-        # The tile of a timed mapping may be larger than its cache: then it moves less than any run does.
-        need(timed or words <= moved, f"{where} is {words} words, but {moved} move: a contradiction")
+        moved = sum(a if objective in ("loads", "time") else a + b for a, b in exact[q])
+        need(words <= moved, f"{where} is {words} words, but {moved} move: a contradiction")
         proved[q] = words
     return proved
 

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from optmap.cli.console import Progress, guarded, say
+from optmap.cli.console import Progress, guarded, refuse_unused, say
 from optmap.cli.options import ExtentsOption, JsonOption, WorkloadArgument, path_of
 from optmap.problem.inputs import workload_of
 
@@ -49,6 +49,8 @@ def algorithms(
 
     problem = workload_of(workload, extents, None)
     check_picture(plot)
+    if ":" not in memory:
+        refuse_unused("is for a range of capacities, such as --memory 4KiB:4MiB; give one, or", "points")
     with Progress("comparing"):
         found = verbs.algorithms(problem, memory=memory, points=points)
         if plot is not None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from copy import copy
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
 from optmap import __version__
-from optmap.cli.console import say
+from optmap.cli.console import begin, say
 from optmap.cli.values import spare
 from optmap.lazy import named
 
@@ -74,7 +75,10 @@ def _built(module: str, context: Any) -> Any:
     part = typer.Typer(**PLAIN, callback=lambda: None)  # with a callback, one command is a group too
     named(f"cli.{module}:register")(part)
     group: Any = typer.main.get_command(part)
+    plugin = copy(next(each for each in context.command.params if each.name == "plugin"))
+    plugin.expose_value = False  # no command has an argument for it
     for command in group.commands.values():
+        command.params.append(plugin)
         spare(command.get_params(context))
     return group.commands
 
@@ -86,7 +90,9 @@ app = typer.Typer(
     no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     help="Mappings of tensor computations onto memory hierarchies, and how good they can be.",
-    epilog="Example: optmap solve resnet18/R9 --machine i7-9700k",
+    epilog="Example: optmap solve resnet18/R9 --machine i7-9700k\n\n"
+    "Exit codes: 0 an answer, 1 stdout cannot be written, 2 bad input, 3 infeasible, 4 a limit reached, "
+    "5 a check failed.",
 )
 
 
@@ -96,8 +102,24 @@ def _version(asked: bool) -> None:
         raise typer.Exit
 
 
+def _begin(context: typer.Context, names: list[str] | None) -> None:
+    begin(context, names or ())
+
+
 @app.callback()
 def top(
+    *,
+    plugin: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--plugin",
+            metavar="MODULE",
+            help="Import this module, or .py file, first: it registers methods or objectives. Repeatable.",
+            show_default=False,
+            callback=_begin,
+            is_eager=True,
+        ),
+    ] = None,
     version: Annotated[
         bool, typer.Option("--version", help="Print the version and exit.", callback=_version, is_eager=True)
     ] = False,

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from optmap.cli.console import Progress, guarded, say
+from optmap.cli.console import Progress, guarded, refuse_unused, say
 from optmap.cli.options import (
     ExtentsOption,
     JsonOption,
@@ -24,8 +24,8 @@ BENCH_HELP = """Compare emitted code with oneDNN, PyTorch and TVM on this machin
 Per layer the first mappings of the time model, with channels last and in blocks, are emitted,
 compiled, checked and run, and so is every way in which a library may compute the layer; the best of
 each are then timed in turns, and the ratio is that of the faster library over ours, above 1 ours is
-faster. Libraries that are not installed are named; oneDNN and PyTorch come with: pip install
-'optmap[bench]', TVM with: pip install 'apache-tvm[all]>=0.27'. TVM is tuned for every layer, once per
+faster. Libraries that are not installed are named; oneDNN and PyTorch come with: pip install '.[bench]'
+in a checkout of optmap, TVM with: pip install 'apache-tvm[all]>=0.27'. TVM is tuned for every layer, once per
 number of threads, which takes minutes: --trials says how long, --against onednn,torch leaves it out.
 
 \b
@@ -96,6 +96,8 @@ def bench(
 
     if machine is None:
         raise InputError("name the machine at hand: optmap detect -o host.yaml describes it, then --machine host.yaml")
+    if against is not None and "tvm" not in against:
+        refuse_unused("is for the tuning of TVM, which --against leaves out", "trials")
     check_target(output)
     prepare_pictures(plot)
     with Progress("timing") as progress:

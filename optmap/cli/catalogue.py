@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from optmap.cli.console import guarded, say
+from optmap.cli.console import guarded, refuse_unused, say
 from optmap.cli.options import ExtentsOption, JsonOption, PaddingOption
 from optmap.errors import InputError
 
@@ -79,6 +79,7 @@ def show(
     if nest and not Path(name).is_file():
         raise InputError(f"{name}: --nest needs a solution file, such as solve writes with -o")
     if name.endswith(".json") or nest:
+        refuse_unused("is for a workload, and this is a saved file", "extents", "padding")
         _show_file(Path(name), as_yaml, nest, as_json)
         return
     entry = catalogue.show(name, extents=extents, padding=padding)

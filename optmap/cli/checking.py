@@ -15,7 +15,7 @@ from optmap.errors import CheckError
 if TYPE_CHECKING:
     from optmap.checker import Report
 
-CHECK_HELP = """Verify a certificate or a solution independently.
+CHECK_HELP = """Verify a certificate, a solution, or the folder of a sweep independently.
 
 The file is one that bound or solve wrote with -o. The checker uses Python's standard library
 alone and decides everything in integers and fractions (logarithms: to 50 digits): it re-proves the
@@ -24,13 +24,17 @@ bound, recounts the mapping's capacities and traffic, and recomputes the gap; of
 sizes it holds for, and what the file says beside that. It also runs without optmap installed:
 python optmap/checker FILE.
 
+Of a folder that sweep, race or network wrote, every row is compared with its line in manifest.jsonl and with its
+documents, every document with its line, and each goes through the checker.
+
 \b
 Examples:
   optmap bound yolo9000/Y4 --memory 65536w -o y4.json
   optmap check y4.json
   optmap check solution.json --json
+  optmap check results
 
-Exit codes: 0 what is listed as verified holds, 2 unreadable file, 5 refused, with the reason.
+Exit codes: 0 what is listed as verified holds, 2 unreadable file, 5 refused, with the reasons.
 """
 
 
@@ -41,18 +45,25 @@ def register(app: typer.Typer) -> None:
 
 def check(
     file: Annotated[
-        Path, typer.Argument(metavar="FILE", parser=path_of, help="A certificate or a solution.", show_default=False)
+        Path,
+        typer.Argument(
+            metavar="FILE",
+            parser=path_of,
+            help="A certificate, a solution, or the folder of a sweep.",
+            show_default=False,
+        ),
     ],
     as_json: JsonOption = False,
 ) -> None:
     """Print what was verified, or the reason for the refusal."""
-    from optmap import api
+    from optmap import verbs
     from optmap.checker import Report, plain
     from optmap.problem.io.files import to_json
 
-    with Progress("checking"):
+    with Progress("checking") as progress:
         try:
-            report, refused = _compared(api.check(file), file), None
+            report, refused = verbs.check(file, progress=progress), None
+            report = report if file.is_dir() else _compared(report, file)
         except CheckError as error:
             report, refused = Report(verified=(), not_verified=()), error
     if as_json:

@@ -1,4 +1,4 @@
-"""`closed-form`: loads bound and optimal tile as a piecewise function of capacity and extents."""
+"""`closed-form`: loads bound and shape of a tile as a piecewise function of capacity and extents."""
 
 from __future__ import annotations
 
@@ -21,13 +21,15 @@ class ClosedFormText(StrEnum):
     PYTHON = "python"
 
 
-CLOSED_FORM_HELP = """Bound on loads and optimal tile as a piecewise function of capacity and extents.
+CLOSED_FORM_HELP = """Bound on loads and shape of a tile as a piecewise function of capacity and extents.
 
 For nests with one dim per subscript, and convolutions. Every regime has a bound on loads that is proved
-at all sizes, constant factor included, and the tile that matches it up to a constant factor; the
-regimes, products of powers compared with each other, cover every capacity and all extents.
+at all sizes, constant factor included, and the shape of a tile that matches it up to a constant factor, in
+real numbers of which each tensor alone fits; the regimes, products of powers compared with each other, cover
+every capacity and all extents.
 
-With --memory, the regime at the extents of the workload; with --vary, where it is left as one parameter
+With --memory, the regime at the extents of the workload, and a tile of whole numbers of which all tensors fit
+together, with its loads; with --vary, where it is left as one parameter
 grows. A picture (--plot) shows the regimes over two parameters (--over). In Python it is
 optmap.regimes; optmap derive --closed-form has another one, an upper bound (IOOpt).
 

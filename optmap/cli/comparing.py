@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from optmap.cli.console import Progress, guarded, say
+from optmap.cli.console import Progress, complain, guarded, refuse_unused, say
 from optmap.cli.options import (
     ConstraintOption,
     CountingOption,
@@ -18,14 +18,19 @@ from optmap.cli.options import (
     SemanticsOption,
     WorkloadArgument,
     path_of,
+    time_of,
 )
+from optmap.cli.pictures import prepare_picture
+from optmap.clock import stopping
 from optmap.problem.inputs import names_of, workload_of
 
+LIMIT_REACHED = 4
 COMPARE_HELP = """Compare the lower bound with the mappings found.
 
 One line per capacity of a range, or per boundary of a machine: the compulsory traffic, the
-strongest bound, what the mapping of every method moves, and the smallest gap. A mapping below
-the bound would be a contradiction and ends with exit code 5.
+strongest bound, what the mapping of every method moves, and the smallest gap. A method that
+minimises loads (iooub) is held to the bound on loads, others to that on loads and stores: where both are
+compared, each has a line of its own. A mapping below the bound would be a contradiction and ends with exit code 5.
 
 \b
 Examples:
@@ -38,13 +43,13 @@ method and above the floor of every schedule.
 
   optmap compare resnet18/R9 --machine eyeriss --objective energy
 
-Exit codes: 0 compared, 2 bad input, 5 a mapping is below the bound.
+Exit codes: 0 compared, 2 bad input, 4 interrupted (what was found is printed), 5 a mapping is below the bound.
 """
 
 
 def register(app: typer.Typer) -> None:
     """Add the command of this module."""
-    app.command("compare", help=COMPARE_HELP)(guarded(compare))
+    app.command("compare", help=COMPARE_HELP)(guarded(compare, stoppable=True))
 
 
 def compare(
@@ -78,18 +83,22 @@ def compare(
             show_default=False,
         ),
     ] = None,
-    time_limit: Annotated[float, typer.Option("--time-limit", metavar="SECONDS", help="Per solve.")] = 60.0,
+    time_limit: Annotated[
+        float, typer.Option("--time-limit", metavar="TIME", parser=time_of, help="Per solve.")
+    ] = 60.0,
     plot: Annotated[
         Path | None,
         typer.Option("--plot", metavar="FILE", parser=path_of, help="Draw the comparison.", show_default=False),
     ] = None,
     as_json: JsonOption = False,
-) -> None:
+) -> int:
     """Print bound and mappings of a workload."""
-    from optmap.problem.io.files import check_picture, to_json
+    from optmap.problem.io.files import to_json
 
     problem = workload_of(workload, extents, semantics, padding)
-    check_picture(plot)
+    prepare_picture(plot)
+    if memory is None or ":" not in memory:
+        refuse_unused("is for a range of capacities, such as --memory 4KiB:4MiB; give one, or", "points")
     from optmap import comparing
 
     with Progress("comparing") as progress:
@@ -110,3 +119,7 @@ def compare(
         if plot is not None:
             found.plot(plot)
     say(to_json(found.to_dict()) if as_json else str(found))
+    if stopping():
+        complain("interrupted; methods that had begun have the best found until then")
+        return LIMIT_REACHED
+    return 0

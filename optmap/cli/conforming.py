@@ -17,8 +17,9 @@ CONFORMANCE_HELP = """Compare another model's counts with optmap's.
 The file has records: an accelerator, a workload, a mapping, and what that model counted. It is
 a JSON list of Timeloop's, or an object with the architectures and records of FactorFlow's.
 
-Of Timeloop are compared tiles, reads, fills, updates and energy of every tensor in every memory,
-instances, operations, cycles and energy; fills and cycles may differ by one, energy by 1e-9. Of
+Of Timeloop are compared tiles, reads, fills, updates and energy of every tensor in every memory
+and, where wires have a price, in its mesh; instances, operations, cycles and energy; fills and
+cycles may differ by one, energy by 1e-9. Of
 FactorFlow reads, writes and fills, what tiles take of capacities, instances and operations, to
 the word; energy and cycles, per memory and altogether, to 1e-9.
 

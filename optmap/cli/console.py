@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import atexit
+import contextlib
 import functools
 import os
+import signal
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from types import TracebackType
 from typing import ParamSpec
 
 import typer
 
-from optmap.errors import OptmapError
+from optmap.cli.streams import silence
+from optmap.clock import SIGNALS, stop_on_signals, stopping
+from optmap.errors import InputError, LimitError, OptmapError
 
 Parameters = ParamSpec("Parameters")
 
@@ -29,6 +34,12 @@ _SAID: ContextVar[bool] = ContextVar("said", default=False)
 """Whether the running command has written its answer."""
 
 
+_CONTEXT: ContextVar[typer.Context | None] = ContextVar("context", default=None)
+"""Of the running command: what was typed."""
+_PLUGINS: ContextVar[tuple[str, ...]] = ContextVar("plugins", default=())
+"""Modules to import before the command runs."""
+
+
 def say(text: str) -> None:
     """Write text to stdout, ending in exactly one newline."""
     _SAID.set(True)
@@ -37,7 +48,11 @@ def say(text: str) -> None:
 
 def complain(message: str) -> None:
     """Write an error message to stderr; what a file put into it cannot steer the terminal."""
-    sys.stderr.write(f"error: {printable(message)}\n")
+    try:
+        sys.stderr.write(f"error: {printable(message)}\n")
+        sys.stderr.flush()
+    except OSError:
+        silence(sys.stderr)  # the exit code tells it, too
 
 
 def printable(text: str) -> str:
@@ -52,38 +67,120 @@ def say_error(error: OptmapError) -> None:
     from optmap.problem.io.files import to_json
 
     kind = type(error).__name__
-    say(to_json({"schema": "optmap.error/1", "error": {"kind": kind, "message": str(error), "exit": error.exit_code}}))
+    document: dict[str, object] = {
+        "schema": "optmap.error/1",
+        "error": {"kind": kind, "message": str(error), "exit": error.exit_code},
+    }
+    if isinstance(error, LimitError):
+        from optmap.solvers.status import Point, Stop
+
+        document["status"] = {"stop": Stop.late().value, "point": Point.NONE.value}
+    say(to_json(document))
 
 
-def guarded(command: Callable[Parameters, int | None]) -> Callable[Parameters, None]:
+def guarded(command: Callable[Parameters, int | None], *, stoppable: bool = False) -> Callable[Parameters, None]:
     """Turn what a command returns or raises into an exit code.
 
     A command returns its exit code (None is 0). An `OptmapError` becomes a message and the code
-    of its type; an interrupt becomes 130; a reader that closed the pipe ends the command quietly.
+    of its type; an interrupt becomes 130.
+
+    Args:
+        command: what is run.
+        stoppable: that Ctrl-C and a termination ask for the best answer so far, as at a time limit; a second one
+            ends the command at once.
     """
 
     @functools.wraps(command)
     def run(*args: Parameters.args, **kwargs: Parameters.kwargs) -> None:
+        if stoppable:  # what is heard while the process ends, its answer given, comes too late
+            atexit.unregister(_deaf)
+            atexit.register(_deaf)
+        with stop_on_signals(_stopping, _end_at_once) if stoppable else contextlib.nullcontext():
+            code = answered(*args, **kwargs)
+        raise typer.Exit(code)
+
+    def answered(*args: Parameters.args, **kwargs: Parameters.kwargs) -> int:
         _SAID.set(False)
         try:
+            _load_plugins()
             code = command(*args, **kwargs) or 0
             sys.stdout.flush()
         except OptmapError as error:
+            told = _before_an_answer(error)
+            complain(str(told))
             if kwargs.get("as_json"):
-                say_error(error)
+                say_error(told)
             sys.stdout.flush()
-            complain(str(error))
-            code = error.exit_code
+            code = told.exit_code
         except KeyboardInterrupt:
             complain("interrupted")
             code = INTERRUPTED
-        except BrokenPipeError:
-            # Python would flush stdout once more at exit and complain; give it a place to write.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            code = 0
-        raise typer.Exit(code)
+        return code
 
     return run
+
+
+def begin(context: typer.Context, plugins: Sequence[str]) -> None:
+    """Keep what the command needs of its command line.
+
+    Args:
+        context: of the command, or of the program before it.
+        plugins: modules to import before it runs, so that what fails in them is said as any other error.
+    """
+    _CONTEXT.set(context)
+    _PLUGINS.set((*_PLUGINS.get(), *plugins))
+
+
+def refuse_unused(why: str, *parameters: str) -> None:
+    """Refuse options that were typed and would do nothing.
+
+    Args:
+        why: what they are for, after their name.
+        parameters: of the command's function.
+
+    Raises:
+        InputError: naming the first of them that was typed.
+    """
+    context = _CONTEXT.get()
+    for each in () if context is None else context.command.params:
+        source = context.get_parameter_source(each.name) if context is not None and each.name in parameters else None
+        if source is not None and source.name == "COMMANDLINE":
+            raise InputError(f"{each.opts[0]} {why}{'' if why.endswith(', or') else ';'} leave it out")
+
+
+def _load_plugins() -> None:
+    names = _PLUGINS.get()
+    _PLUGINS.set(())
+    for name in names:
+        from optmap.search.plugins import load_plugin
+
+        found = load_plugin(name)
+        if not (found.methods or found.objectives):
+            sys.stderr.write(f"note: plug-in {printable(name)} registers no method and no objective\n")
+
+
+def _before_an_answer(error: OptmapError) -> OptmapError:
+    """What is said of an error: a limit that was reached because somebody asked to stop is none of the time."""
+    if isinstance(error, LimitError) and stopping():
+        return LimitError(f"interrupted before there was an answer ({error})")
+    return error
+
+
+def _stopping() -> None:
+    """Say that a signal was heard; not through `sys.stderr`, which may be in the middle of a line."""
+    with contextlib.suppress(OSError):
+        os.write(2, b"stopping with the best so far; once more ends at once\n")
+
+
+def _deaf() -> None:
+    """Leave signals that ask to stop unheard."""
+    for number in SIGNALS:
+        signal.signal(number, signal.SIG_IGN)
+
+
+def _end_at_once(number: int) -> None:
+    """End this process; processes that it started end with it."""
+    os._exit(128 + number)
 
 
 class Progress:

@@ -7,18 +7,15 @@ from typing import Annotated
 
 import typer
 
-from optmap.cli.console import Progress, guarded, say
+from optmap.cli.console import Progress, guarded, refuse_unused, say
 from optmap.cli.options import (
-    CodeSemanticsOption,
     ExtentsOption,
     JsonOption,
-    LayoutOption,
     MachineOption,
     NoPrefetchOption,
     PaddingOption,
-    StoresOption,
-    WorkloadArgument,
     path_of,
+    time_of,
 )
 from optmap.problem import ActivationLayout, Semantics, StoreKind, WeightPacking
 
@@ -33,6 +30,10 @@ split among cores becomes threads of OpenMP; a split of a reduction is refused.
 Outputs are computed from nothing and images have no rim (assign and implicit, where it is known where
 padding is), unless --semantics or --padding say otherwise.
 
+With --fastest the first mappings of the model are run here, as run does, and the code of the fastest is
+written; the answer has its GFLOPS. A document that run or bench wrote (-o) may stand in place of the
+workload: the fastest code in it is written, with its layouts and all; FILE.json/NAME is one of several.
+
 -o writes into a folder NAME.c with its header, main.c, which checks the code against plain loops within
 the bound of rounding and times it, a Makefile, and the mapping. Files that somebody else wrote are not
 overwritten.
@@ -44,8 +45,10 @@ Examples:
   optmap emit yolo9000/Y0 --machine host.yaml --stores streaming --threads 2 -o y0
   optmap emit 'C[i,j] += A[i,k]*B[k,j]' --extents i=64,j=64,k=64 --machine balanced
   optmap emit mobilenet/M1 --machine host.yaml --json
+  optmap emit resnet18/R9 --machine host.yaml --fastest --candidates 8 -o r9
+  optmap emit run.json/resnet18/R9 -o r9
 
-Exit codes: 0 written, 2 bad input, 3 infeasible.
+Exit codes: 0 written, 2 bad input or no compiler to run with, 3 infeasible, 5 code that was run is wrong.
 """
 
 
@@ -56,7 +59,14 @@ def register(app: typer.Typer) -> None:
 
 def emit(
     *,
-    workload: WorkloadArgument,
+    workload: Annotated[
+        str,
+        typer.Argument(
+            metavar="WORKLOAD",
+            help="A library name (resnet18/R9), a YAML file, a statement, or a document of run or bench (run.json).",
+            show_default=False,
+        ),
+    ],
     machine: MachineOption = None,
     mapping: Annotated[
         Path | None,
@@ -68,21 +78,49 @@ def emit(
             show_default=False,
         ),
     ] = None,
-    layout: LayoutOption = ActivationLayout.NHWC,
+    fastest: Annotated[bool, typer.Option("--fastest", help="Run mappings here and take the fastest.")] = False,
+    candidates: Annotated[int, typer.Option("--candidates", min=1, help="Of --fastest: mappings that are run.")] = 5,
+    seconds: Annotated[float, typer.Option("--seconds", metavar="SECONDS", help="Of --fastest: of measuring.")] = 1.0,
+    layout: Annotated[
+        ActivationLayout | None,
+        typer.Option(
+            "--layout",
+            help="Of images: channels where the statement has them, last (if left out), or in blocks.",
+            show_default=False,
+        ),
+    ] = None,
     weights: Annotated[
-        WeightPacking, typer.Option("--weights", help="Packed by a function of their own, or in every call.")
-    ] = WeightPacking.AHEAD,
-    stores: StoresOption = StoreKind.ORDINARY,
+        WeightPacking | None,
+        typer.Option(
+            "--weights", help="Packed by a function of their own (if left out), or in every call.", show_default=False
+        ),
+    ] = None,
+    stores: Annotated[
+        StoreKind | None,
+        typer.Option(
+            "--stores", help="Of outputs: through the caches (if left out), or past them.", show_default=False
+        ),
+    ] = None,
     no_prefetch: NoPrefetchOption = False,
     threads: Annotated[
         int | None,
         typer.Option("--threads", min=1, help="Threads that the mapping is to be split among.", show_default=False),
     ] = None,
     extents: ExtentsOption = None,
-    semantics: CodeSemanticsOption = Semantics.ASSIGN,
+    semantics: Annotated[
+        Semantics | None,
+        typer.Option(
+            "--semantics",
+            help="Whether outputs are computed from nothing (if left out) or added to.",
+            show_default=False,
+        ),
+    ] = None,
     padding: PaddingOption = None,
     time_limit: Annotated[
-        float, typer.Option("--time-limit", metavar="SECONDS", help="Stop the search of a mapping after this time.")
+        float,
+        typer.Option(
+            "--time-limit", metavar="TIME", parser=time_of, help="Stop the search of a mapping after this time."
+        ),
     ] = 60.0,
     output: Annotated[
         Path | None,
@@ -101,6 +139,8 @@ def emit(
     from optmap import running
     from optmap.problem.io.files import made_folder, to_json
 
+    if mapping is not None:
+        refuse_unused("is for the search of a mapping, and --mapping gives one", "time_limit")
     if output is not None:
         made_folder(output)
     with Progress("writing code") as progress:
@@ -108,13 +148,16 @@ def emit(
             workload,
             machine=machine,
             mapping=mapping,
+            fastest=fastest,
+            candidates=candidates,
+            seconds=seconds,
             extents=extents,
             semantics=semantics,
             padding=padding,
             layout=layout,
             weights=weights,
             stores=stores,
-            prefetch=not no_prefetch,
+            prefetch=False if no_prefetch else None,
             threads=threads,
             time_limit=time_limit,
             progress=progress,
@@ -124,5 +167,7 @@ def emit(
         say(to_json(code.to_dict()))
     elif output is None:
         say(code.source.rstrip())
+        if code.ran is not None:
+            typer.echo(f"note: {code.ran.text}", err=True)
     else:
         say(f"{code}\n\nwritten: {', '.join(str(path) for path in written)}")

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from optmap.cli.console import Progress, complain, guarded, say
+from optmap.cli.console import Progress, complain, guarded, refuse_unused, say
 from optmap.cli.options import CountingOption, JsonOption, PlotFolderOption, path_of
 from optmap.cli.pictures import draw_pictures, prepare_pictures
 from optmap.errors import CheckError, LimitError
@@ -52,6 +52,8 @@ def evaluate(
     from optmap import verbs
     from optmap.problem.io.files import to_json
 
+    if not simulate:
+        refuse_unused("is for --simulate; add it, or", "limit")
     prepare_pictures(plot)
     too_large: LimitError | None = None
     with Progress("evaluating"):

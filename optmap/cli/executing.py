@@ -18,6 +18,7 @@ from optmap.cli.options import (
     PaddingOption,
     StoresOption,
     path_of,
+    time_of,
 )
 from optmap.errors import CheckError
 from optmap.problem import ActivationLayout, Semantics, StoreKind, WeightPacking
@@ -76,9 +77,14 @@ def run(
     extents: ExtentsOption = None,
     semantics: CodeSemanticsOption = Semantics.ASSIGN,
     padding: PaddingOption = None,
-    seconds: Annotated[float, typer.Option("--seconds", metavar="SECONDS", help="Of measuring, per workload.")] = 1.0,
+    seconds: Annotated[
+        float, typer.Option("--seconds", metavar="TIME", parser=time_of, help="Of measuring, per workload.")
+    ] = 1.0,
     time_limit: Annotated[
-        float, typer.Option("--time-limit", metavar="SECONDS", help="Stop the search per workload after this time.")
+        float,
+        typer.Option(
+            "--time-limit", metavar="TIME", parser=time_of, help="Stop the search per workload after this time."
+        ),
     ] = 60.0,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Of the numbers that are computed with.")] = 0,
     output: Annotated[

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from optmap.cli.console import Progress, guarded, say
+from optmap.cli.console import Progress, guarded, refuse_unused, say
 from optmap.cli.options import (
     CapacityOption,
     CountingOption,
@@ -18,6 +18,7 @@ from optmap.cli.options import (
     SemanticsOption,
     WorkloadArgument,
     path_of,
+    time_of,
 )
 from optmap.names import choose
 from optmap.problem import CapacityRule
@@ -48,6 +49,13 @@ Examples:
   optmap export 'C[i,j] += A[i,k]*B[k,j]' --extents i=64,j=64,k=64 --memory 1024w --format lp
   optmap export SOLUTION.json --format timeloop -o folder
 """
+
+
+OF_PROGRAMS = (
+    *("machine", "memory", "permutation", "program", "method", "objective", "counting", "capacity", "extents"),
+    *("semantics", "time_limit"),
+)
+"""Options that say which program is written."""
 
 
 def register(app: typer.Typer) -> None:
@@ -91,7 +99,7 @@ def export(
     extents: ExtentsOption = None,
     semantics: SemanticsOption = None,
     time_limit: Annotated[
-        float, typer.Option("--time-limit", metavar="SECONDS", help="Stop the relaxation after this time.")
+        float, typer.Option("--time-limit", metavar="TIME", parser=time_of, help="Stop the relaxation after this time.")
     ] = 60.0,
     output: Annotated[
         Path | None,
@@ -107,6 +115,7 @@ def export(
     from optmap.report.programs import Format, programs_document
 
     if choose("format", form, (*Format, "timeloop")) == "timeloop":
+        refuse_unused("is not for --format timeloop, which writes a solution as it is", *OF_PROGRAMS)
         _export_timeloop(workload, output, as_json=as_json)
         return
     check_target(output)

@@ -11,13 +11,16 @@ from optmap.cli.console import Progress, guarded, say
 from optmap.cli.options import JsonOption, path_of
 from optmap.errors import InputError
 from optmap.names import choose
+from optmap.problem.io.kinds import expected
 from optmap.problem.library import SUFFIXES
 from optmap.problem.parser import parse_extents
 
 IMPORT_HELP = """Read the workloads of an ONNX model with their counts, or files of Timeloop.
 
-Of an ONNX model Conv, ConvTranspose, MatMul, Gemm and Einsum become named workloads; equal ones are counted. Every
-other operator is listed as skipped, with the reason. The file that -o writes can be used wherever
+Of an ONNX model Conv, ConvTranspose, MatMul, Gemm and Einsum become named workloads; equal ones are counted and
+keep all their names. Outputs begin empty (=); a bias is listed beside them. Copies that Expand, Tile, Gather
+or Concat make, as of keys and values of grouped queries, are looked through. Every other operator is listed as
+skipped, with the reason. The file that -o writes can be used wherever
 a workload is: FILE.yaml/NAME for one of them, FILE.yaml in a sweep, --network FILE.yaml for sums.
 
 YAML files are Timeloop's (versions 0.2 to 0.4): problem, architecture, energies (ERT), constraints and
@@ -76,12 +79,13 @@ def import_command(
     yaml = all(path.suffix in SUFFIXES for path in files)
     if choose("format", form or ("timeloop" if yaml else "onnx"), ("onnx", "timeloop")) == "timeloop":
         if dims:
-            raise InputError("--dim is for ONNX files; leave it out")
+            raise InputError(f"--dim {dims[0]} is for ONNX files, which {files[0]} is not by its name; leave it out")
         _import_timeloop(files, output, as_json=as_json)
     elif len(files) > 1:
         raise InputError(f"one ONNX file at a time: {', '.join(str(path) for path in files)} are {len(files)}")
     else:
-        _import_onnx(files[0], output, _sizes(dims or ()), as_json=as_json)
+        with expected(files[0], "an ONNX model, or YAML files of Timeloop,", "onnx"):
+            _import_onnx(files[0], output, _sizes(dims or ()), as_json=as_json)
 
 
 def _import_onnx(model: Path, output: Path | None, sizes: dict[str, int], *, as_json: bool) -> None:

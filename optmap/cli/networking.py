@@ -7,15 +7,17 @@ from typing import Annotated
 
 import typer
 
-from optmap.cli.console import Progress, complain, guarded, say
+from optmap.cli.console import Progress, complain, guarded, refuse_unused, say
 from optmap.cli.options import (
     CountingOption,
     JsonOption,
     MachineOption,
     MemoryOption,
     PlotFolderOption,
+    SemanticsOption,
     TilesOption,
     path_of,
+    time_of,
 )
 from optmap.cli.pictures import draw_pictures, prepare_pictures
 from optmap.problem.options import TileRule
@@ -33,6 +35,7 @@ Examples:
   optmap network
   optmap network resnet18
   optmap network resnet18 --machine balanced
+  optmap network resnet18 --machine balanced --semantics assign
   optmap network model.yaml --memory 256KiB --json
   optmap network resnet50 --machine eyeriss --objective edp
   optmap network resnet18 --curve --memory 64KiB:16MiB --plot figures
@@ -45,13 +48,18 @@ moves at most 5 % more than with unbounded memory, beside the largest for which 
 On an accelerator every different layer is mapped once for the objective, and energy and cycles are
 added up; the network's EDP is its energy times its cycles.
 
-Exit codes: 0 solved, 2 bad input, 3 infeasible, 4 a layer reached its time limit (its best mapping counts).
+Exit codes: 0 solved, 2 bad input, 3 infeasible, 4 a layer reached its time limit (its best mapping counts), or
+somebody interrupted (the layers that have a mapping count).
 """
+
+
+OF_LAYERS = ("machine", "method", "objective", "counting", "tiles", "time_limit", "jobs", "output")
+"""Options of what is done with layers."""
 
 
 def register(app: typer.Typer) -> None:
     """Add the command of this module."""
-    app.command("network", help=NETWORK_HELP)(guarded(network))
+    app.command("network", help=NETWORK_HELP)(guarded(network, stoppable=True))
 
 
 def network(
@@ -77,6 +85,7 @@ def network(
         typer.Option("--objective", help="Of every layer; the method's own if left out.", show_default=False),
     ] = None,
     counting: CountingOption = None,
+    semantics: SemanticsOption = None,
     tiles: TilesOption = TileRule.ANY,
     curve: Annotated[
         bool, typer.Option("--curve", help="Over the capacities of --memory FROM:TO, with the knee.")
@@ -89,7 +98,9 @@ def network(
     ] = None,
     points: Annotated[int, typer.Option("--points", min=2, help="Of --curve: capacities of the range.")] = 9,
     plot: PlotFolderOption = None,
-    time_limit: Annotated[float, typer.Option("--time-limit", metavar="SECONDS", help="Of one layer.")] = 60.0,
+    time_limit: Annotated[
+        float, typer.Option("--time-limit", metavar="TIME", parser=time_of, help="Of one layer.")
+    ] = 60.0,
     jobs: Annotated[
         int | None, typer.Option("--jobs", min=1, help="Processes; one per core if left out.", show_default=False)
     ] = None,
@@ -111,8 +122,15 @@ def network(
     from optmap.problem.io.files import to_json
 
     if name is None:
+        refuse_unused(
+            "needs a network, such as optmap network resnet18 --machine i7-9700k", *OF_LAYERS, "plot", "memory"
+        )
         say(_listing(as_json))
         return 0
+    if machine is None and memory is None:
+        refuse_unused("is for layers that are solved; add --machine or --memory, or", *OF_LAYERS)
+    if not curve:
+        refuse_unused("is for --curve, which goes over capacities; add it, or", "points")
     prepare_pictures(plot)
     with Progress(f"solving {name}") as progress:
         found = verbs.network(
@@ -122,6 +140,7 @@ def network(
             method=method,
             objective=objective,
             counting=None if counting is None else counting.value,
+            semantics=semantics,
             tiles=tiles.value,
             curve=curve,
             level=level,
@@ -133,6 +152,9 @@ def network(
         )
     draw_pictures(found, plot)
     say(to_json(found.to_dict()) if as_json else str(found))
+    if left_out := getattr(found, "left_out", ()):
+        complain(f"interrupted; {len(left_out)} layers have no mapping yet and are not in the sums")
+        return LIMIT_REACHED
     if getattr(found, "limited", False):
         complain("a layer reached its time limit; its best mapping so far is in the sums")
         return LIMIT_REACHED
@@ -141,7 +163,7 @@ def network(
 
 def _listing(as_json: bool) -> str:
     from optmap.problem.io.files import to_json
-    from optmap.problem.network import list_networks
+    from optmap.problem.library import list_networks
     from optmap.problem.network import network as load_network
     from optmap.report.tables import grid
 

@@ -19,6 +19,16 @@ def path_of(text: str) -> Path:
     return Path(text)
 
 
+def time_of(text: str | float) -> float:
+    """The seconds of a time such as `60s`, `2min` or `90`; of a default itself."""
+    from optmap.problem.values import seconds
+
+    try:
+        return seconds(text, "it")
+    except InputError as error:
+        raise typer.BadParameter(str(error)) from error
+
+
 def settings_from(texts: list[str] | None) -> dict[str, str]:
     """Settings from their texts.
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 from pathlib import Path
 
 from optmap.errors import InputError
+from optmap.extras import install
 from optmap.shown import Shown
 
 
@@ -14,11 +16,31 @@ def without_screen() -> None:
     Raises:
         InputError: if matplotlib is not installed.
     """
+    told = logging.getLogger("matplotlib")
+    level = told.level
+    told.setLevel(logging.ERROR)  # where there is no home it takes a folder that passes, and says so at length
     try:
         import matplotlib as mpl
+
+        mpl.use("Agg")
+        mpl.get_cachedir()
     except ImportError as error:
-        raise InputError("pictures need matplotlib, which is not installed; run: pip install 'optmap[plot]'") from error
-    mpl.use("Agg")
+        raise InputError(f"pictures need matplotlib, which is not installed; run: {install('matplotlib')}") from error
+    finally:
+        told.setLevel(level)
+
+
+def prepare_picture(path: Path | None) -> None:
+    """Refuse a picture that cannot be written before any work is done for it; None is fine.
+
+    Raises:
+        InputError: if it cannot, or matplotlib is not installed.
+    """
+    if path is not None:
+        from optmap.problem.io.files import check_picture
+
+        check_picture(path)
+        without_screen()
 
 
 def prepare_pictures(folder: Path | None) -> None:

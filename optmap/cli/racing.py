@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from optmap.cli.console import Progress, guarded, say
+from optmap.cli.console import Progress, complain, guarded, refuse_unused, say
 from optmap.cli.options import (
     CountingOption,
     ExtentsOption,
@@ -16,6 +15,7 @@ from optmap.cli.options import (
     MachineOption,
     PlotFolderOption,
     path_of,
+    time_of,
 )
 from optmap.cli.pictures import draw_pictures, prepare_pictures
 from optmap.cli.sweeping import EngineName
@@ -42,23 +42,15 @@ how many searches ran side by side. With -o a race that was interrupted goes on 
 \b
   optmap race 'resnet18/*' --machine simba --engine dask --scheduler tcp://head:8786 -o simba.race
 
-Exit codes: 0 raced, 2 bad input, 5 a mapping is better than what was proved to be least, 130 interrupted.
+Exit codes: 0 raced, 2 bad input, 4 interrupted (what was found is printed),
+5 a mapping is better than what was proved to be least.
 """
-UNITS = {"": 1.0, "s": 1.0, "min": 60.0, "h": 3600.0}
-"""Seconds of what a budget is said in."""
-
-
-def seconds_of(text: str) -> float:
-    """A time such as `60s`, `2min` or `90`, in seconds."""
-    found = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]*)?)\s*(s|min|h|)\s*", text, re.ASCII)
-    if found is None or not float(found[1]) > 0:
-        raise typer.BadParameter(f"{text!r} is no time; write 60s, 2min or 1h")
-    return float(found[1]) * UNITS[found[2]]
+LIMIT_REACHED = 4
 
 
 def register(app: typer.Typer) -> None:
     """Add the command of this module."""
-    app.command("race", help=RACE_HELP)(guarded(race))
+    app.command("race", help=RACE_HELP)(guarded(race, stoppable=True))
 
 
 def race(
@@ -75,14 +67,14 @@ def race(
     methods: Annotated[str, typer.Option("--methods", metavar="A,B", help="See: optmap list methods.")] = "all",
     budget: Annotated[
         float,
-        typer.Option("--budget", metavar="TIME", parser=seconds_of, help="Of each method for each layer: 60s, 2min."),
-    ] = "60s",  # type: ignore[assignment] # the parser reads it
+        typer.Option("--budget", metavar="TIME", parser=time_of, help="Of each method for each layer: 60s, 2min."),
+    ] = 60.0,
     proof: Annotated[
         float | None,
         typer.Option(
             "--proof",
             metavar="TIME",
-            parser=seconds_of,
+            parser=time_of,
             help="Of exact for each layer, to prove the optimum; the budget if left out.",
             show_default=False,
         ),
@@ -136,7 +128,7 @@ def race(
     ] = None,
     plot: PlotFolderOption = None,
     as_json: JsonOption = False,
-) -> None:
+) -> int:
     """Race methods and print who came how close, and when."""
     from optmap.errors import InputError
     from optmap.problem.io.files import to_json
@@ -144,6 +136,8 @@ def race(
 
     if machine is None:
         raise InputError("name the accelerator that the race is run on, such as --machine eyeriss")
+    if engine is not EngineName.LOCAL:
+        refuse_unused("is for processes on this computer, --engine local; add that, or", "jobs")
     prepare_pictures(plot)
     with Progress("racing") as progress:
         found = races.race(
@@ -168,3 +162,7 @@ def race(
         found.save(output / "race.json")
     draw_pictures(found, plot)
     say(to_json(found.to_dict()) if as_json else str(found))
+    if found.interrupted:
+        complain("interrupted; searches that had begun have the best found until then")
+        return LIMIT_REACHED
+    return 0

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from optmap.cli.console import Progress, guarded, say
-from optmap.cli.options import CountingOption, JsonOption, PlotFolderOption, path_of
+from optmap.cli.options import CountingOption, JsonOption, PlotFolderOption, path_of, time_of
 from optmap.cli.pictures import draw_pictures, prepare_pictures
 from optmap.errors import CheckError
 from optmap.problem.options import Merit, TileRule
@@ -44,7 +44,7 @@ def score(
         TileRule, typer.Option("--tiles", help="The optimum of which mappings: divisors as Timeloop has, or padded.")
     ] = TileRule.DIVISORS,
     time_limit: Annotated[
-        float, typer.Option("--time-limit", metavar="SECONDS", help="Stop the search after this time.")
+        float, typer.Option("--time-limit", metavar="TIME", parser=time_of, help="Stop the search after this time.")
     ] = 60.0,
     plot: PlotFolderOption = None,
     as_json: JsonOption = False,

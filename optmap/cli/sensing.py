@@ -9,7 +9,7 @@ import typer
 
 from optmap.cli.console import guarded, say
 from optmap.cli.options import CountingOption, ExtentsOption, JsonOption, WorkloadArgument, path_of
-from optmap.cli.pictures import without_screen
+from optmap.cli.pictures import prepare_picture
 from optmap.problem.options import Merit
 
 SENSITIVITY_HELP = """Which choices of a mapping on an accelerator matter: Sobol' indices (extra bayes).
@@ -60,11 +60,9 @@ def sensitivity(
 ) -> None:
     """Print the Sobol' indices of the choices of a mapping."""
     from optmap import exploring
-    from optmap.problem.io.files import check_picture, to_json
+    from optmap.problem.io.files import to_json
 
-    check_picture(plot)
-    if plot is not None:
-        without_screen()
+    prepare_picture(plot)
     found = exploring.sensitivity(
         workload,
         machine=machine,

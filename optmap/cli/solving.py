@@ -24,6 +24,7 @@ from optmap.cli.options import (
     WorkloadArgument,
     path_of,
     settings_from,
+    time_of,
 )
 from optmap.cli.pictures import draw_pictures, prepare_pictures
 from optmap.problem import CapacityRule
@@ -84,13 +85,15 @@ a number of evaluations and settings; with a journal they go on where they ended
 --plot draws the traffic beside its bound; on an accelerator the loop nest, energy, utilisation, cycles and
 the roofline.
 
-Exit codes: 0 solved, 2 bad input, 3 infeasible, 4 limit reached (incumbent printed).
+Ctrl-C or a termination asks for the best answer so far, as at the time limit; a second one ends at once.
+
+Exit codes: 0 solved, 2 bad input, 3 infeasible, 4 limit reached or interrupted (incumbent printed).
 """
 
 
 def register(app: typer.Typer) -> None:
     """Add the command of this module."""
-    app.command("solve", help=SOLVE_HELP)(guarded(solve))
+    app.command("solve", help=SOLVE_HELP)(guarded(solve, stoppable=True))
 
 
 def solve(
@@ -167,7 +170,9 @@ def solve(
     semantics: SemanticsOption = None,
     padding: PaddingOption = None,
     extents: ExtentsOption = None,
-    time_limit: Annotated[float, typer.Option("--time-limit", metavar="SECONDS", help="Stop after this time.")] = 60.0,
+    time_limit: Annotated[
+        float, typer.Option("--time-limit", metavar="TIME", parser=time_of, help="Stop after this time.")
+    ] = 60.0,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of the search; same seed, same answer.")] = 0,
     output: Annotated[
         Path | None,
@@ -225,7 +230,8 @@ def _exit_code(result: SolveResult | AcceleratorResult) -> int:
     if result.stop is Stop.INFEASIBLE:
         complain("the mapping of this method does not fit the machine")
         return INFEASIBLE
-    if result.stop in (Stop.TIME_LIMIT, Stop.ITERATION_LIMIT):
-        complain("a limit was reached; the answer is the best one found so far")
+    if result.stop.cut_short:
+        reason = "interrupted" if result.stop is Stop.INTERRUPTED else "a limit was reached"
+        complain(f"{reason}; the answer is the best one found so far")
         return LIMIT_REACHED
     return 0

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from optmap.cli.console import complain, guarded, say
+from optmap.cli.console import complain, guarded, refuse_unused, say
 from optmap.cli.options import JsonOption, path_of
 
 if TYPE_CHECKING:
@@ -19,9 +19,11 @@ if TYPE_CHECKING:
 
 SWEEP_HELP = """Answer a grid of workloads, machines, capacities and methods.
 
-The directory keeps rows (Parquet), solutions and certificates (JSON). A sweep that was
-interrupted or killed continues when it is run again; points that the directory has are not solved
-twice. See models/sweeps for examples and their schema.
+The directory keeps rows (Parquet), solutions and certificates (JSON), and a manifest with their
+digests. A sweep that was interrupted or killed continues when it is run again; points that the
+directory has are not solved twice, also by several sweeps at work in it at the same time. What is
+not as the manifest says is named and solved again; optmap check DIR verifies everything. See
+models/sweeps for examples and their schema.
 
 \b
 Examples:
@@ -30,8 +32,10 @@ Examples:
   optmap sweep my_sweep.yaml -o results --resume
   optmap sweep my_sweep.yaml -o results --engine dask --scheduler tcp://head:8786
 
-Exit codes: 0 all answered, 2 bad input, 4 some points reached a limit or crashed (their rows say
-so), 5 a check failed, 130 interrupted.
+Ctrl-C or a termination ends a sweep with what it has; a second one ends it at once.
+
+Exit codes: 0 all answered, 2 bad input, 4 some points reached a limit or crashed (their rows say so), or the
+sweep was interrupted, 5 a check failed.
 """
 
 
@@ -45,7 +49,7 @@ class EngineName(StrEnum):
 
 def register(app: typer.Typer) -> None:
     """Add the command of this module."""
-    app.command("sweep", help=SWEEP_HELP)(guarded(sweep))
+    app.command("sweep", help=SWEEP_HELP)(guarded(sweep, stoppable=True))
 
 
 def sweep(
@@ -62,7 +66,9 @@ def sweep(
             show_default=False,
         ),
     ] = None,
-    plan: Annotated[bool, typer.Option("--plan", help="Print what would be done, and do nothing.")] = False,
+    plan: Annotated[
+        bool, typer.Option("--plan", help="Print what would be done and about how long it takes; keep nothing.")
+    ] = False,
     resume: Annotated[
         bool, typer.Option("--resume", help="Insist on a directory with an earlier run; it continues in any case.")
     ] = False,
@@ -85,7 +91,10 @@ def sweep(
 
     made = read_spec(spec)
     directory = output if output is not None else Path(f"{Path(spec).stem}.sweep")
+    if engine is not EngineName.LOCAL:
+        refuse_unused("is for processes on this computer, --engine local", "jobs")
     if plan:
+        refuse_unused("is not for --plan, which does nothing", "resume", "retry", "engine", "scheduler")
         planned = run.plan_sweep(made, directory, jobs=jobs)
         say(to_json(_plan_document(planned)) if as_json else _plan_table(planned))
         return 0
@@ -173,6 +182,8 @@ def _plan_document(plan: Plan) -> dict[str, object]:
         "methods": list(plan.methods),
         "jobs": plan.jobs,
         "estimated_seconds": plan.seconds,
+        "estimated_least_seconds": plan.least_seconds,
+        "estimated_most_seconds": plan.most_seconds,
     }
 
 
@@ -188,7 +199,8 @@ def _plan_table(plan: Plan) -> str:
     lines.append(f"  methods     {', '.join(plan.methods)}")
     if plan.most_points > plan.points:
         lines.append(f"  refined     up to {plan.most_points:,} points, as the curves need")
-    lines.append(f"  estimate    {_duration(plan.seconds)} on {plan.jobs} processes")
+    between = f"{_duration(plan.least_seconds)} to {_duration(plan.most_seconds)}"
+    lines.append(f"  estimate    {_duration(plan.seconds)} on {plan.jobs} processes, between {between}")
     return "\n".join(lines)
 
 

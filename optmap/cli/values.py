@@ -17,7 +17,9 @@ def spare(parameters: Iterable[Any]) -> None:
     for parameter in parameters:
         # Older Typer converts by Click alone and describes no type.
         kind = getattr(getattr(parameter, "type_descriptor", None), "annotation", None)
-        if isinstance(kind, type) and parameter.nargs == 1 and not getattr(parameter, "multiple", False):
+        if getattr(parameter, "multiple", False):
+            parameter.process_value = _sparing(parameter, type(None), parameter.process_value)
+        elif isinstance(kind, type) and parameter.nargs == 1:
             parameter.process_value = _sparing(parameter, kind, parameter.process_value)
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
+from inspect import Signature, signature
 from types import ModuleType
-from typing import Any
+from typing import Any, get_type_hints
 
 from optmap.evaluate.cost import evaluate_cost as evaluate_cost
 from optmap.evaluate.count import count_mapping as count_mapping
@@ -29,6 +30,16 @@ class _Verb(ModuleType):
     def __call__(self, *args: Any, **options: Any) -> Any:
         """Count a mapping again; see `optmap.verbs.evaluate`."""
         return named("verbs:evaluate")(*args, **options)
+
+    @property
+    def __annotations__(self) -> dict[str, Any]:  # type: ignore[override] # of the verb
+        """Types of its arguments and its answer."""
+        return get_type_hints(named("hints:annotated")(named("verbs:evaluate")))
+
+    @property
+    def __signature__(self) -> Signature:
+        """What it takes."""
+        return signature(named("verbs:evaluate"))
 
 
 sys.modules[__name__].__class__ = _Verb

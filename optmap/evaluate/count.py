@@ -5,6 +5,8 @@ from __future__ import annotations
 from optmap.evaluate.cost import evaluate_cost
 from optmap.evaluate.held import held_cost
 from optmap.evaluate.results import BoundaryTraffic, CostReport
+from optmap.evaluate.timing.kept import kept_cost
+from optmap.evaluate.timing.results import Prediction
 from optmap.evaluate.whole_nest import exact_traffic
 from optmap.problem.held import Held
 from optmap.problem.machine import CapacityRule, Machine
@@ -13,7 +15,7 @@ from optmap.problem.workload import Workload
 
 
 def count_mapping(
-    workload: Workload, machine: Machine, mapping: Mapping, held: Held | None, rule: CapacityRule
+    workload: Workload, machine: Machine, mapping: Mapping, how: Held | Prediction | None, rule: CapacityRule
 ) -> tuple[CostReport, tuple[BoundaryTraffic, ...]]:
     """Per-level form and exact traffic of a mapping, in exact integers.
 
@@ -21,15 +23,19 @@ def count_mapping(
         workload: what is computed.
         machine: capacities and bandwidths.
         mapping: tiles, loop orders and splits, inner level first.
-        held: how long a one-level mapping keeps every tensor, for which both are the same; None where the
-            loop order alone decides.
+        how: how long a one-level mapping keeps every tensor, for which both are the same; the predicted time where
+            that is the objective, under which every level keeps what fits of the loops, whatever its tile, and
+            there is one form, too; None where the loop order alone decides.
         rule: which working set counts as occupancy in caches.
 
     Raises:
         InputError: if the mapping, or what it holds, does not belong to workload and machine.
+        InfeasibleError: if time is predicted, and a level does not hold one element of every tensor.
     """
-    if held is None:
+    if isinstance(how, Prediction):
+        return kept_cost(workload, machine, mapping, how)
+    if how is None:
         return evaluate_cost(workload, machine, mapping, rule), exact_traffic(workload, machine, mapping)
-    held.check(workload, machine, mapping, rule)
-    report = held_cost(workload, machine, mapping, held, rule)
+    how.check(workload, machine, mapping, rule)
+    report = held_cost(workload, machine, mapping, how, rule)
     return report, report.boundaries

@@ -77,7 +77,10 @@ def touched_values(coefficients: tuple[int, ...], descents: tuple[Descent, ...])
     values = 1
     for c, descent in zip(coefficients, descents, strict=True):
         moved = 0
-        for start, size in descent.shares(descent.base + 1):
-            moved |= repeated(values, c, size) << (c * start)
+        for at, size in descent.grids(descent.base + 1):
+            part = repeated(values, c, size)
+            for step, times in at.rows:
+                part = repeated(part, c * step, times)
+            moved |= part << (c * at.first)
         values = moved
     return values.bit_count()

@@ -28,6 +28,16 @@ class BoundaryTraffic:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class KeptPart:
+    """What a memory keeps of a loop nest whose tiles it may be too small for; see `timing.kept`."""
+
+    tile: dict[str, int]
+    """Iterations per dim of the loops whose elements stay: of one child, where a split inside the memory cuts them."""
+    passing: str | None
+    """The input of which one element at a time is there; None if all of every tensor stays."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LevelCost:
     """What one bounded level holds and moves."""
 
@@ -43,6 +53,10 @@ class LevelCost:
     """Words per cycle across that boundary."""
     overfull: tuple[str, ...] = ()
     """Partitions of the level that are too small for their tensors."""
+    kept: KeptPart | None = None
+    """Where time is predicted: what the level keeps, which is its occupancy; None where it holds the mapping's tile."""
+    predicted: float | None = None
+    """Where time is predicted: the cycles of the link, in whole lines; of registers, those of the kernel."""
 
     @property
     def fits(self) -> bool:
@@ -56,12 +70,12 @@ class LevelCost:
 
     @property
     def cycles_exact(self) -> Fraction:
-        """Traffic over bandwidth, in cycles."""
-        return self.traffic_words / self.rate
+        """As predicted, where time is; else traffic over bandwidth, in cycles."""
+        return self.traffic_words / self.rate if self.predicted is None else Fraction(self.predicted)
 
     @property
     def cycles(self) -> float:
-        """Traffic over bandwidth, in cycles, as a float."""
+        """The same as a float."""
         return float(self.cycles_exact)
 
 

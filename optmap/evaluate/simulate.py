@@ -29,10 +29,9 @@ Policy = Literal["lru", "belady"]
 def walk_levels(workload: Workload, machine: Machine, mapping: Mapping, *, limit: int = 5_000_000) -> tuple[Moved, ...]:
     """Per-level traffic, counted by walking every tile of every level: what `cost` is.
 
-    Inside each tile of the next outer level the loops of a level run in their order. When the
-    outermost loop that advances is outside a tensor's reuse position the next tile is loaded
-    whole, when it is at that position only what the previous tile did not hold, when it is
-    inside nothing. One-trip loops count like all others.
+    Inside each tile of the next outer level the loops of a level run in their order. When the outermost loop that
+    advances is outside a tensor's reuse position the next tile is loaded whole, when it is at that position only what
+    the previous tile did not hold, when it is inside nothing. One-trip loops count like all others.
 
     Args:
         workload: what is computed.
@@ -65,10 +64,9 @@ def walk_levels(workload: Workload, machine: Machine, mapping: Mapping, *, limit
 def walk_nest(workload: Workload, machine: Machine, mapping: Mapping, *, limit: int = 5_000_000) -> tuple[Moved, ...]:
     """Traffic of the concatenated nest, counted by walking it: what `exact` is.
 
-    For the boundary outside level l exactly one tile of level l per tensor is kept. The tiles
-    are visited in the order of all loops of levels L-1 … l; every step loads the elements that
-    the previous tile did not hold. Implicit padding is no element, except along a subscript one of
-    whose dims is split outside the boundary.
+    For the boundary outside level l exactly one tile of level l per tensor is kept. The tiles are visited in the order
+    of all loops of levels L-1 … l; every step loads the elements that the previous tile did not hold. Implicit padding
+    is no element, except along a subscript one of whose dims is split outside the boundary.
 
     Args:
         workload: what is computed.
@@ -87,17 +85,24 @@ def walk_nest(workload: Workload, machine: Machine, mapping: Mapping, *, limit: 
     budget = Budget(limit)
     moved: list[Moved] = []
     for level, between in enumerate(machine.boundaries):
-        budget.spend(_work(workload, mapping, level))
-        for tally in tallies_of(workload):
-            held: set[Element] = set()
-            ranges = _ranges(tally.tensor, mapping, level)
-            for tile in _nest(workload, mapping, level, level):
-                elements = budget.elements(tally.tensor, tile)
-                real = {element for element in elements if all(element[i] in values for i, values in ranges)}
-                tally.enter(real - held)
-                held = real
-            moved.append(tally.result(between))
+        moved.extend(walk_body(workload, between, Mapping(levels=mapping.levels[level:]), budget))
     return tuple(moved)
+
+
+def walk_body(
+    workload: Workload, between: tuple[str, str], nest: Mapping, budget: Budget, passing: int = 0
+) -> Iterator[Moved]:
+    """What the innermost tile of a nest brings in, as `walk_nest`; of input number `passing`, if any, nothing stays."""
+    budget.spend(_work(workload, nest, 0))
+    for number, tally in enumerate(tallies_of(workload)):
+        held: set[Element] = set()
+        ranges = _ranges(tally.tensor, nest, 0)
+        for tile in _nest(workload, nest, 0, 0):
+            elements = budget.elements(tally.tensor, tile)
+            real = {element for element in elements if all(element[i] in values for i, values in ranges)}
+            tally.enter(real - held)
+            held = set() if 0 < number == passing else real
+        yield tally.result(between)
 
 
 def simulate(
@@ -112,12 +117,11 @@ def simulate(
     """Traffic of fully associative write-back caches with unit lines, access by access.
 
     The innermost tiles run point by point in the order of the innermost level's loops, or of what is held. Each
-    iteration touches the inputs in the order written and then the output. Every boundary is
-    simulated on its own: the whole stream against one cache of that level's capacity. Under
-    `accumulate` a missing output element is loaded, under `assign` its first touch only
-    allocates. Dirty elements are stored when evicted and at the end. With spatial splits a
-    boundary sees one instance: outer levels hand it the first part of each of their tiles, and
-    the children that it feeds run one after the other.
+    iteration touches the inputs in the order written and then the output. Every boundary is simulated on its own: the
+    whole stream against one cache of that level's capacity. Under `accumulate` a missing output element is loaded,
+    under `assign` its first touch only allocates. Dirty elements are stored when evicted and at the end. With spatial
+    splits a boundary sees one instance: outer levels hand it the first part of each of their tiles, and the children
+    that it feeds run one after the other.
 
     Args:
         workload: what is computed; elements of different size are cached as that many words.

@@ -15,8 +15,9 @@ one-trip loops need no special case: they are moves that go nowhere, or moves of
 
 With implicit padding a tile holds its real elements only: of every subscript the values inside its
 range. How many these are depends on where the tile is, so that the moves of the dims of such a subscript
-carry the start of the new tile. Where a split outside the boundary cuts one of these dims, the first child
-is no longer the busiest (the others have less padding); there the subscript counts with padding stored.
+carry the starts of the new tiles, as grids (`windows`). Where a split outside the boundary cuts one of these
+dims, the first child is no longer the busiest (the others have less padding); there the subscript counts with
+padding stored.
 """
 
 from __future__ import annotations
@@ -29,19 +30,19 @@ from math import prod
 
 from optmap.evaluate.first_touches import first_touches
 from optmap.evaluate.results import BoundaryTraffic
+from optmap.evaluate.windows import Window, windowed
 from optmap.problem.axes import axis_groups, group_dims
 from optmap.problem.cutting import Descent
-from optmap.problem.halo import shared_values
+from optmap.problem.grid import Grid
 from optmap.problem.machine import Machine
 from optmap.problem.mapping import Mapping
 from optmap.problem.workload import Axis, TensorAccess, Workload, access_names
 
-Move = tuple[int, int, int, int]
-"""Size of the old l-tile, size of the new one, start of the new one minus start of the old, start of the
-new one in the dim (0 unless a range depends on it)."""
-_Sizes = tuple[int, ...]
+Move = tuple[int, int, int, Grid]
+"""Size of the old l-tile, size of the new one, start of the new one minus start of the old, starts of the
+new one in the dim (0 unless a range depends on them)."""
 Moves = tuple[tuple[Move, int], ...]
-"""Moves of one dim, each with how often it occurs."""
+"""Moves of one dim, each with how often it occurs at every start."""
 
 
 def exact_traffic(workload: Workload, machine: Machine, mapping: Mapping) -> tuple[BoundaryTraffic, ...]:
@@ -100,6 +101,29 @@ def traffic_outside(workload: Workload, mapping: Mapping, level: int) -> tuple[t
     return tuple(found)
 
 
+def passing_words(workload: Workload, mapping: Mapping, level: int, number: int) -> int:
+    """Words of an input of which a level keeps nothing: its part of every tile, loaded as often as there are tiles.
+
+    A level with room for one element passes the part through if it takes the iterations of a tile element by element.
+
+    Args:
+        workload: what is computed.
+        mapping: valid tiles, loop orders and splits; those of levels inside `level` do not matter.
+        level: number of the level inside the boundary.
+        number: of the input among the workload's tensors.
+    """
+    tensor, limited = workload.tensors[number], _limited(workload, mapping, level)
+    axes = tuple(replace(axis, real=None) if axis.real and axis not in limited else axis for axis in tensor.axes)
+    placed = {d for axis in axes if axis.real is not None for d in axis.dims}
+    stays = {
+        dim: _wraps(Descent.of(workload, mapping, dim, level, placed=dim in placed), level) for dim in workload.dims
+    }
+    times = prod(sum(many for _, many in stays[dim]) for dim in workload.dims if dim not in tensor.dims)
+    groups = [(group, group_dims(group)) for group in axis_groups(replace(tensor, axes=axes))]
+    sums = [_group_sums(group, tuple(stays[dim] for dim in dims))[0] for group, dims in groups]
+    return workload.weight(tensor) * times * prod(sums)
+
+
 def _limited(workload: Workload, mapping: Mapping, level: int) -> frozenset[Axis]:
     """Subscripts with a range that no split outside a level cuts."""
     split = {dim for at in mapping.levels[level + 1 :] for dim, ways in at.spatial.items() if ways > 1}
@@ -118,24 +142,15 @@ def _first_touches(workload: Workload, mapping: Mapping, level: int, limited: fr
 
 def _real_count(axis: Axis, sizes: dict[str, int]) -> int:
     """Real values of a subscript on a tile that starts at 0."""
-    extents = tuple(sizes[d] for d in axis.dims)
-    return _common(axis, extents, extents, (0,) * len(extents), (0,) * len(extents))
-
-
-def _common(axis: Axis, new: _Sizes, old: _Sizes, shifts: _Sizes, starts: _Sizes) -> int:
-    """Values that the new and the old tile of a subscript share, the real ones if it has a range."""
-    coefficients = tuple(c for _, c in axis.terms)
-    if axis.real is None:
-        return shared_values(coefficients, new, old, shifts)
-    origin = axis.offset + sum(c * s for c, s in zip(coefficients, starts, strict=True))
-    return shared_values(coefficients, new, old, shifts, (axis.real[0] - origin, axis.real[1] - origin))
+    extents, still = tuple(sizes[d] for d in axis.dims), (0,) * len(axis.dims)
+    return windowed((Window.of(axis, (extents, extents, still), still, ()),), ())
 
 
 @lru_cache(maxsize=16384)
 def _wraps(path: Descent, level: int) -> Moves:
     """Back from the last to the first l-tile, in every tile of a level."""
     moves: Counter[Move] = Counter()
-    for (here, size), times in path.shares(level).items():
+    for (here, size), times in path.grids(level).items():
         start, old = path.last(size, level)
         moves[old, path.first(size, level), -start, here] += times
     return tuple(sorted(moves.items()))
@@ -147,9 +162,9 @@ def _advances(path: Descent, level: int) -> Moves:
     tile = path.tiles[level]
     start, old = path.last(path.share(tile, level), level)
     moves: Counter[Move] = Counter()
-    for (here, size), times in path.shares(level + 1).items():
+    for (here, size), times in path.grids(level + 1).items():
         if size > tile:
-            for at, each, many in path.cut(here + tile, size - tile, tile):
+            for at, each, many in path.pieces(here.moved(tile), size - tile, tile):
                 moves[old, path.first(path.share(each, level), level), tile - start, at] += times * many
     return tuple(sorted(moves.items()))
 
@@ -179,7 +194,7 @@ def _entering(
     present = tensor.dims
     absent = [d for d in workload.dims if d not in present]
     for moves in steps:
-        times = prod(sum(n for _, n in moves[d]) for d in absent)
+        times = prod(sum(n * starts.count for (*_, starts), n in moves[d]) for d in absent)
         sums = [_group_sums(group, tuple(moves[d] for d in dims)) for group, dims in groups]
         total += times * (prod(new for new, _ in sums) - prod(kept for _, kept in sums))
     return total
@@ -193,11 +208,15 @@ def _group_sums(group: tuple[Axis, ...], moves: tuple[Moves, ...]) -> tuple[int,
     for choice in product(*moves):
         times = prod(n for _, n in choice)
         move = {d: m for d, (m, _) in zip(dims, choice, strict=True)}
-        new, kept = 1, 1
+        rows = [(d, row) for d, (*_, starts) in move.items() for row in starts.rows]
+        counts = tuple(times for _, (_, times) in rows)
+        new, kept = [], []
         for axis in group:
             olds, sizes, shifts, starts = zip(*(move[d] for d in axis.dims), strict=True)
-            new *= _common(axis, sizes, sizes, (0,) * len(sizes), starts)
-            kept *= _common(axis, sizes, olds, shifts, starts)
-        news += times * new
-        kepts += times * kept
+            firsts = tuple(each.first for each in starts)
+            steps = [tuple(step if d == mine else 0 for d in axis.dims) for mine, (step, _) in rows]
+            new.append(Window.of(axis, (sizes, sizes, (0,) * len(sizes)), firsts, steps))
+            kept.append(Window.of(axis, (sizes, olds, shifts), firsts, steps))
+        news += times * windowed(new, counts)
+        kepts += times * windowed(kept, counts)
     return news, kepts

@@ -15,7 +15,7 @@ from optmap.bounds.compulsory import compulsory
 from optmap.bounds.hierarchy import fast_side_words, instance_words, separating_dims
 from optmap.bounds.result import LowerBound
 from optmap.clock import NO_LIMIT, Clock
-from optmap.errors import ContradictionError, OptmapError
+from optmap.errors import ContradictionError, LimitError, OptmapError
 from optmap.evaluate import Running
 from optmap.evaluate.timing import Prediction
 from optmap.gap.boundaries import BoundReport
@@ -23,11 +23,10 @@ from optmap.gap.time_floor import TimeFloor, time_floor
 from optmap.problem.machine import Machine
 from optmap.problem.objective import OBJECTIVES
 from optmap.problem.workload import Workload
-from optmap.search.result import BoundaryCertificate, ProvedBound, SolveResult
+from optmap.search.result import PROVED, BoundaryCertificate, ProvedBound, SolveResult
+from optmap.solvers.status import Stop
 from optmap.texts import plain
 
-ROUNDED = 1e-9
-"""Share of a predicted time that its floats may be off."""
 RUNNING = Running()
 """One thread, caches warm."""
 
@@ -42,6 +41,26 @@ def certified_bound(workload: Workload, memory_words: int, clock: Clock = NO_LIM
     return best(workload, memory_words, clock)
 
 
+def bound_in_time(
+    workload: Workload, memory_words: int, clock: Clock, between: tuple[str, str], notes: list[str]
+) -> LowerBound:
+    """Method `best`, or compulsory traffic where that is not known in time.
+
+    Args:
+        workload: the computation.
+        memory_words: fast memory, in words.
+        clock: when to give up.
+        between: the boundary, for a note that is added where that happened.
+        notes: of the answer.
+    """
+    try:
+        return certified_bound(workload, memory_words, clock)
+    except LimitError as error:
+        found = met(workload, memory_words)
+        notes.append(f"the bound at {' - '.join(between)} is compulsory traffic: {error}")
+        return found
+
+
 def with_bound(result: SolveResult, clock: Clock = NO_LIMIT) -> SolveResult:
     """The result with the strongest certified bound on `exact` and the gap between the two.
 
@@ -50,7 +69,7 @@ def with_bound(result: SolveResult, clock: Clock = NO_LIMIT) -> SolveResult:
 
     Args:
         result: a mapping.
-        clock: when boundaries that look less important are left out, with a note.
+        clock: when boundaries that look less important get compulsory traffic alone, with a note.
 
     Raises:
         ContradictionError: if the mapping moves fewer words than a bound allows.
@@ -61,8 +80,7 @@ def with_bound(result: SolveResult, clock: Clock = NO_LIMIT) -> SolveResult:
     notes: list[str] = []
     for level in _by_weight(result):
         with _noted(result.machine, level, notes):
-            clock.check()
-            found[level] = _certificate(result, level, clock)
+            found[level] = _certificate(result, level, clock, notes)
     exact = _objective(result, _moved(result))
     cost = _objective(result, {level: report.traffic_words for level, report in enumerate(result.levels)})
     # Only the same values without their rounding: a method may count its objective in a way of its own.
@@ -74,6 +92,9 @@ def with_bound(result: SolveResult, clock: Clock = NO_LIMIT) -> SolveResult:
     if not found:
         return replace(result, notes=(*result.notes, *notes))
     value = _objective(result, {level: proof.words for level, proof in found.items()})
+    if value and float(cost) <= float(value) * (1 + PROVED):
+        # No mapping costs less than it moves, and none moves less than the bound: nothing of the space is better.
+        result = replace(result, integer_bound=result.cost, stop=Stop.OPTIMAL)
     return replace(
         result,
         bound=ProvedBound(value=plain(value), unit=result.exact_unit, method="best"),
@@ -100,7 +121,7 @@ def proved_floor(
         running: threads, and what caches hold when a call begins.
         levels: whose boundaries are looked at, in this order; None for all, inner first.
         known: what method `best` found there already, by level.
-        clock: when boundaries that are left are left out, with a note.
+        clock: when boundaries that are left get compulsory traffic alone, with a note.
 
     Raises:
         InputError: for a machine without a core, or with fewer cores than threads.
@@ -110,9 +131,8 @@ def proved_floor(
     notes: list[str] = []
     for level in range(len(machine.levels)) if levels is None else levels:
         with _noted(machine, level, notes):
-            clock.check()
             memory = fast_side_words(machine, level, workload.word_bits)
-            found[level] = known.get(level) or certified_bound(workload, memory, clock)
+            found[level] = known.get(level) or bound_in_time(workload, memory, clock, machine.boundaries[level], notes)
     return time_floor(workload, machine, running, found, tuple(notes))
 
 
@@ -148,13 +168,16 @@ def _timed(result: SolveResult, prediction: Prediction, clock: Clock) -> SolveRe
     """The result with the bound on its time.
 
     Raises:
-        ContradictionError: if the time predicted is below the bound.
+        ContradictionError: if the time predicted is below the bound, or what is moved.
     """
     workload, machine = result.workload, result.machine
     running = Running(threads=prediction.threads, caches=prediction.caches)
     whole = [level for level in _by_weight(result) if not _splits_outputs(result, level)]
     floor = proved_floor(workload, machine, running, levels=whole, clock=clock)
-    if prediction.cycles < floor.cycles * (1 - Fraction(ROUNDED)):
+    for proof in floor.proofs:
+        moved = _moved(result)[machine.boundaries.index(proof.between)]
+        _check_moved(result, proof.between, moved=moved, least=proof.words)
+    if prediction.cycles < floor.cycles:
         raise ContradictionError(
             f"{workload.title} on {machine.name}: {prediction.cycles:,.0f} cycles are predicted, below the bound of "
             f"{float(floor.cycles):,.0f}: one of the two is wrong; please report workload and machine"
@@ -175,7 +198,7 @@ def _splits_outputs(result: SolveResult, level: int) -> bool:
     return bool(split - separating_dims(result.workload))
 
 
-def _certificate(result: SolveResult, level: int, clock: Clock) -> BoundaryCertificate:
+def _certificate(result: SolveResult, level: int, clock: Clock, notes: list[str]) -> BoundaryCertificate:
     """The bound at the boundary outside a level, compared with what the mapping moves there."""
     workload, machine = result.workload, result.machine
     if _splits_outputs(result, level):
@@ -185,17 +208,25 @@ def _certificate(result: SolveResult, level: int, clock: Clock) -> BoundaryCerti
     moved, loads_only = _moved(result)[level], not OBJECTIVES[result.objective].stores
     least = instance_words(compulsory(workload, memory), instances, loads_only=loads_only)
     # Traffic that is compulsory is its own proof that no bound is above it.
-    bound = met(workload, memory) if moved <= least else certified_bound(workload, memory, clock)
+    between = machine.boundaries[level]
+    bound = met(workload, memory) if moved <= least else bound_in_time(workload, memory, clock, between, notes)
     words = instance_words(bound, instances, loads_only=loads_only)
-    inner, outer = machine.boundaries[level]
-    if words > moved:
+    _check_moved(result, between, moved=moved, least=words)
+    return BoundaryCertificate(between=between, instances=instances, words=words, certificate=bound.certificate or {})
+
+
+def _check_moved(result: SolveResult, between: tuple[str, str], *, moved: int, least: int) -> None:
+    """Hold the words that a mapping moves across a boundary against those of a bound.
+
+    Raises:
+        ContradictionError: if they are fewer.
+    """
+    if least > moved:
         raise ContradictionError(
-            f"{workload.title} on {machine.name}: the mapping moves {moved:,} words between {inner} and {outer}, fewer "
-            f"than the bound of {words:,} allows: one of the two is wrong; please report workload and machine"
+            f"{result.workload.title} on {result.machine.name}: the mapping moves {moved:,} words between "
+            f"{' and '.join(between)}, fewer than the bound of {least:,} allows: one of the two is wrong; "
+            "please report workload and machine"
         )
-    return BoundaryCertificate(
-        between=(inner, outer), instances=instances, words=words, certificate=bound.certificate or {}
-    )
 
 
 def _moved(result: SolveResult) -> dict[int, int]:

@@ -50,6 +50,7 @@ class BoundReport(Shown):
         table="report.bounds:bound_table",
         document="report.bounds:bound_document",
         file="report.bounds:certificate_text",
+        numbers=("outermost.best.method", "outermost.best.total_words"),
     )
 
     workload: Workload
@@ -99,9 +100,9 @@ def bound_report(
             that holds fewer words than one inside it.
     """
     machine.check_inclusion(workload.word_bits)
-    rows = []
+    rows, largest = [], max(map(workload.weight, workload.tensors))
     for level, between in enumerate(machine.boundaries):
-        memory = fast_side_words(machine, level, workload.word_bits)
+        memory = fast_side_words(machine, level, workload.word_bits, largest)
         if memory < 1:
             raise InputError(f"level {machine.levels[level].name} holds less than one word of {workload.title}")
         found = bounds(workload, memory, methods)

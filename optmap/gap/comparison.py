@@ -3,15 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from enum import StrEnum
 from fractions import Fraction
 from typing import ClassVar
 
 from optmap.bounds.methods import bounds
-from optmap.gap.beside import certified_bound
+from optmap.clock import current
+from optmap.errors import ContradictionError
+from optmap.gap.beside import bound_in_time
 from optmap.problem import Machine, Workload
+from optmap.problem.objective import OBJECTIVES
 from optmap.search.result import SolveResult
 from optmap.shown import Form, Shown
+
+
+class Counted(StrEnum):
+    """The words that a method minimises, and that its mapping and the bound are compared by."""
+
+    LOADS = "loads"
+    BOTH = "loads + stores"
+
+    def of(self, loads_words: int, stores_words: int) -> int:
+        """The words that count, of loads and stores."""
+        return loads_words + (stores_words if self is Counted.BOTH else 0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,11 +37,19 @@ class MethodWords:
     stores_words: int
     seconds: float
     """Of the whole solve."""
+    objective: str = "bottleneck"
+    """What the method minimised: a key of `OBJECTIVES`."""
 
     @property
-    def total_words(self) -> int:
-        """Loads plus stores, in words."""
-        return self.loads_words + self.stores_words
+    def counted(self) -> Counted:
+        """The words that it minimises."""
+        known = OBJECTIVES.get(self.objective)
+        return Counted.LOADS if known is not None and not known.stores else Counted.BOTH
+
+    @property
+    def words(self) -> int:
+        """Words that it minimises: loads, or loads plus stores."""
+        return self.counted.of(self.loads_words, self.stores_words)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,26 +62,53 @@ class ComparisonRow:
     """Words on the fast side."""
     bound_loads_words: int
     bound_stores_words: int
-    compulsory_words: int
-    """Loads plus stores that no capacity avoids."""
+    compulsory_loads_words: int
+    """Loads that no capacity avoids."""
+    compulsory_stores_words: int
     found: dict[str, MethodWords]
     """Per mapping method that found one."""
 
     @property
     def bound_words(self) -> int:
         """Loads plus stores of the bound, in words."""
-        return self.bound_loads_words + self.bound_stores_words
+        return self.bound_on(Counted.BOTH)
+
+    @property
+    def compulsory_words(self) -> int:
+        """Loads plus stores that no capacity avoids, in words."""
+        return self.compulsory_on(Counted.BOTH)
+
+    def bound_on(self, counted: Counted) -> int:
+        """The bound on loads, or on loads plus stores, in words."""
+        return counted.of(self.bound_loads_words, self.bound_stores_words)
+
+    def compulsory_on(self, counted: Counted) -> int:
+        """Loads, or loads plus stores, that no capacity avoids, in words."""
+        return counted.of(self.compulsory_loads_words, self.compulsory_stores_words)
+
+    def methods(self, counted: Counted) -> tuple[str, ...]:
+        """The methods with a mapping that minimise loads, or loads plus stores."""
+        return tuple(name for name, found in self.found.items() if found.counted is counted)
 
     @property
     def best(self) -> str | None:
-        """The mapping method that moves the fewest words."""
-        return min(self.found, key=lambda name: self.found[name].total_words, default=None)
+        """The method whose mapping is nearest to the bound on what it minimises, as a multiple of it."""
+
+        def times(name: str) -> Fraction:
+            found = self.found[name]
+            return Fraction(found.words, self.bound_on(found.counted) or 1)
+
+        return min(self.found, key=times, default=None)
+
+    def best_of(self, counted: Counted) -> str | None:
+        """Of the methods that minimise loads, or loads plus stores, the one that moves the fewest."""
+        return min(self.methods(counted), key=lambda name: self.found[name].words, default=None)
 
     def gap(self, method: str) -> float | None:
-        """Traffic found over the bound, minus one (loads plus stores); None where nothing has to move."""
-        if not self.bound_words:
-            return None
-        return float(Fraction(self.found[method].total_words, self.bound_words) - 1)
+        """What the method minimises over the bound on the same words, minus one; None where nothing has to move."""
+        found = self.found[method]
+        bound = self.bound_on(found.counted)
+        return float(Fraction(found.words, bound) - 1) if bound else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,6 +132,17 @@ class Comparison(Shown):
     unit: str = "words"
     """Unit that the capacities were given in, `words` or `bytes`: that of a picture's axis."""
 
+    @property
+    def counted(self) -> tuple[Counted, ...]:
+        """The words that its methods minimise: loads, loads plus stores, or both kinds; both together without any."""
+        seen = {found.counted for row in self.rows for found in row.found.values()}
+        return tuple(each for each in Counted if each in seen) or (Counted.BOTH,)
+
+    def only(self, counted: Counted) -> Comparison:
+        """The same of the methods that minimise loads, or loads plus stores."""
+        rows = (replace(row, found={name: row.found[name] for name in row.methods(counted)}) for row in self.rows)
+        return replace(self, rows=tuple(rows))
+
 
 def comparison_row(
     workload: Workload, between: tuple[str, str], memory_words: int, results: Mapping[str, SolveResult]
@@ -93,8 +154,11 @@ def comparison_row(
         between: the boundary.
         memory_words: words on its fast side.
         results: one per method.
+
+    Raises:
+        ContradictionError: if a mapping moves fewer words than the bound allows.
     """
-    bound = certified_bound(workload, memory_words)
+    bound = bound_in_time(workload, memory_words, current(), between, [])
     (floor,) = bounds(workload, memory_words, ("compulsory",))
     found = {}
     for name, result in results.items():
@@ -103,12 +167,23 @@ def comparison_row(
             loads_words=sum(row.loads_words for row in rows),
             stores_words=sum(row.stores_words for row in rows),
             seconds=result.seconds,
+            objective=result.objective,
         )
+        for counted in Counted:
+            moved = counted.of(found[name].loads_words, found[name].stores_words)
+            least = counted.of(bound.loads_words, bound.stores_words)
+            if moved < least:
+                raise ContradictionError(
+                    f"{workload.title}: the mapping of {name} moves {moved:,} words ({counted}) between "
+                    f"{' and '.join(between)}, fewer than the bound of {least:,} allows: one of the two is "
+                    "wrong; please report workload and memory"
+                )
     return ComparisonRow(
         between=between,
         memory_words=memory_words,
         bound_loads_words=bound.loads_words,
         bound_stores_words=bound.stores_words,
-        compulsory_words=floor.total_words,
+        compulsory_loads_words=floor.loads_words,
+        compulsory_stores_words=floor.stores_words,
         found=found,
     )

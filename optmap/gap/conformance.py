@@ -9,6 +9,7 @@ from typing import ClassVar
 
 from optmap.evaluate.spatial.count import count_nest
 from optmap.evaluate.spatial.results import MemoryCost, SpatialCost
+from optmap.evaluate.spatial.wires import is_quirk, priced_meshes
 from optmap.interchange.factorflow_records import FlowLevel, FlowRecord
 from optmap.interchange.records import ExpectedTensor, Record
 from optmap.problem.options import Counting
@@ -32,8 +33,8 @@ class Mismatch:
     """Empty for numbers of the whole machine."""
     count: str
     """`reads`, `fills`, `updates`, `writes` (fills and updates together), `tile_words`, `occupancy_words`, `instances`,
-    `energy_pj`, `operations`, `compute_cycles`, `cycles`, or `validity` for a mapping that breaks a rule. Timeloop's
-    records count one instance, FactorFlow's all of them."""
+    `energy_pj`, `wires_pj`, `operations`, `compute_cycles`, `cycles`, or `validity` for a mapping that breaks a rule.
+    Timeloop's records count one instance, FactorFlow's all of them."""
     found: str
     expected: str
 
@@ -60,6 +61,9 @@ class Conformance(Shown):
     """Records of which numbers of a walk are given; with `exact` those were compared in place of the model's."""
     left_out: tuple[str, ...]
     """Records whose energy or cycles were not compared, since they follow from numbers that are known to differ."""
+    quirks: tuple[str, ...]
+    """Records with wires that only Timeloop counts as they do: with `exact` their energies, and the energy altogether,
+    were not compared."""
     gaps: tuple[str, ...]
     """Records with a tile that has gaps; they were compared as the other model takes them, gaps included."""
 
@@ -78,7 +82,8 @@ def compare_records(
     tensor and altogether, operations and cycles. With `exact` the loops are walked; where the record gives the walk's
     number of a count, that one is expected. What follows from such a count is then not compared: the energy of that
     tensor in that level, the energy altogether, and cycles if a port of such a level has a limit. Tiles are taken as
-    hulls in both, since the records have no others.
+    hulls in both, since the records have no others. Energies of wires and routers are compared where the record's mesh
+    has a price; with `exact` not those of which Timeloop has a quirk, and then not the energy altogether.
 
     FactorFlow's records: reads, writes and fills, what tiles take of a capacity, instances, energy and cycles of every
     memory and altogether, each record with its own settings of drains, biases and overestimated subscripts.
@@ -93,16 +98,18 @@ def compare_records(
     mode = counting or (Counting.FACTORFLOW if flows else Counting.TIMELOOP)
     mismatches: list[Mismatch] = []
     compared = 0
-    marked, left_out, gaps = [], [], []
+    marked, left_out, own, gaps = [], [], [], []
     for record in records:
         if isinstance(record, FlowRecord):
             found = _flow_compared(record, mode)
         else:
             cost = count_nest(record.nest, record.fabric, mode, charge_drains=False, hulls=True)
             walk = mode is Counting.EXACT and _is_marked(record)
-            found = _compared(record, cost, walk)
+            quirks = _quirks(record) if mode is Counting.EXACT else frozenset[tuple[str, str]]()
+            found = _compared(record, cost, walk, quirks)
             marked += [record.name] if _is_marked(record) else []
             left_out += [record.name] if walk else []
+            own += [record.name] if quirks else []
             gaps += [record.name] if _has_gaps(record) else []
         for mismatch in found:
             compared += 1
@@ -115,12 +122,23 @@ def compare_records(
         mismatches=tuple(mismatches),
         marked=tuple(marked),
         left_out=tuple(left_out),
+        quirks=tuple(own),
         gaps=tuple(gaps),
     )
 
 
 def _is_marked(record: Record) -> bool:
     return any(tensor.marked for level in record.levels.values() for tensor in level.values())
+
+
+def _quirks(record: Record) -> frozenset[tuple[str, str]]:
+    """The (memory, tensor) of which the record's wires are counted in a way of Timeloop's own."""
+    return frozenset(
+        (record.fabric.memories[number].name, operand.name)
+        for number in priced_meshes(record.fabric)
+        for place, operand in enumerate(record.fabric.operands)
+        if is_quirk(record.nest, number, place, output=operand.output)
+    )
 
 
 def _has_gaps(record: Record) -> bool:
@@ -159,25 +177,33 @@ class _Place:
         )
 
 
-def _compared(record: Record, cost: SpatialCost, walk: bool) -> Iterator[Mismatch | None]:
+def _compared(
+    record: Record, cost: SpatialCost, walk: bool, quirks: frozenset[tuple[str, str]]
+) -> Iterator[Mismatch | None]:
     """A mismatch or None for every number of a record that is compared.
 
     Args:
         record: what is expected.
         cost: what was counted.
         walk: whether the record's numbers of a walk take the place of the model's.
+        quirks: the (memory, tensor) whose wires are not compared.
     """
     limited = False
     for memory in cost.memories:
         for name, expected in record.levels[memory.name].items():
             yield from _tensor(_Place(record.name, memory.name, name), memory, expected, walk)
             limited = limited or bool(walk and expected.marked and memory.ports)
+        for name, energy in record.wires.get(memory.name, {}).items():
+            if (memory.name, name) not in quirks:
+                yield _Place(record.name, memory.name, name).amount(
+                    "wires_pj", memory.wires_pj.get(name, Fraction(0)), energy
+                )
     whole = _Place(record.name)
     yield whole.number("operations", cost.operations, record.operations)
     yield whole.number("compute_cycles", cost.compute_cycles, record.compute_cycles)
     if not limited:
         yield whole.number("cycles", cost.cycles, record.cycles, ROUNDED)
-    if not walk:
+    if not walk and not quirks:
         yield whole.amount("energy_pj", cost.energy_pj, record.energy_pj)
     yield whole.differs("validity", "; ".join(cost.broken), "a valid mapping") if cost.broken else None
 

@@ -9,6 +9,7 @@ from math import gcd
 from typing import TYPE_CHECKING, Any
 
 from optmap.errors import InputError
+from optmap.problem.objective import OBJECTIVES
 from optmap.texts import natural
 
 if TYPE_CHECKING:
@@ -188,7 +189,8 @@ def _panel(records: Sequence[Record], named: Sequence[str]) -> Panel:
 def _series(records: Sequence[Record], named: Sequence[str]) -> tuple[Series, ...]:
     lines: dict[str, dict[int, Sample]] = {}
     for record in records:
-        label = ", ".join(_variant(name, record[name]) for name in named)
+        said = named if _both(record.get("objective")) else dict.fromkeys((*named, "objective"))
+        label = ", ".join(_variant(name, record[name]) for name in said)
         sample = Sample(
             capacity_bytes=math.ceil(record["capacity_bytes"]),  # a mapping for less memory runs in more
             traffic_words=int(record["traffic_words"]),
@@ -207,10 +209,17 @@ def _series(records: Sequence[Record], named: Sequence[str]) -> tuple[Series, ..
     )
 
 
+def _both(objective: object) -> bool:
+    """Whether an objective counts loads and stores, as curves of traffic do; a label says where one does not."""
+    known = OBJECTIVES.get(str(objective))
+    return known is None or known.stores
+
+
 def _variant(name: str, value: object) -> str:
     texts: dict[str, Callable[[object], str]] = {
         "tiles": lambda value: f"tiles {value}",
         "capacity_rule": lambda value: f"capacity {value}",
+        "objective": lambda value: str(value) if _both(value) else f"minimises {value}",
         "cores": lambda value: f"{value} cores",
         "constraints": lambda value: f"with {value}" if value else "without constraints",
     }

@@ -19,17 +19,19 @@ Only real words count: with padded dims there are more.
 
 **Energy.** Who keeps a tensor decides which accesses a crossing costs: between neighbouring keepers a read outside
 and a fill inside per input word (fills are reads times the children served), an update outside per result. In the
-outermost memory, of which there is one, all updates of a result but the first are reads too. Blocks and clusters are
-at best full: a word costs its share of them. For each choice of keepers that the machine allows let w be the price per
-word of a stretch between neighbouring keepers of a tensor and n what crosses there at least. For every choice of
-y(c) >= 0 with the sum of y(c) over a stretch at most w, on every stretch (linear programming duality),
+outermost memory, of which there is one, all updates of a result but the first are reads too. Blocks, entries that
+elements share, and clusters are at best full: a word costs its share of them, and its own bits. For each choice of
+keepers that the machine allows let w be the price per word of a stretch between neighbouring keepers of a tensor and n
+what crosses there at least. For every choice of y(c) >= 0 with the sum of y(c) over a stretch at most w, on every
+stretch (linear programming duality),
 
     energy >= arithmetic + sum over stretches w n + sum over c y(c) (B(c) - sum of the n of the stretches across c).
 
 Each y(c), outermost first, is taken as large as is left. The floor is the least over all choices of keepers.
 
 **Cycles.** All units at work, and every port with the words that must pass it: those of tensors that the memory
-must keep, divided by the instances there are.
+must keep, divided by the instances there are. A word takes of a port what an element of its tensor does; of words of
+whichever tensor it is the least of all.
 """
 
 from __future__ import annotations
@@ -40,12 +42,12 @@ from fractions import Fraction
 from itertools import combinations, product
 from math import ceil, prod
 
-from optmap.bounds.result import LowerBound
 from optmap.clock import NO_LIMIT, Clock
 from optmap.errors import ContradictionError, OptmapError
-from optmap.gap.beside import certified_bound
+from optmap.gap.beside import bound_in_time
 from optmap.problem.accelerator import Keep
 from optmap.problem.axes import touched_at_least
+from optmap.problem.elements import Energies
 from optmap.problem.fabric import Fabric, Memory, Room
 from optmap.problem.options import Merit
 from optmap.problem.workload import Semantics, Workload
@@ -95,14 +97,13 @@ def floor_of(fabric: Fabric, clock: Clock = NO_LIMIT) -> tuple[Floor, tuple[str,
 
     Args:
         fabric: workload (its outputs start empty) and machine.
-        clock: when boundaries further in are left out.
+        clock: when boundaries further in get compulsory traffic alone, with a note.
     """
     crossings: dict[int, CrossingFloor] = {}
-    notes = []
+    notes: list[str] = []
     for number in reversed(range(len(fabric.memories) - 1)):
         try:
-            clock.check()
-            crossings[number] = _crossing(fabric, number, clock)
+            crossings[number] = _crossing(fabric, number, clock, notes)
         except ContradictionError:
             raise
         except OptmapError as error:
@@ -119,7 +120,7 @@ def floor_of(fabric: Fabric, clock: Clock = NO_LIMIT) -> tuple[Floor, tuple[str,
 
 
 def even(workload: Workload) -> Workload:
-    """The workload with elements of one size: an element is a word on an accelerator, whatever its bits."""
+    """The workload with elements of one size: words that cross are elements on an accelerator, whatever their bits."""
     return replace(
         workload,
         name="",
@@ -152,14 +153,15 @@ def _room(memory: Memory, room: Room) -> int:
     """Words that a part of a memory can hold; none if it refuses all tensors of the part."""
     own = zip(room.operands, room.weights, strict=True)
     weights = [weight for operand, weight in own if memory.keeps[operand] is not Keep.REFUSED]
-    return room.capacity // min(weights) if weights else 0
+    return int(room.capacity // min(weights)) if weights else 0
 
 
-def _crossing(fabric: Fabric, number: int, clock: Clock) -> CrossingFloor:
+def _crossing(fabric: Fabric, number: int, clock: Clock, notes: list[str]) -> CrossingFloor:
     memory_words = inside_words(fabric, number)
-    bound: LowerBound = certified_bound(even(fabric.workload), memory_words, clock)
+    between = (fabric.memories[number].name, fabric.memories[number + 1].name)
+    bound = bound_in_time(even(fabric.workload), memory_words, clock, between, notes)
     return CrossingFloor(
-        between=(fabric.memories[number].name, fabric.memories[number + 1].name),
+        between=between,
         memory_words=memory_words,
         words=bound.total_words,
         certificate=bound.certificate or {},
@@ -183,10 +185,10 @@ def _keepers(fabric: Fabric, operand: int) -> Iterator[tuple[int, ...]]:
                 yield found
 
 
-def _share(fabric: Fabric, number: int, price: Fraction | float) -> Fraction:
+def _least(fabric: Fabric, number: int, operand: int) -> Energies:
     """Energy of a word in a full block of a full cluster, all instances in use."""
-    memory, there = fabric.memories[number], fabric.instances(number)
-    return Fraction(price) / memory.block * Fraction(max(1, there // memory.cluster), there)
+    least = fabric.memories[number].elements[operand].least_pj
+    return least.times(Fraction(fabric.clusters(number), fabric.instances(number)))
 
 
 def _served(fabric: Fabric, operand: int, keeper: int) -> int:
@@ -203,16 +205,16 @@ def chain(fabric: Fabric, operand: int, keepers: Sequence[int]) -> Chain:
     outermost = len(fabric.memories) - 1
     stretches, extra = [], Fraction(0)
     for place, keeper in enumerate(keepers):
-        prices = fabric.memories[keeper].prices
+        least_pj = _least(fabric, keeper, operand)
         inner = keepers[place - 1] if place else -1
         least = max(words, Fraction(fabric.operations, _served(fabric, operand, keeper))) if inner < 0 else words
-        price = _share(fabric, keeper, prices.update if own.output else prices.read)
+        price = least_pj.update if own.output else least_pj.read
         if own.output and keeper == outermost:  # updates but the first are read
-            again = _share(fabric, keeper, prices.read)
+            again = least_pj.read
             most = fabric.workload.tensors[operand].footprint(fabric.workload.extents)
             price, extra = price + again, extra - again * most
         if not own.output and inner >= 0:
-            price += _share(fabric, inner, fabric.memories[inner].prices.fill)
+            price += _least(fabric, inner, operand).fill
         stretches.append(Stretch(first=inner, last=keeper - 1, price=price, words=least))
     return tuple(stretches), extra
 
@@ -253,22 +255,24 @@ def _movement(fabric: Fabric, words: dict[int, int]) -> Fraction:
 def _port_cycles(fabric: Fabric, number: int, words: dict[int, int]) -> int:
     """Cycles that the ports of a memory need for what must pass them."""
     memory, outermost = fabric.memories[number], len(fabric.memories) - 1
-    read, write = Fraction(0), Fraction(0)
+    read, write, known = Fraction(0), Fraction(0), Fraction(0)
     for place, operand in enumerate(fabric.operands):
         if memory.keeps[place] is not Keep.KEPT:
             continue
-        least = Fraction(touched(fabric, place))
+        least, passing = Fraction(touched(fabric, place)), memory.elements[place].passing
         if all(inner.keeps[place] is Keep.REFUSED for inner in fabric.memories[:number]):
             least = max(least, Fraction(fabric.operations, _served(fabric, place, number)))
+        known += least
         if operand.output:
-            write += least
+            write += least * passing
         else:
-            read += least
+            read += least * passing
             if any(outer.keeps[place] is Keep.KEPT for outer in fabric.memories[number + 1 :]):
-                write += touched(fabric, place)
+                write += touched(fabric, place) * passing
     both = read + write
-    if number == outermost and all(keep is Keep.KEPT for keep in memory.keeps):
-        both = max(both, Fraction(words.get(number - 1, 0)))
+    if number == outermost and all(keep is Keep.KEPT for keep in memory.keeps):  # nothing is filled there
+        more = max(Fraction(0), words.get(number - 1, 0) - known)
+        both += more * min(element.passing for element in memory.elements)
     found = [Fraction(0)]
     if memory.read_rate is not None:
         found.append(read / memory.read_rate)

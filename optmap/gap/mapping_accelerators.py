@@ -7,12 +7,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from optmap.clock import Clock
+from optmap.clock import INTERRUPTED, SEARCHED, Clock, limited, stopping
 from optmap.errors import InfeasibleError, InputError, LimitError
 from optmap.gap.floor import with_floor
 from optmap.gap.nest_comparison import NestComparison
 from optmap.names import choose
 from optmap.problem.constraints import NO_CONSTRAINTS, Constraints
+from optmap.problem.element_notes import element_notes
 from optmap.problem.fabric import Fabric, fabric_of
 from optmap.problem.machine import Machine
 from optmap.problem.options import Counting, Merit, TileRule
@@ -21,8 +22,6 @@ from optmap.search.accelerators.request import AcceleratorRequest
 from optmap.search.accelerators.result import AcceleratorResult
 from optmap.search.methods import METHODS
 
-FLOOR_SECONDS = 1.0
-"""Time for the floor of an answer however late the search ended."""
 ASSIGNED = (
     "outputs start empty on an accelerator: the statement is solved as an assignment (=), as with --semantics assign"
 )
@@ -64,11 +63,25 @@ def assigned(workload: Workload, asked: Semantics | str | None) -> tuple[Workloa
     Raises:
         InputError: if `accumulate` was asked for.
     """
-    if asked is not None and Semantics(asked) is Semantics.ACCUMULATE:
-        raise InputError("on an accelerator outputs start empty: use --semantics assign, or leave it out")
+    _check_asked(asked)
     if workload.semantics is Semantics.ASSIGN:
         return workload, ()
     return workload.with_semantics(Semantics.ASSIGN), (ASSIGNED,)
+
+
+def check_semantics(machine: Machine, asked: Semantics | str | None) -> None:
+    """Refuse what an accelerator cannot mean; machines with caches can mean either.
+
+    Raises:
+        InputError: if `accumulate` was asked for on an accelerator.
+    """
+    if machine.accelerator is not None:
+        _check_asked(asked)
+
+
+def _check_asked(asked: Semantics | str | None) -> None:
+    if asked is not None and Semantics(asked) is Semantics.ACCUMULATE:
+        raise InputError("on an accelerator outputs start empty: use --semantics assign, or leave it out")
 
 
 def seen(workload: Workload, machine: Machine, asked: Semantics | str | None = None) -> tuple[Fabric, tuple[str, ...]]:
@@ -78,7 +91,8 @@ def seen(workload: Workload, machine: Machine, asked: Semantics | str | None = N
         InputError: if `accumulate` was asked for, or workload and machine do not go together.
     """
     problem, notes = assigned(workload, asked)
-    return fabric_of(problem, machine), notes
+    fabric = fabric_of(problem, machine)
+    return fabric, (*notes, *element_notes(fabric))
 
 
 def map_workload(
@@ -141,12 +155,14 @@ def map_workload(
         seed=seed,
         progress=progress,
     )
-    deadline = time.monotonic() + time_limit
-    result = way.map(request)
-    noted = replace(result, notes=(*notes, *result.notes))
-    if not result.fits:  # the floor holds for mappings that the machine can run
-        return noted
-    return with_floor(noted, Clock(max(deadline, time.monotonic() + FLOOR_SECONDS)))
+    begun, whole = time.monotonic(), Clock.after(time_limit)
+    with limited(whole.share(SEARCHED)):
+        result = way.map(request)
+    result = replace(result, notes=(*notes, *result.notes))
+    if result.fits:  # the floor holds for mappings that the machine can run
+        with limited(whole.ending()) as clock:
+            result = with_floor(result, clock)
+    return replace(result, seconds=time.monotonic() - begun)
 
 
 def compare_nests(
@@ -187,6 +203,9 @@ def compare_nests(
     for number, name in enumerate(methods):
         if progress is not None:
             progress(name, number / len(methods))
+        if stopping():
+            left_out[name] = INTERRUPTED
+            continue
         route = METHODS[name].accelerator
         explores = route is not None and route.explores
         try:

@@ -14,6 +14,7 @@ from functools import cached_property, partial
 from math import exp
 from typing import Any
 
+from optmap.clock import Clock
 from optmap.errors import LimitError
 from optmap.gap.beside import with_bound
 from optmap.programs.export import export_program
@@ -28,6 +29,7 @@ from optmap.search.request import Request
 from optmap.search.result import SolveResult
 from optmap.search.search_space import Setting, setting_of
 from optmap.search.whole.whole_tiles import Tiles, whole_tiles
+from optmap.shown import brief
 from optmap.solvers.status import Solution
 
 
@@ -41,6 +43,9 @@ class ProvedProgram:
 
     def __str__(self) -> str:
         return self.export()
+
+    def __repr__(self) -> str:
+        return brief(self, ("request.workload", "request.machine", "value", "proved"))
 
     @property
     def value(self) -> float:
@@ -190,7 +195,7 @@ def proved_program(request: Request, loops: Sequence[tuple[str, ...]] = ()) -> P
     if loops:
         setting = replace(setting, loops=tuple(loops))
         setting.check_capacities()
-    found = relax(setting, deadline=time.monotonic() + request.time_limit)
+    found = relax(setting, clock=Clock.after(request.time_limit))
     if not found.best.node:
         raise LimitError("the time was over before a program was solved; raise the time limit")
     return ProvedProgram(request=request, setting=setting, relaxation=found)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
@@ -12,13 +11,13 @@ from optmap.checker.cover import model_of
 from optmap.checker.nest import Nest
 from optmap.checker.statement import Work
 from optmap.checker.units import rate_of
+from optmap.clock import Clock
 from optmap.errors import LimitError
 from optmap.gap.refuting import Proving
 from optmap.gap.solution import solution_document
 from optmap.problem.microkernel import microkernel_tile
 from optmap.programs.geometric import TileSpace
 from optmap.search.result import SolveResult, conclusion
-from optmap.solvers.status import Stop
 
 BELOW = Fraction(3, 10**7)
 """How far below the optimum that was found a relaxation is claimed, so that it can be proved."""
@@ -37,7 +36,7 @@ class _Case:
     document: dict[str, Any]
     nest: Nest
     rates: list[Fraction]
-    deadline: float
+    clock: Clock
 
     def prove(self, levels: list[int], value: Fraction, *, whole: bool) -> dict[str, Any]:
         """A claim that some levels cost at least a value, lowered where real sizes allow less.
@@ -47,13 +46,13 @@ class _Case:
             RefusedError: if the workload has none.
         """
         model = model_of(self.document, self.nest, self.rates, whole=whole)
-        proving = Proving(model, levels, value, whole, MOST_STEPS, self.deadline)
+        proving = Proving(model, levels, value, whole, MOST_STEPS, self.clock)
         steps = proving.run()
         names = [self.document["machine"]["levels"][q]["name"] for q in levels]
         return {"levels": names, "value": f"{proving.value.numerator}/{proving.value.denominator}", "steps": steps}
 
 
-def with_proof(result: SolveResult, seconds: float) -> SolveResult:
+def with_proof(result: SolveResult, clock: Clock) -> SolveResult:
     """A result whose relaxation and integer bound the checker re-proves, as far as a proof is found.
 
     Both become what is proved: less than a millionth below what was solved, or a note says how much, where the rows
@@ -61,7 +60,7 @@ def with_proof(result: SolveResult, seconds: float) -> SolveResult:
 
     Args:
         result: of a method on a machine that is no accelerator.
-        seconds: time for the proofs.
+        clock: when to give up proofs.
     """
     why = _beyond(result)
     if why:
@@ -78,7 +77,7 @@ def with_proof(result: SolveResult, seconds: float) -> SolveResult:
     asked: dict[str, Any] = {**document, "proof": proof}
     nest = Nest(work, asked["mapping"]["levels"], asked["machine"]["levels"])
     rates = [rate_of(level, work.word_bits) for level in asked["machine"]["levels"]]
-    case = _Case(asked, nest, rates, time.monotonic() + seconds)
+    case = _Case(asked, nest, rates, clock)
     notes: list[str] = []
     found, least = result, result.integer_bound
     try:
@@ -170,5 +169,5 @@ def _restated(result: SolveResult, proved: float) -> SolveResult:
 
 def _bounded(result: SolveResult, least: float) -> SolveResult:
     """The result with the integer bound that is proved."""
-    stop = conclusion(result.cost, least, late=result.stop is Stop.TIME_LIMIT)
+    stop = conclusion(result.cost, least, late=result.stop.cut_short)
     return replace(result, integer_bound=least, stop=stop)

@@ -107,6 +107,8 @@ def _ended(document: Mapping[str, Any]) -> str:
         return "proved"
     if document["status"]["stop"] == Stop.TIME_LIMIT.value:
         return "time"
+    if document["status"]["stop"] == Stop.INTERRUPTED.value:
+        return "interrupted"
     return ENDS.get(document["search"].get("ended"), ENDS["strategy"])
 
 
@@ -217,6 +219,8 @@ class Race(Shown):
     """Searches that ran at the same time, at most; None where a cluster decided."""
     reused: int = 0
     """Runs of an earlier race in the same folder."""
+    interrupted: bool = False
+    """Whether somebody asked to stop: searches that had begun have the best until then."""
 
     @property
     def means(self) -> tuple[Mean, ...]:

@@ -9,12 +9,12 @@ from typing import ClassVar
 from optmap.evaluate import predict
 from optmap.evaluate.count import count_mapping
 from optmap.evaluate.results import BoundaryTraffic, CostReport
-from optmap.evaluate.simulate import Policy, simulate, walk_nest
-from optmap.evaluate.tally import Moved
+from optmap.evaluate.simulate import Policy, simulate, walk_body, walk_nest
+from optmap.evaluate.tally import Budget, Moved
+from optmap.evaluate.timing import Prediction, keeping
 from optmap.evaluate.walk_held import walk_held
 from optmap.gap.claims import TOLERANCE, claim_disagreements
 from optmap.gap.solution import Amount, SavedSolution
-from optmap.problem.machine import LevelKind
 from optmap.problem.objective import OBJECTIVES
 from optmap.shown import Form, Shown
 from optmap.texts import number
@@ -52,6 +52,8 @@ class Evaluation(Shown):
     """Exact traffic of the concatenated nest."""
     exact: Amount
     simulations: tuple[Simulated, ...] = ()
+    prediction: Prediction | None = None
+    """Of the time, if that is the objective."""
 
     @property
     def cost(self) -> Amount:
@@ -73,12 +75,12 @@ def evaluate_solution(solution: SavedSolution) -> Evaluation:
         InputError: if the mapping cannot be counted.
     """
     workload, machine, mapping = solution.workload, solution.machine, solution.mapping
-    report, boundaries = count_mapping(workload, machine, mapping, solution.held, solution.capacity)
     objective = OBJECTIVES[solution.objective]
-    exact = Amount(value=objective_value(solution, boundaries), unit=objective.unit(machine))
-    if objective.timed:
-        exact = replace(exact, value=predict(workload, machine, mapping, solution.options).cycles)
-    return Evaluation(solution=solution, report=report, boundaries=boundaries, exact=exact)
+    prediction = predict(workload, machine, mapping, solution.options) if objective.timed else None
+    report, boundaries = count_mapping(workload, machine, mapping, prediction or solution.held, solution.capacity)
+    value = objective_value(solution, boundaries) if prediction is None else prediction.cycles
+    exact = Amount(value=value, unit=objective.unit(machine))
+    return Evaluation(solution=solution, report=report, boundaries=boundaries, exact=exact, prediction=prediction)
 
 
 def objective_value(solution: SavedSolution, boundaries: tuple[BoundaryTraffic, ...]) -> float:
@@ -99,7 +101,9 @@ def run_simulations(solution: SavedSolution, limit: int) -> tuple[Simulated, ...
     """
     workload, machine, mapping = solution.workload, solution.machine, solution.mapping
     held = solution.held
-    if held is None:
+    if OBJECTIVES[solution.objective].timed:
+        walked = _walk_kept(solution, limit)
+    elif held is None:
         walked = walk_nest(workload, machine, mapping, limit=limit)
     else:
         walked = walk_held(workload, machine, mapping, held, solution.capacity, limit=limit).moved
@@ -109,6 +113,20 @@ def run_simulations(solution: SavedSolution, limit: int) -> tuple[Simulated, ...
     return (Simulated(policy=WALK, moved=walked), *(Simulated(policy=each, moved=rows) for each, rows in moved.items()))
 
 
+def _walk_kept(solution: SavedSolution, limit: int) -> tuple[Moved, ...]:
+    """The nest walked for every level that keeps a part of it."""
+    workload, machine = solution.workload, solution.machine
+    moved: list[Moved] = []
+    budget = Budget(limit)
+    for level, between in enumerate(machine.boundaries):
+        found = keeping(workload, machine, solution.mapping, level)
+        walked = walk_body(workload, between, found.body.around, budget, passing=found.passing or 0)
+        for tensor, row in zip(workload.tensors, walked, strict=True):
+            many = found.body.copies(tensor)
+            moved.append(replace(row, loads_words=many * row.loads_words, stores_words=many * row.stores_words))
+    return tuple(moved)
+
+
 def disagreements(evaluation: Evaluation) -> list[str]:
     """Everything that makes the document untrue: working sets too large, claims that differ.
 
@@ -116,12 +134,11 @@ def disagreements(evaluation: Evaluation) -> list[str]:
         One sentence each; empty if the document holds.
     """
     solution = evaluation.solution
-    timed = OBJECTIVES[solution.objective].timed  # a cache keeps what fits of a tile that does not
     found = [
         f"{level.level} is short by {level.occupancy_words - level.capacity_words:,} words: its tile needs "
         f"{level.occupancy_words:,} of {level.capacity_words:,}"
-        for level, memory in zip(evaluation.report.levels, solution.machine.levels, strict=True)
-        if not level.fits and not (timed and memory.kind is LevelKind.CACHE)
+        for level in evaluation.report.levels
+        if not level.fits
     ]
     found += [
         f"the mapping does not meet the constraint {item.text}: {item.found(level)}"

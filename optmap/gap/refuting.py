@@ -6,7 +6,6 @@ searched here is only which ones to take. Where real sizes leave nothing to refu
 
 from __future__ import annotations
 
-import time
 from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -19,6 +18,7 @@ from optmap.checker import RefusedError
 from optmap.checker.cover import parts_of, refutes
 from optmap.checker.rows import Key, Model, Node, Range, Row
 from optmap.checker.tools import count
+from optmap.clock import Clock
 from optmap.errors import LimitError
 from optmap.gap.refutation import Array, Refutation, best_weights, refutation
 
@@ -50,7 +50,7 @@ class Proving:
     whole: bool
     most: int
     """Steps at most."""
-    deadline: float
+    clock: Clock
     first: list[int] = field(default_factory=list)
     """Levels in the order in which their loop orders are chosen."""
     lowered: int = 0
@@ -70,7 +70,7 @@ class Proving:
                 return ["every"]
             if len(steps) >= self.most:
                 raise LimitError(f"it has more than {self.most:,} steps")
-            if time.monotonic() > self.deadline:
+            if self.clock.late:
                 raise LimitError("the time is over; give a longer --time-limit")
             node = left.pop()
             step = self._leaf(node)

@@ -9,6 +9,7 @@ from functools import cmp_to_key
 
 from optmap.bounds.fixed_exponents import strongest
 from optmap.errors import InputError
+from optmap.gap.fitted_tile import FittedTile, fitted_tile
 from optmap.gap.monomials import sign, value, whole_above
 from optmap.gap.regimes import Powers, Regime, Regimes, regimes_of
 from optmap.names import choose
@@ -27,10 +28,12 @@ class RegimeAt:
     """M."""
     regime: int
     """Position in the regimes."""
-    tile: dict[str, float]
-    """Extent per dim or digit of the optimal tile, a real number."""
+    shape: dict[str, float]
+    """Extent per dim or digit of the tile that is optimal where each tensor alone fits, a real number."""
     loads_words: int
     """Loads that all regimes together prove, compulsory ones included."""
+    tile: FittedTile | None = None
+    """The shape in whole numbers of which all tensors fit together; None if not one element of each does."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,7 +90,7 @@ def looked_up(
     found = regimes_of(workload)
     return replace(
         found,
-        at=None if memory_words is None else regime_at(found, memory_words),
+        at=None if memory_words is None else _with_tile(found, regime_at(found, memory_words)),
         varied=None if name is None else along(found, name, sizes_of(found, memory_words or 1)),
         over=axes,
     )
@@ -128,7 +131,7 @@ def sizes_of(regimes: Regimes, memory_words: int) -> tuple[int, ...]:
 
 
 def regime_at(regimes: Regimes, memory_words: int) -> RegimeAt:
-    """The regime, tile and proved loads at a capacity and the extents of the workload.
+    """The regime, shape and proved loads at a capacity and the extents of the workload.
 
     Raises:
         InputError: if the memory is below one element of a tensor.
@@ -140,12 +143,16 @@ def regime_at(regimes: Regimes, memory_words: int) -> RegimeAt:
     return RegimeAt(
         memory_words=memory_words,
         regime=regimes.regimes.index(found),
-        tile={
+        shape={
             digit.name: value(powers, values)
             for digit, powers in zip(regimes.tiling.digits, region.vertex, strict=True)
         },
         loads_words=strongest(METHOD, regimes.workload, memory_words, volumes, ()).loads_words,
     )
+
+
+def _with_tile(regimes: Regimes, at: RegimeAt) -> RegimeAt:
+    return replace(at, tile=fitted_tile(regimes.workload, regimes.tiling, at.shape, at.memory_words))
 
 
 def place(regimes: Regimes, values: Sequence[int]) -> tuple[Regime, Region]:

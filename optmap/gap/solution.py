@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, ClassVar
 
 from optmap.bounds.certificate import digest
 from optmap.errors import InfeasibleError, InputError
+from optmap.gap.rows import boundary_documents, level_documents
 from optmap.lazy import named
 from optmap.problem import CapacityRule, Machine, Mapping, Workload
-from optmap.problem.code_options import ActivationLayout, CodeOptions, StoreKind, WeightPacking
+from optmap.problem.code_options import CodeOptions
 from optmap.problem.constraint_texts import constraint_from
 from optmap.problem.constraints import NO_CONSTRAINTS, Constraints
 from optmap.problem.held import Held
+from optmap.problem.io.codes import options_document, options_from
 from optmap.problem.io.fields import Fields, located
 from optmap.problem.io.files import read_json, to_json, write_text
 from optmap.problem.io.held import read_held
@@ -145,8 +147,8 @@ def solution_document(result: SolveResult) -> dict[str, object]:
             "space": result.space,
         },
         "mapping": mapping_document(result.mapping),
-        "boundaries": _boundaries(result),
-        "levels": _levels(result),
+        "boundaries": boundary_documents(result.boundaries),
+        "levels": level_documents(result.levels),
         "bottleneck": result.bottleneck,
         "cost": {"value": finite(result.cost), "unit": result.cost_unit},
         "exact": {"value": finite(result.exact), "unit": result.exact_unit},
@@ -190,10 +192,7 @@ def _prediction(prediction: Prediction, options: CodeOptions | None) -> dict[str
             }
             for row in prediction.boundaries
         ],
-        "layout": code.layout.value,
-        "weights": code.weights.value,
-        "stores": code.stores.value,
-        "prefetch": code.prefetch,
+        **options_document(code),
     }
 
 
@@ -205,13 +204,7 @@ def _options(fields: Fields) -> CodeOptions | None:
     """
     if not fields.has("prediction"):
         return None
-    inside = fields.fields("prediction")
-    return CodeOptions(
-        layout=ActivationLayout(inside.choice("layout", [each.value for each in ActivationLayout], "nhwc")),
-        weights=WeightPacking(inside.choice("weights", [each.value for each in WeightPacking], "ahead")),
-        stores=StoreKind(inside.choice("stores", [each.value for each in StoreKind], "ordinary")),
-        prefetch=inside.get("prefetch") is not False,
-    )
+    return options_from(fields.fields("prediction"))
 
 
 def _gap(result: SolveResult) -> dict[str, object]:
@@ -229,32 +222,6 @@ def _gap(result: SolveResult) -> dict[str, object]:
             for proof in result.certificates
         ],
     }
-
-
-def _boundaries(result: SolveResult) -> list[dict[str, object]]:
-    return [
-        {
-            "between": list(boundary.between),
-            "tensor": boundary.tensor,
-            "loads_words": boundary.loads_words,
-            "stores_words": boundary.stores_words,
-        }
-        for boundary in result.boundaries
-    ]
-
-
-def _levels(result: SolveResult) -> list[dict[str, object]]:
-    return [
-        {
-            "level": level.level,
-            "occupancy_words": level.occupancy_words,
-            "capacity_words": level.capacity_words,
-            "traffic_words": level.traffic_words,
-            "bandwidth_words_per_cycle": level.bandwidth,
-            "cycles": level.cycles,
-        }
-        for level in result.levels
-    ]
 
 
 def _relaxation(result: SolveResult) -> dict[str, object]:
@@ -305,6 +272,9 @@ def solution_from(fields: Fields) -> SavedSolution:
     machine = machine_from(fields.fields("machine"))
     rules = [rule.value for rule in CapacityRule]
     rule = CapacityRule(fields.choice("capacity_rule", rules, CapacityRule.TILE.value))
+    objective = fields.choice("objective", tuple(OBJECTIVES), "bottleneck")
+    if rule is CapacityRule.SAFE and OBJECTIVES[objective].timed:
+        raise InputError(f"{fields.at('capacity_rule')}: where time is predicted levels have room for one visit: tile")
     mapping = read_mapping(fields.fields("mapping"), workload, machine)
     return SavedSolution(
         source=fields.where,
@@ -316,7 +286,7 @@ def solution_from(fields: Fields) -> SavedSolution:
         exact=_amount(fields, "exact"),
         boundaries=_claims(fields),
         document=dict(fields.values),
-        objective=fields.choice("objective", tuple(OBJECTIVES), "bottleneck"),
+        objective=objective,
         held=_held(fields, workload, machine, mapping, rule),
         constraints=_constraints(fields, workload, machine),
         options=_options(fields),

@@ -196,7 +196,7 @@ def ports_of(own: Fields) -> Ports:
     if not rates and own.given("bandwidth"):
         half = exact_number(own, "bandwidth") / 2
         rates = {"read": half, "write": half}
-    return Ports(**rates)
+    return Ports(read=rates.get("read"), write=rates.get("write"), shared=rates.get("shared"))
 
 
 def _word_bits(own: Fields) -> int | None:

@@ -12,7 +12,7 @@ from optmap.interchange.yaml_files import dims_of, factors_of, plain_name, words
 from optmap.problem.accelerator import FactorRule, Keep
 from optmap.problem.fabric import Fabric
 from optmap.problem.io.fields import Fields
-from optmap.problem.nest import MemoryNest, Nest
+from optmap.problem.nest import MemoryNest, Nest, split_order
 from optmap.problem.relations import GAP, Relation
 
 BYPASS = ("datatype", "dataspace", "bypass")
@@ -228,6 +228,8 @@ class _Loops:
         self.x = dict.fromkeys(fabric.dims, 1)
         self.y = dict.fromkeys(fabric.dims, 1)
         self.temporal = dict.fromkeys(fabric.dims, 1)
+        self.orders: dict[str, dict[str, None]] = {"x": {}, "y": {}}
+        """Dims along each axis of the mesh, outermost first."""
         self.keeps = [keep is not Keep.REFUSED for keep in fabric.memories[number].keeps]
 
     def keeping(self, directive: Directive) -> None:
@@ -243,9 +245,11 @@ class _Loops:
         if directive.form == "temporal":
             if prod(self.temporal.values()) > 1:
                 raise InputError(f"{directive.where}: the loops of {self.name} are given twice")
-            inner = [dim for dim in directive.permutation if dim in self.fabric.dims]
-            others = [dim for dim in self.fabric.dims if dim not in inner]
-            self.temporal = dict.fromkeys((*reversed(others), *reversed(inner)), 1)  # outermost first
+            self.temporal = dict.fromkeys(self._outermost_first(directive), 1)
+        if directive.form == "spatial":
+            for dim in self._outermost_first(directive):
+                if directive.factors.get(dim, ("=", 1))[1] != 1:
+                    self.orders["x" if directive.along_x(dim) else "y"].setdefault(dim)
         for dim, (relation, value) in directive.factors.items():
             if relation != "=":
                 raise InputError(f"{directive.where}: {dim}{relation}{value} is no factor; write {dim}={value}")
@@ -260,6 +264,12 @@ class _Loops:
             else:
                 rest[dim] = (own, directive.where)
 
+    def _outermost_first(self, directive: Directive) -> tuple[str, ...]:
+        """All dims in the order of a directive's loops; those that it does not name are outside."""
+        inner = [dim for dim in directive.permutation if dim in self.fabric.dims]
+        others = [dim for dim in self.fabric.dims if dim not in inner]
+        return (*reversed(others), *reversed(inner))
+
     def product(self, dim: str) -> int:
         """Iterations of a dim here."""
         return self.x[dim] * self.y[dim] * self.temporal[dim]
@@ -268,9 +278,12 @@ class _Loops:
     def nest(self) -> MemoryNest:
         """What was read."""
         dims = self.fabric.dims
+        x, y = (tuple(ways[dim] for dim in dims) for ways in (self.x, self.y))
         return MemoryNest(
-            x=tuple(self.x[dim] for dim in dims),
-            y=tuple(self.y[dim] for dim in dims),
+            x=x,
+            y=y,
             temporal=tuple((dims.index(dim), trips) for dim, trips in self.temporal.items() if trips > 1),
             keeps=tuple(self.keeps),
+            x_order=split_order(map(dims.index, self.orders["x"]), x),
+            y_order=split_order(map(dims.index, self.orders["y"]), y),
         )

@@ -11,7 +11,7 @@ from optmap.interchange.energies import energies_document
 from optmap.interchange.problems import problem_document
 from optmap.interchange.yaml_files import TAG, Tagged, dump
 from optmap.problem import Level, Machine
-from optmap.problem.accelerator import Keep, Store
+from optmap.problem.accelerator import Keep, Prices, Store
 from optmap.problem.fabric import Direction, Fabric, Memory, Rule
 from optmap.problem.nest import Nest
 from optmap.problem.relations import Relation
@@ -31,8 +31,8 @@ def timeloop_files(fabric: Fabric, nest: Nest | None) -> dict[str, str]:
         nest: the mapping; where it pads dims, the problem has the padded sizes.
 
     Raises:
-        InputError: for what Timeloop has not: parts of a memory for some tensors, and multicast without reduction or
-            the other way round.
+        InputError: for what Timeloop has not: parts of a memory for some tensors, multicast without reduction or the
+            other way round, and prices, ports and entries by the size of elements.
     """
     fabric = _settled(fabric, nest)
     extents = fabric.extents if nest is None else nest.tiles()[-1]
@@ -109,6 +109,17 @@ def _mesh_name(memory: Memory, axis: str) -> str:
 
 def _attributes(memory: Memory, level: Level | None, store: Store) -> dict[str, object]:
     """Of a memory; a width is as many words as one access has."""
+    by_size = {
+        "pack": store.pack,
+        "energy_pj_per_bit": store.energy_pj_per_bit != Prices(),
+        "ports in bytes": store.ports.unit == "bytes",
+    }
+    own = next((what for what, there in by_size.items() if there), None)
+    if own is not None:
+        raise InputError(
+            f"level {memory.name} has {own}; an entry of Timeloop holds one element of any size, at one price: export "
+            "a machine with energies and ports per element of the size at hand"
+        )
     bits = store.word_bits or 16
     found: dict[str, object] = {"datawidth": bits, "width": bits * store.block * store.cluster}
     if level is not None:
@@ -194,14 +205,17 @@ def _directives(nest: Nest, fabric: Fabric) -> list[dict[str, object]]:
                 "permutation": [*loops, *(dim for dim in dims if dim not in loops)],
             }
         )
-        for (axis, direction), ways in zip(_axes(memory), (own.x, own.y), strict=True):
+        sides = ((own.x, own.x_order), (own.y, own.y_order))
+        for (axis, direction), (ways, order) in zip(_axes(memory), sides, strict=True):
             if direction.size == 1 and prod(ways) > 1:
                 raise InputError(f"level {memory.name}: its mesh has no axis {axis}, but the mapping is split there")
             if direction.size > 1:
                 factors = [f"{dim}={way}" for dim, way in zip(dims, ways, strict=True)]
                 split = len(dims) if axis == "X" else 0
                 mesh = {"target": _mesh_name(memory, axis), "type": "spatial", "factors": factors}
-                found.append({**mesh, "permutation": list(dims), "split": split})
+                inner = [dims[dim] for dim in reversed(order or range(len(dims)))]
+                rest = [dim for dim in dims if dim not in inner]
+                found.append({**mesh, "permutation": [*inner, *rest], "split": split})
     return found
 
 

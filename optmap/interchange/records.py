@@ -20,8 +20,9 @@ from optmap.problem.accelerator import Accelerator, Arithmetic, Keep, Mesh, Mesh
 from optmap.problem.fabric import Fabric, fabric_of
 from optmap.problem.io.fields import Fields, describe, entries, located
 from optmap.problem.io.files import read_json_any
+from optmap.problem.io.kinds import expected
 from optmap.problem.io.stores import exact_number
-from optmap.problem.nest import Loop, MemoryNest, Nest
+from optmap.problem.nest import Loop, MemoryNest, Nest, split_order
 
 KINDS = ("reads", "fills", "updates")
 """Kinds of accesses; a record has each as `reads_per_instance` and so on."""
@@ -53,6 +54,8 @@ class Record:
     nest: Nest
     levels: dict[str, dict[str, ExpectedTensor]]
     """Per memory and tensor."""
+    wires: dict[str, dict[str, Fraction]]
+    """Energy in pJ per memory whose mesh has a price, and tensor."""
     operations: int
     compute_cycles: int
     cycles: int
@@ -65,8 +68,9 @@ def read_records(path: Path) -> tuple[Record, ...] | tuple[FlowRecord, ...]:
     Raises:
         InputError: if it cannot be read, naming record and field; if two records have one id.
     """
-    document = read_json_any(path)
-    return flow_records(document) if isinstance(document, Fields) else _timeloop_records(document, path)
+    with expected(path, "a file of records", "records"):
+        document = read_json_any(path)
+        return flow_records(document) if isinstance(document, Fields) else _timeloop_records(document, path)
 
 
 def _timeloop_records(document: list[Fields], path: Path) -> tuple[Record, ...]:
@@ -94,6 +98,7 @@ def _record(fields: Fields) -> Record:
         fabric=fabric,
         nest=_nest(fields, fabric),
         levels=_levels(fields, result.fields("levels"), fabric),
+        wires=_wires(result, fabric),
         operations=result.integer("computes"),
         compute_cycles=result.integer("compute_cycles"),
         cycles=result.integer("cycles"),
@@ -192,12 +197,15 @@ def _nest(fields: Fields, fabric: Fabric) -> Nest:
 
 def _memory(fields: Fields, fabric: Fabric) -> MemoryNest:
     ways = {"X": [1] * len(fabric.dims), "Y": [1] * len(fabric.dims)}
+    orders: dict[str, dict[int, None]] = {"X": {}, "Y": {}}
     for number, entry in enumerate(entries(fields.get("spatial"), fields.at("spatial"))):
         where = f"{fields.at('spatial')}[{number}]"
         if not isinstance(entry, list) or len(entry) != 3 or entry[2] not in ("X", "Y"):
             raise InputError(f'{where} is {describe(entry)}; [dim, ways, "X" or "Y"] is needed')
         ((dim, trips),) = _pairs([entry[:2]], where)
-        ways[entry[2]][_dim(dim, fabric, where)] *= trips
+        place = _dim(dim, fabric, where)
+        ways[entry[2]][place] *= trips
+        orders[entry[2]][place] = None
     temporal: list[Loop] = []
     for dim, trips in _pairs(entries(fields.get("temporal"), fields.at("temporal")), fields.at("temporal")):
         place = _dim(dim, fabric, fields.at("temporal"))
@@ -214,6 +222,8 @@ def _memory(fields: Fields, fabric: Fabric) -> MemoryNest:
         y=tuple(ways["Y"]),
         temporal=tuple(temporal),
         keeps=tuple(operand.name in keeps for operand in fabric.operands),
+        x_order=split_order(orders["X"], ways["X"]),
+        y_order=split_order(orders["Y"], ways["Y"]),
     )
 
 
@@ -249,6 +259,19 @@ def _levels(fields: Fields, levels: Fields, fabric: Fabric) -> dict[str, dict[st
     if marks:
         level, tensor = next(iter(marks))
         raise InputError(f"{fields.at('exact_differs')}: there is no {tensor} in {level}")
+    return found
+
+
+def _wires(result: Fields, fabric: Fabric) -> dict[str, dict[str, Fraction]]:
+    """What a record says of its networks; those without prices are not looked at."""
+    inner = ["MAC", *(memory.name for memory in fabric.memories)]
+    found = {}
+    for memory, inside in zip(fabric.memories, inner, strict=False):
+        if memory.hop_pj or memory.router_pj:
+            tensors = result.fields("networks").fields(f"{memory.name} <==> {inside}")
+            found[memory.name] = {
+                operand.name: exact_number(tensors.fields(operand.name), "energy_pJ") for operand in fabric.operands
+            }
     return found
 
 

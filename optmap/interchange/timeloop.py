@@ -17,9 +17,13 @@ from optmap.interchange.yaml_files import read_files
 from optmap.problem import Machine, Workload
 from optmap.problem.fabric import Fabric, fabric_of
 from optmap.problem.io.fields import Fields, located
+from optmap.problem.io.kinds import expected
 from optmap.problem.nest import Nest
 from optmap.problem.workload import access_names
 from optmap.shown import Form, Shown
+
+PARTIAL_KINDS = ("nest", "energies", "demands", "mapper")
+"""What a file may be that means nothing without the others (see `optmap.problem.io.kinds`)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,7 +71,9 @@ def read_timeloop(paths: Sequence[str | Path]) -> TimeloopModel:
     problem = top["problem"].fields("problem") if "problem" in top else None
     architecture = next((top[key].fields(key) for key in ("architecture", "arch") if key in top), None)
     if problem is None and architecture is None:
-        raise InputError(f"{', '.join(str(path) for path in paths)}: no problem and no architecture in it")
+        for path in paths:
+            with expected(path, "a problem or an architecture of Timeloop", *PARTIAL_KINDS):
+                raise InputError(f"{', '.join(str(path) for path in paths)}: no problem and no architecture in it")
     workload = None if problem is None else workload_from(problem)
     if architecture is None:
         if "mapping" in top:

@@ -12,6 +12,7 @@ import yaml
 from optmap.errors import InputError
 from optmap.problem.io.fields import Fields
 from optmap.problem.io.files import load_yaml
+from optmap.problem.io.yaml12 import CoreDumper, CoreLoader, dump_yaml
 
 TAG = "!"
 """Key under which a tagged mapping has the name of its tag."""
@@ -24,11 +25,11 @@ PARTS = (
 """Keys of files that are read; others, such as settings of Timeloop's mapper, are left alone."""
 
 
-class TimeloopLoader(yaml.SafeLoader):
+class TimeloopLoader(CoreLoader):
     """A safe loader that reads `!Component {...}` as a dict; a tag never makes anything else."""
 
 
-class TimeloopDumper(yaml.SafeDumper):
+class TimeloopDumper(CoreDumper):
     """A safe dumper that writes a `Tagged` dict with its tag."""
 
 
@@ -82,7 +83,7 @@ def read_files(paths: Sequence[str | Path]) -> dict[str, Fields]:
 
 def dump(document: object) -> str:
     """A document as YAML text, keys in their order, lists of plain values on one line."""
-    return yaml.dump(document, Dumper=TimeloopDumper, sort_keys=False, allow_unicode=True, width=110)
+    return dump_yaml(document, TimeloopDumper)
 
 
 def _underscored(value: Any) -> Any:

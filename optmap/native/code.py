@@ -98,6 +98,26 @@ class Buffer:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Ran:
+    """How fast code was where it was chosen by the clock."""
+
+    gflops: float
+    """Two operations per point of the iteration space, in the median time."""
+    seconds: float
+    """Median of its calls."""
+    tried: int
+    """Mappings that were run beside it, itself included."""
+    by: str
+    """What ran it, such as `run.json` or `this machine`."""
+
+    @property
+    def text(self) -> str:
+        """One line for people."""
+        several = f"the fastest of {self.tried} mappings that were" if self.tried > 1 else "the only mapping that was"
+        return f"{self.gflops:.4g} GFLOPS, {1e6 * self.seconds:.4g} us a call: {several} run ({self.by})"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Code(Shown):
     """C for one workload in one mapping.
 
@@ -125,6 +145,8 @@ class Code(Shown):
     workspace: int = 0
     """Bytes of the memory that the entry takes as one more argument, `void *workspace`, aligned to 64 bytes; it is
     the call's own and needs no contents. 0: there is no such argument."""
+    ran: Ran | None = None
+    """How fast it was, if it was chosen so; None if it was not run."""
     notes: tuple[str, ...] = ()
     """What a reader should know, as why no microkernel applies."""
 

@@ -6,7 +6,8 @@ from collections import Counter
 
 from optmap.errors import InputError
 from optmap.onnx_import.graph import Node, Value, present, sizes
-from optmap.onnx_import.operators import Made, Operand, statement
+from optmap.onnx_import.operators import Made
+from optmap.onnx_import.products import Term, sum_of_products
 
 ELLIPSIS = "..."
 
@@ -28,19 +29,9 @@ def einsum(node: Node) -> Made:
     shapes = [sizes(node, value, f"input {number}") for number, value in enumerate(operands)]
     hidden = max((len(shape) - len(_letters(term)) for term, shape in zip(terms, shapes, strict=True)), default=0)
     names = [_expand(node, term, len(shape), hidden) for term, shape in zip(terms, shapes, strict=True)]
-    extents: dict[str, int] = {}
-    for axes, shape in zip(names, shapes, strict=True):
-        for dim, size in zip(axes, shape, strict=True):
-            if size != 1 and extents.get(dim, 1) not in (1, size):
-                raise InputError(f"{node.label}: {dim} has extents {extents[dim]} and {size}")
-            extents[dim] = max(size, extents.get(dim, 1))
     result = _result(node, output, names, hidden)
-    inputs = [
-        Operand(name=_tensor(number, operands), subscripts=_subscripts(axes, shape, extents), bits=value.bits)
-        for number, (axes, shape, value) in enumerate(zip(names, shapes, operands, strict=True))
-    ]
-    out = Operand(name="Out", subscripts=result, bits=node.outputs[0].bits)
-    return Made(workload=statement(node, out, inputs, extents))
+    made = [Term(value=value, indices=indices) for value, indices in zip(operands, names, strict=True)]
+    return sum_of_products(node, made, result, [_tensor(number, operands) for number in range(len(operands))])
 
 
 def _equation(node: Node) -> tuple[list[str], str | None]:
@@ -87,8 +78,3 @@ def _tensor(number: int, operands: list[Value]) -> str:
     """A, B, C … in order; a tensor that is read twice has one name, because it is one memory."""
     first = next(place for place, value in enumerate(operands) if value.name == operands[number].name)
     return chr(ord("A") + first) if first < 14 else f"T{first}"
-
-
-def _subscripts(axes: tuple[str, ...], shape: tuple[int, ...], extents: dict[str, int]) -> tuple[str, ...]:
-    kept = [dim for dim, size in zip(axes, shape, strict=True) if size == extents[dim]]
-    return tuple(dict.fromkeys(kept))

@@ -4,20 +4,37 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 from pathlib import Path
 from typing import Any
 
 from optmap.errors import InputError
+from optmap.extras import install
+from optmap.onnx_import.order import put_in_order
+from optmap.onnx_import.shapes import STANDARD, with_computed_shapes
 from optmap.problem.workload import LARGEST_EXTENT
 
-STANDARD = ("", "ai.onnx")
-"""Names of the domain of the standard operators."""
 FOLLOWS_SHAPES = 14
 """Operator set from which on shape inference follows shapes that are computed in the graph."""
+MOST_NUMBERS = 4096
+"""Elements of a constant whose values are read."""
 Attribute = int | float | str | tuple[int, ...] | None
 """What the operators read; attributes of other kinds are None."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Digit:
+    """One digit of the index along an axis, which is a mixed-radix number."""
+
+    extent: int
+    """Values that it takes, 2 or more."""
+    repeated: bool
+    """Whether the element is the same for all of them."""
+
+
+Digits = tuple[Digit, ...]
+"""Slowest digit first; none for an axis of extent 1."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,6 +46,10 @@ class Value:
     """Extent per axis; the name of a dynamic one (empty if it has none); None if even the rank is unknown."""
     bits: int
     """Size of one element, in bits."""
+    numbers: tuple[int, ...] | None = None
+    """Elements of a short constant of whole numbers; None for anything else."""
+    axes: tuple[Digits, ...] | None = None
+    """Per axis the digits of its index, with those that repeat elements; None where every element is its own."""
 
     @property
     def elements(self) -> int | None:
@@ -59,7 +80,7 @@ class Node:
 
 
 def read_graph(path: Path, dims: Mapping[str, int]) -> tuple[Node, ...]:
-    """The nodes of a model in the order of the file, functions of the model inlined, shapes inferred.
+    """The nodes of a model, each after those that it reads; functions of the model inlined, shapes inferred.
 
     Args:
         path: an ONNX file. External weights need not be there.
@@ -67,16 +88,20 @@ def read_graph(path: Path, dims: Mapping[str, int]) -> tuple[Node, ...]:
             `input[axis]`.
 
     Raises:
-        InputError: if the onnx package is missing, the file is no ONNX model, shapes contradict
-            each other, an input has a dynamic dim without extent, or `dims` names none.
+        InputError: if the onnx package is missing, the file is no ONNX model, its nodes read each
+            other in a cycle, shapes contradict each other, an input has a dynamic dim without
+            extent, or `dims` names none.
     """
     onnx = _onnx()
     model = _load(onnx, path)
+    put_in_order(model, path)
     _bind(model, dims, path)
     try:
         if model.functions:
             model = onnx.inliner.inline_local_functions(model)
         model = _with_shapes(onnx, model)
+        if _has_open_shapes(model.graph):
+            model = with_computed_shapes(onnx, model)
         _check_consistency(onnx, model)
     except (onnx.shape_inference.InferenceError, onnx.checker.ValidationError, RuntimeError, ValueError) as error:
         raise InputError(f"{path}: shapes cannot be inferred: {' '.join(str(error).split())}") from error
@@ -87,13 +112,15 @@ def _onnx() -> Any:
     try:
         import onnx
         import onnx.checker
+        import onnx.defs
+        import onnx.helper
         import onnx.inliner
+        import onnx.numpy_helper
+        import onnx.reference
         import onnx.shape_inference
         import onnx.version_converter
     except ImportError as error:
-        raise InputError(
-            "reading ONNX files needs onnx, which is not installed; run: pip install 'optmap[onnx]'"
-        ) from error
+        raise InputError(f"reading ONNX files needs onnx, which is not installed; run: {install('onnx')}") from error
     return onnx
 
 
@@ -195,8 +222,24 @@ def _values(onnx: Any, graph: Any) -> dict[str, Value]:
             found[info.name] = Value(name=info.name, shape=shape, bits=_element_bits(onnx, tensor.elem_type))
     for weight in graph.initializer:
         bits = _element_bits(onnx, weight.data_type)
-        found[weight.name] = Value(name=weight.name, shape=tuple(weight.dims), bits=bits)
+        numbers = _numbers(onnx, weight)
+        found[weight.name] = Value(name=weight.name, shape=tuple(weight.dims), bits=bits, numbers=numbers)
+    for node in graph.node:
+        if node.op_type == "Constant" and node.domain in STANDARD and node.output[0] in found:
+            read = {attribute.name: attribute for attribute in node.attribute}
+            numbers = _numbers(onnx, read["value"].t) if "value" in read else None
+            numbers = tuple(read["value_ints"].ints) if "value_ints" in read else numbers
+            found[node.output[0]] = replace(found[node.output[0]], numbers=numbers)
     return found
+
+
+def _numbers(onnx: Any, constant: Any) -> tuple[int, ...] | None:
+    """The elements of a constant that may be a list of places; weights are not read."""
+    kinds = (constant.INT32, constant.INT64)
+    outside = constant.data_location == constant.EXTERNAL
+    if constant.data_type not in kinds or outside or prod(constant.dims) > MOST_NUMBERS:
+        return None
+    return tuple(int(number) for number in onnx.numpy_helper.to_array(constant).reshape(-1))
 
 
 def _size(dim: Any) -> int | str:

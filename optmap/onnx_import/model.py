@@ -3,22 +3,30 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar
 
-import yaml
-
 from optmap.errors import InputError
 from optmap.onnx_import.einsum import einsum
 from optmap.onnx_import.graph import Node, read_graph
-from optmap.onnx_import.operators import OPERATORS, Made, is_empty
-from optmap.onnx_import.skipped import EMPTY, Skipped, merged, moved_elements, reason_of
+from optmap.onnx_import.operators import Made, convolution, is_empty, transposed_convolution
+from optmap.onnx_import.products import general_product, product
+from optmap.onnx_import.repeats import is_repeated, with_repeats
+from optmap.onnx_import.skipped import COPIES, EMPTY, MOVES, REASONS, Skipped, merged, moved_elements, reason_of
 from optmap.problem import Workload
+from optmap.problem.io.yaml12 import dump_yaml
 from optmap.shown import Form, Shown
 
-MAKERS = {**OPERATORS, "Einsum": einsum}
+MAKERS: dict[str, Callable[[Node], Made]] = {
+    "Conv": convolution,
+    "ConvTranspose": transposed_convolution,
+    "Einsum": einsum,
+    "Gemm": general_product,
+    "MatMul": product,
+}
+"""Operators with a workload, and what makes it."""
 LONGEST_NAME = 60
 """Characters of a name made from a node's name; longer ones keep their end."""
 
@@ -62,15 +70,20 @@ def import_model(path: str | Path, dims: Mapping[str, int] | None = None) -> Imp
     path = Path(path)
     found: list[Workload] = []
     skipped: list[tuple[str, str, int | None]] = []
-    for node in read_graph(path, dims or {}):
+    for node in with_repeats(read_graph(path, dims or {})):
         made = _made(node, path)
         if made is None:
-            reason = EMPTY if node.operator in MAKERS else reason_of(node)
+            reason = EMPTY if node.operator in MAKERS else COPIES if _copies(node) else reason_of(node)
             skipped.append((node.operator, reason, moved_elements(node)))
             continue
         found.append(made.workload)
         skipped += [(extra.operator, extra.reason, extra.elements) for extra in made.extras]
     return ImportedModel(source=path.name, workloads=_counted(found), skipped=merged(skipped))
+
+
+def _copies(node: Node) -> bool:
+    """Whether a node makes copies that its readers see through."""
+    return any(is_repeated(value.axes) for value in node.outputs) and REASONS.get(node.operator) == MOVES
 
 
 def _made(node: Node, path: Path) -> Made | None:
@@ -83,19 +96,16 @@ def _made(node: Node, path: Path) -> Made | None:
 
 
 def _counted(workloads: Iterable[Workload]) -> tuple[Workload, ...]:
-    """Equal workloads as one, named after its first node."""
-    counts: dict[Workload, int] = {}
-    names: dict[Workload, str] = {}
+    """Equal workloads as one, called after its first node, with the names of all nodes."""
+    merged: dict[Workload, list[str]] = {}
     for workload in workloads:
-        nameless = replace(workload, name="")
-        counts[nameless] = counts.get(nameless, 0) + 1
-        names.setdefault(nameless, workload.name)
+        merged.setdefault(replace(workload, name=""), []).append(workload.name)
     made: list[Workload] = []
     used: set[str] = set()
-    for nameless, count in counts.items():
-        name = _free(_plain(names[nameless]), used)
+    for nameless, names in merged.items():
+        name = _free(_plain(names[0]), used)
         used.add(name.casefold())
-        made.append(replace(nameless, name=name, count=count))
+        made.append(replace(nameless, name=name, count=len(names), names=tuple(names)))
     return tuple(made)
 
 
@@ -132,7 +142,7 @@ def workloads_yaml(model: ImportedModel) -> str:
         "source": f"ONNX file {model.source}",
         "workloads": {workload.name: workload_fields(workload) for workload in model.workloads},
     }
-    return yaml.safe_dump(document, sort_keys=False, allow_unicode=True, width=110)
+    return dump_yaml(document)
 
 
 def workload_fields(workload: Workload) -> dict[str, object]:
@@ -141,4 +151,5 @@ def workload_fields(workload: Workload) -> dict[str, object]:
     entry: dict[str, object] = {"expression": workload.expression, "extents": workload.extents}
     if set(sizes.values()) != {4}:
         entry["bytes"] = sizes if len(set(sizes.values())) > 1 else workload.output.bytes
-    return {**entry, "count": workload.count}
+    names = {"names": list(workload.names)} if workload.names else {}
+    return {**entry, "count": workload.count, **names}

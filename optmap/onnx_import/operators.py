@@ -1,4 +1,4 @@
-"""One node of an ONNX graph as a workload: Conv, ConvTranspose, MatMul, Gemm.
+"""One node of an ONNX graph as a workload: Conv and ConvTranspose; products of matrices are in `products`.
 
 Only the pattern of accesses matters. Padding is implicit: the input subscript of a convolution says
 which of its values are elements of the image, and the output subscript of a transposed one which of
@@ -7,9 +7,8 @@ them are kept. A subscript without a range has no padding.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import prod
 
 from optmap.errors import InputError
 from optmap.onnx_import.graph import Node, Value, integer, integers, sizes
@@ -73,12 +72,12 @@ class Channels:
 
 
 def statement(node: Node, output: Operand, inputs: Sequence[Operand], extents: Mapping[str, int]) -> Workload:
-    """The workload of a statement; dims that no operand has are left out.
+    """The workload of a statement; its outputs begin empty, as those of a node do.
 
     Raises:
         InputError: naming the node, if it makes no workload.
     """
-    text = f"{output} += {' * '.join(str(operand) for operand in inputs)}"
+    text = f"{output} = {' * '.join(str(operand) for operand in inputs)}"
     elements = {operand.name: bytes_of(operand.bits) for operand in (*inputs, output)}
     try:
         return parse_workload(text, dict(extents), name=node.name, bytes=elements)
@@ -96,11 +95,11 @@ def convolution(node: Node) -> Made:
     """
     image, kernel, out = _convolution_shapes(node)
     groups, count = _groups(node), len(image) - 2
-    _check(node, image[1] == kernel[1] * groups, f"{image[1]} input channels, the weights have {kernel[1]} x {groups}")
-    _check(node, kernel[0] % groups == 0 and out[1] == kernel[0], f"{kernel[0]} output channels in {groups} groups")
+    check(node, image[1] == kernel[1] * groups, f"{image[1]} input channels, the weights have {kernel[1]} x {groups}")
+    check(node, kernel[0] % groups == 0 and out[1] == kernel[0], f"{kernel[0]} output channels in {groups} groups")
     _check_outputs(node, image[2:], kernel[2:], out[2:])
     channels = _channels(image[0], groups, kernel[0] // groups, kernel[1])
-    x, w = _operands(node)
+    x, w = operands_of(node)
     windows = _windows(node, kernel[2:], out[2:], _padded(node, image[2:], kernel[2:], out[2:]), image[2:])
     workload = statement(
         node,
@@ -111,13 +110,13 @@ def convolution(node: Node) -> Made:
         ],
         {**channels.extents, **_positions(kernel[2:], out[2:])},
     )
-    return Made(workload=workload, extras=_bias(node, 2))
+    return Made(workload=workload, extras=bias_of(node, 2))
 
 
 def transposed_convolution(node: Node) -> Made:
     """A ConvTranspose: every input point adds a filter to a window of the output.
 
-    The windows belong to the output here, `Out[n,k,2*h+r,2*w+s] += In[n,c,h,w] * Ker[c,k,r,s]`;
+    The windows belong to the output here, `Out[n,k,2*h+r,2*w+s] = In[n,c,h,w] * Ker[c,k,r,s]`;
     what `pads` cuts off its rim is outside the range of its subscripts.
 
     Raises:
@@ -125,11 +124,11 @@ def transposed_convolution(node: Node) -> Made:
     """
     image, kernel, out = _convolution_shapes(node)
     groups, count = _groups(node), len(image) - 2
-    _check(node, image[1] == kernel[0], f"{image[1]} input channels, the weights have {kernel[0]}")
-    _check(node, kernel[0] % groups == 0, f"{kernel[0]} input channels in {groups} groups")
-    _check(node, out[1] == kernel[1] * groups, f"{out[1]} output channels, the weights have {kernel[1]} x {groups}")
+    check(node, image[1] == kernel[0], f"{image[1]} input channels, the weights have {kernel[0]}")
+    check(node, kernel[0] % groups == 0, f"{kernel[0]} input channels in {groups} groups")
+    check(node, out[1] == kernel[1] * groups, f"{out[1]} output channels, the weights have {kernel[1]} x {groups}")
     channels = _channels(image[0], groups, kernel[1], kernel[0] // groups)
-    x, w = _operands(node)
+    x, w = operands_of(node)
     windows = _windows(node, kernel[2:], image[2:], _cropped(node, image[2:], kernel[2:], out[2:]), out[2:])
     workload = statement(
         node,
@@ -140,77 +139,7 @@ def transposed_convolution(node: Node) -> Made:
         ],
         {**channels.extents, **_positions(kernel[2:], image[2:])},
     )
-    return Made(workload=workload, extras=_bias(node, 2))
-
-
-def product(node: Node) -> Made:
-    """A MatMul with NumPy's rules: batch axes in front are broadcast, vectors get an axis of 1.
-
-    Batch axes that the same operands have are one dim, and those of one operand alone belong to
-    its rows (or columns), because the words are the same ones.
-
-    Raises:
-        InputError: if shapes do not fit together; names the node.
-    """
-    a, b = _operands(node)
-    left, right = sizes(node, a, "input A"), sizes(node, b, "input B")
-    _check(node, bool(left) and bool(right), "an operand is a single number")
-    rows = left[-2] if len(left) > 1 else 1
-    columns = right[-1] if len(right) > 1 else 1
-    inner = left[-1]
-    _check(
-        node, inner == (right[-2] if len(right) > 1 else right[0]), f"the inner extents of {left} and {right} differ"
-    )
-    both, only_left, only_right = _batches(node, left[:-2], right[:-2])
-    batch = ("b",) if both > 1 else ()
-    extents = {"b": both} if batch else {}
-    extents |= {"i": rows * only_left, "j": columns * only_right, "k": inner}
-    names = _names(a, b)
-    workload = statement(
-        node,
-        Operand(name="C", subscripts=(*batch, "i", "j"), bits=node.outputs[0].bits),
-        [
-            Operand(name=names[0], subscripts=(*batch, "i", "k"), bits=a.bits),
-            Operand(name=names[1], subscripts=(*batch, "k", "j"), bits=b.bits),
-        ],
-        extents,
-    )
-    return Made(workload=workload)
-
-
-def general_product(node: Node) -> Made:
-    """A Gemm: a matrix product with either operand transposed, plus an optional third operand.
-
-    Raises:
-        InputError: if shapes do not fit together; names the node.
-    """
-    a, b = _operands(node)
-    left, right = sizes(node, a, "input A"), sizes(node, b, "input B")
-    _check(node, len(left) == 2 and len(right) == 2, f"operands of shapes {left} and {right} are not matrices")
-    turned = integer(node, "transA", 0) != 0, integer(node, "transB", 0) != 0
-    rows, inner = left[::-1] if turned[0] else left
-    also_inner, columns = right[::-1] if turned[1] else right
-    _check(node, inner == also_inner, f"the inner extents of {left} and {right} differ")
-    names = _names(a, b)
-    workload = statement(
-        node,
-        Operand(name="C", subscripts=("i", "j"), bits=node.outputs[0].bits),
-        [
-            Operand(name=names[0], subscripts=("k", "i") if turned[0] else ("i", "k"), bits=a.bits),
-            Operand(name=names[1], subscripts=("j", "k") if turned[1] else ("k", "j"), bits=b.bits),
-        ],
-        {"i": rows, "j": columns, "k": inner},
-    )
-    return Made(workload=workload, extras=_bias(node, 2))
-
-
-OPERATORS: dict[str, Callable[[Node], Made]] = {
-    "Conv": convolution,
-    "ConvTranspose": transposed_convolution,
-    "MatMul": product,
-    "Gemm": general_product,
-}
-"""Operators with a workload and what makes it; Einsum is in `einsum`."""
+    return Made(workload=workload, extras=bias_of(node, 2))
 
 
 def is_empty(node: Node) -> bool:
@@ -219,25 +148,30 @@ def is_empty(node: Node) -> bool:
     return any(0 in (value.shape or ()) for value in values)
 
 
-def _check(node: Node, holds: bool, problem: str) -> None:
+def check(node: Node, holds: bool, problem: str) -> None:
+    """Refuse a node that contradicts itself.
+
+    Raises:
+        InputError: with the problem, naming the node, unless it holds.
+    """
     if not holds:
         raise InputError(f"{node.label}: {problem}; the model contradicts itself, export it again")
 
 
-def _operands(node: Node) -> tuple[Value, Value]:
+def operands_of(node: Node) -> tuple[Value, Value]:
+    """The two inputs that are multiplied.
+
+    Raises:
+        InputError: if one is left out.
+    """
     first, second = (*node.inputs, None, None)[:2]
     if first is None or second is None:
         raise InputError(f"{node.label}: two inputs are needed; the model is incomplete, export it again")
     return first, second
 
 
-def _names(a: Value, b: Value) -> tuple[str, str]:
-    """One tensor that is read twice has one name: it is one memory."""
-    return ("A", "A") if a.name == b.name else ("A", "B")
-
-
 def _convolution_shapes(node: Node) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
-    x, w = _operands(node)
+    x, w = operands_of(node)
     image, kernel = sizes(node, x, "input X"), sizes(node, w, "weights W")
     out = sizes(node, node.outputs[0], "output Y")
     if len(image) - 2 not in SPATIAL or len(kernel) != len(image) or len(out) != len(image):
@@ -257,12 +191,12 @@ def _check_outputs(node: Node, image: Sequence[int], taps: Sequence[int], out: S
         else:
             padded = image[axis] + (pads[axis] + pads[axis + count] if mode == "NOTSET" else 0)
             wanted = (padded - dilations[axis] * (taps[axis] - 1) - 1) // strides[axis] + 1
-        _check(node, out[axis] == wanted, f"output extent {out[axis]} of spatial axis {axis}, {wanted} expected")
+        check(node, out[axis] == wanted, f"output extent {out[axis]} of spatial axis {axis}, {wanted} expected")
 
 
 def _groups(node: Node) -> int:
     groups = integer(node, "group", 1)
-    _check(node, groups >= 1, f"group is {groups}")
+    check(node, groups >= 1, f"group is {groups}")
     return groups
 
 
@@ -332,24 +266,10 @@ def _term(coefficient: int, dim: str) -> str:
     return dim if coefficient == 1 else f"{coefficient}*{dim}"
 
 
-def _bias(node: Node, place: int) -> tuple[Extra, ...]:
+def bias_of(node: Node, place: int) -> tuple[Extra, ...]:
+    """The input that is added to the outputs, if there is one, as something beside the workload."""
     value = node.inputs[place] if len(node.inputs) > place else None
     if value is None:
         return ()
-    reason = "added to the output once: not part of the nest"
+    reason = "added to the outputs once: not part of the nest, which begins with empty outputs"
     return (Extra(operator=f"bias of {node.operator}", reason=reason, elements=value.elements),)
-
-
-def _batches(node: Node, left: Sequence[int], right: Sequence[int]) -> tuple[int, int, int]:
-    """Products of the batch extents that both operands have, only the left one, only the right one."""
-    rank = max(len(left), len(right))
-    first = (1,) * (rank - len(left)) + tuple(left)
-    second = (1,) * (rank - len(right)) + tuple(right)
-    for a, b in zip(first, second, strict=True):
-        _check(node, a == b or 1 in (a, b), f"batch extents {tuple(left)} and {tuple(right)} cannot be broadcast")
-    pairs = list(zip(first, second, strict=True))
-    return (
-        prod(a for a, b in pairs if a == b),
-        prod(a for a, b in pairs if b == 1 and a > 1),
-        prod(b for a, b in pairs if a == 1 and b > 1),
-    )

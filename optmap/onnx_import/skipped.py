@@ -10,6 +10,7 @@ from optmap.onnx_import.graph import Node, present
 
 ELEMENTWISE = "elementwise: every word is used once, so no tile can save traffic"
 MOVES = "moves or renames data: no arithmetic whose operands could be used again"
+COPIES = "copies data, or moves copies: products that read them read what was copied, every word once"
 SHAPES = "makes constants or shapes, not data"
 POOLING = "pooling: a window without weights, not a multiply-accumulate"
 REDUCTION = "reduction or normalisation: a pass over the data, not a multiply-accumulate nest"

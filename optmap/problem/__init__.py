@@ -80,11 +80,12 @@ __getattr__, __dir__ = exports(
         "io.machines": "LEVEL_FIELDS machine_document machine_from",
         "io.mappings": "mapping_document read_mapping",
         "io.workloads": "WORKLOAD_FIELDS read_workload read_workloads workload_document workload_from",
+        "library": "list_networks",
         "kernel_roles": (
             "KernelKind KernelRoles RegisterShape is_one_wide kernel_parts outer_product_dims register_shape taken_dims"
         ),
         "microkernel": "microkernel_permutation microkernel_tile",
-        "network": "Network list_networks",
+        "network": "Network",
         "objective": "LOADS SUM TIME alike",
         "padding": "real_operations real_values",
         "partitions": "capacity_groups",

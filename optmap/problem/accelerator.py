@@ -67,15 +67,19 @@ class Prices:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ports:
-    """Words per cycle of one instance of a memory; None where nothing limits it."""
+    """What passes one instance of a memory per cycle; None where nothing limits it."""
 
     read: Fraction | float | None = None
     write: Fraction | float | None = None
     """Fills and updates together."""
     shared: Fraction | float | None = None
     """Reads and writes together."""
+    unit: str = "words"
+    """Of all three, per cycle: `words`, of any size (entries of a memory that packs), or `bytes` of the elements."""
 
     def __post_init__(self) -> None:
+        if self.unit not in ("bytes", "words"):
+            raise InputError(f"ports are in {quoted(self.unit)} per cycle; use bytes or words")
         for key in ("read", "write", "shared"):
             value = getattr(self, key)
             if value is not None:
@@ -146,13 +150,18 @@ class Store:
     """(role or name of a tensor, whether it is held). Without any every tensor is kept; with some, a tensor
     that is not named is refused, and the last of several that name one counts (`inputs`, then `weight`)."""
     energy_pj: Prices = Prices()
+    """Of an access."""
+    energy_pj_per_bit: Prices = Prices()
+    """Of every bit of the elements accessed, beside that."""
     ports: Ports = Ports()
     block: int = 1
-    """Words of one access: `ceil(words / block)` accesses are paid for."""
+    """Words of one access (entries of a memory that packs): `ceil(words / block)` accesses are paid for."""
     cluster: int = 1
     """Instances that one access serves together."""
     word_bits: int | None = None
-    """Size of an entry; a capacity in bytes holds that many entries. An element takes one entry."""
+    """Size of an entry; a capacity in bytes holds that many entries. An element takes one entry, unless it packs."""
+    pack: bool = False
+    """Whether narrow elements share entries and wide ones take several (`elements.entries_of`)."""
     mesh: Mesh = Mesh()
     factors: tuple[FactorRule, ...] = ()
     """What the trips of its temporal loops must be."""
@@ -168,6 +177,8 @@ class Store:
             whole_number(getattr(self, key), key)
         if self.word_bits is not None:
             whole_number(self.word_bits, "word_bits")
+        elif self.pack:
+            raise InputError("pack needs the size of an entry; add for example `word_bits: 64`")
         for key in ("hop_pj", "router_pj"):
             object.__setattr__(self, key, amount(getattr(self, key), key))
         tensors = [tensor for tensor, _ in self.keeps]

@@ -14,6 +14,7 @@ from collections.abc import Mapping as Counts
 from dataclasses import dataclass
 from functools import lru_cache
 
+from optmap.problem.grid import Grid
 from optmap.problem.halo import ragged
 from optmap.problem.mapping import Mapping
 from optmap.problem.workload import Workload
@@ -63,15 +64,33 @@ class Descent:
             else:
                 yield 0, each, times
 
+    def pieces(self, at: Grid, size: int, tile: int) -> Iterator[tuple[Grid, int, int]]:
+        """As `cut`, of all shares that begin at the places of a grid: a grid per size."""
+        for each, times in ragged(size, tile):
+            if self.placed:
+                yield at.repeated(each, times), each, 1
+                at = at.moved(times * each)
+            else:
+                yield at, each, times
+
+    @lru_cache(maxsize=1024)  # noqa: B019 (a value; the oldest are let go)
+    def grids(self, level: int) -> Counts[tuple[Grid, int], int]:
+        """As `shares`, the starts of equal shares together: as many entries as there are kinds of tiles."""
+        if level == len(self.tiles):
+            return Counter({(Grid(), self.extent): 1})
+        found: Counter[tuple[Grid, int]] = Counter()
+        for (at, size), times in self.grids(level + 1).items():
+            for place, each, many in self.pieces(at, size, self.tiles[level]):
+                found[place, self.share(each, level)] += times * many
+        return found
+
     @lru_cache(maxsize=1024)  # noqa: B019 (a value; the oldest are let go)
     def shares(self, level: int) -> Counts[tuple[int, int], int]:
         """Starts and sizes of the shares of all tiles of a level; of the whole dim beyond the last level."""
-        if level == len(self.tiles):
-            return Counter({(0, self.extent): 1})
         found: Counter[tuple[int, int]] = Counter()
-        for (start, size), times in self.shares(level + 1).items():
-            for at, each, many in self.cut(start, size, self.tiles[level]):
-                found[at, self.share(each, level)] += times * many
+        for (at, size), times in self.grids(level).items():
+            for start in at:
+                found[start, size] += times
         return found
 
     def first(self, size: int, level: int) -> int:

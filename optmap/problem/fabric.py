@@ -12,7 +12,8 @@ from math import prod
 from typing import TYPE_CHECKING
 
 from optmap.errors import InputError
-from optmap.problem.accelerator import ROLES, TENSOR_ROLES, FactorRule, Keep, MeshAxis, Prices, Store
+from optmap.problem.accelerator import ROLES, TENSOR_ROLES, FactorRule, Keep, MeshAxis, Ports, Prices, Store
+from optmap.problem.elements import Element, element_of, entries_of
 from optmap.problem.machine import Level, Machine
 from optmap.problem.relations import GAP, Relation
 from optmap.problem.roles import image_of, roles_of
@@ -103,8 +104,9 @@ class Room:
     """A capacity that some operands share."""
 
     operands: tuple[int, ...]
-    weights: tuple[int, ...]
-    """Words of `capacity` that one element of each takes: 1 where the machine says the size of an entry."""
+    weights: tuple[Fraction, ...]
+    """Words of `capacity` that one element of each takes: 1 where the machine says the size of an entry, and its
+    share of entries where they are packed. A tile takes `elements.whole` words of it."""
     capacity: int
     """In entries of the machine; where it has bytes and no entries, in words of the workload (`word_bits`)."""
     name: str
@@ -121,8 +123,12 @@ class Memory:
     keeps: tuple[Keep, ...]
     """Per operand."""
     prices: Prices
+    """Of an access."""
+    elements: tuple[Element, ...]
+    """Per operand, what one of its elements takes."""
     read_rate: Fraction | None
-    """Words per cycle and instance; None for no limit."""
+    """Words per cycle and instance (`Element.passing`); None for no limit. Where the machine has bytes, in words of
+    the workload."""
     write_rate: Fraction | None
     shared_rate: Fraction | None
     block: int
@@ -318,9 +324,10 @@ class _Resolver:
             rooms=rooms,
             keeps=keeps,
             prices=store.energy_pj,
-            read_rate=_rate(store.ports.read),
-            write_rate=_rate(store.ports.write),
-            shared_rate=_rate(store.ports.shared),
+            elements=tuple(
+                element_of(store, tensor.bits, self.workload.weight(tensor)) for tensor in self.workload.tensors
+            ),
+            **self._rates(store.ports),
             block=store.block,
             cluster=store.cluster,
             x=self._direction(store.mesh.x, f"{level.name}, axis x"),
@@ -356,9 +363,19 @@ class _Resolver:
         for name, operands, capacity in parts:
             words = capacity.words(store.word_bits or self.workload.word_bits)
             entries = capacity.unit == "words" or store.word_bits is not None
-            weights = tuple(1 if entries else self.workload.weight(self.workload.tensors[place]) for place in operands)
+            tensors = [self.workload.tensors[place] for place in operands]
+            weights = tuple(
+                entries_of(store, tensor.bits) if entries else Fraction(self.workload.weight(tensor))
+                for tensor in tensors
+            )
             rooms.append(Room(operands=operands, weights=weights, capacity=words // level.buffering, name=name))
         return tuple(rooms)
+
+    def _rates(self, ports: Ports) -> dict[str, Fraction | None]:
+        """Words per cycle of every port: as the machine says, or words of the workload for its bytes."""
+        word = Fraction(8, self.workload.word_bits) if ports.unit == "bytes" else Fraction(1)
+        found = {"read_rate": ports.read, "write_rate": ports.write, "shared_rate": ports.shared}
+        return {key: None if rate is None else Fraction(rate) * word for key, rate in found.items()}
 
     def _direction(self, axis: MeshAxis, where: str) -> Direction:
         dims = range(len(self.workload.dims))
@@ -377,7 +394,3 @@ class _Resolver:
             )
             for rule in factors
         )
-
-
-def _rate(value: Fraction | float | None) -> Fraction | None:
-    return None if value is None else Fraction(value)

@@ -7,13 +7,15 @@ from __future__ import annotations
 
 import operator
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import SupportsIndex
 
 from optmap.errors import InputError
 from optmap.names import choose
 from optmap.problem import library
 from optmap.problem.amounts import Capacity
+from optmap.problem.io.kinds import Kind
 from optmap.problem.machine import Machine, two_level
 from optmap.problem.parser import parse_extents, parse_workload
 from optmap.problem.sizes import capacities, parse_capacity
@@ -114,7 +116,8 @@ def capacity_of(memory: object) -> Capacity:
     if isinstance(memory, Capacity):
         return memory
     if isinstance(memory, str):
-        return parse_capacity(memory)
+        with _named_machine(memory):
+            return parse_capacity(memory)
     raise _no_capacity(memory)
 
 
@@ -128,8 +131,11 @@ def capacities_of(memory: object, points: int) -> tuple[Capacity, ...]:
     Raises:
         InputError: for anything else, or none.
     """
-    if isinstance(memory, Capacity | str):
-        return capacities(memory, points)
+    if isinstance(memory, Capacity):
+        return (memory,)
+    if isinstance(memory, str):
+        with _named_machine(memory):
+            return capacities(memory, points)
     if not isinstance(memory, Iterable):
         raise _no_capacity(memory)
     found = tuple(each for item in memory for each in capacities_of(item, points))
@@ -192,6 +198,18 @@ def text_of(value: object, what: str, needed: str) -> str:
         if isinstance(text, str) and "\0" not in text:
             return text
     raise InputError(f"{what} is {value!r}; {needed} is needed")
+
+
+@contextmanager
+def _named_machine(memory: str) -> Iterator[None]:
+    """Refuse the name or the file of a machine where a capacity is wanted."""
+    try:
+        yield
+    except InputError:
+        if memory.endswith(library.SUFFIXES) or memory.casefold() in map(str.casefold, library.list_machines()):
+            machine = Kind(said="a machine", use="type: --machine {it} instead of --memory")
+            raise machine.refusal(memory, "a capacity such as 32KiB") from None
+        raise
 
 
 def _no_capacity(memory: object) -> InputError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from fnmatch import fnmatchcase
 from functools import lru_cache
 from importlib.resources import files
@@ -11,9 +12,11 @@ from optmap.errors import InputError, UnknownNameError
 from optmap.names import choose, suggestion
 from optmap.problem.io.fields import Fields
 from optmap.problem.io.files import load_yaml
+from optmap.problem.io.kinds import KINDS, Kind, expected, file_kind, missing_file, near_files
 from optmap.problem.io.machines import machine_from
 from optmap.problem.io.workloads import entry_workload, read_workloads, workload_entries
 from optmap.problem.machine import Machine
+from optmap.problem.sizes import capacities
 from optmap.problem.workload import Workload
 from optmap.texts import natural
 
@@ -51,9 +54,81 @@ def list_machines() -> tuple[str, ...]:
     return tuple(path.stem for path in _files("machines"))
 
 
+def list_networks() -> tuple[str, ...]:
+    """Names of all library networks, in natural order."""
+    return tuple(path.stem for path in _files("networks"))
+
+
 def list_sweeps() -> tuple[str, ...]:
     """Names of all library sweeps, in natural order."""
     return tuple(path.stem for path in _files("sweeps"))
+
+
+def choose_entry(wanted: str, text: str, known: Iterable[str]) -> str:
+    """The entry of the library that a name means, in any case.
+
+    Args:
+        wanted: what it is an entry of: `workload`, `machine`, `network`, `sweep`.
+        text: what was typed.
+        known: the names there are.
+
+    Raises:
+        WrongKindError: if it is something else that has a name, a file, a capacity, a pattern or a statement.
+        UnknownNameError: for any other name that is not known; it suggests the nearest.
+    """
+    try:
+        return choose(wanted, text, known, any_case=True)
+    except UnknownNameError:
+        other = _meaning(text)
+        if other is not None:
+            raise other.refusal(text, f"a {wanted}") from None
+        if near_files(Path(text)):
+            raise missing_file(Path(text)) from None
+        raise
+
+
+def _meaning(text: str) -> Kind | None:
+    """What a text is that was taken for the name of an entry; None if it is nothing that is known."""
+    lowered = text.casefold()
+    if "[" in text or "->" in text:
+        return Kind(said="a statement", use="type: optmap solve {it} --extents i=64,j=64 --machine MACHINE")
+    if any(mark in text for mark in "*?"):
+        return _pattern(text)
+    if lowered in map(str.casefold, list_machines()):
+        return Kind(said="a machine", use="type: optmap solve WORKLOAD --machine {it}")
+    if lowered in map(str.casefold, (*list_workloads(), *list_layers())):
+        return Kind(said="a workload", use="type: optmap solve {it} --machine MACHINE")
+    own = [name for name in (*list_workloads(), *list_layers()) if name.casefold().startswith(f"{lowered}/")]
+    if own:
+        several = f"{own[0]} ... {own[-1]}" if len(own) > 1 else own[0]
+        if lowered in list_networks():
+            use = f"type: optmap network {{it}} --machine MACHINE, or name a layer of it: {several}"
+            return Kind(said="a network", use=use)
+        return Kind(said=f"a group of {len(own)} workloads", use=f"name one of it: {several}")
+    if lowered in list_sweeps():
+        return Kind(said="a sweep", use="type: optmap sweep {it}")
+    kind = file_kind(Path(text)) if text else ""
+    if kind:
+        return KINDS["plain" if kind in ("workload", "workloads", "machine", "sweep") else kind]
+    if text and Path(text).is_file():
+        return Kind(
+            said="a file that holds nothing known here", use="workloads and machines are YAML: see models/README.md"
+        )
+    try:
+        capacities(text, 2)
+    except InputError:
+        return None
+    return Kind(said="a capacity", use="type: --memory {it}")
+
+
+def _pattern(text: str) -> Kind | None:
+    """What a pattern is, if anything matches it."""
+    try:
+        own = match_workloads(text)
+    except UnknownNameError:
+        return None
+    use = f"name one of them, such as {own[0]}, or give it to race, run or bench, which take several"
+    return Kind(said=f"a pattern of {len(own)} workloads", use=use)
 
 
 def workload(name_or_path: str | Path) -> Workload:
@@ -87,7 +162,7 @@ def _library_entry(name: str) -> tuple[Path, str]:
     if is_workload(name):
         return _place(name)
     layers = list_layers()
-    found = choose("workload", name, (*list_workloads(), *layers), any_case=True)
+    found = choose_entry("workload", name, (*list_workloads(), *layers))
     return _place(found, "networks" if found in layers else "workloads")
 
 
@@ -185,7 +260,8 @@ def _machine_cached(path: Path, _modified: int) -> Machine:
 
 
 def _read_machine(path: Path) -> Machine:
-    return machine_from(Fields.of(load_yaml(path), str(path)), path.stem)
+    with expected(path, "a machine", "machine"):
+        return machine_from(Fields.of(load_yaml(path), str(path)), path.stem)
 
 
 def _machine_path(name: str) -> Path:
@@ -193,7 +269,7 @@ def _machine_path(name: str) -> Path:
     path = models_path() / "machines" / f"{name}.yaml"
     if path in _files("machines"):
         return path
-    return path.with_name(f"{choose('machine', name, list_machines(), any_case=True)}.yaml")
+    return path.with_name(f"{choose_entry('machine', name, list_machines())}.yaml")
 
 
 def _note(path: Path) -> str:
@@ -213,9 +289,13 @@ def _split_path(text: str) -> tuple[Path | None, str]:
 
 
 def _from_file(path: Path, key: str) -> Workload:
+    if not path.exists() and not key and (name := str(path.with_suffix(""))) in (*list_workloads(), *list_layers()):
+        raise InputError(f"{path}: no such file; the workload of the library is called {name}, without {path.suffix}")
     found = read_workloads(path)
     if key in found:
         return found[key]
+    if key and "" in found:
+        raise InputError(f"{path} holds one workload, which has no key there; leave out /{key}: {path}")
     if key:
         choose("workload", key, found, where=str(path))
     if len(found) == 1:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from fractions import Fraction
@@ -144,6 +145,27 @@ class Level:
             )
         return self.capacity.words(word_bits) // self.buffering
 
+    @property
+    def room(self) -> Capacity:
+        """Its capacity; of a memory whose elements share entries, the bytes of these."""
+        entry = self.store.word_bits if self.store is not None and self.store.pack else None
+        return self.capacity if entry is None else Capacity(amount=int(self.capacity.bytes(entry)))
+
+    def most_words(self, word_bits: int, largest: int = 1) -> int:
+        """Words that it can hold, both halves of a double buffer together.
+
+        Args:
+            word_bits: size of one word (`Workload.word_bits`).
+            largest: words of the largest element; an entry of an accelerator's memory holds one of any size, unless
+                elements share its bits.
+        """
+        entry = None if self.store is None else self.store.word_bits
+        if self.store is not None and self.store.pack and entry is not None:
+            return self.capacity.words(entry) * entry // word_bits
+        if self.store is None or (entry is None and self.capacity.unit == "bytes"):
+            return self.capacity.words(word_bits)
+        return self.capacity.words(entry or word_bits) * largest
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Machine(Shown):
@@ -192,7 +214,7 @@ class Machine(Shown):
             )
         for inner, outer in pairwise(self.levels):
             if inner.capacity.unit == outer.capacity.unit:
-                self._check_inclusion(inner, outer, inner.capacity.amount, outer.capacity.amount)
+                self._check_sizes(inner, outer, inner.capacity.amount, outer.capacity.amount)
 
     def check_inclusion(self, word_bits: int) -> None:
         """Compare levels whose capacities are in different units, once the size of a word is known.
@@ -205,16 +227,28 @@ class Machine(Shown):
         """
         for inner, outer in pairwise(self.levels):
             if inner.capacity.unit != outer.capacity.unit:
-                self._check_inclusion(inner, outer, inner.words(word_bits), outer.words(word_bits))
+                self._check_sizes(inner, outer, inner.words(word_bits), outer.words(word_bits))
 
-    def _check_inclusion(self, inner: Level, outer: Level, least: int, amount: int) -> None:
-        """An inclusive level holds a copy of what one of its children holds, be that child full."""
-        if outer.inclusive and amount < least:
-            unit = outer.capacity.unit if outer.capacity.unit == inner.capacity.unit else "words"
+    def _check_sizes(self, inner: Level, outer: Level, least: int, amount: int) -> None:
+        """Refuse an outer level that is smaller than one instance of the inner one and cannot be.
+
+        An inclusive level holds a copy of what one of its children holds, be that child full. One that is not may be
+        smaller, as the part of a shared cache that one core has beside a large cache of its own; but not where the
+        names of the two say that they are in the wrong order.
+        """
+        if amount >= least or outer.store is not None:
+            return
+        unit = outer.capacity.unit if outer.capacity.unit == inner.capacity.unit else "words"
+        if _numbered_inwards(inner.name, outer.name):
+            raise InputError(
+                f"machine {self.name}: levels are written inner first, but {inner.name} ({least:,} {unit}) stands "
+                f"before {outer.name} ({amount:,} {unit}); did you swap them? Write {outer.name} above {inner.name}"
+            )
+        if outer.inclusive:
             raise InputError(
                 f"machine {self.name}: {outer.name} is inclusive, it holds a copy of what {inner.name} holds, but its "
-                f"{amount:,} {unit} are fewer than {least:,}; make {outer.name} larger, or write "
-                "inclusive: false there"
+                f"{amount:,} {unit} are fewer than {least:,}; levels are written inner first, did you swap them? "
+                f"Else make {outer.name} larger, or write inclusive: false there"
             )
 
     def rates(self, word_bits: int) -> tuple[Fraction, ...]:
@@ -283,6 +317,14 @@ class Machine(Shown):
         resized = replace(level, capacity=replace(level.capacity, amount=int(level.capacity.amount * factor)))
         levels = (*self.levels[:place], resized, *self.levels[place + 1 :])
         return replace(self, name=f"{self.name}, {name} x {factor:g}", levels=levels)
+
+
+def _numbered_inwards(inner: str, outer: str) -> bool:
+    """Whether two names are alike but for their number, and the inner one has the higher, as L2 inside L1."""
+    first, second = (re.fullmatch(r"(\D*?)([0-9]{1,9})(\D*)", name) for name in (inner, outer))
+    if first is None or second is None or (first[1], first[3]) != (second[1], second[3]):
+        return False
+    return int(first[2]) > int(second[2])
 
 
 def two_level(capacity: Capacity, *, name: str = "two-level") -> Machine:

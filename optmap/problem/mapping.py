@@ -28,6 +28,11 @@ class LevelMapping:
     """Of these ways, those along the second axis of the level's mesh; the others are along the first."""
     keeps: tuple[str, ...] | None = None
     """Names of the accesses whose tile the level holds; the others bypass it. None for all that the machine keeps."""
+    x_order: tuple[str, ...] = ()
+    """The dims that are split along the first axis in the order in which children are numbered, the slowest first;
+    empty for the workload's order."""
+    y_order: tuple[str, ...] = ()
+    """Likewise along the second axis."""
 
     @property
     def spatial_x(self) -> dict[str, int]:
@@ -53,8 +58,10 @@ class Mapping:
         if machine.accelerator is not None:
             _check_nest(self, fabric_of(workload, machine))
             return
-        if any(level.keeps is not None or level.spatial_y for level in self.levels):
-            raise InputError(f"mapping has keeps or a second axis, but machine {machine.name} is no accelerator")
+        if any(level.keeps is not None or level.spatial_y or level.x_order or level.y_order for level in self.levels):
+            raise InputError(
+                f"mapping has keeps, a second axis or an order of children; machine {machine.name} is no accelerator"
+            )
         names = tuple(level.name for level in machine.levels)
         mine = tuple(level.level for level in self.levels)
         if mine != names:
@@ -126,6 +133,10 @@ def _check_entry(entry: LevelMapping, inside: dict[str, int], fabric: Fabric) ->
                 f"{where}: the tile of {dim} is {size}, which is no multiple of {inside.get(dim, 1)} (the tile "
                 f"inside) times {ways} ways ({y} along y); on an accelerator tiles divide, pad the dim if need be"
             )
+    for axis, order, along in (("x", entry.x_order, entry.spatial_x), ("y", entry.y_order, entry.spatial_y)):
+        split = sorted(dim for dim, n in along.items() if n > 1)
+        if order and sorted(order) != split:
+            raise InputError(f"{where}: the order along {axis} is {list(order)}; it must name each of {split} once")
     names = [operand.name for operand in fabric.operands]
     unknown = next((name for name in entry.keeps or () if name not in names), None)
     if unknown is not None:

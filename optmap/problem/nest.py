@@ -7,6 +7,7 @@ memory, [along x, along y, temporal]; the tile of a memory is all that its loops
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import prod
 
@@ -16,6 +17,8 @@ from optmap.problem.mapping import LevelMapping, Mapping, nest_entries
 
 Loop = tuple[int, int]
 """(dim by number, trips)."""
+Way = tuple[int, int, int]
+"""(dim by number, children along that dim from one index to the next, ways): a spatial loop."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,6 +33,20 @@ class MemoryNest:
     """Loops over its children's tiles, outermost first, of two trips or more; a dim at most once."""
     keeps: tuple[bool, ...]
     """Per operand, whether it is held here."""
+    x_order: tuple[int, ...] = ()
+    """Its dims that are split along x in the order in which children are numbered, the slowest first (`split_order`);
+    empty for the workload's order. Only the price of wires depends on it."""
+    y_order: tuple[int, ...] = ()
+    """Likewise along y."""
+
+    @property
+    def numbering(self) -> tuple[Way, ...]:
+        """How children are numbered, the slowest index first: those along y outside those along x."""
+        rows, columns = self.y_order or range(len(self.y)), self.x_order or range(len(self.x))
+        return (
+            *((dim, self.x[dim], self.y[dim]) for dim in rows if self.y[dim] > 1),
+            *((dim, 1, self.x[dim]) for dim in columns if self.x[dim] > 1),
+        )
 
     def trips(self, dim: int) -> int:
         """Trips of the temporal loop of a dim; 1 for none."""
@@ -56,6 +73,17 @@ class Nest:
         return prod(ways for memory in self.memories[number + 1 :] for ways in (*memory.x, *memory.y))
 
 
+def split_order(order: Iterable[int], ways: Sequence[int]) -> tuple[int, ...]:
+    """An order of dims along an axis as nests hold it: of the dims that are split, empty for the workload's.
+
+    Args:
+        order: dims by number, the slowest first.
+        ways: per dim, along this axis.
+    """
+    found = tuple(dim for dim in order if ways[dim] > 1)
+    return () if found == tuple(sorted(found)) else found
+
+
 def mapping_of(nest: Nest, fabric: Fabric) -> Mapping:
     """The mapping of a nest: an entry per bounded level, and one of the outermost memory for its tile and split.
 
@@ -77,6 +105,8 @@ def mapping_of(nest: Nest, fabric: Fabric) -> Mapping:
                 spatial={fabric.dims[dim]: n for dim, n in enumerate(ways) if n > 1},
                 spatial_y={fabric.dims[dim]: n for dim, n in enumerate(memory.y) if n > 1},
                 keeps=tuple(o.name for o, kept in zip(fabric.operands, memory.keeps, strict=True) if kept),
+                x_order=tuple(fabric.dims[dim] for dim in memory.x_order),
+                y_order=tuple(fabric.dims[dim] for dim in memory.y_order),
             )
         )
     return Mapping(levels=tuple(entries))
@@ -102,13 +132,15 @@ def nest_of(mapping: Mapping, fabric: Fabric) -> Nest:
         inner = entries[number - 1] if number else None
         trips = {dim: _trips(entry, inner, dim) for dim in fabric.dims}
         order = inner.permutation if inner is not None else _innermost_order(fabric)
-        x, y = entry.spatial_x, entry.spatial_y
+        x, y = (tuple(ways.get(dim, 1) for dim in fabric.dims) for ways in (entry.spatial_x, entry.spatial_y))
         found.append(
             MemoryNest(
-                x=tuple(x.get(dim, 1) for dim in fabric.dims),
-                y=tuple(y.get(dim, 1) for dim in fabric.dims),
+                x=x,
+                y=y,
                 temporal=tuple((fabric.dims.index(dim), trips[dim]) for dim in order if trips[dim] > 1),
                 keeps=_kept(entry, fabric, number),
+                x_order=split_order(map(fabric.dims.index, entry.x_order), x),
+                y_order=split_order(map(fabric.dims.index, entry.y_order), y),
             )
         )
     return Nest(memories=tuple(found))

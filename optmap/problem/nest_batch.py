@@ -77,6 +77,9 @@ def joined(batches: Sequence[NestBatch]) -> NestBatch:
 def batch_of(nests: Sequence[Nest], fabric: Fabric) -> NestBatch:
     """Nests of one fabric as arrays.
 
+    Children are numbered in the workload's order of dims, whatever the nests have: no count depends on that, only the
+    price of wires.
+
     Raises:
         InputError: for a nest with other memories, dims or operands than the fabric has.
     """

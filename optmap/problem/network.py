@@ -5,17 +5,16 @@ A network is a workload file: every entry is a layer, `count` says how often it 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar
 
 from optmap.errors import InputError
-from optmap.names import choose
 from optmap.problem.io.fields import Fields
 from optmap.problem.io.files import load_yaml
 from optmap.problem.io.workloads import read_workloads
-from optmap.problem.library import SUFFIXES, models_path
-from optmap.problem.workload import Workload
+from optmap.problem.library import SUFFIXES, choose_entry, list_networks, models_path
+from optmap.problem.workload import Semantics, Workload
 from optmap.shown import Form, Shown
 
 
@@ -44,6 +43,14 @@ class Network(Shown):
         if len(set(names)) != len(names):
             raise InputError(f"network {self.name}: layer names repeat in {', '.join(names)}")
 
+    def with_semantics(self, semantics: Semantics | str) -> Network:
+        """The same layers with the other meaning of their first touches.
+
+        Raises:
+            InputError: for another word than `assign` or `accumulate`.
+        """
+        return replace(self, layers=tuple(layer.with_semantics(semantics) for layer in self.layers))
+
     @property
     def occurrences(self) -> int:
         """Layers, every occurrence counted."""
@@ -53,11 +60,6 @@ class Network(Shown):
     def operations(self) -> int:
         """Multiply-accumulates of the whole network."""
         return sum(layer.operations * layer.count for layer in self.layers)
-
-
-def list_networks() -> tuple[str, ...]:
-    """Names of all library networks, sorted."""
-    return tuple(sorted(path.stem for path in (models_path() / "networks").glob("*.yaml")))
 
 
 def network(name_or_path: str | Path) -> Network:
@@ -70,7 +72,7 @@ def network(name_or_path: str | Path) -> Network:
     text = str(name_or_path)
     if text.endswith(SUFFIXES):
         return read_network(Path(text))
-    return read_network(network_path(choose("network", text, list_networks(), any_case=True)))
+    return read_network(network_path(choose_entry("network", text, list_networks())))
 
 
 def network_path(name: str) -> Path:

@@ -11,6 +11,7 @@ from optmap.problem.values import quoted, whole_number
 from optmap.problem.workload import ELEMENT_SIZE, LARGEST_EXTENT
 
 BYTES_PER_UNIT = {"b": 1, "kib": 2**10, "mib": 2**20, "gib": 2**30}
+_AMOUNT = r"[0-9]{1,40}(?:\.[0-9]{1,40})?\s*[A-Za-z]*"
 UNITS = "w (words), B, KiB, MiB, GiB"
 PER_SECOND = {"b/s": 1, "kb/s": 10**3, "mb/s": 10**6, "gb/s": 10**9, "tb/s": 10**12}
 HERTZ = {"hz": 1, "khz": 10**3, "mhz": 10**6, "ghz": 10**9}
@@ -29,6 +30,7 @@ def parse_capacity(text: str) -> Capacity:
         InputError: for no unit, an unknown unit, or an amount that is not a whole number of
             words or bytes from 1 to 2^63-1.
     """
+    _refuse_several(text)
     parts = re.fullmatch(r"\s*(\S*?)\s*([^\W\d]*)\s*", text)
     if parts is None or re.fullmatch(r"[+-]?[0-9]{1,40}(\.[0-9]{1,40})?", parts[1]) is None:
         raise InputError(f"capacity {text!r} is not a number with a unit; write for example 32KiB; units are {UNITS}")
@@ -52,6 +54,31 @@ def parse_capacity(text: str) -> Capacity:
     return Capacity(amount=int(amount), unit=what)
 
 
+def _refuse_several(text: str) -> None:
+    """Refuse a range where one capacity is wanted, or one that is not written with a colon.
+
+    Raises:
+        InputError: with the range as it is written.
+    """
+    range_ = re.fullmatch(rf"\s*({_AMOUNT})\s*(:|-+|\.\.+|,|;|\bto\b)\s*({_AMOUNT})\s*(?::\s*([0-9]{{1,9}})\s*)?", text)
+    if range_ is None:
+        return
+    first, sign, last, count = range_.groups()
+    written = f"{first}:{last}"
+    if count:
+        raise InputError(f"capacity {text!r}: a range is written {written}, and its number of points --points {count}")
+    if sign == ":":
+        raise InputError(
+            f"capacity {text!r} is a range, and one capacity is needed; compare, algorithms and network --curve go "
+            f"over ranges: --memory {written}"
+        )
+    if sign == "," and first.strip().isdigit():
+        raise InputError(f"capacity {text!r}: a decimal number has a point; write {first.strip()}.{last.strip()}")
+    if sign in ",;":
+        raise InputError(f"capacity {text!r} is two of them; write one, or a range: {written} with --points 2")
+    raise InputError(f"capacity {text!r}: a range is written {written}")
+
+
 def capacities(text: Capacity | str, points: int) -> tuple[Capacity, ...]:
     """One capacity, or a range `4KiB:4MiB` as several, evenly spaced on a logarithmic scale.
 
@@ -65,11 +92,12 @@ def capacities(text: Capacity | str, points: int) -> tuple[Capacity, ...]:
     """
     if isinstance(text, Capacity):
         return (text,)
-    first, colon, last = text.partition(":")
-    low = parse_capacity(first)
-    if not colon:
-        return (low,)
-    high = parse_capacity(last)
+    if ":" not in text or text.count(":") > 1:
+        return (parse_capacity(text),)
+    first, last = text.split(":")
+    if not (first.strip() and last.strip()):
+        raise InputError(f"range {text!r} has one end alone; write for example 4KiB:4MiB")
+    low, high = parse_capacity(first), parse_capacity(last)
     if low.unit != high.unit or low.amount >= high.amount:
         raise InputError(f"range {text!r}: give the smaller capacity first, both in words or both in bytes")
     if whole_number(points, "points", least=0) < 2:

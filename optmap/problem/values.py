@@ -14,6 +14,10 @@ from optmap.errors import InputError
 
 LARGEST = 2**63 - 1
 """Largest whole number that is taken from outside."""
+SECONDS = {"": 1.0, "s": 1.0, "ms": 0.001, "min": 60.0, "h": 3600.0}
+"""Seconds of what a time is said in."""
+TimeInput = float | str
+"""Seconds, or a text such as `60s`, `2min` or `1h`."""
 LONGEST = 80
 """Characters of a value that a message quotes."""
 
@@ -39,7 +43,7 @@ def whole_number(value: object, what: str, *, least: int = 1) -> int:
 
 
 def seconds(value: object, what: str) -> float:
-    """A limit of time: a positive number of seconds, infinity for none.
+    """A limit of time, in seconds: a positive number of them, infinity for none, or a text such as `3s` or `2min`.
 
     Args:
         value: anything; `True` is no number.
@@ -48,6 +52,13 @@ def seconds(value: object, what: str) -> float:
     Raises:
         InputError: for anything else.
     """
+    if isinstance(value, str):
+        if value.strip() == "inf":
+            return inf
+        found = re.fullmatch(r"\s*([0-9]{1,30}(?:\.[0-9]{0,30})?(?:e[0-9]{1,2})?)\s*([A-Za-z]*)\s*", value, re.ASCII)
+        if found is None or found[2] not in SECONDS or not float(found[1]) > 0:
+            raise InputError(f"{what} is {quoted(value)}; write a time above 0 such as 60s, 2min, 1h or 500ms")
+        return float(found[1]) * SECONDS[found[2]]
     number = isinstance(value, Real) and not isinstance(value, bool)
     try:
         limit = float(value) if number else 0.0  # type: ignore[arg-type]

@@ -156,6 +156,8 @@ class Workload(Shown):
     semantics: Semantics = Semantics.ACCUMULATE
     count: int = 1
     """How often the workload occurs (in a network)."""
+    names: tuple[str, ...] = field(default=(), compare=False, repr=False)
+    """Of the layers of a model that it stands for, where equal ones were merged; no part of equality."""
     image: Image = field(default=(), compare=False, repr=False)
     """Ranges of the real values where the builder knows them but padding is stored; no part of equality."""
 
@@ -166,6 +168,11 @@ class Workload(Shown):
     def title(self) -> str:
         """The name, or the statement if it has none: what messages call the workload."""
         return self.name or self.expression
+
+    @property
+    def layer_names(self) -> tuple[str, ...]:
+        """The names of all layers that the workload stands for; its own if it has none of theirs."""
+        return self.names or (self.title,)
 
     @property
     def dims(self) -> tuple[str, ...]:

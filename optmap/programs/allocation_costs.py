@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from math import log
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyomo.environ as pyo
 
@@ -59,8 +59,8 @@ def _energy_terms(traffic: Traffic) -> Iterator[Term]:
         outer = fabric.memories[link.outer]
         name = f"{operand.name},{outer.name},{'arithmetic' if link.inner == NONE else fabric.memories[link.inner].name}"
         on = () if isinstance(link.switch, float) else (link.switch,)
-        read, update = (_price(fabric, link.outer, kind) for kind in ("read", "update"))
-        fill = 0.0 if link.inner == NONE else _price(fabric, link.inner, "fill")
+        read, _, update = _prices(fabric, link.outer, link.operand)
+        fill = 0.0 if link.inner == NONE else _prices(fabric, link.inner, link.operand).fill
         if operand.output:
             for inside, each, first in ((False, read + update, read), (True, fill, fill)):
                 found = output_words(traffic, link, inside=inside, per_visit=each, first=first) if each else None
@@ -77,11 +77,16 @@ def _term(name: str, link: Link, words: Any, switches: tuple[Any, ...], largest:
     return Term(name=name, memory=link.outer, log_words=words, switches=switches, largest=largest)
 
 
-def _price(fabric: Fabric, number: int, kind: str) -> float:
-    """Energy per word, in pJ, of a kind of access, if blocks and clusters are full."""
-    memory = fabric.memories[number]
+class _Prices(NamedTuple):
+    read: float
+    fill: float
+    update: float
+
+
+def _prices(fabric: Fabric, number: int, operand: int) -> _Prices:
+    """Energy per element, in pJ, of every kind of access, if blocks and clusters are full."""
     shared = fabric.clusters(number) / fabric.instances(number)
-    return float(getattr(memory.prices, kind)) / memory.block * shared
+    return _Prices(*(float(price) * shared for price in fabric.memories[number].elements[operand].least_pj))
 
 
 def add_ports(frame: Frame, traffic: Traffic) -> list[Curve]:
@@ -123,9 +128,10 @@ def _port_kinds(memory: Memory) -> Iterator[tuple[str, Any, bool, bool]]:
 def _port_terms(traffic: Traffic, number: int, *, reads: bool, writes: bool, rate: float) -> Iterator[Term]:
     """Words that pass a port of a memory, over its rate."""
     fabric = traffic.frame.layout.fabric
-    most = log(fabric.operations) - log(rate)
     for link in traffic.links:
         operand = fabric.operands[link.operand]
+        elements = rate / float(fabric.memories[number].elements[link.operand].passing)
+        most = log(fabric.operations) - log(elements)
         on = () if isinstance(link.switch, float) else (link.switch,)
         other = "arithmetic" if link.inner == NONE else fabric.memories[link.inner].name
         for inside in (False, True):
@@ -137,11 +143,11 @@ def _port_terms(traffic: Traffic, number: int, *, reads: bool, writes: bool, rat
                 first = (1.0 if writes else 0.0) if inside else (1.0 if reads else 0.0)
                 found = output_words(traffic, link, inside=inside, per_visit=each, first=first) if each else None
                 if found is not None:
-                    term = _term(name, link, found[0] - log(rate), (*on, *found[1]), most + found[2])
+                    term = _term(name, link, found[0] - log(elements), (*on, *found[1]), most + found[2])
                     yield _at(term, number)
             elif writes if inside else reads:
                 words = link.fills if inside else link.reads
-                yield _at(_term(name, link, words - log(rate), on, most), number)
+                yield _at(_term(name, link, words - log(elements), on, most), number)
 
 
 def _at(term: Term, memory: int) -> Term:

@@ -288,7 +288,8 @@ def add_rooms(frame: Frame) -> list[tuple[str, str]]:
     """Capacities: the words of the tiles that are kept, weighted, at most what there is.
 
     A room of one tile is one row in logs. Otherwise `share` is at least the exponential of the log of a tile, as a part
-    of the room; tangents say so, and whoever solves adds those that are missing.
+    of the room; tangents say so, and whoever solves adds those that are missing. Where elements share entries a tile
+    takes one at least; that the others are rounded up, too, is left out.
 
     Returns:
         Pairs (name of the share, name of its logarithm), for tangents.
@@ -319,6 +320,8 @@ def add_rooms(frame: Frame) -> list[tuple[str, str]]:
                     0.0 if isinstance(kept, float) else (_most(layout, t, number) + log(weights[t]) + DEEP) * (1 - kept)
                 )
                 model.room.add(model.share_log[key] >= full - slack)
+                if weights[t] < 1:
+                    model.room.add(model.share_log[key] >= -log(max(room.capacity, 1)) - slack)
                 curves.append((model.share[key].name, model.share_log[key].name))
     return curves
 

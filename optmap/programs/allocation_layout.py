@@ -16,6 +16,7 @@ from math import log, prod
 
 from optmap.errors import InfeasibleError, InputError
 from optmap.problem.accelerator import Keep
+from optmap.problem.elements import whole
 from optmap.problem.fabric import Fabric, Memory, Operand, Rule
 from optmap.problem.halo import distinct_values
 from optmap.problem.options import Counting
@@ -293,7 +294,7 @@ def _holds(fabric: Fabric, counting: Counting, memory: Memory, dim: int, extent:
         needed = 0
         for operand, weight in zip(room.operands, room.weights, strict=True):
             if memory.keeps[operand] is Keep.KEPT:
-                needed += weight * least_tile(fabric.operands[operand], dim, extent, counting)
+                needed += whole(least_tile(fabric.operands[operand], dim, extent, counting), weight)
         if needed > room.capacity:
             return False
     return True

@@ -27,7 +27,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from math import log2, prod
+from math import floor, log2, prod
 from typing import Any
 
 import pyomo.environ as pyo
@@ -277,11 +277,12 @@ class _Model:
 
 
 def share(fabric: Fabric, room: Room, tenants: list[int], tensor: int) -> float:
-    """Words of a room that CoSA gives to one of the tensors that it keeps."""
-    words = room.capacity / room.weights[room.operands.index(tensor)]
-    if len(tenants) == 2 and any(fabric.operands[t].output for t in tenants):
-        return words * SHARES[fabric.operands[tensor].output]
-    return words / len(tenants)
+    """Elements of one of the tensors that it keeps that CoSA gives room to, in whole entries where they share them."""
+    weight = room.weights[room.operands.index(tensor)]
+    words = room.capacity / weight.numerator
+    two = len(tenants) == 2 and any(fabric.operands[t].output for t in tenants)
+    given = words * SHARES[fabric.operands[tensor].output] if two else words / len(tenants)
+    return given if weight.denominator == 1 else float(floor(given) * weight.denominator)
 
 
 def _read_back(cosa: Cosa, values: Mapping[str, float]) -> Nest:

@@ -9,7 +9,7 @@ from optmap.evaluate.spatial.results import SpatialCost
 from optmap.gap.nest_solution import bottleneck
 from optmap.problem.machine import Machine
 from optmap.report.spatial_nest import nest_text
-from optmap.report.tables import constraint_lines, grid, pairs, workload_lines
+from optmap.report.tables import constraint_lines, grid, pairs, strongest, workload_lines
 from optmap.search.explore.driver import End
 from optmap.search.explore.settings import setting_text
 from optmap.texts import number, percent
@@ -140,9 +140,18 @@ def _status(result: AcceleratorResult) -> str:
     if search.proved:
         return "optimal, proved"
     stop = result.stop.value.replace("_", " ")
-    if not search.bound:
-        return f"{stop}, nothing is proved of the mappings of the machine"
-    return f"{stop}, proved within {100 * float(result.cost / search.bound - 1):.3g} % of the best"
+    what, gap = result.objective, result.gap
+    near = strongest(
+        (float(result.cost / search.bound - 1) if search.bound else None, what, "its bound"),
+        (None if gap is None else float(gap), what + _counted(result), "the floor"),
+        digits=2,
+    )
+    return f"{stop}, {near}"
+
+
+def _counted(result: AcceleratorResult) -> str:
+    """What the objective of a gap is beside that of the answer."""
+    return "" if result.exact is result.count else " (counted exactly)"
 
 
 def _summary(result: AcceleratorResult) -> list[tuple[str, str]]:
@@ -164,8 +173,7 @@ def _summary(result: AcceleratorResult) -> list[tuple[str, str]]:
             )
         )
     if gap is not None:
-        exact = "" if result.exact is result.count else " (counted exactly)"
-        rows.append(("gap", f"{100 * float(gap):.2f} % of {result.objective}{exact} above the floor"))
+        rows.append(("gap", f"{100 * float(gap):.2f} % of {result.objective}{_counted(result)} above the floor"))
     return rows
 
 

@@ -9,6 +9,7 @@ from itertools import pairwise
 from typing import Any
 
 from optmap.errors import InputError
+from optmap.extras import install
 from optmap.texts import size_text
 
 STYLE = {
@@ -47,7 +48,7 @@ def styled() -> Iterator[None]:
     try:
         from matplotlib import rc_context
     except ImportError as error:
-        raise InputError("pictures need matplotlib, which is not installed; run: pip install 'optmap[plot]'") from error
+        raise InputError(f"pictures need matplotlib, which is not installed; run: {install('matplotlib')}") from error
     with rc_context(STYLE):
         yield
 
@@ -83,13 +84,14 @@ def capacity_axis(axes: Any, label: str, *, in_bytes: bool = True, sizes: Sequen
     axes.set_xlabel(label)
 
 
-def words_label(word_bits: int) -> str:
+def words_label(word_bits: int, what: str = "loads + stores") -> str:
     """What an axis of traffic is called: a word is the workload's, so its size is said.
 
     Args:
         word_bits: size of one word.
+        what: the words that are counted.
     """
-    return f"loads + stores (words of {word_bits / 8:g} {'byte' if word_bits == 8 else 'bytes'})"
+    return f"{what} (words of {word_bits / 8:g} {'byte' if word_bits == 8 else 'bytes'})"
 
 
 def count_axis(axis: Any, *, seconds: bool = False) -> None:

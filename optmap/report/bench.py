@@ -5,6 +5,7 @@ from __future__ import annotations
 from optmap.native.bench.results import Bench, BenchMean, LayerBench, WaySamples
 from optmap.native.bench.statistics import COVERED, Ratio
 from optmap.native.run.verdict import MOST_OPERATIONS, MOST_OUTPUTS, MOST_STEPS
+from optmap.problem.io.codes import options_document
 from optmap.problem.io.machines import machine_document
 from optmap.problem.io.mappings import mapping_document
 from optmap.problem.io.workloads import workload_document
@@ -76,6 +77,7 @@ def _layer(layer: LayerBench) -> dict[str, object]:
         "kernel": layer.kernel.value,
         "mapping": mapping_document(layer.mapping),
         "layout": layer.layout.value,
+        "options": options_document(layer.options),
         "candidates": layer.tried,
         "chosen": layer.number,
         "predicted_s": layer.predicted,

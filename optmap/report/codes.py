@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
+
 from optmap.native.code import Buffer, Code
-from optmap.problem.code_options import CodeOptions
+from optmap.problem.io.codes import options_document
 from optmap.problem.io.machines import machine_document
 from optmap.problem.io.mappings import mapping_document
 from optmap.problem.io.workloads import workload_document
@@ -25,6 +27,7 @@ def code_table(code: Code) -> str:
         ("weights", packing),
         ("stores", str(options.stores)),
         ("workspace", f"{code.workspace:,} bytes" if code.workspace else ""),
+        ("measured", code.ran.text if code.ran else ""),
     ]
     rows = [_row(buffer) for buffer in code.buffers]
     table = grid(("buffer", "shape", "first index", "bits", "order in memory", "packed"), "<<<><<", rows)
@@ -69,17 +72,8 @@ def code_document(code: Code) -> dict[str, object]:
             for buffer in code.buffers
         ],
         "workspace_bytes": code.workspace,
+        "measured": None if code.ran is None else asdict(code.ran),
         "notes": list(code.notes),
         "source": code.source,
         "main": code.main,
-    }
-
-
-def options_document(options: CodeOptions) -> dict[str, object]:
-    """What is free about code beside its mapping."""
-    return {
-        "layout": options.layout.value,
-        "weights": options.weights.value,
-        "stores": options.stores.value,
-        "prefetch": options.prefetch,
     }

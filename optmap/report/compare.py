@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import groupby
 
 from optmap.errors import InputError
-from optmap.gap.comparison import Comparison, ComparisonRow, MethodWords
+from optmap.gap.comparison import Comparison, ComparisonRow, Counted, MethodWords
 from optmap.problem.io.fields import Fields
 from optmap.problem.io.machines import machine_document, machine_from
 from optmap.problem.io.workloads import read_workload, workload_document
@@ -18,14 +18,15 @@ SCHEMA = "optmap.comparison/1"
 def comparison_document(comparison: Comparison) -> dict[str, object]:
     """The JSON document of `compare`: one flat row per capacity and method under `rows`.
 
-    Its `gap` is of the words moved, whatever a method minimises; that of `solve` is of the objective.
+    `found_words`, `bound_words`, `compulsory_words` and the `gap` of a row are of the words that its method minimises
+    (`counted`): loads, or loads plus stores. A row without a method has loads plus stores.
     """
     return {
         "schema": SCHEMA,
         "workload": workload_document(comparison.workload),
         "machine": None if comparison.machine is None else machine_document(comparison.machine),
         "capacity_unit": comparison.unit,
-        "gap_of": "words",
+        "gap_of": "the words that the method minimises: counted",
         "methods": list(comparison.methods),
         "rows": [entry for row in comparison.rows for entry in _row_documents(row)],
         "left_out": dict(comparison.left_out),
@@ -36,23 +37,34 @@ def _row_documents(row: ComparisonRow) -> list[dict[str, object]]:
     shared: dict[str, object] = {
         "between": list(row.between),
         "memory_words": row.memory_words,
-        "compulsory_words": row.compulsory_words,
+        "compulsory_loads_words": row.compulsory_loads_words,
+        "compulsory_stores_words": row.compulsory_stores_words,
         "bound_loads_words": row.bound_loads_words,
         "bound_stores_words": row.bound_stores_words,
-        "bound_words": row.bound_words,
     }
     return [
         {
             **shared,
+            **_on(row, found.counted),
             "method": name,
+            "objective": found.objective,
             "loads_words": found.loads_words,
             "stores_words": found.stores_words,
-            "found_words": found.total_words,
+            "found_words": found.words,
             "gap": row.gap(name),
             "time_s": found.seconds,
         }
         for name, found in row.found.items()
-    ] or [{**shared, "method": None}]
+    ] or [{**shared, **_on(row, Counted.BOTH), "method": None}]
+
+
+def _on(row: ComparisonRow, counted: Counted) -> dict[str, object]:
+    """What must move, in the words that a method minimises."""
+    return {
+        "counted": counted.value,
+        "compulsory_words": row.compulsory_on(counted),
+        "bound_words": row.bound_on(counted),
+    }
 
 
 def read_comparison(fields: Fields) -> Comparison:
@@ -78,6 +90,7 @@ def _read_row(entries: list[Fields]) -> ComparisonRow:
     """One row from its entries, one per method."""
     first = entries[0]
     between = first.texts("between")
+    stores = first.integer("compulsory_stores_words", first.integer("bound_stores_words", least=0), least=0)
     if len(between) != 2:
         raise InputError(f"{first.at('between')} has {len(between)} names; the inner and the outer memory are needed")
     return ComparisonRow(
@@ -85,12 +98,16 @@ def _read_row(entries: list[Fields]) -> ComparisonRow:
         memory_words=first.integer("memory_words"),
         bound_loads_words=first.integer("bound_loads_words", least=0),
         bound_stores_words=first.integer("bound_stores_words", least=0),
-        compulsory_words=first.integer("compulsory_words", least=0),
+        compulsory_loads_words=first.integer(
+            "compulsory_loads_words", first.integer("compulsory_words", least=0) - stores, least=0
+        ),
+        compulsory_stores_words=stores,
         found={
             entry.text("method"): MethodWords(
                 loads_words=entry.integer("loads_words", least=0),
                 stores_words=entry.integer("stores_words", least=0),
                 seconds=entry.number("time_s"),
+                objective=entry.text("objective", "bottleneck"),
             )
             for entry in entries
             if entry.get("method") is not None
@@ -98,29 +115,35 @@ def _read_row(entries: list[Fields]) -> ComparisonRow:
     )
 
 
+def _line(comparison: Comparison, row: ComparisonRow, counted: Counted) -> tuple[str, ...]:
+    """A line of the table, of the methods that minimise such words; there is a dash for the others."""
+    best, own = row.best_of(counted), row.methods(counted)
+    gap = None if best is None else row.gap(best)
+    return (
+        " - ".join(row.between),
+        number(row.memory_words),
+        counted.value,
+        number(row.compulsory_on(counted)),
+        number(row.bound_on(counted)),
+        *(number(row.found[name].words) if name in own else "-" for name in comparison.methods),
+        "-" if gap is None else f"{100 * gap:.1f} %",
+        best or "-",
+    )
+
+
 def comparison_table(comparison: Comparison) -> str:
-    """One line per capacity: floor, bound, what every method moves, and the smallest gap."""
-    methods = comparison.methods
-    rows = []
-    for row in comparison.rows:
-        best = row.best
-        gap = None if best is None else row.gap(best)
-        rows.append(
-            (
-                " - ".join(row.between),
-                number(row.memory_words),
-                number(row.compulsory_words),
-                number(row.bound_words),
-                *(number(row.found[name].total_words) if name in row.found else "-" for name in methods),
-                "-" if gap is None else f"{100 * gap:.1f} %",
-                best or "-",
-            )
-        )
-    header = ("between", "capacity", "compulsory", "bound", *methods, "traffic gap", "best")
+    """One line per capacity and kind of words that are minimised: floor, bound, what methods move, smallest gap."""
+    kinds = comparison.counted
+    rows = [_line(comparison, row, counted) for row in comparison.rows for counted in kinds]
+    several = len(kinds) > 1
+    header = ("between", "capacity", "words", "compulsory", "bound", *comparison.methods, "traffic gap", "best")
+    align = "<><" + ">" * (len(header) - 4) + "<"
+    if not several:
+        rows, header, align = [(*row[:2], *row[3:]) for row in rows], (*header[:2], *header[3:]), align[:2] + align[3:]
+    what = "that each method minimises" if several else f"moved ({kinds[0]})"
     parts = [
         pairs(workload_lines(comparison.workload)),
-        "Words moved (loads + stores), by capacity of the fast side in words\n"
-        + grid(header, "<" + ">" * (len(header) - 2) + "<", rows),
+        f"Words {what}, by capacity of the fast side in words\n" + grid(header, align, rows),
     ]
     if comparison.left_out:
         parts.append("\n".join(f"left out: {name}: {reason}" for name, reason in comparison.left_out.items()))

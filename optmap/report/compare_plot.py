@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from optmap.errors import InputError
-from optmap.gap.comparison import Comparison, ComparisonRow
+from optmap.extras import install
+from optmap.gap.comparison import Comparison, ComparisonRow, Counted
 from optmap.report.axes import capacity_axis, count_axis, words_label
 from optmap.report.plots import BOUND_COLOR, PALETTE
 from optmap.texts import size_text
@@ -14,6 +15,10 @@ from optmap.texts import size_text
 COLORS = tuple(color for color in PALETTE if color != BOUND_COLOR)
 MARKERS = "osD^vPX*"
 FLOOR = "#555555"
+Dashes = tuple[Any, Any]
+"""Line styles of a bound and of compulsory traffic."""
+DASHES: tuple[Dashes, ...] = (("--", ":"), ((0, (6, 1.5, 1, 1.5)), (0, (1, 3))))
+"""Of the first kind of words, and of a second one in the same picture."""
 WIDEST, LARGEST = 5.6, 7.0
 """Points by which the lowest curve and its marks are larger than the top one's, at most."""
 
@@ -26,18 +31,29 @@ def plot_comparison(comparison: Comparison, axes: Any = None) -> Any:
     boundaries of a machine, these are bars: a group per boundary, a bar per method, as multiples of the
     bound, with the words written beside them.
 
+    Every method is drawn in the words that it minimises, beside the bound on these. Where some minimise loads and
+    others loads plus stores, curves are in two pictures side by side, in one only on axes that are given: then every
+    label says which words it is about, as with bars.
+
     Args:
         comparison: rows over capacities or boundaries.
         axes: matplotlib axes to draw into; new ones are made if absent.
 
     Returns:
-        The axes.
+        The axes, of two pictures the first.
 
     Raises:
         InputError: if matplotlib is not installed.
     """
     if comparison.machine is None and len({row.memory_words for row in comparison.rows}) > 1:
-        return _curves(comparison, figure_axes() if axes is None else axes)
+        drawn = [name for name in comparison.methods if any(name in row.found for row in comparison.rows)]
+        styles = dict(zip(drawn, nested(len(drawn)), strict=True))
+        if axes is not None or len(comparison.counted) == 1:
+            return _curves(comparison, styles, figure_axes() if axes is None else axes)
+        several = figure_axes((12.0, 5.0), len(comparison.counted))
+        for counted, each in zip(comparison.counted, several, strict=True):
+            _curves(comparison.only(counted), styles, each)
+        return several[0]
     height = 1.9 + 0.33 * len(comparison.rows) * (len(comparison.methods) + 1)
     return _bars(comparison, figure_axes((8.0, height)) if axes is None else axes)
 
@@ -61,60 +77,83 @@ def nested(count: int) -> list[dict[str, Any]]:
     ]
 
 
-def _curves(comparison: Comparison, axes: Any) -> Any:
+def _curves(comparison: Comparison, styles: dict[str, dict[str, Any]], axes: Any) -> Any:
     rows = sorted(comparison.rows, key=lambda row: row.memory_words)
     per_word = comparison.workload.word_bits / 8 if comparison.unit == "bytes" else 1
-    solved = [row for row in rows if row.best is not None]
-    tops = [min(found.total_words for found in row.found.values()) for row in solved]
-    capacities = [row.memory_words * per_word for row in solved]
-    floor = [row.bound_words for row in solved]
-    axes.fill_between(capacities, floor, tops, color="#bbbbbb", alpha=0.45, lw=0, label="gap: best mapping to bound")
     drawn = [name for name in comparison.methods if any(name in row.found for row in rows)]
-    for name, style in zip(drawn, nested(len(drawn)), strict=True):
-        points = [(row.memory_words * per_word, row.found[name].total_words) for row in rows if name in row.found]
-        axes.plot(*zip(*points, strict=True), label=name, **style)
-    everywhere = [row.memory_words * per_word for row in rows]
-    bound = [row.bound_words for row in rows]
-    axes.plot(everywhere, bound, color=BOUND_COLOR, lw=2, ls="--", label="proved bound", zorder=5)
-    floors = [row.compulsory_words for row in rows]
-    axes.plot(everywhere, floors, color=FLOOR, lw=2, ls=":", label="compulsory", zorder=2)
+    for counted, dashes in zip(comparison.counted, DASHES, strict=False):
+        _floors(comparison, rows, counted, dashes, axes)
+    for name in drawn:
+        own = [row for row in rows if name in row.found]
+        held = [row.memory_words * per_word for row in own]
+        label = name + _said(comparison, own[0].found[name].counted)
+        axes.plot(held, [row.found[name].words for row in own], label=label, **styles[name])
     axes.set_xscale("log", base=2)
     axes.set_yscale("log")
     capacity_axis(
         axes, "fast memory" + ("" if comparison.unit == "bytes" else " (words)"), in_bytes=comparison.unit == "bytes"
     )
     count_axis(axes.yaxis)
-    axes.set_ylabel(words_label(comparison.workload.word_bits))
+    kinds = comparison.counted
+    what = kinds[0].value if len(kinds) == 1 else "what each method minimises"
+    axes.set_ylabel(words_label(comparison.workload.word_bits, what))
     axes.set_title(comparison.workload.title, loc="left")
     axes.grid(visible=True, which="major", color="#dddddd", lw=0.6)
     axes.legend(frameon=True, framealpha=0.9, edgecolor="none", markerscale=0.6)
     return axes
 
 
+def _floors(comparison: Comparison, rows: list[ComparisonRow], counted: Counted, dashes: Dashes, axes: Any) -> None:
+    """Bound and compulsory traffic in one kind of words, and the area between the bound and the best of its methods."""
+    per_word = comparison.workload.word_bits / 8 if comparison.unit == "bytes" else 1
+    said = _said(comparison, counted)
+    best = {row.memory_words: row.best_of(counted) for row in rows}
+    solved = [(row, name) for row in rows if (name := best[row.memory_words]) is not None]
+    axes.fill_between(
+        [row.memory_words * per_word for row, _ in solved],
+        [row.bound_on(counted) for row, _ in solved],
+        [row.found[name].words for row, name in solved],
+        **{"color": "#bbbbbb", "alpha": 0.45, "lw": 0, "label": f"gap: best mapping to bound{said}"},
+    )
+    everywhere = [row.memory_words * per_word for row in rows]
+    bound = [row.bound_on(counted) for row in rows]
+    floor = [row.compulsory_on(counted) for row in rows]
+    axes.plot(everywhere, bound, color=BOUND_COLOR, lw=2, ls=dashes[0], label=f"proved bound{said}", zorder=5)
+    axes.plot(everywhere, floor, color=FLOOR, lw=2, ls=dashes[1], label=f"compulsory{said}", zorder=2)
+
+
+def _said(comparison: Comparison, counted: Counted) -> str:
+    """Which words a label is about, where there are two kinds of them."""
+    return f" ({counted.value})" if len(comparison.counted) > 1 else ""
+
+
 def _bars(comparison: Comparison, axes: Any) -> Any:
     rows = [row for row in comparison.rows if row.bound_words]  # a nest that does nothing has no multiples
     methods = [name for name in comparison.methods if any(name in row.found for row in rows)]
     step = 0.8 / max(1, len(methods))
+    largest, floors = 1.0, []
     for index, name in enumerate(methods):
-        places = [number for number, row in enumerate(rows) if name in row.found]
-        heights = [rows[place].found[name].total_words / rows[place].bound_words for place in places]
-        at = [place - 0.4 + (index + 0.5) * step for place in places]
+        own = [(place, row, row.found[name]) for place, row in enumerate(rows) if name in row.found]
+        heights = [found.words / max(1, row.bound_on(found.counted)) for _, row, found in own]
+        at = [place - 0.4 + (index + 0.5) * step for place, _, _ in own]
         color = COLORS[index % len(COLORS)]
-        axes.barh(at, heights, 0.86 * step, color=color, label=name)
-        for place, y, height in zip(places, at, heights, strict=True):
-            note = f"{height:.2f}x  {rows[place].found[name].total_words:,} words"
+        axes.barh(at, heights, 0.86 * step, color=color, label=name + _said(comparison, own[0][2].counted))
+        for (_, row, found), y, height in zip(own, at, heights, strict=True):
+            note = f"{height:.2f}x  {found.words:,} words"
             axes.annotate(note, (height, y), (4, 0), textcoords="offset points", va="center", fontsize=8.5)
+            floors.append((row.compulsory_on(found.counted) / max(1, row.bound_on(found.counted)), y))
+        largest = max(largest, *heights)
     bound_style = {"color": BOUND_COLOR, "lw": 2.2, "label": "proved bound"}
     axes.plot([1, 1], [-0.5, len(rows) - 0.5], ls="--", **bound_style)
-    for number, row in enumerate(rows):
-        label = "compulsory" if not number else "_nolegend_"
-        share = row.compulsory_words / row.bound_words
-        axes.plot([share] * 2, [number - 0.45, number + 0.45], color=FLOOR, lw=2.2, ls=":", label=label)
+    for number, (share, y) in enumerate(floors):
+        label = "_nolegend_" if number else "compulsory"
+        axes.plot([share] * 2, [y - step / 2, y + step / 2], color=FLOOR, lw=2.2, ls=":", label=label)
     axes.set_yticks(range(len(rows)), [_row_name(comparison, row) for row in rows])
     axes.set_ylim(len(rows) - 0.5, -0.5)
-    largest = max((row.found[name].total_words / row.bound_words for row in rows for name in row.found), default=1.0)
-    axes.set_xlim(0, 1.4 * max(largest, 1.0))
-    axes.set_xlabel("loads + stores, as multiples of the proved bound")
+    axes.set_xlim(0, 1.4 * largest)
+    kinds = comparison.counted
+    what = kinds[0].value if len(kinds) == 1 else "what each method minimises"
+    axes.set_xlabel(f"{what}, as multiples of the proved bound" + (" on the same words" if len(kinds) > 1 else ""))
     where = "" if comparison.machine is None else f" on {comparison.machine.name}"
     axes.set_title(f"{comparison.workload.title}{where}", loc="left")
     axes.tick_params(axis="y", length=0)
@@ -129,7 +168,8 @@ def _bars(comparison: Comparison, axes: Any) -> Any:
 def _row_name(comparison: Comparison, row: ComparisonRow) -> str:
     size = row.memory_words * comparison.workload.word_bits / 8
     held = size_text(size) if comparison.unit == "bytes" else f"{row.memory_words:,} words"
-    return f"{' - '.join(row.between)}\n{held}, bound\n{row.bound_words:,} words"
+    bounds = (f"{row.bound_on(counted):,} words{_said(comparison, counted)}" for counted in comparison.counted)
+    return "\n".join((" - ".join(row.between), f"{held}, bound", *bounds))
 
 
 def save_comparison(comparison: Comparison, path: Path) -> None:
@@ -157,8 +197,8 @@ def save_figure(axes: Any, path: Path) -> None:
         pyplot.close(axes.figure)
 
 
-def figure_axes(size: tuple[float, float] = (8.0, 5.0)) -> Any:
-    """Axes of a new figure, readable at half the width of a page.
+def figure_axes(size: tuple[float, float] = (8.0, 5.0), count: int = 1) -> Any:
+    """Axes of a new figure, readable at half the width of a page; an array of them, side by side, for several.
 
     Raises:
         InputError: if matplotlib is not installed.
@@ -166,5 +206,5 @@ def figure_axes(size: tuple[float, float] = (8.0, 5.0)) -> Any:
     try:
         from matplotlib import pyplot
     except ImportError as error:
-        raise InputError("plots need matplotlib, which is not installed; run: pip install 'optmap[plot]'") from error
-    return pyplot.subplots(figsize=size, layout="constrained")[1]
+        raise InputError(f"plots need matplotlib, which is not installed; run: {install('matplotlib')}") from error
+    return pyplot.subplots(1, count, figsize=size, layout="constrained")[1]

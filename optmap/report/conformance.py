@@ -31,6 +31,7 @@ def conformance_document(found: Conformance) -> dict[str, object]:
         "mismatches": [asdict(mismatch) for mismatch in found.mismatches],
         "marked": list(found.marked),
         "not_compared": list(found.left_out),
+        "quirks": list(found.quirks),
         "gaps": list(found.gaps),
     }
 
@@ -47,6 +48,12 @@ def conformance_table(found: Conformance) -> str:
         lines.append(
             f"note: of {_names(found.marked)} the records give a walk's numbers where it counts differently; these "
             "were expected, and energy and cycles that follow from them not compared"
+        )
+    if found.quirks:
+        lines.append(
+            f"note: in {_names(found.quirks)} wires lead to a level that passes a tensor by, or carry an output of the "
+            "outermost memory; Timeloop has a way of its own there, which exact counting leaves out: their energies "
+            "were not compared"
         )
     if found.counting is Counting.EXACT and found.gaps:
         lines.append(

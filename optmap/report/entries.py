@@ -9,13 +9,15 @@ from typing import TYPE_CHECKING, ClassVar
 
 from optmap.problem import Machine, Workload
 from optmap.problem.io.machines import machine_document
-from optmap.problem.io.workloads import workload_document
+from optmap.problem.io.workloads import layer_document, workload_document
 from optmap.problem.network import Network
+from optmap.problem.objective import OBJECTIVES
 from optmap.report.tables import (
     boundary_table,
     grid,
     machine_line,
     mapping_table,
+    merged_block,
     pairs,
     shared_by,
     sizes,
@@ -147,7 +149,7 @@ def network_layers_document(network: Network) -> dict[str, object]:
         "schema": "optmap.network-layers/1",
         "name": network.name,
         "operations": network.operations,
-        "layers": [workload_document(layer) for layer in network.layers],
+        "layers": [layer_document(layer) for layer in network.layers],
         "note": network.note,
     }
 
@@ -160,7 +162,8 @@ def network_listing(network: Network) -> str:
     ]
     table = grid(("layer", "count", "operations", "statement", "extents"), "<>><<", rows)
     head = f"{network.name}: {network.occurrences} layers, {network.operations:,} multiply-accumulates"
-    return "\n\n".join(part for part in (head, table, textwrap.fill(network.note, 100)) if part)
+    parts = (head, table, *merged_block(network.layers), textwrap.fill(network.note, 100))
+    return "\n\n".join(part for part in parts if part)
 
 
 def solution_read(solution: SavedSolution) -> dict[str, object]:
@@ -174,7 +177,8 @@ def solution_table(solution: SavedSolution) -> str:
     for name, claim in (("cost", solution.cost), ("exact", solution.exact)):
         if claim is not None:
             rows.append((name, f"{number(claim.value)} {claim.unit} (as the file says)"))
-    parts = [pairs(rows), mapping_table(solution.workload, solution.machine, solution.mapping)]
+    timed = OBJECTIVES[solution.objective].timed
+    parts = [pairs(rows), mapping_table(solution.workload, solution.machine, solution.mapping, timed=timed)]
     if solution.boundaries is not None:
         parts.append(boundary_table(solution.boundaries, shared_by(solution.machine, solution.mapping)))
     return "\n\n".join(parts)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from optmap.evaluate.results import BoundaryTraffic
-from optmap.evaluate.tally import Moved
 from optmap.gap.recount import Evaluation, disagreements
+from optmap.gap.rows import boundary_documents, level_documents
 from optmap.problem.io.machines import machine_document
 from optmap.problem.io.mappings import mapping_document
 from optmap.problem.io.workloads import workload_document
@@ -17,6 +16,7 @@ from optmap.report.tables import (
     machine_line,
     mapping_table,
     pairs,
+    prediction_lines,
     shared_by,
     workload_lines,
 )
@@ -34,18 +34,8 @@ def evaluation_document(evaluation: Evaluation) -> dict[str, object]:
         "machine": machine_document(solution.machine),
         "capacity_rule": solution.capacity.value,
         "mapping": mapping_document(solution.mapping),
-        "boundaries": [_moved(row) for row in evaluation.boundaries],
-        "levels": [
-            {
-                "level": level.level,
-                "occupancy_words": level.occupancy_words,
-                "capacity_words": level.capacity_words,
-                "traffic_words": level.traffic_words,
-                "bandwidth_words_per_cycle": level.bandwidth,
-                "cycles": level.cycles,
-            }
-            for level in evaluation.report.levels
-        ],
+        "boundaries": boundary_documents(evaluation.boundaries),
+        "levels": level_documents(evaluation.report.levels),
         "bottleneck": evaluation.report.bottleneck,
         "cost": {"value": evaluation.cost.value, "unit": evaluation.cost.unit},
         "exact": {"value": evaluation.exact.value, "unit": evaluation.exact.unit},
@@ -53,20 +43,11 @@ def evaluation_document(evaluation: Evaluation) -> dict[str, object]:
     }
     if evaluation.simulations:
         document["simulation"] = [
-            {"policy": simulated.policy, **_moved(row)}
+            {"policy": simulated.policy, **row}
             for simulated in evaluation.simulations
-            for row in simulated.moved
+            for row in boundary_documents(simulated.moved)
         ]
     return document
-
-
-def _moved(row: BoundaryTraffic | Moved) -> dict[str, object]:
-    return {
-        "between": list(row.between),
-        "tensor": row.tensor,
-        "loads_words": row.loads_words,
-        "stores_words": row.stores_words,
-    }
 
 
 def evaluation_table(evaluation: Evaluation) -> str:
@@ -82,19 +63,10 @@ def evaluation_table(evaluation: Evaluation) -> str:
                 *constraint_lines(solution.constraints),
             ]
         ),
-        mapping_table(solution.workload, solution.machine, solution.mapping),
+        mapping_table(solution.workload, solution.machine, solution.mapping, timed=evaluation.prediction is not None),
         boundary_table(evaluation.boundaries, shares),
         level_table(evaluation.report.levels, evaluation.report.bottleneck, shares, solution.workload.word_bits),
-        pairs(
-            [
-                ("cost", f"{number(evaluation.cost.value)} {evaluation.cost.unit} (per-level form)"),
-                (
-                    "exact",
-                    f"{number(evaluation.exact.value)} {evaluation.exact.unit} "
-                    f"({exact_meaning(held=solution.held is not None)})",
-                ),
-            ]
-        ),
+        pairs(_values(evaluation)),
     ]
     if solution.held is not None and solution.held.corner is not None:
         parts.append(f"note: {solution.held.corner}")
@@ -103,6 +75,17 @@ def evaluation_table(evaluation: Evaluation) -> str:
     if evaluation.simulations:
         parts.append(_simulation_table(evaluation))
     return "\n\n".join(parts)
+
+
+def _values(evaluation: Evaluation) -> list[tuple[str, str]]:
+    """The objective in both forms, or the predicted time."""
+    if evaluation.prediction is not None:
+        return prediction_lines(evaluation.prediction)
+    meaning = exact_meaning(held=evaluation.solution.held is not None)
+    return [
+        ("cost", f"{number(evaluation.cost.value)} {evaluation.cost.unit} (per-level form)"),
+        ("exact", f"{number(evaluation.exact.value)} {evaluation.exact.unit} ({meaning})"),
+    ]
 
 
 def _simulation_table(evaluation: Evaluation) -> str:

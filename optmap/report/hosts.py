@@ -5,12 +5,11 @@ from __future__ import annotations
 import textwrap
 from dataclasses import asdict
 
-import yaml
-
 from optmap import __version__
 from optmap.native.host.detection import Host, link_rate
 from optmap.native.host.figures import Figure, Quantity, Spread
 from optmap.problem.io.machines import machine_document
+from optmap.problem.io.yaml12 import dump_yaml
 from optmap.report.machines import machine_table
 from optmap.report.showing import machine_yaml
 from optmap.report.tables import grid, pairs
@@ -140,7 +139,7 @@ def _place(host: Host, place: int) -> str:
 def host_yaml(host: Host) -> str:
     """The machine as a file that loads back equal, with when and how it was measured in its description."""
     described = {"description": description(host), "source": f"optmap detect {__version__}, {host.measured_at}"}
-    return yaml.safe_dump(described, sort_keys=False, allow_unicode=True, width=110) + machine_yaml(host.machine)
+    return dump_yaml(described) + machine_yaml(host.machine)
 
 
 def description(host: Host) -> str:

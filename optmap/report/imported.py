@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from optmap.onnx_import.model import ImportedModel
-from optmap.problem.io.workloads import workload_document
-from optmap.report.tables import grid, sizes
+from optmap.problem.io.workloads import layer_document
+from optmap.report.tables import grid, merged_block, sizes
 
 
 def import_document(found: ImportedModel) -> dict[str, object]:
@@ -13,7 +13,7 @@ def import_document(found: ImportedModel) -> dict[str, object]:
         "schema": "optmap.import/1",
         "source": found.source,
         "operations": found.operations,
-        "workloads": [workload_document(workload) for workload in found.workloads],
+        "workloads": [layer_document(workload) for workload in found.workloads],
         "skipped": [
             {"operator": entry.operator, "count": entry.count, "elements": entry.elements, "reason": entry.reason}
             for entry in found.skipped
@@ -30,6 +30,7 @@ def import_table(found: ImportedModel) -> str:
             for w in found.workloads
         ]
         parts.append(grid(("workload", "count", "operations", "statement", "extents"), "<>><<", rows))
+        parts += merged_block(found.workloads)
     if found.skipped:
         skipped = [
             (s.operator, f"{s.count:,}", "unknown" if s.elements is None else f"{s.elements:,}", s.reason)

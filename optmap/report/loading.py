@@ -13,6 +13,7 @@ from optmap.gap.solution import SavedSolution, solution_from
 from optmap.problem.inputs import text_of
 from optmap.problem.io.fields import Fields
 from optmap.problem.io.files import read_json
+from optmap.problem.io.kinds import expected
 from optmap.problem.io.machines import machine_from
 from optmap.problem.io.workloads import read_workload
 from optmap.report.compare import read_comparison
@@ -69,9 +70,13 @@ def saved_solution(
     if isinstance(solution, SavedSolution | SavedNest):
         return solution
     if isinstance(solution, SolveResult | AcceleratorResult):
-        fields = Fields.of(solution.to_dict(), "solution")
-    else:
-        fields = read_json(Path(text_of(solution, "solution", "a result of solve or a solution file")))
+        return _solution_from(Fields.of(solution.to_dict(), "solution"))
+    path = Path(text_of(solution, "solution", "a result of solve or a solution file"))
+    with expected(path, "a solution", "solution"):
+        return _solution_from(read_json(path))
+
+
+def _solution_from(fields: Fields) -> SavedSolution | SavedNest:
     return nest_solution_from(fields) if fields.get("schema") == NEST_SCHEMA else solution_from(fields)
 
 
@@ -81,7 +86,8 @@ def load_file(path: Path) -> Any:
     Raises:
         InputError: if it cannot be read, or is none of the kinds.
     """
-    fields = read_json(path)
+    with expected(path, "a document of optmap", "solution", "certificate", "comparison", "saved", "document"):
+        fields = read_json(path)
     schema = fields.text("schema", "")
     kind = schema.removeprefix("optmap.").partition("/")[0]
     if kind == "solution":

@@ -16,7 +16,7 @@ def _capacity_text(level: Level) -> str:
     """The capacity with its parts, the size of an entry and the buffers."""
     parts = [f"{part.name} {part.capacity.amount:,} for {', '.join(part.tensors)}" for part in level.partitions]
     if level.store is not None and level.store.word_bits is not None:
-        parts.append(f"{level.store.word_bits} bits each")
+        parts.append(f"{level.store.word_bits} bits each" + (", packed" if level.store.pack else ""))
     if level.buffering > 1:
         parts.append(f"{level.buffering} buffers")
     return f"{level.capacity} ({'; '.join(parts)})" if parts else str(level.capacity)
@@ -71,14 +71,15 @@ def _level_row(level: Level) -> tuple[str, ...]:
 def accelerator_table(machine: Machine, parts: Accelerator) -> str:
     """Memories inner to outer, the outermost last, with the rules of each below."""
     stores = [(level.name, level.store or Store(), _capacity_text(level)) for level in machine.levels]
-    stores.append((machine.memory, parts.outermost, "unbounded"))
+    packed = f" (packed in {parts.outermost.word_bits} bits)" if parts.outermost.pack else ""
+    stores.append((machine.memory, parts.outermost, f"unbounded{packed}"))
     names = ["arithmetic", *(level.name for level in machine.levels)]
     rows = [
         (
             name,
             capacity,
             _keeps(store),
-            _prices(store.energy_pj),
+            _energies(store),
             _ports(store.ports),
             " x ".join(str(size) for size in (store.block, store.cluster) if size > 1) or "-",
             _feeds(store, names[place]),
@@ -101,6 +102,15 @@ def _keeps(store: Store) -> str:
     return "; ".join([*texts, *([f"{', '.join(free)} if wanted"] if free else [])]) or "none"
 
 
+def _energies(store: Store) -> str:
+    """Prices of accesses, of bits, or of both."""
+    per_bit = store.energy_pj_per_bit
+    if per_bit == Prices():
+        return _prices(store.energy_pj)
+    own = [] if store.energy_pj == Prices() else [_prices(store.energy_pj)]
+    return " + ".join([*own, f"{_prices(per_bit)} per bit"])
+
+
 def _prices(prices: Prices) -> str:
     values = [_decimal(price) for price in (prices.read, prices.fill, prices.update)]
     return values[0] if len(set(values)) == 1 else " / ".join(values)
@@ -108,9 +118,10 @@ def _prices(prices: Prices) -> str:
 
 def _ports(ports: Ports) -> str:
     named = {"read": ports.read, "write": ports.write, "shared": ports.shared}
-    texts = [f"{_decimal(rate)} {name}" for name, rate in named.items() if rate is not None]
+    unit = "B" if ports.unit == "bytes" else ""
+    texts = [f"{_decimal(rate)}{unit} {name}" for name, rate in named.items() if rate is not None]
     if ports.read is not None and ports.read == ports.write and ports.shared is None:
-        return f"{_decimal(ports.read)} each way"
+        return f"{_decimal(ports.read)}{unit} each way"
     return ", ".join(texts) or "no limit"
 
 

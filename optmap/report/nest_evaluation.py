@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from optmap.gap.nest_recount import NestEvaluation
 from optmap.gap.nest_solution import amount, counts_document
+from optmap.problem.element_notes import element_notes
 from optmap.problem.io.machines import machine_document
 from optmap.problem.io.mappings import mapping_document
 from optmap.problem.io.workloads import workload_document
@@ -30,6 +31,7 @@ def evaluation_document(evaluation: NestEvaluation) -> dict[str, object]:
         "cost": amount(evaluation.count.merit(merit), UNITS[merit]),
         "exact": amount(evaluation.exact.merit(merit), UNITS[merit]),
         "disagreements": evaluation.disagreements,
+        "notes": list(element_notes(evaluation.fabric)),
     }
 
 
@@ -41,7 +43,7 @@ def evaluation_table(evaluation: NestEvaluation) -> str:
         ("machine", accelerator_line(solution.machine, evaluation.count)),
         ("counting", evaluation.counting.value),
     ]
-    wrong = evaluation.disagreements
+    wrong, notes = evaluation.disagreements, element_notes(evaluation.fabric)
     verdict = "every claim of the file holds" if not wrong else f"{len(wrong)} claims of the file do not hold"
     parts = [
         pairs(head),
@@ -49,5 +51,6 @@ def evaluation_table(evaluation: NestEvaluation) -> str:
         nest_text(solution.nest, solution.fabric, evaluation.count).rstrip(),
         pairs(amounts(evaluation.count)),
         verdict,
+        *(["\n".join(f"note: {note}" for note in notes)] if notes else []),
     ]
     return "\n\n".join(parts)

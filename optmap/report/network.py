@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from optmap.gap.curves import Series
 from optmap.gap.networks import NetworkView, dominant, layer_shares, traffic_gap
 from optmap.gap.sizing import saturation
 from optmap.problem.workload import bytes_of
-from optmap.report.tables import grid, word_text
+from optmap.report.tables import grid, merged_block, word_text
 from optmap.texts import percent, size_text
-
-if TYPE_CHECKING:
-    pass
 
 
 def network_table(view: NetworkView, series: Series, capacity_bytes: int) -> str:
@@ -57,7 +52,8 @@ def network_table(view: NetworkView, series: Series, capacity_bytes: int) -> str
     stop = saturation(view.total, series)
     if stop is not None:
         lines.append(stop.text)
-    return head + grid(header, "<>>>>>>", rows) + "\n\n" + "\n".join(lines)
+    names = merged_block(view.network.layers)
+    return "\n\n".join([head + grid(header, "<>>>>>>", rows), *names, "\n".join(lines)])
 
 
 def network_document(view: NetworkView, series: Series, capacity_bytes: int) -> dict[str, object]:
@@ -70,6 +66,7 @@ def network_document(view: NetworkView, series: Series, capacity_bytes: int) -> 
     traffic = sum(share.traffic_words for share in shares)
     bound = sum(share.bound_words for share in shares)
     stop = saturation(view.total, series)
+    names = {layer.title: list(layer.layer_names) for layer in view.network.layers}
     return {
         "network": view.network.name,
         "machine": view.total.machine,
@@ -91,6 +88,7 @@ def network_document(view: NetworkView, series: Series, capacity_bytes: int) -> 
         "layers": [
             {
                 "workload": share.workload,
+                "names": names[share.workload],
                 "count": share.count,
                 "operations": share.operations,
                 "compulsory_words": share.compulsory_words,

@@ -6,6 +6,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from optmap.errors import InputError
+from optmap.extras import install
 from optmap.problem.objective import OBJECTIVES
 from optmap.report.tables import one_of, shared_by
 from optmap.texts import number
@@ -19,11 +20,16 @@ BOUND_COLOR = "#D55E00"
 """Of the proved bound, in every picture."""
 
 
-def _axes(rows: int) -> Any:
+def bar_axes(rows: int) -> Any:
+    """Axes of a new figure with room for so many bars.
+
+    Raises:
+        InputError: if matplotlib is not installed.
+    """
     try:
         from matplotlib import pyplot
     except ImportError as error:
-        raise InputError("plots need matplotlib, which is not installed; run: pip install 'optmap[plot]'") from error
+        raise InputError(f"plots need matplotlib, which is not installed; run: {install('matplotlib')}") from error
     return pyplot.subplots(figsize=(7.2, 1.7 + 0.75 * rows), layout="constrained")[1]
 
 
@@ -46,7 +52,7 @@ def plot_traffic(result: SolveResult, axes: Any = None) -> Any:
     """
     boundaries = result.machine.boundaries
     own = axes is None
-    axes = _axes(len(boundaries)) if own else axes
+    axes = bar_axes(len(boundaries)) if own else axes
     rates = result.machine.rates(result.workload.word_bits)
     tensors = list(dict.fromkeys(row.tensor for row in result.boundaries))
     ends = [Fraction(0)] * len(boundaries)
@@ -72,7 +78,7 @@ def plot_traffic(result: SolveResult, axes: Any = None) -> Any:
     axes.set_xlim(0, 1.5 * float(slowest))  # room for what stands behind the longest bar
     axes.set_xlabel("loads + stores (words)" if unit == "words" else "time: loads + stores over bandwidth (cycles)")
     axes.set_title(f"{result.workload.name or result.workload.expression} on {result.machine.name}", loc="left")
-    _tidy(axes)
+    tidy_bars(axes)
     if own:  # clear of the bars' labels
         axes.figure.legend(frameon=False, fontsize=9, loc="outside lower center", ncols=5)
     else:
@@ -101,7 +107,8 @@ def _row_names(result: SolveResult, unit: str) -> list[str]:
     return names
 
 
-def _tidy(axes: Any) -> None:
+def tidy_bars(axes: Any) -> None:
+    """Few ticks with short numbers, lines behind the bars, no frame."""
     from matplotlib.ticker import EngFormatter, MaxNLocator
 
     axes.xaxis.set_major_locator(MaxNLocator(6))

@@ -41,6 +41,7 @@ def race_document(race: Race) -> dict[str, object]:
         "seed": race.seed,
         "side_by_side": race.side_by_side,
         "reused": race.reused,
+        "interrupted": race.interrupted,
         "layers": [_layer(race, layer) for layer in race.layers],
         "means": [_mean(mean) for mean in race.means],
         "notes": list(_notes(race)),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from optmap.bounds.fixed_exponents import COLD_START, OUTPUTS_CREATED, OUTPUTS_LOADED
@@ -17,7 +17,7 @@ from optmap.report.regimes_python import regimes_python
 from optmap.report.tables import grid, pairs, workload_lines
 from optmap.texts import number
 
-SCHEMA = "optmap.regimes/1"
+SCHEMA = "optmap.regimes/2"
 
 
 def regimes_document(answer: Regimes) -> dict[str, object]:
@@ -49,9 +49,9 @@ def _regime_document(answer: Regimes, regime: Regime) -> dict[str, Any]:
         "exponents": {}
         if proof is None
         else {name: str(s) for name, _, s in proof.tensors} | {f"L[{name}]": str(z) for name, z in proof.sizes},
-        "tiles": [
+        "shapes": [
             {
-                "tile": tile_texts(answer, region),
+                "shape": tile_texts(answer, region),
                 "where": conditions(answer, region.cone.facets, regime.cone.facets),
                 "inequalities": [list(row) for row in region.cone.facets],
             }
@@ -61,11 +61,16 @@ def _regime_document(answer: Regimes, regime: Regime) -> dict[str, Any]:
 
 
 def _at_document(at: RegimeAt) -> dict[str, Any]:
+    tile = at.tile
     return {
         "memory_words": at.memory_words,
         "regime": at.regime + 1,
-        "tile": at.tile,
         "loads_words": at.loads_words,
+        "shape": at.shape,
+        "tile": None if tile is None else tile.sizes,
+        "tile_words": None if tile is None else tile.words,
+        "tile_permutation": None if tile is None else list(tile.permutation),
+        "tile_loads_words": None if tile is None else tile.loads_words,
     }
 
 
@@ -82,7 +87,7 @@ def _varied_document(answer: Regimes, varied: Varied) -> dict[str, Any]:
                 "first": stretch.first,
                 "last": stretch.last,
                 "loads": loads_text(answer, answer.regimes[stretch.regime]),
-                "tile": tile_texts(answer, stretch.region),
+                "shape": tile_texts(answer, stretch.region),
             }
             for stretch in varied.stretches
         ],
@@ -108,8 +113,9 @@ def asymptotic_lines(answer: Regimes) -> list[str]:
     """What holds up to a constant factor only."""
     tensors = len({row.access for row in answer.tiling.rows})
     lines = [
-        "tiles are real numbers that maximise the operations per tile where each tensor alone fits into M; "
-        f"all together take up to {tensors}*M words, and rounding to whole sizes is not counted",
+        "a shape is the tile, in real numbers, that maximises the operations per tile where each tensor alone fits "
+        f"into M; all together take up to {tensors}*M words, more than M holds: --memory gives a tile of whole "
+        "numbers, of which all fit together, with the loads of its mapping",
     ]
     if any(len(axis.terms) > 1 for tensor in answer.workload.tensors for axis in tensor.axes):
         lines.append(
@@ -132,7 +138,7 @@ def regimes_table(answer: Regimes) -> str:
                 *workload_lines(answer.workload),
                 ("parameters", "; ".join(_parameter_texts(answer))),
                 ("covers", ", ".join(_domain_texts(answer))),
-                ("regimes", f"{len(answer.regimes)}, with {cones} tiles; they share borders only"),
+                ("regimes", f"{len(answer.regimes)}, with {cones} shapes of tiles; they share borders only"),
             ]
         ),
         "",
@@ -174,7 +180,8 @@ def _regime_lines(answer: Regimes, index: int, regime: Regime) -> Iterator[str]:
     loads = loads_text(answer, regime)
     yield f"    loads >= {loads}" if loads else "    loads: every touched word once"
     for region in regime.tiles:
-        yield f"    tile {cut_text(answer, region)}{_where(conditions(answer, region.cone.facets, regime.cone.facets))}"
+        own = conditions(answer, region.cone.facets, regime.cone.facets)
+        yield f"    shape {cut_text(answer, region)}{_where(own)}"
     yield ""
 
 
@@ -189,11 +196,27 @@ def _at_lines(answer: Regimes, at: RegimeAt) -> list[str]:
         pairs(
             [
                 ("regime", f"{at.regime + 1}, {regime_name(answer, regime)}"),
-                ("tile", ", ".join(f"{name}={number(size)}" for name, size in at.tile.items())),
                 ("loads", f"{at.loads_words:,} words at least, by all regimes and every touched word once"),
+                ("shape", f"{_sizes(at.shape)} (real numbers; each tensor alone fits)"),
+                *_tile_lines(at),
             ]
         ),
     ]
+
+
+def _tile_lines(at: RegimeAt) -> Iterator[tuple[str, str]]:
+    """The tile that fits and what it moves, or that none does."""
+    if at.tile is None:
+        yield "tile", f"none: one element of every tensor takes more than {at.memory_words:,} words"
+        return
+    tile, loops = at.tile, " ".join(at.tile.permutation)
+    yield "tile", f"{_sizes(tile.sizes)} (whole numbers; all tensors fit together, in {tile.words:,} words)"
+    above = f", {100 * (tile.loads_words / at.loads_words - 1):.1f} % above" if at.loads_words else ""
+    yield "  loads", f"{tile.loads_words:,} words{above}, of this tile with loops over tiles {loops} (outer ... inner)"
+
+
+def _sizes(sizes: Mapping[str, float]) -> str:
+    return ", ".join(f"{name}={number(size)}" for name, size in sizes.items())
 
 
 def _varied_lines(answer: Regimes, varied: Varied) -> list[str]:
@@ -211,7 +234,7 @@ def _varied_lines(answer: Regimes, varied: Varied) -> list[str]:
     ]
     return [
         f"Along {varied.name}, with {fixed}",
-        grid((f"{varied.name} from", "=", "whole", "", "regime", "tile"), "<>><<<", rows),
+        grid((f"{varied.name} from", "=", "whole", "", "regime", "shape"), "<>><<<", rows),
     ]
 
 

@@ -1,4 +1,4 @@
-r"""A closed form by regimes as LaTeX: one `cases` of the loads, one of the tile."""
+r"""A closed form by regimes as LaTeX: one `cases` of the loads, one of the shape of a tile."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from optmap.solvers.cones import Row
 
 
 def regimes_latex(answer: Regimes) -> str:
-    r"""Loads and tile as one `align*` environment; $N$ are extents, $T$ tiles, $M$ is the memory."""
+    r"""Loads and shape as one `align*` environment; $N$ are extents, $T$ sizes of the shape, $M$ is the memory."""
     names = _names(answer)
     tile = ", ".join(_index("T", digit.name) for digit in answer.tiling.digits)
     body = [

@@ -1,4 +1,4 @@
-"""A closed form by regimes as the text of a Python function that needs nothing but Python."""
+"""A closed form by regimes as the text of Python functions that need nothing but Python."""
 
 from __future__ import annotations
 
@@ -6,21 +6,29 @@ import keyword
 from collections.abc import Iterator, Sequence
 
 from optmap.gap.regimes import Regime, Regimes
-from optmap.problem.workload import Semantics
+from optmap.problem.workload import Semantics, TensorAccess, Workload
 from optmap.report.products import number_powers, powers_of, product_python, sides
 from optmap.report.regime_texts import created, needed, regime_name
 from optmap.solvers.cones import Row
 
-RESERVED = ("loads", "loads_and_tile", "ValueError", "max")
-"""Names that the function itself uses."""
+RESERVED = (
+    *("loads", "loads_and_tile", "loads_and_shape", "ValueError", "max", "min", "int"),
+    *("shape", "sizes", "words", "tile", "low", "high", "middle"),
+)
+"""Names that the functions themselves use."""
 
 
 def regimes_python(answer: Regimes) -> str:
-    """The function `loads_and_tile(M, i, j, ...)`: loads at least, and extent per dim or digit of a tile."""
+    """`loads_and_tile(M, i, j, ...)`: loads at least, and a tile that fits; `loads_and_shape` is what it rests on."""
     names = _names(answer)
     arguments = ", ".join(names[name] for name in (answer.names[0], *answer.workload.dims))
     lines = [
         f"def loads_and_tile({arguments}):",
+        *(f"    {line}".rstrip() for line in _tile_docstring(answer, names)),
+        *(f"    {line}" for line in _tile_lines(answer, names, arguments)),
+        "",
+        "",
+        f"def loads_and_shape({arguments}):",
         *(f"    {line}".rstrip() for line in _docstring(answer, names)),
         *(f"    {line}" for line in _digits(answer, names)),
         f"    if not ({_where(answer, answer.domain.facets, names, None)}):",
@@ -43,13 +51,66 @@ def _names(answer: Regimes) -> dict[str, str]:
     return found
 
 
-def _docstring(answer: Regimes, names: dict[str, str]) -> list[str]:
-    what = answer.workload.expression.replace("\\", "").replace('"', "'")
+def _expression(answer: Regimes) -> str:
+    return answer.workload.expression.replace("\\", "").replace('"', "'")
+
+
+def _tile_docstring(answer: Regimes, names: dict[str, str]) -> list[str]:
+    memory = names[answer.names[0]]
     return [
-        f'"""Words that every schedule of {what} loads, at least, and a tile.',
+        f'"""Words that every schedule of {_expression(answer)} loads, at least, and a tile that fits.',
+        "",
+        f"{memory} is the fast memory in words; the others are extents. The loads are proved, 0 where nothing but that",
+        "every touched word is loaded once. The tile has whole sizes, and all tensors fit into the memory together: it",
+        "is the shape of a smaller memory, rounded down. None where not even one element of each fits.",
+        '"""',
+    ]
+
+
+def _tile_lines(answer: Regimes, names: dict[str, str], arguments: str) -> Iterator[str]:
+    """The largest memory, in whole words, of whose shape all tensors fit together."""
+    workload, memory = answer.workload, names[answer.names[0]]
+    least = sum(workload.weight(tensor) for tensor in workload.tensors)
+    first = max(workload.weight(tensor) for tensor in workload.tensors)
+    sizes = []
+    for dim in workload.dims:
+        parts = " * ".join(f'shape["{d.name}"]' for d in answer.tiling.digits if d.dim == dim)
+        sizes.append(f'"{dim}": max(1, min({names[dim]}, int(({parts}) * (1 + 1e-9)))),')
+    ones = ", ".join(f'"{dim}": 1' for dim in workload.dims)
+    yield f"loads = loads_and_shape({arguments})[0]"
+    yield f"tile = {{{ones}}} if {least} <= {memory} else None"
+    yield f"low, high = {first}, {memory}"
+    yield "while low <= high:"
+    yield "    middle = (low + high) // 2"
+    yield f"    shape = loads_and_shape(middle, {', '.join(names[d] for d in workload.dims)})[1]"
+    yield "    sizes = {"
+    yield from (f"        {text}" for text in sizes)
+    yield "    }"
+    yield f"    words = {' + '.join(_words(workload, tensor) for tensor in workload.tensors)}"
+    yield f"    if words <= {memory}:"
+    yield "        tile, low = sizes, middle + 1"
+    yield "    else:"
+    yield "        high = middle - 1"
+    yield "return loads, tile"
+
+
+def _words(workload: Workload, tensor: TensorAccess) -> str:
+    """Words of a tensor that a tile needs, at most: of a window its hull, or one per iteration where that is less."""
+    parts = [str(workload.weight(tensor))] if workload.weight(tensor) > 1 else []
+    for axis in tensor.axes:
+        own = [f'sizes["{dim}"]' for dim in axis.dims]
+        hull = " + ".join(f'{factor} * (sizes["{dim}"] - 1)' for dim, factor in axis.terms)
+        parts += [f"min({' * '.join(own)}, 1 + {hull})"] if len(own) > 1 else own
+    return " * ".join(parts) or "1"
+
+
+def _docstring(answer: Regimes, names: dict[str, str]) -> list[str]:
+    return [
+        f'"""Words that every schedule of {_expression(answer)} loads, at least, and the shape of a tile.',
         "",
         f"{names[answer.names[0]]} is the fast memory in words; the others are extents. The loads are proved, 0 where",
-        "nothing but that every touched word is loaded once; the tile is optimal up to a constant factor.",
+        "nothing but that every touched word is loaded once. The shape is asymptotic: real sizes, optimal up to a",
+        "constant factor, of which each tensor alone fits, and all together mostly do not.",
         '"""',
     ]
 

@@ -7,10 +7,10 @@ from optmap.native.run.clocking import Timing
 from optmap.native.run.results import LayerRun, Runs, Tried
 from optmap.native.run.verdict import Verdict
 from optmap.problem import Mapping, Workload
+from optmap.problem.io.codes import options_document
 from optmap.problem.io.machines import machine_document
 from optmap.problem.io.mappings import mapping_document
 from optmap.problem.io.workloads import workload_document
-from optmap.report.codes import options_document
 from optmap.report.tables import grid, machine_line, pairs
 
 SCHEMA = "optmap.run/1"
@@ -192,7 +192,7 @@ def runs_document(runs: Runs) -> dict[str, object]:
         "compiler": runs.compiler,
         "options": options_document(runs.options),
         "threads": runs.threads,
-        "layers": [_layer(layer) for layer in runs.layers],
+        "layers": [_layer(runs, layer) for layer in runs.layers],
         "total": {
             "operations": _operations(runs),
             "seconds": total(runs, "seconds"),
@@ -203,9 +203,11 @@ def runs_document(runs: Runs) -> dict[str, object]:
     }
 
 
-def _layer(layer: LayerRun) -> dict[str, object]:
+def _layer(runs: Runs, layer: LayerRun) -> dict[str, object]:
+    other = {} if layer.machine == runs.machine else {"machine": machine_document(layer.machine)}
     return {
         "workload": workload_document(layer.workload),
+        **other,
         "count": layer.workload.count,
         "operations": layer.workload.operations,
         "kernel": layer.chosen.code.kernel.value,

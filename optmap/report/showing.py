@@ -5,9 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import yaml
-
-from optmap.errors import UnknownNameError
+from optmap.errors import InputError, UnknownNameError
 from optmap.onnx_import.model import workload_fields
 from optmap.problem import Bandwidth, Capacity, Level, Machine, Workload, library
 from optmap.problem.accelerator import Accelerator, Store
@@ -15,7 +13,9 @@ from optmap.problem.inputs import ExtentsInput, is_file, is_statement, workload_
 from optmap.problem.io.files import load_yaml
 from optmap.problem.io.machines import core_document, level_document
 from optmap.problem.io.stores import accelerator_document, plain
-from optmap.problem.network import list_networks, network, network_path
+from optmap.problem.io.yaml12 import dump_yaml
+from optmap.problem.library import list_networks
+from optmap.problem.network import network, network_path
 from optmap.report.entries import Entry
 from optmap.report.methods import method_entry
 from optmap.search.methods import METHODS
@@ -34,10 +34,14 @@ def shown(name: Any, extents: ExtentsInput | None = None, padding: str | None = 
         name = str(name)
     if isinstance(name, str) and not is_statement(name):
         entry = _from_file(Path(name)) if is_file(name) else _from_library(name)
+        if entry is None and name in METHODS:
+            entry = Entry(kind="method", value=method_entry(METHODS[name]), note="", yaml="")
         if entry is not None:
+            if entry.kind != "workload" and (extents is not None or padding is not None):
+                raise InputError(
+                    f"{name} is a {entry.kind}; --extents and --padding are for a workload, leave them out"
+                )
             return entry
-        if name in METHODS:
-            return Entry(kind="method", value=method_entry(METHODS[name]), note="", yaml="")
     if isinstance(name, Machine):
         return Entry(kind="machine", value=name, note="", yaml=machine_yaml(name))
     try:
@@ -59,7 +63,7 @@ def workload_yaml(workload: Workload, note: str = "") -> str:
     if not workload.name:
         del fields["name"]
     described = {"description": note} if note else {}
-    return yaml.safe_dump({**described, **fields}, sort_keys=False, allow_unicode=True, width=110)
+    return dump_yaml({**described, **fields})
 
 
 def machine_yaml(machine: Machine) -> str:
@@ -73,7 +77,7 @@ def machine_yaml(machine: Machine) -> str:
         plain = accelerator_document(Accelerator())
         fields |= {"arithmetic": {}, **_changed(accelerator_document(machine.accelerator), plain)}
     fields["levels"] = [_level_fields(level) for level in machine.levels]
-    return yaml.safe_dump(fields, sort_keys=False, allow_unicode=True, width=110)
+    return dump_yaml(fields)
 
 
 def _level_fields(level: Level) -> dict[str, object]:

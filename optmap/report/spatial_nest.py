@@ -58,8 +58,9 @@ def bands(nest: Nest, fabric: Fabric, count: SpatialCost | None = None) -> tuple
         words = [access.footprint(extents) for access in fabric.workload.tensors]
         held = list(zip(fabric.operands, words, own.keeps, strict=True))
         loops = [ShownLoop(fabric.dims[dim], trips) for dim, trips in own.temporal]
-        for axis, ways in (("Y", own.y), ("X", own.x)):
-            loops += [ShownLoop(dim, n, axis) for dim, n in zip(fabric.dims, ways, strict=True) if n > 1]
+        for axis, ways, order in (("Y", own.y, own.y_order), ("X", own.x, own.x_order)):
+            inside = order or range(len(ways))
+            loops += [ShownLoop(fabric.dims[dim], ways[dim], axis) for dim in inside if ways[dim] > 1]
         found.append(
             Band(
                 memory=memory.name,

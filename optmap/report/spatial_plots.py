@@ -107,7 +107,7 @@ def _energy_parts(answer: Mapped) -> list[tuple[str, str, list[Fraction]]]:
         own = [sum((a.energy_pj for a in m.accesses if a.operand == name), Fraction(0)) for m in cost.memories]
         parts.append((name, color, [Fraction(0), *own]))
     parts.append((ARITHMETIC, ARITHMETIC_COLOR, [cost.arithmetic_pj, *(Fraction(0) for _ in cost.memories)]))
-    wires = [m.energy_pj - sum((a.energy_pj for a in m.accesses), Fraction(0)) for m in cost.memories]
+    wires = [sum(m.wires_pj.values(), Fraction(0)) for m in cost.memories]
     if any(wires):
         parts.append(("wires", WIRES_COLOR, [Fraction(0), *wires]))
     return parts

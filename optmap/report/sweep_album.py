@@ -114,7 +114,7 @@ def _real(found: Sequence[Panel], machine: Callable[[str], Machine | None]) -> d
         known = machine(panel.machine) if varied > 1 else None
         for level in () if known is None else known.levels:
             if level.name == panel.level:
-                real[panel.machine, panel.level] = int(level.capacity.bytes(panel.word_bits))
+                real[panel.machine, panel.level] = int(level.room.bytes(panel.word_bits))
     return real
 
 

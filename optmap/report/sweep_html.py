@@ -10,6 +10,7 @@ from html import escape
 from typing import Any
 
 from optmap.errors import InputError
+from optmap.extras import install
 from optmap.gap.accelerator_designs import NestDesign, design_names
 from optmap.gap.curves import Panel, best_and_bound
 from optmap.gap.designs import pareto_designs, pareto_front
@@ -90,7 +91,7 @@ def _plotly() -> Any:
     try:
         import plotly.graph_objects
     except ImportError as error:
-        raise InputError("HTML pages need plotly, which is not installed; run: pip install 'optmap[html]'") from error
+        raise InputError(f"HTML pages need plotly, which is not installed; run: {install('plotly')}") from error
     return plotly.graph_objects
 
 

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 from optmap.problem import Machine, Mapping, Workload
 from optmap.problem.constraints import Constraints
 from optmap.problem.padding import padding_text
+from optmap.report.merged import names_text
 from optmap.texts import number, percent
 
 if TYPE_CHECKING:
-    from optmap.evaluate.results import BoundaryTraffic, LevelCost
+    from optmap.evaluate.results import BoundaryTraffic, KeptPart, LevelCost
     from optmap.evaluate.timing import Prediction
     from optmap.gap.solution import BoundaryClaim
     from optmap.search.result import SolveResult
@@ -84,6 +85,8 @@ def workload_table(workload: Workload) -> str:
     ]
     if workload.count > 1:
         rows.append(("count", f"{workload.count:,} times in its network"))
+    if len(workload.names) > 1:
+        rows.append(("names", names_text(workload.names)))
     tensors = [
         (
             str(tensor),
@@ -98,8 +101,21 @@ def workload_table(workload: Workload) -> str:
     return pairs(rows) + "\n\n" + grid(header, "<<>>>", tensors)
 
 
-def mapping_table(workload: Workload, machine: Machine, mapping: Mapping) -> str:
-    """Tile and loop order per level, inner level first, with the whole problem as last row."""
+def merged_block(workloads: Iterable[Workload]) -> list[str]:
+    """The names behind the rows of a table, as one more part of its text; no part if every row is one layer."""
+    rows = [(each.title, names_text(each.names)) for each in workloads if len(each.names) > 1]
+    return ["Names of the layers that are one row\n" + pairs(rows)] if rows else []
+
+
+def mapping_table(workload: Workload, machine: Machine, mapping: Mapping, *, timed: bool = False) -> str:
+    """Tile and loop order per level, inner level first, with the whole problem as last row.
+
+    Args:
+        workload: what is computed.
+        machine: names the unbounded memory.
+        mapping: tiles, loop orders and splits.
+        timed: whether the tiles are those of code whose time is predicted, which levels need not hold.
+    """
     dims = workload.dims
     rows = []
     for level in mapping.levels:
@@ -109,7 +125,8 @@ def mapping_table(workload: Workload, machine: Machine, mapping: Mapping) -> str
     rows.append((machine.memory, *(f"{workload.extents[dim]:,}" for dim in dims), "", ""))
     header = ("level", *dims, "loops over tiles (outer ... inner)", "spatial")
     align = LEFT + RIGHT * len(dims) + LEFT * 2
-    return "Mapping: the tile each level holds, inner level first\n" + grid(header, align, rows)
+    what = "tiles and loops of the code" if timed else "the tile each level holds"
+    return f"Mapping: {what}, inner level first\n" + grid(header, align, rows)
 
 
 def shared_by(machine: Machine, mapping: Mapping) -> dict[str, int]:
@@ -151,7 +168,7 @@ def word_text(bits: int) -> str:
 
 
 def level_table(levels: Iterable[LevelCost], bottleneck: str, shares: MappingABC[str, int], word_bits: int) -> str:
-    """Occupancy, traffic and time per level; the slowest one is marked.
+    """Occupancy, traffic and time per level; the slowest one is marked. Where time is predicted: what levels keep.
 
     Args:
         levels: rows, inner level first.
@@ -159,6 +176,9 @@ def level_table(levels: Iterable[LevelCost], bottleneck: str, shares: MappingABC
         shares: how many instances of every level share the work.
         word_bits: size of the word that everything is counted in (`Workload.word_bits`).
     """
+    levels = list(levels)
+    if any(level.kept is not None for level in levels):
+        return _kept_table(levels, shares, word_bits)
     rows = [
         (
             level.level + one_of(level.level, shares),
@@ -175,6 +195,42 @@ def level_table(levels: Iterable[LevelCost], bottleneck: str, shares: MappingABC
     header = ("level", "occupancy", "capacity", "used", "traffic (words)", "words/cycle", "cycles", "")
     title = f"Levels, per-level form: traffic to the next outer memory, in words of {word_text(word_bits)}\n"
     return title + grid(header, "<>>>>>><", rows)
+
+
+def _kept_table(levels: Sequence[LevelCost], shares: MappingABC[str, int], word_bits: int) -> str:
+    """What every level keeps of the loops, the words that it moves then, and the predicted cycles."""
+    rows = [
+        (
+            level.level + one_of(level.level, shares),
+            f"{level.occupancy_words:,}",
+            f"{level.capacity_words:,}",
+            percent(level.occupancy_words, level.capacity_words),
+            number(level.traffic_words),
+            number(level.cycles),
+            _kept_text(level.kept),
+        )
+        for level in levels
+    ]
+    header = (
+        "level",
+        "occupancy",
+        "capacity",
+        "used",
+        "traffic (words)",
+        "cycles",
+        "iterations whose elements it keeps",
+    )
+    words = f"words of {word_text(word_bits)}"
+    title = f"Levels: the part of the loops that fits, what crosses outwards if all begin empty ({words}), and cycles\n"
+    return title + grid(header, "<>>>>><", rows)
+
+
+def _kept_text(kept: KeptPart | None) -> str:
+    """`k=32 w=14; In passes through`."""
+    if kept is None:
+        return "-"
+    tile = sizes({dim: size for dim, size in kept.tile.items() if size > 1}) or "one"
+    return tile if kept.passing is None else f"{tile}; {kept.passing} passes through"
 
 
 def constraint_lines(constraints: Constraints) -> list[tuple[str, str]]:
@@ -201,7 +257,7 @@ def solve_table(result: SolveResult) -> str:
     )
     parts = [
         head,
-        mapping_table(result.workload, result.machine, result.mapping),
+        mapping_table(result.workload, result.machine, result.mapping, timed=result.prediction is not None),
         boundary_table(result.boundaries, shares),
         level_table(result.levels, "" if result.prediction else result.bottleneck, shares, result.workload.word_bits),
         pairs(_summary(result)),
@@ -216,16 +272,32 @@ def exact_meaning(*, held: bool) -> str:
     return "as held, every tile and slice" if held else "whole nest, one-trip loops skipped"
 
 
-def _integer_gap(gap: float | None) -> str:
-    return "none: the relaxation is not proved" if gap is None else f"{100 * gap:.3f} % of cost above the relaxation"
+def _integer_gap(result: SolveResult) -> str:
+    if result.integer_gap is None:
+        return "none: " + ("nothing has to move" if result.relaxation.proved else "no relaxation is proved")
+    return f"{100 * result.integer_gap:.3f} % of cost above the relaxation"
+
+
+def strongest(*claims: tuple[float | None, str, str], digits: int = 3) -> str:
+    """The strongest of what is proved of an answer.
+
+    Args:
+        claims: how far something is above a proved bound, as a share of it (None without one); what; the bound's name.
+        digits: of the share in per cent, as many as where it is printed again.
+    """
+    known = [(share, what, bound) for share, what, bound in claims if share is not None]
+    if not known:
+        return "nothing is proved"
+    share, what, bound = min(known, key=lambda claim: claim[0])
+    return f"{what} proved within {100 * share:.{digits}f} % of {bound}" if share else f"{what} meets {bound}, proved"
 
 
 def _status(result: SolveResult) -> str:
-    """What is known of the answer: proved, how close to the proved bound, or that the search just ended."""
+    """What is known of the answer: proved, or how close to the nearer of its bounds, which is named."""
     if result.proved:
         return "optimal, proved"
-    within = result.within
-    near = "nothing is proved" if within is None else f"proved within {100 * within:.3g} % of the best"
+    cost, exact = ("cost", "exact") if result.prediction is None else ("predicted", "predicted")
+    near = strongest((result.within, cost, "its integer bound"), (result.gap, exact, "the bound of every schedule"))
     return f"{_words(result.stop)}, {near}"
 
 
@@ -242,7 +314,8 @@ def prediction_lines(prediction: Prediction) -> list[tuple[str, str]]:
     ]
     for row in prediction.boundaries:
         waits = f", {number(row.waited_cycles)} of them waited for" if row.waited_cycles else ""
-        rows.append((f"  {row.name}", f"{number(row.cycles)} cycles{waits}, {number(row.moved_bytes)} bytes"))
+        lines = f"{number(row.moved_bytes)} bytes in whole lines" if row.moved_bytes else "0 bytes"
+        rows.append((f"  {row.name}", f"{number(row.cycles)} cycles{waits}, {lines}"))
     if prediction.packing_cycles:
         rows.append(("  packing", f"{number(prediction.packing_cycles)} cycles"))
     return [*rows, ("bound by", prediction.bound_by)]
@@ -257,15 +330,18 @@ def _summary(result: SolveResult) -> list[tuple[str, str]]:
     if result.prediction is not None:
         return _timed_summary(result, result.prediction)
     relaxation = result.relaxation
-    proof = f"proved, tolerance {relaxation.tolerance:g}" if relaxation.proved else "not proved"
+    proof = f"proved, tolerance {relaxation.tolerance:.3g}" if relaxation.proved else "local, no bound"
     rows = [
         ("cost", f"{number(result.cost)} {result.cost_unit} (per-level form)"),
         ("exact", f"{number(result.exact)} {result.exact_unit} ({exact_meaning(held=result.held is not None)})"),
-        ("relaxation", f"{number(relaxation.value)} {result.cost_unit} ({proof})"),
+        (
+            "relaxation" if relaxation.proved else "program optimum",
+            f"{number(relaxation.value)} {result.cost_unit} ({proof})",
+        ),
         ("  program", relaxation.formulation),
         ("  solved by", relaxation.method),
         ("integer bound", f"{number(result.integer_bound)} {result.cost_unit}"),
-        ("integer gap", _integer_gap(result.integer_gap)),
+        ("integer gap", _integer_gap(result)),
         *_bound_rows(result),
         ("bottleneck", result.bottleneck),
         ("time", f"{result.seconds:.3f} s"),

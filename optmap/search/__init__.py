@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from optmap.search.method import refuse as refuse
     from optmap.search.methods import METHODS as METHODS
     from optmap.search.methods import register_method as register_method
+    from optmap.search.plugins import Plugin as Plugin
+    from optmap.search.plugins import load_plugin as load_plugin
     from optmap.search.request import Request as Request
     from optmap.search.result import Relaxation as Relaxation
     from optmap.search.result import SolveResult as SolveResult
@@ -74,6 +76,7 @@ __getattr__, __dir__ = exports(
         "relax.level_programs": "program_of solve_described",
         "relax.node_programs": "Bounder",
         "relax.tree": "RelaxationResult TOLERANCE",
+        "plugins": "PLUGINS Plugin code_digest is_shared load_plugin",
         "request": "Request",
         "result": "Relaxation SolveResult conclusion",
         "route": "Route",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 
 from optmap.errors import CheckError
@@ -10,7 +10,6 @@ from optmap.evaluate import BoundaryTraffic, CostReport, Running, count_mapping,
 from optmap.evaluate.timing import Prediction
 from optmap.problem.code_options import CodeOptions
 from optmap.problem.held import Held
-from optmap.problem.machine import LevelKind
 from optmap.problem.mapping import Mapping
 from optmap.problem.options import TileRule
 from optmap.search.compulsory import compulsory
@@ -80,15 +79,18 @@ def assemble(request: Request, method: str, found: Found, *, seconds: float) -> 
     """
     workload, machine, objective = request.workload, request.machine, request.objective
     found.mapping.check(workload, machine)
-    report, boundaries = count_mapping(workload, machine, found.mapping, found.held, request.capacity)
-    if found.prediction is not None:
-        cost = exact = found.prediction.cycles
-        relaxation = _floor_relaxation(request, found.mapping, found.prediction)
+    prediction = found.prediction
+    report, boundaries = count_mapping(workload, machine, found.mapping, prediction or found.held, request.capacity)
+    if prediction is not None:
+        cost = exact = prediction.cycles
+        relaxation = _floor_relaxation(request, found.mapping, prediction)
     else:
         cost, exact = _objective(request, report.boundaries), _objective(request, boundaries)
         relaxation = found.relaxation or _compulsory_relaxation(request, found.mapping)
     _check(request, found, relaxation, report, cost)
-    bound = min(cost, _proved(relaxation) if found.bound is None else found.bound)
+    bound = min(cost, max(_proved(relaxation), found.bound or 0.0))
+    if relaxation.proved:  # what is attained may come out above the cost in the last digits
+        relaxation = replace(relaxation, value=min(relaxation.value, bound))
     unit = objective.unit(machine)
     return SolveResult(
         workload=workload,
@@ -117,7 +119,7 @@ def assemble(request: Request, method: str, found: Found, *, seconds: float) -> 
         held=found.held,
         constraints=request.constraints,
         space=_space(request, found),
-        prediction=found.prediction,
+        prediction=prediction,
         options=found.options,
     )
 
@@ -139,10 +141,7 @@ def _proved(relaxation: Relaxation) -> float:
 
 def _check(request: Request, found: Found, relaxation: Relaxation, report: CostReport, cost: float) -> None:
     """Hold the mapping against what was asked and what is claimed of it."""
-    levels = zip(report.levels, request.machine.levels, strict=True)
-    # A cache keeps what fits of a tile that does not: the time counts just that.
-    fits = [row.fits or (request.objective.timed and level.kind is LevelKind.CACHE) for row, level in levels]
-    if not all(fits):
+    if not report.fits:
         raise CheckError("the mapping found does not fit its machine: the search and the evaluation disagree")
     ways = prod(parts for level in found.mapping.levels for parts in level.spatial.values())
     if ways > request.cores:

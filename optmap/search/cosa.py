@@ -48,9 +48,11 @@ def solve_cosa(fabric: Fabric, *, counting: Counting = Counting.EXACT, clock: Cl
         SolverUnavailableError: without HiGHS.
     """
     began = time.monotonic()
+    clock.check()
     cosa = Cosa(fabric=fabric)
-    limit = max(clock.deadline - began, 0.1) if isfinite(clock.deadline) else None
-    found = solve(cosa.program(), options={"mip_rel_gap": GAP}, time_limit=limit)
+    program = cosa.program()
+    limit = max(clock.left, 0.1) if isfinite(clock.deadline) else None
+    found = solve(program, options={"mip_rel_gap": GAP}, time_limit=limit)
     if found.stop is Stop.INFEASIBLE:
         raise InfeasibleError(
             f"CoSA's program of {fabric.machine.name} has no point: its fixed shares of memories, the meshes and the "

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from optmap.evaluate.spatial.batch_axes import room_sizes
 from optmap.evaluate.spatial.words import tile_words
+from optmap.problem.elements import whole
 from optmap.problem.fabric import Fabric, Operand
 from optmap.problem.nest_batch import Booleans, Integers
 from optmap.problem.options import Counting
@@ -41,7 +42,7 @@ class Fitting:
     def fit(self, number: int, tiles: Integers, keeps: Booleans) -> Booleans:
         """(nests,): whether tiles (nests, dims) of a memory fit.
 
-        Sum over kept T of weight(T) * words(T, tile) <= capacity, in each of its rooms.
+        Sum over kept T of whole(words(T, tile), weight(T)) <= capacity, in each of its rooms.
 
         Args:
             number: of the memory.
@@ -54,7 +55,7 @@ class Fitting:
             for operand, weight in zip(room.operands, room.weights, strict=True):
                 kept = keeps[..., operand]
                 if kept.any():
-                    held += weight * kept * self.words(self.fabric.operands[operand], tiles)
+                    held += whole(kept * self.words(self.fabric.operands[operand], tiles), weight)
             found &= held <= room.capacity
         return found
 

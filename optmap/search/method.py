@@ -134,7 +134,7 @@ class Method:
 
 
 def refuse(request: Request, method: Method) -> Route:
-    """Refuse what a method cannot do, before anything is computed.
+    """Refuse what a method cannot do, and what no mapping of the machine can, before anything is computed.
 
     Args:
         request: what is asked.
@@ -145,6 +145,7 @@ def refuse(request: Request, method: Method) -> Route:
 
     Raises:
         InputError: naming the option, and who can.
+        InfeasibleError: if not even one element of every tensor fits.
     """
     machine = request.machine
     objective = method.objective(request.objective.name, machine)
@@ -161,6 +162,9 @@ def refuse(request: Request, method: Method) -> Route:
         raise InputError("--integers floor rounds and evens out tiles as MOpt does; leave it out or --constraint")
     if request.cores > 1:
         _refuse_cores(request)
+    from optmap.search.search_space import refuse_small
+
+    refuse_small(request)
     return route
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 from optmap.lazy import Deferred
 from optmap.names import enter
 from optmap.problem.machine import CapacityRule, Machine
@@ -12,7 +14,7 @@ from optmap.search.explore.route import explorer
 from optmap.search.method import METHODS, Method
 from optmap.search.route import Route
 
-__all__ = ["LIBRARY", "METHODS", "default_method", "register_method"]
+__all__ = ["HOMES", "LIBRARY", "METHODS", "default_method", "register_method"]
 
 TILE_ONLY = (CapacityRule.TILE,)
 SUM_OVER_LEVELS = Route(
@@ -216,12 +218,18 @@ def default_method(machine: Machine, objective: str | None = None) -> str:
     return EXACT.name if machine.accelerator is not None else MOPT.name
 
 
-def register_method(method: Method) -> None:
-    """Give a method of one's own a name: `solve`, `compare` and lists then know it.
+HOMES: dict[str, str | None] = {}
+"""Per method of one's own the file that registered it; None without one, as in a notebook."""
 
-    It is known to the process that registers it; sweeps and networks solve in processes of their own.
+
+def register_method(method: Method) -> None:
+    """Give a method of one's own a name: every verb and every list then knows it.
+
+    It is known to the process that registers it: in sweeps, networks and races that have processes of their own its
+    points are answered in this one. Those of a plug-in, a module that `load_plugin` imports, are known to all.
 
     Raises:
         InputError: if the name is taken, or is none.
     """
     enter("method", method.name, method, METHODS)
+    HOMES[method.name] = sys._getframe(1).f_globals.get("__file__")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 
+from optmap.clock import Clock
 from optmap.errors import CheckError
 from optmap.problem.options import IntegerRule, TileRule
 from optmap.search.answer import Found
@@ -16,7 +17,7 @@ from optmap.search.search_space import Setting, setting_of
 from optmap.search.whole.chain_answer import found_chain, machine_notes
 from optmap.search.whole.chain_costs import IntegerPoint
 from optmap.search.whole.integers import integer_search
-from optmap.solvers.status import Point, Stop
+from optmap.solvers.status import Point
 
 FORMULATION = (
     "epigraph over all levels and loop orders, tile sizes real, filter-like extents integer; "
@@ -33,8 +34,7 @@ def solve(request: Request) -> Found:
         InfeasibleError: if nothing fits, with the smallest fix.
         CheckError: if another solver contradicts the relaxation.
     """
-    begun = time.monotonic()
-    deadline = begun + request.time_limit
+    begun, clock = time.monotonic(), Clock.after(request.time_limit)
 
     def tell(text: str) -> None:
         if request.progress is not None:
@@ -43,15 +43,15 @@ def solve(request: Request) -> Found:
     setting = setting_of(request)
     refuse_conflict(setting)
     tell("relaxation over all loop orders")
-    relaxation = relax(setting, deadline=deadline)
+    relaxation = relax(setting, clock=clock)
     if request.integers is IntegerRule.FLOOR:
         from optmap.search.whole.floor import floor_and_balance
 
         point, bound, late = floor_and_balance(setting, relaxation.best), relaxation.bound, False
     else:
         divisors = request.tiles is TileRule.DIVISORS
-        found = integer_search(setting, relaxation, divisors=divisors, deadline=deadline, progress=tell)
-        point, bound, late = found.point, found.bound, found.stop is Stop.TIME_LIMIT
+        found = integer_search(setting, relaxation, divisors=divisors, clock=clock, progress=tell)
+        point, bound, late = found.point, found.bound, found.stop.cut_short
     return handed_in(request, setting, relaxation, point, bound=bound, late=late)
 
 
@@ -81,7 +81,7 @@ def handed_in(
         request,
         setting,
         point,
-        relaxation_report(setting, relaxation),
+        relaxation_report(setting, relaxation, attained=point.value),
         claimed=point.value,
         bound=bound,
         late=late or not relaxation.proved,
@@ -90,8 +90,13 @@ def handed_in(
     )
 
 
-def relaxation_report(setting: Setting, result: RelaxationResult) -> Relaxation:
+def relaxation_report(setting: Setting, result: RelaxationResult, *, attained: float) -> Relaxation:
     """The relaxation as the answer shows it, its best program solved again by the other solver.
+
+    Args:
+        setting: the setting that was searched.
+        result: what was solved; out of time, what is proved until then.
+        attained: cost of a mapping, which is a point of the relaxation, too.
 
     Raises:
         CheckError: if that finds a value below the proved bound.
@@ -104,9 +109,9 @@ def relaxation_report(setting: Setting, result: RelaxationResult) -> Relaxation:
         )
     return Relaxation(
         value=result.bound,
-        proved=result.proved,
+        proved=result.bound > 0,
         formulation=FORMULATION,
-        tolerance=TOLERANCE,
+        tolerance=TOLERANCE if result.proved else max(0.0, min(attained, result.best.value) / result.bound - 1),
         method=f"{solver_title(setting)}, best first over {result.programs} convex programs"
         + (f", {result.unproved} of them without a dual bound" if result.unproved else ""),
         classes=result.best.permutations,

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import time
+from fractions import Fraction
 
-from optmap.clock import Clock
 from optmap.errors import LimitError
-from optmap.search.accelerators.answer import AcceleratorFound
+from optmap.search.accelerators.answer import SAME, AcceleratorFound
+from optmap.search.accelerators.infeasible import no_mapping
 from optmap.search.accelerators.request import AcceleratorRequest
 from optmap.search.accelerators.result import PERFECT
 from optmap.search.accelerators.wires import answered, searched
 from optmap.search.allocation import PROVED, solve_allocation
 from optmap.search.cosa import solve_cosa
 from optmap.search.curve import Improvement
-from optmap.search.exact.infeasible import no_mapping
-from optmap.search.exact.search import search_nest
+from optmap.search.exact.search import ExactAnswer, search_nest
 from optmap.solvers.outer import MARGIN
 
 FIRST = 0.4
@@ -41,12 +41,14 @@ def _by_program(request: AcceleratorRequest) -> AcceleratorFound:
 
     def tell(text: str) -> None:
         if told is not None:
-            told(text, 1 - (clock.deadline - time.monotonic()) / request.time_limit)
+            told(text, 1 - clock.left / request.time_limit)
 
-    soon = Clock(time.monotonic() + FIRST * (clock.deadline - time.monotonic()))
+    soon = clock.share(FIRST)
     first = search_nest(request.fabric, merit=request.merit, counting=request.counting, clock=soon, progress=tell)
     if first.nest is None and not soon.late:
-        raise no_mapping(request)
+        raise no_mapping(request.fabric, request.counting)
+    if clock.late:
+        return _not_begun(first)
     found = solve_allocation(
         request.fabric,
         merit=request.merit,
@@ -64,13 +66,33 @@ def _by_program(request: AcceleratorRequest) -> AcceleratorFound:
         nest=found.nest,
         claimed=found.value,
         bound=found.bound,
-        proved=found.proved,
+        proved=found.value is not None and found.bound >= found.value * (1 - Fraction(SAME)),
         proof=f"allocation program, {found.iterations} solved by HiGHS with tangents, {MARGIN:g} taken off the bound",
         space=PERFECT,
         evaluations=evaluations,
         late=found.late,
         curve=curve,
-        notes=(f"proved means: no mapping is better by more than {100 * PROVED:g} %",) if found.proved else (),
+        notes=(f"solved to {100 * PROVED:g} %, as near as its solver is trusted",) if found.proved else (),
+    )
+
+
+def _not_begun(first: ExactAnswer) -> AcceleratorFound:
+    """The mapping that the program would have begun with, where there is no time left for it.
+
+    Raises:
+        LimitError: if there is none.
+    """
+    if first.nest is None:
+        raise LimitError("no mapping was found in time; raise the time limit")
+    return AcceleratorFound(
+        nest=first.nest,
+        claimed=first.value,
+        bound=first.bound,
+        proof="search over labels, cut short before the allocation program began",
+        space=PERFECT,
+        evaluations=first.evaluations,
+        late=True,
+        curve=first.curve,
     )
 
 

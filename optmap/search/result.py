@@ -38,7 +38,7 @@ def conclusion(cost: float, bound: float, *, late: bool) -> Stop:
     """
     if _reaches(cost, bound):
         return Stop.OPTIMAL
-    return Stop.TIME_LIMIT if late else Stop.SEARCH_ENDED
+    return Stop.late() if late else Stop.SEARCH_ENDED
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,11 +48,11 @@ class Relaxation:
     value: float
     """Lower bound on `cost` (proved) or value of a local optimum (not proved)."""
     proved: bool
-    """Whether `value` is a proved lower bound that a point attains within `tolerance`."""
+    """Whether `value` is a proved lower bound; a point attains it within `tolerance`."""
     formulation: str
     """Which program was solved."""
     tolerance: float
-    """Relative distance between bound and attained value."""
+    """Relative distance between bound and attained value: that of a solver, or of what was found in time."""
     method: str
     """How it was solved."""
     classes: tuple[tuple[str, ...], ...]
@@ -104,7 +104,7 @@ class SolveResult(Shown):
     shown_as: ClassVar[Form] = Form(
         table="report.tables:solve_table",
         document="gap.solution:solution_document",
-        plot="report.plots:plot_traffic",
+        plot="report.time_plot:plot_solution",
     )
 
     workload: Workload

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -13,13 +14,15 @@ from optmap.problem.constraints import NO_CONSTRAINTS, Constraints
 from optmap.problem.machine import CapacityRule, Machine
 from optmap.problem.microkernel import microkernel_permutation, microkernel_tile
 from optmap.problem.objective import SUM
+from optmap.problem.partitions import capacity_groups
 from optmap.problem.relations import follows
 from optmap.problem.reuse import Reuse, Room, dataflow, safe_working_set
-from optmap.problem.workload import Workload
+from optmap.problem.workload import Workload, access_names
 from optmap.programs.geometric import TileSpace
 from optmap.search.allowed import Allowed, allowed_sizes
 from optmap.search.compulsory import compulsory
 from optmap.search.request import Request
+from optmap.search.shortage import shortage
 from optmap.solvers.config import relaxation_solver
 
 ORDERS_PER_SECOND = 250
@@ -195,16 +198,26 @@ class Setting:
             InfeasibleError: naming the level, what is missing and what would fit.
         """
         self.machine.check_inclusion(self.workload.word_bits)
-        for number, (level, capacity) in enumerate(zip(self.machine.levels, self.capacities, strict=True)):
-            inner, needed = self.smallest(number), self.least_occupancy(number)
-            if needed > capacity:
-                tile = ", ".join(f"{d}={n}" for d, n in inner.items())
-                raise InfeasibleError(
-                    f"{level.name} is short by {needed - capacity:,} words: its {capacity:,} words cannot hold the "
-                    f"smallest tile ({tile}), which needs {needed:,} words"
-                    + (" with room for two adjacent tiles; --capacity tile needs less" if self.safe(number) else "")
-                    + f"; give {level.name} at least {needed:,} words"
+        short = [text for number in range(len(self.machine.levels)) for text in self._short(number)]
+        if short:
+            raise InfeasibleError(" and ".join(short))
+
+    def _short(self, number: int) -> Iterator[str]:
+        """What a level, or each of its parts, is short of for the smallest tile."""
+        level, tile, names = self.machine.levels[number], self.smallest(number), access_names(self.workload)
+        capacities = {part.name: part.capacity for part in level.partitions}
+        rooms = min((self.rooms(tile, order, number) for order in self.sized_by(number)), key=sum)
+        for group in capacity_groups(self.workload, level):
+            if sum(rooms[place] for place in group.tensors) > group.words:
+                text = shortage(
+                    group.name,
+                    capacities.get(group.name, level.capacity),
+                    {names[place]: rooms[place] for place in group.tensors},
+                    tile,
+                    entry_bits=self.workload.word_bits,
+                    buffering=level.buffering,
                 )
+                yield text + (" (two adjacent tiles; --capacity tile needs less)" if self.safe(number) else "")
 
     def smallest(self, level: int) -> dict[str, int]:
         """The smallest tile of a level: what is imposed inside it, and what the constraints leave."""
@@ -212,8 +225,11 @@ class Setting:
 
     def least_occupancy(self, level: int) -> int:
         """Words that the smallest tile of a level needs under its best loop order."""
-        tile, orders = self.smallest(level), self.orders_at(level)
-        return min(self.occupancy(tile, order, level) for order in (orders if self.safe(level) else orders[:1]))
+        return min(self.occupancy(self.smallest(level), order, level) for order in self.sized_by(level))
+
+    def sized_by(self, level: int) -> tuple[Order | None, ...]:
+        """Loop orders that decide how much room a tile needs at a level; None where any needs the same."""
+        return self.orders_at(level) if self.safe(level) else (None,)
 
     def safe(self, level: int) -> bool:
         """Whether a level needs room for adjacent tiles."""
@@ -223,12 +239,16 @@ class Setting:
         """What must fit into a level of every tensor under a loop order (None: any)."""
         return self.least_working if order is None or not self.safe(level) else order.working
 
-    def occupancy(self, tile: dict[str, int], order: Order, level: int) -> int:
-        """Words of the working set of a tile at a level."""
-        return sum(
+    def rooms(self, tile: dict[str, int], order: Order | None, level: int) -> tuple[int, ...]:
+        """Words of the working set of a tile at a level, of every tensor."""
+        return tuple(
             self.workload.weight(tensor) * item.elements(tensor, tile)
             for tensor, item in zip(self.workload.tensors, self.working(order, level), strict=True)
         )
+
+    def occupancy(self, tile: dict[str, int], order: Order | None, level: int) -> int:
+        """Words of the working set of a tile at a level."""
+        return sum(self.rooms(tile, order, level))
 
 
 def setting_of(request: Request) -> Setting:
@@ -239,8 +259,27 @@ def setting_of(request: Request) -> Setting:
         InfeasibleError: if not even the smallest tile fits.
     """
     check_output(request.workload)
+    refuse_small(request)
+    return _setting(request)
+
+
+def refuse_small(request: Request) -> None:
+    """Refuse what fits no mapping, whatever the constraints, before anything is searched.
+
+    Of a time nothing is refused: a cache keeps what fits of a tile that does not.
+
+    Raises:
+        InputError: for an inclusive level that holds fewer words than one inside it.
+        InfeasibleError: naming the level, what is missing and what would fit.
+    """
+    if not request.objective.timed:
+        replace(_setting(request), constraints=NO_CONSTRAINTS).check_capacities()
+
+
+def _setting(request: Request) -> Setting:
+    """The setting of a request."""
     orders = ORDERS_PER_SECOND * request.time_limit / len(request.machine.levels)
-    setting = Setting(
+    return Setting(
         workload=request.workload,
         machine=request.machine,
         rule=request.capacity,
@@ -249,6 +288,3 @@ def setting_of(request: Request) -> Setting:
         solver=relaxation_solver(request.solver),
         most=max(LEAST_ORDERS, int(min(MOST_ORDERS, orders))),
     )
-    free = replace(setting, constraints=NO_CONSTRAINTS) if setting.constraints else setting
-    free.check_capacities()
-    return setting

@@ -10,13 +10,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from optmap.errors import CheckError, InputError
-from optmap.solvers.loading import load_highs
+from optmap.solvers.engine import Engine, Rows
 from optmap.solvers.simplex import minimise_standard, solve_square
 from optmap.solvers.status import Stop
 
@@ -129,7 +128,7 @@ class VertexFinder:
         right = np.array([value for _, value in rows], dtype=float)
         matrix = np.array([row for row, _ in rows], dtype=float).reshape(len(rows), columns)
         self._indices = np.arange(columns, dtype=np.int32)
-        self._solver = _model(ones, matrix, (right, np.full(len(rows), np.inf)), (0 * ones, ones))
+        self._engine = _engine(ones, matrix, (right, np.full(len(rows), np.inf)), (0 * ones, ones))
 
     def vertex(self, cost: Floats) -> Floats:
         """A vertex with the smallest cost.x.
@@ -137,54 +136,46 @@ class VertexFinder:
         Raises:
             CheckError: if HiGHS finds no optimum (rows that nothing can satisfy).
         """
-        highs = load_highs()
-        self._solver.changeColsCost(self._columns, self._indices, np.ascontiguousarray(cost, dtype=float))
-        self._solver.run()
-        if self._solver.getModelStatus() != highs.HighsModelStatus.kOptimal:
-            raise CheckError(f"HiGHS stopped with {self._solver.getModelStatus()} on a polytope of exponents")
-        return np.array(self._solver.getSolution().col_value)
+        self._engine.native.changeColsCost(self._columns, self._indices, np.ascontiguousarray(cost, dtype=float))
+        status = self._engine.run()
+        if status != "kOptimal":
+            raise CheckError(f"HiGHS stopped with {status} on a polytope of exponents")
+        return np.array(self._engine.native.getSolution().col_value)
 
 
-def _pass_model(program: LinearProgram) -> Any:
+def _pass_program(program: LinearProgram) -> Engine:
     def floats(values: tuple[Fraction | None, ...], missing: float) -> Floats:
         return np.array([missing if v is None else float(v) for v in values], dtype=float)
 
     matrix = np.array([[float(v) for v in row] for row in program.rows]).reshape(len(program.rows), len(program.cost))
     rows = floats(program.row_lower, -np.inf), floats(program.row_upper, np.inf)
     columns = floats(program.lower, -np.inf), floats(program.upper, np.inf)
-    return _model(floats(program.cost, 0.0), matrix, rows, columns)
+    return _engine(floats(program.cost, 0.0), matrix, rows, columns)
 
 
-def _model(cost: Floats, matrix: Floats, rows: tuple[Floats, Floats], columns: tuple[Floats, Floats]) -> Any:
+def _engine(cost: Floats, matrix: Floats, rows: tuple[Floats, Floats], columns: tuple[Floats, Floats]) -> Engine:
     """HiGHS with a linear program: its limits of rows and of columns, infinite where there are none."""
-    highs = load_highs()
-    model = highs.HighsLp()
-    model.num_row_, model.num_col_ = matrix.shape
-    model.col_cost_ = cost
-    model.row_lower_, model.row_upper_ = rows
-    model.col_lower_, model.col_upper_ = columns
     places = matrix != 0
-    model.a_matrix_.format_ = highs.MatrixFormat.kRowwise
-    model.a_matrix_.start_ = np.concatenate([[0], places.sum(axis=1).cumsum()]).astype(np.int32)
-    model.a_matrix_.index_ = places.nonzero()[1].astype(np.int32)
-    model.a_matrix_.value_ = matrix[places]
-    solver = highs.Highs()
-    solver.silent()
-    solver.setOptionValue("solver", "simplex")
-    solver.setOptionValue("presolve", "off")
-    solver.setOptionValue("threads", 1)
-    solver.passModel(model)
-    return solver
+    program = Rows(
+        cost=cost,
+        lower=columns[0],
+        upper=columns[1],
+        row_lower=rows[0],
+        row_upper=rows[1],
+        start=np.concatenate([[0], places.sum(axis=1).cumsum()]).astype(np.int32),
+        index=places.nonzero()[1].astype(np.int32),
+        value=matrix[places],
+        whole=np.zeros(len(cost), dtype=bool),
+    )
+    return Engine(program, {"solver": "simplex", "presolve": "off"})
 
 
 def _highs_basis(program: LinearProgram) -> tuple[list[str], list[str]] | None:
     """Names of the basis statuses of columns and rows at HiGHS's optimum; None without an optimum."""
-    highs = load_highs()
-    solver = _pass_model(program)
-    solver.run()
-    if solver.getModelStatus() != highs.HighsModelStatus.kOptimal:
+    engine = _pass_program(program)
+    if engine.run() != "kOptimal":
         return None
-    basis = solver.getBasis()
+    basis = engine.native.getBasis()
     return [s.name for s in basis.col_status], [s.name for s in basis.row_status]
 
 

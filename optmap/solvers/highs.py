@@ -1,29 +1,30 @@
-"""HiGHS for linear and mixed-integer programs, through Pyomo's current solver interface."""
+"""HiGHS for linear and mixed-integer Pyomo models, each answer checked again in the model."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from math import inf, isfinite
 from typing import Any
 
 import pyomo.environ as pyo
-from pyomo.contrib.solver.common.factory import SolverFactory
-from pyomo.contrib.solver.common.results import TerminationCondition
+from pyomo.common.errors import InfeasibleConstraintException
 from pyomo.core.expr.visitor import identify_variables
 from pyomo.repn import generate_standard_repn
 
 from optmap.errors import InputError
-from optmap.solvers.loading import load_highs
+from optmap.solvers.engine import FEASIBLE_POINT, LATE, Engine
+from optmap.solvers.from_linear import LinearForm, rows_of
 from optmap.solvers.status import Point, Solution, Stop
 
 FEASIBILITY = 1e-6
 """Largest violation, relative to 1 + |limit|, at which a point counts as feasible."""
 
 _STOPS = {
-    TerminationCondition.convergenceCriteriaSatisfied: Stop.OPTIMAL,
-    TerminationCondition.provenInfeasible: Stop.INFEASIBLE,
-    TerminationCondition.maxTimeLimit: Stop.TIME_LIMIT,
-    TerminationCondition.iterationLimit: Stop.ITERATION_LIMIT,
+    "kOptimal": Stop.OPTIMAL,
+    "kInfeasible": Stop.INFEASIBLE,
+    "kIterationLimit": Stop.ITERATION_LIMIT,
+    "kSolutionLimit": Stop.ITERATION_LIMIT,
 }
 
 
@@ -44,26 +45,22 @@ def solve_model(
         InputError: for a model without exactly one objective, or not linear.
         SolverUnavailableError: without highspy.
     """
-    load_highs()
     if len(list(model.component_data_objects(pyo.Objective, active=True))) != 1:
         raise InputError(f"model {model.name}: exactly one active objective is needed")
     refuse_nonlinear(model)
     refuse_unbounded(model)
     began = time.perf_counter()
-    result = SolverFactory("highs").solve(
-        model,
-        raise_exception_on_nonoptimal_result=False,
-        load_solutions=False,
-        time_limit=time_limit,
-        solver_options=dict(options or {}),
-    )
-    seconds = time.perf_counter() - began
-    stop = _STOPS.get(result.termination_condition, Stop.ERROR)
-    solution = _solution(model, result, stop, seconds)
+    try:
+        form = rows_of(model)
+    except InfeasibleConstraintException as error:
+        return _nothing(Stop.INFEASIBLE, time.perf_counter() - began, f"HiGHS was not asked: {error}")
+    engine = Engine(form.rows, options)
+    engine.limit_time(inf if time_limit is None else time_limit)
+    status = engine.run()
+    solution = _solution(model, form, engine, status, time.perf_counter() - began)
     if load and solution.point is not Point.NONE:
-        for variable in model.component_data_objects(pyo.Var, active=True):
-            if variable.name in solution.values:
-                variable.set_value(solution.values[variable.name])
+        for variable in form.columns:
+            variable.set_value(solution.values[variable.name])
     return solution
 
 
@@ -102,47 +99,54 @@ def refuse_unbounded(model: Any) -> None:
             )
 
 
-def _solution(model: Any, result: Any, stop: Stop, seconds: float) -> Solution:
-    held = result.incumbent_objective is not None
+def _solution(model: Any, form: LinearForm, engine: Engine, status: str, seconds: float) -> Solution:
+    info = engine.native.getInfo()
+    stop = Stop.late() if status in LATE else _STOPS.get(status, Stop.ERROR)
+    message = f"HiGHS: {status.removeprefix('k')}"
     values: dict[str, float] = {}
     violation = 0.0
+    held = info.primal_solution_status == FEASIBLE_POINT
     if held:
-        found = result.solution_loader.get_vars()
-        values = {variable.name: float(value) for variable, value in found.items()}
-        violation = _violation(model, found)
-    message = f"HiGHS: {result.termination_condition.name}"
-    if held and violation > FEASIBILITY * _scale(model):
-        return Solution(
-            stop=Stop.ERROR,
-            point=Point.NONE,
-            objective=None,
-            seconds=seconds,
-            solver="highs",
-            message=f"{message}; re-check failed: violation {violation:.3g}",
-            violation=violation,
-        )
-    counts = result.extra_info
-    iterations = max(int(getattr(counts, k, 0) or 0) for k in ("simplex_iteration_count", "ipm_iteration_count"))
+        found = engine.native.getSolution().col_value
+        values = {variable.name: float(x) for variable, x in zip(form.columns, found, strict=True)}
+        violation = _violation(model, values)
+        if violation > FEASIBILITY * _scale(model):
+            return _nothing(Stop.ERROR, seconds, f"{message}; re-check failed: violation {violation:.3g}", violation)
     optimal = stop is Stop.OPTIMAL
+    objective = info.objective_function_value if held else None
+    # Without integers there is no tree, and only an optimum bounds anything.
+    bound = info.mip_dual_bound if info.mip_node_count != -1 else objective if optimal else None
     return Solution(
         stop=stop,
         point=(Point.GLOBAL_OPTIMUM if optimal else Point.FEASIBLE) if held else Point.NONE,
-        objective=float(result.incumbent_objective) if held else None,
-        bound=None if result.objective_bound is None else float(result.objective_bound),
+        objective=None if objective is None else form.sign * objective,
+        bound=None if bound is None or not isfinite(bound) else form.sign * bound,
         values=values,
         seconds=seconds,
-        iterations=iterations,
+        iterations=max(0, info.simplex_iteration_count, info.ipm_iteration_count),
         solver="highs",
         message=message,
         violation=violation,
     )
 
 
-def _violation(model: Any, found: Mapping[Any, float]) -> float:
+def _nothing(stop: Stop, seconds: float, message: str, violation: float = 0.0) -> Solution:
+    return Solution(
+        stop=stop,
+        point=Point.NONE,
+        objective=None,
+        seconds=seconds,
+        solver="highs",
+        message=message,
+        violation=violation,
+    )
+
+
+def _violation(model: Any, found: Mapping[str, float]) -> float:
     """Largest violation of rows, bounds and integrality, evaluated on a copy of the model."""
     check = model.clone()
-    for variable, value in found.items():
-        check.find_component(variable.name).set_value(value, skip_validation=True)
+    for name, value in found.items():
+        check.find_component(name).set_value(value, skip_validation=True)
     worst = 0.0
     for row in check.component_data_objects(pyo.Constraint, active=True):
         body = pyo.value(row.body)

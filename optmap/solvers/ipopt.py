@@ -11,14 +11,16 @@ import importlib
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from math import exp
+from math import exp, inf, isfinite
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from optmap.clock import current
 from optmap.errors import InputError, SolverUnavailableError
 from optmap.programs.posynomial import GeometricProgram
+from optmap.solvers.native_output import off_stdout
 from optmap.solvers.nlp import ARITHMETIC, Nlp, from_geometric
 from optmap.solvers.status import Point, Solution, Stop
 
@@ -46,7 +48,10 @@ _STOPS = {
     -1: Stop.ITERATION_LIMIT,
     -4: Stop.TIME_LIMIT,
     -5: Stop.TIME_LIMIT,
+    5: Stop.TIME_LIMIT,
 }
+SHORTEST_S = 1e-3
+"""Time that Ipopt is given at least, in seconds: it takes no limit of 0."""
 
 
 def load_cyipopt() -> Any:
@@ -56,7 +61,8 @@ def load_cyipopt() -> Any:
         SolverUnavailableError: if it cannot be imported; the message has the install command.
     """
     try:
-        return importlib.import_module("cyipopt")
+        with off_stdout():
+            return importlib.import_module("cyipopt")
     except ImportError as error:
         raise SolverUnavailableError(f"Ipopt is not available ({error}); install it with: {INSTALL}") from error
 
@@ -144,7 +150,8 @@ def solve_nlp(
         nlp: functions with exact derivatives.
         options: Ipopt options; they replace `DEFAULTS` one by one.
         start: value per variable name, or (n,); the program's own start otherwise.
-        time_limit: seconds (of processor time before Ipopt 3.14, which has no other clock).
+        time_limit: seconds (of processor time before Ipopt 3.14, which has no other clock); never more than the
+            answer that is being made has left.
         convex: that every local optimum is known to be global, where the structure does not show it.
 
     Raises:
@@ -167,14 +174,16 @@ def solve_nlp(
         cu=nlp.row_upper,
     )
     settings: dict[str, object] = {"print_level": 0, "sb": "yes", **DEFAULTS}
-    if time_limit is not None:
-        settings["max_wall_time" if cyipopt.IPOPT_VERSION >= (3, 14, 0) else "max_cpu_time"] = time_limit
+    left = min(inf if time_limit is None else time_limit, current().left)
+    if isfinite(left):
+        settings["max_wall_time" if cyipopt.IPOPT_VERSION >= (3, 14, 0) else "max_cpu_time"] = max(left, SHORTEST_S)
     for name, value in {**settings, **(options or {})}.items():
         try:
             problem.add_option(name, value)
         except TypeError as error:
             raise InputError(f"Ipopt refuses option {name} = {value!r}: {error}") from error
-    point, info = problem.solve(x)
+    with off_stdout():
+        point, info = problem.solve(x)
     point = np.clip(point, nlp.lower, nlp.upper)
     message = info["status_msg"].decode(errors="replace").strip()
     stop = _STOPS.get(int(info["status"]), Stop.ERROR)
@@ -326,4 +335,4 @@ class _Callbacks:
 
     def intermediate(self, *progress: Any) -> bool:
         self.iterations = int(progress[1])
-        return True
+        return not current().late

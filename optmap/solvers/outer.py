@@ -15,11 +15,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from pyomo.repn.plugins.standard_form import LinearStandardFormCompiler
 
-from optmap.errors import InputError, SolverUnavailableError
+from optmap.clock import Clock
+from optmap.errors import InputError
 from optmap.solvers.config import load_config
-from optmap.solvers.loading import load_highs
+from optmap.solvers.engine import FEASIBLE_POINT, LATE, Engine
+from optmap.solvers.from_linear import rows_of
 from optmap.solvers.status import Stop
 
 MARGIN = 1e-4
@@ -29,6 +30,8 @@ NEAR = 1e-7
 """A tangent is added where a variable is that much below the exponential, relative to 1."""
 LOWEST = -20.0
 """No tangent is taken below this: a term that is switched off stands below it."""
+BEYOND = ("kInfeasible", "kObjectiveBound")
+"""HiGHS's words for: no point is better than the cutoff."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,42 +63,16 @@ class OuterModel:
         config = load_config()
         if config.forms["milp"].solver != "highs":
             raise InputError("solvers.cfg: [milp] tangents are added with highs only; set solver = highs")
-        self._highspy = load_highs()
-        self._highs = self._highspy.Highs()
-        self._highs.setOptionValue("output_flag", False)
         options = config.options.get("highs", {})
-        for key, value in options.items():
-            self._set(key, value)
         self._presolve, self._as_whole = str(options.get("presolve", "choose")), True
-        form = LinearStandardFormCompiler().write(model, mixed_form=True)
+        form = rows_of(model)
         self.names = [variable.name for variable in form.columns]
         self._number = {name: place for place, name in enumerate(self.names)}
-        self._whole = np.array([not variable.is_continuous() for variable in form.columns])
-        self._pass(form)
+        self._whole = form.rows.whole
+        self._engine = Engine(form.rows, options)
+        self._highs = self._engine.native
         known = self._number
         self._curves = [(known[x], known[v]) for x, v in curves if x in known and v in known]
-
-    def _set(self, key: str, value: object) -> None:
-        if self._highs.setOptionValue(key, value) != self._highspy.HighsStatus.kOk:
-            raise InputError(f"solvers.cfg: [highs] {key} = {value} is refused by HiGHS")
-
-    def _pass(self, form: Any) -> None:
-        highspy, matrix = self._highspy, form.A.tocsr()
-        lp = highspy.HighsLp()
-        lp.num_col_, lp.num_row_ = matrix.shape[1], matrix.shape[0]
-        lp.col_cost_ = np.asarray(form.c.todense()).ravel()
-        lp.offset_ = float(np.ravel(form.c_offset)[0])
-        lp.col_lower_ = np.array([-inf if v.lb is None else v.lb for v in form.columns])
-        lp.col_upper_ = np.array([inf if v.ub is None else v.ub for v in form.columns])
-        kinds = np.array([row.bound_type for row in form.rows])
-        lp.row_lower_ = np.where(kinds == 1, -inf, form.rhs)
-        lp.row_upper_ = np.where(kinds == -1, inf, form.rhs)
-        lp.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
-        lp.a_matrix_.start_, lp.a_matrix_.index_, lp.a_matrix_.value_ = matrix.indptr, matrix.indices, matrix.data
-        kind = highspy.HighsVarType
-        lp.integrality_ = [kind.kInteger if whole else kind.kContinuous for whole in self._whole]
-        if self._highs.passModel(lp) == highspy.HighsStatus.kError:
-            raise SolverUnavailableError("HiGHS refuses the model; please report it")
 
     def add_row(self, coefficients: Mapping[str, float], lower: float, upper: float) -> None:
         """A new row; names that the model has not are constants that were left out and must not occur."""
@@ -104,7 +81,7 @@ class OuterModel:
 
     def cut_off(self, objective: float) -> None:
         """Look only for points whose objective is at most this."""
-        self._set("objective_bound", float(objective))
+        self._engine.set("objective_bound", float(objective))
         lp = self._highs.getLp()
         cost = np.asarray(lp.col_cost_)
         used = np.flatnonzero(cost)
@@ -145,15 +122,14 @@ class OuterModel:
         self._integral(whole=False)
         last = -inf
         for _ in range(rounds):
-            self._limit(deadline)
-            self._highs.run()
-            status, kinds = self._highs.getModelStatus(), self._highspy.HighsModelStatus
-            if status in (kinds.kInfeasible, kinds.kObjectiveBound):
+            self._engine.limit_time(deadline - time.monotonic())
+            status = self._engine.run()
+            if status in BEYOND:
                 last = inf
-            if status != kinds.kOptimal:
+            if status != "kOptimal":
                 break
             last = self._highs.getInfo().objective_function_value
-            if time.monotonic() > deadline or not self.tighten(np.array(self._highs.getSolution().col_value)):
+            if Clock(deadline).late or not self.tighten(np.array(self._highs.getSolution().col_value)):
                 break
         return last
 
@@ -161,11 +137,8 @@ class OuterModel:
         """Switch between the program and its linear relaxation, which keeps its basis from one solve to the next."""
         if whole == self._as_whole:
             return
-        kind = self._highspy.HighsVarType
-        kinds = [kind.kInteger if whole and integer else kind.kContinuous for integer in self._whole]
-        every = np.arange(len(self.names), dtype=np.int32)
-        self._highs.changeColsIntegrality(len(every), every, np.array(kinds))
-        self._highs.setOptionValue("presolve", self._presolve if whole else "off")
+        self._engine.integers(self._whole & whole)
+        self._engine.set("presolve", self._presolve if whole else "off")
         self._as_whole = whole
 
     def solve(self, *, gap: float, deadline: float, start: Mapping[str, float] | None = None) -> OuterPoint:
@@ -177,23 +150,18 @@ class OuterModel:
             start: values of some variables to complete.
         """
         self._integral(whole=True)
-        self._set("mip_rel_gap", gap)
-        self._limit(deadline)
+        self._engine.set("mip_rel_gap", gap)
+        self._engine.limit_time(deadline - time.monotonic())
         if start:
             known = {self._number[name]: value for name, value in start.items() if name in self._number}
             self._highs.setSolution(
                 len(known), np.array(list(known), dtype=np.int32), np.array(list(known.values()), dtype=np.float64)
             )
-        self._highs.run()
-        status, kinds = self._highs.getModelStatus(), self._highspy.HighsModelStatus
+        status = self._engine.run()
         info = self._highs.getInfo()
-        if status in (kinds.kInfeasible, kinds.kObjectiveBound):
+        if status in BEYOND:
             return OuterPoint(stop=Stop.INFEASIBLE, values=None, bound=inf)
-        held = info.primal_solution_status == 2
+        held = info.primal_solution_status == FEASIBLE_POINT
         values = dict(zip(self.names, self._highs.getSolution().col_value, strict=True)) if held else None
-        stop = {kinds.kOptimal: Stop.OPTIMAL, kinds.kTimeLimit: Stop.TIME_LIMIT}.get(status, Stop.ERROR)
+        stop = Stop.OPTIMAL if status == "kOptimal" else Stop.late() if status in LATE else Stop.ERROR
         return OuterPoint(stop=stop, values=values, bound=float(info.mip_dual_bound))
-
-    def _limit(self, deadline: float) -> None:
-        left = deadline - time.monotonic()
-        self._highs.setOptionValue("time_limit", max(0.1, left) if isfinite(left) else inf)

@@ -68,7 +68,7 @@ SOLVERS: dict[str, SolverEntry] = {
             requires="numpy",
             forms=frozenset({"relaxation"}),
             proves_bound=True,
-            install="pip install optmap",
+            install="pip install numpy",
         ),
         SolverEntry(
             name="scipy_slsqp",

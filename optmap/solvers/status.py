@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from optmap.clock import stopping
+
 
 class Stop(StrEnum):
     """Why a solver or a search stopped."""
@@ -17,10 +19,22 @@ class Stop(StrEnum):
     """No point satisfies the constraints, as far as the solver can tell."""
     TIME_LIMIT = "time_limit"
     """The time ran out."""
+    INTERRUPTED = "interrupted"
+    """Somebody asked to stop; what is held is the best until then, as at a time limit."""
     ITERATION_LIMIT = "iteration_limit"
     """The iterations (or nodes) ran out."""
     ERROR = "error"
     """Anything else; the message says what."""
+
+    @classmethod
+    def late(cls) -> Stop:
+        """Why a search that is late stopped: the time, or somebody who asked."""
+        return cls.INTERRUPTED if stopping() else cls.TIME_LIMIT
+
+    @property
+    def cut_short(self) -> bool:
+        """Whether a search that went on might have found more."""
+        return self in (Stop.TIME_LIMIT, Stop.INTERRUPTED, Stop.ITERATION_LIMIT)
 
 
 class Point(StrEnum):

@@ -13,16 +13,18 @@ from optmap import __version__
 from optmap.api import solve
 from optmap.bounds.compulsory import compulsory
 from optmap.bounds.hierarchy import fast_side_words
+from optmap.clock import Clock, current, limited
 from optmap.errors import CheckError, ContradictionError, InfeasibleError, InputError, LimitError, OptmapError
-from optmap.gap.beside import certified_bound
+from optmap.gap.beside import bound_in_time
 from optmap.gap.solution import solution_document
 from optmap.problem import Level, Machine, Workload
 from optmap.problem.io.machines import machine_document
 from optmap.problem.io.workloads import workload_document
 from optmap.search.accelerators.result import AcceleratorResult
+from optmap.solvers.status import Stop
 from optmap.sweeps.method_settings import settings_for
 from optmap.sweeps.nest_rows import nest_row
-from optmap.sweeps.points import GridPoint, blank_row, certificate_name, read_task
+from optmap.sweeps.points import GridPoint, blank_row, certificate_name, load_plugins, read_task
 from optmap.sweeps.rows import Row, as_dict
 from optmap.sweeps.spec import BOUND
 
@@ -70,8 +72,12 @@ def answer_text(text: str) -> str:
 
     Whatever goes wrong inside costs this point alone: the error becomes its row.
     """
-    point = read_task(text)
-    answer = answer_point(point)
+    try:
+        load_plugins(text)
+    except InputError as error:
+        answer = Answer(row=replace(blank_row(read_task(text), stop="error", error=str(error)), version=__version__))
+    else:
+        answer = answer_point(read_task(text))
     return json.dumps(
         {
             "row": as_dict(answer.row),
@@ -88,9 +94,11 @@ def answer_point(point: GridPoint) -> Answer:
     begun = time.perf_counter()
     work: Callable[[GridPoint], Answer] = _answer_bound if point.method == BOUND else _answer_mapping
     try:
-        made = work(point)
+        with limited(Clock.after(point.options.time_limit)):
+            made = work(point)
     except OptmapError as error:
         stop = next(name for kind, name in STOPS if isinstance(error, kind))
+        stop = Stop.late().value if stop == Stop.TIME_LIMIT else stop
         made = Answer(row=blank_row(point, stop=stop, error=str(error)))
     except Exception as error:  # noqa: BLE001 - a defect in one solve must not end a sweep of thousands
         made = Answer(row=blank_row(point, stop="error", error=f"{type(error).__name__}: {error}"))
@@ -98,7 +106,9 @@ def answer_point(point: GridPoint) -> Answer:
     return replace(made, row=replace(made.row, seconds=seconds, version=__version__))
 
 
-def level_bounds(workload: Workload, machine: Machine, cores: int = 1) -> tuple[LevelBound, ...]:
+def level_bounds(
+    workload: Workload, machine: Machine, cores: int = 1, notes: list[str] | None = None
+) -> tuple[LevelBound, ...]:
     """Lower bounds on loads and stores across the outer boundaries of the levels, inner first.
 
     With several cores only the levels that serve all of them are bounded: what one core has to do
@@ -108,18 +118,20 @@ def level_bounds(workload: Workload, machine: Machine, cores: int = 1) -> tuple[
         workload: the computation.
         machine: its levels, inner to outer.
         cores: cores in use.
+        notes: gets one for every level whose bound was not known in time.
 
     Raises:
         InputError: for an inclusive level that holds fewer words than one inside it.
     """
     machine.check_inclusion(workload.word_bits)
+    notes = [] if notes is None else notes
     shared = next((n for n, level in enumerate(machine.levels) if level.shared), len(machine.levels))
     made = []
     for number, level in enumerate(machine.levels):
         held = fast_side_words(machine, number, workload.word_bits)
         if held < 1 or (cores > 1 and number < shared):
             continue
-        bound = certified_bound(workload, held)
+        bound = bound_in_time(workload, held, current().ending(), machine.boundaries[number], notes)
         made.append(_level_bound(workload, level, held, bound, bound.total_words))
     return tuple(made)
 
@@ -138,7 +150,8 @@ def _mapping_bounds(workload: Workload, result: SolveResult, cores: int) -> tupl
     for number, level in enumerate(result.machine.levels):
         if level.name in words:
             held = fast_side_words(result.machine, number, workload.word_bits)
-            made.append(_level_bound(workload, level, held, certified_bound(workload, held), words[level.name]))
+            bound = bound_in_time(workload, held, current().ending(), result.machine.boundaries[number], [])
+            made.append(_level_bound(workload, level, held, bound, words[level.name]))
     return tuple(made)
 
 
@@ -167,8 +180,10 @@ def _answer_bound(point: GridPoint) -> Answer:
     machine = _machine(point)
     if machine.accelerator is not None:
         raise InputError("on accelerators every mapping comes with its floor; leave the method bound out")
-    found = level_bounds(point.workload, machine, point.options.cores)
-    made = _with_bound(point, blank_row(point, stop="optimal"), machine, found)
+    notes: list[str] = []
+    found = level_bounds(point.workload, machine, point.options.cores, notes)
+    stop = Stop.late() if notes else Stop.OPTIMAL
+    made = _with_bound(point, blank_row(point, stop=stop.value), machine, found)
     document: dict[str, object] = {
         "schema": "optmap.sweep-bound/1",
         "workload": workload_document(point.workload),

@@ -19,6 +19,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from optmap.errors import InputError
+from optmap.extras import install
 from optmap.sweeps.engine import ANSWER, EngineError, Outcome, Task
 from optmap.sweeps.local import LocalEngine
 
@@ -83,7 +84,7 @@ class DaskEngine:
         try:
             import distributed  # noqa: F401 - only whether it is there
         except ImportError as error:
-            raise InputError("engine dask needs distributed; install with: pip install 'optmap[dask]'") from error
+            raise InputError(f"engine dask needs distributed; run: {install('distributed')}") from error
         self._address = address
         self._function = function
         self._connect_seconds = connect_seconds

@@ -26,6 +26,8 @@ class Task:
     """One line that says everything."""
     seconds: float
     """Limit after which the work on it is ended, whatever it does."""
+    here: bool = False
+    """Whether this process has to answer it: its method is registered in no other."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,8 +53,8 @@ class Engine(Protocol):
 
         Args:
             tasks: taken only as fast as they are answered.
-            stopping: asked often; once it is true, no more tasks are taken, what is being worked
-                on is dropped and the iteration ends.
+            stopping: asked often; once it is true, no more tasks are taken, what is being worked on is answered
+                with the best so far or dropped, and the iteration ends.
 
         Yields:
             An outcome per task; None now and then while nothing is ready.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import uuid
+from collections.abc import Callable
 from pathlib import Path
 
 from optmap.errors import OptmapError
@@ -24,13 +25,14 @@ class StoreFullError(StoreError):
     exit_code = 4
 
 
-def write_atomic(path: Path, data: bytes, *, durable: bool = False) -> None:
+def write_atomic(path: Path, data: bytes, *, durable: bool = False, announce: Callable[[], None] | None = None) -> None:
     """Write a file beside its place, then move it there.
 
     Args:
         path: the file; its folder exists or is made.
         data: the whole content.
         durable: wait until the content is on the disk, so that a power cut cannot take it.
+        announce: called when the content is written, before it has its place.
 
     Raises:
         StoreFullError: if the disk, the quota or the allowed file size is exhausted.
@@ -43,10 +45,13 @@ def write_atomic(path: Path, data: bytes, *, durable: bool = False) -> None:
         except FileNotFoundError:
             path.parent.mkdir(parents=True, exist_ok=True)
             _write(temporary, data, durable)
+        if announce is not None:
+            announce()
         temporary.replace(path)
     except OSError as error:
-        temporary.unlink(missing_ok=True)
         raise store_error(path, error) from error
+    finally:
+        temporary.unlink(missing_ok=True)
 
 
 def _write(path: Path, data: bytes, durable: bool) -> None:

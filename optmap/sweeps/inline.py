@@ -1,10 +1,10 @@
-"""The simplest engine: one point after another in this process."""
+"""The simplest engine: one point after another in this process; and any other, for all that it can answer."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator, Iterable, Iterator
 
-from optmap.sweeps.engine import ANSWER, Outcome, Task, function_of
+from optmap.sweeps.engine import ANSWER, Engine, Outcome, Task, function_of
 
 
 class InlineEngine:
@@ -20,3 +20,24 @@ class InlineEngine:
             if stopping():
                 return
             yield Outcome(number=task.number, text=answer(task.text))
+
+
+class OwnHere:
+    """An engine, but for tasks that only this process can answer: these are answered here, after the others."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    def run(self, tasks: Iterable[Task], stopping: Callable[[], bool]) -> Generator[Outcome | None, None, None]:
+        """Answer tasks (see `Engine`)."""
+        own: list[Task] = []
+
+        def others() -> Iterator[Task]:
+            for task in tasks:
+                if task.here:
+                    own.append(task)
+                else:
+                    yield task
+
+        yield from self._engine.run(others(), stopping)
+        yield from InlineEngine().run(own, stopping)

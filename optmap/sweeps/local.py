@@ -18,6 +18,10 @@ TICK_SECONDS = 0.2
 """How often time limits and interruption are looked at."""
 
 
+LAST_SECONDS = 5.0
+"""What answers are waited for once somebody asked to stop."""
+
+
 def default_jobs() -> int:
     """Cores that this process may use."""
     try:
@@ -60,6 +64,7 @@ class LocalEngine:
                     yield from found
                 else:
                     yield None
+            yield from self._last(slots)
         finally:
             if not self._keep or any(slot.waiting for slot in slots):
                 for slot in slots:
@@ -105,6 +110,23 @@ class LocalEngine:
                 again.extend(waiting)
                 slot.start()
         return found
+
+    def _last(self, slots: list[Slot]) -> Iterator[Outcome]:
+        """The best answers so far to the tasks in work, as far as they come soon."""
+        asked = [slot for slot in slots if slot.waiting]
+        for slot in asked:
+            slot.ask()
+        until = time.monotonic() + LAST_SECONDS
+        while asked and time.monotonic() < until:
+            poll = select.poll()
+            for slot in asked:
+                poll.register(slot.output, select.POLLIN)
+            readable = {descriptor for descriptor, _ in poll.poll(1000 * TICK_SECONDS)}
+            for slot in [each for each in asked if each.output in readable]:
+                answers, ended = slot.receive()
+                yield from answers[:1]  # what came after it was not begun
+                if answers or ended:
+                    asked.remove(slot)
 
     def _learn(self, answers: int, seconds: float) -> None:
         """Update the mean time per point of one process."""

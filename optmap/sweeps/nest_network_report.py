@@ -5,9 +5,9 @@ from __future__ import annotations
 from optmap.gap.nest_solution import amount
 from optmap.problem.options import Merit
 from optmap.report.accelerators import accelerator_line
-from optmap.report.tables import grid, pairs
+from optmap.report.tables import grid, merged_block, pairs
 from optmap.search.accelerators.result import UNITS
-from optmap.sweeps.nest_networks import MappedLayer, NetworkNests
+from optmap.sweeps.nest_networks import MappedLayer, NetworkNests, left_out_text
 from optmap.texts import number
 
 SCHEMA = "optmap.accelerator-network/1"
@@ -41,6 +41,7 @@ def network_document(sums: NetworkNests) -> dict[str, object]:
             "edp": amount(sums.floor_pj * sums.floor_cycles, UNITS[Merit.EDP]),
         },
         "limited": sums.limited,
+        "left_out": list(sums.left_out),
         "unfit": {layer.workload.title: list(layer.broken) for layer in sums.unfit},
         "layers": [_layer(layer, sums.merit) for layer in sums.layers],
         "notes": _notes(sums),
@@ -50,6 +51,7 @@ def network_document(sums: NetworkNests) -> dict[str, object]:
 def _layer(layer: MappedLayer, merit: Merit) -> dict[str, object]:
     return {
         "workload": layer.workload.title,
+        "names": list(layer.workload.layer_names),
         "count": layer.workload.count,
         "operations": layer.workload.operations,
         "energy": amount(layer.energy_pj, "pJ"),
@@ -91,7 +93,8 @@ def network_table(sums: NetworkNests) -> str:
     header = ("layer", "count", "operations", "energy (pJ)", "cycles", "EDP", "energy share", "status", "seconds")
     layers = "Of one occurrence of each layer\n" + grid(header, "<>>>>>><>", _rows(sums))
     notes = "\n".join(f"note: {note}" for note in _notes(sums))
-    return "\n\n".join([head, layers, pairs(_summary(sums)), notes])
+    names = merged_block(layer.workload for layer in sums.layers)
+    return "\n\n".join([head, layers, *names, pairs(_summary(sums)), notes]) + left_out_text(sums.left_out)
 
 
 def _rows(sums: NetworkNests) -> list[tuple[str, ...]]:

@@ -18,8 +18,15 @@ from optmap.sweeps.reading import sweep_document
 if TYPE_CHECKING:
     import pandas as pd
 
+LATE = ("time_limit", "interrupted")
+"""Values of `stop` of layers that have the best mapping until then."""
 DIGITS = 10**12
 """Square roots are rounded down to this part of one."""
+
+
+def left_out_text(names: tuple[str, ...]) -> str:
+    """What is said below sums over some of the layers."""
+    return f"\ninterrupted: the sums leave out {', '.join(names)}" if names else ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,6 +68,8 @@ class NetworkNests(Shown):
     layers: tuple[MappedLayer, ...]
     limited: bool
     """Whether a layer reached its time limit; its best mapping so far is in the sums."""
+    left_out: tuple[str, ...] = ()
+    """Layers without a mapping since somebody asked to stop; the sums are of the others."""
 
     @property
     def unfit(self) -> tuple[MappedLayer, ...]:

@@ -12,7 +12,7 @@ from optmap.problem.workload import bytes_of
 from optmap.report.axes import capacity_axis, styled
 from optmap.report.plots import PALETTE
 from optmap.report.sweep_plots import capacity_label, plot_curve
-from optmap.report.tables import grid, word_text
+from optmap.report.tables import grid, merged_block, word_text
 from optmap.sweeps.network_curves import UNKNOWN, LayerRegimes, NetworkCurve
 from optmap.texts import size_text
 
@@ -46,6 +46,7 @@ def curve_table(curve: NetworkCurve) -> str:
         (
             head + grid(header, ">>>>>", rows),
             grid(("layer", "regime of its closed form"), "<<", regimes),
+            *merged_block(curve.view.network.layers),
             "\n".join(lines),
         )
     )
@@ -105,6 +106,10 @@ def curve_document(curve: NetworkCurve) -> dict[str, object]:
         "word_bits": total.word_bits,
         "floor_words": curve.floor_words,
         "floor_bytes": bytes_of(curve.floor_words * total.word_bits),
+        "layers": [
+            {"workload": layer.title, "count": layer.count, "names": list(layer.layer_names)}
+            for layer in curve.view.network.layers
+        ],
         "curve": [
             {
                 "capacity_bytes": sample.capacity_bytes,

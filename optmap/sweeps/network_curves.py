@@ -18,10 +18,12 @@ from optmap.gap.sizing import Sizing, sizing
 from optmap.names import choose
 from optmap.problem import Capacity, Machine, Padding, Workload
 from optmap.problem.network import Network
+from optmap.problem.values import TimeInput, seconds
 from optmap.report.regime_texts import regime_name
 from optmap.search.methods import METHODS, MOPT
 from optmap.shown import Form, Shown
-from optmap.sweeps.networks import incomplete
+from optmap.sweeps.nest_networks import LATE
+from optmap.sweeps.networks import check_addable, incomplete
 from optmap.sweeps.plan import first_grid, points
 from optmap.sweeps.reading import read_sweep
 from optmap.sweeps.rows import KEY
@@ -82,7 +84,7 @@ def network_curve(
     level: str | None = None,
     method: str | None = None,
     tiles: str = "any",
-    time_limit: float = 60.0,
+    time_limit: TimeInput = 60.0,
     jobs: int | None = None,
     directory: Path | None = None,
     progress: Callable[[str, float], None] | None = None,
@@ -110,12 +112,13 @@ def network_curve(
         raise InputError(f"--curve is over the capacity of one cache; {machine.name} is an accelerator: leave it out")
     if len(capacities) < 2 or any(size.unit != "bytes" for size in capacities):
         raise InputError("--curve needs two capacities or more, in bytes, such as --memory 16KiB:16MiB")
+    check_addable(layers)
     spec = SweepSpec(
         workloads=layers.layers,
         machines=() if machine is None else (machine,),
         capacities=_axis(capacities, level or ""),
         methods=(BOUND, str(choose("method", method or MOPT.name, METHODS))),
-        options=Options(time_limit=time_limit, tiles=tiles),
+        options=Options(time_limit=seconds(time_limit, "time limit (--time-limit)"), tiles=tiles),
         name=layers.name,
     )
     with tempfile.TemporaryDirectory(prefix="optmap-") as folder:
@@ -171,8 +174,10 @@ class _Work:
         """The network from all rows so far."""
         frame = read_sweep(self.place)
         # A directory that was there before may hold rows of other questions.
+        if frame.empty:
+            raise LimitError(f"{self.layers.name}: no layer has a mapping yet")
         mine = frame[[key in self.asked for key in zip(*(frame[column] for column in KEY), strict=True)]]
-        self.limited = bool((mine["stop"] == "time_limit").any())
+        self.limited = bool(mine["stop"].isin(LATE).any())
         try:
             view = network_views(panels(mine), self.layers)[0]
         except InputError as error:

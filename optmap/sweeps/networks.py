@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
+from optmap.clock import stopping
 from optmap.errors import CheckError, InfeasibleError, InputError, LimitError, OptmapError
 from optmap.gap.curves import Series, panels
 from optmap.gap.networks import NetworkView, network_views
@@ -15,10 +16,12 @@ from optmap.names import choose
 from optmap.problem import Machine
 from optmap.problem.network import Network
 from optmap.problem.options import Counting, Merit
+from optmap.problem.values import TimeInput, seconds
+from optmap.problem.workload import Semantics
 from optmap.report.network import network_document, network_table
 from optmap.search.methods import METHODS, default_method
 from optmap.shown import Form, Shown
-from optmap.sweeps.nest_networks import NetworkNests, mapped_layers
+from optmap.sweeps.nest_networks import LATE, NetworkNests, left_out_text, mapped_layers
 from optmap.sweeps.plan import first_grid, points
 from optmap.sweeps.reading import read_sweep
 from optmap.sweeps.rows import KEY
@@ -48,6 +51,8 @@ class NetworkSums(Shown):
     capacity_bytes: int
     limited: bool
     """Whether a layer reached its time limit; its best mapping so far is in the sums."""
+    left_out: tuple[str, ...] = ()
+    """Layers without a mapping since somebody asked to stop; the sums are of the others."""
 
 
 def solve_network(
@@ -58,7 +63,7 @@ def solve_network(
     objective: str | None = None,
     counting: str | None = None,
     tiles: str = "any",
-    time_limit: float = 60.0,
+    time_limit: TimeInput = 60.0,
     jobs: int | None = None,
     directory: Path | None = None,
     progress: Callable[[str, float], None] | None = None,
@@ -82,19 +87,29 @@ def solve_network(
         InfeasibleError: if a layer does not fit.
         LimitError: if a layer has no mapping when its time is over.
     """
+    nests = machine.accelerator is not None
+    if not nests:
+        check_addable(layers)
     name = default_method(machine) if method is None else str(choose("method", method, METHODS))
     goal = METHODS[name].objective(objective, machine)
-    nests = machine.accelerator is not None
     spec = SweepSpec(
         workloads=layers.layers,
         machines=(machine,),
         methods=(name,) if nests else (BOUND, name),
-        options=Options(time_limit=time_limit, objective=goal if nests else objective, counting=counting, tiles=tiles),
+        options=Options(
+            time_limit=seconds(time_limit, "time limit (--time-limit)"),
+            objective=goal if nests else objective,
+            counting=counting,
+            tiles=tiles,
+        ),
         name=layers.name,
     )
     with tempfile.TemporaryDirectory(prefix="optmap-") as folder:
         place = directory if directory is not None else Path(folder)
         mine = _swept(spec, place, jobs, progress)
+        left_out: tuple[str, ...] = ()
+        if stopping():
+            layers, mine, left_out = _answered(layers, mine, len(spec.methods))
         if nests:
             _all_mapped(layers, mine)
             return NetworkNests(
@@ -104,7 +119,8 @@ def solve_network(
                 merit=Merit(goal),
                 counting=counting or Counting.EXACT.value,
                 layers=mapped_layers(layers, mine, place),
-                limited=bool((mine["stop"] == "time_limit").any()),
+                limited=bool(mine["stop"].isin(LATE).any()),
+                left_out=left_out,
             )
     view = network_views(panels(mine), layers)[0]
     if not view.total.series or not view.total.series[0].samples:
@@ -114,8 +130,24 @@ def solve_network(
         view=view,
         series=series,
         capacity_bytes=series.samples[-1].capacity_bytes,
-        limited=bool((mine["stop"] == "time_limit").any()),
+        limited=bool(mine["stop"].isin(LATE).any()),
+        left_out=left_out,
     )
+
+
+def _answered(layers: Network, rows: pd.DataFrame, wanted: int) -> tuple[Network, pd.DataFrame, tuple[str, ...]]:
+    """The layers that have all their rows, these rows, and the names of the others.
+
+    Raises:
+        LimitError: if there is no such layer.
+    """
+    counts = rows[rows["error"] == ""]["workload"].value_counts()
+    done = tuple(layer for layer in layers.layers if counts.get(layer.title, 0) >= wanted)
+    if not done:
+        raise LimitError(f"{layers.name}: no layer has a mapping yet")
+    names = [layer.title for layer in done]
+    left_out = tuple(layer.title for layer in layers.layers if layer.title not in names)
+    return replace(layers, layers=done), rows[rows["workload"].isin(names)], left_out
 
 
 def _swept(
@@ -130,7 +162,27 @@ def _swept(
     sweep(spec, directory, jobs=jobs, progress=tell)
     frame = read_sweep(directory)
     asked = {point.key for _, _, point in points(spec, first_grid(spec))}
+    if frame.empty:  # interrupted before the first layer
+        return frame
     return frame[[key in asked for key in zip(*(frame[column] for column in KEY), strict=True)]]
+
+
+def check_addable(layers: Network) -> None:
+    """Refuse layers of which some load what their outputs begin with and some do not.
+
+    Raises:
+        InputError: naming a layer of each kind.
+    """
+    first: dict[Semantics, str] = {}
+    for layer in layers.layers:
+        first.setdefault(layer.semantics, layer.title)
+    if len(first) > 1:
+        kinds = " and ".join(
+            f"{name} has {kind} (`{'=' if kind is Semantics.ASSIGN else '+='}`)" for kind, name in first.items()
+        )
+        raise InputError(
+            f"{layers.name}: {kinds}: loads of both kinds cannot be added; give one for all, such as --semantics assign"
+        )
 
 
 def _all_mapped(layers: Network, rows: pd.DataFrame) -> None:
@@ -149,12 +201,13 @@ def incomplete(layers: Network, rows: pd.DataFrame) -> OptmapError:
 
 def sums_document(sums: NetworkSums) -> dict[str, object]:
     """The JSON document of `network`."""
-    return {"schema": "optmap.network/1", **network_document(sums.view, sums.series, sums.capacity_bytes)}
+    document = network_document(sums.view, sums.series, sums.capacity_bytes)
+    return {"schema": "optmap.network/1", **document, "left_out": list(sums.left_out)}
 
 
 def sums_table(sums: NetworkSums) -> str:
     """The sums for people."""
-    return network_table(sums.view, sums.series, sums.capacity_bytes)
+    return network_table(sums.view, sums.series, sums.capacity_bytes) + left_out_text(sums.left_out)
 
 
 def sums_plot(sums: NetworkSums, axes: object = None) -> object:

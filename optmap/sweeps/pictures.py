@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 from optmap.gap.sizing import TARGETS, Sizing
 from optmap.problem import Machine, library
+from optmap.problem.io.kinds import expected
 from optmap.problem.network import network as load_network
 from optmap.report.network import network_document, network_table
 from optmap.report.sizing import sizing_table
@@ -52,8 +53,10 @@ def draw(
     Raises:
         InputError: for anything that cannot be accepted or written.
     """
+    with expected(directory, "the folder of a sweep", "results", "folder"):
+        rows = read_sweep(directory)
     shown = album(
-        read_sweep(directory),
+        rows,
         name=directory.name,
         network=None if network is None else load_network(network),
         targets=targets or TARGETS,

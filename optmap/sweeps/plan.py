@@ -6,12 +6,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from optmap.problem import Capacity, Machine, Workload, two_level
+from optmap.shown import brief
 from optmap.sweeps.points import GridPoint, make_point
-from optmap.sweeps.spec import BOUND, SweepSpec
-
-TYPICAL_SECONDS = {BOUND: 0.03, "mopt": 0.08, "iooub": 0.3, "mopt-algorithm1": 0.2, "mopt-artifact": 0.1}
-"""Time per point on one cache, as measured on convolution layers; three levels take ten times that."""
-OTHERS_SECONDS = 0.2
+from optmap.sweeps.spec import SweepSpec
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,6 +84,23 @@ def machine_at(spec: SweepSpec, curve: Curve, amount: int) -> Machine:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Seconds:
+    """Of one point, or of many: between the least and the most, about so many."""
+
+    least: float
+    about: float
+    most: float
+
+    def times(self, number: float) -> Seconds:
+        """Of so many points."""
+        return Seconds(least=self.least * number, about=self.about * number, most=self.most * number)
+
+    def plus(self, other: Seconds) -> Seconds:
+        """Of both."""
+        return Seconds(least=self.least + other.least, about=self.about + other.about, most=self.most + other.most)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
     """What a sweep will do, before it does it."""
 
@@ -106,29 +120,39 @@ class Plan:
     most_points: int
     """Points at most, with refinement."""
     seconds: float
-    """Estimated wall-clock time of the points that are not stored."""
+    """Estimated wall-clock time of the points of the grid that are not stored."""
+    least_seconds: float
+    """As many, if all points are as quick as the quickest that was tried."""
+    most_seconds: float
+    """As many, if all are as slow as the slowest, refinement included."""
     jobs: int
 
-
-def typical_seconds(spec: SweepSpec, method: str) -> float:
-    """A first guess of the time per point."""
-    levels = max([len(machine.levels) for machine in spec.machines] or [1])
-    return float(TYPICAL_SECONDS.get(method, OTHERS_SECONDS) * (1 if levels == 1 or method == BOUND else 10))
+    def __repr__(self) -> str:
+        return brief(self)
 
 
-def make_plan(spec: SweepSpec, *, jobs: int, stored: Mapping[str, int], measured: Mapping[str, float]) -> Plan:
+def missing_points(spec: SweepSpec, stored: Mapping[str, int]) -> dict[str, int]:
+    """Points of the first grid that need work, by method.
+
+    Args:
+        spec: what is wanted.
+        stored: number of points per method that need none.
+    """
+    per_method = sum(len(amounts) for amounts in first_grid(spec).values())
+    return {method: per_method - stored.get(method, 0) for method in spec.methods}
+
+
+def make_plan(spec: SweepSpec, *, jobs: int, stored: Mapping[str, int], seconds: Seconds) -> Plan:
     """The plan of a spec.
 
     Args:
         spec: what is wanted.
         jobs: processes that will work on it.
         stored: number of points per method that need no work.
-        measured: mean seconds per point and method, where known.
+        seconds: of all others, one after another.
     """
     grid = first_grid(spec)
     per_method = sum(len(amounts) for amounts in grid.values())
-    missing = {method: per_method - stored.get(method, 0) for method in spec.methods}
-    seconds = sum(number * measured.get(m, typical_seconds(spec, m)) for m, number in missing.items())
     count = per_method * len(spec.methods)
     most = count if spec.refine is None else max(count, len(grid) * spec.refine.most_points * len(spec.methods))
     level = {curve.level for curve in curves(spec)}
@@ -143,6 +167,8 @@ def make_plan(spec: SweepSpec, *, jobs: int, stored: Mapping[str, int], measured
         capacity_unit="" if spec.capacities is None else spec.capacities.first.unit,
         methods=spec.methods,
         most_points=most,
-        seconds=seconds / max(1, jobs),
+        seconds=seconds.about / max(1, jobs),
+        least_seconds=seconds.least / max(1, jobs),
+        most_seconds=seconds.most / max(1, jobs) * most / max(1, count),
         jobs=jobs,
     )

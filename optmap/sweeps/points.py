@@ -13,6 +13,7 @@ from optmap.problem.io.files import fingerprint
 from optmap.problem.io.machines import machine_document, machine_from
 from optmap.problem.io.workloads import read_workload, workload_document
 from optmap.search.methods import LIBRARY, METHODS
+from optmap.search.plugins import PLUGINS, code_digest, load_plugin
 from optmap.sweeps.rows import Row
 from optmap.sweeps.spec import BOUND, Options
 
@@ -40,7 +41,7 @@ class GridPoint:
     @property
     def capacity(self) -> Capacity:
         """Capacity of the level."""
-        return next(level.capacity for level in self.machine.levels if level.name == self.level)
+        return next(level.room for level in self.machine.levels if level.name == self.level)
 
     @property
     def capacity_words(self) -> int:
@@ -69,6 +70,8 @@ def make_point(
     }
     if method != BOUND:
         depends |= {"options": _options_document(options)}
+    if method not in ANSWER_VERSIONS:
+        depends |= {"code": code_digest(method)}
     if method not in SEEDLESS:
         depends |= {"seed": seed}
     return GridPoint(
@@ -99,9 +102,21 @@ def task_text(point: GridPoint) -> str:
             "method": point.method,
             "options": _options_document(point.options),
             "seed": point.seed,
+            **({} if point.method in ANSWER_VERSIONS else {"plugins": list(PLUGINS)}),
         },
         separators=(",", ":"),
     )
+
+
+def load_plugins(text: str) -> None:
+    """Import the plug-ins that the point of a line needs.
+
+    Raises:
+        InputError: if one cannot be imported in this process.
+    """
+    if '"plugins":' in text:
+        for name in json.loads(text).get("plugins", ()):
+            load_plugin(name)
 
 
 def read_task(text: str) -> GridPoint:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from optmap.clock import INTERRUPTED, stopping
 from optmap.errors import CheckError, InputError
 from optmap.gap.mapping_accelerators import assigned
 from optmap.gap.race import LayerRace, Race, Run, run_from
@@ -25,8 +26,9 @@ from optmap.problem.inputs import (
 )
 from optmap.problem.io.workloads import read_workloads
 from optmap.problem.options import Counting, Merit, TileRule
-from optmap.problem.values import file_path, seconds, whole_number
-from optmap.search.methods import EXACT, LIBRARY, METHODS
+from optmap.problem.values import TimeInput, file_path, seconds, whole_number
+from optmap.search.methods import EXACT, METHODS
+from optmap.search.plugins import is_shared
 from optmap.sweeps.inline import InlineEngine
 from optmap.sweeps.local import default_jobs
 from optmap.sweeps.method_settings import SettingsInput, method_of
@@ -53,8 +55,8 @@ def race(
     *,
     machine: MachineInput,
     methods: str | Sequence[str] | None = None,
-    budget: float = 60.0,
-    proof: float | None = None,
+    budget: TimeInput = 60.0,
+    proof: TimeInput | None = None,
     objective: str | None = None,
     counting: str | None = None,
     evaluations: int | None = None,
@@ -76,7 +78,7 @@ def race(
             its workloads.
         machine: an accelerator.
         methods: keys of `METHODS`; None or `all` takes all. A method that cannot is left out with the reason.
-        budget: seconds that each method has for each layer.
+        budget: seconds that each method has for each layer, or a text such as `3s` or `2min`.
         proof: seconds that `exact` has for each layer, to prove the optimum that the others are held against; None for
             the budget.
         objective: what is minimised; None for `edp`.
@@ -86,7 +88,7 @@ def race(
         extents: extent per dim, of statements among the workloads.
         seed: of methods that draw random numbers.
         engine: `inline`, one search at a time in this process; `local` (processes on this computer) or `dask`. Methods
-            that were registered in this process are searched with in this process, after the others.
+            that were registered in this process, and not by a plug-in, are searched with here, after the others.
         jobs: processes of `local`, one search each; None for one per core.
         scheduler: address of the Dask scheduler, such as `tcp://host:8786`.
         directory: where rows, mappings and curves are kept, as of a sweep: a race that was interrupted goes on there.
@@ -97,7 +99,6 @@ def race(
         ContradictionError: if a mapping is better than what is proved to be least.
         CheckError: if a recount contradicts a method.
         EngineError: if processes or scheduler do not work.
-        KeyboardInterrupt: after an interrupt, when everything is stored.
     """
     target = machine_of(machine, None)
     if target.accelerator is None:
@@ -142,6 +143,7 @@ def race(
         seed=spec.seed,
         side_by_side=side_by_side.get(engine),
         reused=reused,
+        interrupted=stopping(),
     )
 
 
@@ -173,10 +175,7 @@ class _Heat:
 
         if progress is not None:
             progress(order[0], first)
-        tally = run_sweep(self.spec, self.directory, engine=self.engine, progress=tell)
-        if tally.interrupted:
-            raise KeyboardInterrupt
-        return tally.reused
+        return run_sweep(self.spec, self.directory, engine=self.engine, progress=tell).reused
 
     def answers(self) -> dict[tuple[str, str], Run | str]:
         """What each method did on each layer, or why it has no mapping.
@@ -187,7 +186,10 @@ class _Heat:
         rows = {(row["workload"], row["input_hash"]): row for row in read_rows(self.directory).to_pylist()}
         found = dict[tuple[str, str], Run | str]()
         for point in self.points:
-            row = rows[point.workload.title, point.input_hash]
+            row = rows.get((point.workload.title, point.input_hash))
+            if row is None:  # a race that was interrupted
+                found[point.workload.title, point.method] = INTERRUPTED
+                continue
             if row["stop"] == "check":
                 raise CheckError(f"{point.workload.title}: {point.method}: {row['error']}")
             document = None if row["error"] else sweep_document(self.directory, point.input_hash)
@@ -200,8 +202,8 @@ def _heats(spec: SweepSpec, engine: Engine, directory: Path, own_directory: Path
 
     With a time of its own for the proof, `exact` goes first and alone.
     """
-    own = tuple(name for name in spec.methods if name not in LIBRARY)
-    known = [name for name in spec.methods if name in LIBRARY]
+    own = tuple(name for name in spec.methods if not is_shared(name))
+    known = [name for name in spec.methods if is_shared(name)]
     heats = []
     if proof is not None:
         known.remove(EXACT.name)
@@ -243,6 +245,14 @@ def layers_of(
     several = list(workloads) if isinstance(workloads, Sequence) and not isinstance(workloads, str) else [workloads]
     if not several:
         raise InputError("workloads is empty; name at least one")
+    if (
+        extents is not None
+        and len(several) > 1
+        and not any(isinstance(each, str) and is_statement(each) for each in several)
+    ):
+        raise InputError(
+            "extents (--extents) are for a statement among several workloads, and none is one; leave them out"
+        )
     found: dict[str, Workload] = {}
     for each in several:
         for item in _named(each):

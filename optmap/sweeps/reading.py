@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from optmap.errors import InputError
+from optmap.errors import CheckError, InputError
 from optmap.problem.values import file_path
 
 if TYPE_CHECKING:
@@ -79,7 +79,9 @@ def document_path(directory: str | Path, row: Mapping[Any, Any] | str) -> Path:
 
     Raises:
         InputError: if the row has none (a failure, or an infeasible point).
+        CheckError: if it is not what the manifest of the sweep says.
     """
+    from optmap.sweeps.manifest import file_digest, manifest_of
     from optmap.sweeps.store import solution_path
 
     if not isinstance(row, str) and "input_hash" not in row:
@@ -87,10 +89,15 @@ def document_path(directory: str | Path, row: Mapping[Any, Any] | str) -> Path:
             f"{directory}: that is no row of a sweep (it has no input_hash); give frame.iloc[0] for example"
         )
     name = row if isinstance(row, str) else str(row["input_hash"])
-    path = solution_path(file_path(directory, "directory"), name)
+    folder = file_path(directory, "directory")
+    path = solution_path(folder, name)
     if not path.exists():
         reason = "" if isinstance(row, str) else str(row.get("error", ""))
         raise InputError(f"{directory}: row {name[:12]} has no document{': ' if reason else ''}{reason}")
+    if file_digest(path) not in manifest_of(folder).documents.get(str(solution_path(Path(), name)), ()):
+        raise CheckError(
+            f"{path}: not what was recorded when it was written; run the sweep again: it answers its point anew"
+        )
     return path
 
 
@@ -103,6 +110,7 @@ def sweep_document(directory: str | Path, row: Mapping[Any, Any] | str) -> dict[
 
     Raises:
         InputError: if the row has none, or it cannot be read.
+        CheckError: if it is not what the manifest of the sweep says.
     """
     from optmap.problem.io.files import read_json
 

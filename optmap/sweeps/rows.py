@@ -15,14 +15,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 SCHEMA_VERSION = "optmap.rows/4"
-_SEARCHED = ("valid_share", "seconds_to_best")
-_COUNTED = ("counting", "energy_pj", "cycles", "edp", "utilisation", "search_bound", "evaluations")
-LACKING = {
-    SCHEMA_VERSION: (),
-    "optmap.rows/3": _SEARCHED,
-    "optmap.rows/2": (*_COUNTED, *_SEARCHED),
-}
-"""Versions of rows that are read, with the columns that they have not: these are then empty."""
 LARGEST_INTEGER = 2**63 - 1
 WIDE = ("operations", "compulsory_words", "traffic_words", "bound_words")
 """Whole numbers that pass 2^63 on large workloads: columns of 38 decimal digits, lossless."""
@@ -143,7 +135,7 @@ class Row:
 
 COLUMNS = tuple(field.name for field in fields(Row))
 """Names of the columns, in order."""
-FAILURES = ("killed", "crash")
+FAILURES = ("killed", "crash", "interrupted")
 """Values of `stop` that say nothing about the point itself: it may be worth another try."""
 
 

@@ -3,26 +3,28 @@
 from __future__ import annotations
 
 import json
-import signal
-import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from optmap import __version__
+from optmap.clock import stopping
 from optmap.errors import InputError
 from optmap.names import choose
 from optmap.problem.values import whole_number
+from optmap.search.plugins import is_shared
 from optmap.sweeps.answers import Answer
 from optmap.sweeps.engine import Engine, EngineError, Outcome, Task
-from optmap.sweeps.inline import InlineEngine
-from optmap.sweeps.local import LocalEngine, default_jobs
-from optmap.sweeps.plan import Grid, Plan, first_grid, make_plan, points
+from optmap.sweeps.estimates import Measure, estimate
+from optmap.sweeps.inline import InlineEngine, OwnHere
+from optmap.sweeps.local import TICK_SECONDS, LocalEngine, default_jobs
+from optmap.sweeps.plan import Grid, Plan, first_grid, make_plan, missing_points, points
 from optmap.sweeps.points import GridPoint, blank_row, task_text
 from optmap.sweeps.refine import Value, more_capacities
 from optmap.sweeps.rows import FAILURES, row_of
-from optmap.sweeps.spec import SweepSpec
+from optmap.sweeps.spec import BOUND, SweepSpec
 from optmap.sweeps.spec_io import read_spec, spec_from
 from optmap.sweeps.store import Store
 from optmap.sweeps.tally import Tally
@@ -61,18 +63,14 @@ def sweep(
         InputError: if the spec or an argument cannot be accepted.
         StoreError: if the directory cannot be written; what was written before is intact.
         EngineError: if processes or scheduler do not work.
-        KeyboardInterrupt: after an interrupt, when everything is stored.
     """
-    tally = run_sweep(
+    return run_sweep(
         as_spec(spec),
         Path(directory),
         engine=make_engine(engine, jobs=jobs, scheduler=scheduler),
         retry=retry,
         progress=progress,
     )
-    if tally.interrupted:
-        raise KeyboardInterrupt
-    return tally
 
 
 def as_spec(spec: SweepSpec | Mapping[str, object] | str | Path) -> SweepSpec:
@@ -107,13 +105,16 @@ def make_engine(name: str, *, jobs: int | None = None, scheduler: str | None = N
     return LocalEngine(jobs)
 
 
-def plan_sweep(spec: SweepSpec, directory: Path | None, *, jobs: int | None = None) -> Plan:
-    """What a sweep would do, with an estimate from stored times where there are any.
+def plan_sweep(
+    spec: SweepSpec, directory: Path | None, *, jobs: int | None = None, measure: Measure | None = None
+) -> Plan:
+    """What a sweep would do, with an estimate from stored times, or from a few points that are tried and not kept.
 
     Args:
         spec: what is wanted.
         directory: where it would be kept; None or a folder that is not there for a first run.
         jobs: processes; None for one per core.
+        measure: tries a point; None answers it in this process.
     """
     stored: dict[str, int] = {}
     measured: dict[str, float] = {}
@@ -123,7 +124,8 @@ def plan_sweep(spec: SweepSpec, directory: Path | None, *, jobs: int | None = No
                 if store.has(point):
                     stored[point.method] = stored.get(point.method, 0) + 1
             measured = store.mean_seconds()
-    return make_plan(spec, jobs=jobs or default_jobs(), stored=stored, measured=measured)
+    seconds = estimate(spec, missing_points(spec, stored), measured, measure)
+    return make_plan(spec, jobs=jobs or default_jobs(), stored=stored, seconds=seconds)
 
 
 def run_sweep(
@@ -134,7 +136,7 @@ def run_sweep(
     retry: bool = False,
     progress: Progress | None = None,
 ) -> Tally:
-    """Run a sweep on an engine; an interrupt ends it cleanly and is told by the result.
+    """Run a sweep on an engine; if somebody asks to stop it ends cleanly, which is told by the result.
 
     Args:
         spec: what is wanted.
@@ -147,8 +149,8 @@ def run_sweep(
         StoreError: if the directory cannot be written.
         EngineError: if the engine does not work.
     """
-    with Store(directory) as store, _interrupts() as interrupted:
-        run = _Run(spec=spec, store=store, engine=engine, retry=retry, progress=progress, stopping=interrupted)
+    with Store(directory) as store:
+        run = _Run(spec=spec, store=store, engine=OwnHere(engine), retry=retry, progress=progress)
         grid: Grid = first_grid(spec)
         known = dict(grid)
         while any(grid.values()) and not run.tally.interrupted:
@@ -169,7 +171,6 @@ class _Run:
     engine: Engine
     retry: bool
     progress: Progress | None
-    stopping: Callable[[], bool]
     tally: Tally = field(default_factory=Tally)
     _out: dict[int, GridPoint] = field(default_factory=dict)
     """Points in the engine by task number."""
@@ -178,7 +179,7 @@ class _Run:
     _copies: list[GridPoint] = field(default_factory=list)
     """Points whose inputs are answered under another name."""
     _later: list[GridPoint] = field(default_factory=list)
-    """Points whose inputs are in the engine under another name."""
+    """Points whose inputs are in the engine under another name, or in the hands of another sweep."""
     _number: int = 0
 
     def answer(self, grid: Grid) -> None:
@@ -187,12 +188,18 @@ class _Run:
         self.tally.points += methods * sum(len(amounts) for amounts in grid.values())
         self._pass(point for _, _, point in points(self.spec, grid))
         while self._later and not self.tally.interrupted:
+            self._wait()
             waiting, self._later = self._later, []
             self._pass(iter(waiting))
 
+    def _wait(self) -> None:
+        """Until something of what is left is not in the hands of another sweep."""
+        while not stopping() and all(self.store.elsewhere(point) for point in self._later):
+            time.sleep(TICK_SECONDS)
+
     def _pass(self, wanted: Iterator[GridPoint]) -> None:
         # Closing ends the processes of the engine also when the store fails.
-        with closing(self.engine.run(self._tasks(wanted), self.stopping)) as outcomes:
+        with closing(self.engine.run(self._tasks(wanted), stopping)) as outcomes:
             for outcome in outcomes:
                 if outcome is None:
                     self.store.flush_if_due()
@@ -202,29 +209,32 @@ class _Run:
                     self.progress(self.tally)
         self._copy()
         self.store.flush()
-        self.tally.interrupted = self.stopping()
+        self.tally.interrupted = stopping()
         if self._out and not self.tally.interrupted:
             raise EngineError(f"{len(self._out)} points got no answer; run the same sweep again for them")
 
     def _tasks(self, wanted: Iterator[GridPoint]) -> Iterator[Task]:
         """Tasks for the points that need work; made only when the engine asks for one."""
         for point in wanted:
-            if self.stopping():
+            if stopping():
                 return
             known = self.store.stored(point, retry=self.retry)
             if known is not None:
                 self.tally.count_stored(*known)
             elif point.input_hash in self._hashes:
                 self._later.append(point)
-            elif self.store.has_answer(point):
+            elif self.store.has_answer(point, retry=self.retry):
                 self._copies.append(point)
                 if len(self._copies) >= COPIES_AT_ONCE:
                     self._copy()
+            elif not self.store.claim(point):
+                self._later.append(point)
             else:
                 self._number += 1
                 self._out[self._number] = point
                 self._hashes.add(point.input_hash)
-                yield Task(number=self._number, text=task_text(point), seconds=self.spec.hard_limit)
+                here = point.method != BOUND and not is_shared(point.method)
+                yield Task(number=self._number, text=task_text(point), seconds=self.spec.hard_limit, here=here)
 
     def _copy(self) -> None:
         """Rows for points that were answered under another name."""
@@ -273,24 +283,3 @@ def _next_grid(spec: SweepSpec, store: Store, known: Mapping[int, tuple[int, ...
         values[number].setdefault(amount, {})[point.method] = value
     first = first_grid(spec)
     return {number: more_capacities(first[number], values[number], spec.refine) for number in known}
-
-
-@contextmanager
-def _interrupts() -> Iterator[Callable[[], bool]]:
-    """Turn the first Ctrl-C or termination into a question to ask; a second Ctrl-C interrupts at once."""
-    asked = threading.Event()
-    if threading.current_thread() is not threading.main_thread():
-        yield asked.is_set
-        return
-
-    def stop(number: int, _frame: object) -> None:
-        if asked.is_set() and number == signal.SIGINT:
-            raise KeyboardInterrupt
-        asked.set()
-
-    before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield asked.is_set
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

@@ -6,6 +6,7 @@ crashing solve must cost its own point only.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -14,7 +15,7 @@ import time
 from collections import deque
 
 from optmap.sweeps.engine import EngineError, Outcome, Task
-from optmap.sweeps.worker import READY
+from optmap.sweeps.worker import READY, STOP
 
 START_SECONDS = 120.0
 """Time that a process may take to start and import everything."""
@@ -186,6 +187,12 @@ class Slot:
             return os.read(self.output, 1) == b""
         except BlockingIOError:
             return False
+
+    def ask(self) -> None:
+        """Ask the process for the best answer so far to the task in work."""
+        if self._process is not None and self._ready:
+            with contextlib.suppress(OSError):
+                self._process.send_signal(STOP)
 
     def stop(self) -> None:
         """End the process without looking at what it does."""

@@ -8,16 +8,16 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from optmap.errors import InputError
-from optmap.names import choose
 from optmap.problem import Capacity, Machine, Workload, library
 from optmap.problem.inputs import is_statement
 from optmap.problem.io.fields import Fields, located
 from optmap.problem.io.files import load_yaml
+from optmap.problem.io.kinds import expected
 from optmap.problem.io.machines import machine_from
 from optmap.problem.io.workloads import read_workloads, workload_from
 from optmap.problem.parser import parse_workload
 from optmap.problem.sizes import parse_capacity
-from optmap.problem.values import file_path
+from optmap.problem.values import file_path, seconds
 from optmap.problem.workload import Semantics
 from optmap.sweeps.machine_numbers import variants
 from optmap.sweeps.spec import METRICS, MOST_POINTS, SCALES, Axis, Options, Refine, SweepSpec, default_methods
@@ -64,7 +64,7 @@ def spec_path(name: str | Path) -> Path:
     path = file_path(name, "sweep")
     if path.exists() or path.suffix in library.SUFFIXES or path.parent != Path():
         return path
-    return library.models_path() / "sweeps" / f"{choose('sweep', str(name), library.list_sweeps(), any_case=True)}.yaml"
+    return library.models_path() / "sweeps" / f"{library.choose_entry('sweep', str(name), library.list_sweeps())}.yaml"
 
 
 def read_spec(name: str | Path) -> SweepSpec:
@@ -77,7 +77,8 @@ def read_spec(name: str | Path) -> SweepSpec:
         InputError: naming file and field of the first thing that is wrong.
     """
     path = spec_path(name)
-    return spec_from(load_yaml(path), where=str(path), folder=path.parent, name=path.stem)
+    with expected(path, "a sweep", "sweep"):
+        return spec_from(load_yaml(path), where=str(path), folder=path.parent, name=path.stem)
 
 
 def spec_from(document: object, *, where: str = "sweep", folder: Path | None = None, name: str = "") -> SweepSpec:
@@ -107,7 +108,7 @@ def spec_from(document: object, *, where: str = "sweep", folder: Path | None = N
             options=options,
             seed=top.integer("seed", 0, least=0),
             refine=refine,
-            kill_after=top.positive("kill_after") if top.has("kill_after") else None,
+            kill_after=_time(top, "kill_after") if top.has("kill_after") else None,
             name=top.text("name", name),
         )
     except InputError as error:
@@ -170,7 +171,7 @@ def _options(fields: Fields) -> Options:
         if key in ("cores", "evaluations"):
             given[key] = fields.integer(key)
         elif key == "time_limit":
-            given[key] = fields.positive(key)
+            given[key] = _time(fields, key)
         elif key in ("constraints", "settings"):
             given[key] = fields.get(key)
         else:
@@ -179,6 +180,12 @@ def _options(fields: Fields) -> Options:
         return Options(**given)  # type: ignore[arg-type]
     except InputError as error:
         raise located(error, fields.where.partition(": ")[0]) from error
+
+
+def _time(fields: Fields, key: str) -> float:
+    """Seconds: a number of them, or a text such as `2min`."""
+    value = fields.get(key)
+    return seconds(value, fields.at(key)) if isinstance(value, str) else fields.positive(key)
 
 
 def _refine(fields: Fields) -> Refine:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, field
 
-from optmap.sweeps.rows import Row
+from optmap.shown import brief
+from optmap.sweeps.rows import FAILURES, Row
 
 BAD_INPUT = 2
 LIMIT_REACHED = 4
 CHECK_FAILED = 5
-INTERRUPTED = 130
+CUT_SHORT = (*FAILURES, "time_limit")
+"""Values of `stop` of rows that more time might change."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -22,7 +24,7 @@ class Tally:
     reused: int = 0
     """Points that the directory had, under this or another name."""
     answered: int = 0
-    """Points worked on in this run."""
+    """Points worked on in this run, to their end."""
     infeasible: int = 0
     """Points of this run for which no mapping can exist."""
     failures: dict[str, int] = field(default_factory=dict)
@@ -37,9 +39,12 @@ class Tally:
     """The latest failure, in words."""
     interrupted: bool = False
 
+    def __repr__(self) -> str:
+        return brief(self)
+
     def count(self, row: Row) -> None:
         """Count a row made in this run."""
-        self.answered += 1
+        self.answered += row.stop != "interrupted"  # it will be worked on again
         self._judge(row)
 
     def count_copy(self, row: Row) -> None:
@@ -51,13 +56,13 @@ class Tally:
         """Count a point whose row was there."""
         self.reused += 1
         self._see_gap(gap)
-        if stop in ("killed", "crash", "error", "check", "time_limit"):
+        if stop in ("error", "check", *CUT_SHORT):
             self.failures[stop] = self.failures.get(stop, 0) + 1
 
     def _judge(self, row: Row) -> None:
         if row.stop == "infeasible":
             self.infeasible += 1
-        elif row.error or row.stop == "time_limit":
+        elif row.error or row.stop in CUT_SHORT:
             self.failures[row.stop] = self.failures.get(row.stop, 0) + 1
             self.last_error = f"{row.workload} {row.capacity_words} words {row.method}: {row.error or row.stop}"
         self._see_gap(row.gap)
@@ -89,11 +94,9 @@ class Tally:
 
     @property
     def exit_code(self) -> int:
-        """0; 130 if interrupted, 5 with failed checks, 4 with limits and crashes, 2 with refused points."""
-        if self.interrupted:
-            return INTERRUPTED
+        """0; 5 with failed checks, 4 with limits, interrupts and crashes, 2 with refused points."""
         if self.failures.get("check"):
             return CHECK_FAILED
-        if any(self.failures.get(stop) for stop in ("killed", "crash", "time_limit")):
+        if self.interrupted or any(self.failures.get(stop) for stop in CUT_SHORT):
             return LIMIT_REACHED
         return BAD_INPUT if self.failures.get("error") else 0

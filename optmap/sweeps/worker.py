@@ -7,8 +7,12 @@ import os
 import signal
 import sys
 
+from optmap.clock import stop
+
 READY = "ready"
 """First line of a worker: everything is imported, clocks may start."""
+STOP = signal.SIGUSR1
+"""By which the parent asks for the best answer so far."""
 PR_SET_PDEATHSIG = 1
 
 
@@ -16,6 +20,7 @@ def main() -> None:
     """Answer lines until stdin ends: `python -m optmap.sweeps.worker MODULE:FUNCTION`."""
     _end_with_parent()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which ends the workers
+    signal.signal(STOP, lambda *_: stop())
     # Answers own the real stdout; what a solver prints must not get between them.
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8")
     silent = os.open(os.devnull, os.O_WRONLY)

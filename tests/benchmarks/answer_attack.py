@@ -101,7 +101,7 @@ def different(one: SolveResult, other: SolveResult, *, split: bool) -> str:
     """What the answer to the renamed question says differently; empty if nothing."""
     if abs(one.cost - other.cost) > CLOSE * one.cost:
         return f"cost {one.cost} and {other.cost}"
-    proved = one.relaxation.proved and other.relaxation.proved
+    proved = max(one.relaxation.tolerance, other.relaxation.tolerance) <= CLOSE
     if proved and abs(one.relaxation.value - other.relaxation.value) > CLOSE * one.relaxation.value:
         return f"relaxation {one.relaxation.value} and {other.relaxation.value}"
     bounds = [[(c.between, c.words) for c in result.certificates] for result in (one, other)]

@@ -26,6 +26,7 @@ SMALLEST = {
     "full_certificates": ["resnet18/R11", "--machines", "i9-10980xe", "--most", "5"],
     "halo_attack": ["20000", "1"],
     "held_attack": ["20", "1"],
+    "interrupt_attack": ["1"],
     "proof_rows": ["20", "1"],
     "quickflow_table": ["--layers", "XII", "--machines", "eyeriss", "--exact", "5"],
     "regimes_attack": ["--points", "2", "--nests", "1", "--schedules", "3", "--only", "matmul,strided 1d"],
@@ -35,15 +36,20 @@ SMALLEST = {
     "startup": ["1", "list"],
     "sunstone_table": ["--layers", "resnet18/R11", "--machine", "simba_like", "--exact", "5"],
     "sweep_cheap": ["4"],
+    "sweep_crashes": ["3", "1"],
+    "sweep_edits": ["12", "1", "6"],
     "sweep_kill": ["1", "1", "tccg/ab-ac-cb"],
     "sweep_refine": ["resnet18/R12", "--fine", "5", "--tolerances", "0.5"],
     "table1": ["--machines", "balanced", "--tiles", "any", "--layers", "tccg/ab-ac-cb"],
     "tap_classes_attack": ["2", "1"],
+    "timed_attack": ["6", "1"],
+    "time_limits": ["--limits", "1", "--only", "solve row memory 8192w method iooub"],
     "two_roads": ["--layers", "resnet18/R3", "--semantics", "assign", "--capacity", "tile"],
     "visits_attack": ["1", "1"],
+    "width_attack": ["--cases", "5"],
     "written_files": ["tccg/ab-ac-cb"],
 }
-SLOW = {"checker_mutants", "sweep_kill", "sweep_refine", "startup"}
+SLOW = {"checker_mutants", "interrupt_attack", "sweep_kill", "sweep_refine", "startup"}
 
 
 def test_every_script_is_tried() -> None:

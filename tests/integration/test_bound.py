@@ -237,13 +237,16 @@ def test_a_mapping_below_the_bound_is_a_contradiction() -> None:
         with_bound(dataclasses.replace(result, boundaries=fewer))
 
 
-def test_out_of_time_is_a_note() -> None:
-    result = api.solve("C[i,j] += A[i,k]*B[k,j]", extents={"i": 40, "j": 30, "k": 20}, machine="balanced")
-    assert len(result.certificates) == 3
+def test_out_of_time_the_bound_is_compulsory_traffic() -> None:
+    extents = {"i": 40, "j": 30, "k": 20}
+    result = api.solve("C[i,j] += A[i,k]*B[k,j]", extents=extents, memory="64w")
+    certified_bound.cache_clear()
     again = with_bound(dataclasses.replace(result, bound=None, gap=None, certificates=()), Clock(-inf))
-    assert not again.certificates
-    assert sum("the time was over" in note for note in again.notes) == 3
-    assert again.bound is None
+    assert sum("is compulsory traffic: the time was over" in note for note in again.notes) == 1
+    assert [proof.words for proof in again.certificates] == [2 * 40 * 30 + 40 * 20 + 20 * 30]
+    assert result.bound is not None
+    assert again.bound is not None
+    assert again.bound.value < result.bound.value
 
 
 def test_a_bound_stops_at_the_clock_and_what_it_found_holds_under_every_clock() -> None:

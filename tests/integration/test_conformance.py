@@ -12,6 +12,7 @@ from optmap.errors import InputError
 
 RECORDS = Path(__file__).parents[1] / "data" / "timeloop_conformance.json"
 FLOWS = RECORDS.with_name("factorflow_conformance.json")
+WIRES = RECORDS.with_name("wires_conformance.json")
 MARKED = ("025", "041", "042", "056")
 
 
@@ -34,6 +35,29 @@ def test_all_records_of_timeloop_agree(counting):
     assert found.compared > 6000
     assert found.marked == MARKED
     assert found.left_out == (MARKED if counting == "exact" else ())
+    assert found.quirks == (("105",) if counting == "exact" else ())
+
+
+@pytest.mark.parametrize("counting", ["timeloop", "exact"])
+def test_all_records_with_wires_agree(optmap, counting):
+    """Energies of every network among them; exact counting leaves out those of which Timeloop has a way of its own."""
+    found = package.conformance(WIRES, counting=counting)
+    assert found.mismatches == ()
+    assert found.records == 24
+    assert found.compared == (2003 if counting == "timeloop" else 1927)
+    assert len(found.quirks) == (0 if counting == "timeloop" else 16)
+    assert found.left_out == ()
+    assert ("passes a tensor by" in optmap("conformance", WIRES, "--counting", counting).out) == bool(found.quirks)
+
+
+def test_a_changed_network_is_named(tmp_path):
+    record = json.loads(WIRES.read_text(encoding="utf-8"))[0]
+    record["result"]["networks"]["GlobalBuffer <==> RegisterFile"]["Inputs"]["energy_pJ"] *= 1 + 1e-8
+    (found,) = package.conformance(written(tmp_path, [record])).mismatches
+    assert (found.level, found.tensor, found.count) == ("GlobalBuffer", "Inputs", "wires_pj")
+    del record["result"]["networks"]["GlobalBuffer <==> RegisterFile"]
+    with pytest.raises(InputError, match="GlobalBuffer <==> RegisterFile is missing"):
+        package.conformance(written(tmp_path, [record]))
 
 
 def test_marked_numbers_differ_in_both_countings(records, tmp_path):

@@ -110,6 +110,9 @@ def test_network_on_one_machine(store: Path, tmp_path: Path) -> None:
     assert document["traffic_gap"] == 0
     assert {layer["workload"]: layer["count"] for layer in document["layers"]} == {"net/wide": 2, "net/tall": 1}
     assert (tmp_path / "kept" / "rows").is_dir()
+    code, text, _ = run("network", name, "--memory", "4096w", "--jobs", 1, "--json", "--semantics", "assign")
+    assert code == 0
+    assert json.loads(text)["traffic_words"] < document["traffic_words"]
     code, _, text = run("network", name, "--memory", "1w", "--jobs", 1)
     assert code == 3
     assert "net: no mapping of all its layers" in text

@@ -24,7 +24,10 @@ def blocks(language: str) -> list[str]:
 
 def test_two_commands_do_everything_and_ci_runs_the_second() -> None:
     first, second = (block.strip() for block in blocks("sh")[:2])
-    assert first.startswith("python3 -m venv .venv && .venv/bin/pip install . && .venv/bin/optmap solve ")
+    assert first.startswith(
+        "python3 -m venv .venv && .venv/bin/pip install -c constraints.txt . && .venv/bin/optmap solve "
+    )
+    assert second.startswith(".venv/bin/pip install -c constraints.txt '.[test]' && ")
     assert "\n" not in first + second
     script = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
     assert second in script.splitlines()

@@ -88,7 +88,7 @@ def test_comparisons_say_what_their_gap_is_of() -> None:
     found = comparing.compare(MATMUL[0], extents={"i": 12, "j": 10, "k": 8}, memory="64w", methods="mopt")
     assert "traffic gap" in comparison_table(found)
     document = comparison_document(found)
-    assert document["gap_of"] == "words"
+    assert document["gap_of"] == "the words that the method minimises: counted"
     (row,) = document["rows"]  # type: ignore[misc]
     assert row["gap"] == found.rows[0].gap("mopt")
 

@@ -155,7 +155,7 @@ def test_table_shows_the_numbers() -> None:
     assert not [line for line in lines if line != line.rstrip()]
     checked = solve_table(result(relaxation=replace(made.relaxation, cross_check=1234567.5, proved=False)))
     assert "1,234,567.5 cycles (Ipopt, same loop orders)" in checked
-    assert "not proved" in checked
+    assert "(local, no bound)" in checked
 
 
 def test_plot_shows_time_per_boundary_beside_the_bound() -> None:

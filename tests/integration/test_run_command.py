@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import re
-from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
+from broken_code import broken
 from host_machines import AVX512
 
 import optmap as toolkit
@@ -38,16 +37,6 @@ def folder_of_builds(tmp_path_factory: pytest.TempPathFactory):
 def host(tmp_path: Path) -> str:
     (tmp_path / "host.yaml").write_text(to_json({**machine_document(AVX512)}))
     return "host.yaml"
-
-
-def broken(code: Code) -> Code:
-    """Code that adds 1 to element 17 of its output."""
-    types = [("const " if place else "") + "float" for place in range(len(code.buffers))]
-    types += ["void"] if code.workspace else []
-    head = f"void {code.entry}({', '.join(f'{kind} *b{place}' for place, kind in enumerate(types))})"
-    call = f"{code.entry}_right({', '.join(f'b{place}' for place in range(len(types)))});"
-    source = re.sub(rf"\b{code.entry}\(", f"{code.entry}_right(", code.source)
-    return replace(code, source=f"{source}\n{head};\n{head} {{ {call} b0[17] += 1; }}\n")
 
 
 def test_a_run_has_speed_prediction_floor_and_check(optmap, host: str, tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+import pyarrow.parquet as pq
 import pytest
 
 import optmap as package
@@ -131,6 +132,7 @@ def test_killed_at_random_moments_and_resumed(
     assert kills == 3
     optmap("sweep", spec, "-o", tmp_path, "--resume")
     pd.testing.assert_frame_equal(_rows(tmp_path), undisturbed)
+    assert "24 rows are what was recorded" in optmap("check", tmp_path).out
 
 
 @pytest.mark.slow
@@ -140,12 +142,12 @@ def test_an_interrupt_ends_cleanly(optmap: Command, spec: Path, tmp_path: Path, 
     workers = _children(process)
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=60)
-    assert process.returncode == 130
+    assert process.returncode == 4
     assert "run the same command to continue" in err
     assert "Traceback" not in err
     said = json.loads(out)
     assert said["interrupted"] is True
-    assert len(_rows(tmp_path)) == said["answered"] >= 6
+    assert len(_rows(tmp_path)) == said["answered"] + said["failures"].get("interrupted", 0) >= 6
     assert not any(_alive(pid) for pid in workers)
     rest = optmap("sweep", spec, "-o", tmp_path, "--json").document()
     assert rest["answered"] == POINTS - said["answered"]
@@ -154,10 +156,11 @@ def test_an_interrupt_ends_cleanly(optmap: Command, spec: Path, tmp_path: Path, 
 
 @pytest.mark.slow
 def test_two_sweeps_at_once_in_one_directory(spec: Path, tmp_path: Path, undisturbed: pd.DataFrame) -> None:
-    both = [_start(spec, "-o", tmp_path, "--jobs", "1") for _ in range(2)]
-    for process in both:
-        process.communicate(timeout=100)
-        assert process.returncode == 0
+    both = [_start(spec, "-o", tmp_path, "--jobs", "1", "--json") for _ in range(2)]
+    said = [process.communicate(timeout=300) for process in both]
+    assert [process.returncode for process in both] == [0, 0]
+    assert sum(json.loads(out)["answered"] for out, _ in said) == POINTS  # none of them twice
+    assert any("another sweep is at work here" in err for _, err in said)
     pd.testing.assert_frame_equal(_rows(tmp_path), undisturbed)
     assert len(list((tmp_path / "rows").iterdir())) == 1
 
@@ -183,6 +186,24 @@ def test_a_truncated_part_is_made_again(optmap: Command, spec: Path, tmp_path: P
     assert run.document()["answered"] == POINTS
     assert (tmp_path / "damaged" / part.name).exists()
     pd.testing.assert_frame_equal(_rows(tmp_path), undisturbed)
+
+
+def test_edited_numbers_are_not_printed_and_answered_again(
+    optmap: Command, spec: Path, tmp_path: Path, undisturbed: pd.DataFrame
+) -> None:
+    optmap("sweep", spec, "-o", tmp_path)
+    (part,) = (tmp_path / "rows").iterdir()
+    table = pq.read_table(part)
+    better = [1.0 if value is not None else None for value in table["exact"].to_pylist()]
+    pq.write_table(table.set_column(table.schema.get_field_index("exact"), table.schema.field("exact"), [better]), part)
+    run = optmap("check", tmp_path, code=5)
+    assert "is not what was recorded" in run.err
+    assert "12 things are" in optmap("check", tmp_path, "--json", code=5).document()["refused"]
+    assert len(package.read_sweep(tmp_path)) == POINTS - 12
+    again = optmap("sweep", spec, "-o", tmp_path, "--resume", "--json").document()
+    assert (again["answered"], again["reused"]) == (12, 12)
+    pd.testing.assert_frame_equal(_rows(tmp_path), undisturbed)
+    optmap("check", tmp_path)
 
 
 @pytest.mark.slow

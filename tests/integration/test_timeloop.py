@@ -120,7 +120,7 @@ def test_one_file_may_hold_everything(folder: Path, tmp_path: Path) -> None:
     [
         (("import", "x.yaml"), "x.yaml: no such file"),
         (("import", "x.onnx", "y.onnx"), "one ONNX file at a time"),
-        (("import", "x.yaml", "--dim", "a=1"), "--dim is for ONNX files"),
+        (("import", "x.yaml", "--dim", "a=1"), "is for ONNX files"),
         (("import", "x.yaml", "--format", "timelop"), "did you mean timeloop?"),
         (("export", "x.json", "--format", "timeloop"), "x.json: no such file"),
         (("score", "x.yaml"), "x.yaml: no such file"),

@@ -13,7 +13,12 @@ from optmap.evaluate import count_nest
 from optmap.interchange import read_timeloop
 from optmap.problem.options import Counting
 
-RECORDS = json.loads((Path(__file__).parents[1] / "data" / "timeloop_conformance.json").read_text())
+DATA = Path(__file__).parents[1] / "data"
+RECORDS = [
+    record
+    for name in ("timeloop_conformance.json", "wires_conformance.json")
+    for record in json.loads((DATA / name).read_text())
+]
 ATTRIBUTES = ("entries", "instances", "meshX", "word_bits", "block_size", "cluster_size", "technology")
 RATES = ("read_bandwidth", "write_bandwidth", "shared_bandwidth", "energy_per_hop", "router_energy")
 
@@ -56,7 +61,7 @@ def directives(levels: list[dict[str, Any]]) -> list[dict[str, Any]]:
         both = [*axes["X"], *axes["Y"]]
         if both:
             factors = [f"{dim}={ways}" for dim, ways in both]
-            order = [dim for dim, _ in both]
+            order = [dim for axis in "XY" for dim, _ in reversed(axes[axis])]  # innermost first
             spread = {"target": name, "type": "spatial", "factors": factors, "permutation": order}
             found.append({**spread, "split": len(axes["X"])})
     return found

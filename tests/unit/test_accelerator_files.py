@@ -71,13 +71,22 @@ rules = st.lists(
 ).map(lambda found: tuple(sorted(found, key=lambda rule: ROLES.index(rule.dim))))
 some_dims = st.lists(st.sampled_from(ROLES), unique=True).map(tuple)
 axes = st.builds(MeshAxis, size=st.integers(1, 16), dims=st.none() | some_dims, factors=rules)
+
+
+def _store(*, pack: bool, word_bits: int | None, **given: Any) -> Store:
+    return Store(pack=pack and word_bits is not None, word_bits=word_bits, **given)
+
+
+prices = st.builds(Prices, read=amounts, fill=amounts, update=amounts)
 stores = st.builds(
-    Store,
+    _store,
+    pack=st.booleans(),
+    energy_pj_per_bit=st.just(Prices()) | prices,
     keeps=st.lists(st.tuples(st.sampled_from(TENSOR_ROLES), st.sampled_from(Keep)), unique_by=lambda pair: pair[0]).map(
         tuple
     ),
-    energy_pj=st.builds(Prices, read=amounts, fill=amounts, update=amounts),
-    ports=st.builds(Ports, read=rates, write=rates, shared=rates),
+    energy_pj=prices,
+    ports=st.builds(Ports, read=rates, write=rates, shared=rates, unit=st.sampled_from(["words", "bytes"])),
     block=st.integers(1, 64),
     cluster=st.integers(1, 64),
     word_bits=st.none() | st.integers(1, 64),

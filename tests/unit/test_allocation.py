@@ -5,12 +5,14 @@ from __future__ import annotations
 import random
 import time
 from math import exp, isfinite
+from pathlib import Path
 
 import numpy as np
 import pyomo.environ as pyo
 import pytest
 from spatial_brute_force import all_mappings, best_of_all, tiny_fabric, tiny_machine
 
+from optmap import check
 from optmap import solve as solve_workload
 from optmap.clock import Clock
 from optmap.errors import InfeasibleError, InputError
@@ -169,3 +171,13 @@ def test_the_method_says_why_nothing_fits_and_bounds_what_does() -> None:
     assert found.cost == solve_workload(layer, machine="eyeriss", objective="cycles", tiles="divisors").cost
     with pytest.raises(InfeasibleError, match="valid"):
         solve_workload(layer, machine=tight, method="allocation")
+
+
+def test_an_optimum_is_claimed_only_where_the_bound_reaches_it(tmp_path: Path) -> None:
+    """A program solved to a margin leaves one: the answer has it, and the checker takes the file."""
+    found = solve_workload(matmul(i=4, j=4, k=4), machine="eyeriss", method="allocation", objective="energy")
+    assert not found.search.proved
+    assert 0 < float(found.cost / found.search.bound) - 1 < 5 * MARGIN
+    assert "optimal, proved" not in str(found)
+    assert any("solved to" in note for note in found.notes)
+    check(found.save(tmp_path / "energy.json"))

@@ -27,6 +27,7 @@ from optmap.checker.rows import Model, Node
 from optmap.checker.solution import traffic
 from optmap.checker.statement import Work
 from optmap.checker.units import rate_of
+from optmap.clock import Clock
 from optmap.errors import InputError
 from optmap.gap import solution_document, with_proof
 from optmap.problem import Capacity, Level, Machine
@@ -287,7 +288,7 @@ def test_an_integer_bound_that_is_an_unproved_relaxation_is_not_claimed() -> Non
     least = result.relaxation.value
     assert least is not None
     result = replace(result, integer_bound=least, stop=Stop.TIME_LIMIT)
-    found = with_proof(result, 0.0)
+    found = with_proof(result, Clock(0.0))
     assert found.proof is not None
     assert found.proof["integers"] is None
     assert found.integer_bound == least

@@ -10,11 +10,13 @@ from math import inf
 import numpy as np
 import pytest
 
-from optmap import solve
+from optmap import clock, solve
 from optmap.bounds.best import best
-from optmap.clock import NO_LIMIT, Clock
+from optmap.clock import NO_LIMIT, Clock, limited
 from optmap.errors import LimitError
+from optmap.gap import beside
 from optmap.problem import CapacityRule, Workload, parse_workload
+from optmap.problem.fabric import fabric_of
 from optmap.problem.library import machine
 from optmap.search import (
     ChainCosts,
@@ -30,6 +32,8 @@ from optmap.search.iooub import flows, tiling
 from optmap.search.iooub.boxes import Boxes
 from optmap.search.iooub.corners import BEYOND, _Fitting
 from optmap.search.iooub.grid import TileGrid
+from optmap.search.papers import tiling_lp
+from optmap.search.quickflow.classes import reuse_classes
 from optmap.search.relax.tree import relax
 from optmap.search.whole import one_level
 from optmap.solvers import Stop
@@ -93,7 +97,7 @@ def test_nothing_is_priced_once_the_time_is_over(rows: list[int]) -> None:
 def test_a_search_that_is_late_keeps_its_incumbent_and_says_so(name: str) -> None:
     posed = setting(chain("abcd"), name)
     relaxation = relax(posed)
-    late = integer_search(posed, relaxation, deadline=-inf)
+    late = integer_search(posed, relaxation, clock=OVER)
     assert late.stop is Stop.TIME_LIMIT
     assert late.bound == ChainCosts(posed).reachable(relaxation.bound) <= late.point.value
     assert not late.exhaustive
@@ -148,3 +152,64 @@ def test_tilings_of_one_memory_ask_the_clock_between_all_steps(monkeypatch: pyte
     between = [list(many) for late, many in groupby(seen, lambda step: step == "late") if not late]
     assert {step for many in between for step in many} == {name for _, name in steps}
     assert max(len(many) for many in between) <= len(BEYOND)
+
+
+def test_classes_of_loop_orders_ask_the_clock_of_the_answer() -> None:
+    """Of eight dims in seven tensors there are hundreds of thousands."""
+    operands = tuple(fabric_of(chain("abcd").with_semantics("assign"), machine("simba")).operands)
+    reuse_classes.cache_clear()
+    with limited(OVER), pytest.raises(LimitError):
+        reuse_classes(operands, tuple("abcd"))
+    assert reuse_classes(operands, tuple("abcd"))
+
+
+def test_vertices_of_the_tiling_lp_are_left_out_once_it_is_late(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[object] = []
+    usual = tiling_lp.round_tile
+    monkeypatch.setattr(tiling_lp, "round_tile", lambda *asked, **named: seen.append(asked) or usual(*asked, **named))
+    result = solve(chain("abcd"), memory="200w", method="tiling-lp", time_limit=1e-9)
+    assert len(seen) == 1
+    assert result.stop is Stop.TIME_LIMIT
+    assert result.bound is not None
+    assert result.seconds > 1e-9
+
+
+def test_the_seconds_of_an_answer_are_those_of_its_bounds_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    moments = [0.0]
+    monkeypatch.setattr(clock.time, "monotonic", lambda: moments[0])
+    usual = beside.certified_bound
+
+    def slow(*asked: object) -> object:
+        moments[0] += 100.0
+        return usual(*asked)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(beside, "certified_bound", slow)
+    result = solve(chain("abc"), memory="50w", time_limit=5)
+    assert result.seconds >= 100.0
+
+
+def test_who_asks_to_stop_makes_every_clock_late() -> None:
+    with clock.stop_on_signals():
+        assert not NO_LIMIT.late
+        clock.stop()
+        assert NO_LIMIT.late
+        assert NO_LIMIT.left == 0.0
+        assert Stop.late() is Stop.INTERRUPTED
+    assert not NO_LIMIT.late
+    assert Stop.late() is Stop.TIME_LIMIT
+
+
+def test_a_clock_inside_an_answer_is_no_later_than_its_own() -> None:
+    with limited(Clock(5.0)):
+        assert Clock.after(1e9).deadline == 5.0
+        assert clock.current().deadline == 5.0
+    assert clock.current() is NO_LIMIT
+
+
+def test_the_exact_search_is_not_ended_by_a_local_one_that_is_late() -> None:
+    """Its local search once took its mapping along."""
+    result = solve("resnet18/R11", machine="simba", method="exact", time_limit=1e-6)
+    assert result.stop is Stop.TIME_LIMIT
+    assert result.mapping.levels
+    with pytest.raises(LimitError, match="0 mappings were looked at"):
+        solve("resnet18/R11", machine="simba", method="quickflow", time_limit=1e-6)

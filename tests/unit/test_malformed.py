@@ -134,7 +134,7 @@ ARGUMENTS: list[tuple[tuple[object, ...], str]] = [
     (("list", "nosuch"), "nosuch"),
     *(((verb, ""), "is empty") for verb in ("check", "evaluate", "import", "plot")),
     (("sweep", ""), "sweep is ''"),
-    (("check", "/"), "Is a directory"),
+    (("check", "/"), "is a folder"),
     (("solve", "ij,jk", "--extents", "i=8,j=8,k=8", "--memory", "64w"), "ij,jk->ik"),
 ]
 

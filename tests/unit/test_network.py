@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sweep_frames import frame_of, rows_of
 
+import optmap
 from optmap.errors import InputError, UnknownNameError
 from optmap.gap import dominant, layer_shares, network_views, panels
 from optmap.problem import Network, library, list_networks, list_workloads, matmul
@@ -159,3 +160,28 @@ def test_no_choice_of_mappings_is_below_the_bound_of_a_network(
     occurrences = [points for count, points in drawn for _ in range(count)]
     chosen = ([sum(each) for each in zip(*choice, strict=True)] for choice in product(*occurrences))
     assert 0 < sums.bound <= min(objective(energy, cycles) for energy, cycles in chosen) <= sums.value
+
+
+def test_semantics_of_a_network_are_those_of_all_its_layers(tmp_path: Path) -> None:
+    path = tmp_path / "net.yaml"
+    path.write_text("workloads:\n  a: {matmul: {i: 6, j: 5, k: 4}, count: 2}\n", encoding="utf-8")
+    kept, made = (optmap.network(path, memory="1000w", jobs=1, semantics=kind).to_dict() for kind in (None, "assign"))
+    assert kept == optmap.network(path, memory="1000w", jobs=1, semantics="accumulate").to_dict()
+    assert kept["traffic_words"] - made["traffic_words"] == kept["bound_words"] - made["bound_words"] == 2 * 30
+    assert " = A" in str(optmap.network(path, semantics="assign"))
+    curve = optmap.network(path, memory="1KiB:4KiB", curve=True, points=2, jobs=1, semantics="assign")
+    assert curve.to_dict()["floor_words"] == made["compulsory_words"]
+    with pytest.raises(InputError, match="on an accelerator outputs start empty"):
+        optmap.network(path, machine="gemmini", semantics="accumulate")
+    with pytest.raises(InputError, match="unknown semantics 'either'"):
+        optmap.network(path, semantics="either")
+
+
+def test_loads_of_both_kinds_are_not_added(tmp_path: Path) -> None:
+    path = tmp_path / "net.yaml"
+    text = "workloads:\n  a: {matmul: {i: 6, j: 5, k: 4}}\n  b: {matmul: {i: 6, j: 5, k: 4}, semantics: assign}\n"
+    path.write_text(text, encoding="utf-8")
+    for options in ({"memory": "1000w"}, {"memory": "1KiB:4KiB", "curve": True}):
+        with pytest.raises(InputError, match=r"net/a has accumulate \(`\+=`\).*net/b has assign.*--semantics assign"):
+            optmap.network(path, jobs=1, **options)
+    assert optmap.network(path, memory="1000w", jobs=1, semantics="assign").to_dict()["missing"] == []

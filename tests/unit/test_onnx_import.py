@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -14,38 +15,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from onnx import TensorProto, helper
 from onnx.reference import ReferenceEvaluator
+from onnx_models import FLOAT, OPSET, model, tensor, weights
 
+import optmap
 from optmap.errors import InputError
 from optmap.onnx_import import CONTROL, ELEMENTWISE, QUANTISED, UNKNOWN, ImportedModel, import_model, workloads_yaml
 from optmap.onnx_import.graph import _element_bits
 from optmap.problem import Workload, read_workloads, real_operations
-
-Shape = Sequence[int | str | None]
-FLOAT = TensorProto.FLOAT
-OPSET = 17
-
-
-def tensor(name: str, shape: Shape | None, kind: int = FLOAT) -> onnx.ValueInfoProto:
-    return helper.make_tensor_value_info(name, kind, shape)
-
-
-def weights(name: str, shape: Sequence[int]) -> onnx.TensorProto:
-    return helper.make_tensor(name, FLOAT, shape, [0.0] * int(np.prod(shape)))
-
-
-def model(
-    nodes: Sequence[onnx.NodeProto],
-    inputs: Sequence[onnx.ValueInfoProto],
-    constants: Sequence[onnx.TensorProto] = (),
-    *,
-    outputs: Sequence[onnx.ValueInfoProto] | None = None,
-    opsets: dict[str, int] | None = None,
-    functions: Sequence[onnx.FunctionProto] = (),
-) -> onnx.ModelProto:
-    last = [tensor(nodes[-1].output[0], None)] if outputs is None else list(outputs)
-    graph = helper.make_graph(list(nodes), "g", list(inputs), last, list(constants))
-    versions = [helper.make_opsetid(domain, version) for domain, version in (opsets or {"": OPSET}).items()]
-    return helper.make_model(graph, opset_imports=versions, functions=list(functions))
+from optmap.problem.network import network
+from optmap.report.merged import names_text
 
 
 @pytest.fixture(name="read")
@@ -73,7 +51,7 @@ def conv(read: Read, x: Sequence[int], w: Sequence[int], kind: str = "Conv", **a
 
 def test_plain_convolution(read: Read) -> None:
     found = conv(read, (2, 3, 9, 10), (8, 3, 3, 3))
-    assert found.expression == "Out[n,k,h,w] += In[n,c,h+r,w+s] * Ker[k,c,r,s]"
+    assert found.expression == "Out[n,k,h,w] = In[n,c,h+r,w+s] * Ker[k,c,r,s]"
     assert found.extents == {"n": 2, "k": 8, "c": 3, "r": 3, "s": 3, "h": 7, "w": 8}
     assert (found.name, found.count) == ("layer", 1)
 
@@ -81,7 +59,7 @@ def test_plain_convolution(read: Read) -> None:
 def test_stride_dilation_and_uneven_pads(read: Read) -> None:
     # Along h: (11 + 0 + 1 - 2*2 - 1) // 2 + 1 = 4; along w: (13 + 2 + 0 - 1*2 - 1) // 3 + 1 = 5.
     found = conv(read, (1, 4, 11, 13), (6, 4, 3, 3), strides=[2, 3], dilations=[2, 1], pads=[0, 2, 1, 0])
-    assert found.expression == "Out[n,k,h,w] += In[n,c,2*h+2*r,3*w+s in 2..14] * Ker[k,c,r,s]"
+    assert found.expression == "Out[n,k,h,w] = In[n,c,2*h+2*r,3*w+s in 2..14] * Ker[k,c,r,s]"
     assert (found.extents["h"], found.extents["w"]) == (4, 5)
 
 
@@ -95,14 +73,14 @@ def test_automatic_pads(read: Read, mode: str, extents: tuple[int, int]) -> None
 
 def test_groups(read: Read) -> None:
     found = conv(read, (1, 8, 5, 5), (12, 2, 3, 3), group=4)
-    assert found.expression == "Out[n,g,k,h,w] += In[n,g,c,h+r,w+s] * Ker[g,k,c,r,s]"
+    assert found.expression == "Out[n,g,k,h,w] = In[n,g,c,h+r,w+s] * Ker[g,k,c,r,s]"
     assert [found.extents[dim] for dim in "gkc"] == [4, 3, 2]
     assert found.operations == 12 * 2 * 9 * 9
 
 
 def test_depthwise(read: Read) -> None:
     found = conv(read, (1, 8, 5, 5), (8, 1, 3, 3), group=8)
-    assert found.expression == "Out[n,c,h,w] += In[n,c,h+r,w+s] * Ker[c,r,s]"
+    assert found.expression == "Out[n,c,h,w] = In[n,c,h+r,w+s] * Ker[c,r,s]"
     assert found.extents["c"] == 8
 
 
@@ -122,7 +100,7 @@ def test_transposed_convolution_has_windows_in_its_output(read: Read) -> None:
     found = conv(
         read, (1, 6, 4, 5), (6, 3, 3, 3), kind="ConvTranspose", strides=[2, 2], pads=[1, 0, 0, 1], output_padding=[1, 1]
     )
-    assert found.expression == "Out[n,k,2*h+r in 1..8,2*w+s] += In[n,c,h,w] * Ker[c,k,r,s]"
+    assert found.expression == "Out[n,k,2*h+r in 1..8,2*w+s] = In[n,c,h,w] * Ker[c,k,r,s]"
     assert found.extents == {"n": 1, "k": 3, "c": 6, "r": 3, "s": 3, "h": 4, "w": 5}
     assert found.reduction_dims == ("c",)
 
@@ -173,13 +151,13 @@ def product(read: Read, a: Sequence[int], b: Sequence[int]) -> Workload:
 @pytest.mark.parametrize(
     ("a", "b", "expression", "extents"),
     [
-        ((4, 5), (5, 6), "C[i,j] += A[i,k] * B[k,j]", (4, 6, 5)),
-        ((7, 4, 5), (5, 6), "C[i,j] += A[i,k] * B[k,j]", (28, 6, 5)),
-        ((7, 4, 5), (7, 5, 6), "C[b,i,j] += A[b,i,k] * B[b,k,j]", (7, 4, 6, 5)),
-        ((2, 3, 4, 5), (2, 1, 5, 6), "C[b,i,j] += A[b,i,k] * B[b,k,j]", (2, 12, 6, 5)),
-        ((3, 1, 4, 5), (2, 5, 6), "C[i,j] += A[i,k] * B[k,j]", (12, 12, 5)),
-        ((5,), (5, 6), "C[i,j] += A[i,k] * B[k,j]", (1, 6, 5)),
-        ((4, 5), (5,), "C[i,j] += A[i,k] * B[k,j]", (4, 1, 5)),
+        ((4, 5), (5, 6), "C[i,j] = A[i,k] * B[k,j]", (4, 6, 5)),
+        ((7, 4, 5), (5, 6), "C[i,j] = A[i,k] * B[k,j]", (28, 6, 5)),
+        ((7, 4, 5), (7, 5, 6), "C[b,i,j] = A[b,i,k] * B[b,k,j]", (7, 4, 6, 5)),
+        ((2, 3, 4, 5), (2, 1, 5, 6), "C[b,i,j] = A[b,i,k] * B[b,k,j]", (2, 12, 6, 5)),
+        ((3, 1, 4, 5), (2, 5, 6), "C[i,j] = A[i,k] * B[k,j]", (12, 12, 5)),
+        ((5,), (5, 6), "C[i,j] = A[i,k] * B[k,j]", (1, 6, 5)),
+        ((4, 5), (5,), "C[i,j] = A[i,k] * B[k,j]", (4, 1, 5)),
     ],
 )
 def test_batched_products(
@@ -199,10 +177,10 @@ def test_words_of_batched_products_are_those_of_the_tensors(read: Read) -> None:
 @pytest.mark.parametrize(
     ("flags", "a", "b", "statement"),
     [
-        ({}, (4, 5), (5, 6), "C[i,j] += A[i,k] * B[k,j]"),
-        ({"transA": 1}, (5, 4), (5, 6), "C[i,j] += A[k,i] * B[k,j]"),
-        ({"transB": 1}, (4, 5), (6, 5), "C[i,j] += A[i,k] * B[j,k]"),
-        ({"transA": 1, "transB": 1, "alpha": 0.5}, (5, 4), (6, 5), "C[i,j] += A[k,i] * B[j,k]"),
+        ({}, (4, 5), (5, 6), "C[i,j] = A[i,k] * B[k,j]"),
+        ({"transA": 1}, (5, 4), (5, 6), "C[i,j] = A[k,i] * B[k,j]"),
+        ({"transB": 1}, (4, 5), (6, 5), "C[i,j] = A[i,k] * B[j,k]"),
+        ({"transA": 1, "transB": 1, "alpha": 0.5}, (5, 4), (6, 5), "C[i,j] = A[k,i] * B[j,k]"),
     ],
 )
 def test_general_product(
@@ -214,10 +192,18 @@ def test_general_product(
     assert found.extents == {"i": 4, "j": 6, "k": 5}
 
 
+@pytest.mark.parametrize("bias", [(6,), (4, 6), (1, 6)])
+def test_the_third_operand_of_a_product_is_beside_it(read: Read, bias: Sequence[int]) -> None:
+    node = helper.make_node("Gemm", ["a", "b", "c"], ["y"])
+    found = read(model([node], [tensor("a", (4, 5)), tensor("b", (5, 6)), tensor("c", bias)]))
+    assert one(found).expression == "C[i,j] = A[i,k] * B[k,j]"
+    assert [(entry.operator, entry.elements) for entry in found.skipped] == [("bias of Gemm", int(np.prod(bias)))]
+
+
 def test_a_tensor_read_twice_is_one_tensor(read: Read) -> None:
     node = helper.make_node("Gemm", ["a", "a"], ["c"], transB=1)
     found = one(read(model([node], [tensor("a", (4, 5))])))
-    assert found.expression == "C[i,j] += A[i,k] * A[j,k]"
+    assert found.expression == "C[i,j] = A[i,k] * A[j,k]"
 
 
 def einsum(read: Read, equation: str, *shapes: Sequence[int]) -> Workload:
@@ -230,23 +216,23 @@ def einsum(read: Read, equation: str, *shapes: Sequence[int]) -> Workload:
 @pytest.mark.parametrize(
     ("equation", "shapes", "expression", "extents"),
     [
-        ("ik,kj->ij", [(4, 5), (5, 6)], "Out[i,j] += A[i,k] * B[k,j]", {"i": 4, "k": 5, "j": 6}),
-        ("ik, kj", [(4, 5), (5, 6)], "Out[i,j] += A[i,k] * B[k,j]", {"i": 4, "k": 5, "j": 6}),
+        ("ik,kj->ij", [(4, 5), (5, 6)], "Out[i,j] = A[i,k] * B[k,j]", {"i": 4, "k": 5, "j": 6}),
+        ("ik, kj", [(4, 5), (5, 6)], "Out[i,j] = A[i,k] * B[k,j]", {"i": 4, "k": 5, "j": 6}),
         (
             "bhqd,bhkd->bhqk",
             [(2, 3, 4, 5), (2, 3, 6, 5)],
-            "Out[b,h,q,k] += A[b,h,q,d] * B[b,h,k,d]",
+            "Out[b,h,q,k] = A[b,h,q,d] * B[b,h,k,d]",
             {"b": 2, "h": 3, "q": 4, "d": 5, "k": 6},
         ),
         (
             "...ik,kj->...ij",
             [(7, 4, 5), (5, 6)],
-            "Out[e0,i,j] += A[e0,i,k] * B[k,j]",
+            "Out[e0,i,j] = A[e0,i,k] * B[k,j]",
             {"e0": 7, "i": 4, "k": 5, "j": 6},
         ),
-        ("...k,...k", [(7, 5), (1, 5)], "Out[e0] += A[e0,k] * B[k]", {"e0": 7, "k": 5}),
-        ("ii->i", [(4, 4)], "Out[i] += A[i]", {"i": 4}),
-        ("ijk,jl,kl->il", [(2, 3, 4), (3, 5), (4, 5)], "Out[i,l] += A[i,j,k] * B[j,l] * C[k,l]", None),
+        ("...k,...k", [(7, 5), (1, 5)], "Out[e0] = A[e0,k] * B[k]", {"e0": 7, "k": 5}),
+        ("ii->i", [(4, 4)], "Out[i] = A[i]", {"i": 4}),
+        ("ijk,jl,kl->il", [(2, 3, 4), (3, 5), (4, 5)], "Out[i,l] = A[i,j,k] * B[j,l] * C[k,l]", None),
     ],
 )
 def test_einsum(
@@ -278,7 +264,53 @@ def test_equal_shapes_are_one_workload_with_a_count(read: Read) -> None:
     constants = [weights("w0", (4, 2, 3, 3)), weights("w1", (4, 4, 3, 3)), weights("w2", (4, 4, 3, 3))]
     found = read(model(nodes, [tensor("x0", (1, 2, 6, 6))], constants))
     assert [(w.name, w.count) for w in found.workloads] == [("stage.0.Conv", 1), ("stage.1.Conv", 2)]
+    assert [w.names for w in found.workloads] == [("/stage/0/Conv",), ("/stage/1/Conv", "/stage/2/Conv")]
     assert found.operations == sum(w.operations * w.count for w in found.workloads) == 36 * 4 * 9 * (2 + 4 + 4)
+
+
+def test_merged_layers_keep_all_their_names(read: Read, tmp_path: Path) -> None:
+    names = [*(f"/layers.{i}/up" for i in range(11)), "/head {odd}"]
+    nodes = [helper.make_node("MatMul", ["a", "b"], [f"c{i}"], name=name) for i, name in enumerate(names)]
+    found = read(model(nodes, [tensor("a", (2, 3)), tensor("b", (3, 4))]))
+    (row,) = found.to_dict()["workloads"]
+    assert (row["count"], row["names"]) == (12, names)
+    text = '/layers.{0-10}/up, "/head {odd}"'
+    assert text in str(found)
+    path = tmp_path / "net.yaml"
+    path.write_text(workloads_yaml(found), encoding="utf-8")
+    layers = network(path)
+    assert layers.to_dict()["layers"][0]["names"] == names
+    assert text in str(layers)
+    assert text in str(layers.layers[0])
+    sums = optmap.network(path, memory="8w")
+    assert [each["names"] for each in sums.to_dict()["layers"]] == [names]
+    assert text in str(sums)
+    on_accelerator = optmap.network(path, machine="gemmini", method="random", jobs=1, time_limit=5)
+    assert [each["names"] for each in on_accelerator.to_dict()["layers"]] == [names]
+    assert text in str(on_accelerator)
+    path.write_text(workloads_yaml(found).replace("count: 12", "count: 11"), encoding="utf-8")
+    with pytest.raises(InputError, match="names: 12 names of a layer that occurs 11 times"):
+        network(path)
+
+
+@given(st.lists(st.from_regex(r"[a-c./_]{0,3}([0-9]{1,3}[a-c.]{0,2}){0,3}", fullmatch=True), max_size=30))
+def test_names_on_one_line_lose_none(names: list[str]) -> None:
+    """Every entry is written out again; what comes out are the names, as often as they are there."""
+    text = names_text(names)
+    found: list[str] = []
+    for entry in re.findall(r'(?:"[^"]*"|[^,{]*(?:{[^}]*})?[^,{]*)(?:, |$)', text) if text else []:
+        own = entry.removesuffix(", ")
+        again = re.fullmatch(r"(.*) \((\d+) times\)", own)
+        own, times = (again[1], int(again[2])) if again else (own, 1)
+        spread = re.fullmatch(r"(.*)\{(.*)\}(.*)", own)
+        if spread is None:
+            found += [own.strip('"')] * times
+            continue
+        for part in spread[2].split(","):
+            first, _, last = part.partition("-")
+            found += [f"{spread[1]}{n}{spread[3]}" for n in range(int(first), int(last or first) + 1)]
+    found = found[: len(names)] if not names or found[len(names) :] == [""] else found
+    assert sorted(found) == sorted(names)
 
 
 def test_names_stay_apart(read: Read) -> None:

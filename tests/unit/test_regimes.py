@@ -12,9 +12,11 @@ import pytest
 
 import optmap
 from optmap.errors import InputError, LimitError
+from optmap.evaluate import walk_nest
 from optmap.gap.regime_lookup import place, sizes_of
 from optmap.gap.regimes import Regimes, regimes_of
-from optmap.problem import parse_workload
+from optmap.problem import LevelMapping, Mapping, Workload, machine_of, parse_workload
+from optmap.programs import tile_words
 from optmap.solvers import ParametricLp, cone, critical_regions, linear_program, solve_exact
 from tests.bounds_oracles import element, exact_loads, least_memory, points
 from tests.regimes_oracle import (
@@ -229,6 +231,41 @@ def test_the_formula_is_what_the_integers_prove_up_to_rounding():
                     assert found.loads_words >= formula * (1 - 1e-6) - 1
 
 
+def _assert_fits(workload: Workload, memory: int, loads: float, said: float, tile: dict[str, int] | None) -> None:
+    """The same loads, and a tile of which all tensors fit together; none only where not one element of each does."""
+    assert said == loads
+    ones = tile_words(workload, dict.fromkeys(workload.dims, 1))
+    assert (tile is None) == (ones > memory)
+    if tile is not None:
+        assert all(isinstance(tile[dim], int) and 1 <= tile[dim] <= extent for dim, extent in workload.sizes)
+        assert tile_words(workload, tile) <= memory
+
+
+@pytest.mark.parametrize("name", QUICK)
+def test_the_tile_beside_the_loads_fits_and_moves_what_is_said(name):
+    """In the answer and in the table; a walk of the nest counts the loads that are said of it."""
+    text, rng = supports(name)[0], random.Random(name)
+    for _ in range(12):
+        extents = {d: rng.choice([1, 2, 3, 5]) for d in dims_of(text)}
+        workload = parse_workload(text, extents)
+        memory = rng.randint(1, 60)
+        found = optmap.regimes(workload, memory=f"{memory}w")
+        assert found.at is not None
+        tile = found.at.tile
+        if tile is None:
+            assert tile_words(workload, dict.fromkeys(workload.dims, 1)) > memory
+            assert "tile    none: one element of every tensor" in str(found)
+            continue
+        assert tile.words == tile_words(workload, tile.sizes) <= memory
+        level = LevelMapping(level="Fast", tile=tile.sizes, permutation=tile.permutation, spatial={})
+        moved = walk_nest(workload, machine_of(None, f"{memory}w"), Mapping(levels=(level,)))
+        assert sum(row.loads_words for row in moved) == tile.loads_words >= found.at.loads_words
+        assert f"all tensors fit together, in {tile.words:,} words" in str(found)
+        document = found.to_dict()["at"]
+        assert document["tile"] == tile.sizes
+        assert document["tile_loads_words"] >= document["loads_words"]
+
+
 @pytest.mark.parametrize("name", ["matmul", "mttkrp", "1d convolution", "strided 1d"])
 def test_the_python_function_stands_alone_and_says_the_same(name):
     text = supports(name)[0]
@@ -236,14 +273,16 @@ def test_the_python_function_stands_alone_and_says_the_same(name):
     namespace: dict[str, object] = {}
     answer = closed(text)
     exec(answer.to_dict()["python"], namespace)
-    function = namespace["loads_and_tile"]
+    function, fitted = namespace["loads_and_shape"], namespace["loads_and_tile"]
     assert callable(function)
+    assert callable(fitted)
     for _ in range(80):
         extents = {d: rng.choice([1, 2, 7, 64, 1000]) for d in answer.workload.dims}
         memory = rng.choice([1, 2, 64, 1000, 65536, 10**6])
         values = tuple(p.value(memory, extents) for p in answer.tiling.parameters)
         regime, _ = place(answer, values)
         loads, tile = function(memory, *extents.values())
+        _assert_fits(answer.workload.with_extents(**extents), memory, loads, *fitted(memory, *extents.values()))
         sizes = [dict(zip(answer.names, values, strict=True))[d.name] for d in answer.tiling.digits]
         volume = prod(v ** float(q) for v, q in zip(values, regime.volume, strict=True))
         assert prod(tile.values()) == pytest.approx(volume)
@@ -264,7 +303,8 @@ def test_names_that_python_keeps_for_itself():
     assert answer.names[0] == "M_"
     namespace: dict[str, object] = {}
     exec(answer.to_dict()["python"], namespace)
-    assert namespace["loads_and_tile"](100, 100, 100, 100) == (2e5, {"M": 10.0, "lambda": 10.0, "loads": 10.0})
+    assert namespace["loads_and_shape"](100, 100, 100, 100) == (2e5, {"M": 10.0, "lambda": 10.0, "loads": 10.0})
+    assert namespace["loads_and_tile"](100, 100, 100, 100) == (2e5, {"M": 5, "lambda": 5, "loads": 5})
 
 
 def test_golden_latex_and_python():

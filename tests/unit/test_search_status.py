@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -118,7 +119,7 @@ def test_a_search_that_ended_without_proof_says_how_close_it_is() -> None:
     worse = replace(result, cost=1.2 * result.integer_bound, stop=Stop.SEARCH_ENDED)
     assert not worse.proved
     assert worse.within == pytest.approx(0.2)
-    assert "search ended, proved within 20 % of the best" in solve_table(worse)
+    assert "search ended, cost proved within 20.000 % of its integer bound" in solve_table(replace(worse, gap=None))
 
 
 def test_no_optimum_is_claimed_over_streams_that_were_not_looked_at() -> None:
@@ -195,3 +196,65 @@ def test_the_best_tile_around_a_diagonal_is_small(
     assert result.integer_bound <= best * (1 + 1e-9)
     assert result.cost == pytest.approx(best) or result.stop is not Stop.OPTIMAL
     assert result.cost == pytest.approx(best) or not enumerated
+
+
+CASES = [
+    ("mobilenet/M9", {"memory": "600w", "method": "iooub"}),
+    ("mobilenet/M9", {"memory": "600w", "method": "gemmini-greedy"}),
+    ("resnet18/R9", {"memory": "8192w", "method": "iooub", "time_limit": 0.01}),
+    ("resnet18/R9", {"memory": "8192w", "method": "iooub", "objective": "sum", "time_limit": 0.01}),
+    ("resnet18/R9", {"memory": "8192w", "method": "tiling-lp"}),
+    ("resnet18/R12", {"machine": "balanced", "method": "mopt", "time_limit": 0.01}),
+    ("resnet18/R12", {"machine": "balanced", "method": "mopt", "objective": "sum", "time_limit": 0.2}),
+    ("mobilenet/M9d", {"memory": "600w", "method": "mopt-algorithm1"}),
+    ("mobilenet/M9d", {"memory": "600w", "method": "mopt-artifact"}),
+    ("resnet18/R12", {"machine": "eyeriss_like", "method": "random", "evaluations": 300}),
+    ("resnet18/R12", {"machine": "eyeriss_like", "method": "exact", "time_limit": 0.01}),
+    ("resnet18/R12", {"machine": "eyeriss_like", "method": "quickflow", "evaluations": 300, "counting": "timeloop"}),
+]
+
+
+@pytest.mark.parametrize(("layer", "asked"), CASES)
+def test_status_and_gap_are_one_number_or_two_things(layer: str, asked: dict[str, object]) -> None:
+    """The status names the nearest bound that is proved; where that is the one of the gap, it has the gap's number."""
+    result = optmap.solve(layer, **asked)
+    text = str(result)
+    (status,) = (line for line in text.splitlines() if line.startswith("status"))
+    (gap,) = (line for line in text.splitlines() if line.startswith("gap "))
+    said = re.search(r"(\S+) proved within ([0-9.]+) % of (its|the) (\w+)", status)
+    shown = float(gap.split()[1])
+    assert (said is None) == ("optimal, proved" in status)
+    if said is not None:
+        assert float(said[2]) <= shown
+        assert said[4] in ("floor", "bound", "integer")
+        if said[3] == "the":
+            assert float(said[2]) == shown
+    else:
+        assert (
+            result.cost <= (result.integer_bound if isinstance(result, SolveResult) else result.search.bound) * 1.00001
+        )
+
+
+@pytest.mark.parametrize(("layer", "asked"), [case for case in CASES if "eyeriss" not in str(case)])
+def test_what_is_called_relaxation_is_one(layer: str, asked: dict[str, object]) -> None:
+    """A lower bound below the integer bound, that below the cost; a local optimum has another name."""
+    result = optmap.solve(layer, **asked)
+    assert isinstance(result, SolveResult)
+    assert result.relaxation.proved
+    assert result.relaxation.value <= result.integer_bound <= result.cost
+    assert result.integer_gap == pytest.approx(result.cost / result.relaxation.value - 1)
+    local = [note for note in result.notes if note.startswith("program optimum (local)")]
+    assert bool(local) == (str(asked["method"]) in ("mopt-algorithm1", "mopt-artifact"))
+    unproved = replace(result, relaxation=replace(result.relaxation, proved=False), integer_gap=None)
+    lines = str(unproved).splitlines()
+    assert not any(line.startswith("relaxation") for line in lines)
+    assert any(line.startswith("program optimum") and "(local, no bound)" in line for line in lines)
+
+
+def test_a_mapping_that_meets_the_bound_of_every_schedule_is_optimal() -> None:
+    """Whatever its own search could prove: all tensors at once."""
+    for method in ("tiling-lp", "iooub", "gemmini-greedy"):
+        result = optmap.solve(STATEMENT, extents=EXTENTS, memory="400w", method=method)
+        assert result.gap == 0
+        assert result.proved
+        assert result.stop is Stop.OPTIMAL

@@ -6,6 +6,7 @@ import base64
 import json
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -61,6 +62,19 @@ def test_curve_shows_mapping_bound_floor_and_machine() -> None:
     heights = {tuple(point) for point in shade.get_paths()[0].vertices}
     assert {(4.0 * c, float(t)) for c, t, _ in CURVE} <= heights
     assert {(4.0 * c, float(b)) for c, _, b in CURVE} <= heights
+
+
+def test_a_curve_of_what_minimises_loads_alone_says_so() -> None:
+    """The axis counts loads and stores, of every mapping: alone, and beside one that minimises both."""
+    loads = rows_of("w", CURVE, compulsory=1000, method="iooub")
+    loads = [made if made.method == "bound" else replace(made, objective="loads") for made in loads]
+    both = rows_of("w", CURVE, compulsory=1000)
+    for rows, expected in (
+        (loads, {"found (iooub, minimises loads)"}),
+        ([*loads, *both], {"found (iooub, minimises loads)", "found (mopt, bottleneck)"}),
+    ):
+        (panel,) = panels(frame_of(rows))
+        assert {name for name in lines(plot_curve(panel)) if name.startswith("found")} == expected
 
 
 def test_sizes_on_the_axis_have_units() -> None:

@@ -135,7 +135,7 @@ def test_an_unexpected_exception_is_a_row(monkeypatch: pytest.MonkeyPatch) -> No
 
 def test_a_mapping_below_its_bound_is_a_contradiction(monkeypatch: pytest.MonkeyPatch) -> None:
     high = LowerBound(method="best", loads_words=10**9, stores_words=0)
-    monkeypatch.setattr(answers, "certified_bound", lambda *_: high)
+    monkeypatch.setattr(answers, "bound_in_time", lambda *_: high)
     row = answer_point(_point()).row
     assert row.stop == "check"
     assert "one of the two is wrong" in row.error

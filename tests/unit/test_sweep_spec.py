@@ -26,8 +26,10 @@ from optmap.sweeps import (
     Axis,
     Options,
     curves,
+    estimate,
     first_grid,
     make_plan,
+    missing_points,
     read_spec,
     spec_from,
 )
@@ -69,9 +71,11 @@ def test_the_example_is_read_and_planned(schema: dict[str, Any]) -> None:
     made = [point for _, _, point in points(spec, first_grid(spec))]
     assert len(made) == 48
     assert len({point.key for point in made}) == 48
-    plan = make_plan(spec, jobs=2, stored={"bound": 4}, measured={"mopt": 1.0, "bound": 0.5})
+    seconds = estimate(spec, missing_points(spec, {"bound": 4}), {"mopt": 1.0, "bound": 0.5})
+    plan = make_plan(spec, jobs=2, stored={"bound": 4}, seconds=seconds)
     assert plan.points == 48
     assert plan.seconds == pytest.approx((24 * 1.0 + 20 * 0.5) / 2)
+    assert plan.least_seconds < plan.seconds < plan.most_seconds
 
 
 def test_library_sweeps_are_valid(schema: dict[str, Any]) -> None:

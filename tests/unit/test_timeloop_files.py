@@ -17,9 +17,9 @@ from optmap.errors import InputError
 from optmap.evaluate import broken_rules, count_nest
 from optmap.interchange import read_timeloop, timeloop_files
 from optmap.problem import Capacity, Level, Machine, Partition, library, matmul
-from optmap.problem.accelerator import Keep, Ports, Prices
+from optmap.problem.accelerator import Keep, Ports, Prices, Store
 from optmap.problem.fabric import Fabric, fabric_of
-from optmap.problem.nest import Nest
+from optmap.problem.nest import MemoryNest, Nest
 from optmap.problem.options import WALKED
 from optmap.search import random_nests
 
@@ -452,6 +452,26 @@ def test_prices_and_ports_survive() -> None:
     for memory, own in zip(fabric.memories, again.memories, strict=True):
         assert replace(memory, keeps=()) == replace(own, keeps=())
     assert re.search(r"read_bandwidth: 0\.3", timeloop_files(fabric, None)["arch.yaml"])
+
+
+def test_orders_of_children_survive() -> None:
+    """On a mesh whose wires have a price, so that energy depends on how children are numbered."""
+    machine = library.machine("eyeriss_like")
+    store = replace(machine.levels[1].store or Store(), hop_pj=0.5, keeps=())
+    changed = replace(machine, levels=(machine.levels[0], replace(machine.levels[1], store=store)))
+    fabric = fabric_of(matmul(i=4, j=4, k=6), changed)
+    plain, kept, energies = (1, 1, 1), (True, True, True), set()
+    for x_order, y_order in (((), ()), ((2, 0), ()), ((), (2, 1)), ((2, 0), (2, 1))):
+        mesh = MemoryNest(x=(2, 1, 3), y=(1, 4, 2), temporal=((0, 2),), keeps=kept, x_order=x_order, y_order=y_order)
+        inner, outer = (MemoryNest(x=plain, y=plain, temporal=(), keeps=kept) for _ in range(2))
+        nest = Nest(memories=(inner, mesh, outer))
+        again, read_nest = read(*timeloop_files(fabric, nest).values())
+        assert read_nest is not None
+        assert [memory.numbering for memory in read_nest.memories] == [memory.numbering for memory in nest.memories]
+        energy = count_nest(nest, fabric).energy_pj
+        assert count_nest(read_nest, again).energy_pj == energy
+        energies.add(energy)
+    assert len(energies) > 1
 
 
 def test_what_the_outermost_memory_leaves_open_is_as_the_mapping_has_it() -> None:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
+from math import lcm
 
 import numpy as np
 
 from optmap.evaluate.spatial.batch_axes import axis_groups, axis_overlaps, axis_sizes
 from optmap.evaluate.spatial.batch_columns import Column, Columns, Mask
 from optmap.evaluate.spatial.batch_walk import Slide, Walk
+from optmap.problem.elements import energies, whole
 from optmap.problem.fabric import Fabric, Memory
 from optmap.problem.options import Counting
 
@@ -229,12 +233,24 @@ def _kept_outside(keeps: Mask) -> Mask:
 def _energy(memory: Memory, reads: Column, fills: Column, updates: Column) -> Column:
     """Energy of one instance, in pJ, of accesses in columns (operands, nests)."""
     found = np.zeros(reads.shape[1])
-    prices = memory.prices
-    for words, price in ((reads, prices.read), (fills, prices.fill), (updates, prices.update)):
+    shares = [element.entries / memory.block for element in memory.elements]
+    several = any(share != 1 for share in shares)
+    bits = zip(*(element.bits_pj for element in memory.elements), strict=True)
+    for words, price, per_word in zip((reads, fills, updates), energies(memory.prices), bits, strict=True):
         if price:
-            accesses = np.ceil(words / memory.block) if memory.block > 1 else words
-            found += accesses.sum(axis=0) * float(price)
+            accesses = np.array([whole(own, n) for own, n in zip(words, shares, strict=True)]) if several else words
+            found += weighted(accesses, (price,) * len(shares))
+        if any(per_word):
+            found += weighted(words, per_word)
     return found
+
+
+def weighted(words: Column, weights: Sequence[Fraction]) -> Column:
+    """Words of all operands, (operands, nests), times the weight of each."""
+    if len(set(weights)) == 1:
+        found: Column = words.sum(axis=0) * float(weights[0])
+        return found
+    return np.asarray(np.array(weights, float) @ words)
 
 
 def port_cycles(walk: Walk, memory: Memory, reads: Column, writes: Column, instances: Column | float = 1.0) -> Column:
@@ -243,18 +259,20 @@ def port_cycles(walk: Walk, memory: Memory, reads: Column, writes: Column, insta
     Args:
         walk: notes how large numbers were.
         memory: whose ports.
-        reads: (operands, nests), of so many instances.
+        reads: (operands, nests), of so many instances; as many words of the port as `Element.passing` says.
         writes: fills and updates, likewise.
         instances: together.
 
     Quotients of whole numbers below 2^53 that are not whole differ from whole ones by more than floats round.
     """
     found = np.zeros(reads.shape[1])
+    unit = lcm(*(element.passing.denominator for element in memory.elements))
+    weights = [element.passing * unit for element in memory.elements]
     limits = ((memory.read_rate, (reads,)), (memory.write_rate, (writes,)), (memory.shared_rate, (reads, writes)))
     for rate, parts in limits:
         if rate is not None:
-            words = sum(part.sum(axis=0) for part in parts) * float(rate.denominator)
-            passed = instances * float(rate.numerator)
+            words: Column = np.asarray(sum(weighted(part, weights) for part in parts)) * float(rate.denominator)
+            passed = instances * float(rate.numerator * unit)
             walk.note(words)
             walk.note(np.atleast_1d(passed))
             np.maximum(found, np.ceil(words / passed), out=found)

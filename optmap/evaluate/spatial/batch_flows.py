@@ -14,7 +14,7 @@ import numpy as np
 
 from optmap.evaluate.spatial.batch_axes import axis_sizes, room_sizes
 from optmap.evaluate.spatial.batch_columns import Column, Columns, Mask, Places
-from optmap.evaluate.spatial.batch_count import Counted, Work, port_cycles
+from optmap.evaluate.spatial.batch_count import Counted, Work, port_cycles, weighted
 from optmap.evaluate.spatial.batch_walk import Shape, Walk
 from optmap.problem.fabric import Fabric, Memory
 from optmap.problem.options import Counting
@@ -175,10 +175,10 @@ def _product(numbers: Column, dims: Sequence[int]) -> Column:
 
 
 def _energy(memory: Memory, reads: Column, fills: Column, updates: Column) -> Column:
-    """Energy of all instances in pJ, every word its share of a block; columns are (operands, nests)."""
+    """Energy of all instances in pJ, every element its share of a block; columns are (operands, nests)."""
     found = np.zeros(reads.shape[1])
-    prices = memory.prices
-    for words, price in ((reads, prices.read), (fills, prices.fill), (updates, prices.update)):
-        if price:
-            found += words.sum(axis=0) * float(price / memory.block)
+    least = zip(*(element.least_pj for element in memory.elements), strict=True)
+    for words, prices in zip((reads, fills, updates), least, strict=True):
+        if any(prices):
+            found += weighted(words, prices)
     return found

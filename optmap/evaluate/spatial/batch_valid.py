@@ -6,6 +6,7 @@ import numpy as np
 
 from optmap.evaluate.spatial.batch_columns import Column, Columns, Mask
 from optmap.problem.accelerator import Keep
+from optmap.problem.elements import whole
 from optmap.problem.fabric import Direction, Fabric, Memory, Rule
 
 
@@ -70,7 +71,7 @@ def _fitting(memory: Memory, keeps: Mask, tile_words: Column) -> Mask:
     for room in memory.rooms:
         held: Column = np.zeros(keeps.shape[1])
         for operand, weight in zip(room.operands, room.weights, strict=True):
-            held += weight * (tile_words[operand] * keeps[operand])
+            held += whole(tile_words[operand] * keeps[operand], weight)
         valid &= held <= room.capacity
     return valid
 

@@ -18,6 +18,7 @@ from optmap.evaluate.spatial.results import Accesses, MemoryCost, SpatialCost
 from optmap.evaluate.spatial.rules import broken_rules
 from optmap.evaluate.spatial.traffic import accesses_of
 from optmap.evaluate.spatial.wires import wire_energy
+from optmap.problem.elements import ONE, whole
 from optmap.problem.fabric import Fabric
 from optmap.problem.nest import Nest
 from optmap.problem.options import Counting
@@ -63,8 +64,8 @@ def count_nest(
         _memory(
             layout,
             number,
-            tuple(found[number] for found in operands if number in found),
-            Fraction(0) if flows else wire_energy(layout, number),
+            {place: found[number] for place, found in enumerate(operands) if number in found},
+            {} if flows else wire_energy(layout, number),
         )
         for number in range(len(fabric.memories))
     )
@@ -84,19 +85,20 @@ def count_nest(
     )
 
 
-def _memory(layout: Layout, number: int, accesses: tuple[Accesses, ...], wires: Fraction) -> MemoryCost:
+def _memory(layout: Layout, number: int, kept: dict[int, Accesses], wires: dict[str, Fraction]) -> MemoryCost:
     memory, instances = layout.fabric.memories[number], layout.instances[number]
-    names, rooms = [operand.name for operand in layout.fabric.operands], memory.rooms
-    weights = {names[place]: n for room in rooms for place, n in zip(room.operands, room.weights, strict=True)}
-    ports = port_loads(memory, accesses, instances)
+    rooms, accesses = memory.rooms, tuple(kept.values())
+    weights = {place: n for room in rooms for place, n in zip(room.operands, room.weights, strict=True)}
+    ports = port_loads(memory, [memory.elements[place] for place in kept], accesses, instances)
     return MemoryCost(
         name=memory.name,
         instances=instances,
-        occupancy_words=sum(weights.get(found.operand, 1) * found.tile_words for found in accesses),
+        occupancy_words=sum(whole(found.tile_words, weights.get(place, ONE)) for place, found in kept.items()),
         capacity_words=sum(room.capacity for room in rooms) if rooms else None,
         accesses=accesses,
         ports=ports,
-        energy_pj=sum((found.energy_pj for found in accesses), Fraction(0)) + wires,
+        energy_pj=sum((*(found.energy_pj for found in accesses), *wires.values()), Fraction(0)),
+        wires_pj=wires,
         cycles=max((ceil(load.cycles) for load in ports), default=0),
         utilisation=Fraction(instances, layout.fabric.instances(number)),
     )

@@ -97,7 +97,7 @@ def factorflow_accesses(layout: Layout, place: int, *, charge_drains: bool, bias
             returns = handed.returns * _trips([loop for loop in outside if loop[0] not in operand.dims])
             reads = asked * (returns - 1) // returns
         updates = asked if operand.output else 0
-        found[keeper] = _accesses(layout, operand, keeper, (reads + drains, fills, updates), handed.children)
+        found[keeper] = _accesses(layout, place, keeper, (reads + drains, fills, updates), handed.children)
         drains = (fills + updates) * handed.children if operand.output and charge_drains else 0
         fills = reads * handed.children
     return found
@@ -164,11 +164,10 @@ def _trips(loops: list[Loop] | tuple[Loop, ...]) -> int:
     return prod(trips for _, trips in loops)
 
 
-def _accesses(layout: Layout, operand: Operand, keeper: int, words: tuple[int, int, int], children: int) -> Accesses:
+def _accesses(layout: Layout, place: int, keeper: int, words: tuple[int, int, int], children: int) -> Accesses:
     """Accesses with their price: every word its share of a block."""
-    memory = layout.fabric.memories[keeper]
-    prices = (memory.prices.read, memory.prices.fill, memory.prices.update)
-    paid = sum((count * Fraction(price) for count, price in zip(words, prices, strict=True)), Fraction(0))
+    operand, element = layout.fabric.operands[place], layout.fabric.memories[keeper].elements[place]
+    paid = sum((count * price for count, price in zip(words, element.least_pj, strict=True)), Fraction(0))
     return Accesses(
         operand=operand.name,
         reads=words[0],
@@ -176,5 +175,5 @@ def _accesses(layout: Layout, operand: Operand, keeper: int, words: tuple[int, i
         updates=words[2],
         tile_words=room_words(operand, layout.tiles[keeper], Counting.FACTORFLOW),
         multicast=Fraction(children),
-        energy_pj=paid / memory.block,
+        energy_pj=paid,
     )

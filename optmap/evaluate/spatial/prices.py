@@ -1,47 +1,58 @@
-"""What accesses to a memory cost: energy of whole blocks, and cycles of ports."""
+"""What accesses to a memory cost: energy of whole blocks and of bits, and cycles of ports."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
+from math import ceil
 
 from optmap.evaluate.spatial.results import Accesses, PortLoad
+from optmap.problem.elements import Element, energies
 from optmap.problem.fabric import Memory
 
 
-def access_energy(memory: Memory, words: tuple[int, int, int], *, used: int, clusters: int) -> Fraction:
+def access_energy(
+    memory: Memory, element: Element, words: tuple[int, int, int], *, used: int, clusters: int
+) -> Fraction:
     """Energy in pJ of the accesses of one operand, all instances together.
 
-    Each instance accesses whole blocks. Instances in use are spread over all clusters, and those of one cluster
-    are served by one access, as Timeloop has it.
+    Each instance accesses whole blocks, of whole entries where elements share them; bits are those of the elements.
+    Instances in use are spread over all clusters, and those of one cluster are served by one access, as Timeloop has
+    it.
 
     Args:
         memory: prices and block.
+        element: of the operand.
         words: reads, fills and updates, all instances together.
         used: instances in use.
         clusters: in the machine (`Fabric.clusters`).
     """
-    prices = memory.prices
-    kinds = zip(words, (prices.read, prices.fill, prices.update), strict=True)
-    paid = [-(-count // (used * memory.block)) * Fraction(price) for count, price in kinds if count]
+    kinds = zip(words, energies(memory.prices), element.bits_pj, strict=True)
+    paid = [
+        ceil(count * element.entries / (used * memory.block)) * price + Fraction(count, used) * bits
+        for count, price, bits in kinds
+        if count
+    ]
     return min(used, clusters) * sum(paid, Fraction(0))
 
 
-def port_loads(memory: Memory, accesses: Sequence[Accesses], used: int) -> tuple[PortLoad, ...]:
+def port_loads(
+    memory: Memory, elements: Sequence[Element], accesses: Sequence[Accesses], used: int
+) -> tuple[PortLoad, ...]:
     """What passes the limited ports of one instance.
 
     Args:
         memory: its rates.
-        accesses: of all operands, all instances together.
+        elements: of the operands, one per entry of `accesses`.
+        accesses: of all operands that it keeps, all instances together.
         used: instances in use.
     """
-    read = sum(found.reads for found in accesses)
-    write = sum(found.fills + found.updates for found in accesses)
+    both = list(zip(accesses, elements, strict=True))
+    read = sum((found.reads * element.passing for found, element in both), Fraction(0))
+    write = sum(((found.fills + found.updates) * element.passing for found, element in both), Fraction(0))
     ports = (
         ("read", read, memory.read_rate),
         ("write", write, memory.write_rate),
         ("shared", read + write, memory.shared_rate),
     )
-    return tuple(
-        PortLoad(port=port, words=Fraction(words, used), rate=rate) for port, words, rate in ports if rate is not None
-    )
+    return tuple(PortLoad(port=port, words=words / used, rate=rate) for port, words, rate in ports if rate is not None)

@@ -34,7 +34,7 @@ class PortLoad:
     port: str
     """`read`, `write` or `shared`."""
     words: Fraction
-    """Through the port during the whole nest, the mean over the instances in use."""
+    """Through the port during the whole nest, the mean over the instances in use; as `Element.passing` counts them."""
     rate: Fraction
     """Words per cycle that it can pass."""
 
@@ -62,6 +62,8 @@ class MemoryCost:
     """Those of its ports that have a limit."""
     energy_pj: Fraction
     """All instances together, its mesh's wires included."""
+    wires_pj: dict[str, Fraction]
+    """Of this, the wires and routers of its mesh, per operand of the workload; empty where they have no price."""
     cycles: int
     """That its ports need, computation left out; 0 without a limit."""
     utilisation: Fraction

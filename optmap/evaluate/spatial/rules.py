@@ -8,6 +8,7 @@ from math import inf, prod
 
 from optmap.evaluate.spatial.words import room_words
 from optmap.problem.accelerator import Keep
+from optmap.problem.elements import whole
 from optmap.problem.fabric import Direction, Fabric, Memory, Rule
 from optmap.problem.nest import MemoryNest, Nest
 from optmap.problem.options import Counting
@@ -57,7 +58,7 @@ def _overfull(
 ) -> Iterator[Overflow]:
     for room in memory.rooms:
         tiles = tuple(
-            (operand.name, weight * room_words(operand, tile, counting))
+            (operand.name, whole(room_words(operand, tile, counting), weight))
             for place, weight in zip(room.operands, room.weights, strict=True)
             for operand in (fabric.operands[place],)
             if own.keeps[place]
@@ -104,6 +105,12 @@ def _keeping(fabric: Fabric, memory: Memory, own: MemoryNest) -> Iterator[str]:
             yield f"{memory.name}: {operand.name} bypasses it, but must be kept"
         if demand is Keep.REFUSED and kept:
             yield f"{memory.name}: {operand.name} is kept, but must bypass it"
+
+
+def fits_direction(direction: Direction, ways: tuple[int, ...]) -> bool:
+    """Whether ways per dim are not too many for an axis of a mesh, and keep to its rules."""
+    along = all(n == 1 or allowed for n, allowed in zip(ways, direction.allowed, strict=True))
+    return along and prod(ways) <= direction.size and all(rule.admits(ways) for rule in direction.rules)
 
 
 def _direction(fabric: Fabric, where: str, direction: Direction, ways: tuple[int, ...]) -> Iterator[str]:

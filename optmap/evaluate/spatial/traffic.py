@@ -7,7 +7,6 @@ from fractions import Fraction
 from optmap.evaluate.spatial.layout import Layout
 from optmap.evaluate.spatial.prices import access_energy
 from optmap.evaluate.spatial.results import Accesses
-from optmap.problem.fabric import Operand
 
 
 def accesses_of(layout: Layout, place: int, *, charge_drains: bool = False, bias: bool = False) -> dict[int, Accesses]:
@@ -35,7 +34,7 @@ def accesses_of(layout: Layout, place: int, *, charge_drains: bool = False, bias
         first = layout.touched(operand, keeper) if operand.output and not bias else 0
         found[keeper] = _accesses(
             layout,
-            operand,
+            place,
             keeper,
             reads=max(0, asked - first) + (entering if operand.output and charge_drains else 0),
             fills=0 if outermost else max(0, entering - first),
@@ -46,8 +45,9 @@ def accesses_of(layout: Layout, place: int, *, charge_drains: bool = False, bias
 
 
 def _accesses(
-    layout: Layout, operand: Operand, keeper: int, *, reads: int, fills: int, updates: int, multicast: Fraction
+    layout: Layout, place: int, keeper: int, *, reads: int, fills: int, updates: int, multicast: Fraction
 ) -> Accesses:
+    operand, memory = layout.fabric.operands[place], layout.fabric.memories[keeper]
     return Accesses(
         operand=operand.name,
         reads=reads,
@@ -56,7 +56,8 @@ def _accesses(
         tile_words=layout.tile_words(operand, keeper),
         multicast=multicast,
         energy_pj=access_energy(
-            layout.fabric.memories[keeper],
+            memory,
+            memory.elements[place],
             (reads, fills, updates),
             used=layout.instances[keeper],
             clusters=layout.fabric.clusters(keeper),

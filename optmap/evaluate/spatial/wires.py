@@ -1,56 +1,98 @@
-"""Energy of the wires and routers of a mesh.
+"""Energy of the wires and routers of a mesh, as Timeloop has it.
 
-Words enter a mesh at the middle of its left edge, run along the rows as far as needed and then along the
-columns. A word for several children takes the longest way right, and then a way up or down for each.
-Children stand in reading order, the dims along x inside those along y, the last dim innermost; a row has as many as the
-mesh is wide, whatever is unrolled along x. All of this is Timeloop's, and so is a quirk: where the level inside does
-not keep an operand, the wires carry what it would have received had it kept it.
+The words of an access enter the mesh once for each group of children that need them (`hops` says where the children
+stand, and how far it is to them). A word that goes h hops passes h wires, and as many routers as whole hops, and one
+more; h is the mean over the groups of its size. On a mesh of which one child is used words pass no wire, and one
+router. Outside the outermost memory that keeps an operand nothing of it passes.
+
+Counting `timeloop` has two quirks more. Where the memory inside a mesh does not keep an operand, words enter as they
+are asked for, but wires carry what that memory would have received had it kept it. And partial sums of the outermost
+memory are counted on their way back, too, but for their first time, by routers, and not by wires. Here every word
+passes the wires that it is asked through, and an access to an output is one word on its way.
 """
 
 from __future__ import annotations
 
 from fractions import Fraction
-from itertools import product
 from math import floor, prod
 
+from optmap.evaluate.spatial.hops import Board, Digit, Served, served
 from optmap.evaluate.spatial.layout import Layout
-from optmap.problem.fabric import Operand
+from optmap.evaluate.spatial.words import groups
+from optmap.problem.fabric import Fabric, Operand
+from optmap.problem.nest import Nest
+
+OWN_RULE = (
+    "wires of meshes are counted as Timeloop counts them, a trunk per column, with two exceptions: to a level that "
+    "passes a tensor by they carry the words that pass, and an output word enters a mesh once per update, that of the "
+    "outermost memory, too; counting timeloop has Timeloop's way in both"
+)
+"""What exact counting does in its own way, in words."""
 
 
-def wire_energy(layout: Layout, number: int) -> Fraction:
-    """Energy in pJ of what moves through the meshes of a memory, all instances together."""
-    memory = layout.fabric.memories[number]
-    if not memory.hop_pj and not memory.router_pj:
-        return Fraction(0)
-    return sum((_operand_energy(layout, number, place) for place in range(len(layout.fabric.operands))), Fraction(0))
+def priced_meshes(fabric: Fabric) -> tuple[int, ...]:
+    """Numbers of the memories whose meshes have a price."""
+    return tuple(number for number, memory in enumerate(fabric.memories) if memory.hop_pj or memory.router_pj)
 
 
-def _operand_energy(layout: Layout, number: int, place: int) -> Fraction:
+def is_quirk(nest: Nest, number: int, place: int, *, output: bool) -> bool:
+    """Whether Timeloop counts an operand on the mesh of a memory in a way of its own.
+
+    Args:
+        nest: the mapping.
+        number: of the memory.
+        place: number of the operand.
+        output: whether it is the output.
+    """
+    bypassed = number > 0 and not nest.memories[number - 1].keeps[place]
+    return bypassed or (output and number == len(nest.memories) - 1)
+
+
+def wire_energy(layout: Layout, number: int) -> dict[str, Fraction]:
+    """Energy in pJ of every operand in the mesh of a memory, all instances together; empty if it has no price."""
+    if number not in priced_meshes(layout.fabric):
+        return {}
+    return {operand.name: _energy(layout, number, place) for place, operand in enumerate(layout.fabric.operands)}
+
+
+def _energy(layout: Layout, number: int, place: int) -> Fraction:
     memory, operand = layout.fabric.memories[number], layout.fabric.operands[place]
-    keeps = [memory.keeps[place] for memory in layout.nest.memories]
-    if not any(keeps[number:]):
-        return Fraction(0)  # what no memory outside keeps does not pass
-    inside = max((keeper for keeper in range(number) if keeps[keeper]), default=-1)
-    words = layout.entering(operand, inside) * layout.share(operand, inside, number)
-    carried = layout.entering(operand, number - 1) * layout.share(operand, number - 1, number)
-    hops = _mean_hops(layout, number, operand) * carried / words
-    return words * (hops * memory.hop_pj + (1 + floor(hops)) * memory.router_pj)
+    keepers = [inside for inside, own in enumerate(layout.nest.memories) if own.keeps[place]]
+    if keepers[-1] < number:
+        return Fraction(0)
+    sizes = _served(layout, number, operand)
+    messages = layout.instances[number] * sum(size.groups for size in sizes)
+    inside = max((keeper for keeper in keepers if keeper < number), default=-1)
+    asked = _passing(layout, operand, inside, number) / messages
+    carried, ways, first = asked, 1, 0
+    if layout.extrapolate:
+        carried = _passing(layout, operand, number - 1, number) / messages
+        if operand.output and number == len(layout.tiles) - 1:
+            ways, first = 2, layout.touched(operand, number)
+    alone = max(layout.ways[number]) == 1
+    wires = routers = Fraction(0)
+    for size in sizes:
+        words = ways * asked * size.groups - first
+        if words <= 0:
+            continue
+        way = Fraction(0) if alone else carried * Fraction(size.doubled, 2)
+        wires += way
+        routers = Fraction(floor(routers + (1 + floor(way / words)) * words))
+    return layout.instances[number] * (wires * memory.hop_pj + routers * memory.router_pj)
 
 
-def _mean_hops(layout: Layout, number: int, operand: Operand) -> Fraction:
-    """Hops of one word, the mean over the groups of children that are served together."""
+def _passing(layout: Layout, operand: Operand, inside: int, number: int) -> Fraction:
+    """Words that enter the meshes of a memory if the next memory inside that keeps the operand is that one."""
+    return layout.entering(operand, inside) * layout.share(operand, inside, number)
+
+
+def _served(layout: Layout, number: int, operand: Operand) -> tuple[Served, ...]:
+    """The groups of children of a memory that are served together."""
     memory, own, inner = layout.fabric.memories[number], layout.nest.memories[number], layout.inners[number]
-    wide, high = max(memory.x.size, prod(own.x)), max(memory.y.size, prod(own.y))
-    alone = not memory.together(operand)
-    right: dict[object, int] = {}
-    upright = Fraction(0)
-    for place, index in enumerate(product(*map(range, (*own.y, *own.x)))):
-        at = [
-            y * own.x[dim] + x for dim, (y, x) in enumerate(zip(index[: len(own.y)], index[len(own.y) :], strict=True))
-        ]
-        needs = tuple(sum(factor * inner[dim] * at[dim] for dim, factor in axis) for axis in operand.axes)
-        row, column = divmod(place, wide)
-        group = place if alone else needs
-        right[group] = max(right.get(group, 0), column)
-        upright += abs(row - Fraction(high - 1, 2))
-    return (sum(right.values()) + upright) / len(right)
+    digits: tuple[Digit, ...] = tuple(
+        (tuple(dict(axis).get(dim, 0) * inner[dim] * step for axis in operand.axes), ways)
+        for dim, step, ways in own.numbering
+    )
+    board = Board(max(memory.x.size, prod(own.x)), max(memory.y.size, prod(own.y)))
+    together = memory.together(operand)
+    return served(digits, board, groups(operand, inner, layout.ways[number]) if together else None)

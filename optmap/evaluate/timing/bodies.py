@@ -8,21 +8,30 @@ counts, and its traffic is that of a mapping one of whose tiles it is, counted e
 
 Where a cache's sets are chosen by the addresses of a program, each set keeps the largest body that fits into it, and
 one visit's lines must (`conflicts`): what a set holds of two visits in a row depends on where tensors begin.
+
+A memory may be too small for all of these: for a tile that is split among children inside it, or for the innermost
+tile. Then it keeps a smaller body (`inner_bodies`): of every child one, at the same place of its part, so that a
+tensor without the dims that are split is there once; or iterations of the innermost tile, which run in the order of
+the innermost loops.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from math import prod
 
 from optmap.evaluate.timing.conflicts import cache_geometry, kept_shares, tile_loads
 from optmap.evaluate.whole_nest import traffic_outside
 from optmap.problem.code_options import CodeOptions
+from optmap.problem.cutting import Descent
 from optmap.problem.machine import Level, LevelKind
 from optmap.problem.mapping import LevelMapping, Mapping
 from optmap.problem.reuse import safe_working_set
-from optmap.problem.workload import Workload
+from optmap.problem.workload import TensorAccess, Workload
+
+KEPT = "kept"
+"""Name of the innermost level of the nest around a body."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,6 +42,12 @@ class Body:
     """Iterations per dim of one visit."""
     around: Mapping
     """The nest as a mapping whose innermost tile is the body."""
+    ways: dict[str, int] = field(default_factory=dict)
+    """Children side by side that each run a body of their own, per dim that a split inside the memory cuts."""
+
+    def copies(self, tensor: TensorAccess) -> int:
+        """How many of the children's bodies have elements of a tensor to themselves."""
+        return prod(ways for dim, ways in self.ways.items() if dim in tensor.dims)
 
     def visits(self, workload: Workload) -> tuple[float, ...]:
         """Per tensor the elements that a cache must hold at once, two visits' where they differ, over one visit's."""
@@ -44,7 +59,13 @@ class Body:
 
     def words(self, workload: Workload) -> int:
         """What one visit uses."""
-        return sum(workload.weight(tensor) * tensor.footprint(self.tile) for tensor in workload.tensors)
+        return sum(
+            workload.weight(tensor) * tensor.footprint(self.tile) * self.copies(tensor) for tensor in workload.tensors
+        )
+
+    def is_everything(self, workload: Workload) -> bool:
+        """Whether it is all that one thread has to do: no loop outside has a second iteration."""
+        return all(Descent.of(workload, self.around, d, 0).executed == size for d, size in self.tile.items())
 
     def _order(self, workload: Workload) -> tuple[str, ...]:
         """The loops outside that advance, each dim once, where it stands innermost; outermost first."""
@@ -57,7 +78,9 @@ class Body:
 
     def traffic(self, workload: Workload) -> tuple[tuple[int, int], ...]:
         """Loads and stores in words per tensor, output first, of one instance that keeps the body."""
-        return traffic_outside(workload, self.around, 0)
+        rows = traffic_outside(workload, self.around, 0)
+        times = [self.copies(tensor) for tensor in workload.tensors]
+        return tuple((many * loads, many * stores) for many, (loads, stores) in zip(times, rows, strict=True))
 
 
 def shares(mapping: Mapping, number: int, workload: Workload) -> dict[str, int]:
@@ -85,15 +108,36 @@ def bodies(workload: Workload, mapping: Mapping, levels: range) -> Iterator[Body
     """
     last: dict[str, int] | None = None
     for number in reversed(levels):
-        level, outside = mapping.levels[number], shares(mapping, number + 1, workload)
-        for place in range(len(level.permutation) + 1):
-            outer = level.permutation[:place]
-            tile = {dim: min(level.tile[dim], size) if dim in outer else size for dim, size in outside.items()}
-            if tile == last:
-                continue
-            last = tile
-            mine = LevelMapping(level=level.level, tile=tile, permutation=level.permutation, spatial={})
-            yield Body(tile=tile, around=Mapping(levels=(mine, *mapping.levels[number + 1 :])))
+        for body in _cuts(workload, mapping, number, {}):
+            if body.tile != last:
+                yield body
+            last = body.tile
+
+
+def inner_bodies(workload: Workload, mapping: Mapping, number: int) -> Iterator[Body]:
+    """What is left to a memory that cannot hold the tile of a level: smaller bodies, the largest first.
+
+    Args:
+        workload: what is computed.
+        mapping: tiles, loop orders and splits.
+        number: of the level; all splits from its own inwards are inside the memory.
+    """
+    ways: dict[str, int] = {}
+    for inner in range(number - 1, -2, -1):
+        for dim, many in mapping.levels[inner + 1].spatial.items():
+            ways[dim] = ways.get(dim, 1) * many
+        yield from _cuts(workload, mapping, inner, {dim: many for dim, many in ways.items() if many > 1})
+
+
+def _cuts(workload: Workload, mapping: Mapping, number: int, ways: dict[str, int]) -> Iterator[Body]:
+    """Bodies that end between two loops of a level; -1 has the iterations of the innermost tiles."""
+    level, outside = mapping.levels[max(number, 0)], shares(mapping, number + 1, workload)
+    inside = level.tile if number >= 0 else dict.fromkeys(outside, 1)
+    for place in range(len(level.permutation) + 1):
+        outer = level.permutation[:place]
+        tile = {dim: min(inside[dim], size) if dim in outer else size for dim, size in outside.items()}
+        mine = LevelMapping(level=KEPT, tile=tile, permutation=level.permutation, spatial={})
+        yield Body(tile=tile, around=Mapping(levels=(mine, *mapping.levels[number + 1 :])), ways=ways)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,7 +173,7 @@ def kept_bodies(
     left = [1.0] * len(workload.tensors)
     kept: Kept | None = None
     passing: dict[str, int] = {}
-    for body in bodies(workload, mapping, levels):
+    for body in _candidates(workload, mapping, levels, room):
         kept = Kept(body=body, fits=True, passing=passing or body.tile)
         passing = body.tile
         if body.words(workload) > room:
@@ -147,12 +191,24 @@ def kept_bodies(
         yield replace(kept, fits=False), tuple(left)
 
 
+def _candidates(workload: Workload, mapping: Mapping, levels: range, room: int) -> Iterator[Body]:
+    """All bodies, and smaller ones if none of them fits."""
+    smallest = 0
+    for body in bodies(workload, mapping, levels):
+        smallest = body.words(workload)
+        yield body
+    if smallest > room:
+        yield from inner_bodies(workload, mapping, levels.start)
+
+
 def _parts_in_sets(workload: Workload, body: Body, level: Level, options: CodeOptions, lanes: int) -> tuple[float, ...]:
     """Part of each tensor's lines in sets where a body fits."""
     sets, ways, line = cache_geometry(level, workload.word_bits)
     visits = body.visits(workload) if sets == 1 else (1.0,) * len(workload.tensors)
     loads = [
-        times * tile_loads(workload, number, body.tile, layout=options.layout, lanes=lanes, line_bytes=line, sets=sets)
+        times
+        * body.copies(workload.tensors[number])
+        * tile_loads(workload, number, body.tile, layout=options.layout, lanes=lanes, line_bytes=line, sets=sets)
         for number, times in enumerate(visits)
     ]
     return kept_shares(loads, ways)

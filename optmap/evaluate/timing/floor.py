@@ -14,7 +14,7 @@ that an instance gets that for each of its threads at most.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 from math import prod
@@ -43,6 +43,21 @@ def core_of(machine: Machine) -> Core:
             "load_ports: …} in its file"
         )
     return machine.core
+
+
+def first_cache(machine: Machine) -> int:
+    """Number of the first level that is no register file: 1 if the first holds no more than the core's registers."""
+    core = core_of(machine)
+    return int(machine.levels[0].capacity.bytes(8 * core.vector_bytes) <= core.registers * core.vector_bytes)
+
+
+def named_registers(machine: Machine) -> Core:
+    """The core, with no more registers than the level has room for that stands for them, if a level does."""
+    core, level = core_of(machine), machine.levels[0]
+    if not first_cache(machine):
+        return core
+    room = int(level.capacity.bytes(8 * core.vector_bytes)) // level.buffering // core.vector_bytes
+    return replace(core, registers=max(1, min(core.registers, room)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,18 +117,21 @@ def instances_used(machine: Machine, number: int, threads: int) -> int:
     return min(threads, prod(level.fanout for level in machine.levels[number + 1 :]))
 
 
-def rate(machine: Machine, number: int, threads: int) -> Fraction:
+def rate(machine: Machine, number: int, threads: int, word_bits: int) -> Fraction:
     """Bytes per cycle over a level's link outwards, of one instance and all the threads inside it.
 
     Args:
         machine: whose levels.
         number: of the level.
         threads: that run.
+        word_bits: size of one word (`Workload.word_bits`), in which a machine may count.
     """
     level = machine.levels[number]
     inside = min(threads, prod(each.fanout for each in machine.levels[: number + 1]))
-    together = level.bandwidth.words(8)
-    return together if level.core_bandwidth is None else min(together, level.core_bandwidth.words(8) * inside)
+    words = level.bandwidth.words(word_bits)
+    if level.core_bandwidth is not None:
+        words = min(words, level.core_bandwidth.words(word_bits) * inside)
+    return words * word_bits / 8
 
 
 def held_inside(machine: Machine, number: int, threads: int, word_bits: int) -> int:
@@ -166,7 +184,7 @@ def link(workload: Workload, machine: Machine, number: int, words: int, running:
         name=" - ".join(machine.boundaries[number]),
         amount=words,
         held=held_inside(machine, number, running.threads, bits) if warm else 0,
-        per_cycle=8 * rate(machine, number, running.threads) / bits,
+        per_cycle=8 * rate(machine, number, running.threads, bits) / bits,
     )
 
 

@@ -19,7 +19,9 @@ passes one boundary after the other: loads of the kernel and the times of all bo
 of the steps goes on beside them (`KernelCycles.beside`; the ECM model). Nothing asks for outputs ahead: lines that are
 read before they are written and sums that come back are waited for. With `waited` what is waited for at a boundary,
 
-    cycles = max(steps, loads + all boundaries without what is waited for) + sums + all that is waited for + packing.
+    cycles = max(steps, loads + all boundaries without what is waited for) + sums + all that is waited for + packing,
+
+and never less than the floor (`floor`): steps do not count every load, such as weights that stay in registers.
 
 **Threads.** The first thread of a split is followed, which has the largest share; where the split cuts a dim that
 padding ties, others have less padding, and then nothing is taken off for padding. An instance of a level serves the
@@ -35,16 +37,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from math import prod
+from math import inf, nextafter, prod
 
 from optmap.evaluate.first_touches import first_touches
-from optmap.evaluate.timing.bodies import Body, Kept, between_splits, kept_bodies, shares
-from optmap.evaluate.timing.floor import Running, core_of, floor_cycles, rate
+from optmap.evaluate.timing.bodies import Kept, between_splits, kept_bodies, shares
+from optmap.evaluate.timing.floor import Running, core_of, first_cache, floor_cycles, rate
+from optmap.evaluate.timing.kept import keeping
 from optmap.evaluate.timing.kernel import kernel_cycles, roles_of
 from optmap.evaluate.timing.lines import PAIR, contested_bytes, line_factor, run_length
 from optmap.evaluate.timing.results import KERNEL, BoundaryTime, Caches, Prediction
 from optmap.problem.code_options import CodeOptions, StoreKind, WeightPacking
-from optmap.problem.cutting import Descent
 from optmap.problem.kernel_roles import KernelKind
 from optmap.problem.machine import Machine
 from optmap.problem.mapping import Mapping
@@ -90,12 +92,6 @@ def predict(
     return model.predict(mapping)
 
 
-def first_cache(machine: Machine) -> int:
-    """Number of the first level that is no register file: 1 if the first holds no more than the core's registers."""
-    core = core_of(machine)
-    return int(machine.levels[0].capacity.bytes(8 * core.vector_bytes) <= core.registers * core.vector_bytes)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimeModel:
     """What mappings of one workload are timed with."""
@@ -117,7 +113,8 @@ class TimeModel:
         waited = sum(row.waited_cycles for row in rows)
         lines = sum(row.cycles for row in rows) - waited
         cycles = max(kernel.beside(lines), link) + waited + packing if kernel.fits else float("inf")
-        floor = float(floor_cycles(self.workload, self.machine, self.running))
+        floor = floor_cycles(self.workload, self.machine, self.running)
+        cycles = max(cycles, _rounded_up(floor))
         clock = self.machine.clock_hz
         needs = f"the register tile needs {kernel.registers} vector registers, the core has {core.registers}"
         return Prediction(
@@ -133,21 +130,22 @@ class TimeModel:
             cycles=cycles,
             seconds=None if clock is None else cycles / clock,
             bound_by=max(parts, key=lambda part: parts[part]),
-            floor_cycles=floor,
-            floor_seconds=None if clock is None else floor / clock,
+            floor_cycles=float(floor),
+            floor_seconds=None if clock is None else float(floor) / clock,
         )
 
     def rate(self, number: int) -> Fraction:
         """Bytes per cycle over a level's link outwards, of one instance and the threads inside it."""
-        return rate(self.machine, number, self.running.threads)
+        return rate(self.machine, number, self.running.threads, self.workload.word_bits)
 
     def _register_link(self, mapping: Mapping) -> float:
         """Cycles of what registers load, if their link is slower than the ports of loads, which the kernel counts."""
         core, link = core_of(self.machine), self.rate(0)
         if not first_cache(self.machine) or link >= core.load_ports * core.vector_bytes:
             return 0.0
-        _, loads = self._boundary(mapping, 0)
-        return sum(loads) / float(link)
+        kept = keeping(self.workload, self.machine, mapping, 0)
+        loads = sum(words for words, _ in kept.traffic(self.workload)) * self.workload.word_bits / 8
+        return loads / float(link)
 
     def _boundary(self, mapping: Mapping, number: int) -> tuple[BoundaryTime, list[float]]:
         """Time at the boundary outside a level, and bytes per tensor."""
@@ -185,8 +183,8 @@ class TimeModel:
         """Bytes loaded per tensor, output first, and stored at the boundary outside a memory that keeps a body."""
         workload, output, body = self.workload, self.workload.output, kept.body
         streams = self.options.stores is StoreKind.STREAMING
-        created = first_touches(workload, body.around, 0) * workload.weight(output)
-        if kept.fits and self.running.caches is Caches.WARM and self._is_everything(body):
+        created = first_touches(workload, body.around, 0) * workload.weight(output) * body.copies(output)
+        if kept.fits and self.running.caches is Caches.WARM and body.is_everything(workload):
             rows = [(0, created if streams else 0), *((0, 0) for _ in workload.inputs)]
         else:
             rows = list(body.traffic(workload))
@@ -204,10 +202,6 @@ class TimeModel:
             stores += leaving * size
         return loads, stores
 
-    def _is_everything(self, body: Body) -> bool:
-        """Whether a body is all that one thread has to do: no loop outside has a second iteration."""
-        return all(Descent.of(self.workload, body.around, d, 0).executed == size for d, size in body.tile.items())
-
     def _packing(self) -> float:
         """Cycles of packing the weights in the call: by one thread, before the others begin.
 
@@ -223,5 +217,11 @@ class TimeModel:
         cycles = float(elements)
         for number, level in enumerate(self.machine.levels):
             if number >= first_cache(self.machine) and 2 * size > level.capacity.bytes(self.workload.word_bits):
-                cycles = max(cycles, 3 * size / float(rate(self.machine, number, 1)))
+                cycles = max(cycles, 3 * size / float(rate(self.machine, number, 1, self.workload.word_bits)))
         return cycles
+
+
+def _rounded_up(value: Fraction) -> float:
+    """The next float that is not below."""
+    found = float(value)
+    return found if found >= value else nextafter(found, inf)

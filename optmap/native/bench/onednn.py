@@ -18,6 +18,7 @@ from pathlib import Path
 import numpy as np
 
 from optmap.errors import SolverUnavailableError
+from optmap.extras import install
 from optmap.native.bench.clock import c_text
 from optmap.native.bench.contender import Array, Contender, touched
 from optmap.native.bench.forms import Convolution, Fold, Product, library_forms
@@ -27,7 +28,6 @@ from optmap.native.toolchain.libraries import load_library
 from optmap.problem.workload import Workload
 
 PACKAGES = ("onednn-cpu-gomp", "onednn-devel-cpu-gomp")
-INSTALL = "run: pip install 'optmap[bench]'"
 CONVOLUTION, MATMUL, INNER_PRODUCT = range(3)
 OUT, SRC, WEIGHTS, SCRATCH = range(4)
 MOST_RANK = 12
@@ -287,12 +287,14 @@ def _installed() -> tuple[Path, Path, str]:
     try:
         found = [metadata.distribution(name) for name in PACKAGES]
     except metadata.PackageNotFoundError as error:
-        raise SolverUnavailableError(f"oneDNN is not installed; {INSTALL}") from error
+        raise SolverUnavailableError(f"oneDNN is not installed; run: {install(*PACKAGES)}") from error
     places = [Path(str(file.locate())).resolve() for each in found for file in each.files or ()]
     header = next((place for place in places if place.parts[-2:] == ("dnnl", "dnnl.h")), None)
     library = next((place for place in places if place.name == "libdnnl.so.3"), None)
     if header is None or library is None or not header.exists() or not library.exists():
-        raise SolverUnavailableError(f"oneDNN is installed in {sys.prefix} without its headers or library; {INSTALL}")
+        raise SolverUnavailableError(
+            f"oneDNN is installed in {sys.prefix} without its headers or library; run: {install(*PACKAGES)}"
+        )
     return header.parents[2], library, " ".join(f"{each.name} {each.version}" for each in found)
 
 

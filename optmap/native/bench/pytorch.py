@@ -20,11 +20,11 @@ from typing import Any
 import numpy as np
 
 from optmap.errors import SolverUnavailableError
+from optmap.extras import install
 from optmap.native.bench.contender import Array, Contender
 from optmap.native.bench.forms import Convolution, Product, library_forms
 from optmap.problem.workload import Workload
 
-INSTALL = "run: pip install 'optmap[bench]'"
 CALL = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 HUGE_PAGES = "THP_MEM_ALLOC_ENABLE"
 """Environment variable by which PyTorch asks for huge pages."""
@@ -45,7 +45,7 @@ class PyTorch:
 
     def __init__(self) -> None:
         if find_spec("torch") is None:
-            raise SolverUnavailableError(f"PyTorch is not installed; {INSTALL}")
+            raise SolverUnavailableError(f"PyTorch is not installed; run: {install('torch')}")
         os.environ.setdefault(HUGE_PAGES, "1")  # large arrays of NumPy have them as well; read when torch is imported
         import torch
 

@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from optmap.evaluate.timing.results import Caches
 from optmap.native.bench.statistics import Ratio, geometric_mean, order, paired_ratio
-from optmap.problem.code_options import ActivationLayout
+from optmap.problem.code_options import ActivationLayout, CodeOptions
 from optmap.problem.kernel_roles import KernelKind, kernel_roles
 from optmap.problem.machine import Machine
 from optmap.problem.mapping import Mapping
@@ -49,8 +49,8 @@ class LayerBench:
     """What runs innermost in the code of ours that is reported."""
     mapping: Mapping
     """Of ours that is reported."""
-    layout: ActivationLayout
-    """Of activations in ours that is reported."""
+    options: CodeOptions
+    """Of ours that is reported."""
     tried: int
     """Candidates of ours among which it was chosen, by samples of their own."""
     number: int
@@ -74,6 +74,11 @@ class LayerBench:
     """Seconds that the model predicts for `ours`; None without a clock."""
     floor: float | None
     """Seconds that no code goes below, proved, as the machine file has peak and bandwidths; None without a clock."""
+
+    @property
+    def layout(self) -> ActivationLayout:
+        """Of activations in ours that is reported."""
+        return self.options.layout
 
     def gigaflops(self, way: WaySamples) -> float:
         """Of the median sample: two operations per multiply-add, those on padding counted as everybody does."""

@@ -13,9 +13,10 @@ from optmap.gap.solution import SavedSolution, solution_from
 from optmap.problem import Machine, Mapping, Workload
 from optmap.problem.inputs import ExtentsInput, extents_of, is_file, is_statement, text_of
 from optmap.problem.io.files import read_json
-from optmap.problem.library import match_workloads
+from optmap.problem.io.kinds import expected
+from optmap.problem.library import list_networks, match_workloads
 from optmap.problem.library import workload as library_workload
-from optmap.problem.network import Network, list_networks, network, read_network
+from optmap.problem.network import Network, network, read_network
 from optmap.problem.parser import parse_workload
 from optmap.search.result import SolveResult
 
@@ -75,7 +76,8 @@ def tasks_of(what: TaskInput, extents: dict[str, int] | None = None) -> tuple[Ta
             raise InputError(f"{text!r} needs the extents of its dims; add them, such as --extents i=64,j=64")
         return (Task(workload=parse_workload(text, extents)),)
     if text.endswith(".json"):
-        return tasks_of(solution_from(read_json(Path(text))))
+        with expected(text, "a solution of a machine with caches", "solution"):
+            return tasks_of(solution_from(read_json(Path(text))))
     if any(mark in text for mark in "*?"):
         return tuple(Task(workload=library_workload(name)) for name in match_workloads(text))
     if is_file(text) and text.endswith((".yaml", ".yml")):

@@ -8,6 +8,7 @@ import os
 import platform
 import tempfile
 from collections.abc import Iterable, Mapping
+from functools import cache
 from pathlib import Path
 
 from optmap.errors import CheckError, InputError
@@ -22,11 +23,26 @@ NATIVE = ("-march=native",)
 
 
 def build_folder() -> Path:
-    """Where built objects are kept: `OPTMAP_BUILD_DIR`, or a folder of the user's cache."""
+    """Where built objects are kept: `OPTMAP_BUILD_DIR`, or a folder of the user's cache.
+
+    For a user without a home that can be written, a folder that ends with the process.
+    """
     named = os.environ.get(FOLDER)
     if named:
         return Path(named)
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "optmap" / "build"
+    try:
+        folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "optmap" / "build"
+        there = next(place for place in (folder, *folder.parents) if place.exists())
+        usable = os.access(there, os.W_OK | os.X_OK)
+    except (OSError, RuntimeError):  # a home that may not be looked into, or none
+        usable = False
+    return folder if usable else Path(_passing_folder().name)
+
+
+@cache
+def _passing_folder() -> tempfile.TemporaryDirectory[str]:
+    """A folder of this process alone; it is removed at its end."""
+    return tempfile.TemporaryDirectory(prefix="optmap-build-")
 
 
 def flags_of(threads: int) -> tuple[str, ...]:

@@ -10,21 +10,24 @@ from typing import TYPE_CHECKING
 
 from optmap.errors import InputError
 from optmap.problem.io.fields import Fields, describe
+from optmap.problem.io.kinds import missing_file
 from optmap.problem.values import file_path
 
 if TYPE_CHECKING:
     import yaml
 
+    from optmap.problem.io.yaml12 import CoreLoader
+
 MOST_DIGITS = 1000
 """Digits of a number in a JSON file that are read."""
 
 
-def load_yaml(path: Path, loader_type: type[yaml.SafeLoader] | None = None) -> object:
-    """The document in a YAML file, made of plain dicts, lists, texts and numbers.
+def load_yaml(path: Path, loader_type: type[CoreLoader] | None = None) -> object:
+    """The document in a YAML file (version 1.2, core schema), made of plain dicts, lists, texts and numbers.
 
     Args:
         path: the file.
-        loader_type: a safe loader that knows more tags; None for the plain one.
+        loader_type: a loader that knows more tags; None for the plain one.
 
     Raises:
         InputError: if the file cannot be read or is not one YAML document, or if a mapping has a
@@ -33,52 +36,55 @@ def load_yaml(path: Path, loader_type: type[yaml.SafeLoader] | None = None) -> o
     try:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
-        raise InputError(f"{path}: no such file") from None
+        raise missing_file(path) from None
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:
         raise InputError(f"{path}: cannot be read: {error}") from error
     import yaml
 
+    from optmap.problem.io.yaml12 import CoreLoader
+
     try:
-        loader = (loader_type or yaml.SafeLoader)(text)
+        loader = (loader_type or CoreLoader)(text)
         try:
             node = loader.get_single_node()
-            _refuse_duplicates(node, path, set())
+            _refuse_duplicates(loader, node, path, set())
             return None if node is None else loader.construct_document(node)
         finally:
             loader.dispose()
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         where = f":{mark.line + 1}:{mark.column + 1}" if mark else ""
+        if "integer string conversion" in str(error):
+            raise InputError(f"{path}{where}: it has a number of thousands of digits; give a smaller one") from error
         raise InputError(f"{path}{where}: not valid YAML: {error.problem or error.context}") from error
     except RecursionError as error:
         raise InputError(f"{path}: not an optmap file: nested too deeply") from error
-    except (yaml.YAMLError, ValueError) as error:  # ValueError: dates such as 2024-99-99
-        if "integer string conversion" in str(error):
-            raise InputError(f"{path}: it has a number of thousands of digits; give a smaller one") from error
+    except yaml.YAMLError as error:
         raise InputError(f"{path}: not valid YAML: {' '.join(str(error).split())}") from error
 
 
-def _refuse_duplicates(node: yaml.Node | None, path: Path, seen: set[int]) -> None:
-    """Raise if a mapping below `node` has two equal keys; PyYAML would keep the last."""
+def _refuse_duplicates(loader: CoreLoader, node: yaml.Node | None, path: Path, seen: set[int]) -> None:
+    """Raise if a mapping below `node` has two equal keys, such as 10 and 0xA; PyYAML would keep the last."""
     import yaml
 
     if node is None or id(node) in seen:
         return
     seen.add(id(node))
     if isinstance(node, yaml.MappingNode):
-        keys: set[str] = set()
+        keys: set[object] = set()
         for key, value in node.value:
             if isinstance(key, yaml.ScalarNode):
-                if key.value in keys:
+                own = loader.construct_object(key)
+                if own in keys:
                     mark = key.start_mark
                     raise InputError(f"{path}:{mark.line + 1}:{mark.column + 1}: key {key.value!r} occurs twice")
-                keys.add(key.value)
-            _refuse_duplicates(value, path, seen)
+                keys.add(own)
+            _refuse_duplicates(loader, value, path, seen)
     elif isinstance(node, yaml.SequenceNode):
         for item in node.value:
-            _refuse_duplicates(item, path, seen)
+            _refuse_duplicates(loader, item, path, seen)
 
 
 PICTURES = (".png", ".svg", ".pdf", ".jpg", ".jpeg", ".webp", ".tif", ".tiff", ".eps", ".ps", ".svgz")
@@ -126,7 +132,7 @@ def _json(path: Path) -> object:
             path.read_text(encoding="utf-8"), object_pairs_hook=_unique, parse_constant=_refuse, parse_int=_whole
         )
     except FileNotFoundError as error:
-        raise InputError(f"{path}: no such file") from error
+        raise missing_file(path) from error
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror}") from error
     except RecursionError as error:

@@ -123,9 +123,9 @@ def machine_from(fields: Fields, default_name: str | None = None) -> Machine:
     fields.allow("name", "cores", "core", "levels", "memory", "clock", "clock_hz", "description", "source", *TOP_FIELDS)
     items = fields.items("levels")
     clock = _clock(fields)
-    accelerator = accelerator_from(fields) if is_accelerator(fields) else None
+    accelerator = accelerator_from(fields, clock) if is_accelerator(fields) else None
     try:
-        levels = tuple(_level(item, clock) if accelerator is None else _memory(item) for item in items)
+        levels = tuple(_level(item, clock) if accelerator is None else _memory(item, clock) for item in items)
         if fields.has("cores"):
             explicit = accelerator is not None or any(item.has("fanout") for item in items)
             levels = _with_cores(levels, fields.integer("cores"), explicit=explicit, where=fields.at("cores"))
@@ -218,12 +218,12 @@ def _level(fields: Fields, clock_hz: int | None) -> Level:
     )
 
 
-def _memory(fields: Fields) -> Level:
+def _memory(fields: Fields, clock_hz: int | None) -> Level:
     """A level of an accelerator."""
     fields.allow(*LEVEL_FIELDS)
     foreign = next((key for key in CACHE_FIELDS if fields.has(key)), None)
     if foreign is not None:
-        instead = "write words per cycle as `ports`" if foreign == "bandwidth" else "leave it out"
+        instead = "write words or bytes per cycle as `ports`" if foreign == "bandwidth" else "leave it out"
         raise InputError(f"{fields.at(foreign)}: a memory of an accelerator has no {foreign}; {instead}")
     partitions = tuple(_partition(item) for item in fields.items("partitions", least=0))
     return Level(
@@ -231,7 +231,7 @@ def _memory(fields: Fields) -> Level:
         capacity=_size(fields, partitions),
         partitions=partitions,
         buffering=fields.integer("buffering", 1),
-        store=store_from(fields),
+        store=store_from(fields, clock_hz),
     )
 
 

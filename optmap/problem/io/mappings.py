@@ -12,7 +12,8 @@ from optmap.problem.workload import Workload
 def mapping_document(mapping: Mapping) -> dict[str, object]:
     """A mapping as JSON, inner level first, permutations outermost first.
 
-    On an accelerator an entry has `spatial_axes`, which parts `spatial` among the axes of the mesh, and `keeps`.
+    On an accelerator an entry has `spatial_axes`, which parts `spatial` among the axes of the mesh, and `keeps`; where
+    children are not numbered in the workload's order of dims, `spatial_order` lists those of each axis, slowest first.
     """
     return {"levels": [_entry(level) for level in mapping.levels]}
 
@@ -26,6 +27,8 @@ def _entry(level: LevelMapping) -> dict[str, object]:
     }
     if level.keeps is not None or level.spatial_y:
         found["spatial_axes"] = {"x": _split(level.spatial_x), "y": _split(level.spatial_y)}
+    if level.x_order or level.y_order:
+        found["spatial_order"] = {"x": list(level.x_order), "y": list(level.y_order)}
     if level.keeps is not None:
         found["keeps"] = list(level.keeps)
     return found
@@ -44,7 +47,7 @@ def read_mapping(fields: Fields, workload: Workload, machine: Machine) -> Mappin
     fields.allow("levels")
     levels = []
     for level in fields.items("levels"):
-        level.allow("level", "tile", "permutation", "spatial", "spatial_axes", "keeps")
+        level.allow("level", "tile", "permutation", "spatial", "spatial_axes", "spatial_order", "keeps")
         x, y = _axes(level)
         both = {dim: x.get(dim, 1) * y.get(dim, 1) for dim in (*x, *y)}
         spatial = level.integers("spatial") if level.has("spatial") else both
@@ -58,6 +61,8 @@ def read_mapping(fields: Fields, workload: Workload, machine: Machine) -> Mappin
                 spatial=spatial,
                 spatial_y=_split(y),
                 keeps=level.texts("keeps") if level.given("keeps") else None,
+                x_order=_order(level, "x"),
+                y_order=_order(level, "y"),
             )
         )
     mapping = Mapping(levels=tuple(levels))
@@ -76,3 +81,12 @@ def _axes(level: Fields) -> tuple[dict[str, int], dict[str, int]]:
     axes.allow("x", "y")
     x, y = (axes.integers(key) if axes.given(key) else {} for key in ("x", "y"))
     return x, y
+
+
+def _order(level: Fields, axis: str) -> tuple[str, ...]:
+    """Dims along an axis in the order in which children are numbered; empty for the workload's."""
+    if not level.given("spatial_order"):
+        return ()
+    orders = level.fields("spatial_order")
+    orders.allow("x", "y")
+    return tuple(orders.texts(axis)) if orders.given(axis) else ()

@@ -22,8 +22,12 @@ from optmap.problem.accelerator import (
 )
 from optmap.problem.io.fields import Fields, describe, located
 from optmap.problem.relations import Relation
+from optmap.problem.sizes import parse_bandwidth
 
-STORE_FIELDS = ("keeps", "energy_pj", "ports", "block", "cluster", "word_bits", "fanout", "factors", "order")
+STORE_FIELDS = (
+    *("keeps", "energy_pj", "energy_pj_per_bit", "ports", "block", "cluster", "word_bits", "pack"),
+    *("fanout", "factors", "order"),
+)
 """Keys of the outermost memory; levels of an accelerator have them beside name, capacity and buffering."""
 TOP_FIELDS = ("outermost", "arithmetic")
 """Keys that only an accelerator has."""
@@ -97,18 +101,22 @@ def accelerator_document(machine: Accelerator) -> dict[str, object]:
 
 
 def store_document(store: Store) -> dict[str, object]:
-    """A store as JSON, complete."""
+    """A store as JSON, complete; what depends on the sizes of elements is there where something does."""
     mesh = store.mesh
+    per_bit = {} if store.energy_pj_per_bit == Prices() else _prices_document(store.energy_pj_per_bit)
+    ports = {
+        key: None if rate is None else plain(rate)
+        for key, rate in ((key, getattr(store.ports, key)) for key in ("read", "write", "shared"))
+    }
     return {
         "keeps": {name: keep.value for name, keep in store.keeps} or None,
-        "energy_pj": {key: plain(getattr(store.energy_pj, key)) for key in ("read", "fill", "update")},
-        "ports": {
-            key: None if rate is None else plain(rate)
-            for key, rate in ((key, getattr(store.ports, key)) for key in ("read", "write", "shared"))
-        },
+        "energy_pj": _prices_document(store.energy_pj),
+        **({"energy_pj_per_bit": per_bit} if per_bit else {}),
+        "ports": {**ports, **({} if store.ports.unit == "words" else {"unit": store.ports.unit})},
         "block": store.block,
         "cluster": store.cluster,
         "word_bits": store.word_bits,
+        **({"pack": True} if store.pack else {}),
         "fanout": {
             "x": _axis_document(mesh.x),
             "y": _axis_document(mesh.y),
@@ -120,6 +128,10 @@ def store_document(store: Store) -> dict[str, object]:
         "factors": _factors_document(store.factors),
         "order": list(store.order),
     }
+
+
+def _prices_document(prices: Prices) -> dict[str, object]:
+    return {key: plain(getattr(prices, key)) for key in ("read", "fill", "update")}
 
 
 def _axis_document(axis: MeshAxis) -> dict[str, object]:
@@ -139,8 +151,12 @@ def _factors_document(rules: Iterable[FactorRule]) -> dict[str, object]:
     return {dim: texts[0] if len(texts) == 1 else texts for dim, texts in found.items()}
 
 
-def accelerator_from(fields: Fields) -> Accelerator:
+def accelerator_from(fields: Fields, clock_hz: int | None = None) -> Accelerator:
     """The outermost store and the arithmetic of a machine's file.
+
+    Args:
+        fields: of the machine.
+        clock_hz: cycles per second; only ports per second need it.
 
     Raises:
         InputError: naming file and field.
@@ -149,7 +165,7 @@ def accelerator_from(fields: Fields) -> Accelerator:
     if fields.given("outermost"):
         inside = fields.fields("outermost")
         inside.allow(*STORE_FIELDS)
-        outermost = store_from(inside)
+        outermost = store_from(inside, clock_hz)
     if fields.given("arithmetic"):
         inside = fields.fields("arithmetic")
         inside.allow("energy_pj", "word_bits")
@@ -160,8 +176,12 @@ def accelerator_from(fields: Fields) -> Accelerator:
     return Accelerator(outermost=outermost, arithmetic=arithmetic)
 
 
-def store_from(fields: Fields) -> Store:
+def store_from(fields: Fields, clock_hz: int | None = None) -> Store:
     """The store of a level, or of the outermost memory.
+
+    Args:
+        fields: of the level.
+        clock_hz: cycles per second; only ports per second need it.
 
     Raises:
         InputError: naming file and field of the first thing that is wrong.
@@ -179,17 +199,20 @@ def store_from(fields: Fields) -> Store:
         hop, router = (exact_number(inside, key, Fraction(0)) for key in ("hop_pj", "router_pj"))
     elif fields.given("fanout"):
         mesh = Mesh(x=MeshAxis(size=fields.integer("fanout")))
-    keeps, prices, ports = _keeps(fields), _prices(fields), _ports(fields)
+    keeps, ports = _keeps(fields), _ports(fields, clock_hz)
+    prices, per_bit = _prices(fields, "energy_pj"), _prices(fields, "energy_pj_per_bit")
     factors, order = _factors(fields), fields.texts("order") if fields.given("order") else ()
     return _at(
         fields,
         lambda: Store(
             keeps=keeps,
             energy_pj=prices,
+            energy_pj_per_bit=per_bit,
             ports=ports,
             block=fields.integer("block", 1),
             cluster=fields.integer("cluster", 1),
             word_bits=fields.integer("word_bits") if fields.given("word_bits") else None,
+            pack=fields.flag("pack", False),
             mesh=mesh,
             factors=factors,
             order=order,
@@ -214,27 +237,49 @@ def _keeps(fields: Fields) -> tuple[tuple[str, Keep], ...]:
     return found
 
 
-def _prices(fields: Fields) -> Prices:
+def _prices(fields: Fields, key: str) -> Prices:
     """`{read: 2.02, fill: 2.02, update: 2.02}`, or a number for all three."""
-    if not fields.given("energy_pj"):
+    if not fields.given(key):
         return Prices()
-    if not isinstance(fields.get("energy_pj"), Mapping):
-        price = exact_number(fields, "energy_pj")
+    if not isinstance(fields.get(key), Mapping):
+        price = exact_number(fields, key)
         return _at(fields, lambda: Prices(read=price, fill=price, update=price))
-    inside = fields.fields("energy_pj")
+    inside = fields.fields(key)
     inside.allow("read", "fill", "update")
     prices = {key: exact_number(inside, key) for key in inside.values}
     return _at(fields, lambda: Prices(**prices))
 
 
-def _ports(fields: Fields) -> Ports:
-    """`{read: 16, write: 16, shared: 8}` in words per cycle; what is left out has no limit."""
+def _ports(fields: Fields, clock_hz: int | None) -> Ports:
+    """`{read: 16, write: 16, shared: 8}` in words per cycle, or with units; what is left out has no limit.
+
+    Units are those of bandwidths (`16w`, `32B`, `40GB/s`), the same for all ports of a memory. Documents have numbers
+    beside the name of their unit.
+    """
     if not fields.given("ports"):
         return Ports()
     inside = fields.fields("ports")
-    inside.allow("read", "write", "shared")
-    rates = {key: exact_number(inside, key) for key in inside.values if inside.given(key)}
-    return _at(fields, lambda: Ports(**rates))
+    inside.allow("read", "write", "shared", "unit")
+    named = inside.choice("unit", ("bytes", "words"), "") if inside.given("unit") else None
+    found = {key: _port(inside, key, clock_hz) for key in inside.values if key != "unit" and inside.given(key)}
+    units = {unit or named or "words" for _, unit in found.values()}
+    if len(units) > 1 or any(unit is not None and named is not None for _, unit in found.values()):
+        raise InputError(f"{inside.where}: ports of one memory are all in words, or all in bytes")
+    unit = next(iter(units), named or "words")
+    rates = {key: rate for key, (rate, _) in found.items()}
+    return _at(fields, lambda: Ports(unit=unit, **rates))
+
+
+def _port(fields: Fields, key: str, clock_hz: int | None) -> tuple[Fraction, str | None]:
+    """What passes a port per cycle, and its unit; None where it is not written with it."""
+    value = fields.get(key)
+    if not isinstance(value, str) or _DECIMAL.fullmatch(value.strip()):
+        return exact_number(fields, key), None
+    try:
+        rate = parse_bandwidth(value, clock_hz)
+    except InputError as error:
+        raise located(error, fields.at(key)) from error
+    return rate.exact, rate.unit
 
 
 def _axis(fields: Fields, key: str) -> MeshAxis:

@@ -11,9 +11,13 @@ from optmap.errors import InputError
 from optmap.problem.builders import BUILDERS
 from optmap.problem.io.fields import Fields, located
 from optmap.problem.io.files import load_yaml
+from optmap.problem.io.kinds import expected
 from optmap.problem.parser import parse_workload
 from optmap.problem.sizes import element_bits
 from optmap.problem.workload import Padding, Semantics, Workload, bytes_of
+
+WORKLOAD_KINDS = ("workload", "workloads")
+"""What a file of workloads is (see `kinds`)."""
 
 
 def workload_document(workload: Workload) -> dict[str, object]:
@@ -34,13 +38,19 @@ def workload_document(workload: Workload) -> dict[str, object]:
     }
 
 
+def layer_document(workload: Workload) -> dict[str, object]:
+    """A layer of a network as JSON: a workload, and the names of all layers that it stands for."""
+    return {**workload_document(workload), "names": list(workload.layer_names)}
+
+
 def read_workloads(path: Path) -> dict[str, Workload]:
     """Every workload of a file by its key; a file with a single workload has the key ``""``.
 
     Raises:
         InputError: naming file and field of the first thing that is wrong.
     """
-    return {key: entry_workload(path, key, fields) for key, fields in workload_entries(path).items()}
+    with expected(path, "a workload", *WORKLOAD_KINDS):
+        return {key: entry_workload(path, key, fields) for key, fields in workload_entries(path).items()}
 
 
 def workload_entries(path: Path) -> dict[str, Fields]:
@@ -75,6 +85,7 @@ WORKLOAD_FIELDS = (
     "semantics",
     "padding",
     "count",
+    "names",
     "description",
     "source",
 )
@@ -97,6 +108,9 @@ def workload_from(fields: Fields, default_name: str) -> Workload:
     if fields.has("semantics"):
         semantics = Semantics(fields.choice("semantics", [s.value for s in Semantics], ""))
     count = fields.integer("count", 1)
+    names = fields.texts("names") if fields.has("names") else ()
+    if names and len(names) != count:
+        raise InputError(f"{fields.at('names')}: {len(names)} names of a layer that occurs {count} times; give all")
     try:
         if forms == ["expression"]:
             extents = fields.integers("extents")
@@ -112,7 +126,7 @@ def workload_from(fields: Fields, default_name: str) -> Workload:
             workload = workload.with_padding(fields.choice("padding", list(Padding), ""))
     except InputError as error:
         raise located(error, fields.where) from error
-    return replace(workload, count=count)
+    return replace(workload, count=count, names=names)
 
 
 def _element_sizes(fields: Fields) -> float | dict[str, float]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from optmap.problem.accelerator import Keep
+from optmap.problem.elements import whole
 from optmap.problem.fabric import Fabric, Memory, Rule
 from optmap.problem.nest_batch import KINDS, TIME, Booleans, Integers, NestBatch
 from optmap.symbolic.numbers import prime_factors
@@ -52,7 +53,7 @@ def _keeps(fabric: Fabric, count: int, rng: np.random.Generator) -> Booleans:
     for number, memory in enumerate(fabric.memories):
         for room in memory.rooms:
             weights = np.zeros(asked.shape[1], np.int64)
-            weights[list(room.operands)] = room.weights
+            weights[list(room.operands)] = [whole(1, weight) for weight in room.weights]
             free = (asked[number] == Keep.FREE) & (weights > 0)
             for operand in rng.permuted(np.tile(np.flatnonzero(free), (count, 1)), axis=1).T:
                 over = found[:, number] @ weights > room.capacity
@@ -95,7 +96,7 @@ def _fits(fabric: Fabric, number: int, tile: Integers, keeps: Booleans) -> Boole
             words = np.ones(len(tile), np.int64)
             for axis in fabric.operands[operand].axes:
                 words *= 1 + sum(factor * (tile[:, dim] - 1) for dim, factor in axis)
-            held += weight * words * keeps[:, operand]
+            held += whole(words, weight) * keeps[:, operand]
         found &= held <= room.capacity
     return found
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -46,4 +45,4 @@ class AcceleratorRequest:
     @cached_property
     def clock(self) -> Clock:
         """When to stop; it runs from the first look at it."""
-        return Clock(time.monotonic() + self.time_limit)
+        return Clock.after(self.time_limit)

@@ -108,6 +108,7 @@ class AcceleratorResult(Shown):
         table="report.accelerators:result_table",
         document="gap.nest_solution:nest_document",
         pictures=PICTURES,
+        numbers=("workload", "machine", "cost", "cost_unit", "gap"),
     )
 
     fabric: Fabric

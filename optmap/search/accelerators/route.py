@@ -46,7 +46,7 @@ class AcceleratorRoute:
         return self.tiles[0] if tiles is TileRule.ANY else tiles
 
     def refuse(self, request: AcceleratorRequest, name: str) -> None:
-        """Refuse what the route cannot do, before anything is computed.
+        """Refuse what the route cannot do, and what no mapping of the machine can, before anything is searched.
 
         Args:
             request: what is asked.
@@ -54,6 +54,7 @@ class AcceleratorRoute:
 
         Raises:
             InputError: naming the option.
+            InfeasibleError: if no mapping is valid: what stands in the way, and what would do.
         """
         if request.counting not in self.countings:
             known = " or ".join(self.countings)
@@ -72,3 +73,6 @@ class AcceleratorRoute:
                 f"no other constraints; leave out --constraint ({request.constraints.text}), or write such rules into "
                 "a copy of the machine"
             )
+        from optmap.search.accelerators.infeasible import refuse_hopeless
+
+        refuse_hopeless(request)

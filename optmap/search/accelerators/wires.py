@@ -1,9 +1,9 @@
 """Prices of wires, which no search bounds: it goes without them, and its bound holds with them, too.
 
 Hops of a word depend on how children stand on their mesh, along x or y and in which order; nothing else that is counted
-depends on that. They only add energy, so the bound without them is one with them; the mapping found is counted with
-them, and is proved the best only where it has none to pay. The curve of the search is of numbers without them: an
-answer has its end alone, with them.
+depends on that. They only add energy, so the bound without them is one with them; the mapping found is split among the
+axes of its meshes in the best way and counted with them, and is proved the best only where it has none to pay. The
+curve of the search is of numbers without them: an answer has its end alone, with them.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from optmap.problem.fabric import fabric_of
 from optmap.problem.machine import Machine
 from optmap.problem.options import Merit
 from optmap.search.accelerators.answer import AcceleratorFound
+from optmap.search.accelerators.arrange import arranged
 from optmap.search.accelerators.request import AcceleratorRequest
 from optmap.search.curve import Improvement
 
@@ -51,6 +52,7 @@ def answered(request: AcceleratorRequest, found: AcceleratorFound) -> Accelerato
     free = searched(request)
     if free is request:
         return found
+    found = replace(found, nest=arranged(found.nest, request.fabric, request.counting, request.clock))
     value = count_nest(found.nest, free.fabric, request.counting).merit(request.merit)
     paid = count_nest(found.nest, request.fabric, request.counting).merit(request.merit)
     trace = found.trace

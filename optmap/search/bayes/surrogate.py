@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from optmap.errors import InputError
+from optmap.extras import install
 
 Numbers = NDArray[np.float64]
 PACKAGES = {"sklearn": "scikit-learn", "bayes_opt": "bayesian-optimization", "SALib": "SALib"}
@@ -47,8 +48,7 @@ def library(name: str) -> Any:
     except ImportError as error:
         package = PACKAGES[name.split(".", maxsplit=1)[0]]
         raise InputError(
-            f"Bayesian searches and sensitivities need {package}, which is not installed; run: "
-            "pip install 'optmap[bayes]'"
+            f"Bayesian searches and sensitivities need {package}, which is not installed; run: {install(package)}"
         ) from error
 
 

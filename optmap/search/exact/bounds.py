@@ -292,12 +292,14 @@ class Bounds:
             if any(option.innermost < 0 for option in self._chains[operand, int(parent)]):
                 alone = frame.operations / free[rows] / own.share[rows, operand]
                 least = np.where(some, np.minimum(least, alone), least)
-        above = own.parents[rows, operand]
+        above, passing = own.parents[rows, operand], frame.passing[own.parent[rows, operand], operand]
         if operand == frame.output:
-            reads[rows, port[rows]] += np.maximum(0.0, least - frame.output_words * own.reduced_above[rows]) / above
-            writes[rows, port[rows]] += least / above
+            reads[rows, port[rows]] += (
+                np.maximum(0.0, least - frame.output_words * own.reduced_above[rows]) * passing / above
+            )
+            writes[rows, port[rows]] += least * passing / above
         else:
-            reads[rows, port[rows]] += least / above
+            reads[rows, port[rows]] += least * passing / above
 
 
 def merit_of(frame: Frame, energy: Floats, cycles: Floats) -> Floats:
@@ -362,9 +364,9 @@ def _chains(frame: Frame, operand: int, parent: int, top: int) -> list[_Chain]:
 
 
 def _priced(frame: Frame, operand: int, parent: int, keepers: list[int]) -> _Chain:
-    """Prices of a chain of keepers, outermost first, per word: blocks are not rounded up here, clusters full."""
+    """Prices of a chain of keepers, outermost first, per word: accesses are not rounded up here, clusters full."""
     output = operand == frame.output
-    read, fill, update = frame.read / frame.bulk, frame.fill / frame.bulk, frame.update / frame.bulk
+    read, fill, update = (kind.least[:, operand] * frame.spread for kind in (frame.read, frame.fill, frame.update))
     first = locked = less = less_above = 0.0
     for outer, inner in zip(chain([parent], keepers), keepers, strict=False):
         if outer < 0:

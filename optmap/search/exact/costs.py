@@ -21,7 +21,8 @@ from dataclasses import replace
 import numpy as np
 
 from optmap.problem.accelerator import Keep
-from optmap.search.exact.frame import ROUNDING, Flags, Floats, Frame, Ints, product
+from optmap.problem.elements import whole
+from optmap.search.exact.frame import ROUNDING, Charges, Flags, Floats, Frame, Ints, product
 from optmap.search.exact.labels import Labels, joined
 
 
@@ -80,13 +81,18 @@ def locked_of(frame: Frame, labels: Labels, operand: int, values: Ints) -> Float
     return np.asarray(found * labels.instances)
 
 
-def charge(frame: Frame, level: Ints | int, price: Floats, words: Floats, instances: Floats) -> Floats:
-    """Energy of accesses to memories: whole blocks in each instance, one of each cluster paid for."""
+def charge(frame: Frame, kind: Charges, level: Ints | int, operand: int, *, words: Floats, instances: Floats) -> Floats:
+    """Energy of accesses to an operand in memories: whole accesses in each instance, one of each cluster paid for.
+
+    Accesses are rounded up where an element is no whole number of them.
+    """
     if not frame.grouped:
-        return np.asarray(price[level] * words)
-    block = frame.block[level]
-    accesses = np.where(block > 1, np.ceil(words / (instances * block) * (1 - ROUNDING)) * instances, words)
-    return np.asarray(price[level] * accesses * np.minimum(1.0, frame.groups[level] / instances))
+        return np.asarray(kind.least[level, operand] * words)
+    bulk = frame.bulk[level, operand]
+    full = np.ceil(words / (instances * bulk) * (1 - ROUNDING)) * instances
+    accesses = np.where(frame.parted[level, operand], full, words / bulk)
+    energy = kind.access[level] * accesses + kind.bits[level, operand] * words
+    return np.asarray(energy * np.minimum(1.0, frame.groups[level] / instances))
 
 
 def kept(frame: Frame, labels: Labels, level: int) -> Labels:
@@ -117,7 +123,7 @@ def fitting(frame: Frame, level: int, chosen: int, words: list[Floats]) -> Flags
     found = np.ones(len(words[0]), np.bool_)
     for room in frame.memory(level).rooms:
         held = [
-            weight * words[operand]
+            whole(words[operand], weight)
             for operand, weight in zip(room.operands, room.weights, strict=True)
             if chosen >> operand & 1
         ]
@@ -137,14 +143,15 @@ def bill_of(frame: Frame, labels: Labels, level: int, operand: int, values: Ints
     served = fills / labels.share[:, operand]
     n = labels.instances
     if operand != frame.output:
-        energy = charge(frame, parent, frame.read, served, above) + charge(frame, level, frame.fill, fills, n)
+        energy = charge(frame, frame.read, parent, operand, words=served, instances=above)
+        energy += charge(frame, frame.fill, level, operand, words=fills, instances=n)
         return energy, served / above, np.zeros(len(labels)), fills / n
     read = np.where(parent >= 0, served - frame.output_words * labels.reduced_above, 0.0)
     filled = np.where(parent >= 0, fills - frame.output_words * labels.reduced, 0.0)
     energy = (
-        charge(frame, parent, frame.update, served, above)
-        + charge(frame, parent, frame.read, read, above)
-        + charge(frame, level, frame.fill, filled, n)
+        charge(frame, frame.update, parent, operand, words=served, instances=above)
+        + charge(frame, frame.read, parent, operand, words=read, instances=above)
+        + charge(frame, frame.fill, level, operand, words=filled, instances=n)
     )
     return energy, read / above, served / above, filled / n
 
@@ -161,10 +168,11 @@ def _with(frame: Frame, labels: Labels, level: int, bills: list[Bill], *, chosen
         if frame.limited:
             port = frame.port[found.parent[:, operand]]
             some = port >= 0
-            found.reads[all_rows[some], port[some]] += read[some]
-            found.writes[all_rows[some], port[some]] += written[some]
+            passing = frame.passing[found.parent[some, operand], operand]
+            found.reads[all_rows[some], port[some]] += read[some] * passing
+            found.writes[all_rows[some], port[some]] += written[some] * passing
             if frame.port[level] >= 0:
-                found.writes[:, frame.port[level]] += filled
+                found.writes[:, frame.port[level]] += filled * frame.passing[level, operand]
         found.parent[:, operand] = level
         found.parents[:, operand] = found.instances
         found.share[:, operand] = 1.0
@@ -191,11 +199,11 @@ def finished(
     energy, reads, writes = labels.energy.copy(), labels.reads.copy(), labels.writes.copy()
     rows, kept_nowhere = np.arange(len(labels)), np.zeros(len(labels), np.bool_)
 
-    def add(ports: Floats, level: Ints, words: Floats) -> None:
+    def add(ports: Floats, level: Ints, operand: int, words: Floats) -> None:
         if frame.limited:
             port = frame.port[level]
             some = port >= 0
-            ports[rows[some], port[some]] += words[some]
+            ports[rows[some], port[some]] += words[some] * frame.passing[level[some], operand]
 
     for operand in range(frame.operands):
         parent, above = labels.parent[:, operand], labels.parents[:, operand]
@@ -203,19 +211,19 @@ def finished(
         if keeps >> operand & 1:
             bill, read, written, filled = bills[operand]
             energy += bill
-            add(reads, parent, read)
-            add(writes, parent, written)
+            add(reads, parent, operand, read)
+            add(writes, parent, operand, written)
             parent, above = np.zeros_like(parent), labels.instances
-            add(writes, parent, filled)
+            add(writes, parent, operand, filled)
             serves, touched = share[:, operand], labels.reduced
         served = frame.operations / serves
         read = served
         if operand == frame.output:
             read = served - frame.output_words * touched
-            energy += charge(frame, parent, frame.update, served, above)
-            add(writes, parent, served / above)
-        energy += charge(frame, parent, frame.read, read, above)
-        add(reads, parent, read / above)
+            energy += charge(frame, frame.update, parent, operand, words=served, instances=above)
+            add(writes, parent, operand, served / above)
+        energy += charge(frame, frame.read, parent, operand, words=read, instances=above)
+        add(reads, parent, operand, read / above)
         kept_nowhere |= parent < 0
     cycles = cycles_of(frame, reads, writes, frame.operations / units)
     energy[kept_nowhere] = cycles[kept_nowhere] = np.inf

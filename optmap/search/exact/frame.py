@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from optmap.errors import InputError
 from optmap.problem.accelerator import Keep
+from optmap.problem.elements import energies
 from optmap.problem.fabric import Fabric, Memory, Operand, Rule
 from optmap.problem.halo import value_mask
 from optmap.problem.options import Counting, Merit
@@ -69,6 +70,18 @@ class Window:
         return found
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Charges:
+    """Energy of one kind of access per memory, in pJ."""
+
+    least: Floats
+    """(level, operand): of an element in a full access, its bits included."""
+    access: Floats
+    """(level,): of an access."""
+    bits: Floats
+    """(level, operand): of the bits of an element, beside the accesses."""
+
+
 class Frame:
     """A fabric as arrays, for one counting and one merit.
 
@@ -113,11 +126,7 @@ class Frame:
 
     def _prices(self) -> None:
         """Prices and ports per memory; a last entry of 0 stands for no memory, so that -1 finds it."""
-        memories = self.fabric.memories
-        self.read = np.array([*(float(m.prices.read) for m in memories), 0.0])
-        self.fill = np.array([*(float(m.prices.fill) for m in memories), 0.0])
-        self.update = np.array([*(float(m.prices.update) for m in memories), 0.0])
-        self.block = np.array([*(float(m.block) for m in memories), 1.0])
+        memories, none = self.fabric.memories, [0.0] * self.operands
         limited = [k for k, m in enumerate(memories) if m.read_rate or m.write_rate or m.shared_rate]
         self.limited = limited
         self.port = np.full(self.levels + 1, -1)
@@ -137,9 +146,27 @@ class Frame:
         groups = [max(1, n // m.cluster) for n, m in zip(there, memories, strict=True)]
         self.groups = np.array([*(float(n) for n in groups), 1.0])
         """Clusters: as many instances as that are paid for."""
-        self.bulk = np.array([*(m.block * n / k for m, n, k in zip(memories, there, groups, strict=True)), 1.0])
-        """Words that one paid access serves, at most."""
-        self.grouped = any(m.block > 1 or m.cluster > 1 for m in memories)
+
+        def charges(kind: int) -> Charges:
+            return Charges(
+                least=np.array([*([float(e.least_pj[kind]) for e in m.elements] for m in memories), none]),
+                access=np.array([*(float(energies(m.prices)[kind]) for m in memories), 0.0]),
+                bits=np.array([*([float(e.bits_pj[kind]) for e in m.elements] for m in memories), none]),
+            )
+
+        self.read, self.fill, self.update = (charges(kind) for kind in range(3))
+        ones = [1.0] * self.operands
+        self.bulk = np.array([*([float(m.block / e.entries) for e in m.elements] for m in memories), ones])
+        """(level, operand): elements of one access."""
+        parted = [[(e.entries / m.block).denominator > 1 for e in m.elements] for m in memories]
+        self.parted = np.array([*parted, [False] * self.operands])
+        """(level, operand): whether several elements share an access, so that the last one may be partly empty."""
+        self.passing = np.array([*([float(e.passing) for e in m.elements] for m in memories), none])
+        """(level, operand): words of a port that pass with an element."""
+        self.spread = np.array([*(k / n for n, k in zip(there, groups, strict=True)), 1.0])
+        """Part of the accesses that is paid, where all instances are in use: the least."""
+        partly = any(e.entries / m.block != 1 for m in memories for e in m.elements)
+        self.grouped = partly or any(m.cluster > 1 for m in memories)
 
     def memory(self, level: int) -> Memory:
         """A memory by number."""

@@ -36,7 +36,7 @@ class Labels:
     reduced_above: Floats
     """The same, of the meshes outside the output's parent."""
     reads: Floats
-    """Per memory with limited ports: words that one instance reads, so far."""
+    """Per memory with limited ports: words of the port that one instance reads, so far."""
     writes: Floats
     window: Ints
     """Per operand with windows, the window of its run; -1 for none."""

@@ -200,8 +200,7 @@ class _Search:
 
     def _share(self) -> Clock:
         """A clock for what proves nothing."""
-        now = time.monotonic()
-        return Clock(now + SHARE * (self.clock.deadline - now))
+        return self.clock.share(SHARE)
 
     def _pass(self, cutoff: float, beam: int | None = None, clock: Clock | None = None) -> None:
         """One pass, and what it proves."""

@@ -13,6 +13,7 @@ from optmap.evaluate.spatial.batch import evaluate_batch
 from optmap.problem.fabric import Fabric, fabric_of
 from optmap.problem.options import TileRule
 from optmap.search.accelerators.answer import SAME, AcceleratorFound
+from optmap.search.accelerators.infeasible import no_mapping
 from optmap.search.accelerators.paddings import paddings
 from optmap.search.accelerators.random_nests import random_nests
 from optmap.search.accelerators.request import AcceleratorRequest
@@ -20,7 +21,6 @@ from optmap.search.accelerators.result import PERFECT
 from optmap.search.accelerators.wires import answered, searched
 from optmap.search.curve import Improvement
 from optmap.search.exact.elsewhere import CHANCE, local_search
-from optmap.search.exact.infeasible import no_mapping
 from optmap.search.exact.search import search_nest
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def _solved(request: AcceleratorRequest) -> AcceleratorFound:
     if request.tiles is TileRule.PADDED and (found.proved or found.nest is None) and not request.clock.late:
         best = _padded(request, best, begun)
     if best is None and not request.clock.late:
-        raise no_mapping(request)
+        raise no_mapping(request.fabric, request.counting)
     best = best or _by_chance(request, found)
     if best is None:
         raise LimitError("no mapping was found in time; raise the time limit")

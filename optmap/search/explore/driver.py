@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from optmap.clock import NO_LIMIT, Clock
+from optmap.errors import LimitError
 from optmap.problem.nest import Nest
 from optmap.problem.nest_batch import NestBatch
 from optmap.search.curve import Improvement
@@ -130,6 +131,10 @@ def drive(
                 yield judged
             batch = talk.following(_joined(parts))
         trace.end, trace.proof = End.STRATEGY, talk.proof
+    except LimitError:
+        if not clock.late:
+            raise
+        trace.end = End.TIME  # in the middle of a proposal; what was judged before it counts
     finally:
         trace.seconds, trace.cuts = bench.passed, question.tally.cuts
         talk.close()

@@ -103,7 +103,7 @@ class Proof:
     """How, in words."""
 
 
-Proposals = Generator[NestBatch, Scores, "Proof | None"]
+Proposals = Generator[NestBatch, Scores, Proof | None]
 """Yields nests, is sent their scores; every batch that is yielded is judged whole, unless the budget ends in it."""
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import re
 import textwrap
 from collections.abc import Mapping
 from dataclasses import Field, dataclass, field, fields
@@ -124,6 +125,8 @@ def _value(own: Field[Any], value: object, where: str) -> object:
 
 def _parsed(kind: type, text: str, where: str) -> object:
     try:
+        if kind in (int, float) and not re.fullmatch(r"[-+.0-9a-zA-Z]+", text):
+            raise ValueError(text)  # Python reads 1_000, too
         return WORDS[text.lower()] if kind is bool else kind(text)
     except (KeyError, ValueError) as error:
         raise InputError(f"{where}: give {_kind(kind)}") from error

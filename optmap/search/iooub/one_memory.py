@@ -8,7 +8,6 @@ which IOOpt does not do.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -51,11 +50,10 @@ def solve(request: Request, *, streams: bool = True) -> Found:
         InfeasibleError: if nothing fits.
         CheckError: if the search and the recount disagree.
     """
-    begun = time.monotonic()
     workload, machine = in_common_order(request.workload), request.machine
     groups = capacity_groups(workload, machine.levels[0])
     cuts = streams and len(groups) == 1 and request.tiles is TileRule.ANY
-    clock, whole = (Clock(begun + share * request.time_limit) for share in (1, WHOLE if cuts else 1))
+    clock, whole = (Clock.after(share * request.time_limit) for share in (1, WHOLE if cuts else 1))
     tiling = best_tiling(
         workload,
         [(group.words, group.tensors) for group in groups],

@@ -14,6 +14,7 @@ from math import inf
 import numpy as np
 from numpy.typing import NDArray
 
+from optmap.clock import Clock
 from optmap.errors import CheckError, InfeasibleError
 from optmap.problem.options import TileRule
 from optmap.search.answer import Found
@@ -44,12 +45,11 @@ def solve(request: Request) -> Found:
         InfeasibleError: if nothing fits.
         CheckError: if the sum is below its bound.
     """
-    begun = time.monotonic()
-    deadline = begun + request.time_limit
+    begun, clock = time.monotonic(), Clock.after(request.time_limit)
     setting = setting_of(request)
     refuse_conflict(setting)
-    relaxation = relax(setting, deadline=deadline, negligible=0.0)
-    descent = SumDescent(setting, divisors=request.tiles is TileRule.DIVISORS, deadline=deadline)
+    relaxation = relax(setting, clock=clock, negligible=0.0)
+    descent = SumDescent(setting, divisors=request.tiles is TileRule.DIVISORS, clock=clock)
     best: tuple[float, IntArray] | None = None
     for start in _starts(setting, relaxation, descent):
         found = descent.run(start)
@@ -57,7 +57,7 @@ def solve(request: Request) -> Found:
             best = found
         if request.progress is not None:
             request.progress("descent on the sum", min(1.0, (time.monotonic() - begun) / request.time_limit))
-        if time.monotonic() > deadline:
+        if clock.late:
             break
     if best is None:
         raise InfeasibleError("no chain of integer tiles fits all levels together; give the levels more words")
@@ -71,7 +71,7 @@ def solve(request: Request) -> Found:
         report,
         claimed=cost,
         bound=report.value,
-        late=time.monotonic() > deadline or not relaxation.proved,
+        late=clock.late or not relaxation.proved,
         known=Point.FEASIBLE,
         notes=("the cost is the sum over the levels of loads and stores over bandwidth",),
     )
@@ -88,9 +88,9 @@ def _relaxation(setting: Setting, relaxation: RelaxationResult, cost: float) -> 
         raise CheckError(f"the sum found is {cost:.9g} cycles, below its bound of {bound:.9g}")
     return Relaxation(
         value=min(bound, cost),
-        proved=relaxation.proved,
+        proved=bound > 0,
         formulation="sum over the levels of each level's own optimum with the whole problem as next outer tile",
-        tolerance=TOLERANCE,
+        tolerance=TOLERANCE if relaxation.proved else max(0.0, cost / bound - 1),
         method=f"{solver_title(setting)} over {relaxation.programs} convex programs",
         classes=relaxation.best.permutations,
         tiles=relaxation.best.tiles,
@@ -101,11 +101,11 @@ def _relaxation(setting: Setting, relaxation: RelaxationResult, cost: float) -> 
 class SumDescent:
     """Moves that replace the tile of one level and clip or raise the others."""
 
-    def __init__(self, setting: Setting, *, divisors: bool, deadline: float) -> None:
+    def __init__(self, setting: Setting, *, divisors: bool, clock: Clock) -> None:
         self.costs = ChainCosts(setting)
         self.allowed = setting.allowed
         self.divisors = divisors
-        self.deadline = deadline
+        self.clock = clock
 
     def run(self, chain: IntArray) -> tuple[float, IntArray] | None:
         """Improve a chain of tiles (L, D) until no move does; None if nothing that fits is met."""
@@ -114,12 +114,12 @@ class SumDescent:
             before = value
             for level in range(self.costs.depth - 1, -1, -1):
                 for tied in (True, False):
-                    if time.monotonic() > self.deadline:
+                    if self.clock.late:
                         return None if value == inf else (value, chain)
                     found = self._move(chain, level, tied=tied)
                     if found is not None and found[0] < value:
                         value, chain = found
-            if value >= before * (1 - 1e-12) or time.monotonic() > self.deadline:
+            if value >= before * (1 - 1e-12) or self.clock.late:
                 break
         return None if value == inf else (value, chain)
 
@@ -200,10 +200,8 @@ def even_multiples(tile: int, extent: int, most: int = 24) -> list[int]:
 
 def _starts(setting: Setting, relaxation: RelaxationResult, descent: SumDescent) -> Iterator[IntArray]:
     """Chains to start from: the mapping with the least bottleneck, relaxed tiles rounded, single points."""
-    yield np.array(
-        integer_search(setting, relaxation, divisors=descent.divisors, deadline=descent.deadline).point.chain
-    )
-    rounding = Descent(descent.costs, divisors=descent.divisors, deadline=descent.deadline)
+    yield np.array(integer_search(setting, relaxation, divisors=descent.divisors, clock=descent.clock).point.chain)
+    rounding = Descent(descent.costs, divisors=descent.divisors, clock=descent.clock)
     for point in (relaxation.best, *relaxation.others[:2]):
         start = rounding.start(point.tiles, None)
         if rounding.nests(start[None], None)[0]:  # of few sizes none may be near

@@ -1,27 +1,27 @@
 """What the methods of the papers share: their real tiles become an answer like any other.
 
-A paper's method is local and proves nothing, so its relaxation is reported unproved, next to the
-certified lower bound that `relax` gives for the same setting.
+A paper's method is local: the optimum of its programs is no bound, and may be above the cost of its own mapping. So
+the relaxation of the answer is the one that is proved for the same setting, and a note has what its programs gave.
 """
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import inf
 
 import numpy as np
 
+from optmap.clock import NO_LIMIT, Clock
 from optmap.errors import InfeasibleError, LimitError
 from optmap.search.answer import Found
+from optmap.search.mopt import relaxation_report
 from optmap.search.relax.tree import relax
 from optmap.search.request import Request
-from optmap.search.result import Relaxation
 from optmap.search.search_space import Setting, setting_of
 from optmap.search.whole.chain_answer import found_chain, machine_notes
 from optmap.search.whole.chain_costs import IntArray, IntegerPoint
 from optmap.solvers.status import Point
+from optmap.texts import number
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,14 +40,14 @@ class Candidate:
 class Hunt:
     """The best candidate so far, the clock and the count of programs."""
 
-    deadline: float = inf
+    clock: Clock = NO_LIMIT
     best: Candidate | None = None
     programs: int = 0
     late: bool = False
 
     def expired(self) -> bool:
         """Whether the time is up."""
-        self.late = self.late or time.monotonic() > self.deadline
+        self.late = self.late or self.clock.late
         return self.late
 
     def offer(self, candidate: Candidate | None) -> None:
@@ -102,32 +102,26 @@ def answer(
         LimitError: if the time runs out before there is an answer.
     """
     setting = setting_of(request)
-    state = Hunt(deadline=time.monotonic() + request.time_limit)
+    state = Hunt(clock=Clock.after(request.time_limit))
     if request.progress is not None:
         request.progress(recipe.name, 0.0)
     found = hunt(setting, state)
     point, notes = integers(setting, found)
-    certified = relax(setting, deadline=state.deadline)
-    relaxation = Relaxation(
-        value=max(found.costs),
-        proved=False,
-        formulation=recipe.formulation,
-        tolerance=0.0,
-        method=f"{recipe.solver}, one start each, {state.programs} programs",
-        classes=found.permutations,
-        tiles=found.tiles,
-        cross_check=None,
+    certified = relax(setting, clock=state.clock)
+    optimum = (
+        f"program optimum (local): {number(max(found.costs))} {request.objective.unit(request.machine)}, no bound: "
+        f"{recipe.formulation} ({recipe.solver}, one start each, {state.programs} programs)"
     )
     return found_chain(
         request,
         setting,
         point,
-        relaxation,
+        relaxation_report(setting, certified, attained=point.value),
         claimed=point.value,
         bound=certified.bound,
         late=state.late,
         known=Point.LOCAL_OPTIMUM,
-        notes=(*machine_notes(setting), *notes),
+        notes=(*machine_notes(setting), optimum, *notes),
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from optmap.clock import Clock
 from optmap.errors import InfeasibleError, InputError
 from optmap.problem.forms import why_no_convolution
 from optmap.problem.mapping import LevelMapping, Mapping
@@ -28,6 +29,7 @@ def solve(request: Request) -> Found:
     workload, level = request.workload, request.machine.levels[0]
     words = level.words(workload.word_bits)
     found: list[tuple[float, Mapping]] = []
+    clock = Clock.after(request.time_limit)
     for tile in lp_tiles(workload, words, limit=VERTICES):
         whole = round_tile(workload, tile, capacity_words=words)
         order = best_permutation(workload, whole)
@@ -35,10 +37,12 @@ def solve(request: Request) -> Found:
         cost = cost_of(request, mapping)
         if cost is not None:
             found.append((cost, mapping))
+        if found and clock.late:
+            break
     if not found:
         raise InfeasibleError(f"{workload.title}: no rounded tile of the tiling LP fits {words:,} words")
     best = min(found, key=lambda pair: pair[0])[1]
-    return Found(mapping=best, space="roundings of the vertices of the tiling LP")
+    return Found(mapping=best, space="roundings of the vertices of the tiling LP", late=clock.late)
 
 
 def needs_a_form(workload: Workload) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
+from optmap.clock import current
 from optmap.problem.fabric import Operand
 
 Order = tuple[int, ...]
@@ -68,6 +69,9 @@ def reuse_classes(operands: tuple[Operand, ...], dims: Order, pattern: Pattern =
 
     Returns:
         Orders of all the dims, none if the pattern has no place for one of them.
+
+    Raises:
+        LimitError: if the time of the answer is over before all are known.
     """
     found: dict[tuple[Reuse, ...], Order] = {}
     for order in _distinct(operands, dims, pattern):
@@ -82,7 +86,9 @@ def _distinct(operands: Sequence[Operand], dims: Order, pattern: Pattern) -> Ite
     """
     waiting: list[tuple[Order, int]] = [((), len(pattern) - 1)]
     met = set()
+    clock = current()
     while waiting:
+        clock.check()
         inner, place = waiting.pop()
         key = (
             frozenset(inner),

@@ -13,6 +13,7 @@ import numpy as np
 
 from optmap.evaluate.spatial.batch_axes import axis_overlaps, axis_sizes
 from optmap.evaluate.spatial.batch_columns import Column
+from optmap.problem.elements import Element
 from optmap.problem.fabric import Fabric, Memory
 from optmap.problem.nest_batch import Booleans, Integers
 from optmap.problem.options import Counting
@@ -36,8 +37,8 @@ class Prices:
 
     outside: tuple[tuple[float, ...], ...]
     """Per memory and operand, at the outer keeper: of a read, or of an output's read and update."""
-    inside: tuple[float, ...]
-    """Per memory, of a fill at the inner keeper."""
+    inside: tuple[tuple[float, ...], ...]
+    """Per memory and operand, of a fill at the inner keeper."""
     together: bool
     """Whether all instances count, or one."""
 
@@ -46,22 +47,25 @@ def prices_of(fabric: Fabric, weight: Weight) -> Prices:
     """What a word costs on one machine."""
     outside, inside = [], []
     for memory in fabric.memories:
-        read, update, fill = _prices(memory, weight)
-        outside.append(tuple(read + update if operand.output else read for operand in fabric.operands))
-        inside.append(fill)
+        prices = [_prices(memory, element, weight) for element in memory.elements]
+        each = zip(fabric.operands, prices, strict=True)
+        outside.append(tuple(read + update if operand.output else read for operand, (read, update, _) in each))
+        inside.append(tuple(fill for _, _, fill in prices))
     return Prices(outside=tuple(outside), inside=tuple(inside), together=weight is not Weight.TIME)
 
 
-def _prices(memory: Memory, weight: Weight) -> tuple[float, float, float]:
-    """Of a read, an update and a fill."""
+def _prices(memory: Memory, element: Element, weight: Weight) -> tuple[float, float, float]:
+    """Of a read, an update and a fill of an element, blocks and clusters left out."""
     match weight:
         case Weight.ACCESSES:
             return 1.0, 1.0, 0.0
         case Weight.ENERGY:
-            return float(memory.prices.read), float(memory.prices.update), float(memory.prices.fill)
+            read, fill, update = (float(least * memory.block) for least in element.least_pj)
+            return read, update, fill
         case Weight.TIME:
             read, write, shared = (
-                float(1 / rate) if rate else 0.0 for rate in (memory.read_rate, memory.write_rate, memory.shared_rate)
+                float(element.passing / rate) if rate else 0.0
+                for rate in (memory.read_rate, memory.write_rate, memory.shared_rate)
             )
             return read + shared, write + shared, write + shared
 
@@ -152,7 +156,7 @@ class Levels:
             own.sizes = [np.where(keeps, new, old) for new, old in zip(sizes, own.sizes, strict=True)]
             own.extents = np.where(keeps, self.tiles[number], own.extents)
             own.apart = np.where(keeps, 1.0, own.apart)
-            own.fills = np.where(keeps, self.prices.inside[number] * self.instances[number], own.fills)
+            own.fills = np.where(keeps, self.prices.inside[number][place] * self.instances[number], own.fills)
 
     def step(self, number: int) -> None:
         """Goes on to the loops of a memory, the next one outwards."""

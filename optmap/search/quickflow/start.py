@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from optmap.problem.accelerator import Keep
+from optmap.problem.elements import whole
 from optmap.problem.fabric import Rule
 from optmap.problem.nest_batch import Booleans, Integers
 from optmap.problem.relations import Relation
@@ -90,7 +91,7 @@ def _keeps(places: Places) -> Booleans:
         for room in memory.rooms:
             weights = dict(zip(room.operands, room.weights, strict=True))
             for operand in sorted(weights, reverse=True):
-                held = sum(weight for own, weight in weights.items() if found[number, own])
+                held = sum(whole(1, weight) for own, weight in weights.items() if found[number, own])
                 if held > room.capacity and asked[number, operand] == Keep.FREE:
                     found[number, operand] = False
     return found

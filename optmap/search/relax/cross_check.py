@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from math import isfinite, log
 
+from optmap.clock import current
 from optmap.errors import SolverUnavailableError
 from optmap.search.relax.level_programs import program_of
 from optmap.search.relax.node_programs import Bounder
@@ -35,8 +36,10 @@ def cross_check(setting: Setting, point: RelaxedPoint) -> float | None:
         point: loop orders and boxes of every level, and the tiles that are optimal for them: where Ipopt starts.
 
     Returns:
-        None if Ipopt is not installed, or the solver does not converge.
+        None if Ipopt is not installed, the solver does not converge, or there is no time left for it.
     """
+    if current().late:
+        return None
     if setting.solver == "ipopt":
         value = float(Bounder(setting).solve([point.node]).value[0])
         return value if isfinite(value) else None

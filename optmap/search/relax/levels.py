@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import heapq
-import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise, zip_longest
@@ -12,6 +11,7 @@ from math import inf
 import numpy as np
 from numpy.typing import NDArray
 
+from optmap.clock import Clock
 from optmap.programs.geometric import Box
 from optmap.search.relax.boxes import compatible, first_boxes
 from optmap.search.relax.layout import Array, Node, Unit
@@ -43,24 +43,24 @@ class LevelBounds:
     """Whether the time ran out before every unit was bounded."""
 
 
-def level_bounds(setting: Setting, solve: Solve, *, deadline: float, negligible: float) -> LevelBounds:
+def level_bounds(setting: Setting, solve: Solve, *, clock: Clock, negligible: float) -> LevelBounds:
     """Bound every level alone, box by box, as far as levels can matter beside the dearest.
 
     Args:
         setting: what is searched.
         solve: solves the programs of nodes.
-        deadline: `time.monotonic()` value after which only the first units of a level are looked at.
+        clock: when only the first units of a level are looked at.
         negligible: share of the largest level bound below which a level need not be known exactly.
     """
-    return _Search(setting, solve, deadline, negligible).run()
+    return _Search(setting, solve, clock, negligible).run()
 
 
 class _Search:
-    def __init__(self, setting: Setting, solve: Solve, deadline: float, negligible: float) -> None:
+    def __init__(self, setting: Setting, solve: Solve, clock: Clock, negligible: float) -> None:
         self.setting = setting
         self.space = setting.space
         self.solve = solve
-        self.deadline = deadline
+        self.clock = clock
         self.negligible = negligible
         self.depth = len(setting.machine.levels)
         self.own: list[dict[Unit, float]] = [{} for _ in range(self.depth)]
@@ -131,7 +131,7 @@ class _Search:
         """Bound units of several levels, as long as there is time; the first few of each always."""
         chunks = [[own[k : k + CHUNK] for k in range(0, len(own), CHUNK)] for own in units]
         for number, together in enumerate(zip_longest(*chunks, fillvalue=[])):
-            if number and time.monotonic() > self.deadline:
+            if number and self.clock.late:
                 self.cut = True
                 return
             self._evaluate_some([one for chunk in together for one in chunk])
@@ -177,7 +177,7 @@ class _Search:
         own, rank = self.own[level], self.rank[level]
         enough = self._enough()
         pool: Iterable[Unit] = own
-        while time.monotonic() <= self.deadline:
+        while not self.clock.late:
             # The next best are split along with the best: several are bounded in hardly more time than one.
             best = heapq.nsmallest(SPLIT, pool, key=lambda u: own[u] if own[u] > enough else rank[u])
             split = {u: boxes for u in best if own[u] < inf and (boxes := self.space.split(u.box))}
@@ -206,7 +206,7 @@ class _Search:
             inside |= zip(boxes, self.solve(nodes, settled).bound.tolist(), strict=True)
             best = heapq.nsmallest(SPLIT, inside, key=inside.__getitem__)
             split = {b: parts for b in best if inside[b] < inf and (parts := self.space.split(b))}
-            if best[0] not in split or time.monotonic() > self.deadline:
+            if best[0] not in split or self.clock.late:
                 break
             for box in split:
                 del inside[box]

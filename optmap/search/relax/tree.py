@@ -15,7 +15,6 @@ one convex program per combination is out of reach; instead:
 from __future__ import annotations
 
 import heapq
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -26,6 +25,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from optmap.clock import NO_LIMIT, Clock
 from optmap.errors import InfeasibleError
 from optmap.programs.geometric import Box
 from optmap.search.relax.layout import Array, Node, Unit
@@ -108,30 +108,30 @@ class _Open(NamedTuple):
     solved: bool
 
 
-def relax(setting: Setting, *, deadline: float = inf, negligible: float = NEGLIGIBLE) -> RelaxationResult:
+def relax(setting: Setting, *, clock: Clock = NO_LIMIT, negligible: float = NEGLIGIBLE) -> RelaxationResult:
     """Solve the relaxation of a setting to global optimality.
 
     Args:
         setting: workload, machine and capacity rule.
-        deadline: `time.monotonic()` value after which the best bound so far is returned.
+        clock: when the best bound so far is returned.
         negligible: share of the largest level bound below which a level is not solved to its optimum;
             0 where every level counts.
 
     Raises:
         InfeasibleError: if no tile fits.
     """
-    return _Search(setting, deadline, negligible).run()
+    return _Search(setting, clock, negligible).run()
 
 
 class _Search:
-    def __init__(self, setting: Setting, deadline: float, negligible: float) -> None:
+    def __init__(self, setting: Setting, clock: Clock, negligible: float) -> None:
         self.setting = setting
         self.space = setting.space
         self.bounder = bounder_of(setting)
         self.mirrors = Mirrors(setting)
-        self.deadline = deadline
+        self.clock = clock
         # Without any point the search goes on a little: an answer late is better than none.
-        self.last_call = deadline + GRACE
+        self.last_call = Clock(clock.deadline + GRACE)
         self.depth = len(setting.machine.levels)
         self.programs = 0
         self.unproved = 0
@@ -140,7 +140,7 @@ class _Search:
         self.queue: list[_Open] = []
         self.numbers = count()
         self.floor = inf  # least bound of the nodes that were closed or dropped
-        self.levels = level_bounds(setting, self._bound, deadline=deadline, negligible=negligible)
+        self.levels = level_bounds(setting, self._bound, clock=clock, negligible=negligible)
         self.lows: list[float] = []
 
     def run(self) -> RelaxationResult:
@@ -158,7 +158,7 @@ class _Search:
         self._push((None,) * self.depth, max(lows), solved=True)
         bound = self._branch()
         self.points.sort(key=lambda p: p.value)
-        if not self.points and time.monotonic() > self.deadline:
+        if not self.points and self.clock.late:
             self.points.append(self._smallest())
         if not self.points:
             raise InfeasibleError("no chain of tiles fits the capacities of all levels")
@@ -229,7 +229,7 @@ class _Search:
         """Best-first search; returns the proved bound."""
         while self.queue:
             entry = heapq.heappop(self.queue)
-            late = time.monotonic() > self.deadline and (self.points or time.monotonic() > self.last_call)
+            late = self.clock.late and (self.points or self.last_call.late)
             if entry.bound >= self.incumbent * (1 - TOLERANCE) or late:
                 return min(entry.bound, *(e.bound for e in self.queue)) if self.queue else entry.bound
             batch = self._alike(entry)

@@ -2,10 +2,10 @@
 
 It is energy times cycles of what no completion can avoid (or the one of the two that is minimised):
 
-- energy: arithmetic, and every access that is decided, sum of words * price / block. Bottom-up these are the accesses
-  to the memories that have their tiles, and to the next one outside for what they ask of it; top-down those to the
-  memories outside the last tile, and the fills of that tile's memory. Of partial sums only those are taken that remain
-  if all meshes and summed dims that are left went to spreading them.
+- energy: arithmetic, and every access that is decided, sum of words * price in a full block. Bottom-up these are the
+  accesses to the memories that have their tiles, and to the next one outside for what they ask of it; top-down those to
+  the memories outside the last tile, and the fills of that tile's memory. Of partial sums only those are taken that
+  remain if all meshes and summed dims that are left went to spreading them.
 - cycles: operations / (ways in use * children of the meshes that are left, at most what is left of the loops).
 
 Bottom-up what is left of the loops stands in the order that is tried, so the words are those of the tile with that
@@ -59,18 +59,18 @@ def optimistic(
         taken = _taken(batch, memory, inwards=inwards, settled=decided)
         energy = np.full(len(batch), float(fabric.operations * fabric.arithmetic_pj))
         for kind, words in enumerate((reads, fills, cost.updates)):
-            energy += np.einsum("nmo,m,nmo->n", words, weights[:, kind], taken[kind])
+            energy += np.einsum("nmo,mo,nmo->n", words, weights[:, kind], taken[kind])
         return energy if merit is Merit.ENERGY else energy * cycles
 
     least = value(settled)
     return least, least if settled.all() else value(np.ones_like(settled))
 
 
-def _prices(fabric: Fabric, number: int) -> list[float]:
-    """Least pJ of a word read, filled, updated: in full blocks, one access for the instances of a cluster."""
-    own = fabric.memories[number]
-    share = fabric.clusters(number) / fabric.instances(number) / own.block
-    return [float(price) * share for price in (own.prices.read, own.prices.fill, own.prices.update)]
+def _prices(fabric: Fabric, number: int) -> list[list[float]]:
+    """Least pJ of an element of each operand read, filled, updated: in full blocks, one access for a cluster."""
+    share = fabric.clusters(number) / fabric.instances(number)
+    least = zip(*(element.least_pj for element in fabric.memories[number].elements), strict=True)
+    return [[float(price) * share for price in prices] for prices in least]
 
 
 def _cycles(batch: NestBatch, fabric: Fabric, memory: int, *, inwards: bool) -> Numbers:

@@ -32,8 +32,9 @@ def solve(request: Request) -> Found:
     if not ranking.candidates:
         raise InfeasibleError(f"{request.workload.title}: no register tile of the vector kernel fits the core")
     best = ranking.candidates[0]
-    estimate = ("the arithmetic of plain loops is an estimate",) if best.prediction.kernel == "plain" else ()
-    fixed = [level.name for level in request.machine.levels if level.microkernel is not None]
+    plain = best.prediction.kernel == "plain"
+    estimate = ("the arithmetic of plain loops is an estimate",) if plain else ()
+    fixed = [level.name for level in request.machine.levels if level.microkernel is not None and not plain]
     own = tuple(f"register tiles follow from the core, not from the microkernel of {name}" for name in fixed)
     return Found(
         mapping=best.mapping,

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from math import prod
 
+from optmap.errors import InfeasibleError
 from optmap.evaluate import TimeModel
 from optmap.search.request import Request
 from optmap.search.timed.candidate import Candidate
@@ -14,7 +15,7 @@ from optmap.search.timed.candidate import Candidate
 def plain_candidate(
     model: TimeModel, time_limit: float, progress: Callable[[str, float], None] | None = None
 ) -> Candidate:
-    """The mapping of method `mopt`, timed.
+    """The mapping of method `mopt`, timed; where a microkernel of the machine leaves none, one without it.
 
     Args:
         model: what it is timed with.
@@ -34,7 +35,12 @@ def plain_candidate(
         time_limit=time_limit,
         progress=progress,
     )
-    mapping = MOPT.run(request).mapping
+    try:
+        mapping = MOPT.run(request).mapping
+    except InfeasibleError:
+        # A microkernel, which is no part of plain loops, may leave no room to share the work.
+        levels = tuple(replace(level, microkernel=None) for level in model.machine.levels)
+        mapping = MOPT.run(replace(request, machine=replace(model.machine, levels=levels))).mapping
     ways = prod(ways for level in mapping.levels for ways in level.spatial.values())
     model = replace(model, running=replace(model.running, threads=ways))
     return Candidate(mapping=mapping, options=model.options, prediction=model.predict(mapping))

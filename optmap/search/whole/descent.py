@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from math import inf
 
 import numpy as np
 from numpy.typing import NDArray
 
+from optmap.clock import Clock
 from optmap.search.sizes import even_cuts
 from optmap.search.whole.chain_costs import ChainCosts, IntArray, IntegerPoint, thin
 from optmap.symbolic.numbers import divisors_of
@@ -31,14 +31,14 @@ class Descent:
     """Moves that replace the tile of one level, the others held, clipped or tied to it."""
 
     def __init__(
-        self, costs: ChainCosts, *, divisors: bool, deadline: float, least: Sequence[float] | None = None
+        self, costs: ChainCosts, *, divisors: bool, clock: Clock, least: Sequence[float] | None = None
     ) -> None:
         self.costs = costs
         self.least = [0.0] * costs.depth if least is None else least
         """What every level costs at least."""
         self.setting = costs.setting
         self.divisors = divisors
-        self.deadline = deadline
+        self.clock = clock
         self.grid = COARSE_GRID
         self.barren = set[tuple[int, bool, int]]()
         """Level, tie and size of the grid of moves that left the best chain as it is."""
@@ -120,7 +120,7 @@ class Descent:
         for _ in range(ROUNDS):
             before = best
             best = self._round(chain, spatial, best, goal)
-            if time.monotonic() > self.deadline:
+            if self.clock.late:
                 break
             still = before is not None and best is not None and best.key >= before.key
             if best is not None and best.value <= goal:
@@ -143,7 +143,7 @@ class Descent:
             levels.sort(key=lambda i: -costs[i])
         for level in levels:
             for tied in (True, False) if self.costs.depth > 1 else (False,):
-                if time.monotonic() > self.deadline:
+                if self.clock.late:
                     return best
                 if (level, tied, self.grid) in self.barren or self._settled(level, best, goal):
                     continue

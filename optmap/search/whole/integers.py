@@ -8,7 +8,7 @@ from math import inf
 
 import numpy as np
 
-from optmap.clock import Clock
+from optmap.clock import NO_LIMIT, Clock
 from optmap.errors import InfeasibleError, LimitError
 from optmap.search.relax.tree import RelaxationResult
 from optmap.search.result import conclusion
@@ -111,7 +111,7 @@ def integer_search(
     relaxation: RelaxationResult,
     *,
     divisors: bool = False,
-    deadline: float = inf,
+    clock: Clock = NO_LIMIT,
     progress: Callable[[str], None] | None = None,
 ) -> IntegerResult:
     """Find the best integer mapping.
@@ -123,7 +123,7 @@ def integer_search(
         setting: workload, machine, capacity rule and cores.
         relaxation: the proved relaxation of the setting.
         divisors: allow only tiles that divide the next outer one.
-        deadline: `time.monotonic()` value after which the best so far is returned.
+        clock: when the best so far is returned.
         progress: called with what is being done.
 
     Raises:
@@ -132,13 +132,12 @@ def integer_search(
     costs = ChainCosts(setting)
     tell = progress or (lambda _: None)
     one_core = setting.split_level is None
-    clock = Clock(deadline)
     imposed = _imposed(setting, costs, clock, divisors=divisors) if one_core else {}
     state = _State(
         setting=setting,
         relaxation=relaxation,
         costs=costs,
-        descent=Descent(costs, divisors=divisors, deadline=deadline, least=relaxation.level_bounds),
+        descent=Descent(costs, divisors=divisors, clock=clock, least=relaxation.level_bounds),
         clock=clock,
         bound=costs.reachable(max([relaxation.bound, *(value for value, _ in imposed.values())])),
         around={level: tile for level, (_, tile) in imposed.items() if tile is not None},

@@ -1,0 +1,194 @@
+"""Sums of products as workloads: MatMul, Gemm, Einsum.
+
+Every index of such a sum is cut into digits, so that each operand either has a digit or is the same for all its
+values: because its axis is broadcast, or because its elements are copies (`repeats`), as keys of grouped queries are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from itertools import accumulate, pairwise
+
+from optmap.errors import InputError
+from optmap.onnx_import.graph import Digit, Digits, Node, Value, integer, sizes
+from optmap.onnx_import.operators import Made, Operand, bias_of, check, operands_of, statement
+from optmap.onnx_import.repeats import digits_of, extent_of, refined, single
+
+Reads = tuple[bool, ...]
+"""Whether each operand has a digit, then whether the output has it."""
+MERGED: dict[Reads, str] = {
+    (False, False, True): "o",
+    (True, True, True): "b",
+    (True, False, True): "i",
+    (False, True, True): "j",
+    (True, False, False): "p",
+    (False, True, False): "q",
+    (True, True, False): "k",
+}
+"""Dims of a product of two matrices: all digits that the same operands have are one dim."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Term:
+    """One operand of a sum of products."""
+
+    value: Value
+    indices: tuple[str, ...]
+    """Of each axis; one that is there twice is the diagonal."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """Some digits of one index."""
+
+    index: str
+    extent: int
+    reads: Reads
+
+
+def product(node: Node) -> Made:
+    """A MatMul with NumPy's rules: batch axes in front are broadcast, vectors get an axis of 1.
+
+    Batch axes that the same operands have are one dim, and those of one operand alone belong to
+    its rows (or columns), because the words are the same ones; so do batches of which an operand has copies.
+
+    Raises:
+        InputError: if shapes do not fit together; names the node.
+    """
+    a, b = operands_of(node)
+    left, right = sizes(node, a, "input A"), sizes(node, b, "input B")
+    check(node, bool(left) and bool(right), "an operand is a single number")
+    inner = right[-2] if len(right) > 1 else right[0]
+    check(node, left[-1] == inner, f"the inner extents of {left} and {right} differ")
+    rank = max(len(left), len(right)) - 2
+    batch = tuple(f"batch {axis}" for axis in range(rank))
+    terms = (
+        Term(value=a, indices=(*batch[rank - len(left[:-2]) :], *("i",)[: len(left) - 1], "k")),
+        Term(value=b, indices=(*batch[rank - len(right[:-2]) :], "k", *("j",)[: len(right) - 1])),
+    )
+    return _of_matrices(node, terms, (*batch, "i", "j"), ("ik", "kj"))
+
+
+def general_product(node: Node) -> Made:
+    """A Gemm: a matrix product with either operand transposed, plus an optional third operand.
+
+    Outputs begin empty all the same: the third operand is a vector as good as always, and as many words as the
+    outputs have would be far too many for it. It is listed beside the workload.
+
+    Raises:
+        InputError: if shapes do not fit together; names the node.
+    """
+    a, b = operands_of(node)
+    left, right = sizes(node, a, "input A"), sizes(node, b, "input B")
+    check(node, len(left) == 2 and len(right) == 2, f"operands of shapes {left} and {right} are not matrices")
+    orders = "ki" if integer(node, "transA", 0) else "ik", "jk" if integer(node, "transB", 0) else "kj"
+    inner = left[orders[0].index("k")], right[orders[1].index("k")]
+    check(node, inner[0] == inner[1], f"the inner extents of {left} and {right} differ")
+    terms = (Term(value=a, indices=tuple(orders[0])), Term(value=b, indices=tuple(orders[1])))
+    return replace(_of_matrices(node, terms, ("i", "j"), orders), extras=bias_of(node, 2))
+
+
+def sum_of_products(node: Node, terms: Sequence[Term], result: Sequence[str], names: Sequence[str]) -> Made:
+    """A workload whose dims are the indices; one of whose values an operand has copies is cut into several.
+
+    Args:
+        node: for its name and messages.
+        terms: the operands; their axes may have extent 1 where others have more.
+        result: indices of the output.
+        names: of the operands' tensors.
+
+    Raises:
+        InputError: if extents of an index differ, or the statement is none; names the node.
+    """
+    parts = _parts(node, terms, result)
+    dims = {index: _dims_of(index, [part for part in parts if part.index == index]) for index in _indices(terms)}
+    inputs = [
+        Operand(name=name, subscripts=_read(dims, term.indices, place), bits=term.value.bits)
+        for place, (name, term) in enumerate(zip(names, terms, strict=True))
+    ]
+    out = Operand(name="Out", subscripts=_read(dims, result, -1), bits=node.outputs[0].bits)
+    extents = {name: part.extent for own in dims.values() for name, part in own}
+    return Made(workload=statement(node, out, inputs, extents))
+
+
+def _of_matrices(node: Node, terms: tuple[Term, Term], result: Sequence[str], orders: tuple[str, str]) -> Made:
+    """A workload with a dim for all digits that the same operands have: `C[b,i,j] = A[b,i,k] * B[b,k,j]`."""
+    extents = dict.fromkeys(MERGED.values(), 1)
+    for part in _parts(node, terms, result):
+        extents[MERGED[part.reads]] *= part.extent
+    alone = [dim for dim in "pq" if extents[dim] > 1]
+    kept = {dim for dim, extent in extents.items() if extent > 1 or dim in "ij" or (dim == "k" and not alone)}
+    a, b = (term.value for term in terms)
+    names = ("A", "A") if a.name == b.name else ("A", "B")
+    outside = [dim for dim in "ob" if dim in kept]
+    inputs = [
+        Operand(name=name, subscripts=tuple(d for d in ("b", own, *order) if d in kept), bits=value.bits)
+        for name, value, own, order in zip(names, (a, b), "pq", orders, strict=True)
+    ]
+    out = Operand(name="C", subscripts=(*outside, "i", "j"), bits=node.outputs[0].bits)
+    return Made(workload=statement(node, out, inputs, {dim: extents[dim] for dim in "obijpqk" if dim in kept}))
+
+
+def _parts(node: Node, terms: Sequence[Term], result: Sequence[str]) -> list[Part]:
+    """The digits of all indices, in order; copies are not seen where the digits do not fit together."""
+    found = _cut(node, terms, result)
+    if found is None or any(not any(part.reads) for part in found):
+        plain = [replace(term, value=replace(term.value, axes=None)) for term in terms]
+        found = _cut(node, plain, result)
+    return found or []
+
+
+def _cut(node: Node, terms: Sequence[Term], result: Sequence[str]) -> list[Part] | None:
+    found: list[Part] = []
+    for index in _indices(terms):
+        axes = [[digits for own, digits in _axes_of(term) if own == index] for term in terms]
+        extent = max(extent_of(digits) for own in axes for digits in own)
+        for digits in (digits for own in axes for digits in own):
+            if extent_of(digits) not in (1, extent):
+                raise InputError(f"{node.label}: {index} has extents {extent_of(digits)} and {extent}")
+        if extent == 1:
+            found.append(Part(index=index, extent=1, reads=(*(bool(own) for own in axes), index in result)))
+            continue
+        full = [[digits or single(extent, repeated=True) for digits in own] for own in axes]
+        same = refined([digits for own in full for digits in own])
+        if same is None:
+            return None
+        found += _merged_parts(index, same, [len(own) for own in full], written=index in result)
+    return found
+
+
+def _merged_parts(index: str, same: Sequence[Digits], counts: Sequence[int], *, written: bool) -> list[Part]:
+    """The common digits of an index; neighbours that the same operands have are one."""
+    found: list[Part] = []
+    for digits in zip(*same, strict=True):
+        reads = (*_has(digits, counts), written)
+        if found and found[-1].reads == reads:
+            found[-1] = replace(found[-1], extent=found[-1].extent * digits[0].extent)
+        else:
+            found.append(Part(index=index, extent=digits[0].extent, reads=reads))
+    return found
+
+
+def _has(digits: Sequence[Digit], counts: Sequence[int]) -> tuple[bool, ...]:
+    """Per operand whether it has a digit, given the digits of its axes, of which it may have several or none."""
+    ends = list(accumulate(counts, initial=0))
+    return tuple(any(not digit.repeated for digit in digits[low:high]) for low, high in pairwise(ends))
+
+
+def _axes_of(term: Term) -> Iterable[tuple[str, Digits]]:
+    return zip(term.indices, digits_of(term.value) or (), strict=True)
+
+
+def _indices(terms: Sequence[Term]) -> list[str]:
+    return list(dict.fromkeys(index for term in terms for index in term.indices))
+
+
+def _dims_of(index: str, parts: Sequence[Part]) -> list[tuple[str, Part]]:
+    if len(parts) == 1:
+        return [(index, parts[0])]
+    return [(f"{index}_{number}", part) for number, part in enumerate(parts)]
+
+
+def _read(dims: dict[str, list[tuple[str, Part]]], indices: Sequence[str], place: int) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(name for index in indices for name, part in dims[index] if part.reads[place]))

@@ -1,0 +1,258 @@
+"""Which elements of a tensor are copies: what Expand, Tile and their like repeat is one element in memory.
+
+Keys and values of grouped queries are stored for eight heads, say, and repeated to as many heads as the queries have
+before they are multiplied. The axes of such a tensor are mixed-radix numbers, some of whose digits do not matter;
+they are followed through whatever moves, renames, slices or combines elements one by one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from itertools import groupby, pairwise
+from math import prod
+
+from optmap.onnx_import.graph import Digit, Digits, Node, Value, present
+from optmap.onnx_import.skipped import ELEMENTWISE, REASONS
+
+Axes = tuple[Digits, ...]
+OTHERWISE = ("CastLike", "Dropout", "DequantizeLinear", "DynamicQuantizeLinear", "QuantizeLinear")
+"""Elementwise operators that may give equal elements different values, or whose operands are not broadcast."""
+
+
+def with_repeats(nodes: Iterable[Node]) -> tuple[Node, ...]:
+    """The nodes with the repeated digits of every value that has some; nodes come after those that they read."""
+    known: dict[str, Axes] = {}
+    found = []
+    for given in nodes:
+        inputs = tuple(None if value is None else _seen(value, known) for value in given.inputs)
+        node = replace(given, inputs=inputs)
+        for value in node.outputs if len(node.outputs) == 1 or node.operator == "Split" else ():
+            axes = _followed(replace(node, outputs=(value,)))
+            if axes is not None and is_repeated(axes):
+                known[value.name] = axes
+        found.append(replace(node, outputs=tuple(_seen(value, known) for value in node.outputs)))
+    return tuple(found)
+
+
+def is_repeated(axes: Axes | None) -> bool:
+    """Whether some digit is."""
+    return axes is not None and any(digit.repeated for digits in axes for digit in digits)
+
+
+def digits_of(value: Value, rank: int | None = None) -> Axes | None:
+    """The digits of every axis, with leading axes of extent 1 up to a rank; None if an extent is unknown or 0."""
+    sizes = known_sizes(value)
+    if sizes is None:
+        return None
+    own = value.axes if value.axes is not None else tuple(single(size) for size in sizes)
+    return ((),) * ((rank or 0) - len(own)) + own
+
+
+def known_sizes(value: Value) -> tuple[int, ...] | None:
+    """The extents of a value, None if one is unknown or 0."""
+    sizes = tuple(size for size in value.shape or () if isinstance(size, int) and size > 0)
+    return None if value.shape is None or len(sizes) < len(value.shape) else sizes
+
+
+def single(extent: int, *, repeated: bool = False) -> Digits:
+    """An axis whose index is one digit."""
+    return (Digit(extent=extent, repeated=repeated),) if extent > 1 else ()
+
+
+def extent_of(digits: Digits) -> int:
+    """Values of an index."""
+    return prod(digit.extent for digit in digits)
+
+
+def refined(parts: Sequence[Digits]) -> list[Digits] | None:
+    """Indices of one extent with the same, finer digits; None if there are none.
+
+    The digits of an index are cut at products of extents; two indices have common digits if the products of both,
+    sorted, divide each other in turn.
+    """
+    cuts = sorted({1, *(cut for digits in parts for cut in _cuts(digits))})
+    if any(high % low for low, high in pairwise(cuts)):
+        return None
+    return [_cut(digits, cuts) for digits in parts]
+
+
+def _seen(value: Value, known: dict[str, Axes]) -> Value:
+    return replace(value, axes=known[value.name]) if value.name in known else value
+
+
+def _cuts(digits: Digits) -> list[int]:
+    return [extent_of(digits[place:]) for place in range(len(digits))]
+
+
+def _cut(digits: Digits, cuts: Sequence[int]) -> Digits:
+    found: list[Digit] = []
+    place, end = len(digits), 1  # from the fastest digit on, and the product up to its end
+    for low, high in pairwise(cuts):
+        if high > end:
+            place, end = place - 1, end * digits[place - 1].extent
+        found.append(Digit(extent=high // low, repeated=digits[place].repeated))
+    return tuple(reversed(found))
+
+
+def _merged(digits: Iterable[Digit]) -> Digits:
+    """Neighbours of one kind as one digit."""
+    runs = ((repeated, prod(d.extent for d in run)) for repeated, run in groupby(digits, key=lambda d: d.repeated))
+    return tuple(Digit(extent=extent, repeated=repeated) for repeated, extent in runs)
+
+
+def _followed(node: Node) -> Axes | None:
+    """The digits of a node's only output from those of its inputs; None where they are not followed."""
+    operands = present(node.inputs)
+    if not operands or known_sizes(node.outputs[0]) is None or digits_of(operands[0]) is None:
+        return None
+    if REASONS.get(node.operator) == ELEMENTWISE and node.operator not in OTHERWISE:
+        return _elementwise(node)
+    follow = FOLLOWED.get(node.operator)
+    return None if follow is None else follow(node)
+
+
+def _parts(node: Node) -> tuple[Axes, tuple[int, ...]]:
+    """The digits of the first input and the extents of the output, which `_followed` knows to be there."""
+    return digits_of(present(node.inputs)[0]) or (), known_sizes(node.outputs[0]) or ()
+
+
+def _elementwise(node: Node) -> Axes | None:
+    """An element is repeated where those of all operands are, which broadcast axes are."""
+    return _joined([digits_of(value, len(node.outputs[0].shape or ())) for value in present(node.inputs)], node)
+
+
+def _joined(operands: Sequence[Axes | None], node: Node, alone: int | None = None) -> Axes | None:
+    """The digits of tensors that are combined element by element; one axis may be left alone, as each is its own."""
+    _, out = _parts(node)
+    if any(axes is None or len(axes) != len(out) for axes in operands):
+        return None
+    found: list[Digits] = []
+    for axis, extent in enumerate(out):
+        if axis == alone:
+            found.append(single(extent))
+            continue
+        parts = [None if axes is None else axes[axis] or single(extent, repeated=True) for axes in operands]
+        if any(part is None or extent_of(part) != extent for part in parts):
+            return None
+        same = refined([part for part in parts if part is not None])
+        if same is None:
+            return None
+        pairs = zip(*same, strict=True)
+        found.append(_merged(Digit(extent=d[0].extent, repeated=all(each.repeated for each in d)) for d in pairs))
+    return tuple(found)
+
+
+def _expand(node: Node) -> Axes | None:
+    """New axes and those of extent 1 repeat what is there."""
+    axes, out = _parts(node)
+    inner = ((),) * (len(out) - len(axes)) + axes
+    if len(inner) != len(out):
+        return None
+    found = tuple(digits or single(extent, repeated=True) for digits, extent in zip(inner, out, strict=True))
+    return found if [extent_of(digits) for digits in found] == list(out) else None
+
+
+def _tile(node: Node) -> Axes | None:
+    axes, out = _parts(node)
+    if len(axes) != len(out) or any(size % extent_of(digits) for digits, size in zip(axes, out, strict=True)):
+        return None
+    copies = [size // extent_of(digits) for digits, size in zip(axes, out, strict=True)]
+    return tuple(_merged((*single(n, repeated=True), *digits)) for n, digits in zip(copies, axes, strict=True))
+
+
+def _reshape(node: Node) -> Axes | None:
+    """The same elements in the same order, their digits cut anew where the new axes end."""
+    axes, out = _parts(node)
+    rest = list(_merged(digit for digits in axes for digit in digits))
+    if extent_of(tuple(rest)) != prod(out):
+        return None
+    found: list[Digits] = []
+    for extent in out:
+        held: list[Digit] = []
+        missing = extent
+        while missing > 1:
+            digit = rest.pop(0)
+            part = min(missing, digit.extent)
+            if missing % part or digit.extent % part:
+                return None
+            held.append(replace(digit, extent=part))
+            missing //= part
+            if digit.extent > part:
+                rest.insert(0, replace(digit, extent=digit.extent // part))
+        found.append(tuple(held))
+    return tuple(found)
+
+
+def _transpose(node: Node) -> Axes | None:
+    axes, out = _parts(node)
+    order = node.attributes.get("perm")
+    order = order if isinstance(order, tuple) else tuple(reversed(range(len(axes))))
+    if sorted(order) != list(range(len(axes))) or len(out) != len(axes):
+        return None
+    return tuple(axes[place] for place in order)
+
+
+def _sliced(node: Node) -> Axes | None:
+    """Axes that are cut have elements of their own; the others are as they were, or turned around."""
+    axes, out = _parts(node)
+    if len(axes) != len(out):
+        return None
+    pairs = zip(axes, out, strict=True)
+    return tuple(digits if extent_of(digits) == extent else single(extent) for digits, extent in pairs)
+
+
+def _concat(node: Node) -> Axes | None:
+    """Side by side: the axis has elements of its own, or repeats one tensor."""
+    operands = present(node.inputs)
+    axes, out = _parts(node)
+    axis = node.attributes.get("axis")
+    if not isinstance(axis, int) or not -len(out) <= axis < len(out) or len(axes) != len(out):
+        return None
+    axis %= len(out)
+    if {value.name for value in operands} == {operands[0].name}:
+        copies = _merged((*single(len(operands), repeated=True), *axes[axis]))
+        return (*axes[:axis], copies, *axes[axis + 1 :])
+    return _joined([digits_of(value) for value in operands], node, alone=axis)
+
+
+def _gather(node: Node) -> Axes | None:
+    """Constant places that take every element several times, each in turn (0 0 1 1) or all in turn (0 1 0 1)."""
+    axes, out = _parts(node)
+    places = node.inputs[1] if len(node.inputs) > 1 else None
+    axis = node.attributes.get("axis", 0)
+    if places is None or places.numbers is None or not isinstance(axis, int) or len(axes) != len(out):
+        return None
+    if not -len(axes) <= axis < len(axes):
+        return None
+    axis %= len(axes)
+    digits, count = axes[axis], len(places.numbers)
+    size = extent_of(digits)
+    taken = [place % size for place in places.numbers]
+    copies = count // size
+    if copies * size != count:
+        return None
+    if taken == [place // copies for place in range(count)]:
+        own = (*digits, *single(copies, repeated=True))
+    elif taken == [place % size for place in range(count)]:
+        own = (*single(copies, repeated=True), *digits)
+    else:
+        return None
+    return (*axes[:axis], _merged(own), *axes[axis + 1 :])
+
+
+FOLLOWED: dict[str, Callable[[Node], Axes | None]] = {
+    "Concat": _concat,
+    "Expand": _expand,
+    "Flatten": _reshape,
+    "Gather": _gather,
+    "Identity": _reshape,
+    "Reshape": _reshape,
+    "Slice": _sliced,
+    "Split": _sliced,
+    "Squeeze": _reshape,
+    "Tile": _tile,
+    "Transpose": _transpose,
+    "Unsqueeze": _reshape,
+}
+"""Operators through which repeated elements are followed, beside those that work element by element."""

@@ -1,0 +1,146 @@
+"""Whether an accelerator has any mapping of a workload: tiles of all memories that keep to every rule and fit.
+
+Loop orders, and what is kept where that is open, can always be chosen so that nothing else is in the way. From the
+innermost memory outwards go all tiles that rules leave, and of the dims of which the outermost memory takes any
+number of trips only the least: whatever fits around a tile fits around a part of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import product
+from math import prod
+
+from optmap.errors import LimitError
+from optmap.evaluate.spatial.words import room_words
+from optmap.problem.accelerator import Keep
+from optmap.problem.elements import whole
+from optmap.problem.fabric import Direction, Fabric, Memory, Room, Rule
+from optmap.problem.options import Counting
+from optmap.problem.relations import Relation
+from optmap.symbolic.numbers import divisors_of
+
+Tile = tuple[int, ...]
+"""Extent per dim."""
+Chain = tuple[Tile, ...]
+"""A tile per bounded memory, inner to outer."""
+
+MOST = 200_000
+"""Trips that are looked at, of all tiles together: machines with rules have some hundreds."""
+FEW = 1_000
+"""Tiles up to which those that have another one inside are left out."""
+
+
+def chain_of(fabric: Fabric, counting: Counting) -> Chain | None:
+    """Tiles of the memories of some mapping with perfect factors, small ones; None if the machine has no mapping.
+
+    Args:
+        fabric: machine and workload.
+        counting: how tiles are counted against capacities.
+
+    Raises:
+        LimitError: if the rules leave too many tiles to be looked at.
+    """
+    return _Walk(fabric, counting).chain()
+
+
+def needed(fabric: Fabric, memory: Memory, room: Room, tile: Tile, counting: Counting) -> dict[str, int]:
+    """What a tile takes of a room, per operand that must be kept there, in the unit of its capacity."""
+    return {
+        fabric.operands[place].name: whole(room_words(fabric.operands[place], tile, counting), weight)
+        for place, weight in zip(room.operands, room.weights, strict=True)
+        if memory.keeps[place] is Keep.KEPT
+    }
+
+
+@dataclass
+class _Walk:
+    """From inner memories to outer ones."""
+
+    fabric: Fabric
+    counting: Counting
+    looked: int = 0
+    """Trips until now."""
+
+    @cached_property
+    def loose(self) -> tuple[bool, ...]:
+        """Per dim, whether the outermost memory takes any number of its trips."""
+        outermost, dims = self.fabric.memories[-1], len(self.fabric.dims)
+        held = {dim for rule in outermost.rules if rule.relation is not Relation.AT_LEAST for dim in rule.dims}
+        return tuple(loop and dim not in held for dim, loop in zip(range(dims), outermost.loopable(dims), strict=True))
+
+    def chain(self) -> Chain | None:
+        """Tiles of all bounded memories, of the first way through."""
+        fabric, dims = self.fabric, len(self.fabric.dims)
+        found: dict[Tile, Chain] = {(1,) * dims: ()}
+        for memory in fabric.memories[:-1]:
+            found = self._within(found, memory.x)
+            found = self._within(found, memory.y)
+            found = self._step(found, memory.rules, memory.loopable(dims), None)
+            held = {tile: (*chain, tile) for tile, chain in found.items() if self._fits(memory, tile)}
+            found = self._least(held)
+        outermost = fabric.memories[-1]
+        found = self._within(self._within(found, outermost.x), outermost.y)
+        for tile, chain in found.items():
+            rest = self._rest(tile)
+            admitted = all(rule.admits(rest) for rule in outermost.rules)
+            if admitted and all(n == 1 or loop for n, loop in zip(rest, outermost.loopable(dims), strict=True)):
+                return chain
+        return None
+
+    def _rest(self, tile: Tile) -> Tile:
+        return tuple(extent // size for extent, size in zip(self.fabric.extents, tile, strict=True))
+
+    def _fits(self, memory: Memory, tile: Tile) -> bool:
+        return all(
+            sum(needed(self.fabric, memory, room, tile, self.counting).values()) <= room.capacity
+            for room in memory.rooms
+        )
+
+    def _within(self, found: dict[Tile, Chain], direction: Direction) -> dict[Tile, Chain]:
+        return self._step(found, direction.rules, direction.allowed, direction.size)
+
+    def _step(
+        self, found: dict[Tile, Chain], rules: Sequence[Rule], allowed: Sequence[bool], most: int | None
+    ) -> dict[Tile, Chain]:
+        """Every tile with what the loops of one place may add to it."""
+        still = (1,) * len(self.fabric.dims)
+        asked = {dim for rule in rules if not rule.admits(still) for dim in rule.dims}
+        grown: dict[Tile, Chain] = {}
+        for tile, chain in found.items():
+            choices = [
+                divisors_of(rest) if may and (dim in asked or not loose) else (1,)
+                for dim, (rest, may, loose) in enumerate(zip(self._rest(tile), allowed, self.loose, strict=True))
+            ]
+            self.looked += prod(map(len, choices))
+            if self.looked > MOST:
+                raise LimitError("the rules of the machine leave too many tiles")
+            for trips in product(*choices):
+                if (most is None or prod(trips) <= most) and all(rule.admits(trips) for rule in rules):
+                    grown.setdefault(tuple(a * b for a, b in zip(tile, trips, strict=True)), chain)
+        return grown
+
+    def _least(self, found: dict[Tile, Chain]) -> dict[Tile, Chain]:
+        """Without tiles that have another one inside, of which the outermost memory takes what is left of them."""
+        if len(found) > FEW:
+            return found
+        kept: list[Tile] = []
+        for tile in sorted(found, key=prod):
+            if not any(self._inside(other, tile) for other in kept):
+                kept.append(tile)
+        return {tile: found[tile] for tile in kept}
+
+    def _inside(self, tile: Tile, other: Tile) -> bool:
+        return all((b % a == 0) if loose else a == b for a, b, loose in zip(tile, other, self.loose, strict=True))
+
+
+def resized(fabric: Fabric, capacities: Iterable[tuple[int, int, int]]) -> Fabric:
+    """A fabric with other capacities: (memory, room, capacity) of each that changes."""
+    memories = list(fabric.memories)
+    for number, place, capacity in capacities:
+        rooms = list(memories[number].rooms)
+        rooms[place] = replace(rooms[place], capacity=capacity)
+        memories[number] = replace(memories[number], rooms=tuple(rooms))
+    return replace(fabric, memories=tuple(memories))

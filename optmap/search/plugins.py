@@ -1,0 +1,159 @@
+"""Plug-ins: modules of one's own that register methods and objectives, in this process and in those of sweeps.
+
+A method that a script registers is known to the process of the script alone. A plug-in has a name, dotted or the path
+of a file, by which any process can import it, so that its methods are searched with everywhere.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import importlib
+import importlib.util
+import os
+import sys
+import traceback
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+
+from optmap.errors import InputError
+from optmap.problem.io.kinds import missing_file
+from optmap.problem.objective import OBJECTIVES
+from optmap.problem.values import quoted
+from optmap.search.methods import HOMES, LIBRARY, METHODS
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plugin:
+    """A module that was imported for what it registers."""
+
+    name: str
+    """By which another process imports it: dotted, or the absolute path of a file."""
+    methods: tuple[str, ...]
+    """That it registered."""
+    objectives: tuple[str, ...]
+    """That it registered."""
+
+
+PLUGINS: dict[str, Plugin] = {}
+"""The plug-ins of this process by name, in the order in which they were loaded."""
+
+
+def load_plugin(name: str | Path) -> Plugin:
+    """Import a module that registers methods or objectives; one that is loaded already is not imported again.
+
+    What it prints goes to stderr. Nothing stays registered of a module that fails.
+
+    Args:
+        name: of a module, such as `my_package.methods`, or the path of a file, such as `my_methods.py`.
+
+    Returns:
+        What it registered.
+
+    Raises:
+        InputError: if there is no such module, or its import fails: why, and in which line.
+    """
+    text = os.fspath(name) if isinstance(name, str | Path) else ""
+    if not text or "\0" in text:
+        raise InputError(f"plug-in {quoted(name)}: give the name of a module or the path of a .py file")
+    file = Path(text).expanduser() if text.endswith(".py") or os.sep in text else None
+    known = text if file is None else str(file.resolve())
+    if known in PLUGINS:
+        return PLUGINS[known]
+    if file is not None and not file.is_file():
+        raise missing_file(file)
+    methods, objectives = dict(METHODS), dict(OBJECTIVES)
+    with _all_or_nothing():
+        module = _imported_name(text) if file is None else _imported_file(file.resolve(), text)
+    mine = {method for method, home in HOMES.items() if home == getattr(module, "__file__", None)}
+    found = Plugin(
+        name=known,
+        methods=tuple(method for method in METHODS if method not in methods or method in mine),
+        objectives=tuple(each for each in OBJECTIVES if each not in objectives),
+    )
+    return PLUGINS.setdefault(known, found)
+
+
+def is_shared(method: str) -> bool:
+    """Whether every process can know a method: it is optmap's own, or a plug-in's."""
+    return method in LIBRARY or any(method in plugin.methods for plugin in PLUGINS.values())
+
+
+def code_digest(method: str) -> str:
+    """SHA-256 of the file that registered a method of one's own; empty for any other, or if there is no file."""
+    home = HOMES.get(method)
+    try:
+        return "" if home is None else hashlib.sha256(Path(home).read_bytes()).hexdigest()
+    except OSError:
+        return ""
+
+
+@contextlib.contextmanager
+def _all_or_nothing() -> Iterator[None]:
+    """Take back what was registered if the import fails."""
+    kept = [(registry, dict(registry)) for registry in (METHODS, OBJECTIVES, HOMES)]
+    try:
+        with contextlib.redirect_stdout(sys.stderr):
+            yield
+    except BaseException:
+        for registry, before in kept:
+            registry.clear()
+            registry.update(before)  # type: ignore[arg-type] # of the same registry
+        raise
+
+
+def _imported_name(name: str) -> ModuleType:
+    if not all(part.isidentifier() for part in name.split(".")):
+        raise InputError(f"plug-in {name!r}: no name of a module; write a dotted name, or a path that ends in .py")
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name is None or not (name == error.name or name.startswith(f"{error.name}.")):
+            raise _failed(name, error) from error
+        beside = Path(f"{name.replace('.', '/')}.py")
+        here = (
+            f"; {beside} is here: --plugin {beside}" if beside.is_file() else "; give the path of its .py file instead"
+        )
+        raise InputError(f"plug-in {name}: no such module ({error.name}) where Python looks{here}") from error
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # whatever its code raises, SystemExit included
+        raise _failed(name, error) from error
+
+
+def _imported_file(file: Path, said: str) -> ModuleType:
+    """The module of a file; modules beside it can be imported from it."""
+    name = f"optmap_plugin_{file.stem}_{hashlib.sha256(str(file).encode()).hexdigest()[:8]}"
+    spec = importlib.util.spec_from_file_location(name, file)
+    if spec is None or spec.loader is None:
+        raise InputError(f"plug-in {said}: no Python file; its name has to end in .py")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    if str(file.parent) not in sys.path:
+        sys.path.append(str(file.parent))  # at the end: what is there already is not hidden
+    try:
+        spec.loader.exec_module(module)
+    except BaseException as error:  # whatever its code raises, SystemExit included
+        del sys.modules[name]
+        if isinstance(error, KeyboardInterrupt):
+            raise
+        raise _failed(said, error, file) from error
+    return module
+
+
+def _failed(name: str, error: BaseException, file: Path | None = None) -> InputError:
+    """The error for a plug-in whose import fails: what it raised, and where."""
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if _own(frame.filename, file)]
+    line = error.lineno if isinstance(error, SyntaxError) else frames[-1].lineno if frames else None
+    where = "" if line is None else f" line {line}:"
+    kind = "" if isinstance(error, InputError) else f" {type(error).__name__}:"
+    return InputError(f"plug-in {name}:{where}{kind} {' '.join(str(error).split()) or 'it ends the program'}")
+
+
+def _own(filename: str, file: Path | None) -> bool:
+    """Whether a frame is of the plug-in itself."""
+    if file is not None:
+        return Path(filename) == file
+    return "importlib" not in filename and not filename.startswith((str(Path(__file__).parents[1]), "<"))

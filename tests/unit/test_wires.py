@@ -1,0 +1,388 @@
+"""Energy of wires: hops by hand, against a literal walk over children, and by two roads on random mappings."""
+
+from __future__ import annotations
+
+import copy
+import json
+import random
+from collections import defaultdict
+from dataclasses import replace
+from fractions import Fraction
+from itertools import product
+from math import floor, prod
+from pathlib import Path
+from typing import Any
+
+import pytest
+from accelerator_machines import grid_machine, random_nest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import optmap
+from optmap.checker import RefusedError, check_document
+from optmap.checker.accesses import Counts
+from optmap.checker.explored import TIMES
+from optmap.checker.fabric import Fabric as CheckedFabric
+from optmap.checker.loops import Loops
+from optmap.checker.tools import digest
+from optmap.errors import LimitError
+from optmap.evaluate import count_nest
+from optmap.evaluate.spatial import hops
+from optmap.evaluate.spatial.hops import Board, Digit, Served, served
+from optmap.evaluate.spatial.layout import Layout, layout_of
+from optmap.evaluate.spatial.wires import OWN_RULE
+from optmap.interchange import read_records
+from optmap.problem import (
+    Fields,
+    Machine,
+    Workload,
+    machine_document,
+    mapping_document,
+    parse_workload,
+    read_mapping,
+    workload_document,
+)
+from optmap.problem.accelerator import Keep, Mesh, MeshAxis, Store
+from optmap.problem.fabric import Fabric, fabric_of
+from optmap.problem.nest import MemoryNest, Nest, mapping_of, nest_of, split_order
+from optmap.problem.options import Counting
+
+RECORDS = Path(__file__).parents[1] / "data" / "wires_conformance.json"
+WALKED = (Counting.EXACT, Counting.TIMELOOP)
+WORKLOADS = (
+    parse_workload("O[k,p] = I[c,p+r] * W[k,c,r]", {"k": 4, "c": 4, "p": 6, "r": 4}),
+    parse_workload("O[k,p,q] = I[c,2*p+r,q+2*s] * W[k,c,r,s]", {"k": 4, "c": 2, "p": 4, "q": 3, "r": 2, "s": 3}),
+    parse_workload("C[i,j] = A[i,k] * B[k,j]", {"i": 8, "j": 6, "k": 6}),
+    parse_workload("A[i] = B[i+j,j] * C[j]", {"i": 6, "j": 12}),
+    parse_workload("A[i,j] = B[i,k,l] * C[k,j] * D[l,j]", {"i": 4, "j": 6, "k": 4, "l": 3}),
+)
+
+
+def groups_by_hand(digits: tuple[Digit, ...], board: Board, *, together: bool) -> list[list[tuple[int, int]]]:
+    """(column, row) of the children of every group, child after child."""
+    found: dict[object, list[tuple[int, int]]] = defaultdict(list)
+    for child, turns in enumerate(product(*(range(ways) for _, ways in digits))):
+        moves = zip(*([n * move for move in moves] for n, (moves, _) in zip(turns, digits, strict=True)), strict=True)
+        needs = tuple(map(sum, moves)) if together else child
+        found[needs].append((child % board.wide, child // board.wide))
+    return list(found.values())
+
+
+def hops_by_hand(children: list[tuple[int, int]], board: Board) -> Fraction:
+    """To the farthest column, and in every column from the middle to the highest and the lowest child."""
+    middle, nothing = Fraction(board.high - 1, 2), Fraction(0)
+    found = Fraction(max(column for column, _ in children))
+    for column in {column for column, _ in children}:
+        rows = [row for own, row in children if own == column]
+        found += max(nothing, middle - min(rows)) + max(nothing, max(rows) - middle)
+    return found
+
+
+def summed(groups: list[list[tuple[int, int]]], board: Board) -> tuple[Served, ...]:
+    sizes: dict[int, list[Fraction]] = defaultdict(list)
+    for children in groups:
+        sizes[len(children)].append(hops_by_hand(children, board))
+    return tuple(Served(size, len(found), int(2 * sum(found))) for size, found in sorted(sizes.items()))
+
+
+@st.composite
+def meshes(draw: st.DrawFn) -> tuple[tuple[Digit, ...], Board]:
+    subscripts = draw(st.integers(1, 3))
+    digits = tuple(
+        draw(
+            st.lists(
+                st.tuples(st.tuples(*[st.integers(0, 4)] * subscripts), st.integers(2, 6)), min_size=1, max_size=4
+            ).filter(lambda loops: prod(ways for _, ways in loops) <= 160)
+        )
+    )
+    split = draw(st.integers(0, len(digits)))
+    x, y = prod(ways for _, ways in digits[split:]), prod(ways for _, ways in digits[:split])
+    wide, high = x + draw(st.sampled_from((0, 0, 1, 3, x))), y + draw(st.integers(0, 3))
+    return digits, Board(wide, high)
+
+
+@settings(max_examples=300)
+@given(mesh=meshes(), together=st.booleans())
+def test_closed_forms_are_the_walk_over_children(mesh: tuple[tuple[Digit, ...], Board], together: bool) -> None:
+    digits, board = mesh
+    groups = groups_by_hand(digits, board, together=together)
+    assert served(digits, board, len(groups) if together else None) == summed(groups, board)
+
+
+def test_hops_by_hand() -> None:
+    """A mesh of 4 columns and 2 rows; words enter between its rows, half a hop from each."""
+    board = Board(4, 2)
+    everyone: tuple[Digit, ...] = (((0,), 2), ((0,), 4))
+    assert served(everyone, board, 1) == (Served(8, 1, 2 * (3 + 4 * 1)),)  # 3 right, a trunk of 1 in 4 columns
+    rows: tuple[Digit, ...] = (((1,), 2), ((0,), 4))
+    assert served(rows, board, 2) == (Served(4, 2, 2 * 2 * (3 + 2)),)  # each row: 3 right, 4 times half a hop
+    columns: tuple[Digit, ...] = (((0,), 2), ((1,), 4))
+    assert served(columns, board, 4) == (Served(2, 4, 2 * (0 + 1 + 2 + 3 + 4 * 1)),)
+    each: tuple[Digit, ...] = (((4,), 2), ((1,), 4))
+    assert served(each, board, 8) == served(each, board, None) == (Served(1, 8, 2 * (2 * 6 + 8) - 8),)
+    # Six children in reading order: four in the first row, two in the second, whatever is unrolled along x.
+    packed: tuple[Digit, ...] = (((1,), 3), ((0,), 2))
+    assert served(packed, board, 3) == (Served(2, 3, 2 * (1 + 3 + 1 + 3 * 1)),)
+    # A halo: children 0..2 + 0..1 need 0, 1 (twice), 2 (twice), 3; along x and y, so that groups are diagonals.
+    diagonal: tuple[Digit, ...] = (((1,), 2), ((1,), 3))
+    assert served(diagonal, Board(3, 2), 4) == (Served(1, 2, 2 * (0 + 2) + 2), Served(2, 2, 2 * (1 + 2) + 2 * 2))
+
+
+def test_above_and_below_the_middle_are_two_ways_of_one_trunk() -> None:
+    """Five rows of one column: of rows 0 and 1 the way up is 2 hops, not 2 and 1; of rows 2 and 3 it is 1 down."""
+    digits: tuple[Digit, ...] = (((1,), 2), ((0,), 2))
+    assert served(digits, Board(1, 5), 2) == (Served(2, 2, 2 * (2 + 1)),)
+
+
+def test_a_thousand_columns_and_rows_are_not_followed_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whole rows, a part of them, and several to a row: what is looked at grows with columns and rows, not children."""
+    looked: list[int] = []
+    codes = hops._codes
+    monkeypatch.setattr(hops, "_codes", lambda digits: looked.append(prod(n for _, n in digits)) or codes(digits))
+    served.cache_clear()
+    side, board = 1024, Board(1024, 1024)
+    assert served((((1,), side), ((0,), side)), board, side)[0].groups == side
+    assert served((((side,), side), ((1,), side)), board, side * side)[0].groups == side * side
+    assert served((((side,), side), ((1,), side)), board, None)[0].groups == side * side
+    assert served((((0,), side), ((1,), side // 4)), board, side // 4)[0].children == side
+    assert max(looked) <= side
+    with pytest.raises(LimitError, match="whole rows"):
+        served((((1,), 2**14), ((0,), 2**14 - 1)), Board(2**14, 2**14), 2**14)
+
+
+def test_places_too_far_apart_for_machine_numbers_are_still_told_apart() -> None:
+    far = 2**61
+    digits: tuple[Digit, ...] = (((far, 1), 3), ((1, far), 3))
+    groups = groups_by_hand(digits, Board(4, 3), together=True)
+    assert served(digits, Board(4, 3), len(groups)) == summed(groups, Board(4, 3))
+    wide: tuple[Digit, ...] = (((5 * far,), 3), ((far,), 2), ((0,), 2))
+    groups = groups_by_hand(wide, Board(5, 3), together=True)
+    assert served(wide, Board(5, 3), len(groups)) == summed(groups, Board(5, 3))
+
+
+def energy_by_hand(layout: Layout, number: int, place: int) -> Fraction:
+    """The rule literally: children one by one, A and W per size of a group, then routers."""
+    memory, operand = layout.fabric.memories[number], layout.fabric.operands[place]
+    nests, last = layout.nest.memories, len(layout.nest.memories) - 1
+    if not any(own.keeps[place] for own in nests[number:]):
+        return Fraction(0)
+    # Outwards from the arithmetic: what an instance asks for, and what it would if its memory kept the tensor.
+    asked, own = Fraction(layout.operations, layout.units), Fraction(layout.operations, layout.units)
+    for level in range(number + 1):
+        groups = groups_of(layout, level, place)
+        if level:
+            used = layout.instances[level - 1]
+            own = Fraction(layout.entering(operand, level - 1), used)
+            asked = own if nests[level - 1].keeps[place] else asked
+        below, asked = asked, asked * len(groups)
+    board = board_of(layout, number)
+    wires = routers = Fraction(0)
+    for size in {len(children) for children in groups}:
+        mine = [children for children in groups if len(children) == size]
+        words = below * len(mine)
+        mean = sum((hops_by_hand(children, board) for children in mine), Fraction(0)) / len(mine)
+        timeloop = layout.extrapolate
+        way = (own if timeloop else below) * len(mine) * mean * (prod(layout.ways[number]) > 1)
+        if timeloop and operand.output and number == last:
+            words = 2 * words - layout.touched(operand, number)
+        if words > 0:
+            wires += way
+            routers = Fraction(floor(routers + (1 + floor(way / words)) * words))
+    return layout.instances[number] * (wires * memory.hop_pj + routers * memory.router_pj)
+
+
+def board_of(layout: Layout, number: int) -> Board:
+    memory, own = layout.fabric.memories[number], layout.nest.memories[number]
+    return Board(max(memory.x.size, prod(own.x)), max(memory.y.size, prod(own.y)))
+
+
+def groups_of(layout: Layout, number: int, place: int) -> list[list[tuple[int, int]]]:
+    operand, own = layout.fabric.operands[place], layout.nest.memories[number]
+    digits = tuple(
+        (tuple(sum(c for d, c in axis if d == dim) * layout.inners[number][dim] * step for axis in operand.axes), ways)
+        for dim, step, ways in own.numbering
+    )
+    return (
+        groups_by_hand(digits, board_of(layout, number), together=layout.fabric.memories[number].together(operand))
+        if digits
+        else [[(0, 0)]]
+    )
+
+
+def priced_everywhere(generator: random.Random) -> Machine:
+    """Three memories with meshes of random sizes, prices, sharing and bypass."""
+    machine = grid_machine(ports=False)
+    assert machine.accelerator is not None
+
+    def store(old: Store) -> Store:
+        keep = (Keep.FREE, Keep.KEPT)
+        return replace(
+            old,
+            keeps=tuple((name, generator.choice(keep)) for name in ("output", "inputs")),
+            mesh=Mesh(
+                x=MeshAxis(size=generator.choice((1, 3, 4, 5))),
+                y=MeshAxis(size=generator.choice((1, 2, 4))),
+                multicast=generator.random() < 0.8,
+                reduction=generator.random() < 0.8,
+            ),
+            hop_pj=Fraction(generator.choice((0, 1, 7)), 4),
+            router_pj=Fraction(generator.choice((0, 1, 3)), 8),
+        )
+
+    levels = tuple(replace(level, store=store(level.store or Store())) for level in machine.levels)
+    outermost = replace(store(machine.accelerator.outermost), keeps=())
+    return replace(machine, levels=levels, accelerator=replace(machine.accelerator, outermost=outermost))
+
+
+def shuffled(nest: Nest, generator: random.Random) -> Nest:
+    """The same with children numbered in random orders."""
+
+    def order(ways: tuple[int, ...]) -> tuple[int, ...]:
+        return split_order(generator.sample(range(len(ways)), len(ways)), ways)
+
+    return Nest(memories=tuple(replace(m, x_order=order(m.x), y_order=order(m.y)) for m in nest.memories))
+
+
+def checked(nest: Nest, fabric: Fabric, counting: Counting) -> Counts:
+    """Counted by the checker, from documents."""
+    own = CheckedFabric(workload_document(fabric.workload), machine_document(fabric.machine))
+    loops = Loops(own, mapping_document(mapping_of(nest, fabric))["levels"])
+    return Counts(loops, timeloop=counting is Counting.TIMELOOP)
+
+
+@pytest.mark.parametrize("workload", WORKLOADS, ids=lambda workload: workload.expression)
+@pytest.mark.parametrize("counting", WALKED)
+def test_three_roads_price_wires_alike(workload: Workload, counting: Counting) -> None:
+    """Product, checker and literal walk, over random meshes, splits, orders, bypass and sharing."""
+    generator = random.Random(11)
+    paid = 0
+    for _ in range(40):
+        fabric = fabric_of(workload, priced_everywhere(generator))
+        nest = shuffled(random_nest(fabric, generator), generator)
+        layout, found = layout_of(nest, fabric, counting), count_nest(nest, fabric, counting)
+        own = checked(nest, fabric, counting)
+        for number, memory in enumerate(found.memories):
+            for place, operand in enumerate(fabric.operands):
+                energy = memory.wires_pj.get(operand.name, Fraction(0))
+                assert energy == energy_by_hand(layout, number, place) == own._wires(number, place)
+                paid += energy > 0
+        assert own.energy == found.energy_pj
+    assert paid > 100
+
+
+def test_both_roads_price_wires_as_timeloop_does() -> None:
+    """Every network of every record, to 1e-9, and the energy altogether."""
+    compared = 0
+    for record in read_records(RECORDS):
+        found = count_nest(record.nest, record.fabric, Counting.TIMELOOP)
+        own = checked(record.nest, record.fabric, Counting.TIMELOOP)
+        for number, memory in enumerate(found.memories):
+            for place, (name, energy) in enumerate(memory.wires_pj.items()):
+                expected = float(record.wires[memory.name][name])
+                assert float(energy) == pytest.approx(expected, rel=1e-9), (record.name, memory.name, name)
+                assert own._wires(number, place) == energy
+                compared += 1
+        assert float(own.energy) == pytest.approx(float(record.energy_pj), rel=1e-9)
+    assert compared == 120
+
+
+def test_exact_counting_differs_from_timeloop_only_where_that_has_quirks() -> None:
+    """To a level that passes a tensor by wires carry what passes, and sums of the outermost memory go one way."""
+    workload = parse_workload("C[i,j] = A[i,k] * B[k,j]", {"i": 4, "j": 8, "k": 8})
+    machine = grid_machine(ports=False)
+    assert machine.accelerator is not None
+    mesh = Mesh(x=MeshAxis(size=4), y=MeshAxis(size=1))
+    outermost = replace(machine.accelerator.outermost, mesh=mesh, hop_pj=Fraction(1), router_pj=Fraction(10))
+    free = tuple(
+        replace(level, store=replace(level.store or Store(), keeps=(("output", Keep.FREE), ("inputs", Keep.FREE))))
+        for level in machine.levels
+    )
+    machine = replace(machine, levels=free, accelerator=replace(machine.accelerator, outermost=outermost))
+    fabric = fabric_of(workload, machine)
+    plain, one = (1, 1, 1), (True, True, True)
+    assert fabric.dims == ("i", "j", "k")
+
+    def nest(buffer: tuple[bool, bool, bool]) -> Nest:
+        return Nest(
+            memories=(
+                MemoryNest(x=plain, y=plain, temporal=((0, 2),), keeps=one),
+                MemoryNest(x=plain, y=plain, temporal=((1, 2), (2, 4)), keeps=buffer),
+                MemoryNest(x=(1, 4, 1), y=plain, temporal=((2, 2), (0, 2)), keeps=one),
+            )
+        )
+
+    exact, timeloop = (count_nest(nest(one), fabric, counting).memories[2].wires_pj for counting in WALKED)
+    # Of A 32 words go to all four children, 3 hops; of B and C 64 to one child each, 0 to 3 hops: 1 1/2 on average.
+    each = 64 * Fraction(3, 2) + 64 * (1 + 1) * 10
+    assert exact == {"C": each, "A": 32 * 3 + 32 * (1 + 3) * 10, "B": each}
+    # The 32 words of C come back once: 96 pass the routers, and 96 hops are 1 each.
+    assert timeloop == {**exact, "C": 64 * Fraction(3, 2) + 96 * (1 + 1) * 10}
+    # Past the buffer go 64 words of A, since it is needed anew for each of two j; the buffer would have taken in 32.
+    exact, timeloop = (
+        count_nest(nest((True, False, True)), fabric, counting).memories[2].wires_pj for counting in WALKED
+    )
+    assert exact["A"] == 64 * 3 + 64 * (1 + 3) * 10
+    assert timeloop["A"] == 32 * 3 + 64 * (1 + 1) * 10  # 96 hops of 64 words
+
+
+def test_orders_of_children_survive_documents_and_are_checked() -> None:
+    workload = parse_workload("C[i,j] = A[i,k] * B[k,j]", {"i": 4, "j": 4, "k": 8})
+    fabric = fabric_of(workload, grid_machine(ports=False))
+    generator = random.Random(3)
+    seen = 0
+    for _ in range(200):
+        nest = shuffled(random_nest(fabric, generator), generator)
+        document = json.loads(json.dumps(mapping_document(mapping_of(nest, fabric))))
+        if any(max(prod(m.x) - 4, prod(m.y) - 3) > 0 for m in nest.memories):
+            continue  # more children than there are
+        fields = Fields(values=document, where="mapping")
+        again = nest_of(read_mapping(fields, workload, fabric.machine), fabric)
+        assert [(m.x, m.y, m.numbering) for m in again.memories] == [(m.x, m.y, m.numbering) for m in nest.memories]
+        said = [entry for entry in document["levels"] if "spatial_order" in entry]
+        seen += bool(said)
+        for entry in said:
+            entry["spatial_order"] = {"x": ["i", "i"], "y": []}
+            with pytest.raises(optmap.errors.InputError, match="order along x"):
+                read_mapping(fields, workload, fabric.machine)
+    assert seen > 5
+
+
+def test_an_answer_says_where_its_wires_are_not_timeloops() -> None:
+    machine = grid_machine()
+    wired = replace(machine.levels[1].store or Store(), hop_pj=Fraction(1, 4))
+    machine = replace(machine, levels=(machine.levels[0], replace(machine.levels[1], store=wired)))
+    workload = parse_workload("C[i,j] = A[i,k] * B[k,j]", {"i": 4, "j": 2, "k": 2})
+    for counting, said in ((Counting.EXACT, True), (Counting.TIMELOOP, False)):
+        found = optmap.solve(workload, machine=machine, counting=counting.value, objective="energy")
+        assert (OWN_RULE in found.notes) is said
+    assert OWN_RULE not in optmap.solve(workload, machine=grid_machine(), objective="energy").notes
+
+
+def signed(document: dict[str, Any]) -> dict[str, Any]:
+    """The document with a digest that fits it again."""
+    search = {key: value for key, value in document["search"].items() if key not in TIMES}
+    document["digest"] = digest({**{k: v for k, v in document.items() if k != "seconds"}, "search": search})
+    return document
+
+
+def test_files_with_wires_are_checked_and_old_ones_refused_with_the_reason() -> None:
+    """Child by child a word for all nine children went further; the numbering of children may be said, and must fit."""
+    workload = parse_workload("C[i,j] = A[i,k] * B[k,j]", {"i": 2, "j": 2, "k": 2})
+    machine = grid_machine()
+    wired = replace(machine.levels[1].store or Store(), hop_pj=Fraction(1, 4))
+    machine = replace(machine, levels=(machine.levels[0], replace(machine.levels[1], store=wired)))
+    document = json.loads(json.dumps(optmap.solve(workload, machine=machine, objective="edp").to_dict()))
+    assert check_document(document).verified
+    (mesh,) = [number for number, level in enumerate(document["mapping"]["levels"]) if level["spatial"]]
+    axes = document["mapping"]["levels"][mesh]["spatial_axes"]
+    said = copy.deepcopy(document)
+    said["mapping"]["levels"][mesh]["spatial_order"] = {axis: sorted(axes[axis]) for axis in "xy"}
+    assert check_document(signed(said)).verified
+    said["mapping"]["levels"][mesh]["spatial_order"]["x"].append("i")
+    with pytest.raises(RefusedError, match="spatial_order does not name what is split"):
+        check_document(signed(said))
+    old = copy.deepcopy(document)
+    row = old["levels"][mesh]
+    row["energy_pj"], row["energy_exact"] = row["energy_pj"] + 1, str(Fraction(row["energy_exact"]) + 1)
+    with pytest.raises(RefusedError, match=r"one trunk per column; files from before that must be solved again"):
+        check_document(signed(old))
