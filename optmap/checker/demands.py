@@ -2,30 +2,39 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from .nest import Nest
 from .tools import need, plain, spelled
 
 GAP = "..."
 
 
-def check_demands(doc: dict[str, Any], nest: Nest) -> list[str]:
-    """Every constraint is about a level and dims that are there, and is met; returns a line that lists them."""
-    demands, names = doc.get("constraints", []), [level["name"] for level in doc["machine"]["levels"]]
+def check_demands(
+    doc: dict[str, Any], tiles: Sequence[Mapping[str, int]], orders: Sequence[Sequence[str]]
+) -> list[str]:
+    """Every constraint is about a level and dims that are there, and is met; returns a line that lists them.
+
+    Args:
+        doc: a solution; its levels are those of the machine, without the outermost memory.
+        tiles: of every level, inner first.
+        orders: loops of every level, outermost first.
+    """
+    names = [level["name"] for level in doc["machine"]["levels"]]
     texts = []
-    for demand in demands:
+    for demand in doc.get("constraints", []):
         text = written(demand)
         need(demand["level"] in names, f"constraint {text}: no such level")
-        q = names.index(demand["level"])
+        number = names.index(demand["level"])
         if "order" in demand:
             order = demand["order"]
             dims = [d for d in order if d != GAP]
-            need(len(dims) == len(set(dims)) and {*dims} <= {*nest.orders[q]}, f"constraint {text}: not the dims, once")
-            met = matches(nest.orders[q], order)
+            known = len(dims) == len(set(dims)) and {*dims} <= {*orders[number]}
+            need(known, f"constraint {text}: not the dims, once")
+            met = matches(list(orders[number]), order)
         else:
-            need(demand["dim"] in nest.tiles[q], f"constraint {text}: no such dim")
-            met = holds(nest.tiles[q][demand["dim"]], demand["relation"], demand["value"])
+            need(demand["dim"] in tiles[number], f"constraint {text}: no such dim")
+            met = holds(tiles[number][demand["dim"]], demand["relation"], demand["value"])
         need(met, f"the mapping does not meet the constraint {text}")
         texts.append(text)
     return [spelled(f"the mapping meets the constraints {'; '.join(texts)}")] if texts else []

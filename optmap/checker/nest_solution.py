@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from fractions import Fraction
 from itertools import pairwise
+from math import prod
 from typing import Any
 
 from .accesses import Counts, Row, named
-from .demands import holds, matches, written
+from .demands import check_demands
 from .explored import TIMES, check_explored
 from .fabric import Fabric, Memory
 from .floor import check_crossings, movement, port_cycles
@@ -58,7 +59,7 @@ def check_nest_solution(doc: dict[str, Any]) -> Report:
         *memory_lines(fabric, loops, counts),
         *rule_lines(fabric),
         spelled(f"the mapping is valid: tiles nest and fit, meshes, keeps and rules are kept{padding(loops)}"),
-        *constraint_lines(doc, loops),
+        *check_demands(doc, loops.tiles, [level["permutation"] for level in doc["mapping"]["levels"]]),
         spelled(
             f"counted as {doc['counting']}: reads, fills and updates per memory and tensor, energy "
             f"{float(counts.energy):,.10g} pJ, {counts.cycles:,} cycles, {float(counts.merit('edp')):,.10g} pJ*cycles"
@@ -228,23 +229,6 @@ def rule_lines(fabric: Fabric) -> list[str]:
     return [spelled(line) for line in lines]
 
 
-def constraint_lines(doc: Any, loops: Loops) -> list[str]:
-    """Every constraint of the user is met; a line that lists them."""
-    texts = []
-    for demand in doc.get("constraints", []):
-        said, names = written(demand), [memory.name for memory in loops.fabric.memories[:-1]]
-        need(demand["level"] in names, f"constraint {said}: no such level")
-        number = names.index(demand["level"])
-        if "order" in demand:
-            met = matches(list(doc["mapping"]["levels"][number]["permutation"]), demand["order"])
-        else:
-            need(demand["dim"] in loops.tiles[number], f"constraint {said}: no such dim")
-            met = holds(loops.tiles[number][demand["dim"]], demand["relation"], demand["value"])
-        need(met, f"the mapping does not meet the constraint {said}")
-        texts.append(said)
-    return [spelled(f"the mapping meets the constraints {'; '.join(texts)}")] if texts else []
-
-
 def floor_lines(doc: Any, fabric: Fabric, real: Fraction) -> list[str]:
     """The floor is proved, and bound and gap follow from it."""
     floor = doc["floor"]
@@ -252,9 +236,7 @@ def floor_lines(doc: Any, fabric: Fabric, real: Fraction) -> list[str]:
         need(doc["bound"] is None and doc["gap"] is None, "a bound or a gap without a floor")
         return []
     crossings = check_crossings(fabric, floor["crossings"])
-    operations = 1
-    for extent in fabric.extents.values():
-        operations *= extent
+    operations = prod(fabric.extents.values())
     ports = port_cycles(fabric, crossings)
     cycles = max(-(-operations // fabric.units), ports)
     proved = operations * fabric.arithmetic + movement(fabric, crossings)

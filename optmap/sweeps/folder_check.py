@@ -42,7 +42,9 @@ def check_folder(directory: Path, progress: Progress | None = None) -> Report:
     """
     require("pyarrow")
     if not (directory / "rows").is_dir():
-        raise InputError(f"{directory}: no sweep here (it has no folder rows); name a file, or what sweep -o wrote")
+        raise InputError(
+            f"{directory}: is a folder, and no sweep here (it has no folder rows); name a file, or what sweep -o wrote"
+        )
     parts = Parts(directory, Manifest(directory))
     table = parts.read([*COLUMNS, PLACE])
     found = _Found(directory)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import runpy
 import sys
@@ -12,6 +13,7 @@ import pytest
 from printed_rows import rows_made
 
 from optmap.checker import crossings, shapes
+from optmap.sweeps import store
 
 HERE = Path(__file__).resolve().parent
 SMALLEST = {
@@ -62,16 +64,22 @@ def test_every_script_is_tried() -> None:
 def test_script_runs(name: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
     script = HERE / f"{name}.py"
     monkeypatch.setattr(sys, "argv", [str(script), *SMALLEST[name]])
-    # What scripts change for themselves is as it was afterwards.
-    monkeypatch.setattr(sys, "path", list(sys.path))
+    # As Python begins a script; what scripts change for themselves is as it was afterwards.
+    monkeypatch.setattr(sys, "path", [str(HERE), *sys.path])
     monkeypatch.setattr(shapes, "digest", shapes.digest)
     monkeypatch.setattr(crossings, "check_bound", crossings.check_bound)
+    monkeypatch.setattr(store, "ROWS_HELD", store.ROWS_HELD)
+    said_by = logging.getLogger("optmap")
+    monkeypatch.setattr(said_by, "propagate", said_by.propagate)
+    monkeypatch.setattr(said_by, "handlers", list(said_by.handlers))
     code: object = None
     try:
         with patch.dict(os.environ, PYTHONPATH=str(HERE.parents[1])):
             runpy.run_path(str(script), run_name="__main__")
     except SystemExit as end:
         code = end.code
+    finally:
+        logging.disable(logging.NOTSET)
     assert not code
     said = capfd.readouterr().out
     assert any(digit in said for digit in "0123456789")

@@ -79,6 +79,6 @@ def test_unreadable(optmap, tmp_path: Path) -> None:
     bad = tmp_path / "bad.json"
     bad.write_text("[1,", encoding="utf-8")
     assert "cannot be read" in optmap("check", bad, code=2).err
-    assert "cannot be read" in optmap("check", tmp_path / "none.json", code=2).err
+    assert "no such file" in optmap("check", tmp_path / "none.json", code=2).err
     bad.write_text("[" * 100_000, encoding="utf-8")
     assert "error" in optmap("check", bad, code=None).err

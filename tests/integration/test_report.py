@@ -199,7 +199,7 @@ def test_plot_of_one_memory_is_in_words() -> None:
 
 def test_plot_without_matplotlib_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(InputError, match=r"optmap\[plot\]"):
+    with pytest.raises(InputError, match=r"matplotlib, which is not installed; run: pip install 'matplotlib[<>=]"):
         plot_traffic(result())
 
 

@@ -143,7 +143,7 @@ def test_padding_semantics_and_options_are_those_that_are_asked_for(optmap, host
         (("C[i,j] += A[i,k]*B[k,j]",), "needs the extents"),
         (("resnet18/R9", "--machine", "eyeriss"), "not on eyeriss, an accelerator"),
         (("nothing.json",), "no such file"),
-        (("resnet18/R9", "--seconds", "-1"), "seconds of measuring"),
+        (("resnet18/R9", "--seconds", "-1"), "'--seconds': it is '-1'"),
         (("resnet18/R9", "-o", "no/folder.json"), "cannot be written"),
     ],
 )

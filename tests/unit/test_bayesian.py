@@ -107,7 +107,7 @@ def test_unknown_words_and_numbers_are_refused() -> None:
 
 def test_without_the_extra_the_message_names_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "bayes_opt.acquisition", None)
-    with pytest.raises(InputError, match=r"bayesian-optimization.*optmap\[bayes\]"):
+    with pytest.raises(InputError, match=r"bayesian-optimization.*pip install '.\[bayes\]'"):
         next(STRATEGY.propose(question()))
 
 

@@ -113,7 +113,7 @@ def test_what_names_nothing_is_refused_with_a_type_of_our_own(wrong):
 
 SOLVE = {"workload": STATEMENT, "extents": EXTENTS, "memory": "20w"}
 MALFORMED = {
-    "a time as text": (lambda _: optmap.solve(**SOLVE, time_limit="10"), "is '10'"),
+    "a time in no unit": (lambda _: optmap.solve(**SOLVE, time_limit="10x"), "is '10x'"),
     "no time": (lambda _: optmap.solve(**SOLVE, time_limit=None), "is None"),
     "a time that is none": (lambda _: optmap.compare(**SOLVE, time_limit=float("nan")), "is nan"),
     "progress that cannot be called": (lambda _: optmap.solve(**SOLVE, progress=3), "progress is 3"),

@@ -55,7 +55,10 @@ def test_sums_never_mix_objectives() -> None:
     one = rows_of("a", [(64, 100, 80)], compulsory=50)
     other = rows_of("b", [(64, 90, 80)], compulsory=50, objective="loads")
     first, second = panels(frame_of(one, other))
-    assert [series.label for panel in (first, second) for series in panel.series] == ["mopt, bottleneck", "mopt, loads"]
+    assert [series.label for panel in (first, second) for series in panel.series] == [
+        "mopt, bottleneck",
+        "mopt, minimises loads",
+    ]
     total = summed([(first, 1), (second, 1)], "both")
     assert total is not None
     assert total.series == ()

@@ -22,9 +22,10 @@ from optmap.problem.accelerator import Keep, Mesh, MeshAxis, Store
 from optmap.problem.fabric import Fabric, fabric_of
 from optmap.problem.nest import Nest
 from optmap.problem.options import WALKED, Counting, Merit
-from optmap.search import AcceleratorRequest, solve
+from optmap.search import AcceleratorRequest
 from optmap.search.accelerators import arrange
 from optmap.search.accelerators.arrange import arranged
+from optmap.search.exact.solve import solve
 
 
 def wired(fabric: Fabric, generator: random.Random) -> Fabric:
