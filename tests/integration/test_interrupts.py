@@ -110,8 +110,13 @@ def test_the_python_interface_leaves_signals_alone() -> None:
     assert result.stop is Stop.INTERRUPTED
     assert result.point is not Point.NONE
     assert not clock.stopping()
+
+    def tell_twice(text: str, fraction: float) -> None:
+        tell(text, fraction)
+        tell(text, fraction)
+
     with pytest.raises(KeyboardInterrupt), clock.stop_on_signals():
-        api.solve("yolo9000/Y12", machine="balanced", progress=tell)
+        api.solve("yolo9000/Y12", machine="balanced", progress=tell_twice)
 
 
 def test_a_race_keeps_what_had_begun(optmap: Command, heard: Callable[..., None], tmp_path: Path) -> None:

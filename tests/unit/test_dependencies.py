@@ -48,6 +48,6 @@ def test_the_newest_versions_are_tried_without_upper_limits() -> None:
     text = without_upper_limits(PYPROJECT.read_text(encoding="utf-8"))
     opened = tomllib.loads(text)["project"]
     assert "numpy>=2.0" in opened["dependencies"]
-    assert "pandas>=2.2" in opened["optional-dependencies"]["sweep"]
+    assert "pandas>=2.2.2" in opened["optional-dependencies"]["sweep"]
     assert any(r.startswith("pytest>=") and "<" in r for r in opened["optional-dependencies"]["test"])
     assert opened["requires-python"] == ">=3.11,<3.14"

@@ -22,10 +22,13 @@ from optmap.problem.accelerator import Keep, Mesh, MeshAxis, Store
 from optmap.problem.fabric import Fabric, fabric_of
 from optmap.problem.nest import Nest
 from optmap.problem.options import WALKED, Counting, Merit
-from optmap.search import AcceleratorRequest
+from optmap.search import METHODS, AcceleratorRequest
 from optmap.search.accelerators import arrange
 from optmap.search.accelerators.arrange import arranged
-from optmap.search.exact.solve import solve
+
+EXACT = METHODS["exact"].accelerator
+assert EXACT is not None
+solve = EXACT.solve
 
 
 def wired(fabric: Fabric, generator: random.Random) -> Fabric:
