@@ -88,7 +88,7 @@ def _question(behind: Behind) -> Columns:
         "word_bits": workload.word_bits,
         "operations": workload.operations,
     }
-    capacity = next((level.capacity for level in behind.machine.levels if level.name == behind.level), None)
+    capacity = next((level.room for level in behind.machine.levels if level.name == behind.level), None)
     if capacity is not None:
         columns["capacity_words"] = capacity.words(workload.word_bits)
         columns["capacity_bytes"] = float(capacity.bytes(workload.word_bits))

@@ -241,6 +241,20 @@ def test_a_number_without_a_document_is_refused(folder: Path) -> None:
         check_folder(folder)
 
 
+def test_rows_of_memories_with_packed_entries_are_what_their_documents_say(tmp_path: Path) -> None:
+    """A capacity in entries is one of their bytes, of which a row says how many words of the workload they are."""
+    machine = tmp_path / "packer.yaml"
+    machine.write_text(
+        "{name: packer, arithmetic: {energy_pj: 1}, outermost: {energy_pj: 100}, "
+        "levels: [{name: L1, capacity: 32w, word_bits: 64, pack: true, energy_pj: 1}]}"
+    )
+    small = {**SPEC, "extents": {"i": 4, "j": 4, "k": 4}, "capacities": {"values": ["16w"], "level": "L1"}}
+    spec = spec_from({**small, "machines": [str(machine)], "methods": ["exact"]})
+    run_sweep(spec, tmp_path / "out", engine=make_engine("inline"))
+    assert [row["capacity_words"] for row in _numbers(tmp_path / "out")] == [32]
+    check_folder(tmp_path / "out")
+
+
 def test_a_false_document_with_the_right_digests_is_refused(folder: Path) -> None:
     _forged(folder, lambda _: None)
     manifest = Manifest(folder)
