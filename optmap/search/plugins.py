@@ -67,7 +67,7 @@ def load_plugin(name: str | Path) -> Plugin:
     methods, objectives = dict(METHODS), dict(OBJECTIVES)
     with _all_or_nothing():
         module = _imported_name(text) if file is None else _imported_file(file.resolve(), text)
-    mine = {method for method, home in HOMES.items() if home == getattr(module, "__file__", None)}
+    mine = {method for method, home in HOMES.items() if home is not None and home == getattr(module, "__file__", None)}
     found = Plugin(
         name=known,
         methods=tuple(method for method in METHODS if method not in methods or method in mine),

@@ -77,6 +77,14 @@ def test_a_module_that_was_imported_before_is_a_plugin_all_the_same(toy: Path, m
     del sys.modules["earlier_toy"]
 
 
+def test_methods_without_a_file_are_of_no_module_without_one() -> None:
+    mine = {**vars(sys.modules[__name__]), "__file__": None}
+    exec("register_method(Method(name='mine', description='of a notebook'))", mine)
+    assert HOMES["mine"] is None
+    assert load_plugin("builtins").methods == ()
+    assert not is_shared("mine")
+
+
 @pytest.mark.parametrize("place", ["before", "after"])
 def test_solve_compare_and_list_know_its_method(toy: Path, place: str, capsys: pytest.CaptureFixture[str]) -> None:
     before, after = (("--plugin", toy), ()) if place == "before" else ((), ("--plugin", toy))
