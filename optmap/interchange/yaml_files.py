@@ -82,7 +82,7 @@ def read_files(paths: Sequence[str | Path]) -> dict[str, Fields]:
 
 
 def dump(document: object) -> str:
-    """A document as YAML text, keys in their order, lists of plain values on one line."""
+    """A document as YAML text, keys in their order."""
     return dump_yaml(document, TimeloopDumper)
 
 

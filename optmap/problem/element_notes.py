@@ -13,7 +13,7 @@ def element_notes(fabric: Fabric) -> tuple[str, ...]:
     return (*_of_any_size(fabric), *_packed(fabric))
 
 
-def stores(fabric: Fabric) -> list[tuple[Memory, Store]]:
+def _stores(fabric: Fabric) -> list[tuple[Memory, Store]]:
     """The memories with what their machine says of them, inner to outer."""
     machine = fabric.machine
     outermost = Store() if machine.accelerator is None else machine.accelerator.outermost
@@ -33,7 +33,7 @@ def _of_any_size(fabric: Fabric) -> Iterator[str]:
     several = len(set(bits)) > 1
     blind = [
         memory.name
-        for memory, store in stores(fabric)
+        for memory, store in _stores(fabric)
         if _blind(store) and (several or _foreign(memory, store.word_bits, bits))
     ]
     if not blind:
@@ -56,7 +56,7 @@ def _foreign(memory: Memory, word_bits: int | None, bits: list[int]) -> bool:
 
 
 def _packed(fabric: Fabric) -> Iterator[str]:
-    packing = [f"{memory.name} ({store.word_bits} bits)" for memory, store in stores(fabric) if store.pack]
+    packing = [f"{memory.name} ({store.word_bits} bits)" for memory, store in _stores(fabric) if store.pack]
     if packing:
         yield (
             f"elements share entries, or take several, in {', '.join(packing)}: a tile takes whole entries of a "

@@ -97,7 +97,7 @@ def _meaning(text: str) -> Kind | None:
     if lowered in map(str.casefold, list_machines()):
         return Kind(said="a machine", use="type: optmap solve WORKLOAD --machine {it}")
     if lowered in map(str.casefold, (*list_workloads(), *list_layers())):
-        return Kind(said="a workload", use="type: optmap solve {it} --machine MACHINE")
+        return KINDS["workload"]
     own = [name for name in (*list_workloads(), *list_layers()) if name.casefold().startswith(f"{lowered}/")]
     if own:
         several = f"{own[0]} ... {own[-1]}" if len(own) > 1 else own[0]
@@ -106,7 +106,7 @@ def _meaning(text: str) -> Kind | None:
             return Kind(said="a network", use=use)
         return Kind(said=f"a group of {len(own)} workloads", use=f"name one of it: {several}")
     if lowered in list_sweeps():
-        return Kind(said="a sweep", use="type: optmap sweep {it}")
+        return KINDS["sweep"]
     kind = file_kind(Path(text)) if text else ""
     if kind:
         return KINDS["plain" if kind in ("workload", "workloads", "machine", "sweep") else kind]

@@ -173,7 +173,7 @@ class Machine(Shown):
 
     Raises:
         InputError: for no level, two levels of one name, a level named like the memory, a microkernel around a
-            level, or an inclusive level with less capacity than the level inside it.
+            level, or a level with less capacity than the one inside it that is inclusive, or numbered below that one.
     """
 
     shown_as: ClassVar[Form] = Form(
@@ -223,7 +223,7 @@ class Machine(Shown):
             word_bits: size of one word (`Workload.word_bits`).
 
         Raises:
-            InputError: for an inclusive level that is smaller than one inside it.
+            InputError: for a smaller level around a larger one, as when the machine is made.
         """
         for inner, outer in pairwise(self.levels):
             if inner.capacity.unit != outer.capacity.unit:

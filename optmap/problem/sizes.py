@@ -92,7 +92,7 @@ def capacities(text: Capacity | str, points: int) -> tuple[Capacity, ...]:
     """
     if isinstance(text, Capacity):
         return (text,)
-    if ":" not in text or text.count(":") > 1:
+    if text.count(":") != 1:
         return (parse_capacity(text),)
     first, last = text.split(":")
     if not (first.strip() and last.strip()):

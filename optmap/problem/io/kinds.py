@@ -135,7 +135,7 @@ _RULES: tuple[tuple[str, Callable[[Outline], bool]], ...] = (
     ("sweep", _has("capacities", "machines", "machine_numbers", "methods", "refine")),
     ("workload", _has("expression", *BUILDERS)),
     ("mapping", _inside("levels", list, "tile")),
-    ("machine", _has("levels", *("arithmetic", "outermost"))),
+    ("machine", _has("levels", "arithmetic", "outermost")),
     ("constraints", lambda outline: bool(outline) and all(re.match(r"\w+\.\w+", key) for key in outline)),
     ("constraints", _has("constraints")),
 )

@@ -103,7 +103,7 @@ def accelerator_document(machine: Accelerator) -> dict[str, object]:
 def store_document(store: Store) -> dict[str, object]:
     """A store as JSON, complete; what depends on the sizes of elements is there where something does."""
     mesh = store.mesh
-    per_bit = {} if store.energy_pj_per_bit == Prices() else _prices_document(store.energy_pj_per_bit)
+    per_bit = store.energy_pj_per_bit
     ports = {
         key: None if rate is None else plain(rate)
         for key, rate in ((key, getattr(store.ports, key)) for key in ("read", "write", "shared"))
@@ -111,7 +111,7 @@ def store_document(store: Store) -> dict[str, object]:
     return {
         "keeps": {name: keep.value for name, keep in store.keeps} or None,
         "energy_pj": _prices_document(store.energy_pj),
-        **({"energy_pj_per_bit": per_bit} if per_bit else {}),
+        **({} if per_bit == Prices() else {"energy_pj_per_bit": _prices_document(per_bit)}),
         "ports": {**ports, **({} if store.ports.unit == "words" else {"unit": store.ports.unit})},
         "block": store.block,
         "cluster": store.cluster,

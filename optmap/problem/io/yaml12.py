@@ -103,5 +103,5 @@ CoreDumper.add_representer(str, _text)
 
 
 def dump_yaml(document: object, dumper: type[yaml.SafeDumper] = CoreDumper) -> str:
-    """A document of plain values as YAML, keys in their order, lists of plain values on one line."""
+    """A document of plain values as YAML, keys in their order."""
     return str(yaml.dump(document, Dumper=dumper, sort_keys=False, allow_unicode=True, width=WIDTH))
