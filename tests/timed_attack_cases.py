@@ -297,7 +297,7 @@ def attack_words(rng: random.Random, *, bounded: bool = True) -> str:
         words, moved = found.words(workload), found.traffic(workload)
         room = machine.levels[level].words(workload.word_bits)
         assert sum(words) <= room
-        walked = walk_body(workload, between, found.body.around, Budget(10**7), passing=found.passing or 0)
+        walked = walk_body(workload, between, found.body.around, Budget(10**7), passing=found.passing)
         times = [found.body.copies(tensor) for tensor in workload.tensors]
         assert [(n * row.loads_words, n * row.stores_words) for n, row in zip(times, walked, strict=True)] == list(
             moved

@@ -15,7 +15,13 @@ from optmap.problem.workload import Workload
 
 
 def count_mapping(
-    workload: Workload, machine: Machine, mapping: Mapping, how: Held | Prediction | None, rule: CapacityRule
+    workload: Workload,
+    machine: Machine,
+    mapping: Mapping,
+    held: Held | None,
+    rule: CapacityRule,
+    *,
+    prediction: Prediction | None = None,
 ) -> tuple[CostReport, tuple[BoundaryTraffic, ...]]:
     """Per-level form and exact traffic of a mapping, in exact integers.
 
@@ -23,19 +29,21 @@ def count_mapping(
         workload: what is computed.
         machine: capacities and bandwidths.
         mapping: tiles, loop orders and splits, inner level first.
-        how: how long a one-level mapping keeps every tensor, for which both are the same; the predicted time where
-            that is the objective, under which every level keeps what fits of the loops, whatever its tile, and
-            there is one form, too; None where the loop order alone decides.
+        held: how long a one-level mapping keeps every tensor, for which both are the same; None where the
+            loop order alone decides.
         rule: which working set counts as occupancy in caches.
+        prediction: the time of the mapping where that is the objective: then every level keeps what fits of the
+            loops, whatever its tile, and both are the same; None for other objectives.
 
     Raises:
         InputError: if the mapping, or what it holds, does not belong to workload and machine.
         InfeasibleError: if time is predicted, and a level does not hold one element of every tensor.
     """
-    if isinstance(how, Prediction):
-        return kept_cost(workload, machine, mapping, how)
-    if how is None:
+    if prediction is not None:
+        report = kept_cost(workload, machine, mapping, prediction)
+    elif held is not None:
+        held.check(workload, machine, mapping, rule)
+        report = held_cost(workload, machine, mapping, held, rule)
+    else:
         return evaluate_cost(workload, machine, mapping, rule), exact_traffic(workload, machine, mapping)
-    how.check(workload, machine, mapping, rule)
-    report = held_cost(workload, machine, mapping, how, rule)
     return report, report.boundaries

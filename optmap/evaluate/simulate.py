@@ -90,7 +90,7 @@ def walk_nest(workload: Workload, machine: Machine, mapping: Mapping, *, limit: 
 
 
 def walk_body(
-    workload: Workload, between: tuple[str, str], nest: Mapping, budget: Budget, passing: int = 0
+    workload: Workload, between: tuple[str, str], nest: Mapping, budget: Budget, passing: int | None = None
 ) -> Iterator[Moved]:
     """What the innermost tile of a nest brings in, as `walk_nest`; of input number `passing`, if any, nothing stays."""
     budget.spend(_work(workload, nest, 0))
@@ -101,7 +101,7 @@ def walk_body(
             elements = budget.elements(tally.tensor, tile)
             real = {element for element in elements if all(element[i] in values for i, values in ranges)}
             tally.enter(real - held)
-            held = set() if 0 < number == passing else real
+            held = set() if number == passing else real
         yield tally.result(between)
 
 

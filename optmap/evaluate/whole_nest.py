@@ -92,8 +92,7 @@ def traffic_outside(workload: Workload, mapping: Mapping, level: int) -> tuple[t
     created = _first_touches(workload, mapping, level, limited)
     found = []
     for tensor in workload.tensors:
-        counted = tuple(replace(axis, real=None) if axis.real and axis not in limited else axis for axis in tensor.axes)
-        entering = _entering(workload, replace(tensor, axes=counted), paths, steps)
+        entering = _entering(workload, _counted(tensor, limited), paths, steps)
         is_output = tensor is workload.output
         weight = workload.weight(tensor)
         loads = weight * (entering - (created if is_output else 0))
@@ -112,16 +111,21 @@ def passing_words(workload: Workload, mapping: Mapping, level: int, number: int)
         level: number of the level inside the boundary.
         number: of the input among the workload's tensors.
     """
-    tensor, limited = workload.tensors[number], _limited(workload, mapping, level)
-    axes = tuple(replace(axis, real=None) if axis.real and axis not in limited else axis for axis in tensor.axes)
-    placed = {d for axis in axes if axis.real is not None for d in axis.dims}
+    tensor = _counted(workload.tensors[number], _limited(workload, mapping, level))
+    placed = {d for axis in tensor.axes if axis.real is not None for d in axis.dims}
     stays = {
         dim: _wraps(Descent.of(workload, mapping, dim, level, placed=dim in placed), level) for dim in workload.dims
     }
     times = prod(sum(many for _, many in stays[dim]) for dim in workload.dims if dim not in tensor.dims)
-    groups = [(group, group_dims(group)) for group in axis_groups(replace(tensor, axes=axes))]
+    groups = [(group, group_dims(group)) for group in axis_groups(tensor)]
     sums = [_group_sums(group, tuple(stays[dim] for dim in dims))[0] for group, dims in groups]
     return workload.weight(tensor) * times * prod(sums)
+
+
+def _counted(tensor: TensorAccess, limited: frozenset[Axis]) -> TensorAccess:
+    """A tensor without the ranges of subscripts that are counted with padding stored."""
+    axes = (replace(axis, real=None) if axis.real and axis not in limited else axis for axis in tensor.axes)
+    return replace(tensor, axes=tuple(axes))
 
 
 def _limited(workload: Workload, mapping: Mapping, level: int) -> frozenset[Axis]:

@@ -77,7 +77,9 @@ def evaluate_solution(solution: SavedSolution) -> Evaluation:
     workload, machine, mapping = solution.workload, solution.machine, solution.mapping
     objective = OBJECTIVES[solution.objective]
     prediction = predict(workload, machine, mapping, solution.options) if objective.timed else None
-    report, boundaries = count_mapping(workload, machine, mapping, prediction or solution.held, solution.capacity)
+    report, boundaries = count_mapping(
+        workload, machine, mapping, solution.held, solution.capacity, prediction=prediction
+    )
     value = objective_value(solution, boundaries) if prediction is None else prediction.cycles
     exact = Amount(value=value, unit=objective.unit(machine))
     return Evaluation(solution=solution, report=report, boundaries=boundaries, exact=exact, prediction=prediction)
@@ -120,7 +122,7 @@ def _walk_kept(solution: SavedSolution, limit: int) -> tuple[Moved, ...]:
     budget = Budget(limit)
     for level, between in enumerate(machine.boundaries):
         found = keeping(workload, machine, solution.mapping, level)
-        walked = walk_body(workload, between, found.body.around, budget, passing=found.passing or 0)
+        walked = walk_body(workload, between, found.body.around, budget, passing=found.passing)
         for tensor, row in zip(workload.tensors, walked, strict=True):
             many = found.body.copies(tensor)
             moved.append(replace(row, loads_words=many * row.loads_words, stores_words=many * row.stores_words))

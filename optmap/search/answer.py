@@ -80,7 +80,9 @@ def assemble(request: Request, method: str, found: Found, *, seconds: float) -> 
     workload, machine, objective = request.workload, request.machine, request.objective
     found.mapping.check(workload, machine)
     prediction = found.prediction
-    report, boundaries = count_mapping(workload, machine, found.mapping, prediction or found.held, request.capacity)
+    report, boundaries = count_mapping(
+        workload, machine, found.mapping, found.held, request.capacity, prediction=prediction
+    )
     if prediction is not None:
         cost = exact = prediction.cycles
         relaxation = _floor_relaxation(request, found.mapping, prediction)

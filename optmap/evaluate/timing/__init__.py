@@ -10,11 +10,11 @@ from optmap.evaluate.timing.floor import Running as Running
 from optmap.evaluate.timing.floor import TimePart as TimePart
 from optmap.evaluate.timing.floor import check_threads as check_threads
 from optmap.evaluate.timing.floor import core_of as core_of
+from optmap.evaluate.timing.floor import core_with_room as core_with_room
 from optmap.evaluate.timing.floor import first_cache as first_cache
 from optmap.evaluate.timing.floor import floor_cycles as floor_cycles
 from optmap.evaluate.timing.floor import instances_used as instances_used
 from optmap.evaluate.timing.floor import link as link
-from optmap.evaluate.timing.floor import named_registers as named_registers
 from optmap.evaluate.timing.floor import roof as roof
 from optmap.evaluate.timing.kept import keeping as keeping
 from optmap.evaluate.timing.kept import kept_cost as kept_cost

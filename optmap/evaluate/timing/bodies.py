@@ -57,11 +57,15 @@ class Body:
             for tensor, room in zip(workload.tensors, rooms, strict=True)
         )
 
-    def words(self, workload: Workload) -> int:
-        """What one visit uses."""
-        return sum(
+    def parts(self, workload: Workload) -> tuple[int, ...]:
+        """Words that one visit uses of every tensor, output first."""
+        return tuple(
             workload.weight(tensor) * tensor.footprint(self.tile) * self.copies(tensor) for tensor in workload.tensors
         )
+
+    def words(self, workload: Workload) -> int:
+        """What one visit uses."""
+        return sum(self.parts(workload))
 
     def is_everything(self, workload: Workload) -> bool:
         """Whether it is all that one thread has to do: no loop outside has a second iteration."""

@@ -51,8 +51,8 @@ def first_cache(machine: Machine) -> int:
     return int(machine.levels[0].capacity.bytes(8 * core.vector_bytes) <= core.registers * core.vector_bytes)
 
 
-def named_registers(machine: Machine) -> Core:
-    """The core, with no more registers than the level has room for that stands for them, if a level does."""
+def core_with_room(machine: Machine) -> Core:
+    """The core, with no more registers than there is room for in the level that stands for them, if one does."""
     core, level = core_of(machine), machine.levels[0]
     if not first_cache(machine):
         return core

@@ -39,10 +39,10 @@ class Keeping:
 
     def words(self, workload: Workload) -> tuple[int, ...]:
         """What is there of every tensor, output first."""
-        found = []
-        for number, tensor in enumerate(workload.tensors):
-            elements = 1 if number == self.passing else tensor.footprint(self.body.tile)
-            found.append(elements * workload.weight(tensor) * self.body.copies(tensor))
+        found = list(self.body.parts(workload))
+        if self.passing is not None:
+            tensor = workload.tensors[self.passing]
+            found[self.passing] = workload.weight(tensor) * self.body.copies(tensor)
         return tuple(found)
 
     def traffic(self, workload: Workload) -> tuple[tuple[int, int], ...]:
@@ -78,9 +78,7 @@ def keeping(workload: Workload, machine: Machine, mapping: Mapping, number: int)
     )
 
 
-def kept_cost(
-    workload: Workload, machine: Machine, mapping: Mapping, prediction: Prediction
-) -> tuple[CostReport, tuple[BoundaryTraffic, ...]]:
+def kept_cost(workload: Workload, machine: Machine, mapping: Mapping, prediction: Prediction) -> CostReport:
     """What every level keeps and moves, with the cycles that are predicted for it.
 
     Args:
@@ -117,7 +115,7 @@ def kept_cost(
             predicted=cycles[number],
         )
         levels.append(cost)
-    return CostReport(levels=tuple(levels), boundaries=tuple(boundaries), rule=CapacityRule.TILE), tuple(boundaries)
+    return CostReport(levels=tuple(levels), boundaries=tuple(boundaries), rule=CapacityRule.TILE)
 
 
 def _candidates(workload: Workload, machine: Machine, mapping: Mapping, number: int) -> Iterator[Keeping]:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from optmap.evaluate import Caches, KernelCycles, Prediction, Running, TimeModel, core_of, kernel_cycles, roles_of
-from optmap.evaluate.timing import first_cache, named_registers
+from optmap.evaluate.timing import core_with_room, first_cache
 from optmap.problem.code_options import ActivationLayout, CodeOptions
 from optmap.problem.kernel_roles import KernelRoles
 from optmap.problem.machine import Machine
@@ -84,7 +84,7 @@ def ranked(
 
 def rank(model: TimeModel, *, count: int, time_limit: float, progress: Tell | None = None) -> Ranking:
     """As `ranked`, with how the search went."""
-    core = named_registers(model.machine)
+    core = core_with_room(model.machine)
     roles = roles_of(model.workload, model.options.layout)
     if roles is None:
         return Ranking(candidates=(plain_candidate(model, time_limit, progress),), estimated=1, late=False)
