@@ -234,12 +234,12 @@ def _energy(memory: Memory, reads: Column, fills: Column, updates: Column) -> Co
     """Energy of one instance, in pJ, of accesses in columns (operands, nests)."""
     found = np.zeros(reads.shape[1])
     shares = [element.entries / memory.block for element in memory.elements]
-    several = any(share != 1 for share in shares)
+    parted = any(share != 1 for share in shares)
     bits = zip(*(element.bits_pj for element in memory.elements), strict=True)
     for words, price, per_word in zip((reads, fills, updates), energies(memory.prices), bits, strict=True):
         if price:
-            accesses = np.array([whole(own, n) for own, n in zip(words, shares, strict=True)]) if several else words
-            found += weighted(accesses, (price,) * len(shares))
+            accesses = np.array([whole(own, n) for own, n in zip(words, shares, strict=True)]) if parted else words
+            found += accesses.sum(axis=0) * float(price)
         if any(per_word):
             found += weighted(words, per_word)
     return found

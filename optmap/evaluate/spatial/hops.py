@@ -38,6 +38,7 @@ class Served:
     children: int
     """Of each group."""
     groups: int
+    """How many there are."""
     doubled: int
     """Twice the hops of one word to each of these groups, added up."""
 
@@ -141,9 +142,11 @@ class _Classes:
     """Columns or rows with the same words."""
 
     size: Whole
+    """How many each class has."""
     first: Whole
     """The first of each."""
     last: Whole
+    """The last of each."""
 
 
 def _classes(codes: Whole) -> _Classes:
@@ -182,9 +185,10 @@ def _one_by_one(codes: Whole, reach: int, board: Board) -> tuple[Served, ...]:
     rows = -(-len(codes) // board.wide)
     if reach * board.wide * rows >= LARGEST:
         codes, reach = _ranked(codes)
-    spots, top, bottom, children = (_tabled if reach * board.wide <= len(codes) * TABLE else _sorted)(
-        codes, reach, board.wide
-    )
+    if reach * board.wide <= len(codes) * TABLE:
+        spots, top, bottom, children = _tabled(codes, reach, board.wide)
+    else:
+        spots, top, bottom, children = _sorted(codes, board.wide)
     firsts = np.flatnonzero(np.diff(spots // board.wide, prepend=-1))
     farthest = spots[np.append(firsts[1:], len(spots)) - 1] % board.wide
     hops = np.add.reduceat(board.upright(top, bottom), firsts) + 2 * farthest
@@ -206,7 +210,7 @@ def _tabled(codes: Whole, reach: int, wide: int) -> tuple[Whole, Whole, Whole, W
     return used, top[used], bottom[used], np.bincount(spots, minlength=reach * wide)[used]
 
 
-def _sorted(codes: Whole, _: int, wide: int) -> tuple[Whole, Whole, Whole, Whole]:
+def _sorted(codes: Whole, wide: int) -> tuple[Whole, Whole, Whole, Whole]:
     """The same by sorting the children, where groups are too many for a table."""
     place, rows = np.arange(len(codes)), -(-len(codes) // wide)
     keys = np.sort((codes * wide + place % wide) * rows + place // wide)

@@ -107,10 +107,9 @@ def _keeping(fabric: Fabric, memory: Memory, own: MemoryNest) -> Iterator[str]:
             yield f"{memory.name}: {operand.name} is kept, but must bypass it"
 
 
-def fits_direction(direction: Direction, ways: tuple[int, ...]) -> bool:
+def fits_direction(fabric: Fabric, direction: Direction, ways: tuple[int, ...]) -> bool:
     """Whether ways per dim are not too many for an axis of a mesh, and keep to its rules."""
-    along = all(n == 1 or allowed for n, allowed in zip(ways, direction.allowed, strict=True))
-    return along and prod(ways) <= direction.size and all(rule.admits(ways) for rule in direction.rules)
+    return next(_direction(fabric, "", direction, ways), None) is None
 
 
 def _direction(fabric: Fabric, where: str, direction: Direction, ways: tuple[int, ...]) -> Iterator[str]:

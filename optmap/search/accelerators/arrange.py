@@ -28,23 +28,22 @@ def arranged(nest: Nest, fabric: Fabric, counting: Counting, clock: Clock) -> Ne
     """
     layout, memories = layout_of(nest, fabric, counting), list(nest.memories)
     for number in priced_meshes(fabric):
-        best: tuple[Fraction, MemoryNest] | None = None
-        for own in _splits(fabric.memories[number], memories[number]):
+        least: Fraction | None = None
+        for own in _splits(fabric, fabric.memories[number], nest.memories[number]):
             tried = Nest(memories=(*memories[:number], own, *memories[number + 1 :]))
             energy = sum(wire_energy(replace(layout, nest=tried), number).values(), Fraction(0))
-            if best is None or energy < best[0]:
-                best = energy, own
+            if least is None or energy < least:
+                least, memories[number] = energy, own
             if clock.late:
                 break
-        memories[number] = memories[number] if best is None else best[1]
     return Nest(memories=tuple(memories))
 
 
-def _splits(memory: Memory, own: MemoryNest) -> Iterator[MemoryNest]:
+def _splits(fabric: Fabric, memory: Memory, own: MemoryNest) -> Iterator[MemoryNest]:
     """The loops of a memory, as they are and with every other split of its ways that the mesh admits."""
     yield own
     ways = tuple(x * y for x, y in zip(own.x, own.y, strict=True))
     for x in product(*map(divisors_of, ways)):
         y = tuple(n // along for n, along in zip(ways, x, strict=True))
-        if x != own.x and fits_direction(memory.x, x) and fits_direction(memory.y, y):
+        if x != own.x and fits_direction(fabric, memory.x, x) and fits_direction(fabric, memory.y, y):
             yield replace(own, x=x, y=y, x_order=(), y_order=())
