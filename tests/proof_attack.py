@@ -15,10 +15,9 @@ from optmap.checker import RefusedError
 from optmap.checker.cover import divisors
 from optmap.checker.dataflows import Flow, best_flows, contains, flow_of
 from optmap.checker.every import nothing_left
-from optmap.checker.nest import Nest, footprint
+from optmap.checker.nest import Nest, footprint, traffic
 from optmap.checker.refute import broken_alone, broken_together
 from optmap.checker.rows import Key, Model, Node, Range, Row
-from optmap.checker.solution import traffic
 from optmap.checker.statement import Work
 
 WIDE = Fraction(10**9)

@@ -173,7 +173,8 @@ class Counts:
 
     def _cycles(self, number: int) -> int:
         """Cycles of the slowest port."""
-        rates, widths, rows = self.fabric.memories[number].rates, self.fabric.memories[number].widths, self.rows[number]
+        rows, rates = self.rows[number], self.fabric.memories[number].rates
+        widths = self.fabric.memories[number].widths
         read = sum((widths.passing(i, row[0]) for i, row in rows.items()), Fraction(0))
         write = sum((widths.passing(i, row[1] + row[2]) for i, row in rows.items()), Fraction(0))
         passed = {"read": read, "write": write, "shared": read + write}

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from math import prod
 from typing import Any, NamedTuple
 
-from .nest import Nest, common_elements, footprint
+from .nest import Nest, common_elements, footprint, traffic
 from .tools import need
 
 
@@ -43,11 +43,9 @@ class Part:
 
     def __init__(self, doc: Any, nest: Nest, q: int) -> None:
         self.work, claimed, level = nest.work, doc["levels"][q]["kept"], doc["machine"]["levels"][q]
-        found = next((cut for cut in cuts(nest, q) if cut.tile == claimed["tile"]), None)
-        need(
-            found is not None, f"{level['name']} keeps {claimed['tile']}, which no cut between two loops leaves inside"
-        )
-        cut = found or Cut(-1, {}, [])
+        found = [cut for cut in cuts(nest, q) if cut.tile == claimed["tile"]]
+        need(bool(found), f"{level['name']} keeps {claimed['tile']}, which no cut between two loops leaves inside")
+        cut = found[0]
         mine = {"level": "kept", "tile": cut.tile, "permutation": cut.order, "spatial": {}}
         outer = doc["mapping"]["levels"][cut.level + 1 :]
         names = [{"name": "kept", "fanout": 1}, *doc["machine"]["levels"][cut.level + 1 :]]
@@ -80,17 +78,6 @@ class Part:
             every = {d: self.nest.stay(d, 0, d in placed) for d in self.work.extents}
             rows[self.passing] = (self.work.weights[name] * common_elements(axes, every, ranges), 0)
         return [(times * a, times * b) for times, (a, b) in zip(self.copies, rows, strict=True)]
-
-
-def traffic(nest: Nest, base: int, *, whole: bool) -> list[tuple[int, int]]:
-    """(loads, stores) in words per access at the boundary outside a level: of the whole nest, or in per-level form."""
-    rows = []
-    for place, (name, _) in enumerate(nest.work.tensors):
-        weight = nest.work.weights[name]
-        elements = nest.whole_nest(place, base) if whole else nest.per_level(place, base)
-        made = nest.created(base, padded=not whole) if place == 0 else 0
-        rows.append((weight * (elements - made), weight * elements if place == 0 else 0))
-    return rows
 
 
 def predicted_cycles(doc: Any) -> list[float]:

@@ -295,3 +295,14 @@ def value_bits(box: list[tuple[int, int]]) -> int:
             step = min(reached, n - reached)
             bits, reached = bits | bits << (c * step), reached + step
     return bits
+
+
+def traffic(nest: Nest, base: int, *, whole: bool) -> list[tuple[int, int]]:
+    """(loads, stores) in words per access at the boundary outside a level: of the whole nest, or in per-level form."""
+    rows = []
+    for place, (name, _) in enumerate(nest.work.tensors):
+        weight = nest.work.weights[name]
+        elements = nest.whole_nest(place, base) if whole else nest.per_level(place, base)
+        made = nest.created(base, padded=not whole) if place == 0 else 0
+        rows.append((weight * (elements - made), weight * elements if place == 0 else 0))
+    return rows

@@ -66,7 +66,8 @@ def statement_lines(work: Any, doc: Any) -> list[str]:
 def machine_lines(machine: Any, work: Any, rule: str, *, timed: bool = False) -> list[str]:
     """Every level with what the claims depend on, and what it holds."""
     held = "all that consecutive tiles with reuse touch in a cache" if rule == "safe" else "one tile of every tensor"
-    held = "what a part of the loops touches" if timed else held
+    if timed:
+        held = "what a part of the loops touches"
     below = spelled(f"below {machine['memory']}, each level holding {held} (rule {rule}):")
     return [*level_lines(machine, work), below]
 
@@ -99,8 +100,8 @@ def fit_line(levels: Any, objective: str, divided: list[str]) -> str:
     """Tiles nest and fit."""
     used = [f"{row['level']} holds {row['occupancy_words']:,} of {row['capacity_words']:,} words" for row in levels]
     cut = f"; those of {', '.join(divided)} divide what they are cut from" if divided else ""
-    fit = "cover the problem, and of the loops every level keeps what fits"
-    fit = fit if objective == "time" else "cover the problem and fit"
+    timed = objective == "time"
+    fit = "cover the problem, and of the loops every level keeps what fits" if timed else "cover the problem and fit"
     return spelled(f"tiles nest, {fit}: {', '.join(used)}{cut}; the objective is {objective}")
 
 

@@ -12,8 +12,8 @@ from .crossings import boundary_of, check_entry, check_setting
 from .demands import check_demands
 from .form import SOLUTION
 from .held import Held
-from .kept import Part, predicted_cycles, traffic
-from .nest import Nest, footprint
+from .kept import Part, predicted_cycles
+from .nest import Nest, footprint, traffic
 from .pieces import Pieces
 from .report import Report, bound_line, fit_line, hearsay, kernel_lines, machine_lines, statement_lines
 from .shapes import check_form
@@ -52,7 +52,8 @@ def check_solution(doc: dict[str, Any]) -> Report:
     ]
     form = exact if held or timed else [traffic(nest, base, whole=False) for base in range(nest.depth)]
     check_boundaries(doc, work, names, exact)
-    check_levels(doc, nest, held or kept, rates, form)
+    sets = [[part.shares()] for part in kept] or [working_sets(doc, nest, held, q) for q in range(nest.depth)]
+    check_levels(doc, nest, sets, rates, form)
     unit = "words" if plain_words(levels) and not timed else "cycles"
     cost, found = (objective_of(objective, rows, rates) for rows in (form, exact))
     if timed:
@@ -111,14 +112,13 @@ def check_boundaries(doc: Any, work: Work, names: list[str], exact: list[list[tu
         need(claimed == counted, f"boundaries says {claimed}, counted {counted}")
 
 
-def check_levels(doc: Any, nest: Nest, held: Held | Pieces | list[Part], rates: list[Fraction], form: Any) -> None:
+def check_levels(doc: Any, nest: Nest, sets: list[list[list[int]]], rates: list[Fraction], form: Any) -> None:
     """Working sets fit, and the levels' traffic and cycles are those of the per-level form, or as predicted."""
     levels, times = doc["machine"]["levels"], [sum(a + b for a, b in row) for row in form]
     need(len(doc["levels"]) == len(levels), "levels and machine differ")
     timed = doc["objective"] == "time"
     cycles = predicted_cycles(doc) if timed else [words / rate for words, rate in zip(times, rates, strict=True)]
-    for q, (level, row) in enumerate(zip(levels, doc["levels"], strict=True)):
-        runs = working_sets(doc, nest, held, q)
+    for q, (level, row, runs) in enumerate(zip(levels, doc["levels"], sets, strict=True)):
         used = max(sum(shares) for shares in runs)
         space, *_ = [check_room(level, nest.work, shares) for shares in runs]
         need(timed or "kept" not in row, f"{level['name']} holds its tile, where no time is predicted")
@@ -131,12 +131,12 @@ def check_levels(doc: Any, nest: Nest, held: Held | Pieces | list[Part], rates: 
     need(doc["bottleneck"] == levels[slowest]["name"], f"the bottleneck is {levels[slowest]['name']}")
 
 
-def working_sets(doc: Any, nest: Nest, held: Held | Pieces | list[Part], q: int) -> list[list[int]]:
-    """Words per access that a level must hold, one list per run: as held, as kept, or of its tile."""
+def working_sets(doc: Any, nest: Nest, held: Held | Pieces | None, q: int) -> list[list[int]]:
+    """Words per access that a level must hold, one list per run: as held, or of its tile."""
     level = doc["machine"]["levels"][q]
     safe = doc["capacity_rule"] == "safe" and level["kind"] == "cache"
-    if isinstance(held, list):
-        return [held[q].shares()] if held else [occupancy(nest, q, safe=safe)]
+    if held is None:
+        return [occupancy(nest, q, safe=safe)]
     need(not safe, f"{level['name']} is a cache, which under the safe rule keeps what was used, not held")
     found: list[list[int]] = held.occupancies()
     return found

@@ -57,4 +57,6 @@ class Widths:
         parts = [f"elements share entries of {self.size} bits, or take several"] if self.packs else []
         if self.per_bit:
             parts.append(f"read/fill/update {'/'.join(f'{float(v):g}' for v in self.per_bit.values())} pJ per bit")
-        return "".join(f", {part}" for part in [*parts, *(["ports in bytes"] if self.in_bytes else [])])
+        if self.in_bytes:
+            parts.append("ports in bytes")
+        return "".join(f", {part}" for part in parts)

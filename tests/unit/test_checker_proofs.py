@@ -22,9 +22,8 @@ from optmap.bounds import digest
 from optmap.checker import RefusedError, check_document, rows
 from optmap.checker.cover import model_of, walk
 from optmap.checker.dataflows import best_flows, contains, flow_of
-from optmap.checker.nest import Nest
+from optmap.checker.nest import Nest, traffic
 from optmap.checker.rows import Model, Node
-from optmap.checker.solution import traffic
 from optmap.checker.statement import Work
 from optmap.checker.units import rate_of
 from optmap.clock import Clock
