@@ -48,7 +48,9 @@ class Form:
 MOST_LINES = 10
 """Of a repr, at most."""
 COLUMNS = 100
+"""Of a line of it."""
 GLUE = "\xa0"
+"""A space at which no line ends."""
 MOST_SHOWN = 60
 """Characters of one value in a repr."""
 

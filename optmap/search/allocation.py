@@ -164,7 +164,7 @@ def root_bound(fabric: Fabric, *, merit: Merit, counting: Counting, clock: Clock
     """
     reference = max(_scale(_Solving(fabric, merit, counting)), 1e-9)
     made = Allocation(fabric=fabric, merit=merit, counting=counting, reference=reference)
-    found = OuterModel(made.built[0], made.curves).relax(rounds=RELAXED, deadline=clock.deadline)
+    found = OuterModel(made.built[0], made.curves).relax(rounds=RELAXED, clock=clock)
     if found == inf:
         raise InfeasibleError(f"no mapping with perfect factors fits {fabric.machine.name}")
     return reference * (exp(found) if made.is_log else max(found, 0.0))
@@ -241,7 +241,7 @@ class _Tree:
 
     def _relaxed(self, fixed: dict[str, float], rounds: int) -> float:
         self.outer.restrict(fixed, self.made.switches)
-        return self.outer.relax(rounds=rounds, deadline=self.clock.deadline)
+        return self.outer.relax(rounds=rounds, clock=self.clock)
 
     def _add(self, fixed: dict[str, float], bound: float, gap: float = COARSEST) -> None:
         if bound < inf:
@@ -252,9 +252,8 @@ class _Tree:
         """Solve one program for some time, and learn from its point."""
         state = self.state
         self.outer.restrict(box.fixed, self.made.switches)
-        now = time.monotonic()
-        until = min(self.clock.deadline, now + max(SLICE, (self.clock.deadline - now) / 8))
-        point = self.outer.solve(gap=box.gap, deadline=until, start=self._hint(box))
+        left = self.clock.left
+        point = self.outer.solve(gap=box.gap, seconds=min(left, max(SLICE, left / 8)), start=self._hint(box))
         state.iterations += 1
         bound = max(box.bound, point.bound)
         if point.stop is Stop.INFEASIBLE:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import importlib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from math import inf, isfinite
 from typing import Any
 
 import numpy as np
@@ -115,8 +114,7 @@ class Engine:
 
     def limit_time(self, seconds: float) -> None:
         """Let the next run take that long, in seconds, and no longer than the answer that is being made has left."""
-        left = min(seconds, current().left)
-        self.set("time_limit", max(SHORTEST_S, left) if isfinite(left) else inf)
+        self.set("time_limit", max(SHORTEST_S, min(seconds, current().left)))
 
     def run(self) -> str:
         """Solve what it holds.

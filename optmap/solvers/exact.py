@@ -143,7 +143,7 @@ class VertexFinder:
         return np.array(self._engine.native.getSolution().col_value)
 
 
-def _pass_program(program: LinearProgram) -> Engine:
+def _engine_of(program: LinearProgram) -> Engine:
     def floats(values: tuple[Fraction | None, ...], missing: float) -> Floats:
         return np.array([missing if v is None else float(v) for v in values], dtype=float)
 
@@ -172,7 +172,7 @@ def _engine(cost: Floats, matrix: Floats, rows: tuple[Floats, Floats], columns: 
 
 def _highs_basis(program: LinearProgram) -> tuple[list[str], list[str]] | None:
     """Names of the basis statuses of columns and rows at HiGHS's optimum; None without an optimum."""
-    engine = _pass_program(program)
+    engine = _engine_of(program)
     if engine.run() != "kOptimal":
         return None
     basis = engine.native.getBasis()

@@ -7,7 +7,6 @@ Rows come and go without building the model again. Bounds are HiGHS's, in floati
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import exp, inf, isfinite
@@ -113,8 +112,12 @@ class OuterModel:
             value = fixed.get(name)
             self._highs.changeColBounds(self._number[name], *((0.0, 1.0) if value is None else (value, value)))
 
-    def relax(self, *, rounds: int, deadline: float) -> float:
+    def relax(self, *, rounds: int, clock: Clock) -> float:
         """Solve without integrality, adding tangents; they stay.
+
+        Args:
+            rounds: of tangents, at most.
+            clock: when to stop.
 
         Returns:
             A bound on the objective: infinite if nothing is below the cutoff, -inf without one.
@@ -122,14 +125,14 @@ class OuterModel:
         self._integral(whole=False)
         last = -inf
         for _ in range(rounds):
-            self._engine.limit_time(deadline - time.monotonic())
+            self._engine.limit_time(clock.left)
             status = self._engine.run()
             if status in BEYOND:
                 last = inf
             if status != "kOptimal":
                 break
             last = self._highs.getInfo().objective_function_value
-            if Clock(deadline).late or not self.tighten(np.array(self._highs.getSolution().col_value)):
+            if clock.late or not self.tighten(np.array(self._highs.getSolution().col_value)):
                 break
         return last
 
@@ -141,17 +144,17 @@ class OuterModel:
         self._engine.set("presolve", self._presolve if whole else "off")
         self._as_whole = whole
 
-    def solve(self, *, gap: float, deadline: float, start: Mapping[str, float] | None = None) -> OuterPoint:
+    def solve(self, *, gap: float, seconds: float, start: Mapping[str, float] | None = None) -> OuterPoint:
         """Solve with the rows that there are.
 
         Args:
             gap: relative, at which HiGHS may stop.
-            deadline: `time.monotonic()` value.
+            seconds: that it may take.
             start: values of some variables to complete.
         """
         self._integral(whole=True)
         self._engine.set("mip_rel_gap", gap)
-        self._engine.limit_time(deadline - time.monotonic())
+        self._engine.limit_time(seconds)
         if start:
             known = {self._number[name]: value for name, value in start.items() if name in self._number}
             self._highs.setSolution(

@@ -46,7 +46,7 @@ def least_at(made: Allocation, nest: Nest) -> float:
     every = [name for name in outer.names if name.startswith(("cover[", "keep["))]
     outer.restrict({name: float(name in names) for name in every}, every)
     for _ in range(8):
-        point = outer.solve(gap=1e-6, deadline=time.monotonic() + 30)
+        point = outer.solve(gap=1e-6, seconds=30)
         if point.values is None or not outer.tighten(point.values):
             break
     return exp(point.bound) if made.is_log else point.bound
@@ -150,7 +150,7 @@ def test_tangents_close_in_on_an_exponential() -> None:
     outer = OuterModel(model, [("x", "v")])
     values = []
     for _ in range(9):
-        point = outer.solve(gap=0, deadline=time.monotonic() + 10)
+        point = outer.solve(gap=0, seconds=10)
         assert point.values is not None
         assert isfinite(point.bound)
         values.append(point.bound)
@@ -159,7 +159,7 @@ def test_tangents_close_in_on_an_exponential() -> None:
     assert values == sorted(values)
     assert values[-1] == pytest.approx(exp(0.35 * 2 - 1), abs=1e-6)
     outer.cut_off(0.5)
-    assert outer.solve(gap=0, deadline=time.monotonic() + 10).stop is Stop.INFEASIBLE
+    assert outer.solve(gap=0, seconds=10).stop is Stop.INFEASIBLE
 
 
 def test_the_method_says_why_nothing_fits_and_bounds_what_does() -> None:

@@ -10,7 +10,6 @@ import sys
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from math import inf
 from pathlib import Path
 
 import highspy
@@ -18,7 +17,7 @@ import numpy as np
 import pyomo.environ as pyo
 import pytest
 
-from optmap.clock import Clock, limited, stop_on_signals
+from optmap.clock import NO_LIMIT, Clock, limited, stop_on_signals
 from optmap.errors import InputError
 from optmap.solvers import Point, Stop, linear_program, solve_exact, solve_model
 from optmap.solvers.engine import Engine, Rows
@@ -50,7 +49,7 @@ def tangents(threads: int | None = None) -> None:
     model.x, model.v = pyo.Var(bounds=(0, 9)), pyo.Var(bounds=(0, 2))
     model.row = pyo.Constraint(expr=model.v >= 1)
     model.goal = pyo.Objective(expr=model.x)
-    assert OuterModel(model, [("x", "v")]).relax(rounds=20, deadline=inf) == pytest.approx(np.e, abs=1e-5)
+    assert OuterModel(model, [("x", "v")]).relax(rounds=20, clock=NO_LIMIT) == pytest.approx(np.e, abs=1e-5)
 
 
 def foreign(threads: int | None = None) -> None:

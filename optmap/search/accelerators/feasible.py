@@ -7,8 +7,8 @@ number of trips only the least: whatever fits around a tile fits around a part o
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
 from math import prod
@@ -134,13 +134,3 @@ class _Walk:
 
     def _inside(self, tile: Tile, other: Tile) -> bool:
         return all((b % a == 0) if loose else a == b for a, b, loose in zip(tile, other, self.loose, strict=True))
-
-
-def resized(fabric: Fabric, capacities: Iterable[tuple[int, int, int]]) -> Fabric:
-    """A fabric with other capacities: (memory, room, capacity) of each that changes."""
-    memories = list(fabric.memories)
-    for number, place, capacity in capacities:
-        rooms = list(memories[number].rooms)
-        rooms[place] = replace(rooms[place], capacity=capacity)
-        memories[number] = replace(memories[number], rooms=tuple(rooms))
-    return replace(fabric, memories=tuple(memories))

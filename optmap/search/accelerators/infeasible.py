@@ -14,7 +14,7 @@ from optmap.errors import InfeasibleError, LimitError
 from optmap.problem.accelerator import Keep
 from optmap.problem.fabric import Direction, Fabric, Memory, Room, fabric_of
 from optmap.problem.options import Counting, TileRule
-from optmap.search.accelerators.feasible import Chain, Tile, chain_of, needed, resized
+from optmap.search.accelerators.feasible import Chain, Tile, chain_of, needed
 from optmap.search.accelerators.paddings import paddings
 from optmap.search.accelerators.request import AcceleratorRequest
 from optmap.search.shortage import shortage
@@ -113,7 +113,13 @@ def _enough(fabric: Fabric, places: tuple[Place, ...], counting: Counting) -> st
 
 
 def _sized(fabric: Fabric, sizes: dict[Place, int]) -> Fabric:
-    return resized(fabric, ((number, place, size) for (number, place), size in sizes.items()))
+    """The fabric with other capacities of some rooms."""
+    memories = list(fabric.memories)
+    for (number, place), size in sizes.items():
+        rooms = list(memories[number].rooms)
+        rooms[place] = replace(rooms[place], capacity=size)
+        memories[number] = replace(memories[number], rooms=tuple(rooms))
+    return replace(fabric, memories=tuple(memories))
 
 
 def _short(fabric: Fabric, number: int, room: Room, tile: Tile, counting: Counting) -> str:
