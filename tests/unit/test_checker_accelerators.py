@@ -11,16 +11,15 @@ from typing import Any
 
 import pytest
 from accelerator_machines import convolution, grid_machine, random_nest, sampled, wired_machine
+from signing import signed
 
 import optmap
 from optmap.checker import RefusedError, check_document
 from optmap.checker.accesses import Counts
-from optmap.checker.explored import TIMES
 from optmap.checker.fabric import Fabric
 from optmap.checker.floor import held_inside
 from optmap.checker.loops import Loops
 from optmap.checker.nest_solution import occupancy
-from optmap.checker.tools import digest
 from optmap.evaluate import count_nest
 from optmap.gap import certified_bound
 from optmap.gap.floor import even, inside_words
@@ -134,13 +133,6 @@ def solved(counting: str = "exact", objective: str = "edp") -> dict[str, Any]:
     return found.to_dict()
 
 
-def sign(document: dict[str, Any]) -> dict[str, Any]:
-    """The document with the digest of what it says now."""
-    search = {key: value for key, value in document["search"].items() if key not in TIMES}
-    body = {key: value for key, value in document.items() if key != "seconds"}
-    return {**document, "digest": digest({**body, "search": search})}
-
-
 @pytest.mark.parametrize("counting", list(Counting))
 @pytest.mark.parametrize("objective", ["energy", "cycles", "edp", "traffic"])
 def test_what_was_solved_is_verified(counting: str, objective: str) -> None:
@@ -193,7 +185,7 @@ def changed(document: dict[str, Any], path: tuple[Any, ...], value: Any) -> dict
     for key in path[:-1]:
         inside = inside[key]
     inside[path[-1]] = value
-    return sign(made)
+    return signed(made)
 
 
 def spoken(path: tuple[Any, ...]) -> str:
@@ -222,7 +214,7 @@ def test_no_count_of_factorflow_can_be_forged() -> None:
     document = solved("factorflow")
     for other in WALKED:
         with pytest.raises(RefusedError):
-            check_document(sign({**document, "counting": other.value}))
+            check_document(signed({**document, "counting": other.value}))
     counts = [
         (path, value) for path, value in leaves(document) if path[0] in ("boundaries", "levels", "energy", "cost")
     ]
@@ -246,7 +238,7 @@ def test_a_floor_of_a_smaller_memory_is_refused() -> None:
     assert small.total_words >= crossing["words"]
     crossing.update(memory_words=crossing["memory_words"] // 8, words=small.total_words, certificate=small.certificate)
     with pytest.raises(RefusedError, match="words are inside"):
-        check_document(sign(document))
+        check_document(signed(document))
 
 
 def test_a_floor_of_another_workload_is_refused() -> None:
@@ -255,7 +247,7 @@ def test_a_floor_of_another_workload_is_refused() -> None:
     other = certified_bound(even(convolution(k=8)), crossing["memory_words"])
     crossing.update(words=other.total_words, certificate=other.certificate)
     with pytest.raises(RefusedError, match="another workload"):
-        check_document(sign(document))
+        check_document(signed(document))
 
 
 def test_a_tensor_without_a_part_of_its_memory_is_refused() -> None:
@@ -264,7 +256,7 @@ def test_a_tensor_without_a_part_of_its_memory_is_refused() -> None:
     level = document["machine"]["levels"][-1]
     level["partitions"] = [{"name": "results", "tensors": ["output"], "capacity": level["capacity"]}]
     with pytest.raises(RefusedError, match="no part for a tensor that it may keep"):
-        check_document(sign(document))
+        check_document(signed(document))
 
 
 @pytest.mark.parametrize("key", ["levels", "floor", "search", "mapping", "machine"])
@@ -273,10 +265,10 @@ def test_a_part_of_another_kind_is_refused_in_words(key: str) -> None:
         document = {**copy.deepcopy(solved()), key: value}
         if key == "floor" and value is None:
             document |= {"bound": None, "gap": None}
-            assert "no schedule" not in str(check_document({**sign(document)}))
+            assert "no schedule" not in str(check_document({**signed(document)}))
         else:
             with pytest.raises(RefusedError):
-                check_document(sign(document) if key != "search" else document)
+                check_document(signed(document) if key != "search" else document)
 
 
 def test_proved_means_that_the_bound_is_the_cost() -> None:
@@ -284,4 +276,4 @@ def test_proved_means_that_the_bound_is_the_cost() -> None:
     for part in (document["search"], document["status"]):
         part["proved"] = True
     with pytest.raises(RefusedError, match="above its bound"):
-        check_document(sign(document))
+        check_document(signed(document))

@@ -13,6 +13,7 @@ import pytest
 import yaml
 from hypothesis import given
 from hypothesis import strategies as st
+from signing import signed
 from sized_machines import filled, with_bits
 from spatial_brute_force import best_of_all, tiny_fabric
 from sunstone_search import OPEN, searched
@@ -20,7 +21,6 @@ from width_roads import attacked
 
 import optmap
 from optmap.checker import RefusedError, check_document
-from optmap.checker.tools import digest
 from optmap.clock import NO_LIMIT
 from optmap.errors import InputError
 from optmap.evaluate import SpatialCost, count_nest
@@ -269,7 +269,7 @@ def test_every_method_answers_and_the_checker_agrees(method: str) -> None:
             for place in (document["status"], document["search"]):
                 place["proved"] = False
             document["status"]["stop"] = "search_ended"
-        assert check_document(sign(document)).verified
+        assert check_document(signed(document)).verified
 
 
 def solved() -> dict[str, Any]:
@@ -277,13 +277,6 @@ def solved() -> dict[str, Any]:
     document = optmap.solve(product(i=8, j=4, k=4), machine=machine_of(text)).to_dict()
     assert isinstance(document, dict)
     return document
-
-
-def sign(document: dict[str, Any]) -> dict[str, Any]:
-    times = ("seconds", "curve", "seconds_to_best")
-    search = {key: value for key, value in document["search"].items() if key not in times}
-    claims = {key: value for key, value in document.items() if key not in ("seconds", "digest")}
-    return {**document, "digest": digest({**claims, "search": search})}
 
 
 @pytest.mark.parametrize(
@@ -301,11 +294,11 @@ def sign(document: dict[str, Any]) -> dict[str, Any]:
 )
 def test_what_sizes_cost_cannot_be_forged(forge: Any) -> None:
     document = solved()
-    check_document(sign(document))
+    check_document(signed(document))
     forged = copy.deepcopy(document)
     forge(forged["machine"])
     with pytest.raises(RefusedError):
-        check_document(sign(forged))
+        check_document(signed(forged))
 
 
 def test_files_say_it_and_say_it_again() -> None:

@@ -11,11 +11,10 @@ from typing import Any
 import numpy as np
 import pytest
 from accelerator_machines import convolution, wired_machine
+from signing import signed
 
 import optmap
 from optmap.checker import RefusedError, check_document
-from optmap.checker.explored import TIMES
-from optmap.checker.tools import digest
 from optmap.clock import Clock
 from optmap.errors import InputError, LimitError, StrategyError
 from optmap.problem import Mapping, parse_workload
@@ -381,13 +380,6 @@ def test_what_contradicts_itself_in_a_search_is_refused(
     document["search"][key] = value
     with pytest.raises(RefusedError, match=said):
         check_document(signed(document))
-
-
-def signed(document: dict[str, Any]) -> dict[str, Any]:
-    """A document with the digest of what it says now."""
-    claims = {name: own for name, own in document["search"].items() if name not in TIMES}
-    body = {name: own for name, own in document.items() if name != "seconds"}
-    return {**document, "digest": digest({**body, "search": claims})}
 
 
 @pytest.mark.parametrize(

@@ -11,20 +11,18 @@ from fractions import Fraction
 from itertools import product
 from math import floor, prod
 from pathlib import Path
-from typing import Any
 
 import pytest
 from accelerator_machines import grid_machine, random_nest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from signing import signed
 
 import optmap
 from optmap.checker import RefusedError, check_document
 from optmap.checker.accesses import Counts
-from optmap.checker.explored import TIMES
 from optmap.checker.fabric import Fabric as CheckedFabric
 from optmap.checker.loops import Loops
-from optmap.checker.tools import digest
 from optmap.errors import LimitError
 from optmap.evaluate import count_nest
 from optmap.evaluate.spatial import hops
@@ -45,10 +43,9 @@ from optmap.problem import (
 from optmap.problem.accelerator import Keep, Mesh, MeshAxis, Store
 from optmap.problem.fabric import Fabric, fabric_of
 from optmap.problem.nest import MemoryNest, Nest, mapping_of, nest_of, split_order
-from optmap.problem.options import Counting
+from optmap.problem.options import WALKED, Counting
 
 RECORDS = Path(__file__).parents[1] / "data" / "wires_conformance.json"
-WALKED = (Counting.EXACT, Counting.TIMELOOP)
 WORKLOADS = (
     parse_workload("O[k,p] = I[c,p+r] * W[k,c,r]", {"k": 4, "c": 4, "p": 6, "r": 4}),
     parse_workload("O[k,p,q] = I[c,2*p+r,q+2*s] * W[k,c,r,s]", {"k": 4, "c": 2, "p": 4, "q": 3, "r": 2, "s": 3}),
@@ -356,13 +353,6 @@ def test_an_answer_says_where_its_wires_are_not_timeloops() -> None:
         found = optmap.solve(workload, machine=machine, counting=counting.value, objective="energy")
         assert (OWN_RULE in found.notes) is said
     assert OWN_RULE not in optmap.solve(workload, machine=grid_machine(), objective="energy").notes
-
-
-def signed(document: dict[str, Any]) -> dict[str, Any]:
-    """The document with a digest that fits it again."""
-    search = {key: value for key, value in document["search"].items() if key not in TIMES}
-    document["digest"] = digest({**{k: v for k, v in document.items() if k != "seconds"}, "search": search})
-    return document
 
 
 def test_files_with_wires_are_checked_and_old_ones_refused_with_the_reason() -> None:
