@@ -41,19 +41,18 @@ def _command(args: list[str]) -> int:
     import typer
 
     from optmap.cli.app import app
+    from optmap.cli.console import INTERRUPTED, complain, say_error
+    from optmap.errors import InputError
 
     # Typer has its exceptions from Click, or carries a copy of Click, depending on its version.
     usage_error: Any = typer.BadParameter.__mro__[1]
     try:
         return int(app(args, prog_name="optmap", standalone_mode=False) or 0)
     except KeyboardInterrupt:  # before the command began
-        sys.stderr.write("error: interrupted\n")
-        return 130
+        complain("interrupted")
+        return INTERRUPTED
     except usage_error as error:
         error.show()
         if "--json" in args:
-            from optmap.cli.console import say_error
-            from optmap.errors import InputError
-
             say_error(InputError(error.format_message()))
         return int(error.exit_code)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from optmap.cli.console import Progress, complain, guarded, refuse_unused, say
+from optmap.cli.console import LIMIT_REACHED, Progress, complain, guarded, refuse_unused, say
 from optmap.cli.options import (
     ConstraintOption,
     CountingOption,
@@ -24,7 +24,6 @@ from optmap.cli.pictures import prepare_picture
 from optmap.clock import stopping
 from optmap.problem.inputs import names_of, workload_of
 
-LIMIT_REACHED = 4
 COMPARE_HELP = """Compare the lower bound with the mappings found.
 
 One line per capacity of a range, or per boundary of a machine: the compulsory traffic, the

@@ -27,13 +27,13 @@ PATIENCE_S = 2.0
 """Work that takes longer than this reports progress, in seconds."""
 REFRESH_S = 0.25
 """How often progress is redrawn, in seconds."""
+LIMIT_REACHED = LimitError.exit_code
+"""Exit code of an answer that a limit or a signal cut short."""
 INTERRUPTED = 130
-
+"""Exit code of an interrupt of a command that has no answer before its end."""
 
 _SAID: ContextVar[bool] = ContextVar("said", default=False)
 """Whether the running command has written its answer."""
-
-
 _CONTEXT: ContextVar[typer.Context | None] = ContextVar("context", default=None)
 """Of the running command: what was typed."""
 _PLUGINS: ContextVar[tuple[str, ...]] = ContextVar("plugins", default=())
@@ -47,9 +47,19 @@ def say(text: str) -> None:
 
 
 def complain(message: str) -> None:
-    """Write an error message to stderr; what a file put into it cannot steer the terminal."""
+    """Write an error message to stderr."""
+    _remark("error", message)
+
+
+def note(message: str) -> None:
+    """Write to stderr what a reader should know beside the answer."""
+    _remark("note", message)
+
+
+def _remark(kind: str, message: str) -> None:
+    """Write a line to stderr; what a file put into it cannot steer the terminal."""
     try:
-        sys.stderr.write(f"error: {printable(message)}\n")
+        sys.stderr.write(f"{kind}: {printable(message)}\n")
         sys.stderr.flush()
     except OSError:
         silence(sys.stderr)  # the exit code tells it, too
@@ -156,7 +166,7 @@ def _load_plugins() -> None:
 
         found = load_plugin(name)
         if not (found.methods or found.objectives):
-            sys.stderr.write(f"note: plug-in {printable(name)} registers no method and no objective\n")
+            note(f"plug-in {name} registers no method and no objective")
 
 
 def _before_an_answer(error: OptmapError) -> OptmapError:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from optmap.cli.console import Progress, guarded, refuse_unused, say
+from optmap.cli.console import Progress, guarded, note, refuse_unused, say
 from optmap.cli.options import (
     ExtentsOption,
     JsonOption,
@@ -168,6 +168,6 @@ def emit(
     elif output is None:
         say(code.source.rstrip())
         if code.ran is not None:
-            typer.echo(f"note: {code.ran.text}", err=True)
+            note(code.ran.text)
     else:
         say(f"{code}\n\nwritten: {', '.join(str(path) for path in written)}")

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from optmap.cli.console import Progress, complain, guarded, refuse_unused, say
+from optmap.cli.console import LIMIT_REACHED, Progress, complain, guarded, refuse_unused, say
 from optmap.cli.options import (
     CountingOption,
     JsonOption,
@@ -21,8 +21,6 @@ from optmap.cli.options import (
 )
 from optmap.cli.pictures import draw_pictures, prepare_pictures
 from optmap.problem.options import TileRule
-
-LIMIT_REACHED = 4
 
 NETWORK_HELP = """Solve every layer of a network on one machine and add up.
 

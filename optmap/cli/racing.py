@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from optmap.cli.console import Progress, complain, guarded, refuse_unused, say
+from optmap.cli.console import LIMIT_REACHED, Progress, complain, guarded, refuse_unused, say
 from optmap.cli.options import (
     CountingOption,
     ExtentsOption,
@@ -45,7 +45,6 @@ how many searches ran side by side. With -o a race that was interrupted goes on 
 Exit codes: 0 raced, 2 bad input, 4 interrupted (what was found is printed),
 5 a mapping is better than what was proved to be least.
 """
-LIMIT_REACHED = 4
 
 
 def register(app: typer.Typer) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from optmap.cli.console import Progress, complain, guarded, say
+from optmap.cli.console import LIMIT_REACHED, Progress, complain, guarded, say
 from optmap.cli.options import (
     CapacityOption,
     ConstraintOption,
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from optmap.search.result import SolveResult
 
 INFEASIBLE = 3
-LIMIT_REACHED = 4
 
 SOLVE_HELP = """Find the best integer mapping and the gap to its bound.
 
