@@ -175,9 +175,17 @@ def emit(
     from optmap.native.run.saved import code_of_document, is_document
 
     if isinstance(workload, str | os.PathLike) and is_document(os.fspath(workload)):
-        choices: dict[str, object] = {"mapping": mapping, "extents": extents}
-        choices |= {"semantics": semantics, "padding": padding}
-        choices |= {"layout": layout, "weights": weights, "stores": stores, "prefetch": prefetch}
+        choices: dict[str, object] = {
+            "--mapping": mapping,
+            "--fastest": fastest or None,
+            "--extents": extents,
+            "--semantics": semantics,
+            "--padding": padding,
+            "--layout": layout,
+            "--weights": weights,
+            "--stores": stores,
+            "--no-prefetch": prefetch,
+        }
         _refuse_choices(os.fspath(workload), choices)
         target = None if machine is None else machine_of(machine, None)
         return code_of_document(
@@ -220,7 +228,7 @@ def _refuse_choices(document: str, choices: dict[str, object]) -> None:
     Raises:
         InputError: naming them.
     """
-    given = [f"--{name}" if name != "prefetch" else "--no-prefetch" for name, own in choices.items() if own is not None]
+    given = [option for option, own in choices.items() if own is not None]
     if given:
         raise InputError(
             f"{document} says how the code that ran was made: leave out {', '.join(given)}, or emit the workload itself"

@@ -80,7 +80,9 @@ def emit(
     ] = None,
     fastest: Annotated[bool, typer.Option("--fastest", help="Run mappings here and take the fastest.")] = False,
     candidates: Annotated[int, typer.Option("--candidates", min=1, help="Of --fastest: mappings that are run.")] = 5,
-    seconds: Annotated[float, typer.Option("--seconds", metavar="SECONDS", help="Of --fastest: of measuring.")] = 1.0,
+    seconds: Annotated[
+        float, typer.Option("--seconds", metavar="TIME", parser=time_of, help="Of --fastest: of measuring.")
+    ] = 1.0,
     layout: Annotated[
         ActivationLayout | None,
         typer.Option(
@@ -137,10 +139,13 @@ def emit(
 ) -> None:
     """Print or write code."""
     from optmap import running
+    from optmap.native.run.saved import is_document
     from optmap.problem.io.files import made_folder, to_json
 
-    if mapping is not None:
-        refuse_unused("is for the search of a mapping, and --mapping gives one", "time_limit")
+    if mapping is not None or is_document(workload):
+        refuse_unused("is for the search of a mapping, and one is given", "time_limit")
+    if not fastest:
+        refuse_unused("is for --fastest; add it, or", "candidates", "seconds")
     if output is not None:
         made_folder(output)
     with Progress("writing code") as progress:
