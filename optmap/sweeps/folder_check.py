@@ -16,12 +16,12 @@ from optmap.sweeps.lock import at_work
 from optmap.sweeps.manifest import Entry, Manifest, file_digest
 from optmap.sweeps.parts import PLACE, Parts
 from optmap.sweeps.row_claims import ELSEWHERE, Behind, differences
-from optmap.sweeps.rows import COLUMNS, Row, row_of
+from optmap.sweeps.rows import COLUMNS, FAILURES, Row, row_of
 from optmap.sweeps.store import LOCK, require
 
 MOST_REASONS = 50
 """Reasons that a refusal gives; of more, only the number."""
-WITHOUT_DOCUMENT = ("killed", "crash", "error", "check", "infeasible", "time_limit")
+WITHOUT_DOCUMENT = (*FAILURES, "error", "check", "infeasible", "time_limit")
 """Values of `stop` whose rows may claim no number."""
 Progress = Callable[[str, float], None]
 

@@ -20,6 +20,8 @@ from optmap.sweeps import Store, answers, as_dict, first_grid, read_rows, row_of
 from optmap.sweeps.folder_check import check_folder
 from optmap.sweeps.manifest import Entry, Manifest, file_digest, row_digest
 from optmap.sweeps.plan import points
+from optmap.sweeps.points import blank_row
+from optmap.sweeps.rows import FAILURES
 from optmap.sweeps.run import make_engine, run_sweep
 
 SPEC = {
@@ -253,6 +255,15 @@ def test_rows_of_memories_with_packed_entries_are_what_their_documents_say(tmp_p
     run_sweep(spec, tmp_path / "out", engine=make_engine("inline"))
     assert [row["capacity_words"] for row in _numbers(tmp_path / "out")] == [32]
     check_folder(tmp_path / "out")
+
+
+@pytest.mark.parametrize("stop", [*FAILURES, "error", "check", "infeasible", "time_limit"])
+def test_a_point_that_has_no_mapping_needs_no_document(tmp_path: Path, stop: str) -> None:
+    spec = spec_from(SPEC)
+    with Store(tmp_path) as store:
+        for _, _, point in points(spec, first_grid(spec)):
+            store.add(answers.Answer(row=blank_row(point, stop=stop, error="it was so")))
+    assert f"6 rows without a number ({stop})" in check_folder(tmp_path).not_verified
 
 
 def test_a_false_document_with_the_right_digests_is_refused(folder: Path) -> None:
