@@ -181,45 +181,36 @@ def level_table(levels: Iterable[LevelCost], bottleneck: str, shares: MappingABC
         return _kept_table(levels, shares, word_bits)
     rows = [
         (
-            level.level + one_of(level.level, shares),
-            f"{level.occupancy_words:,}",
-            f"{level.capacity_words:,}",
-            percent(level.occupancy_words, level.capacity_words),
-            number(level.traffic_words),
+            *_held(level, shares),
             f"{level.bandwidth:g}",
             number(level.cycles),
             "<- bottleneck" if level.level == bottleneck else "",
         )
         for level in levels
     ]
-    header = ("level", "occupancy", "capacity", "used", "traffic (words)", "words/cycle", "cycles", "")
+    header = (*HELD, "words/cycle", "cycles", "")
     title = f"Levels, per-level form: traffic to the next outer memory, in words of {word_text(word_bits)}\n"
     return title + grid(header, "<>>>>>><", rows)
 
 
+HELD = ("level", "occupancy", "capacity", "used", "traffic (words)")
+
+
+def _held(level: LevelCost, shares: MappingABC[str, int]) -> tuple[str, ...]:
+    """What a level holds and moves: the columns `HELD`."""
+    return (
+        level.level + one_of(level.level, shares),
+        f"{level.occupancy_words:,}",
+        f"{level.capacity_words:,}",
+        percent(level.occupancy_words, level.capacity_words),
+        number(level.traffic_words),
+    )
+
+
 def _kept_table(levels: Sequence[LevelCost], shares: MappingABC[str, int], word_bits: int) -> str:
     """What every level keeps of the loops, the words that it moves then, and the predicted cycles."""
-    rows = [
-        (
-            level.level + one_of(level.level, shares),
-            f"{level.occupancy_words:,}",
-            f"{level.capacity_words:,}",
-            percent(level.occupancy_words, level.capacity_words),
-            number(level.traffic_words),
-            number(level.cycles),
-            _kept_text(level.kept),
-        )
-        for level in levels
-    ]
-    header = (
-        "level",
-        "occupancy",
-        "capacity",
-        "used",
-        "traffic (words)",
-        "cycles",
-        "iterations whose elements it keeps",
-    )
+    rows = [(*_held(level, shares), number(level.cycles), _kept_text(level.kept)) for level in levels]
+    header = (*HELD, "cycles", "iterations whose elements it keeps")
     words = f"words of {word_text(word_bits)}"
     title = f"Levels: the part of the loops that fits, what crosses outwards if all begin empty ({words}), and cycles\n"
     return title + grid(header, "<>>>>><", rows)
@@ -283,6 +274,7 @@ def strongest(*claims: tuple[float | None, str, str], digits: int = 3) -> str:
 
     Args:
         claims: how far something is above a proved bound, as a share of it (None without one); what; the bound's name.
+            Of equal ones the first is said.
         digits: of the share in per cent, as many as where it is printed again.
     """
     known = [(share, what, bound) for share, what, bound in claims if share is not None]
@@ -297,7 +289,7 @@ def _status(result: SolveResult) -> str:
     if result.proved:
         return "optimal, proved"
     cost, exact = ("cost", "exact") if result.prediction is None else ("predicted", "predicted")
-    near = strongest((result.within, cost, "its integer bound"), (result.gap, exact, "the bound of every schedule"))
+    near = strongest((result.gap, exact, "the bound of every schedule"), (result.within, cost, "its integer bound"))
     return f"{_words(result.stop)}, {near}"
 
 

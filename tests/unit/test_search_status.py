@@ -120,6 +120,8 @@ def test_a_search_that_ended_without_proof_says_how_close_it_is() -> None:
     assert not worse.proved
     assert worse.within == pytest.approx(0.2)
     assert "search ended, cost proved within 20.000 % of its integer bound" in solve_table(replace(worse, gap=None))
+    table = solve_table(replace(worse, gap=worse.within))  # as predicted times have it: the stronger claim is named
+    assert "search ended, exact proved within 20.000 % of the bound of every schedule" in table
 
 
 def test_no_optimum_is_claimed_over_streams_that_were_not_looked_at() -> None:
