@@ -45,23 +45,29 @@ def styled() -> Iterator[None]:
     Raises:
         InputError: if matplotlib is not installed.
     """
-    try:
-        from matplotlib import rc_context
-    except ImportError as error:
-        raise InputError(f"pictures need matplotlib, which is not installed; run: {install('matplotlib')}") from error
-    with rc_context(STYLE):
+    with _pyplot().rc_context(STYLE):
         yield
 
 
-def new_axes(size: tuple[float, float] = SIZE) -> Any:
-    """Axes of a new figure.
+def new_axes(size: tuple[float, float] = SIZE, count: int = 1) -> Any:
+    """Axes of a new figure; an array of them, side by side, for several.
 
     Args:
         size: width and height in inches.
-    """
-    from matplotlib import pyplot
+        count: how many.
 
-    return pyplot.subplots(figsize=size, layout="constrained")[1]
+    Raises:
+        InputError: if matplotlib is not installed.
+    """
+    return _pyplot().subplots(1, count, figsize=size, layout="constrained")[1]
+
+
+def _pyplot() -> Any:
+    try:
+        from matplotlib import pyplot
+    except ImportError as error:
+        raise InputError(f"pictures need matplotlib, which is not installed; run: {install('matplotlib')}") from error
+    return pyplot
 
 
 def capacity_axis(axes: Any, label: str, *, in_bytes: bool = True, sizes: Sequence[float] = ()) -> None:

@@ -6,9 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from optmap.errors import InputError
-from optmap.extras import install
 from optmap.gap.comparison import Comparison, ComparisonRow, Counted
-from optmap.report.axes import capacity_axis, count_axis, words_label
+from optmap.report.axes import capacity_axis, count_axis, new_axes, words_label
 from optmap.report.plots import BOUND_COLOR, PALETTE
 from optmap.texts import size_text
 
@@ -94,9 +93,7 @@ def _curves(comparison: Comparison, styles: dict[str, dict[str, Any]], axes: Any
         axes, "fast memory" + ("" if comparison.unit == "bytes" else " (words)"), in_bytes=comparison.unit == "bytes"
     )
     count_axis(axes.yaxis)
-    kinds = comparison.counted
-    what = kinds[0].value if len(kinds) == 1 else "what each method minimises"
-    axes.set_ylabel(words_label(comparison.workload.word_bits, what))
+    axes.set_ylabel(words_label(comparison.workload.word_bits, _what(comparison)))
     axes.set_title(comparison.workload.title, loc="left")
     axes.grid(visible=True, which="major", color="#dddddd", lw=0.6)
     axes.legend(frameon=True, framealpha=0.9, edgecolor="none", markerscale=0.6)
@@ -107,19 +104,27 @@ def _floors(comparison: Comparison, rows: list[ComparisonRow], counted: Counted,
     """Bound and compulsory traffic in one kind of words, and the area between the bound and the best of its methods."""
     per_word = comparison.workload.word_bits / 8 if comparison.unit == "bytes" else 1
     said = _said(comparison, counted)
-    best = {row.memory_words: row.best_of(counted) for row in rows}
-    solved = [(row, name) for row in rows if (name := best[row.memory_words]) is not None]
+    solved = [(row, name) for row in rows if (name := row.best_of(counted)) is not None]
     axes.fill_between(
         [row.memory_words * per_word for row, _ in solved],
         [row.bound_on(counted) for row, _ in solved],
         [row.found[name].words for row, name in solved],
-        **{"color": "#bbbbbb", "alpha": 0.45, "lw": 0, "label": f"gap: best mapping to bound{said}"},
+        color="#bbbbbb",
+        alpha=0.45,
+        lw=0,
+        label=f"gap: best mapping to bound{said}",
     )
     everywhere = [row.memory_words * per_word for row in rows]
     bound = [row.bound_on(counted) for row in rows]
     floor = [row.compulsory_on(counted) for row in rows]
     axes.plot(everywhere, bound, color=BOUND_COLOR, lw=2, ls=dashes[0], label=f"proved bound{said}", zorder=5)
     axes.plot(everywhere, floor, color=FLOOR, lw=2, ls=dashes[1], label=f"compulsory{said}", zorder=2)
+
+
+def _what(comparison: Comparison) -> str:
+    """The words that an axis is about."""
+    kinds = comparison.counted
+    return kinds[0].value if len(kinds) == 1 else "what each method minimises"
 
 
 def _said(comparison: Comparison, counted: Counted) -> str:
@@ -151,9 +156,8 @@ def _bars(comparison: Comparison, axes: Any) -> Any:
     axes.set_yticks(range(len(rows)), [_row_name(comparison, row) for row in rows])
     axes.set_ylim(len(rows) - 0.5, -0.5)
     axes.set_xlim(0, 1.4 * largest)
-    kinds = comparison.counted
-    what = kinds[0].value if len(kinds) == 1 else "what each method minimises"
-    axes.set_xlabel(f"{what}, as multiples of the proved bound" + (" on the same words" if len(kinds) > 1 else ""))
+    same = " on the same words" if len(comparison.counted) > 1 else ""
+    axes.set_xlabel(f"{_what(comparison)}, as multiples of the proved bound{same}")
     where = "" if comparison.machine is None else f" on {comparison.machine.name}"
     axes.set_title(f"{comparison.workload.title}{where}", loc="left")
     axes.tick_params(axis="y", length=0)
@@ -203,8 +207,4 @@ def figure_axes(size: tuple[float, float] = (8.0, 5.0), count: int = 1) -> Any:
     Raises:
         InputError: if matplotlib is not installed.
     """
-    try:
-        from matplotlib import pyplot
-    except ImportError as error:
-        raise InputError(f"plots need matplotlib, which is not installed; run: {install('matplotlib')}") from error
-    return pyplot.subplots(1, count, figsize=size, layout="constrained")[1]
+    return new_axes(size, count)

@@ -22,8 +22,8 @@ def names_text(names: Sequence[str]) -> str:
     entries = []
     while left:
         name = next(iter(left))
-        group = max(_groups(name, left), key=len, default=[name]) if times[name] == 1 else [name]
-        group = [each for each in group if times[each] == 1] or [name]
+        once = [each for each in left if times[each] == 1]
+        group = max(_groups(name, once), key=len, default=[name]) if times[name] == 1 else [name]
         again = f" ({times[name]} times)" if times[name] > 1 else ""
         entries.append(_ranges(group) if len(group) > 1 else _quoted(name) + again)
         for each in group:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from optmap.errors import InputError
-from optmap.extras import install
 from optmap.problem.objective import OBJECTIVES
+from optmap.report.axes import new_axes
 from optmap.report.tables import one_of, shared_by
 from optmap.texts import number
 
@@ -26,11 +25,7 @@ def bar_axes(rows: int) -> Any:
     Raises:
         InputError: if matplotlib is not installed.
     """
-    try:
-        from matplotlib import pyplot
-    except ImportError as error:
-        raise InputError(f"plots need matplotlib, which is not installed; run: {install('matplotlib')}") from error
-    return pyplot.subplots(figsize=(7.2, 1.7 + 0.75 * rows), layout="constrained")[1]
+    return new_axes((7.2, 1.7 + 0.75 * rows))
 
 
 def plot_traffic(result: SolveResult, axes: Any = None) -> Any:
