@@ -209,8 +209,8 @@ def _entry(line: bytes, place: int) -> Entry | None:
         if said["schema"] != SCHEMA or own != fingerprint(said):
             return None
         key = (*said["point"], said["question"])
-        return (
-            Entry(key=key, row=said["row"], documents=said["documents"], place=place) if len(key) == len(KEY) else None
-        )
+        if len(key) != len(KEY):
+            return None
+        return Entry(key=key, row=said["row"], documents=said["documents"], place=place)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None

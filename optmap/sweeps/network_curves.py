@@ -22,11 +22,11 @@ from optmap.problem.values import TimeInput, seconds
 from optmap.report.regime_texts import regime_name
 from optmap.search.methods import METHODS, MOPT
 from optmap.shown import Form, Shown
+from optmap.sweeps.manifest import Key
 from optmap.sweeps.nest_networks import LATE
-from optmap.sweeps.networks import check_addable, incomplete
+from optmap.sweeps.networks import check_addable, incomplete, rows_of
 from optmap.sweeps.plan import first_grid, points
 from optmap.sweeps.reading import read_sweep
-from optmap.sweeps.rows import KEY
 from optmap.sweeps.run import sweep
 from optmap.sweeps.spec import BOUND, Axis, Options, SweepSpec
 
@@ -158,7 +158,7 @@ class _Work:
         self.place = place
         self.jobs = jobs
         self.progress = progress
-        self.asked: set[tuple[object, ...]] = set()
+        self.asked: set[Key] = set()
         self.limited = False
 
     def run(self, spec: SweepSpec, done: float) -> None:
@@ -172,11 +172,9 @@ class _Work:
 
     def view(self) -> NetworkView:
         """The network from all rows so far."""
-        frame = read_sweep(self.place)
-        # A directory that was there before may hold rows of other questions.
-        if frame.empty:
+        mine = rows_of(read_sweep(self.place), self.asked)  # the directory may hold rows of other questions
+        if mine.empty:
             raise LimitError(f"{self.layers.name}: no layer has a mapping yet")
-        mine = frame[[key in self.asked for key in zip(*(frame[column] for column in KEY), strict=True)]]
         self.limited = bool(mine["stop"].isin(LATE).any())
         try:
             view = network_views(panels(mine), self.layers)[0]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
@@ -21,6 +21,7 @@ from optmap.problem.workload import Semantics
 from optmap.report.network import network_document, network_table
 from optmap.search.methods import METHODS, default_method
 from optmap.shown import Form, Shown
+from optmap.sweeps.manifest import Key
 from optmap.sweeps.nest_networks import LATE, NetworkNests, left_out_text, mapped_layers
 from optmap.sweeps.plan import first_grid, points
 from optmap.sweeps.reading import read_sweep
@@ -160,11 +161,12 @@ def _swept(
             progress("solving", tally.done / max(1, tally.points))
 
     sweep(spec, directory, jobs=jobs, progress=tell)
-    frame = read_sweep(directory)
-    asked = {point.key for _, _, point in points(spec, first_grid(spec))}
-    if frame.empty:  # interrupted before the first layer
-        return frame
-    return frame[[key in asked for key in zip(*(frame[column] for column in KEY), strict=True)]]
+    return rows_of(read_sweep(directory), {point.key for _, _, point in points(spec, first_grid(spec))})
+
+
+def rows_of(frame: pd.DataFrame, asked: Container[Key]) -> pd.DataFrame:
+    """The rows of the points that were asked for; of an interrupted sweep there may be none."""
+    return frame.loc[[key in asked for key in zip(*(frame[column] for column in KEY), strict=True)]]
 
 
 def check_addable(layers: Network) -> None:
