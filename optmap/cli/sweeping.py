@@ -200,7 +200,7 @@ def _plan_table(plan: Plan) -> str:
     if plan.most_points > plan.points:
         lines.append(f"  refined     up to {plan.most_points:,} points, as the curves need")
     between = f"{_duration(plan.least_seconds)} to {_duration(plan.most_seconds)}"
-    lines.append(f"  estimate    {_duration(plan.seconds)} on {plan.jobs} processes, between {between}")
+    lines.append(f"  estimate    {_duration(plan.seconds)} on {plan.jobs} processes, {between}")
     return "\n".join(lines)
 
 
