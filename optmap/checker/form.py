@@ -224,6 +224,11 @@ TIME_BOUND = record(
     notes=many(text),
     digest=text,
 )
-SWEEP_BOUND = record(
-    schema=word("optmap.sweep-bound/1"), workload=SAID, machine=MACHINE, level=name, bounds=many(PROVED, 1)
-)
+LEVELS: dict[str, Shape] = {
+    "schema": word("optmap.sweep-bound/1"),
+    "workload": SAID,
+    "machine": MACHINE,
+    "level": name,
+    "bounds": many(PROVED, 1),
+}
+SWEEP_BOUND = records(LEVELS, LEVELS | {"stop": word("time_limit", "interrupted")})

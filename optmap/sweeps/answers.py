@@ -182,6 +182,8 @@ def _answer_bound(point: GridPoint) -> Answer:
         raise InputError("on accelerators every mapping comes with its floor; leave the method bound out")
     notes: list[str] = []
     found = level_bounds(point.workload, machine, point.options.cores, notes)
+    if not found:
+        raise InfeasibleError(f"no level of {machine.name} holds a word of {point.workload.title}")
     stop = Stop.late() if notes else Stop.OPTIMAL
     made = _with_bound(point, blank_row(point, stop=stop.value), machine, found)
     document: dict[str, object] = {
@@ -190,6 +192,7 @@ def _answer_bound(point: GridPoint) -> Answer:
         "machine": machine_document(machine),
         "level": point.level,
         "bounds": [_bound_document(each) for each in found],
+        **({"stop": stop.value} if notes else {}),
     }
     return replace(made, row=replace(made.row, point="bound"), solution=document)
 

@@ -161,7 +161,7 @@ def _bound(behind: Behind) -> Columns:
         "cost": None,
         "exact": None,
         "gap": None,
-        "stop": "optimal",
+        "stop": behind.document.get("stop", "optimal"),
         "point": "bound",
     }
 

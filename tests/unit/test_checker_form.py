@@ -396,6 +396,8 @@ def test_the_row_of_a_sweep_is_held_to_its_form_and_its_certificates() -> None:
     for change in ({"loads_words": bound.loads_words + 1}, {"memory_words": 13}, {"more": 1}, {"certificate": None}):
         assert refusal({**made, "bounds": [{**made["bounds"][0], **change}]})
     assert "1 entries" in refusal({**made, "bounds": []})
+    assert check_document({**made, "stop": "time_limit"}).verified
+    assert "stop" in refusal({**made, "stop": "infeasible"})
     larger = [best(workload, words) for words in (400, 500)]
     more = [
         entry

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import optmap
-from optmap.errors import CheckError, InputError
+from optmap.errors import CheckError, InputError, LimitError
 from optmap.sweeps import Store, answers, as_dict, first_grid, read_rows, row_of, spec_from
 from optmap.sweeps.folder_check import check_folder
 from optmap.sweeps.manifest import Entry, Manifest, file_digest, row_digest
@@ -290,6 +290,33 @@ def test_one_name_for_files_and_folders(right: Path) -> None:
     assert optmap.check(_document(right)).verified
     with pytest.raises(InputError, match="no sweep here"):
         optmap.check(right / "rows")
+
+
+def test_bounds_that_were_cut_short_hold_as_such(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def late(*_: object) -> None:
+        raise LimitError("the time was over")
+
+    monkeypatch.setattr("optmap.gap.beside.certified_bound", late)
+    folder = tmp_path / "late"
+    _run(folder)
+    assert {row["stop"] for row in read_rows(folder).to_pylist() if row["method"] == "bound"} == {"time_limit"}
+    assert check_folder(folder).verified
+
+    def whole(values: dict[str, Any]) -> None:
+        values["stop"] = "optimal" if values["method"] == "bound" else values["stop"]
+
+    _forged(folder, whole)
+    with pytest.raises(CheckError, match="stop is optimal, its document says time_limit"):
+        check_folder(folder)
+
+
+def test_a_memory_without_room_for_a_word_has_no_bound(tmp_path: Path) -> None:
+    matmul = {"name": "half", "expression": SPEC["workloads"][0], "extents": {"i": 4, "j": 4, "k": 4}, "bits": 16}
+    spec = {"workloads": [matmul], "capacities": {"values": ["1B", "100B"]}, "methods": ["bound", "mopt"]}
+    run_sweep(spec_from(spec), tmp_path, engine=make_engine("inline"))
+    stops = [(row["capacity_words"], row["stop"]) for row in read_rows(tmp_path).to_pylist()]
+    assert stops == [(0, "infeasible"), (0, "infeasible"), (50, "optimal"), (50, "optimal")]
+    assert check_folder(tmp_path).verified
 
 
 def test_lines_are_added_after_one_that_was_cut_short(tmp_path: Path) -> None:
