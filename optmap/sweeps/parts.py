@@ -17,6 +17,8 @@ from optmap.sweeps.rows import COLUMNS, FAILURES, KEY, SCHEMA_VERSION, arrow_sch
 if TYPE_CHECKING:
     import pyarrow as pa
 
+ROWS = f"{SCHEMA_VERSION.partition('/')[0]}/"
+"""How every version of the rows of sweeps begins."""
 ROWS_PER_GROUP = 50_000
 ROWS_AT_ONCE = 8192
 TRIES = 20
@@ -172,9 +174,11 @@ def _load(path: Path, columns: list[str]) -> pa.Table:
 
     with pq.ParquetFile(path, page_checksum_verification=True) as file:
         made = (file.schema_arrow.metadata or {}).get(b"schema", b"").decode(errors="replace")
+        if not made.startswith(ROWS):
+            raise ValueError("a file of other rows")
         if made != SCHEMA_VERSION:
             raise InputError(
-                f"{path.parent.parent}: its rows are {made or 'of an unknown version'}, this optmap reads "
+                f"{path.parent.parent}: its rows are {made}, this optmap reads "
                 f"{SCHEMA_VERSION}; run the sweep again into another directory"
             )
         return file.read(columns=columns).cast(_schema(columns))

@@ -22,9 +22,13 @@ TINY = 1e-12
 """Absolute difference of two that are nothing."""
 CLOSE = 1e-9
 """Relative difference of two floats that are the same number, computed in another order."""
-NOTHING = dict.fromkeys(
-    ("traffic_words", "bound_words", "traffic_gap", "cost", "exact", "bound", "gap", "energy_pj", "cycles", "edp")
+OF_CACHES = dict.fromkeys(("compulsory_words", "traffic_words", "bound_words", "traffic_gap", "integer_gap"))
+"""Columns that are empty on accelerators."""
+OF_NESTS = dict.fromkeys(
+    ("energy_pj", "cycles", "edp", "utilisation", "search_bound", "evaluations", "valid_share", "seconds_to_best")
 )
+"""Columns that are empty elsewhere."""
+NOTHING = {**OF_CACHES, **OF_NESTS, **dict.fromkeys(("cost", "exact", "bound", "gap", "proved", "within"))}
 """Columns that are empty without a document."""
 ELSEWHERE = "names of workloads and machines, counts, cores, constraints and times"
 """Columns that no document of a row proves."""
@@ -123,6 +127,7 @@ def _solution(behind: Behind) -> Columns:
     bound = document["bound"]
     proofs = [proof for proof in document["certificates"] if proof["between"][0] == behind.level]
     return {
+        **OF_NESTS,
         **_solved(behind),
         **_proved(behind, proofs[0]["words"] if proofs else None, traffic),
         "capacity_rule": document["capacity_rule"],
@@ -139,7 +144,8 @@ def _proved(behind: Behind, words: int | None, traffic: int | None) -> Columns:
     """What is proved at the level of a row: what its certificate says, but on the share of one core of several."""
     if behind.certificate is not None and behind.cores == 1:
         words = behind.certificate["claims"]["total_words"]
-    columns: Columns = {"compulsory_words": compulsory(behind.workload, 1).total_words, "bound_words": words}
+    least = compulsory(behind.workload, 1).total_words
+    columns: Columns = {"compulsory_words": least, "bound_words": words, "traffic_gap": None}
     if words and traffic is not None:
         columns["traffic_gap"] = float(Fraction(traffic, words) - 1)
     if behind.certificate is not None:
@@ -153,14 +159,11 @@ def _bound(behind: Behind) -> Columns:
     words = {entry["level"]: entry["total_words"] for entry in behind.document["bounds"]}
     rates = {level.name: level.bandwidth.words(bits) for level in machine.levels}
     return {
+        **NOTHING,
         **_proved(behind, words.get(behind.level), None),
         "method": "bound",
         "bound": max(float(Fraction(moved) / Fraction(rates[level])) for level, moved in words.items()),
         "bound_unit": machine.cost_unit,
-        "traffic_words": None,
-        "cost": None,
-        "exact": None,
-        "gap": None,
         "stop": behind.document.get("stop", "optimal"),
         "point": "bound",
     }
@@ -172,6 +175,7 @@ def _nest(behind: Behind) -> Columns:
     search, cost = document["search"], Fraction(str(document["cost"]["exact"]))
     least = Fraction(str(search["bound"]))
     return {
+        **OF_CACHES,
         **_solved(behind),
         "bound_unit": document["cost"]["unit"],
         "bound_method": "" if document["bound"] is None else "floor",

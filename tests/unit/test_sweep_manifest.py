@@ -103,6 +103,11 @@ SPOILED: dict[str, tuple[Callable[[Path], Any], str, int]] = {
     "a row less": (lambda f: _rewrite(f, lambda rows: rows.pop()), "the row of .* is lost", 1),
     "rows cut": (lambda f: _part(f).write_bytes(_part(f).read_bytes()[:900]), "rows/part.* is damaged", POINTS),
     "no rows": (lambda f: _part(f).unlink(), "is lost", POINTS),
+    "rows of something else": (
+        lambda f: pq.write_table(pa.table({"a": [1]}), f / "rows" / "part-other.parquet"),
+        "rows/part-other.parquet is damaged .a file of other rows",
+        0,
+    ),
     "a document cut": (lambda f: _document(f).write_bytes(_document(f).read_bytes()[:99]), "edited or cut", 1),
     "a document less": (lambda f: _document(f).unlink(), "solutions/.* is lost", 1),
     "a number of a document": (
@@ -233,13 +238,29 @@ def test_a_row_that_says_something_else_than_its_documents_is_refused(folder: Pa
         check_folder(folder)
 
 
-def test_a_number_without_a_document_is_refused(folder: Path) -> None:
+@pytest.mark.parametrize("column", ["exact", "integer_gap", "utilisation"])
+def test_a_number_without_a_document_is_refused(folder: Path, column: str) -> None:
     def change(values: dict[str, Any]) -> None:
         if values["stop"] == "infeasible":
-            values["exact"] = 5.0
+            values[column] = 5.0
 
     _forged(folder, change)
-    with pytest.raises(CheckError, match=r"exact is 5\.0 without any document"):
+    with pytest.raises(CheckError, match=rf"{column} is 5\.0 without any document"):
+        check_folder(folder)
+
+
+@pytest.mark.parametrize(
+    ("method", "column", "value"), [("mopt", "energy_pj", 5.0), ("mopt", "evaluations", 5), ("bound", "within", 0.0)]
+)
+def test_a_number_that_no_document_of_its_kind_has_is_refused(
+    folder: Path, method: str, column: str, value: float
+) -> None:
+    def change(values: dict[str, Any]) -> None:
+        if values["method"] == method and values["stop"] == "optimal":
+            values[column] = value
+
+    _forged(folder, change)
+    with pytest.raises(CheckError, match=f"{column} is {value}, its document says None"):
         check_folder(folder)
 
 
