@@ -332,7 +332,7 @@ def test_bounds_that_were_cut_short_hold_as_such(tmp_path: Path, monkeypatch: py
 
 
 def test_a_memory_without_room_for_a_word_has_no_bound(tmp_path: Path) -> None:
-    matmul = {"name": "half", "expression": SPEC["workloads"][0], "extents": {"i": 4, "j": 4, "k": 4}, "bits": 16}
+    matmul = {"name": "half", "expression": "C[i,j] += A[i,k]*B[k,j]", "extents": {"i": 4, "j": 4, "k": 4}, "bits": 16}
     spec = {"workloads": [matmul], "capacities": {"values": ["1B", "100B"]}, "methods": ["bound", "mopt"]}
     run_sweep(spec_from(spec), tmp_path, engine=make_engine("inline"))
     stops = [(row["capacity_words"], row["stop"]) for row in read_rows(tmp_path).to_pylist()]
