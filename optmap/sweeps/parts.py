@@ -76,7 +76,9 @@ class Parts:
 
     def digests(self, path: Path) -> list[str] | None:
         """Digests of the rows of a file, in its order; None for a file that cannot be read, which is reported."""
-        stat = path.stat()
+        stat = self._attempt(path, path.stat)
+        if stat is None:
+            return None
         known = (path, stat.st_mtime_ns, stat.st_size)
         if known not in self._known:
             made = self._attempt(path, lambda: [row_digest(values) for values in _dicts(_load(path, list(COLUMNS)))])

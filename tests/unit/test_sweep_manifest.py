@@ -103,6 +103,11 @@ SPOILED: dict[str, tuple[Callable[[Path], Any], str, int]] = {
     "a row less": (lambda f: _rewrite(f, lambda rows: rows.pop()), "the row of .* is lost", 1),
     "rows cut": (lambda f: _part(f).write_bytes(_part(f).read_bytes()[:900]), "rows/part.* is damaged", POINTS),
     "no rows": (lambda f: _part(f).unlink(), "is lost", POINTS),
+    "a link in a circle": (
+        lambda f: (f / "rows" / "part-circle.parquet").symlink_to("part-circle.parquet"),
+        "rows/part-circle.parquet is damaged",
+        0,
+    ),
     "rows of something else": (
         lambda f: pq.write_table(pa.table({"a": [1]}), f / "rows" / "part-other.parquet"),
         "rows/part-other.parquet is damaged .a file of other rows",
