@@ -322,6 +322,24 @@ def test_exact_counting_differs_from_timeloop_only_where_that_has_quirks() -> No
     assert timeloop["A"] == 32 * 3 + 64 * (1 + 1) * 10  # 96 hops of 64 words
 
 
+@pytest.mark.parametrize("counting", WALKED)
+def test_a_tensor_that_no_memory_keeps_has_no_wires(counting: Counting) -> None:
+    """The mapping is not valid, and counted all the same."""
+    generator = random.Random(5)
+    priced = 0
+    for _ in range(10):
+        fabric = fabric_of(WORKLOADS[2], priced_everywhere(generator))
+        nest = random_nest(fabric, generator)
+        nest = Nest(memories=tuple(replace(own, keeps=(False, *own.keeps[1:])) for own in nest.memories))
+        found, own = count_nest(nest, fabric, counting), checked(nest, fabric, counting)
+        assert any("is kept by no memory" in text for text in found.broken)
+        for number, memory in enumerate(found.memories):
+            assert memory.wires_pj.get(fabric.operands[0].name, 0) == own._wires(number, 0) == 0
+            priced += bool(memory.wires_pj)
+        assert own.energy == found.energy_pj
+    assert priced > 10
+
+
 def test_orders_of_children_survive_documents_and_are_checked() -> None:
     workload = parse_workload("C[i,j] = A[i,k] * B[k,j]", {"i": 4, "j": 4, "k": 8})
     fabric = fabric_of(workload, grid_machine(ports=False))

@@ -57,12 +57,12 @@ def wire_energy(layout: Layout, number: int) -> dict[str, Fraction]:
 
 def _energy(layout: Layout, number: int, place: int) -> Fraction:
     memory, operand = layout.fabric.memories[number], layout.fabric.operands[place]
-    keepers = [inside for inside, own in enumerate(layout.nest.memories) if own.keeps[place]]
-    if keepers[-1] < number:
+    keeps = [own.keeps[place] for own in layout.nest.memories]
+    if not any(keeps[number:]):
         return Fraction(0)
     sizes = _served(layout, number, operand)
     messages = layout.instances[number] * sum(size.groups for size in sizes)
-    inside = max((keeper for keeper in keepers if keeper < number), default=-1)
+    inside = max((keeper for keeper in range(number) if keeps[keeper]), default=-1)
     asked = _passing(layout, operand, inside, number) / messages
     carried, ways, first = asked, 1, 0
     if layout.extrapolate:
