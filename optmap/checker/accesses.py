@@ -29,6 +29,7 @@ from typing import Any
 from .fabric import Fabric
 from .footprints import Steps, common, common_hull, hull, reached, words
 from .loops import Loops
+from .tools import SPAN, need
 
 Shift = tuple[int, ...]
 Row = dict[int, tuple[int, int, int, int, Fraction]]
@@ -212,27 +213,29 @@ class Counts:
         if len(needs) == 1:
             return {1: (1, Fraction(0))}
         rows = [child // wide for child in range(len(needs))]
-        spots = [need * wide + child % wide for child, need in enumerate(needs)]
+        spots = [word * wide + child % wide for child, word in enumerate(needs)]
         bottom = dict(zip(spots, rows, strict=True))  # the last child of a spot is the one that stays
         top = dict(zip(reversed(spots), reversed(rows), strict=True))
         along: dict[int, int] = {}
         upright: dict[int, int] = {}
         for spot, row in top.items():
-            need, column = divmod(spot, wide)
-            along[need] = max(column, along.get(need, 0))
+            word, column = divmod(spot, wide)
+            along[word] = max(column, along.get(word, 0))
             trunk = max(0, high - 1 - 2 * row) + max(0, 2 * bottom[spot] - high + 1)
-            upright[need] = upright.get(need, 0) + trunk
+            upright[word] = upright.get(word, 0) + trunk
         groups: dict[int, int] = {}
         halves: dict[int, int] = {}
-        for need, size in Counter(needs).items():
+        for word, size in Counter(needs).items():
             groups[size] = groups.get(size, 0) + 1
-            halves[size] = halves.get(size, 0) + 2 * along[need] + upright[need]
+            halves[size] = halves.get(size, 0) + 2 * along[word] + upright[word]
         return {size: (groups[size], Fraction(halves[size], 2)) for size in groups}
 
     def _needs(self, number: int, i: int) -> list[int]:
         """Per child of a memory a number that says which words of a tensor it needs, in the order of the children."""
         memory, inner, axes = self.fabric.memories[number], self.loops.inner(number), self.fabric.operands[i][1]
         loops = self.loops.numbering(number)
+        children = prod(n for _, _, n in loops)
+        need(children <= SPAN // 16, f"{memory.name}: {children:,} children are too many to be set down on their mesh")
         weight, step = 1, [0] * len(loops)
         for axis in axes:  # so far apart that no two places in the tensor give one number
             moves = [axis.get(dim, 0) * apart * inner[dim] for dim, apart, _ in loops]
@@ -240,7 +243,7 @@ class Counts:
             weight *= 1 + sum(abs(move) * (n - 1) for move, (_, _, n) in zip(moves, loops, strict=True))
         found = [0]
         for (_, _, n), far in zip(loops, step, strict=True):
-            found = [need + far * k for need in found for k in range(n)]
+            found = [word + far * k for word in found for k in range(n)]
         together = memory.reduction if i == 0 else memory.multicast
         return found if together else list(range(len(found)))
 

@@ -143,6 +143,8 @@ def test_a_thousand_columns_and_rows_are_not_followed_one_by_one(monkeypatch: py
     assert served((((side,), side), ((1,), side)), board, None)[0].groups == side * side
     assert served((((0,), side), ((1,), side // 4)), board, side // 4)[0].children == side
     assert max(looked) <= side
+    tall = 1 << 40
+    assert served((((1,), tall),), Board(1, tall), None) == (Served(1, tall, tall * tall // 2),)
     with pytest.raises(LimitError, match="whole rows"):
         served((((1,), 2**14), ((0,), 2**14 - 1)), Board(2**14, 2**14), 2**14)
 
@@ -338,6 +340,19 @@ def test_a_tensor_that_no_memory_keeps_has_no_wires(counting: Counting) -> None:
             priced += bool(memory.wires_pj)
         assert own.energy == found.energy_pj
     assert priced > 10
+
+
+def test_more_children_than_the_checker_can_set_down_are_refused() -> None:
+    workload, machine = parse_workload("C[i] = A[i] * B[j]", {"i": 1 << 40, "j": 1}), grid_machine(ports=False)
+    mesh = Mesh(x=MeshAxis(size=1 << 20), y=MeshAxis(size=1 << 20))
+    store = replace(machine.levels[1].store or Store(), mesh=mesh, hop_pj=Fraction(1), keeps=())
+    fabric = fabric_of(workload, replace(machine, levels=(machine.levels[0], replace(machine.levels[1], store=store))))
+    still, kept = (1, 1), (True, True, True)
+    inner, outer = (MemoryNest(x=still, y=still, temporal=(), keeps=kept) for _ in range(2))
+    nest = Nest(memories=(inner, replace(inner, x=(1 << 20, 1), y=(1 << 20, 1)), outer))
+    assert count_nest(nest, fabric).memories[1].wires_pj["C"] > 0
+    with pytest.raises(RefusedError, match="1,099,511,627,776 children are too many"):
+        checked(nest, fabric, Counting.EXACT)
 
 
 def test_orders_of_children_survive_documents_and_are_checked() -> None:

@@ -158,10 +158,11 @@ def _classes(codes: Whole) -> _Classes:
 def _apart(children: int, board: Board) -> Served:
     """Every child by itself: full rows, and what is left in the next one."""
     full, rest = divmod(children, board.wide)
-    row = np.arange(full + 1)
-    upright = board.upright(row, row)
+    middle, above = board.high - 1, min(full, (board.high + 1) // 2)
+    upright = above * (middle - above + 1)
+    upright += full * (full - 1) - above * (above - 1) - middle * (full - above)
     right = full * board.wide * (board.wide - 1) + rest * (rest - 1)
-    return Served(1, children, right + board.wide * int(upright[:-1].sum()) + rest * int(upright[-1]))
+    return Served(1, children, right + board.wide * upright + rest * abs(middle - 2 * full))
 
 
 def _rectangles(rows: _Classes, columns: _Classes, board: Board) -> tuple[Served, ...]:
