@@ -81,4 +81,13 @@ def comparison_table(comparison: NestComparison) -> str:
     parts = [pairs(head), grid(header, "<>>>>><>>", rows)]
     if comparison.left_out:
         parts.append("\n".join(f"left out: {name}: {reason}" for name, reason in comparison.left_out.items()))
+    notes = _common_notes(comparison)
+    if notes:
+        parts.append("\n".join(f"note: {note}" for note in notes))
     return "\n\n".join(parts)
+
+
+def _common_notes(comparison: NestComparison) -> list[str]:
+    """What the answers of all methods say: of the machine and of the counting, not of a method."""
+    answers = list(comparison.results.values())
+    return [note for note in answers[0].notes if all(note in answer.notes for answer in answers)] if answers else []

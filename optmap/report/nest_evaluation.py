@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from optmap.evaluate.spatial.wires import wire_notes
 from optmap.gap.nest_recount import NestEvaluation
 from optmap.gap.nest_solution import amount, counts_document
 from optmap.problem.element_notes import element_notes
@@ -31,8 +32,12 @@ def evaluation_document(evaluation: NestEvaluation) -> dict[str, object]:
         "cost": amount(evaluation.count.merit(merit), UNITS[merit]),
         "exact": amount(evaluation.exact.merit(merit), UNITS[merit]),
         "disagreements": evaluation.disagreements,
-        "notes": list(element_notes(evaluation.fabric)),
+        "notes": list(_notes(evaluation)),
     }
+
+
+def _notes(evaluation: NestEvaluation) -> tuple[str, ...]:
+    return (*element_notes(evaluation.fabric), *wire_notes(evaluation.fabric, evaluation.counting))
 
 
 def evaluation_table(evaluation: NestEvaluation) -> str:
@@ -43,7 +48,7 @@ def evaluation_table(evaluation: NestEvaluation) -> str:
         ("machine", accelerator_line(solution.machine, evaluation.count)),
         ("counting", evaluation.counting.value),
     ]
-    wrong, notes = evaluation.disagreements, element_notes(evaluation.fabric)
+    wrong, notes = evaluation.disagreements, _notes(evaluation)
     verdict = "every claim of the file holds" if not wrong else f"{len(wrong)} claims of the file do not hold"
     parts = [
         pairs(head),

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from optmap.evaluate.spatial.wires import wire_notes
 from optmap.gap.nest_solution import amount
-from optmap.problem.options import Merit
+from optmap.problem.element_notes import element_notes
+from optmap.problem.fabric import fabric_of
+from optmap.problem.options import Counting, Merit
 from optmap.report.accelerators import accelerator_line
 from optmap.report.tables import grid, merged_block, pairs
 from optmap.search.accelerators.result import UNITS
@@ -71,6 +74,10 @@ def _notes(sums: NetworkNests) -> list[str]:
         reasons = "; ".join(f"{layer.workload.title}: {', '.join(layer.broken)}" for layer in sums.unfit)
         count = f"{len(sums.unfit)} of {len(sums.layers)} mappings do not fit {sums.machine.name}"
         notes.append(f"{count}, and the sums hold what it cannot run: {reasons}")
+    counting = Counting(sums.counting)
+    for layer in sums.layers:
+        fabric = fabric_of(layer.workload, sums.machine)
+        notes += [note for note in (*element_notes(fabric), *wire_notes(fabric, counting)) if note not in notes]
     return notes
 
 

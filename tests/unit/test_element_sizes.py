@@ -6,6 +6,7 @@ import copy
 import json
 from dataclasses import replace
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -245,6 +246,25 @@ def test_machines_of_any_size_count_as_before_and_say_so() -> None:
     assert "energy_pj_per_bit, ports in bytes or pack" in notes[3][0]
     assert not element_notes(fabric_of(layers[0], machine_of(PLAIN)))  # nothing says what size entries have
     assert element_notes(fabric_of(layers[3], machine_of(PLAIN)))
+
+
+def test_comparisons_and_networks_say_what_does_not_depend_on_sizes(tmp_path: Path) -> None:
+    machine = tmp_path / "m.yaml"
+    machine.write_text(PLAIN, encoding="utf-8")
+    (said,) = element_notes(fabric_of(product(), machine_of(PLAIN)))
+    beside = optmap.compare(product(), machine=machine, methods=("exact", "cosa"), time_limit=3600)
+    assert list(beside.results) == ["exact", "cosa"]
+    assert f"note: {said}" in str(beside)
+    assert "CoSA minimises" not in str(beside)  # that is of one method alone
+    path = tmp_path / "net.yaml"
+    text, sizes = "C[i,j] = A[i,k] * B[k,j]", "extents: {i: 4, j: 2, k: 3}, bits: {C: 32, A: 8, B: 4}"
+    layers = f"workloads:\n  a: {{expression: '{text}', {sizes}}}\n"
+    path.write_text(f"{layers}  b: {{matmul: {{i: 4, j: 4, k: 2}}}}\n", encoding="utf-8")
+    sums = optmap.network(path, machine=machine, jobs=1)
+    assert f"note: {said}" in str(sums)
+    assert said in sums.to_dict()["notes"]
+    path.write_text(layers.replace("32", "16").replace("8", "16").replace("B: 4", "B: 16"), encoding="utf-8")
+    assert "any size" not in str(optmap.network(path, machine=machine, jobs=1))
 
 
 def test_machines_priced_by_size_say_how_they_pack() -> None:

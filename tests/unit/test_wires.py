@@ -28,7 +28,7 @@ from optmap.evaluate import count_nest
 from optmap.evaluate.spatial import hops
 from optmap.evaluate.spatial.hops import Board, Digit, Served, served
 from optmap.evaluate.spatial.layout import Layout, layout_of
-from optmap.evaluate.spatial.wires import OWN_RULE
+from optmap.evaluate.spatial.wires import NO_WIRES, OWN_RULE
 from optmap.interchange import read_records
 from optmap.problem import (
     Fields,
@@ -385,7 +385,26 @@ def test_an_answer_says_where_its_wires_are_not_timeloops() -> None:
     for counting, said in ((Counting.EXACT, True), (Counting.TIMELOOP, False)):
         found = optmap.solve(workload, machine=machine, counting=counting.value, objective="energy")
         assert (OWN_RULE in found.notes) is said
-    assert OWN_RULE not in optmap.solve(workload, machine=grid_machine(), objective="energy").notes
+        again = optmap.evaluate(found)
+        assert (OWN_RULE in again.to_dict()["notes"]) is (f"note: {OWN_RULE}" in str(again)) is said
+    assert NO_WIRES in optmap.evaluate(found, counting="factorflow").to_dict()["notes"]
+    flows = optmap.solve(workload, machine=machine, method="random", counting="factorflow", evaluations=50)
+    assert [note for note in flows.notes if note in (OWN_RULE, NO_WIRES)] == [NO_WIRES]
+    plain = optmap.solve(workload, machine=grid_machine(), objective="energy")
+    assert not {OWN_RULE, NO_WIRES} & {*plain.notes, *optmap.evaluate(plain).to_dict()["notes"]}
+
+
+def test_a_network_says_where_its_wires_are_not_timeloops(tmp_path: Path) -> None:
+    machine, path = tmp_path / "m.yaml", tmp_path / "net.yaml"
+    machine.write_text(
+        "{memory: DRAM, arithmetic: {energy_pj: 1}, outermost: {energy_pj: 100, fanout: {x: 2, hop_pj: 1}}, "
+        "levels: [{name: L1, capacity: 64w, energy_pj: 1}]}",
+        encoding="utf-8",
+    )
+    path.write_text("workloads:\n  a: {matmul: {i: 4, j: 2, k: 2}}\n  b: {matmul: {i: 2, j: 2, k: 2}}\n", "utf-8")
+    assert optmap.network(path, machine=machine, jobs=1).to_dict()["notes"].count(OWN_RULE) == 1
+    sums = optmap.network(path, machine=machine, jobs=1, counting="timeloop")
+    assert OWN_RULE not in sums.to_dict()["notes"]
 
 
 def test_files_with_wires_are_checked_and_old_ones_refused_with_the_reason() -> None:

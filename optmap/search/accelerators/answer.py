@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from optmap.errors import CheckError
 from optmap.evaluate.spatial.count import count_nest
 from optmap.evaluate.spatial.results import SpatialCost
-from optmap.evaluate.spatial.wires import OWN_RULE, priced_meshes
+from optmap.evaluate.spatial.wires import wire_notes
 from optmap.problem.fabric import Fabric
 from optmap.problem.nest import Nest, mapping_of
 from optmap.problem.options import Counting, TileRule
@@ -109,7 +109,7 @@ def assemble_nest(
         seconds=seconds,
         seed=request.seed,
         versions=versions(),
-        notes=(*found.notes, *_padding_note(found.nest, fabric), *_wires_note(request)),
+        notes=(*found.notes, *_padding_note(found.nest, fabric), *wire_notes(fabric, request.counting)),
     )
 
 
@@ -124,11 +124,6 @@ def _check(request: AcceleratorRequest, found: AcceleratorFound, cost: SpatialCo
     padded = found.nest.tiles()[-1] != request.fabric.extents
     if padded and request.tiles is TileRule.DIVISORS:
         raise CheckError("the mapping found pads dims, but divisors were asked for")
-
-
-def _wires_note(request: AcceleratorRequest) -> tuple[str, ...]:
-    """In what the price of wires is not Timeloop's, where they have one."""
-    return (OWN_RULE,) if request.counting is Counting.EXACT and priced_meshes(request.fabric) else ()
 
 
 def _padding_note(nest: Nest, fabric: Fabric) -> tuple[str, ...]:
