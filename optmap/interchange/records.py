@@ -204,7 +204,9 @@ def _memory(fields: Fields, fabric: Fabric) -> MemoryNest:
             raise InputError(f'{where} is {describe(entry)}; [dim, ways, "X" or "Y"] is needed')
         ((dim, trips),) = _pairs([entry[:2]], where)
         place = _dim(dim, fabric, where)
-        ways[entry[2]][place] *= trips
+        if place in orders[entry[2]]:
+            raise InputError(f"{where}: two loops over {dim} along {entry[2]}; a mesh has one per dim and axis")
+        ways[entry[2]][place] = trips
         orders[entry[2]][place] = None
     temporal: list[Loop] = []
     for dim, trips in _pairs(entries(fields.get("temporal"), fields.at("temporal")), fields.at("temporal")):

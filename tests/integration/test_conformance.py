@@ -129,6 +129,7 @@ def _with(value, *path):
         (_with([["Q", 4]], "mapping", 0, "temporal"), "'Q' is no dim of the workload, which has M, N, K"),
         (_with([["M", 0]], "mapping", 0, "temporal"), "a whole number, 1 or more, is needed"),
         (_with([["M", 2], ["M", 2]], "mapping", 0, "temporal"), "two loops over M"),
+        (_with([["M", 2, "X"], ["N", 2, "X"], ["M", 2, "X"]], "mapping", 0, "spatial"), "two loops over M along X"),
         (_with([["M", 2]], "mapping", 0, "spatial"), '[dim, ways, "X" or "Y"] is needed'),
         (_with(7, "mapping", 0, "temporal"), "a list is needed"),
         (_with(["A", "D"], "mapping", 0, "keep"), "'D' is no tensor"),
