@@ -6,6 +6,7 @@ import itertools
 from dataclasses import replace
 
 import numpy as np
+import pytest
 from host_machines import AVX512
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 from optmap.evaluate import predict
 from optmap.evaluate.timing import cache_geometry, kept_shares, tile_loads
 from optmap.native import Geometry, activation_layouts, buffers_of, places, replay_lines
-from optmap.problem import ActivationLayout, LevelMapping, Mapping, conv2d, kernel_roles, workload_of
+from optmap.problem import ActivationLayout, LevelMapping, Mapping, conv2d, kernel_roles, parse_workload, workload_of
 
 LINE = 64
 
@@ -52,6 +53,16 @@ def test_lines_per_set_are_those_of_the_addresses(data):
     loads = tile_loads(workload, number, tile, layout=layout, lanes=16, line_bytes=LINE, sets=sets)
     lines = literal_lines(workload, number, tile, layout, 16)
     assert loads.tolist() == np.bincount([line % sets for line in lines], minlength=sets).tolist()
+
+
+@pytest.mark.parametrize(("size", "line"), [(0.5, 8), (1.5, 48), (0.125, 6), (2, 32)])
+def test_elements_that_are_no_whole_bytes_lie_side_by_side(size, line):
+    extents = {"i": 20, "k": 96, "l": 2, "j": 2}
+    workload = parse_workload("O[i,j] += A[i,k]*B[k,l]*C[l,j]", extents, bytes=size)
+    tile = {"i": 5, "k": 30, "l": 1, "j": 1}
+    loads = tile_loads(workload, 1, tile, layout=ActivationLayout.NHWC, lanes=1, line_bytes=line, sets=4)
+    lines = {int((96 * i + k) * 8 * size) // (8 * line) for i in range(5) for k in range(30)}
+    assert loads.tolist() == np.bincount([each % 4 for each in lines], minlength=4).tolist()
 
 
 @given(

@@ -238,6 +238,19 @@ def test_links_in_words_are_as_fast_as_in_bytes() -> None:
     check_document(json.loads(json.dumps(two.to_dict())))
 
 
+@pytest.mark.parametrize("size", [0.125, 0.5, 1.5])
+@pytest.mark.parametrize("text", ["C[i,j] = A[i,k]*B[k,j]", "O[i] += A[i,k]*B[k,i]"])
+def test_elements_that_are_no_whole_bytes_have_a_time(text: str, size: float) -> None:
+    """With a vector kernel, whose weights are packed, and in plain loops; caches with sets and without."""
+    for host in ("detected", "little"):
+        extents = {"i": 64, "k": 160} | ({"j": 64} if "j" in text else {})
+        found = optmap.solve(parse_workload(text, extents, bytes=size), machine=HOSTS[host], objective="time")
+        assert found.prediction is not None
+        assert found.bound is not None
+        assert found.bound.value <= found.prediction.cycles < float("inf")
+        check_document(json.loads(json.dumps(found.to_dict())))
+
+
 def test_plain_loops_are_shared_whatever_a_microkernel_leaves() -> None:
     """Tiles of 6 x 64 elements are one tile, or more than two threads could share."""
     found = optmap.solve(

@@ -57,14 +57,14 @@ def tile_loads(
         sets: of the cache.
     """
     tensor, roles = workload.tensors[number], roles_of(workload, layout)
-    size = tensor.bits // 8
+    line = 8 * line_bytes
     if roles is not None and number == roles.packed:
-        return np.full(sets, tensor.footprint(tile) * size / line_bytes / sets)
-    parts, stride = [], size
+        return np.full(sets, tensor.footprint(tile) * tensor.bits / line / sets)
+    parts, stride = [], tensor.bits
     for values, extent in _memory_order(workload, number, tile, layout, lanes):
         parts.append((values, stride))
         stride *= extent
-    return _loads(tuple(parts), size, line_bytes, sets)
+    return _loads(tuple(parts), tensor.bits, line, sets)
 
 
 def cache_geometry(level: Level, word_bits: int) -> tuple[int, int, int]:
@@ -96,21 +96,21 @@ def kept_shares(loads: Sequence[Loads], ways: int) -> tuple[float, ...]:
 
 
 @lru_cache(maxsize=4096)
-def _loads(parts: tuple[tuple[tuple[int, ...], int], ...], size: int, line_bytes: int, sets: int) -> Loads:
-    """Lines per set of all sums of a value of each part times its stride; the fastest part first.
+def _loads(parts: tuple[tuple[tuple[int, ...], int], ...], size: int, line: int, sets: int) -> Loads:
+    """Lines per set of all sums of a value of each part times its stride; the fastest part first; sizes in bits.
 
     Parts that go on where the faster ones end, or begin another element within the same line, are one run.
     """
     reach, rest = size, list(parts)
     while rest:
         values, stride = rest[0]
-        if max((b - a for a, b in pairwise(values)), default=0) * stride > max(reach, line_bytes - 1):
+        if max((b - a for a, b in pairwise(values)), default=0) * stride > max(reach, line - 1):
             break
         reach += (values[-1] - values[0]) * stride
         rest.pop(0)
-    loads = np.bincount(np.arange(-(-reach // line_bytes)) % sets, minlength=sets).astype(np.float64)
+    loads = np.bincount(np.arange(-(-reach // line)) % sets, minlength=sets).astype(np.float64)
     for values, stride in rest:
-        steps = np.bincount([value * stride // line_bytes % sets for value in values], minlength=sets)
+        steps = np.bincount([value * stride // line % sets for value in values], minlength=sets)
         loads = sum(times * np.roll(loads, shift) for shift, times in enumerate(steps) if times)
     return loads
 

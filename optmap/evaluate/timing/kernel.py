@@ -225,7 +225,7 @@ def _row_loads(
 
     A vector that begins at any element of a line, with equal chance, is in 1 + (bytes - element) / line lines.
     """
-    lanes, apart, element = core.lanes(workload.output.bits), roles.apart or 1, workload.output.bits // 8
+    lanes, apart, element = core.lanes(workload.output.bits), roles.apart or 1, workload.output.bits / 8
     taps = {dim: max(pieces[dim]) for dim in roles.reduction}
     block = depthwise_block(workload, roles, parts, taps, core)
     lines = vectors = 0.0
