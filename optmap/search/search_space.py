@@ -266,14 +266,17 @@ def setting_of(request: Request) -> Setting:
 def refuse_small(request: Request) -> None:
     """Refuse what fits no mapping, whatever the constraints, before anything is searched.
 
-    Of a time nothing is refused: a cache keeps what fits of a tile that does not.
+    Where time is predicted a cache keeps what fits of a tile that does not, which is an iteration at least; tiles
+    there follow from the core, whatever a machine imposes.
 
     Raises:
         InputError: for an inclusive level that holds fewer words than one inside it.
         InfeasibleError: naming the level, what is missing and what would fit.
     """
-    if not request.objective.timed:
-        replace(_setting(request), constraints=NO_CONSTRAINTS).check_capacities()
+    if request.objective.timed:
+        levels = tuple(replace(level, microkernel=None) for level in request.machine.levels)
+        request = replace(request, machine=replace(request.machine, levels=levels))
+    replace(_setting(request), constraints=NO_CONSTRAINTS).check_capacities()
 
 
 def _setting(request: Request) -> Setting:

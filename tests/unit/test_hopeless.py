@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 from accelerator_machines import grid_machine
+from host_machines import AVX512 as HOST
 from spatial_brute_force import best_of_all, mapspace_size, tiny_machine, tiny_workload
 
 import optmap
@@ -20,6 +21,7 @@ from optmap.search import METHODS
 from optmap.search.accelerators import feasible
 from optmap.search.accelerators.feasible import chain_of
 from optmap.search.accelerators.infeasible import reason
+from optmap.search.timed import method as timed
 
 PRODUCT = parse_workload("C[i,j] = A[i,k]*B[k,j]", {"i": 64, "j": 64, "k": 64}, bytes=2)
 ON_ACCELERATORS = [name for name, method in METHODS.items() if method.accelerator is not None]
@@ -165,3 +167,26 @@ def test_one_memory_that_holds_less_than_a_word_of_each_is_refused_at_once(metho
     assert refused(machine_of(None, "1B"), method) == (
         "Fast is short by 40 bits: it holds 8, and one element of C, A, B takes 48 (16 + 16 + 16); give it 6 bytes"
     )
+
+
+@pytest.mark.parametrize("level", range(4))
+def test_where_time_is_predicted_a_level_without_room_for_an_iteration_is_refused_at_once(
+    level: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A tile that does not fit is no reason, nor is the register tile that a machine imposes."""
+    levels = [replace(each, inclusive=False, buffering=2 if each.name == "L2" else 1) for each in HOST.levels]
+    least = 6 * levels[level].buffering
+
+    def sized(amount: int) -> Machine:
+        changed = replace(levels[level], capacity=Capacity(amount=amount))
+        return replace(HOST, levels=(*levels[:level], changed, *levels[level + 1 :]))
+
+    if level:  # registers hold a vector each
+        assert optmap.solve(PRODUCT, machine=sized(least), objective="time").prediction is not None
+
+    def searched(*_: object, **__: object) -> None:
+        raise AssertionError("a search began")
+
+    monkeypatch.setattr(timed, "rank", searched)
+    with pytest.raises(InfeasibleError, match=rf"{levels[level].name} is short by .*; give it {least} bytes"):
+        optmap.solve(PRODUCT, machine=sized(least - 1), objective="time")
