@@ -21,16 +21,20 @@ def put_in_order(model: Any, path: Path) -> None:
         InputError: if nodes (or functions) read each other in a cycle, or a value is written twice; names them.
     """
     _sort(model.graph, {weight.name for weight in model.graph.initializer}, path)
-    bodies = {(function.domain, function.name): function for function in model.functions}
+    bodies = {(function.domain, function.name, function.overload): function for function in model.functions}
     for function in model.functions:
         _sort(function, set(), path)
     calls = {
-        key: {callee for node in _all_nodes(function) if (callee := (node.domain, node.op_type)) in bodies}
+        key: {
+            callee for node in _all_nodes(function) if (callee := (node.domain, node.op_type, node.overload)) in bodies
+        }
         for key, function in bodies.items()
     }
     cycle = _cycle(calls)
     if cycle:
-        raise InputError(f"{path}: functions of the model call each other in a cycle: {_listed(f for _, f in cycle)}")
+        raise InputError(
+            f"{path}: functions of the model call each other in a cycle: {_listed(f for _, f, _ in cycle)}"
+        )
 
 
 def _sort(graph: Any, weights: set[str], path: Path) -> None:

@@ -131,8 +131,12 @@ def _of_matrices(node: Node, terms: tuple[Term, Term], result: Sequence[str], or
 
 
 def _parts(node: Node, terms: Sequence[Term], result: Sequence[str]) -> list[Part]:
-    """The digits of all indices, in order; copies are not seen where the digits do not fit together."""
-    found = _cut(node, terms, result)
+    """The digits of all indices, in order; copies are not seen where the digits do not fit together.
+
+    Nor in a tensor that is read twice: the same digits would be other dims each time.
+    """
+    once = len({term.value.name for term in terms}) == len(terms)
+    found = _cut(node, terms, result) if once else None
     if found is None or any(not any(part.reads) for part in found):
         plain = [replace(term, value=replace(term.value, axes=None)) for term in terms]
         found = _cut(node, plain, result)

@@ -119,6 +119,8 @@ def _parts(node: Node) -> tuple[Axes, tuple[int, ...]]:
 
 def _elementwise(node: Node) -> Axes | None:
     """An element is repeated where those of all operands are, which broadcast axes are."""
+    if "axis" in node.attributes:  # before operator set 7 the place of an operand with fewer axes, not at the right
+        return None
     return _joined([digits_of(value, len(node.outputs[0].shape or ())) for value in present(node.inputs)], node)
 
 
@@ -132,15 +134,21 @@ def _joined(operands: Sequence[Axes | None], node: Node, alone: int | None = Non
         if axis == alone:
             found.append(single(extent))
             continue
-        parts = [None if axes is None else axes[axis] or single(extent, repeated=True) for axes in operands]
-        if any(part is None or extent_of(part) != extent for part in parts):
+        parts = [axes[axis] or single(extent, repeated=True) for axes in operands if axes is not None]
+        same = _alike(parts)
+        if same is None or extent_of(same) != extent:
             return None
-        same = refined([part for part in parts if part is not None])
-        if same is None:
-            return None
-        pairs = zip(*same, strict=True)
-        found.append(_merged(Digit(extent=d[0].extent, repeated=all(each.repeated for each in d)) for d in pairs))
+        found.append(same)
     return tuple(found)
+
+
+def _alike(parts: Sequence[Digits]) -> Digits | None:
+    """The digits of indices of one extent, repeated where all of them are; None if they have none in common."""
+    same = refined(parts) if len({extent_of(digits) for digits in parts}) == 1 else None
+    if same is None:
+        return None
+    pairs = zip(*same, strict=True)
+    return _merged(Digit(extent=d[0].extent, repeated=all(each.repeated for each in d)) for d in pairs)
 
 
 def _expand(node: Node) -> Axes | None:
@@ -203,21 +211,24 @@ def _sliced(node: Node) -> Axes | None:
 
 
 def _concat(node: Node) -> Axes | None:
-    """Side by side: the axis has elements of its own, or repeats one tensor."""
+    """Side by side: of pieces that are there several times, or hold copies alike, the axis has copies, too."""
     operands = present(node.inputs)
-    axes, out = _parts(node)
+    _, out = _parts(node)
     axis = node.attributes.get("axis")
-    if not isinstance(axis, int) or not -len(out) <= axis < len(out) or len(axes) != len(out):
+    if not isinstance(axis, int) or not -len(out) <= axis < len(out):
         return None
     axis %= len(out)
-    if {value.name for value in operands} == {operands[0].name}:
-        copies = _merged((*single(len(operands), repeated=True), *axes[axis]))
-        return (*axes[:axis], copies, *axes[axis + 1 :])
-    return _joined([digits_of(value) for value in operands], node, alone=axis)
+    joined = _joined([digits_of(value) for value in operands], node, alone=axis)
+    pieces = list(dict.fromkeys(value.name for value in operands))
+    outer = _taken([pieces.index(value.name) for value in operands], single(len(pieces)))
+    if joined is None or outer is None:
+        return joined
+    inner = _alike([axes[axis] for axes in map(digits_of, operands) if axes is not None])
+    return joined if inner is None else (*joined[:axis], _merged((*outer, *inner)), *joined[axis + 1 :])
 
 
 def _gather(node: Node) -> Axes | None:
-    """Constant places that take every element several times, each in turn (0 0 1 1) or all in turn (0 1 0 1)."""
+    """Elements at constant places."""
     axes, out = _parts(node)
     places = node.inputs[1] if len(node.inputs) > 1 else None
     axis = node.attributes.get("axis", 0)
@@ -226,19 +237,19 @@ def _gather(node: Node) -> Axes | None:
     if not -len(axes) <= axis < len(axes):
         return None
     axis %= len(axes)
-    digits, count = axes[axis], len(places.numbers)
-    size = extent_of(digits)
-    taken = [place % size for place in places.numbers]
-    copies = count // size
-    if copies * size != count:
+    size = extent_of(axes[axis])
+    own = _taken([place % size for place in places.numbers], axes[axis])
+    return None if own is None else (*axes[:axis], own, *axes[axis + 1 :])
+
+
+def _taken(places: Sequence[int], digits: Digits) -> Digits | None:
+    """The digits of a list of all that an index has, each several times in turn (0 0 1 1), or all in turn (0 1 0 1)."""
+    size, count = extent_of(digits), len(places)
+    inner = next((number for number, place in enumerate(places) if place), count)
+    outer, rest = divmod(count, size * inner) if inner else (0, 1)
+    if rest or any(place != number // inner % size for number, place in enumerate(places)):
         return None
-    if taken == [place // copies for place in range(count)]:
-        own = (*digits, *single(copies, repeated=True))
-    elif taken == [place % size for place in range(count)]:
-        own = (*single(copies, repeated=True), *digits)
-    else:
-        return None
-    return (*axes[:axis], _merged(own), *axes[axis + 1 :])
+    return _merged((*single(outer, repeated=True), *digits, *single(inner, repeated=True)))
 
 
 FOLLOWED: dict[str, Callable[[Node], Axes | None]] = {

@@ -88,6 +88,27 @@ def test_functions_that_call_each_other_in_a_cycle_are_refused(tmp_path: Path) -
         import_model(path)
 
 
+def test_a_function_may_call_another_of_its_name(tmp_path: Path) -> None:
+    """Functions of one name are told apart by their overloads."""
+    opsets = [helper.make_opsetid("", OPSET), helper.make_opsetid("mine", 1)]
+    inner = helper.make_node("MatMul", ["a", "a"], ["b"], name="product")
+    outer = helper.make_node("F", ["a"], ["b"], domain="mine", overload="inner")
+    functions = [
+        helper.make_function("mine", "F", ["a"], ["b"], [body], opsets, overload=overload)
+        for overload, body in (("inner", inner), ("outer", outer))
+    ]
+    made = model(
+        [helper.make_node("F", ["x"], ["y"], domain="mine", overload="outer")],
+        [tensor("x", (3, 3))],
+        opsets={"": OPSET, "mine": 1},
+        functions=functions,
+    )
+    path = tmp_path / "net.onnx"
+    onnx.save(made, str(path))
+    (found,) = import_model(path).workloads
+    assert found.expression == "C[i,j] = A[i,k] * A[k,j]"
+
+
 @pytest.mark.parametrize("nodes", [[relu("a", "x", "y"), relu("b", "x", "y")], [relu("a", "y", "x")]])
 def test_a_value_that_is_written_twice_is_refused(nodes: Sequence[onnx.NodeProto]) -> None:
     with pytest.raises(InputError, match=r"Relu '[ab]' writes '[xy]', which .* has already"):

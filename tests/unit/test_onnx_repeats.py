@@ -59,6 +59,22 @@ def gathered(name: str) -> tuple[list[onnx.NodeProto], list[onnx.TensorProto]]:
     return [node("Gather", [name, f"{name}_at"], [f"{name}_r"], axis=1)], [integers(f"{name}_at", places)]
 
 
+def put_together(name: str) -> tuple[list[onnx.NodeProto], list[onnx.TensorProto]]:
+    """Head by head, as exporters without a repeat of their own write one: cut, copied, put side by side."""
+    pieces = [f"{name}_{head}" for head in range(HEADS)]
+    nodes = [node("Split", [name], pieces, axis=1)]
+    nodes += [node("Expand", [piece, f"{name}_full"], [f"{piece}_e"]) for piece in pieces]
+    nodes.append(node("Concat", [f"{piece}_e" for piece in pieces], [f"{name}_r"], axis=1))
+    return nodes, [integers(f"{name}_full", [BATCH, GROUPS, TOKENS, DEPTH])]
+
+
+def listed(name: str) -> tuple[list[onnx.NodeProto], list[onnx.TensorProto]]:
+    """Each head several times in a list of heads."""
+    pieces = [f"{name}_{head}" for head in range(HEADS)]
+    names = [piece for piece in pieces for _ in range(GROUPS)]
+    return [node("Split", [name], pieces, axis=1), node("Concat", names, [f"{name}_r"], axis=1)], []
+
+
 def stacked(name: str) -> tuple[list[onnx.NodeProto], list[onnx.TensorProto]]:
     """All heads, and all heads again: another assignment of queries to keys, the same words."""
     return [node("Concat", [name] * GROUPS, [f"{name}_r"], axis=1)], []
@@ -113,7 +129,7 @@ def words(workload: Workload) -> list[int]:
     return [each.footprint(workload.extents) for each in workload.tensors]
 
 
-@pytest.mark.parametrize("copies", [unsqueezed, tiled, gathered, stacked])
+@pytest.mark.parametrize("copies", [unsqueezed, tiled, gathered, put_together, listed, stacked])
 def test_keys_and_values_of_grouped_queries_have_their_own_heads(copies: object, tmp_path: Path) -> None:
     found = read(llama_attention(copies), tmp_path)
     layers = {workload.names[0]: workload for workload in found.workloads}
@@ -146,6 +162,22 @@ def test_copies_that_fit_no_digits_are_read_as_they_are(tmp_path: Path) -> None:
     assert words(found) == [3 * 4 * 5, 3 * 4 * 2, 3 * 2 * 5]
 
 
+@pytest.mark.parametrize("product", ["MatMul", "Einsum"])
+def test_copies_that_are_multiplied_with_themselves_are_one_tensor(product: str, tmp_path: Path) -> None:
+    """Which of its elements are copies is another question on either side, so it is read as it is."""
+    nodes = [
+        node("Expand", ["k", "to"], ["e"]),
+        node("Reshape", ["e", "flat"], ["r"]),
+        node(product, ["r", "r"], ["s"], **({"equation": "ij,jk->ik"} if product == "Einsum" else {})),
+    ]
+    made = model(nodes, [tensor("k", (2, 1, 3))], [integers("to", [2, 3, 3]), integers("flat", [6, 3])])
+    made.graph.node[1].output[0] = "t"
+    made.graph.node.insert(2, node("Concat", ["t", "t"], ["r"], axis=1))
+    (found,) = read(made, tmp_path).workloads
+    assert words(found) == [6 * 6, 6 * 6, 6 * 6]
+    assert found.expression.partition(" = ")[2] in ("A[i,k] * A[k,j]", "A[i,j] * A[j,k]")
+
+
 def test_random_values_are_no_copies(tmp_path: Path) -> None:
     nodes = [
         node("Expand", ["k", "to"], ["e"]),
@@ -159,7 +191,34 @@ def test_random_values_are_no_copies(tmp_path: Path) -> None:
     assert words(read(made, tmp_path).workloads[0])[2] == 3 * 5 * 6
 
 
+def test_an_operand_that_old_operators_put_elsewhere_is_not_taken_for_one_at_the_right(tmp_path: Path) -> None:
+    """Before operator set 7 `axis` says which axis the first one of a shorter operand is: here rows differ by it."""
+    nodes = [
+        node("Tile", ["k", "times"], ["e"]),
+        node("Add", ["e", "rows"], ["r"], broadcast=1, axis=0),
+        node("MatMul", ["q", "r"], ["s"]),
+    ]
+    made = model(
+        nodes,
+        [tensor("q", (3, 4)), tensor("k", (1, 4))],
+        [integers("times", [4, 1]), weights("rows", (4,))],
+        outputs=[tensor("s", (3, 4))],
+        opsets={"": 6},
+    )
+    made.graph.value_info.extend(tensor(name, (4, 4)) for name in ("e", "r"))
+    assert words(read(made, tmp_path).workloads[0]) == [3 * 4, 3 * 4, 4 * 4]
+
+
 SIZES = st.sampled_from([1, 1, 2, 3, 4, 6])
+
+
+@st.composite
+def places_of(draw: st.DrawFn, size: int) -> list[int]:
+    """Each of so many several times, all of them several times, one alone, or any."""
+    inner, outer = draw(st.integers(1, 3)), draw(st.integers(1, 2))
+    regular = [place for _ in range(outer) for place in range(size) for _ in range(inner)]
+    some = st.lists(st.integers(0, size - 1), min_size=1, max_size=4)
+    return draw(st.one_of(st.just(regular), st.just([0] * inner), some))
 
 
 def random_copies(draw: st.DrawFn | st.DataObject, steps: int) -> tuple[onnx.ModelProto, dict[str, np.ndarray]]:
@@ -198,14 +257,16 @@ def random_copies(draw: st.DrawFn | st.DataObject, steps: int) -> tuple[onnx.Mod
         elif kind == "Transpose":
             nodes.append(node("Transpose", [name], [out], perm=pick(st.permutations(range(value.ndim)))))
         elif kind == "Gather":
-            size, times = value.shape[axis], pick(st.integers(1, 3))
-            places = pick(
-                st.sampled_from([[n for n in range(size) for _ in range(times)], [*range(size)] * times, [0] * times])
-            )
-            constants.append(integers(f"c{step}", places))
+            constants.append(integers(f"c{step}", pick(places_of(value.shape[axis]))))
             nodes.append(node("Gather", [name, f"c{step}"], [out], axis=axis))
         elif kind == "Concat":
-            nodes.append(node("Concat", [name] * pick(st.integers(1, 3)), [out], axis=axis))
+            names = [name] * pick(st.integers(1, 3))
+            if pick(st.booleans()):  # of single pieces, in several orders
+                pieces = [f"{out}_{piece}" for piece in range(value.shape[axis])]
+                nodes.append(node("Split", [name], pieces, axis=axis))
+                places = pick(places_of(len(pieces)))
+                names = [pieces[place] for place in places]
+            nodes.append(node("Concat", names, [out], axis=axis))
         elif kind == "Mul":
             kept = [size if pick(st.booleans()) else 1 for size in value.shape]
             factor = np.arange(2, prod(kept) + 2, dtype=np.float32).reshape(kept) ** (1 / 3)
