@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from optmap.checker.rows import Key, Model, Node, Row
+from optmap.solvers.native_output import off_stdout
 
 Array = NDArray[np.float64]
 Size = tuple[int, str]
@@ -186,12 +187,13 @@ def best_weights(model: Model, node: Node, rows: Sequence[Row], found: Refutatio
     f, shares = program.values(x)
     slopes = np.add.reduceat(shares[:, None] * program.a, program.starts, axis=0)
     balanced = np.hstack((slopes.T, program.b.T))
-    answer = linprog(
-        np.concatenate((-f, program.d - program.b @ x)),
-        A_eq=np.vstack((balanced, np.concatenate((np.ones(len(f)), np.zeros(len(program.d)))))),
-        b_eq=np.append(np.zeros(len(balanced)), 1.0),
-        method="highs",
-    )
+    with off_stdout():  # it is compiled, too
+        answer = linprog(
+            np.concatenate((-f, program.d - program.b @ x)),
+            A_eq=np.vstack((balanced, np.concatenate((np.ones(len(f)), np.zeros(len(program.d)))))),
+            b_eq=np.append(np.zeros(len(balanced)), 1.0),
+            method="highs",
+        )
     return None if answer.x is None else np.asarray(answer.x[: len(f)])
 
 

@@ -10,7 +10,9 @@ import threading
 from pathlib import Path
 
 import pytest
+import scipy.optimize
 
+import optmap
 from optmap.solvers.native_output import off_stdout
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -38,6 +40,24 @@ def test_a_name_that_is_discarded_goes_nowhere(capfd: pytest.CaptureFixture[str]
     with off_stdout(discard=True):
         shout("a name")
     assert capfd.readouterr() == ("", "")
+
+
+def test_the_linear_programs_of_proofs_are_kept_out_too(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """SciPy has a HiGHS of its own."""
+    solve = scipy.optimize.linprog
+
+    def loud(*args: object, **options: object) -> object:
+        shout("a name")
+        return solve(*args, **options)
+
+    monkeypatch.setattr(scipy.optimize, "linprog", loud)
+    optmap.solve("C[i,j] += A[i,k]*B[k,j]", extents="i=16,j=16,k=16", memory="100w", certificate="full")
+    C.fflush(None)
+    out, err = capfd.readouterr()
+    assert out == ""
+    assert set(err.splitlines()) == {"a name at once", "a name later"}
 
 
 def test_an_error_inside_turns_it_back(capfd: pytest.CaptureFixture[str]) -> None:
