@@ -151,8 +151,9 @@ def _build(made: Allocation) -> tuple[Any, tuple[Curve, ...]]:
 def _tangents(model: Any, curves: list[Curve]) -> None:
     """Rows x >= e^a (1 + v - a) at the points from which any solver starts."""
     model.tangent = pyo.ConstraintList()
+    named = {variable.name: variable for variable in model.component_data_objects(pyo.Var)}
     for upper, lower in curves:
-        x, v = model.find_component(upper), model.find_component(lower)
+        x, v = named[upper], named[lower]
         for at in POINTS:
             slope = pyo.exp(at)
             model.tangent.add(x >= slope * v + slope * (1 - at))

@@ -165,7 +165,7 @@ def _monomial(coefficient: float, exponents: Any, columns: list[Any], scale: Sca
 
 
 def _total(model: Any, labels: tuple[str, ...]) -> Any:
-    parts = [model.find_component(stem)[key] for stem, key in map(_key, labels)]
+    parts = [model.component(stem)[key] for stem, key in map(_key, labels)]
     return sum(parts[1:], start=parts[0])
 
 

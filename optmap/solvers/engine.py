@@ -2,7 +2,8 @@
 
 HiGHS keeps a pool of threads for every thread that runs it, and refuses to run where a program asks for another number
 than that pool has, whoever made it. So the number is an option that always has a value here, the same for everybody
-unless `solvers.cfg` says otherwise, and a pool of another size is given up before the program runs again.
+unless `solvers.cfg` says otherwise; a pool of another size is given up before the program runs again, and the pool of a
+run after it, so that nobody else in the process is refused either.
 """
 
 from __future__ import annotations
@@ -122,10 +123,12 @@ class Engine:
         Returns:
             The name of HiGHS's status of the model, such as `kOptimal`.
         """
+        give_up_pool = self._module.Highs.resetGlobalScheduler
         with off_stdout():
             if self.native.run() == self._module.HighsStatus.kError and self._status() == "kNotset":
-                self._module.Highs.resetGlobalScheduler(False)  # a pool of another size
+                give_up_pool(False)  # of another size
                 self.native.run()
+            give_up_pool(False)
         return self._status()
 
     def _status(self) -> str:

@@ -48,3 +48,14 @@ def rows_of(model: Any) -> LinearForm:
     )
     (goal,) = form.objectives
     return LinearForm(rows=rows, columns=tuple(form.columns), sign=1 if goal.sense == pyo.minimize else -1)
+
+
+def _set_up() -> None:
+    """Have Pyomo do what it does at its first use, where threads would meet: a module is imported by one alone."""
+    model = pyo.ConcreteModel()
+    model.x = pyo.Var(bounds=(0, 1))
+    model.goal = pyo.Objective(expr=model.x)
+    rows_of(model)
+
+
+_set_up()

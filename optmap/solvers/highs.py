@@ -145,8 +145,9 @@ def _nothing(stop: Stop, seconds: float, message: str, violation: float = 0.0) -
 def _violation(model: Any, found: Mapping[str, float]) -> float:
     """Largest violation of rows, bounds and integrality, evaluated on a copy of the model."""
     check = model.clone()
-    for name, value in found.items():
-        check.find_component(name).set_value(value, skip_validation=True)
+    for variable in check.component_data_objects(pyo.Var):  # Pyomo's search for a name is not safe in threads
+        if variable.name in found:
+            variable.set_value(found[variable.name], skip_validation=True)
     worst = 0.0
     for row in check.component_data_objects(pyo.Constraint, active=True):
         body = pyo.value(row.body)

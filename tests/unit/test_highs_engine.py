@@ -16,7 +16,9 @@ import highspy
 import numpy as np
 import pyomo.environ as pyo
 import pytest
+from pyomo.core.base.componentuid import ComponentUID
 
+import optmap
 from optmap.clock import NO_LIMIT, Clock, limited, stop_on_signals
 from optmap.errors import InputError
 from optmap.solvers import Point, Stop, linear_program, solve_exact, solve_model
@@ -53,11 +55,10 @@ def tangents(threads: int | None = None) -> None:
 
 
 def foreign(threads: int | None = None) -> None:
-    """HiGHS by somebody else in the same process, whose pool stays behind."""
+    """HiGHS by somebody else in the same process, who finds no pool of ours and leaves one behind."""
     engine = highspy.Highs()
     engine.silent()
     engine.addVar(0.0, 1.0)
-    highspy.Highs.resetGlobalScheduler(False)
     if threads is not None:
         engine.setOptionValue("threads", threads)
     assert engine.run() == highspy.HighsStatus.kOk
@@ -88,6 +89,19 @@ def test_threads_at_once_do_not_disturb_each_other() -> None:
 
     with ThreadPoolExecutor(6) as threads:
         list(threads.map(run, range(6)))
+
+
+def test_names_are_not_looked_up_by_what_threads_would_share(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pyomo reads names with one lexer for all threads: two that do so at once get each other's variables."""
+
+    def shared(*_: object) -> None:
+        raise AssertionError("the lexer of ComponentUID")
+
+    monkeypatch.setattr(ComponentUID, "_parse_cuid_v2", shared)
+    knapsack()
+    matmul = optmap.workload("C[i,j] = A[i,k]*B[k,j]", extents="i=4,j=4,k=4")
+    optmap.solve(matmul, machine="eyeriss_like", method="allocation", time_limit=600)
+    optmap.program(matmul, memory="20w")
 
 
 FORKING = """
