@@ -15,11 +15,10 @@ from optmap.checker.kept import Part
 from optmap.checker.nest import Nest
 from optmap.checker.statement import Work
 from optmap.evaluate import Moved, simulate
-from optmap.evaluate.simulate import walk_body
 from optmap.evaluate.tally import Budget
 from optmap.evaluate.timing import keeping
 from optmap.evaluate.timing.kept import Keeping
-from optmap.gap import certified_bound, evaluate_solution, run_simulations, solution_from
+from optmap.gap import certified_bound, evaluate_solution, run_simulations, solution_from, walk_keeping
 from optmap.problem import (
     Bandwidth,
     Capacity,
@@ -221,7 +220,14 @@ def _hold_picture(found: optmap.SolveResult) -> None:
 
 def random_nest(rng: random.Random) -> tuple[Workload, Machine, Mapping]:
     """A small kernel under random tiles, loop orders and splits on a machine of random small memories."""
-    text = rng.choice((*CONTRACTIONS, "O[k,h,w] += I[c,2*h+r,w+s]*W[k,c,r,s]", "O[c,h,w] = I[c,h+r,w+s]*W[c,r,s]"))
+    text = rng.choice(
+        (
+            *CONTRACTIONS,
+            "O[k,h,w] += I[c,2*h+r,w+s]*W[k,c,r,s]",
+            "O[c,h,w] = I[c,h+r,w+s]*W[c,r,s]",
+            "O[a+2*b] = X[a]*Y[b]",
+        )
+    )
     dims = sorted({d for part in text.split("[")[1:] for d in part.split("]")[0] if d.isalpha()})
     extents, left = {}, rng.choice((30, 200, 1500))
     for dim in rng.sample(dims, len(dims)):
@@ -297,11 +303,8 @@ def attack_words(rng: random.Random, *, bounded: bool = True) -> str:
         words, moved = found.words(workload), found.traffic(workload)
         room = machine.levels[level].words(workload.word_bits)
         assert sum(words) <= room
-        walked = walk_body(workload, between, found.body.around, Budget(10**7), passing=found.passing)
-        times = [found.body.copies(tensor) for tensor in workload.tensors]
-        assert [(n * row.loads_words, n * row.stores_words) for n, row in zip(times, walked, strict=True)] == list(
-            moved
-        )
+        walked = walk_keeping(workload, between, found, Budget(10**7))
+        assert [(row.loads_words, row.stores_words) for row in walked] == list(moved)
         part = Part(document_of(workload, machine, mapping, level, found), nest, level)
         assert (part.shares(), part.moved()) == (list(words), list(moved))
         inside = any(ways > 1 for at in mapping.levels[: level + 1] for ways in at.spatial.values())

@@ -55,6 +55,8 @@ class Part:
             prod(ways[d] for ways in inside for d in {d for terms, _ in axes for d, _ in terms})
             for _, axes in self.work.tensors
         ]
+        # Elements that several children begin are begun once.
+        self.made = nest.created(q, padded=False) if self.copies[0] > 1 else None
         self.passing = None
         if claimed["passing"] is not None:
             need(claimed["passing"] in self.work.names[1:], f"{claimed['passing']} is no input that could pass")
@@ -77,7 +79,11 @@ class Part:
             placed = {d for (terms, _), real in zip(axes, ranges, strict=True) if real for d, _ in terms}
             every = {d: self.nest.stay(d, 0, d in placed) for d in self.work.extents}
             rows[self.passing] = (self.work.weights[name] * common_elements(axes, every, ranges), 0)
-        return [(times * a, times * b) for times, (a, b) in zip(self.copies, rows, strict=True)]
+        moved = [(times * a, times * b) for times, (a, b) in zip(self.copies, rows, strict=True)]
+        if self.made is not None:
+            loads, stores = moved[0]
+            moved[0] = (max(loads, stores - self.made * self.work.weights[self.work.names[0]]), stores)
+        return moved
 
 
 def predicted_cycles(doc: Any) -> list[float]:

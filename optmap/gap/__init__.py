@@ -14,7 +14,7 @@ __getattr__, __dir__ = exports(
         "designs": "pareto_designs pareto_front",
         "proofs": "with_proof",
         "networks": "LayerShare dominant layer_shares network_views",
-        "recount": "Simulated WALK disagreements evaluate_solution run_simulations",
+        "recount": "Simulated WALK disagreements evaluate_solution run_simulations walk_keeping",
         "sizing": "saturation",
         "solution": "SavedSolution read_solution solution_document solution_from write_solution",
     },

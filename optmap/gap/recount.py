@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from math import isclose
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from optmap.evaluate import predict
 from optmap.evaluate.count import count_mapping
@@ -15,9 +15,14 @@ from optmap.evaluate.timing import Prediction, keeping
 from optmap.evaluate.walk_held import walk_held
 from optmap.gap.claims import TOLERANCE, claim_disagreements
 from optmap.gap.solution import Amount, SavedSolution
+from optmap.problem.mapping import Mapping
 from optmap.problem.objective import OBJECTIVES
 from optmap.shown import Form, Shown
 from optmap.texts import number
+
+if TYPE_CHECKING:
+    from optmap.evaluate.timing.kept import Keeping
+    from optmap.problem.workload import Workload
 
 WALK = "tile"
 """Name of the policy that keeps one tile of every tensor, or what is held: the literal walk of the nest."""
@@ -121,12 +126,33 @@ def _walk_kept(solution: SavedSolution, limit: int) -> tuple[Moved, ...]:
     moved: list[Moved] = []
     budget = Budget(limit)
     for level, between in enumerate(machine.boundaries):
-        found = keeping(workload, machine, solution.mapping, level)
-        walked = walk_body(workload, between, found.body.around, budget, passing=found.passing)
-        for tensor, row in zip(workload.tensors, walked, strict=True):
-            many = found.body.copies(tensor)
-            moved.append(replace(row, loads_words=many * row.loads_words, stores_words=many * row.stores_words))
+        moved += walk_keeping(workload, between, keeping(workload, machine, solution.mapping, level), budget)
     return tuple(moved)
+
+
+def walk_keeping(workload: Workload, between: tuple[str, str], found: Keeping, budget: Budget) -> list[Moved]:
+    """The words of a memory that keeps a part of a nest, by a literal walk: every child moves what the first one does.
+
+    Args:
+        workload: what is computed.
+        between: the memories on both sides.
+        found: what the inner one keeps.
+        budget: steps that are left.
+
+    Raises:
+        LimitError: if more would be needed.
+    """
+    body = found.body
+    walked = walk_body(workload, between, body.around, budget, passing=found.passing)
+    rows = [
+        replace(row, loads_words=many * row.loads_words, stores_words=many * row.stores_words)
+        for many, row in zip(map(body.copies, workload.tensors), walked, strict=True)
+    ]
+    if body.ways:  # what several children begin is begun once: as much as by one child that has it all
+        alone = next(walk_body(workload, between, Mapping(levels=body.around.levels[body.inside :]), budget))
+        loads = rows[0].stores_words - (alone.stores_words - alone.loads_words)
+        rows[0] = replace(rows[0], loads_words=max(rows[0].loads_words, loads))
+    return rows
 
 
 def disagreements(evaluation: Evaluation) -> list[str]:

@@ -13,18 +13,32 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from timed_attack_cases import HOSTS, attack, attack_words
+from timed_attack_cases import HOSTS, attack, attack_words, document_of, nest_of
 
 import optmap
 from optmap.checker import RefusedError, check_document
+from optmap.checker.kept import Part
 from optmap.checker.tools import digest
 from optmap.cli import main
 from optmap.errors import ContradictionError, InfeasibleError, InputError
 from optmap.evaluate import Running, floor_cycles, kernel_cycles, predict
+from optmap.evaluate.tally import Budget
 from optmap.evaluate.timing import keeping
-from optmap.gap import solution_from, with_bound
+from optmap.gap import solution_from, walk_keeping, with_bound
 from optmap.gap.comparison import comparison_row
-from optmap.problem import Bandwidth, Capacity, Fields, LevelMapping, Machine, Mapping, matmul, parse_workload
+from optmap.problem import (
+    Bandwidth,
+    Capacity,
+    Core,
+    Fields,
+    Level,
+    LevelKind,
+    LevelMapping,
+    Machine,
+    Mapping,
+    matmul,
+    parse_workload,
+)
 from optmap.texts import number
 
 DETECTED = HOSTS["detected"]
@@ -45,6 +59,26 @@ def test_random_kernels_say_the_same_everywhere_and_nothing_below_a_bound(host: 
 @given(st.integers(0, 2**32))
 def test_what_levels_keep_of_random_nests_is_what_a_walk_counts_and_above_every_bound(seed: int) -> None:
     attack_words(random.Random(seed), bounded=seed % 4 == 0)
+
+
+def test_what_children_side_by_side_begin_is_begun_once() -> None:
+    """Four children have an element of `O[a+2*b]` at a time, of seven each, which overlap: another one began 15."""
+    workload = parse_workload("O[a+2*b] = X[a]*Y[b]", {"a": 7, "b": 4})
+    split = {"b": 4}
+    entry = LevelMapping(level="L0", tile={"a": 7, "b": 4}, permutation=("b", "a"), spatial=split)
+    room = Capacity(amount=12, unit="words")
+    level = Level(name="L0", capacity=room, kind=LevelKind.CACHE, shared=True, fanout=4, inclusive=False)
+    core = Core(vector_bytes=4, registers=4, fma_ports=1, fma_latency=1, load_ports=1)
+    machine, mapping = Machine(name="m", levels=(level,), core=core), Mapping(levels=(entry,))
+    found = keeping(workload, machine, mapping, 0)
+    assert (found.body.tile, found.body.ways) == ({"a": 1, "b": 1}, split)
+    begun = len({a + 2 * b for a in range(7) for b in range(4)})
+    expected = (4 * 7 - begun, 4 * 7)
+    assert found.traffic(workload)[0] == expected == (15, 28)
+    walked = walk_keeping(workload, ("L0", "memory"), found, Budget(10**6))
+    assert (walked[0].loads_words, walked[0].stores_words) == expected
+    part = Part(document_of(workload, machine, mapping, 0, found), nest_of(workload, machine, mapping), 0)
+    assert part.moved()[0] == expected
 
 
 @pytest.mark.parametrize("name", ["M1", "M7", "M8", "M9"])

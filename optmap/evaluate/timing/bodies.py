@@ -21,6 +21,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from math import prod
 
+from optmap.evaluate.first_touches import first_touches
 from optmap.evaluate.timing.conflicts import cache_geometry, kept_shares, tile_loads
 from optmap.evaluate.whole_nest import traffic_outside
 from optmap.problem.code_options import CodeOptions
@@ -44,6 +45,8 @@ class Body:
     """The nest as a mapping whose innermost tile is the body."""
     ways: dict[str, int] = field(default_factory=dict)
     """Children side by side that each run a body of their own, per dim that a split inside the memory cuts."""
+    inside: int = 0
+    """Place in `around` of the level from which on splits are outside the memory; those up to it are inside."""
 
     def copies(self, tensor: TensorAccess) -> int:
         """How many of the children's bodies have elements of a tensor to themselves."""
@@ -82,9 +85,15 @@ class Body:
 
     def traffic(self, workload: Workload) -> tuple[tuple[int, int], ...]:
         """Loads and stores in words per tensor, output first, of one instance that keeps the body."""
-        rows = traffic_outside(workload, self.around, 0)
-        times = [self.copies(tensor) for tensor in workload.tensors]
-        return tuple((many * loads, many * stores) for many, (loads, stores) in zip(times, rows, strict=True))
+        (_, left), *inputs = traffic_outside(workload, self.around, 0)
+        stores = self.copies(workload.output) * left
+        read = [(self.copies(tensor) * loads, 0) for tensor, (loads, _) in zip(workload.inputs, inputs, strict=True)]
+        return ((stores - self.created(workload) * workload.weight(workload.output), stores), *read)
+
+    def created(self, workload: Workload) -> int:
+        """Output elements that are begun in the memory and not loaded: those of several children once."""
+        found = self.copies(workload.output) * first_touches(workload, self.around, 0)
+        return min(found, first_touches(workload, self.around, self.inside)) if self.ways else found
 
 
 def shares(mapping: Mapping, number: int, workload: Workload) -> dict[str, int]:
@@ -112,7 +121,7 @@ def bodies(workload: Workload, mapping: Mapping, levels: range) -> Iterator[Body
     """
     last: dict[str, int] | None = None
     for number in reversed(levels):
-        for body in _cuts(workload, mapping, number, {}):
+        for body in _cuts(workload, mapping, number):
             if body.tile != last:
                 yield body
             last = body.tile
@@ -130,10 +139,11 @@ def inner_bodies(workload: Workload, mapping: Mapping, number: int) -> Iterator[
     for inner in range(number - 1, -2, -1):
         for dim, many in mapping.levels[inner + 1].spatial.items():
             ways[dim] = ways.get(dim, 1) * many
-        yield from _cuts(workload, mapping, inner, {dim: many for dim, many in ways.items() if many > 1})
+        cut = {dim: many for dim, many in ways.items() if many > 1}
+        yield from (replace(body, ways=cut, inside=number - inner) for body in _cuts(workload, mapping, inner))
 
 
-def _cuts(workload: Workload, mapping: Mapping, number: int, ways: dict[str, int]) -> Iterator[Body]:
+def _cuts(workload: Workload, mapping: Mapping, number: int) -> Iterator[Body]:
     """Bodies that end between two loops of a level; -1 has the iterations of the innermost tiles."""
     level, outside = mapping.levels[max(number, 0)], shares(mapping, number + 1, workload)
     inside = level.tile if number >= 0 else dict.fromkeys(outside, 1)
@@ -141,7 +151,7 @@ def _cuts(workload: Workload, mapping: Mapping, number: int, ways: dict[str, int
         outer = level.permutation[:place]
         tile = {dim: min(inside[dim], size) if dim in outer else size for dim, size in outside.items()}
         mine = LevelMapping(level=KEPT, tile=tile, permutation=level.permutation, spatial={})
-        yield Body(tile=tile, around=Mapping(levels=(mine, *mapping.levels[number + 1 :])), ways=ways)
+        yield Body(tile=tile, around=Mapping(levels=(mine, *mapping.levels[number + 1 :])))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -39,7 +39,6 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import inf, nextafter, prod
 
-from optmap.evaluate.first_touches import first_touches
 from optmap.evaluate.timing.bodies import Kept, between_splits, kept_bodies, shares
 from optmap.evaluate.timing.floor import Running, core_of, first_cache, floor_cycles, rate
 from optmap.evaluate.timing.kept import keeping
@@ -183,7 +182,7 @@ class TimeModel:
         """Bytes loaded per tensor, output first, and stored at the boundary outside a memory that keeps a body."""
         workload, output, body = self.workload, self.workload.output, kept.body
         streams = self.options.stores is StoreKind.STREAMING
-        created = first_touches(workload, body.around, 0) * workload.weight(output) * body.copies(output)
+        created = body.created(workload) * workload.weight(output)
         if kept.fits and self.running.caches is Caches.WARM and body.is_everything(workload):
             rows = [(0, created if streams else 0), *((0, 0) for _ in workload.inputs)]
         else:
