@@ -23,8 +23,9 @@ from copy import copy
 from math import prod
 from typing import Any
 
-from .nest import Moves, Nest, common_elements, footprint
+from .nest import Nest, footprint
 from .rolling import rolling_words
+from .shared_elements import Moves, common_elements
 from .statement import Axis
 from .tools import need, spelled
 

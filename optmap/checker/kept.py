@@ -13,7 +13,8 @@ from collections.abc import Iterator
 from math import prod
 from typing import Any, NamedTuple
 
-from .nest import Nest, common_elements, footprint, traffic
+from .nest import Nest, footprint, traffic
+from .shared_elements import common_elements
 from .tools import need
 
 

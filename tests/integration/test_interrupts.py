@@ -89,6 +89,15 @@ def test_a_time_limit_that_is_reached_before_anything_is_found_says_so(optmap: C
     assert document["status"] == {"stop": "time_limit", "point": "none"}
 
 
+@pytest.fixture
+def default_interrupt() -> Iterator[None]:
+    """Ctrl-C ends a program, also where whoever started it had it ignored, as shells do in the background."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("default_interrupt")
 def test_the_python_interface_leaves_signals_alone() -> None:
     """Unless it is asked to hear them."""
 

@@ -21,7 +21,7 @@ from strategies import machines, mappings, workloads
 from optmap.bounds import BOUNDS, compulsory_loads, ranked_proofs, tensor_counts
 from optmap.bounds.best import best, certified
 from optmap.checker import RefusedError, check_document
-from optmap.checker.nest import first_values
+from optmap.checker.shared_elements import first_values
 from optmap.checker.tools import digest
 from optmap.errors import InputError, OptmapError, ParseError
 from optmap.evaluate import evaluate_cost, exact_traffic, simulate, walk_nest
