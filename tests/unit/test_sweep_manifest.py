@@ -16,11 +16,10 @@ import pytest
 
 import optmap
 from optmap.errors import CheckError, InputError, LimitError
-from optmap.sweeps import Store, answers, as_dict, first_grid, read_rows, row_of, spec_from
+from optmap.sweeps import Store, answers, as_dict, blank_row, first_grid, read_rows, row_of, spec_from
 from optmap.sweeps.folder_check import check_folder
 from optmap.sweeps.manifest import Entry, Manifest, file_digest, row_digest
 from optmap.sweeps.plan import points
-from optmap.sweeps.points import blank_row
 from optmap.sweeps.rows import FAILURES
 from optmap.sweeps.run import make_engine, run_sweep
 
