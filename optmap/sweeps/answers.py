@@ -13,7 +13,7 @@ from optmap import __version__
 from optmap.api import solve
 from optmap.bounds.compulsory import compulsory
 from optmap.bounds.hierarchy import fast_side_words
-from optmap.clock import Clock, current, limited
+from optmap.clock import Clock, current, limited, stopping
 from optmap.errors import CheckError, ContradictionError, InfeasibleError, InputError, LimitError, OptmapError
 from optmap.gap.beside import bound_in_time
 from optmap.gap.solution import solution_document
@@ -96,6 +96,9 @@ def answer_point(point: GridPoint) -> Answer:
     try:
         with limited(Clock.after(point.options.time_limit)):
             made = work(point)
+        if stopping() and made.row.stop != Stop.INTERRUPTED:
+            # Its search was over, but bounds that were sought since are what little was known at once.
+            raise LimitError("interrupted before its bounds were known")
     except OptmapError as error:
         stop = next(name for kind, name in STOPS if isinstance(error, kind))
         stop = Stop.late().value if stop == Stop.TIME_LIMIT else stop

@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import optmap
+from optmap import clock
 from optmap.errors import CheckError, InputError, LimitError
 from optmap.sweeps import Store, answers, as_dict, blank_row, first_grid, read_rows, row_of, spec_from
 from optmap.sweeps.folder_check import check_folder
@@ -280,6 +281,27 @@ def test_rows_of_memories_with_packed_entries_are_what_their_documents_say(tmp_p
     run_sweep(spec, tmp_path / "out", engine=make_engine("inline"))
     assert [row["capacity_words"] for row in _numbers(tmp_path / "out")] == [32]
     check_folder(tmp_path / "out")
+
+
+@pytest.mark.parametrize("method", ["mopt", "bound"])
+def test_an_answer_with_bounds_that_an_interrupt_cut_short_is_given_again(
+    monkeypatch: pytest.MonkeyPatch, method: str
+) -> None:
+    """It came between the search and its bounds: kept as it is, the row had compulsory traffic for ever."""
+    spec = spec_from({**SPEC, "methods": [method]})
+    point = next(point for _, _, point in points(spec, first_grid(spec)))
+    assert answers.answer_point(point).row.stop == "optimal"
+    sought = answers.level_bounds
+
+    def interrupted(*args: Any, **options: Any) -> Any:
+        clock.stop()
+        return sought(*args, **options)
+
+    monkeypatch.setattr(answers, "level_bounds", interrupted)
+    with clock.stop_on_signals():
+        answer = answers.answer_point(point)
+    assert answer.row.stop == "interrupted"
+    assert answer.solution is None or method == "bound"
 
 
 @pytest.mark.parametrize("stop", [*FAILURES, "error", "check", "infeasible", "time_limit"])
