@@ -289,7 +289,7 @@ def test_an_answer_with_bounds_that_an_interrupt_cut_short_is_given_again(
 ) -> None:
     """It came between the search and its bounds: kept as it is, the row had compulsory traffic for ever."""
     spec = spec_from({**SPEC, "methods": [method]})
-    point = next(point for _, _, point in points(spec, first_grid(spec)))
+    *_, (_, _, point) = points(spec, first_grid(spec))
     assert answers.answer_point(point).row.stop == "optimal"
     sought = answers.level_bounds
 
