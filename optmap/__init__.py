@@ -12,6 +12,9 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+import optmap.wiring  # noqa: F401 - every process that has the package has its registries filled
+from optmap.version import __version__ as __version__
+
 if TYPE_CHECKING:
     from optmap.api import bound as bound
     from optmap.api import solve as solve
@@ -116,8 +119,6 @@ if TYPE_CHECKING:
     from optmap.verbs import plot as plot
     from optmap.verbs import randomized as randomized
 
-__version__ = "0.1.0"
-
 _HOMES = {
     "api": "bound solve",
     "baselines.randomized": "RandomizedComparison",
@@ -194,7 +195,7 @@ __all__ = ["__version__", "evaluate", *_PLACES]  # noqa: PLE0604 - texts, those 
 def __getattr__(name: str) -> object:
     """Load a public name when it is first used; annotations of what is loaded can be evaluated."""
     if name == "evaluate":  # a package that can be called: both keep their name
-        return import_module("optmap.evaluate")
+        return import_module(f"{__name__}.{name}")
     if name in _PLACES:
         from optmap.hints import annotated
 

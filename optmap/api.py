@@ -24,8 +24,8 @@ from optmap.problem.inputs import (
 )
 from optmap.problem.objective import OBJECTIVES
 from optmap.problem.options import IntegerRule, Merit, TileRule
-from optmap.problem.values import TimeInput, file_path, quoted, seconds, whole_number
 from optmap.search.methods import METHODS, default_method
+from optmap.values import TimeInput, file_path, quoted, seconds, whole_number
 
 if TYPE_CHECKING:
     from optmap.checker import Report

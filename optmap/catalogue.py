@@ -9,7 +9,6 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from optmap.lazy import named
 from optmap.names import choose
 from optmap.problem import Machine, Padding, Semantics, Workload, library
 from optmap.problem.inputs import (
@@ -71,15 +70,17 @@ def list_names(kind: str | None = None) -> Listing:
     Raises:
         UnknownNameError: for a kind that is none.
     """
+    from optmap.bounds.methods import BOUNDS
     from optmap.report.entries import Listing
+    from optmap.search.methods import METHODS
 
     places: dict[str, Callable[[], Any]] = {
         "workloads": library.list_workloads,
         "machines": library.list_machines,
-        "methods": lambda: _described(named("search.methods:METHODS")),
+        "methods": lambda: _described(METHODS),
         "networks": library.list_networks,
         "sweeps": library.list_sweeps,
-        "bounds": lambda: _described(named("bounds.methods:BOUNDS")),
+        "bounds": lambda: _described(BOUNDS),
         "objectives": lambda: _described(OBJECTIVES),
     }
     wanted = KINDS if kind is None else (choose("kind", kind, KINDS),)
@@ -87,7 +88,7 @@ def list_names(kind: str | None = None) -> Listing:
     if kind == "methods":  # searches are imported for it
         from optmap.report.methods import settings_of_method
 
-        made = {name: settings_of_method(method) for name, method in named("search.methods:METHODS").items()}
+        made = {name: settings_of_method(method) for name, method in METHODS.items()}
     return Listing(
         kinds={each: places[each]() for each in wanted}, settings={name: own for name, own in made.items() if own}
     )

@@ -21,8 +21,8 @@ from optmap.problem.inputs import (
     names_of,
     workload_of,
 )
-from optmap.problem.values import TimeInput, seconds, whole_number
 from optmap.search.methods import METHODS
+from optmap.values import TimeInput, seconds, whole_number
 
 if TYPE_CHECKING:
     from optmap.gap.comparison import Comparison

@@ -20,7 +20,7 @@ from optmap.problem.inputs import (
     names_of,
     workload_of,
 )
-from optmap.problem.values import quoted
+from optmap.values import quoted
 
 if TYPE_CHECKING:
     from optmap.gap.closed_forms import ClosedFormAnswer

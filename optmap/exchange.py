@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from optmap.errors import InputError
-from optmap.problem.values import TimeInput, quoted
+from optmap.values import TimeInput, quoted
 
 if TYPE_CHECKING:
     from optmap.gap.nest_solution import SavedNest
@@ -122,7 +122,7 @@ def write_folder(folder: Path, files: dict[str, str]) -> None:
     Raises:
         InputError: if they cannot be written.
     """
-    from optmap.problem.io.files import made_folder, write_text
+    from optmap.writing import made_folder, write_text
 
     place = made_folder(folder)
     for name, text in files.items():

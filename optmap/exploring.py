@@ -11,9 +11,9 @@ from optmap.names import choose
 from optmap.problem import Semantics
 from optmap.problem.inputs import ExtentsInput, MachineInput, WorkloadInput, machine_of, workload_of
 from optmap.problem.options import Counting, Merit, TileRule
-from optmap.problem.values import TimeInput, file_path, quoted, seconds, whole_number
 from optmap.search.explore.route import Explorer, strategy_of
 from optmap.search.methods import METHODS
+from optmap.values import TimeInput, file_path, quoted, seconds, whole_number
 
 if TYPE_CHECKING:
     from optmap.search.accelerators.request import AcceleratorRequest

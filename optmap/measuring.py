@@ -16,7 +16,7 @@ from optmap.names import choose
 from optmap.problem import Padding, Workload
 from optmap.problem.code_options import ActivationLayout, CodeOptions
 from optmap.problem.inputs import ExtentsInput, MachineInput, machine_of
-from optmap.problem.values import file_path, whole_number
+from optmap.values import file_path, whole_number
 
 if TYPE_CHECKING:
     from optmap.native.bench.results import Bench

@@ -18,7 +18,7 @@ from optmap.problem.inputs import (
     machine_of,
     workload_of,
 )
-from optmap.problem.values import TimeInput, seconds
+from optmap.values import TimeInput, seconds
 
 if TYPE_CHECKING:
     from optmap.gap.program import ProvedProgram
@@ -67,7 +67,7 @@ def export(
         InfeasibleError: if not even the smallest tiles fit.
         LimitError: if the time is over before a program is solved.
     """
-    from optmap.problem.io.files import write_text
+    from optmap.writing import write_text
 
     found = programs_of(
         workload,

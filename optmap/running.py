@@ -23,8 +23,8 @@ from optmap.problem.inputs import (
     machine_of,
     workload_of,
 )
-from optmap.problem.values import TimeInput, file_path, whole_number
-from optmap.problem.values import seconds as seconds_of
+from optmap.values import TimeInput, file_path, whole_number
+from optmap.values import seconds as seconds_of
 
 if TYPE_CHECKING:
     from optmap.gap.nest_solution import SavedNest

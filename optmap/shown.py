@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sized
+from collections.abc import Callable, Mapping, Sized
 from dataclasses import dataclass, field, fields, is_dataclass
 from enum import Enum
 from fractions import Fraction
@@ -12,39 +12,46 @@ from textwrap import wrap
 from typing import Any, ClassVar
 
 from optmap.errors import InputError
-from optmap.lazy import named
+from optmap.names import choose
+from optmap.registry import Registry
+from optmap.values import file_path
+from optmap.writing import check_picture, save_figure, to_json, write_text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Form:
-    """Where the forms of a kind of answer are made: `module:function` under `optmap`, of the answer."""
+class Presentation:
+    """How a kind of answer is shown: functions of the answer, each with its module imported when one is first used."""
 
-    table: str
+    table: Callable[[Any], str]
     """Plain text."""
-    document: str
+    document: Callable[[Any], Mapping[str, object]]
     """JSON-able data, as the command prints it with `--json`."""
-    file: str = ""
-    """Text of a saved file; the document as JSON if empty."""
-    yaml: str = ""
-    """Text of a file whose name ends in .yaml or .yml, of what such files describe; as any other file if empty."""
-    plot: str = ""
-    """Function of the answer and matplotlib axes (None for new ones) that returns the axes; empty for none."""
-    numbers: tuple[str, ...] = ()
-    """Attributes, dotted for those of attributes, that the repr has first, such as `outermost.best.total_words`."""
-    pictures: Mapping[str, str] = field(default_factory=dict)
+    file: Callable[[Any], str] | None = None
+    """Text of a saved file; the document as JSON if there is none."""
+    yaml: Callable[[Any], str] | None = None
+    """Text of a file whose name ends in .yaml or .yml, of what such files describe; as any other file without it."""
+    folder: Callable[[Any, str | Path], tuple[Path, ...]] | None = None
+    """Writes an answer that is several files into a folder; returns their paths."""
+    nest: Callable[[Any], str] | None = None
+    """C-like text of the loop nest, of an answer that is a mapping."""
+    plot: Callable[[Any, Any], Any] | None = None
+    """Of the answer and matplotlib axes (None for new ones); returns the axes."""
+    pictures: Mapping[str, Callable[[Any, Any], Any]] = field(default_factory=dict)
     """Of an answer with several pictures, each one's name and function as in `plot`; the first is drawn unasked."""
 
-    def drawing(self, picture: str = "") -> str:
-        """The function of a picture; of the first one if no name is given; empty for none.
+    def drawing(self, picture: str = "") -> Callable[[Any, Any], Any] | None:
+        """The function of a picture; of the first one if no name is given; None if there is nothing to draw.
 
         Raises:
             UnknownNameError: for a name that no picture of the answer has.
         """
         if picture:
-            return self.pictures[named("names:choose")("picture", picture, tuple(self.pictures))]
-        return self.plot or next(iter(self.pictures.values()), "")
+            return self.pictures[choose("picture", picture, self.pictures)]
+        return self.plot or next(iter(self.pictures.values()), None)
 
 
+PRESENTATIONS: Registry[Presentation] = Registry("kind of answer")
+"""Per kind of answer, `Shown.shown_as`, how it is shown."""
 MOST_LINES = 10
 """Of a repr, at most."""
 COLUMNS = 100
@@ -106,8 +113,10 @@ class Shown:
     """An answer with a table, a document, a file and perhaps a picture."""
 
     __slots__ = ()
-    shown_as: ClassVar[Form]
-    """Where they are made."""
+    shown_as: ClassVar[str]
+    """Key of its kind in `PRESENTATIONS`."""
+    shown_first: ClassVar[tuple[str, ...]] = ()
+    """Attributes, dotted for those of attributes, that the repr has first, such as `outermost.best.total_words`."""
 
     def __init_subclass__(cls, **options: Any) -> None:
         """Keep the short repr: a dataclass would make one of all fields, which is pages of an answer."""
@@ -116,10 +125,15 @@ class Shown:
             cls.__repr__ = Shown.__repr__  # type: ignore[method-assign]
 
     def __repr__(self) -> str:
-        return brief(self, self.shown_as.numbers)
+        return brief(self, self.shown_first)
+
+    @property
+    def presentation(self) -> Presentation:
+        """How answers of its kind are shown."""
+        return PRESENTATIONS[self.shown_as]
 
     def __str__(self) -> str:
-        return str(named(self.shown_as.table)(self))
+        return self.presentation.table(self)
 
     def _repr_html_(self) -> str:
         """The table in a notebook."""
@@ -127,7 +141,7 @@ class Shown:
 
     def to_dict(self) -> dict[str, Any]:
         """The document that the command of the same name prints with `--json`."""
-        return dict(named(self.shown_as.document)(self))
+        return dict(self.presentation.document(self))
 
     def save(self, path: str | Path) -> Path:
         """Write the answer to a file, as `-o` does; `optmap.load` says what it reads back.
@@ -140,11 +154,9 @@ class Shown:
         Raises:
             InputError: if it cannot be written, or there is nothing to write.
         """
-        file: Path = named("problem.values:file_path")(path)
-        form = self.shown_as
-        make = form.yaml if form.yaml and file.suffix in (".yaml", ".yml") else form.file
-        text = named(make)(self) if make else named("problem.io.files:to_json")(self.to_dict()) + "\n"
-        named("problem.io.files:write_text")(file, text)
+        file, way = file_path(path), self.presentation
+        make = way.yaml if way.yaml and file.suffix in (".yaml", ".yml") else way.file
+        write_text(file, make(self) if make else to_json(self.to_dict()) + "\n")
         return file
 
     def plot(self, path: str | Path | None = None, *, picture: str = "") -> Any:
@@ -153,7 +165,7 @@ class Shown:
         Args:
             path: write a picture (.png, .svg or .pdf) there; None leaves the figure open, as a
                 notebook wants it.
-            picture: which one, of an answer with several (`shown_as.pictures`); the first if left out.
+            picture: which one, of an answer with several (`presentation.pictures`); the first if left out.
 
         Returns:
             The matplotlib axes, or the path that was written.
@@ -163,12 +175,29 @@ class Shown:
                 be written.
             UnknownNameError: for a name that no picture of the answer has.
         """
-        make = self.shown_as.drawing(picture)
-        if not make:
+        draw = self.presentation.drawing(picture)
+        if draw is None:
             raise InputError(f"{type(self).__name__} has no picture; print it, or use its numbers")
         if path is None:
-            return named(make)(self, None)
-        file: Path = named("problem.values:file_path")(path)
-        named("problem.io.files:check_picture")(file)
-        named("report.compare_plot:save_figure")(named(make)(self, None), file)
+            return draw(self, None)
+        file = file_path(path)
+        check_picture(file)
+        save_figure(draw(self, None), file)
         return file
+
+
+class ShownMapping(Shown):
+    """An answer that is a mapping."""
+
+    __slots__ = ()
+
+    def loop_nest(self) -> str:
+        """The mapping as the tiled loop nest it stands for, as C-like text; on accelerators loops per memory.
+
+        Raises:
+            InputError: if nobody said how to write it.
+        """
+        make = self.presentation.nest
+        if make is None:
+            raise InputError(f"{type(self).__name__} has no loop nest to print")
+        return make(self)

@@ -24,7 +24,7 @@ from optmap.problem.inputs import (
     workload_of,
 )
 from optmap.problem.options import Counting
-from optmap.problem.values import TimeInput, file_path
+from optmap.values import TimeInput, file_path
 
 if TYPE_CHECKING:
     from optmap.baselines.randomized import RandomizedComparison

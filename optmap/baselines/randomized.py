@@ -15,9 +15,9 @@ from typing import ClassVar
 from optmap.bounds.roots import floor_sqrt
 from optmap.errors import InfeasibleError, InputError
 from optmap.problem.inputs import capacity_of
-from optmap.problem.values import positive_fraction
 from optmap.problem.workload import Semantics, Workload
-from optmap.shown import Form, Shown
+from optmap.shown import Shown
+from optmap.values import positive_fraction
 
 NEARBY = 4
 """Tiles along a side, more or fewer than with the ideal shape, that are tried."""
@@ -97,9 +97,7 @@ class RandomizedTiling:
 class RandomizedComparison(Shown):
     """A randomized product: what every schedule costs, and a tiling beside it."""
 
-    shown_as: ClassVar[Form] = Form(
-        table="report.randomized:randomized_table", document="report.randomized:randomized_document"
-    )
+    shown_as: ClassVar[str] = "randomized"
     workload: Workload
     """The product as a statement."""
     problem: RandomizedProduct

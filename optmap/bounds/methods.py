@@ -2,70 +2,125 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from optmap.bounds.result import LowerBound
 from optmap.errors import InputError
-from optmap.lazy import named
 from optmap.names import choose
 from optmap.problem.workload import Workload
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BoundMethod:
-    """A named way to a lower bound; its module is imported when it is used."""
+    """A named way to a lower bound."""
 
     description: str
     """One line for tables and `optmap list bounds`."""
-    function: str
-    """`module:function` under `optmap`, of workload and fast memory in words."""
-    scope: str = ""
-    """`module:function` under `optmap` that says why a workload is not covered; empty: all are."""
+    run: Callable[[Workload, int], LowerBound]
+    """The bound for a fast memory of so many words; imports its module when it is called."""
+    applies: Callable[[Workload], str | None] = lambda workload: None
+    """None if the method covers a workload, else the reason why not."""
 
-    def run(self, workload: Workload, memory_words: int) -> LowerBound:
-        """The bound for a fast memory of so many words."""
-        found: LowerBound = named(self.function)(workload, memory_words)
-        return found
 
-    def applies(self, workload: Workload) -> str | None:
-        """None if the method covers the workload, else the reason why not."""
-        reason: str | None = named(self.scope)(workload) if self.scope else None
-        return reason
+def _compulsory(workload: Workload, memory_words: int) -> LowerBound:
+    from optmap.bounds.compulsory import compulsory
+
+    return compulsory(workload, memory_words)
+
+
+def _brascamp_lieb(workload: Workload, memory_words: int) -> LowerBound:
+    from optmap.bounds.asymptotic import brascamp_lieb
+
+    return brascamp_lieb(workload, memory_words)
+
+
+def _projective(workload: Workload, memory_words: int) -> LowerBound:
+    from optmap.bounds.projective import projective
+
+    return projective(workload, memory_words)
+
+
+def _why_not_projective(workload: Workload) -> str | None:
+    from optmap.bounds.projective import why_not_projective
+
+    return why_not_projective(workload)
+
+
+def _convolution(workload: Workload, memory_words: int) -> LowerBound:
+    from optmap.bounds.convolution import convolution
+
+    return convolution(workload, memory_words)
+
+
+def _why_no_convolution(workload: Workload) -> str | None:
+    from optmap.problem.forms import why_no_convolution
+
+    return why_no_convolution(workload)
+
+
+def _ioopt(workload: Workload, memory_words: int) -> LowerBound:
+    from optmap.bounds.ioopt_formulas import ioopt
+
+    return ioopt(workload, memory_words)
+
+
+def _why_not_ioopt(workload: Workload) -> str | None:
+    from optmap.bounds.ioopt_formulas import why_not_ioopt
+
+    return why_not_ioopt(workload)
+
+
+def _halo(workload: Workload, memory_words: int) -> LowerBound:
+    from optmap.bounds.best import halo
+
+    return halo(workload, memory_words)
+
+
+def _why_no_windows(workload: Workload) -> str | None:
+    from optmap.bounds.best import why_no_windows
+
+    return why_no_windows(workload)
+
+
+def _best(workload: Workload, memory_words: int) -> LowerBound:
+    from optmap.bounds.best import best
+
+    return best(workload, memory_words)
 
 
 BOUNDS: dict[str, BoundMethod] = {
     "compulsory": BoundMethod(
         description="every touched word moves once",
-        function="bounds.compulsory:compulsory",
+        run=_compulsory,
     ),
     "brascamp_lieb": BoundMethod(
         description="exponents of the Brascamp-Lieb polytope, symbolic Omega form (Dinh, chapter 2; IOOpt, section 5)",
-        function="bounds.asymptotic:brascamp_lieb",
+        run=_brascamp_lieb,
     ),
     "projective": BoundMethod(
         description="duals of the tiling LP, small loop bounds included (Dinh, Theorems 13 and 14)",
-        function="bounds.projective:projective",
-        scope="bounds.projective:why_not_projective",
+        run=_projective,
+        applies=_why_not_projective,
     ),
     "convolution": BoundMethod(
         description="mixed precision, strides and small filters (Dinh, Theorem 15)",
-        function="bounds.convolution:convolution",
-        scope="problem.forms:why_no_convolution",
+        run=_convolution,
+        applies=_why_no_convolution,
     ),
     "ioopt": BoundMethod(
         description="small-dimension scenarios of contractions and convolutions (IOOpt, Figure 6)",
-        function="bounds.ioopt_formulas:ioopt",
-        scope="bounds.ioopt_formulas:why_not_ioopt",
+        run=_ioopt,
+        applies=_why_not_ioopt,
     ),
     "halo": BoundMethod(
         description="windows of two to four taps per axis that overlap: tiles need their halo; with a certificate",
-        function="bounds.best:halo",
-        scope="bounds.best:why_no_windows",
+        run=_halo,
+        applies=_why_no_windows,
     ),
     "best": BoundMethod(
         description="the strongest of a convex program over maps, halos, classes of taps, visits, passes; certified",
-        function="bounds.best:best",
+        run=_best,
     ),
 }
 

@@ -45,7 +45,7 @@ def algorithms(
 ) -> None:
     """Print what convolution algorithms move."""
     from optmap import verbs
-    from optmap.problem.io.files import check_picture, to_json
+    from optmap.writing import check_picture, to_json
 
     problem = workload_of(workload, extents, None)
     check_picture(plot)

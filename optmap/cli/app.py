@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from copy import copy
+from importlib import import_module
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
-from optmap import __version__
 from optmap.cli.console import begin, say
 from optmap.cli.values import spare
-from optmap.lazy import named
+from optmap.version import __version__
 
 COMMANDS = {
     "list": "catalogue",
@@ -73,7 +73,7 @@ class Commands(TyperGroup):
 def _built(module: str, context: Any) -> Any:
     """The commands of one module by their name."""
     part = typer.Typer(**PLAIN, callback=lambda: None)  # with a callback, one command is a group too
-    named(f"cli.{module}:register")(part)
+    import_module(f"{__package__}.{module}").register(part)
     group: Any = typer.main.get_command(part)
     plugin = copy(next(each for each in context.command.params if each.name == "plugin"))
     plugin.expose_value = False  # no command has an argument for it

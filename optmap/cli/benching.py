@@ -92,7 +92,7 @@ def bench(
     """Print speeds, ratios and geometric means."""
     from optmap import measuring
     from optmap.errors import InputError
-    from optmap.problem.io.files import check_target, to_json
+    from optmap.writing import check_target, to_json
 
     if machine is None:
         raise InputError("name the machine at hand: optmap detect -o host.yaml describes it, then --machine host.yaml")

@@ -82,7 +82,7 @@ def bound(
     as_json: JsonOption = False,
 ) -> None:
     """Print the lower bounds of a workload."""
-    from optmap.problem.io.files import check_target, to_json, write_text
+    from optmap.writing import check_target, to_json, write_text
 
     problem = workload_of(workload, extents, semantics, padding)
     target = machine_of(machine, memory)

@@ -53,7 +53,7 @@ def list_names(
 ) -> None:
     """Print names."""
     from optmap import catalogue
-    from optmap.problem.io.files import to_json
+    from optmap.writing import to_json
 
     found = catalogue.list_names(kind)
     say(to_json(found.to_dict()) if as_json else str(found))
@@ -72,7 +72,7 @@ def show(
 ) -> None:
     """Print one entry."""
     from optmap import catalogue
-    from optmap.problem.io.files import to_json
+    from optmap.writing import to_json
 
     if as_yaml + nest + as_json > 1:
         raise InputError("--yaml, --nest and --json exclude each other; keep one")
@@ -95,7 +95,7 @@ def _show_file(path: Path, as_yaml: bool, nest: bool, as_json: bool) -> None:
         InputError: if the file holds no mapping and a loop nest is asked for, or YAML is.
     """
     from optmap import catalogue
-    from optmap.problem.io.files import to_json
+    from optmap.writing import to_json
 
     found = catalogue.load(path)
     if as_yaml:

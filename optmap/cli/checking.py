@@ -58,7 +58,7 @@ def check(
     """Print what was verified, or the reason for the refusal."""
     from optmap import verbs
     from optmap.checker import Report, plain
-    from optmap.problem.io.files import to_json
+    from optmap.writing import to_json
 
     with Progress("checking") as progress:
         try:

@@ -27,7 +27,7 @@ def register(app: typer.Typer) -> None:
 def doctor(as_json: JsonOption = False) -> int:
     """Print the state of every solver and of the compiler."""
     from optmap import verbs
-    from optmap.problem.io.files import to_json
+    from optmap.writing import to_json
 
     with Progress("solving samples"):
         found = verbs.doctor()

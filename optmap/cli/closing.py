@@ -76,7 +76,7 @@ def closed_form(
     """Print the closed form by regimes of a workload."""
     from optmap import deriving
     from optmap.cli.pictures import draw_pictures, prepare_pictures
-    from optmap.problem.io.files import to_json
+    from optmap.writing import to_json
 
     if over is not None and plot is None:
         raise InputError("--over names the axes of a picture; add --plot DIR")

@@ -92,7 +92,7 @@ def compare(
     as_json: JsonOption = False,
 ) -> int:
     """Print bound and mappings of a workload."""
-    from optmap.problem.io.files import to_json
+    from optmap.writing import to_json
 
     problem = workload_of(workload, extents, semantics, padding)
     prepare_picture(plot)

@@ -59,7 +59,7 @@ def conformance(
 ) -> None:
     """Print every number that differs, and a summary."""
     from optmap import verbs
-    from optmap.problem.io.files import to_json
+    from optmap.writing import to_json
 
     with Progress("counting"):
         found = verbs.conformance(records, counting=counting)

@@ -74,7 +74,7 @@ def say_error(error: OptmapError) -> None:
     """Write an error as the one JSON document on stdout; nothing if a document is there already."""
     if _SAID.get():
         return
-    from optmap.problem.io.files import to_json
+    from optmap.writing import to_json
 
     kind = type(error).__name__
     document: dict[str, object] = {

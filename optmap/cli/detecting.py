@@ -48,7 +48,7 @@ def detect(
 ) -> None:
     """Print what is known of the machine at hand."""
     from optmap import running
-    from optmap.problem.io.files import check_target, to_json
+    from optmap.writing import check_target, to_json
 
     check_target(output)
     with Progress("reading tables") as progress:

@@ -140,7 +140,7 @@ def emit(
     """Print or write code."""
     from optmap import running
     from optmap.native.run.saved import is_document
-    from optmap.problem.io.files import made_folder, to_json
+    from optmap.writing import made_folder, to_json
 
     if mapping is not None or is_document(workload):
         refuse_unused("is for the search of a mapping, and one is given", "time_limit")

@@ -50,7 +50,7 @@ def evaluate(
 ) -> int:
     """Print what the mapping of a solution file really costs."""
     from optmap import verbs
-    from optmap.problem.io.files import to_json
+    from optmap.writing import to_json
 
     if not simulate:
         refuse_unused("is for --simulate; add it, or", "limit")

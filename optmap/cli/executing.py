@@ -97,7 +97,7 @@ def run(
 ) -> None:
     """Print how fast workloads run, and whether they are right."""
     from optmap import running
-    from optmap.problem.io.files import check_target, to_json
+    from optmap.writing import check_target, to_json
 
     check_target(output)
     with Progress("running") as progress:

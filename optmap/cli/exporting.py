@@ -111,8 +111,8 @@ def export(
 ) -> None:
     """Print or write a program."""
     from optmap.modelling import programs_of
-    from optmap.problem.io.files import check_target, to_json, write_text
     from optmap.report.programs import Format, programs_document
+    from optmap.writing import check_target, to_json, write_text
 
     if choose("format", form, (*Format, "timeloop")) == "timeloop":
         refuse_unused("is not for --format timeloop, which writes a solution as it is", *OF_PROGRAMS)
@@ -147,7 +147,7 @@ def export(
 def _export_timeloop(solution: str, folder: Path | None, *, as_json: bool) -> None:
     """Write a solution of an accelerator as files of Timeloop; printed together they are one such file."""
     from optmap.exchange import export_timeloop
-    from optmap.problem.io.files import to_json
+    from optmap.writing import to_json
 
     found = export_timeloop(solution, folder)
     if as_json:

@@ -90,7 +90,7 @@ def import_command(
 
 def _import_onnx(model: Path, output: Path | None, sizes: dict[str, int], *, as_json: bool) -> None:
     from optmap.onnx_import import import_model, workloads_yaml
-    from optmap.problem.io.files import check_target, to_json, write_text
+    from optmap.writing import check_target, to_json, write_text
 
     check_target(output)
     with Progress("reading the model"):
@@ -104,8 +104,8 @@ def _import_onnx(model: Path, output: Path | None, sizes: dict[str, int], *, as_
 
 def _import_timeloop(files: list[Path], output: Path | None, *, as_json: bool) -> None:
     from optmap.exchange import import_timeloop, write_folder
-    from optmap.problem.io.files import to_json
     from optmap.report.interchange import model_files
+    from optmap.writing import to_json
 
     found = import_timeloop(files)
     if output is not None:

@@ -117,7 +117,7 @@ def network(
 ) -> int:
     """Print the layers of a network, or what they move on a machine."""
     from optmap import verbs
-    from optmap.problem.io.files import to_json
+    from optmap.writing import to_json
 
     if name is None:
         refuse_unused(
@@ -160,10 +160,10 @@ def network(
 
 
 def _listing(as_json: bool) -> str:
-    from optmap.problem.io.files import to_json
     from optmap.problem.library import list_networks
     from optmap.problem.network import network as load_network
     from optmap.report.tables import grid
+    from optmap.writing import to_json
 
     found = [load_network(name) for name in list_networks()]
     if as_json:

@@ -21,7 +21,7 @@ def path_of(text: str) -> Path:
 
 def time_of(text: str | float) -> float:
     """The seconds of a time such as `60s`, `2min` or `90`; of a default itself."""
-    from optmap.problem.values import seconds
+    from optmap.values import seconds
 
     try:
         return seconds(text, "it")

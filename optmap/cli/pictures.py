@@ -37,7 +37,7 @@ def prepare_picture(path: Path | None) -> None:
         InputError: if it cannot, or matplotlib is not installed.
     """
     if path is not None:
-        from optmap.problem.io.files import check_picture
+        from optmap.writing import check_picture
 
         check_picture(path)
         without_screen()
@@ -50,7 +50,7 @@ def prepare_pictures(folder: Path | None) -> None:
         InputError: if it cannot, or matplotlib is not installed.
     """
     if folder is not None:
-        from optmap.problem.io.files import made_folder
+        from optmap.writing import made_folder
 
         without_screen()
         made_folder(folder)

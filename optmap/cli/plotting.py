@@ -83,7 +83,7 @@ def plot(
 ) -> None:
     """Write pictures of a sweep and print the sizing table."""
     from optmap import verbs
-    from optmap.problem.io.files import to_json
+    from optmap.writing import to_json
 
     metrics = tuple(part.strip() for part in pareto.split(","))
     if len(metrics) != 2:

@@ -44,7 +44,7 @@ def randomized(
 ) -> None:
     """Print bound and tiling of a randomized product."""
     from optmap import verbs
-    from optmap.problem.io.files import to_json
+    from optmap.writing import to_json
 
     found = verbs.randomized(extents, memory=memory, cost=cost, semantics=semantics)
     say(to_json(found.to_dict()) if as_json else str(found))

@@ -51,7 +51,7 @@ def score(
 ) -> None:
     """Print a mapping beside the optimum."""
     from optmap import exchange
-    from optmap.problem.io.files import to_json
+    from optmap.writing import to_json
 
     prepare_pictures(plot)
     with Progress("searching the optimum") as progress:

@@ -60,7 +60,7 @@ def sensitivity(
 ) -> None:
     """Print the Sobol' indices of the choices of a mapping."""
     from optmap import exploring
-    from optmap.problem.io.files import to_json
+    from optmap.writing import to_json
 
     prepare_picture(plot)
     found = exploring.sensitivity(

@@ -183,7 +183,7 @@ def solve(
     as_json: JsonOption = False,
 ) -> int:
     """Solve a workload on a machine and print the answer."""
-    from optmap.problem.io.files import check_target, to_json
+    from optmap.writing import check_target, to_json
 
     problem = workload_of(workload, extents, semantics, padding)
     target = machine_of(machine, memory)

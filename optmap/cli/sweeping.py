@@ -85,9 +85,9 @@ def sweep(
 ) -> int:
     """Run a sweep and print what was done."""
     from optmap.errors import InputError
-    from optmap.problem.io.files import to_json
     from optmap.sweeps import run
     from optmap.sweeps.spec_io import read_spec
+    from optmap.writing import to_json
 
     made = read_spec(spec)
     directory = output if output is not None else Path(f"{Path(spec).stem}.sweep")

@@ -74,7 +74,7 @@ def derive(
 ) -> None:
     """Print symbolic expressions of a workload."""
     from optmap import deriving
-    from optmap.problem.io.files import to_json
+    from optmap.writing import to_json
 
     if reuse:
         if (permutation, memory, stationary, small) != (None,) * 4 or classes or closed_form or latex or levels != 1:

@@ -82,7 +82,7 @@ def validate(
     """Validate and print the rankings."""
     from optmap import measuring
     from optmap.errors import InputError
-    from optmap.problem.io.files import check_target, to_json
+    from optmap.writing import check_target, to_json
 
     if machine is None:
         raise InputError("name the machine at hand: optmap detect -o host.yaml, then --machine host.yaml")

@@ -21,7 +21,8 @@ from optmap.evaluate.tally import Moved as Moved
 from optmap.evaluate.walk_held import HeldWalk as HeldWalk
 from optmap.evaluate.walk_held import walk_held as walk_held
 from optmap.evaluate.whole_nest import exact_traffic as exact_traffic
-from optmap.lazy import exports, named
+from optmap.lazy import exports
+from optmap.registry import VERBS
 
 
 class _Verb(ModuleType):
@@ -29,17 +30,17 @@ class _Verb(ModuleType):
 
     def __call__(self, *args: Any, **options: Any) -> Any:
         """Count a mapping again; see `optmap.verbs.evaluate`."""
-        return named("verbs:evaluate")(*args, **options)
+        return VERBS["evaluate"](*args, **options)
 
     @property
     def __annotations__(self) -> dict[str, Any]:  # type: ignore[override] # of the verb
         """Types of its arguments and its answer."""
-        return get_type_hints(named("hints:annotated")(named("verbs:evaluate")))
+        return get_type_hints(VERBS["evaluate"])
 
     @property
     def __signature__(self) -> Signature:
         """What it takes."""
-        return signature(named("verbs:evaluate"))
+        return signature(VERBS["evaluate"])
 
 
 sys.modules[__name__].__class__ = _Verb

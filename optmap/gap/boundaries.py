@@ -13,7 +13,7 @@ from optmap.bounds.result import Document, LowerBound
 from optmap.errors import InputError
 from optmap.gap.time_floor import TimeFloor, time_certificate
 from optmap.problem import Machine, Workload
-from optmap.shown import Form, Shown
+from optmap.shown import Shown
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,12 +46,8 @@ class BoundaryBounds:
 class BoundReport(Shown):
     """The bounds of a workload on a machine."""
 
-    shown_as: ClassVar[Form] = Form(
-        table="report.bounds:bound_table",
-        document="report.bounds:bound_document",
-        file="report.bounds:certificate_text",
-        numbers=("outermost.best.method", "outermost.best.total_words"),
-    )
+    shown_as: ClassVar[str] = "bound"
+    shown_first: ClassVar[tuple[str, ...]] = ("outermost.best.method", "outermost.best.total_words")
 
     workload: Workload
     machine: Machine

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 from optmap.bounds.best import best
 from optmap.problem.amounts import Capacity
 from optmap.problem.workload import Workload
-from optmap.shown import Form, Shown
+from optmap.shown import Shown
 
 if TYPE_CHECKING:
     from optmap.symbolic.closed_form import ClosedForm, ClosedFormValue
@@ -38,9 +38,7 @@ class AtMemory:
 class ClosedFormAnswer(Shown):
     """Loop orders by reuse and a closed form of the upper bound."""
 
-    shown_as: ClassVar[Form] = Form(
-        table="report.closed_form:closed_form_text", document="report.closed_form:closed_form_document"
-    )
+    shown_as: ClassVar[str] = "closed-form"
     workload: Workload
     reuse: dict[str, frozenset[str]]
     """Tensors reused along each dim if its loop is innermost."""

@@ -15,7 +15,7 @@ from optmap.gap.beside import bound_in_time
 from optmap.problem import Machine, Workload
 from optmap.problem.objective import OBJECTIVES
 from optmap.search.result import SolveResult
-from optmap.shown import Form, Shown
+from optmap.shown import Shown
 
 
 class Counted(StrEnum):
@@ -115,11 +115,7 @@ class ComparisonRow:
 class Comparison(Shown):
     """Bound against mappings."""
 
-    shown_as: ClassVar[Form] = Form(
-        table="report.compare:comparison_table",
-        document="report.compare:comparison_document",
-        plot="report.compare_plot:plot_comparison",
-    )
+    shown_as: ClassVar[str] = "comparison"
 
     workload: Workload
     machine: Machine | None

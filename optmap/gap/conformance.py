@@ -13,7 +13,7 @@ from optmap.evaluate.spatial.wires import is_quirk, priced_meshes
 from optmap.interchange.factorflow_records import FlowLevel, FlowRecord
 from optmap.interchange.records import ExpectedTensor, Record
 from optmap.problem.options import Counting
-from optmap.shown import Form, Shown
+from optmap.shown import Shown
 
 TOLERANCE = Fraction(1, 10**9)
 """Relative distance within which two energies agree, and two latencies that are not rounded."""
@@ -47,9 +47,7 @@ class Mismatch:
 class Conformance(Shown):
     """What comparing records found."""
 
-    shown_as: ClassVar[Form] = Form(
-        table="report.conformance:conformance_table", document="report.conformance:conformance_document"
-    )
+    shown_as: ClassVar[str] = "conformance"
     counting: Counting
     foreign: bool
     """Whether the records are another model's than the one that counted: then numbers are expected to differ."""

@@ -8,18 +8,14 @@ from typing import ClassVar
 from optmap.problem.fabric import Fabric
 from optmap.problem.options import Counting, Merit
 from optmap.search.accelerators.result import AcceleratorResult, Floor
-from optmap.shown import Form, Shown
+from optmap.shown import Shown
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NestComparison(Shown):
     """What several methods find for one workload on one accelerator."""
 
-    shown_as: ClassVar[Form] = Form(
-        table="report.nest_comparison:comparison_table",
-        document="report.nest_comparison:comparison_document",
-        plot="report.beside_plot:plot_nest_comparison",
-    )
+    shown_as: ClassVar[str] = "nest-comparison"
 
     fabric: Fabric
     merit: Merit

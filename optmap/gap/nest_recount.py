@@ -14,8 +14,8 @@ from optmap.gap.nest_solution import SavedNest, amount, counts_document
 from optmap.problem.fabric import Fabric
 from optmap.problem.nest import Nest
 from optmap.problem.options import Counting
-from optmap.search.accelerators.result import PICTURES, UNITS
-from optmap.shown import Form, Shown
+from optmap.search.accelerators.result import UNITS
+from optmap.shown import Shown
 
 COUNTED = ("boundaries", "levels", "operations", "arithmetic", "compute_cycles", "utilisation", "bottleneck")
 AMOUNTS = ("energy", "cycles", "edp", "cost", "exact")
@@ -25,11 +25,7 @@ AMOUNTS = ("energy", "cycles", "edp", "cost", "exact")
 class NestEvaluation(Shown):
     """A mapping on an accelerator, counted again."""
 
-    shown_as: ClassVar[Form] = Form(
-        table="report.nest_evaluation:evaluation_table",
-        document="report.nest_evaluation:evaluation_document",
-        pictures=PICTURES,
-    )
+    shown_as: ClassVar[str] = "nest-evaluation"
 
     solution: SavedNest
     counting: Counting

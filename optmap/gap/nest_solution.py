@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, ClassVar
 from optmap.bounds.certificate import digest
 from optmap.errors import InputError
 from optmap.gap.nest_search import search_claims, search_times
-from optmap.lazy import named
 from optmap.problem.fabric import Fabric, fabric_of
 from optmap.problem.io.fields import Fields, located
 from optmap.problem.io.machines import machine_document, machine_from
@@ -22,7 +21,7 @@ from optmap.problem.nest import Nest, nest_of
 from optmap.problem.options import Counting, Merit
 from optmap.problem.workload import Workload
 from optmap.search.accelerators.result import UNITS
-from optmap.shown import Form, Shown
+from optmap.shown import ShownMapping
 from optmap.texts import exact_text, plain
 
 if TYPE_CHECKING:
@@ -34,12 +33,10 @@ REQUIRED = ("schema", "workload", "machine", "mapping")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SavedNest(Shown):
+class SavedNest(ShownMapping):
     """What a solution document of an accelerator says: the mapping, and the claims made about it."""
 
-    shown_as: ClassVar[Form] = Form(
-        table="report.accelerators:saved_table", document="gap.nest_solution:saved_document"
-    )
+    shown_as: ClassVar[str] = "saved-nest"
 
     source: str
     """File it was read from."""
@@ -60,10 +57,6 @@ class SavedNest(Shown):
     def machine(self) -> Machine:
         """Onto what."""
         return self.fabric.machine
-
-    def loop_nest(self) -> str:
-        """The mapping as loops per memory, spatial ones marked."""
-        return str(named("report.spatial_nest:nest_text")(self.nest, self.fabric))
 
 
 def saved_document(solution: SavedNest) -> dict[str, object]:

@@ -14,7 +14,7 @@ from optmap.problem.options import Counting, Merit
 from optmap.problem.workload import Workload
 from optmap.search.accelerators.result import PERFECT
 from optmap.search.curve import Improvement
-from optmap.shown import Form, Shown
+from optmap.shown import Shown
 from optmap.solvers.status import Stop
 
 FLOOR = "the floor of every schedule"
@@ -197,11 +197,7 @@ class Mean:
 class Race(Shown):
     """Methods on layers of one accelerator, each within the same budget."""
 
-    shown_as: ClassVar[Form] = Form(
-        table="report.race:race_table",
-        document="report.race:race_document",
-        pictures={"seconds": "report.race_plot:plot_seconds", "evaluations": "report.race_plot:plot_evaluations"},
-    )
+    shown_as: ClassVar[str] = "race"
 
     machine: Machine
     merit: Merit

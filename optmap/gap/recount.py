@@ -17,7 +17,7 @@ from optmap.gap.claims import TOLERANCE, claim_disagreements
 from optmap.gap.solution import Amount, SavedSolution
 from optmap.problem.mapping import Mapping
 from optmap.problem.objective import OBJECTIVES
-from optmap.shown import Form, Shown
+from optmap.shown import Shown
 from optmap.texts import number
 
 if TYPE_CHECKING:
@@ -46,9 +46,7 @@ class Simulated:
 class Evaluation(Shown):
     """A mapping, counted again."""
 
-    shown_as: ClassVar[Form] = Form(
-        table="report.evaluation:evaluation_table", document="report.evaluation:evaluation_document"
-    )
+    shown_as: ClassVar[str] = "evaluation"
 
     solution: SavedSolution
     report: CostReport

@@ -19,7 +19,7 @@ from optmap.bounds.regime_proof import LoadsProof, loads_proof
 from optmap.errors import CheckError, InputError
 from optmap.problem.workload import Padding, Workload
 from optmap.programs.parametric_tiling import ParametricTiling, parametric_tiling
-from optmap.shown import Form, Shown
+from optmap.shown import Shown
 from optmap.solvers.cones import Cone, cone
 from optmap.solvers.parametric import ParametricLp, Region, critical_regions
 
@@ -55,11 +55,7 @@ class Regime:
 class Regimes(Shown):
     """All regimes of a nest; they cover every capacity and all extents, and share only borders."""
 
-    shown_as: ClassVar[Form] = Form(
-        table="report.regimes:regimes_table",
-        document="report.regimes:regimes_document",
-        pictures={"regimes": "report.regimes_plot:plot_regimes"},
-    )
+    shown_as: ClassVar[str] = "regimes"
     workload: Workload
     tiling: ParametricTiling
     regimes: tuple[Regime, ...]

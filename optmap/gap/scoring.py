@@ -17,8 +17,8 @@ from optmap.problem.io.workloads import workload_document
 from optmap.problem.nest import Nest, mapping_of
 from optmap.problem.options import Merit
 from optmap.search.accelerators.answer import SAME
-from optmap.search.accelerators.result import PICTURES, UNITS, AcceleratorResult
-from optmap.shown import Form, Shown
+from optmap.search.accelerators.result import UNITS, AcceleratorResult
+from optmap.shown import Shown
 
 if TYPE_CHECKING:
     from optmap.search.result import SolveResult
@@ -28,11 +28,7 @@ if TYPE_CHECKING:
 class Score(Shown):
     """A mapping, and the best one that was found for the same workload and machine."""
 
-    shown_as: ClassVar[Form] = Form(
-        table="report.scoring:score_table",
-        document="gap.scoring:score_document",
-        pictures={"score": "report.beside_plot:plot_score", **PICTURES},  # the others are of the mapping that is scored
-    )
+    shown_as: ClassVar[str] = "score"
 
     nest: Nest
     """The mapping that is scored."""

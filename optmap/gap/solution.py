@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, ClassVar
 from optmap.bounds.certificate import digest
 from optmap.errors import InfeasibleError, InputError
 from optmap.gap.rows import boundary_documents, level_documents
-from optmap.lazy import named
 from optmap.problem import CapacityRule, Machine, Mapping, Workload
 from optmap.problem.code_options import CodeOptions
 from optmap.problem.constraint_texts import constraint_from
@@ -18,14 +17,15 @@ from optmap.problem.constraints import NO_CONSTRAINTS, Constraints
 from optmap.problem.held import Held
 from optmap.problem.io.codes import options_document, options_from
 from optmap.problem.io.fields import Fields, located
-from optmap.problem.io.files import read_json, to_json, write_text
+from optmap.problem.io.files import read_json
 from optmap.problem.io.held import read_held
 from optmap.problem.io.machines import machine_document, machine_from
 from optmap.problem.io.mappings import mapping_document, read_mapping
 from optmap.problem.io.workloads import read_workload, workload_document
 from optmap.problem.objective import OBJECTIVES, PREDICTED_TIME
 from optmap.problem.options import TileRule
-from optmap.shown import Form, Shown
+from optmap.shown import ShownMapping
+from optmap.writing import to_json, write_text
 
 if TYPE_CHECKING:
     from optmap.evaluate.timing import Prediction
@@ -83,13 +83,10 @@ class BoundaryClaim:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SavedSolution(Shown):
+class SavedSolution(ShownMapping):
     """What a solution document says: the mapping, and the claims made about it."""
 
-    shown_as: ClassVar[Form] = Form(
-        table="report.entries:solution_table",
-        document="report.entries:solution_read",
-    )
+    shown_as: ClassVar[str] = "saved-solution"
 
     source: str
     """File it was read from."""
@@ -113,10 +110,6 @@ class SavedSolution(Shown):
     """What was demanded of the mapping; `evaluate` says whether it meets them."""
     options: CodeOptions | None = None
     """Of the code whose time the document predicts; None if it predicts none."""
-
-    def loop_nest(self) -> str:
-        """The mapping as the tiled loop nest it stands for, as C-like text."""
-        return str(named("report.loopnest:nest_of")(self))
 
 
 def finite(value: float | None) -> float | None:

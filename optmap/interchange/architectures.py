@@ -22,7 +22,7 @@ from optmap.problem.accelerator import (
 )
 from optmap.problem.io.fields import Fields, located
 from optmap.problem.io.stores import exact_number
-from optmap.problem.values import LARGEST
+from optmap.values import LARGEST
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

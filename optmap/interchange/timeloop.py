@@ -20,7 +20,7 @@ from optmap.problem.io.fields import Fields, located
 from optmap.problem.io.kinds import expected
 from optmap.problem.nest import Nest
 from optmap.problem.workload import access_names
-from optmap.shown import Form, Shown
+from optmap.shown import Shown
 
 PARTIAL_KINDS = ("nest", "energies", "demands", "mapper")
 """What a file may be that means nothing without the others (see `optmap.problem.io.kinds`)."""
@@ -30,9 +30,7 @@ PARTIAL_KINDS = ("nest", "energies", "demands", "mapper")
 class TimeloopModel(Shown):
     """A problem, an architecture and perhaps a mapping, read from files of Timeloop."""
 
-    shown_as: ClassVar[Form] = Form(
-        table="report.interchange:model_table", document="report.interchange:model_document"
-    )
+    shown_as: ClassVar[str] = "timeloop-model"
 
     workload: Workload | None
     """None if no file has a problem."""

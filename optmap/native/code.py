@@ -9,11 +9,10 @@ from pathlib import Path
 from typing import ClassVar
 
 from optmap.errors import InputError
-from optmap.lazy import named
 from optmap.problem import Machine, Mapping, Workload
 from optmap.problem.code_options import CodeOptions
 from optmap.problem.kernel_roles import KernelKind
-from optmap.shown import Form, Shown
+from optmap.shown import Shown
 
 ALIGNMENT = 64
 """Bytes at whose multiples memory begins that is taken here: a cache line, and the longest vector."""
@@ -126,7 +125,7 @@ class Code(Shown):
     `tensor_names` gives. All are without state, and may be called by several threads.
     """
 
-    shown_as: ClassVar[Form] = Form(table="report.codes:code_table", document="report.codes:code_document")
+    shown_as: ClassVar[str] = "code"
 
     workload: Workload
     machine: Machine
@@ -159,5 +158,7 @@ class Code(Shown):
         Raises:
             InputError: if they cannot be written, or a file of that name is there that somebody else wrote.
         """
-        paths: tuple[Path, ...] = named("native.emit.files:write_code")(self, folder)
-        return paths
+        write = self.presentation.folder
+        if write is None:
+            raise InputError(f"{type(self).__name__} has no files to write")
+        return write(self, folder)

@@ -17,7 +17,7 @@ from optmap.onnx_import.repeats import is_repeated, with_repeats
 from optmap.onnx_import.skipped import COPIES, EMPTY, MOVES, REASONS, Skipped, merged, moved_elements, reason_of
 from optmap.problem import Workload
 from optmap.problem.io.yaml12 import dump_yaml
-from optmap.shown import Form, Shown
+from optmap.shown import Shown
 
 MAKERS: dict[str, Callable[[Node], Made]] = {
     "Conv": convolution,
@@ -35,11 +35,7 @@ LONGEST_NAME = 60
 class ImportedModel(Shown):
     """What an ONNX file holds."""
 
-    shown_as: ClassVar[Form] = Form(
-        table="report.imported:import_table",
-        document="report.imported:import_document",
-        file="onnx_import.model:workloads_yaml",
-    )
+    shown_as: ClassVar[str] = "imported-model"
 
     source: str
     """Name of the file, without its folder."""

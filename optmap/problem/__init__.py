@@ -76,7 +76,7 @@ __getattr__, __dir__ = exports(
         "held": "Corner Held corner_dims moves_alone stream_refusal",
         "inputs": "capacities_of capacity_of extents_of is_statement machine_of names_of workload_of",
         "io.fields": "Fields located",
-        "io.files": "load_yaml to_json",
+        "io.files": "load_yaml",
         "io.machines": "LEVEL_FIELDS machine_document machine_from",
         "io.mappings": "mapping_document read_mapping",
         "io.workloads": "WORKLOAD_FIELDS read_workload read_workloads workload_document workload_from",
@@ -92,7 +92,6 @@ __getattr__, __dir__ = exports(
         "pieces": "Piece check_pieces of_document piece_dims piece_of run_document tile_text",
         "reuse": "Room reuse_at rooms_at safe_working_set",
         "sizes": "capacities element_bits parse_clock",
-        "values": "one_line whole_number",
         "workload": "access_names",
     },
 )

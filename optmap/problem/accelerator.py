@@ -13,7 +13,7 @@ from fractions import Fraction
 
 from optmap.errors import InputError
 from optmap.problem.relations import GAP, Relation
-from optmap.problem.values import LARGEST, quoted, whole_number
+from optmap.values import LARGEST, quoted, whole_number
 
 ROLES = ("batch", "filters", "channels", "height", "width", "filter_height", "filter_width")
 """What a dim can be in a workload; `roles.roles_of` says which it is."""

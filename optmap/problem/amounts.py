@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from optmap.errors import InputError
-from optmap.problem.values import quoted, whole_number
 from optmap.problem.workload import bytes_of
+from optmap.values import quoted, whole_number
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,8 +18,8 @@ from optmap.problem.constraints import (
     TileConstraint,
 )
 from optmap.problem.relations import GAP, Relation
-from optmap.problem.values import quoted
 from optmap.problem.workload import LARGEST_EXTENT
+from optmap.values import quoted
 
 ConstraintsInput = str | Constraint | Constraints | Iterable[str | Constraint] | Mapping[str, object]
 DIGITS = frozenset("0123456789")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 
-from optmap.problem.values import whole_number
+from optmap.values import whole_number
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,8 +16,8 @@ from optmap.names import choose
 from optmap.problem.accelerator import Accelerator, Store
 from optmap.problem.amounts import ONE_WORD, Bandwidth, Capacity
 from optmap.problem.core import Core, Microkernel
-from optmap.problem.values import one_line, whole_number
-from optmap.shown import Form, Shown
+from optmap.shown import Shown
+from optmap.values import one_line, whole_number
 
 
 class LevelKind(StrEnum):
@@ -176,11 +176,7 @@ class Machine(Shown):
             level, or a level with less capacity than the one inside it that is inclusive, or numbered below that one.
     """
 
-    shown_as: ClassVar[Form] = Form(
-        table="report.machines:machine_table",
-        document="report.entries:machine_entry",
-        yaml="report.showing:machine_yaml",
-    )
+    shown_as: ClassVar[str] = "machine"
 
     name: str
     levels: tuple[Level, ...]

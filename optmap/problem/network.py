@@ -15,7 +15,7 @@ from optmap.problem.io.files import load_yaml
 from optmap.problem.io.workloads import read_workloads
 from optmap.problem.library import SUFFIXES, choose_entry, list_networks, models_path
 from optmap.problem.workload import Semantics, Workload
-from optmap.shown import Form, Shown
+from optmap.shown import Shown
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,9 +26,7 @@ class Network(Shown):
         InputError: for no layer, or two layers of one name.
     """
 
-    shown_as: ClassVar[Form] = Form(
-        table="report.entries:network_listing", document="report.entries:network_layers_document"
-    )
+    shown_as: ClassVar[str] = "network"
 
     name: str
     layers: tuple[Workload, ...]

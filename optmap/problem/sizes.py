@@ -7,8 +7,8 @@ from fractions import Fraction
 
 from optmap.errors import InputError
 from optmap.problem.amounts import Bandwidth, Capacity
-from optmap.problem.values import quoted, whole_number
 from optmap.problem.workload import ELEMENT_SIZE, LARGEST_EXTENT
+from optmap.values import quoted, whole_number
 
 BYTES_PER_UNIT = {"b": 1, "kib": 2**10, "mib": 2**20, "gib": 2**30}
 _AMOUNT = r"[0-9]{1,40}(?:\.[0-9]{1,40})?\s*[A-Za-z]*"

@@ -13,8 +13,8 @@ from typing import ClassVar
 from optmap.errors import InputError
 from optmap.names import choose
 from optmap.problem.halo import distinct_values, span
-from optmap.problem.values import LARGEST, one_line
-from optmap.shown import Form, Shown
+from optmap.shown import Shown
+from optmap.values import LARGEST, one_line
 
 LARGEST_EXTENT = LARGEST
 """Largest extent, coefficient, offset and element size."""
@@ -142,11 +142,7 @@ class Workload(Shown):
             name is no identifier, an output that is read, a range of real values that no index meets.
     """
 
-    shown_as: ClassVar[Form] = Form(
-        table="report.tables:workload_table",
-        document="report.entries:workload_entry",
-        yaml="report.showing:workload_yaml",
-    )
+    shown_as: ClassVar[str] = "workload"
 
     name: str
     output: TensorAccess

@@ -14,7 +14,7 @@ from optmap.report.axes import capacity_axis
 from optmap.report.compare_plot import figure_axes
 from optmap.report.plots import PALETTE
 from optmap.report.tables import grid, pairs, workload_lines
-from optmap.shown import Form, Shown
+from optmap.shown import Shown
 
 SCHEMA = "optmap.algorithms/1"
 MARKERS = "osD^v"
@@ -28,11 +28,7 @@ NOTE = (
 class AlgorithmComparison(Shown):
     """Convolution algorithms over a range of memories."""
 
-    shown_as: ClassVar[Form] = Form(
-        table="report.algorithms:comparison_table",
-        document="report.algorithms:comparison_document",
-        plot="report.algorithms:comparison_plot",
-    )
+    shown_as: ClassVar[str] = "algorithms"
     workload: Workload
     rows: tuple[AlgorithmRow, ...]
     unit: str = "words"

@@ -10,11 +10,11 @@ from optmap.bounds.result import LowerBound
 from optmap.errors import InputError
 from optmap.gap.boundaries import BoundaryBounds, BoundReport
 from optmap.gap.time_floor import TimeFloor, part_documents
-from optmap.problem.io.files import to_json
 from optmap.problem.io.machines import machine_document
 from optmap.problem.io.workloads import workload_document
 from optmap.report.tables import grid, machine_line, pairs, workload_lines
 from optmap.texts import number, plain
+from optmap.writing import to_json
 
 SCHEMA = "optmap.bound/1"
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from optmap.errors import InputError
 from optmap.gap.comparison import Comparison, ComparisonRow, Counted
 from optmap.report.axes import capacity_axis, count_axis, new_axes, words_label
 from optmap.report.plots import BOUND_COLOR, PALETTE
 from optmap.texts import size_text
+from optmap.writing import save_figure
 
 COLORS = tuple(color for color in PALETTE if color != BOUND_COLOR)
 MARKERS = "osD^vPX*"
@@ -183,22 +183,6 @@ def save_comparison(comparison: Comparison, path: Path) -> None:
         InputError: if matplotlib is not installed or the file cannot be written.
     """
     save_figure(plot_comparison(comparison), path)
-
-
-def save_figure(axes: Any, path: Path) -> None:
-    """Write the figure of some axes to a file and close it.
-
-    Raises:
-        InputError: if the file cannot be written.
-    """
-    try:
-        axes.figure.savefig(path, dpi=150)
-    except (OSError, ValueError) as error:
-        raise InputError(f"{path}: cannot be written: {error}; use a name such as plot.png") from error
-    finally:
-        from matplotlib import pyplot
-
-        pyplot.close(axes.figure)
 
 
 def figure_axes(size: tuple[float, float] = (8.0, 5.0), count: int = 1) -> Any:

@@ -10,16 +10,14 @@ from optmap.errors import InputError
 from optmap.problem import Workload
 from optmap.problem.io.workloads import workload_document
 from optmap.report.tables import classes_table
-from optmap.shown import Form, Shown
+from optmap.shown import Shown
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Derivation(Shown):
     """Footprint, occupancy and traffic of one loop order."""
 
-    shown_as: ClassVar[Form] = Form(
-        table="report.derivation:derivation_text", document="report.derivation:derivation_document"
-    )
+    shown_as: ClassVar[str] = "derivation"
     workload: Workload
     permutation: tuple[str, ...]
     """Outermost first."""
@@ -33,7 +31,7 @@ class Derivation(Shown):
 class Classes(Shown):
     """The dataflow classes of a workload."""
 
-    shown_as: ClassVar[Form] = Form(table="report.derivation:classes_text", document="report.derivation:classes_read")
+    shown_as: ClassVar[str] = "classes"
     workload: Workload
     found: Mapping[str, Any]
     """`permutations`, `equivalence_classes`, `classes` with traffic, `dominated` with proofs."""

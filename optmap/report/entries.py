@@ -23,7 +23,7 @@ from optmap.report.tables import (
     sizes,
     workload_lines,
 )
-from optmap.shown import Form, Shown
+from optmap.shown import Shown
 from optmap.texts import number
 
 if TYPE_CHECKING:
@@ -39,10 +39,7 @@ Names = tuple[str, ...] | Mapping[str, str]
 class Listing(Shown):
     """Names of the library, kind by kind."""
 
-    shown_as: ClassVar[Form] = Form(
-        table="report.entries:listing_table",
-        document="report.entries:listing_document",
-    )
+    shown_as: ClassVar[str] = "listing"
     kinds: Mapping[str, Names]
     settings: Mapping[str, tuple[Settable, ...]] = field(default_factory=dict)
     """Per method what can be set of it, of those that have settings; if only methods are listed."""
@@ -56,9 +53,7 @@ class Listing(Shown):
 class Entry(Shown):
     """One entry of the library, or of a file, in full."""
 
-    shown_as: ClassVar[Form] = Form(
-        table="report.entries:entry_table", document="report.entries:entry_document", file="report.entries:entry_yaml"
-    )
+    shown_as: ClassVar[str] = "entry"
     kind: str
     """`workload`, `machine`, `network`, `sweep` or `method`."""
     value: Workload | Machine | Network | MethodEntry | None

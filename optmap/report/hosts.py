@@ -5,7 +5,6 @@ from __future__ import annotations
 import textwrap
 from dataclasses import asdict
 
-from optmap import __version__
 from optmap.native.host.detection import Host, link_rate
 from optmap.native.host.figures import Figure, Quantity, Spread
 from optmap.problem.io.machines import machine_document
@@ -13,6 +12,7 @@ from optmap.problem.io.yaml12 import dump_yaml
 from optmap.report.machines import machine_table
 from optmap.report.showing import machine_yaml
 from optmap.report.tables import grid, pairs
+from optmap.version import __version__
 
 BITS = 32
 """Elements whose operations are counted in GFLOPS."""

@@ -11,16 +11,14 @@ from optmap.problem.io.workloads import workload_document
 from optmap.report.tables import grid
 from optmap.search.sunstone.inferred import Inferred, LoopOrders, inferred_reuse, left_orders
 from optmap.search.sunstone.sizes import SpaceSize, space_sizes
-from optmap.shown import Form, Shown
+from optmap.shown import Shown
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InferredReuse(Shown):
     """What the algebra of a workload says about reuse (Sunstone, Tables I and III, Figure 4)."""
 
-    shown_as: ClassVar[Form] = Form(
-        table="report.inferred_reuse:inferred_text", document="report.inferred_reuse:inferred_document"
-    )
+    shown_as: ClassVar[str] = "inferred-reuse"
     workload: Workload
     machine: str
     """Name; empty for none."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from optmap.gap.nest_solution import SCHEMA
 from optmap.interchange.timeloop import TimeloopModel
-from optmap.problem.io.files import to_json
 from optmap.problem.io.machines import machine_document
 from optmap.problem.io.mappings import mapping_document
 from optmap.problem.io.workloads import workload_document
@@ -13,6 +12,7 @@ from optmap.report.machines import machine_table
 from optmap.report.showing import machine_yaml, workload_yaml
 from optmap.report.spatial_nest import nest_text
 from optmap.report.tables import workload_table
+from optmap.writing import to_json
 
 
 def model_table(model: TimeloopModel) -> str:

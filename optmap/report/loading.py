@@ -19,16 +19,14 @@ from optmap.problem.io.workloads import read_workload
 from optmap.report.compare import read_comparison
 from optmap.search.accelerators.result import AcceleratorResult
 from optmap.search.result import SolveResult
-from optmap.shown import Form, Shown
+from optmap.shown import Shown
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Certificate(Shown):
     """The proof of a bound, as a document; `optmap.check` of its file verifies it."""
 
-    shown_as: ClassVar[Form] = Form(
-        table="report.loading:certificate_table", document="report.loading:certificate_document"
-    )
+    shown_as: ClassVar[str] = "certificate"
     document: dict[str, Any]
 
     def check(self) -> Any:

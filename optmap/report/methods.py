@@ -10,14 +10,14 @@ from optmap.report.tables import pairs
 from optmap.search.explore.route import Explorer
 from optmap.search.explore.settings import Settable, described
 from optmap.search.method import Method
-from optmap.shown import Form, Shown
+from optmap.shown import Shown
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MethodEntry(Shown):
     """A mapping method."""
 
-    shown_as: ClassVar[Form] = Form(table="report.methods:method_table", document="report.methods:method_document")
+    shown_as: ClassVar[str] = "method"
     name: str
     description: str
     objectives: tuple[str, ...]

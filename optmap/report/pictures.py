@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from optmap.names import choose
-from optmap.problem.io.files import made_folder
 from optmap.shown import Shown
+from optmap.writing import made_folder
 
 FORMATS = ("png", "svg", "pdf")
 """Forms of pictures, as files end."""
@@ -29,6 +29,7 @@ def write_pictures(answer: Shown, folder: str | Path, *, form: str = "png") -> t
     """
     choose("format", form, FORMATS)
     place = made_folder(folder)
-    if not answer.shown_as.pictures:
+    pictures = answer.presentation.pictures
+    if not pictures:
         return (answer.plot(place / f"traffic.{form}"),)
-    return tuple(answer.plot(place / f"{name}.{form}", picture=name) for name in answer.shown_as.pictures)
+    return tuple(answer.plot(place / f"{name}.{form}", picture=name) for name in pictures)

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from optmap.native.toolchain.doctor import CompilerReport
 from optmap.report.tables import grid
-from optmap.shown import Form, Shown
+from optmap.shown import Shown
 from optmap.solvers.doctor import SolverReport
 from optmap.texts import number
 
@@ -17,7 +17,7 @@ from optmap.texts import number
 class Doctor(Shown):
     """The state of every solver, and of the C compiler."""
 
-    shown_as: ClassVar[Form] = Form(table="report.solvers:state_table", document="report.solvers:state_document")
+    shown_as: ClassVar[str] = "doctor"
     reports: tuple[SolverReport, ...]
     compiler: CompilerReport
 

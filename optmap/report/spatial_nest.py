@@ -10,6 +10,8 @@ from optmap.problem.nest import Nest
 
 if TYPE_CHECKING:
     from optmap.evaluate.spatial.results import SpatialCost
+    from optmap.gap.nest_solution import SavedNest
+    from optmap.search.accelerators.result import AcceleratorResult
 
 COMPUTE = "<< Compute >>"
 """The innermost line."""
@@ -70,6 +72,11 @@ def bands(nest: Nest, fabric: Fabric, count: SpatialCost | None = None) -> tuple
             )
         )
     return tuple(reversed(found))
+
+
+def nest_of(answer: AcceleratorResult | SavedNest) -> str:
+    """The loops of a mapping that was found on an accelerator, or of a solution file that was read."""
+    return nest_text(answer.nest, answer.fabric)
 
 
 def nest_text(nest: Nest, fabric: Fabric, count: SpatialCost | None = None) -> str:

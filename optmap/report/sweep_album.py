@@ -16,8 +16,8 @@ from optmap.gap.designs import METRICS
 from optmap.gap.networks import NetworkView, network_views
 from optmap.gap.sizing import TARGETS, Sizing, sizing
 from optmap.names import choose
-from optmap.problem.io.files import made_folder, write_text
 from optmap.report.pictures import FORMATS as IMAGES
+from optmap.writing import made_folder, write_text
 
 if TYPE_CHECKING:
     import pandas as pd

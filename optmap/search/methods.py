@@ -3,50 +3,138 @@
 from __future__ import annotations
 
 import sys
+from typing import TYPE_CHECKING
 
-from optmap.lazy import Deferred
 from optmap.names import enter
 from optmap.problem.machine import CapacityRule, Machine
 from optmap.problem.objective import PREDICTED_TIME
 from optmap.problem.options import IntegerRule, TileRule
 from optmap.search.accelerators.route import AcceleratorRoute
-from optmap.search.explore.route import explorer
+from optmap.search.explore.route import explored
 from optmap.search.method import METHODS, Method
+from optmap.search.mopt_method import MOPT, SUM_OVER_LEVELS
 from optmap.search.route import Route
+
+if TYPE_CHECKING:
+    from optmap.problem.workload import Workload
+    from optmap.search.accelerators.answer import AcceleratorFound
+    from optmap.search.accelerators.request import AcceleratorRequest
+    from optmap.search.answer import Found
+    from optmap.search.explore.protocol import Strategy
+    from optmap.search.request import Request
 
 __all__ = ["HOMES", "LIBRARY", "METHODS", "default_method", "register_method"]
 
+
+def _one_memory(request: Request) -> Found:
+    from optmap.search.iooub.one_memory import solve
+
+    return solve(request)
+
+
+def _stationary(request: Request) -> Found:
+    from optmap.search.gemmini import solve
+
+    return solve(request)
+
+
+def _algorithm1(request: Request) -> Found:
+    from optmap.search.papers.algorithm1 import solve
+
+    return solve(request)
+
+
+def _artifact(request: Request) -> Found:
+    from optmap.search.papers.artifact import solve
+
+    return solve(request)
+
+
+def _artifact_fits(workload: Workload) -> object:
+    from optmap.search.papers.artifact import roles_of
+
+    return roles_of(workload)
+
+
+def _greedy(request: Request) -> Found:
+    from optmap.search.gemmini import solve_greedy
+
+    return solve_greedy(request)
+
+
+def _tiling_lp(request: Request) -> Found:
+    from optmap.search.papers.tiling_lp import solve
+
+    return solve(request)
+
+
+def _tiling_lp_fits(workload: Workload) -> None:
+    from optmap.search.papers.tiling_lp import needs_a_form
+
+    needs_a_form(workload)
+
+
+def _exact(request: AcceleratorRequest) -> AcceleratorFound:
+    from optmap.search.exact.solve import solve
+
+    return solve(request)
+
+
+def _allocation(request: AcceleratorRequest) -> AcceleratorFound:
+    from optmap.search.programs import solve_by_program
+
+    return solve_by_program(request)
+
+
+def _cosa(request: AcceleratorRequest) -> AcceleratorFound:
+    from optmap.search.programs import solve_by_cosa
+
+    return solve_by_cosa(request)
+
+
+def _timed(request: Request) -> Found:
+    from optmap.search.timed.method import solve
+
+    return solve(request)
+
+
+def _random() -> Strategy:
+    from optmap.search.explore.random import STRATEGY
+
+    return STRATEGY
+
+
+def _exhaustive() -> Strategy:
+    from optmap.search.explore.exhaustive import STRATEGY
+
+    return STRATEGY
+
+
+def _quickflow() -> Strategy:
+    from optmap.search.quickflow.search import STRATEGY
+
+    return STRATEGY
+
+
+def _sunstone() -> Strategy:
+    from optmap.search.sunstone.search import SUNSTONE_STRATEGY
+
+    return SUNSTONE_STRATEGY
+
+
+def _bayes() -> Strategy:
+    from optmap.search.bayes.strategy import STRATEGY
+
+    return STRATEGY
+
+
 TILE_ONLY = (CapacityRule.TILE,)
-SUM_OVER_LEVELS = Route(
-    solve=Deferred("search.iooub.sum_over_levels:solve"),
-    objectives=("sum",),
-    fewest_levels=2,
-    capacity=TILE_ONLY,
-    constraints=True,
-    solver=True,
-)
-MOPT = Method(
-    name="mopt",
-    description="all loop orders and levels at once, relaxation proved globally, integers searched exactly",
-    routes=(
-        Route(
-            solve=Deferred("search.mopt:solve"),
-            objectives=("bottleneck",),
-            integers=tuple(IntegerRule),
-            cores=True,
-            microkernels=True,
-            constraints=True,
-            solver=True,
-        ),
-        SUM_OVER_LEVELS,
-    ),
-)
 IOOUB = Method(
     name="iooub",
     description="loop order, reuse level per tensor and whole tile with the least loads of one memory",
     routes=(
         Route(
-            solve=Deferred("search.iooub.one_memory:solve"),
+            solve=_one_memory,
             objectives=("loads", "sum"),
             most_levels=1,
             capacity=TILE_ONLY,
@@ -60,7 +148,7 @@ GEMMINI = Method(
     description="accelerator buffers: output-stationary tile with inputs reloaded, proved best in whole numbers",
     routes=(
         Route(
-            solve=Deferred("search.gemmini:solve"),
+            solve=_stationary,
             objectives=("traffic",),
             most_levels=1,
             capacity=TILE_ONLY,
@@ -73,7 +161,7 @@ ALGORITHM1 = Method(
     description="MOpt's Algorithm 1: levels fixed one by one by local solves, tiles rounded down and balanced",
     routes=(
         Route(
-            solve=Deferred("search.papers.algorithm1:solve"),
+            solve=_algorithm1,
             objectives=("bottleneck",),
             tiles=(TileRule.ANY,),
             integers=tuple(IntegerRule),
@@ -88,7 +176,7 @@ ARTIFACT = Method(
     description="what MOpt's published code solves: three loop orders, one start, rounding down after every level",
     routes=(
         Route(
-            solve=Deferred("search.papers.artifact:solve"),
+            solve=_artifact,
             objectives=("bottleneck",),
             capacity=TILE_ONLY,
             tiles=(TileRule.ANY,),
@@ -96,7 +184,7 @@ ARTIFACT = Method(
             cores=True,
             microkernels=True,
             solver=True,
-            fits=Deferred("search.papers.artifact:roles_of"),
+            fits=_artifact_fits,
         ),
     ),
 )
@@ -105,7 +193,7 @@ GREEDY = Method(
     description="what gemmini is compared with: a tile grown by one along each dim in turn until nothing more fits",
     routes=(
         Route(
-            solve=Deferred("search.gemmini:solve_greedy"),
+            solve=_greedy,
             objectives=("traffic",),
             most_levels=1,
             capacity=TILE_ONLY,
@@ -119,12 +207,12 @@ TILING_LP = Method(
     description="vertices of the log-space tiling LP behind the lower bounds, rounded to whole tiles (Dinh)",
     routes=(
         Route(
-            solve=Deferred("search.papers.tiling_lp:solve"),
+            solve=_tiling_lp,
             objectives=("traffic",),
             most_levels=1,
             capacity=TILE_ONLY,
             tiles=(TileRule.ANY,),
-            fits=Deferred("search.papers.tiling_lp:needs_a_form"),
+            fits=_tiling_lp_fits,
         ),
     ),
 )
@@ -132,49 +220,49 @@ TILING_LP = Method(
 EXACT = Method(
     name="exact",
     description="accelerators: tiles, loop orders, bypass and spatial split searched exactly, proved optimal",
-    accelerator=AcceleratorRoute(solve=Deferred("search.exact.solve:solve"), confirms=True),
+    accelerator=AcceleratorRoute(solve=_exact, confirms=True),
 )
 
 ALLOCATION = Method(
     name="allocation",
     description="accelerators: CoSA's allocation made exact, a program whose bound HiGHS proves beside exact's",
-    accelerator=AcceleratorRoute(solve=Deferred("search.programs:solve_by_program"), tiles=(TileRule.DIVISORS,)),
+    accelerator=AcceleratorRoute(solve=_allocation, tiles=(TileRule.DIVISORS,)),
 )
 
 COSA = Method(
     name="cosa",
     description="accelerators: CoSA as published, log objective and fixed shares; says where its mapping does not fit",
-    accelerator=AcceleratorRoute(solve=Deferred("search.programs:solve_by_cosa"), tiles=(TileRule.DIVISORS,)),
+    accelerator=AcceleratorRoute(solve=_cosa, tiles=(TileRule.DIVISORS,)),
 )
 
 RANDOM = Method(
     name="random",
     description="accelerators: random valid mappings, what everybody starts from",
-    accelerator=explorer("search.explore.random:STRATEGY"),
+    accelerator=explored(_random),
 )
 
 EXHAUSTIVE = Method(
     name="exhaustive",
     description="accelerators: every mapping of a small mapspace judged, so that the best is proved",
-    accelerator=explorer("search.explore.exhaustive:STRATEGY"),
+    accelerator=explored(_exhaustive),
 )
 
 QUICKFLOW = Method(
     name="quickflow",
     description="accelerators: QuickFlow's local search over factors, loop orders chosen in one shot (near-optimal)",
-    accelerator=explorer("search.quickflow.search:STRATEGY"),
+    accelerator=explored(_quickflow),
 )
 
 SUNSTONE = Method(
     name="sunstone",
     description="accelerators: Sunstone's order trie, tiling tree and unrolling principle, memory by memory",
-    accelerator=explorer("search.sunstone.search:SUNSTONE_STRATEGY"),
+    accelerator=explored(_sunstone),
 )
 
 BAYESIAN = Method(
     name="bayesian",
     description="accelerators: Gaussian processes choose what is judged, where every evaluation is dear (Dinh)",
-    accelerator=explorer("search.bayes.strategy:STRATEGY"),
+    accelerator=explored(_bayes),
 )
 
 TIMED = Method(
@@ -182,7 +270,7 @@ TIMED = Method(
     description="machines with a core: blocks and loops around register tiles with the least predicted time",
     routes=(
         Route(
-            solve=Deferred("search.timed.method:solve"),
+            solve=_timed,
             objectives=(PREDICTED_TIME.name,),
             needs_core=True,
             capacity=TILE_ONLY,

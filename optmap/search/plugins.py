@@ -21,8 +21,8 @@ from types import ModuleType
 from optmap.errors import InputError
 from optmap.problem.io.kinds import missing_file
 from optmap.problem.objective import OBJECTIVES
-from optmap.problem.values import quoted
 from optmap.search.methods import HOMES, LIBRARY, METHODS
+from optmap.values import quoted
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,7 +7,6 @@ from typing import Any, ClassVar
 
 from optmap.evaluate.results import BoundaryTraffic, LevelCost
 from optmap.evaluate.timing import Prediction
-from optmap.lazy import named
 from optmap.problem.code_options import CodeOptions
 from optmap.problem.constraints import NO_CONSTRAINTS, Constraints
 from optmap.problem.held import Held
@@ -15,7 +14,7 @@ from optmap.problem.machine import CapacityRule, Machine
 from optmap.problem.mapping import Mapping
 from optmap.problem.options import TileRule
 from optmap.problem.workload import Workload
-from optmap.shown import Form, Shown
+from optmap.shown import ShownMapping
 from optmap.solvers.status import Point, Stop
 
 PROVED = 2e-6
@@ -98,14 +97,10 @@ class BoundaryCertificate:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SolveResult(Shown):
+class SolveResult(ShownMapping):
     """A solved workload."""
 
-    shown_as: ClassVar[Form] = Form(
-        table="report.tables:solve_table",
-        document="gap.solution:solution_document",
-        plot="report.time_plot:plot_solution",
-    )
+    shown_as: ClassVar[str] = "solution"
 
     workload: Workload
     machine: Machine
@@ -170,7 +165,3 @@ class SolveResult(Shown):
     def within(self) -> float | None:
         """How far the cost is above the proved integer bound, as a share of it; None if the bound is 0."""
         return self.cost / self.integer_bound - 1 if self.integer_bound > 0 else None
-
-    def loop_nest(self) -> str:
-        """The mapping as the tiled loop nest it stands for, as C-like text."""
-        return str(named("report.loopnest:nest_of")(self))

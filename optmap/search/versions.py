@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from optmap import __version__
+from optmap.version import __version__
 
 PACKAGES = ("numpy", "scipy", "sympy", "pyomo", "highspy", "cyipopt-wheels", "cyipopt")
 

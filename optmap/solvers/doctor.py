@@ -90,8 +90,7 @@ def _solve_sample(name: str) -> Solution:
             monomial(names, 0.2, {"x": 1}) + monomial(names, 0.2, {"y": 1}),
         ),
     )
-    module = importlib.import_module(SOLVERS[name].module)
-    found: Solution = module.solve_posynomial(program)
+    found: Solution = SOLVERS[name].load().solve_posynomial(program)
     return found
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from types import ModuleType
 from typing import Any
 
 from optmap.errors import InputError, SolverUnavailableError
@@ -20,8 +21,8 @@ class SolverEntry:
 
     name: str
     title: str
-    module: str
-    """Module of optmap that calls it; it has `solve_model`, or `solve_posynomial` for geometric programs."""
+    load: Callable[[], ModuleType]
+    """Imports the module that calls it; it has `solve_model`, or `solve_posynomial` for geometric programs."""
     requires: str
     """Python module that must be importable."""
     forms: frozenset[str]
@@ -40,13 +41,37 @@ class SolverEntry:
         return None
 
 
+def _highs() -> ModuleType:
+    from optmap.solvers import highs
+
+    return highs
+
+
+def _ipopt() -> ModuleType:
+    from optmap.solvers import ipopt
+
+    return ipopt
+
+
+def _batch() -> ModuleType:
+    from optmap.solvers import batch
+
+    return batch
+
+
+def _scipy() -> ModuleType:
+    from optmap.solvers import scipy_
+
+    return scipy_
+
+
 SOLVERS: dict[str, SolverEntry] = {
     entry.name: entry
     for entry in (
         SolverEntry(
             name="highs",
             title="HiGHS",
-            module="optmap.solvers.highs",
+            load=_highs,
             requires="highspy",
             forms=frozenset({"lp", "milp"}),
             proves_bound=True,
@@ -55,7 +80,7 @@ SOLVERS: dict[str, SolverEntry] = {
         SolverEntry(
             name="ipopt",
             title="Ipopt through cyipopt",
-            module="optmap.solvers.ipopt",
+            load=_ipopt,
             requires="cyipopt",
             forms=frozenset({"nlp", "geometric", "relaxation"}),
             proves_bound=True,
@@ -64,7 +89,7 @@ SOLVERS: dict[str, SolverEntry] = {
         SolverEntry(
             name="batch",
             title="batched interior point of optmap",
-            module="optmap.solvers.batch",
+            load=_batch,
             requires="numpy",
             forms=frozenset({"relaxation"}),
             proves_bound=True,
@@ -73,7 +98,7 @@ SOLVERS: dict[str, SolverEntry] = {
         SolverEntry(
             name="scipy_slsqp",
             title="SciPy SLSQP",
-            module="optmap.solvers.scipy_",
+            load=_scipy,
             requires="scipy.optimize",
             forms=frozenset({"nlp", "geometric"}),
             proves_bound=False,
@@ -131,7 +156,7 @@ def solve(
         raise SolverUnavailableError(f"{entry.title} is not available ({reason}); install it with: {entry.install}")
     merged = {**settings.options.get(name, {}), **check_options(name, options or {})}
     limit = time_limit if time_limit is not None else chosen.time_limit
-    call: Callable[..., Solution] = importlib.import_module(entry.module).solve_model
+    call: Callable[..., Solution] = entry.load().solve_model
     found = call(program.pyomo(), **_arguments(name, program, merged, limit, start))
     return _in_own_unit(program, found)
 

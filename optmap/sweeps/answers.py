@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from optmap import __version__
 from optmap.api import solve
 from optmap.bounds.compulsory import compulsory
 from optmap.bounds.hierarchy import fast_side_words
@@ -27,6 +26,7 @@ from optmap.sweeps.nest_rows import nest_row
 from optmap.sweeps.points import GridPoint, blank_row, certificate_name, load_plugins, read_task
 from optmap.sweeps.rows import Row, as_dict
 from optmap.sweeps.spec import BOUND
+from optmap.version import __version__
 
 if TYPE_CHECKING:
     from optmap.bounds.result import LowerBound

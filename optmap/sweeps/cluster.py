@@ -46,7 +46,7 @@ def answer_batch(function: str, batch: Packed) -> list[tuple[int, str | None, st
     """Answer a batch on a Dask worker, in a process of its own that stays for the next batch.
 
     Args:
-        function: what answers a task, as `module:name`.
+        function: what answers a task, as `function_of` takes it.
         batch: the tasks.
 
     Returns:
@@ -76,7 +76,7 @@ class DaskEngine:
 
     Args:
         address: of the scheduler, such as `tcp://host:8786`.
-        function: what answers a task, as `module:name`; the workers import it.
+        function: what answers a task, as `function_of` takes it; the workers import it.
         connect_seconds: how long to wait for the scheduler.
     """
 

@@ -7,9 +7,12 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from optmap.errors import OptmapError
+from optmap.registry import Registry
 
-ANSWER = "optmap.sweeps.answers:answer_text"
-"""Function (as `module:name`) that answers a task: a line of text in, a line of text out."""
+ANSWERS: Registry[Callable[[str], str]] = Registry("way to answer")
+"""What answers a task, a line of text in and a line of text out, by key."""
+ANSWER = "points"
+"""Key of what answers the points of sweeps, networks and races."""
 
 
 class EngineError(OptmapError):
@@ -66,7 +69,9 @@ class Engine(Protocol):
 
 
 def function_of(name: str) -> Callable[[str], str]:
-    """The function that a `module:name` text means."""
+    """The function that a text means: a key of `ANSWERS`, or `module:name` of another one."""
+    if name in ANSWERS:
+        return ANSWERS[name]
     from importlib import import_module
 
     module, _, attribute = name.partition(":")

@@ -35,7 +35,7 @@ class LocalEngine:
 
     Args:
         jobs: number of processes; None for one per core.
-        function: what answers a task, as `module:name`.
+        function: what answers a task, as `function_of` takes it.
         keep: leave the processes running between two calls of `run`; they end with this one.
     """
 

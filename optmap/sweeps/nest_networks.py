@@ -12,7 +12,7 @@ from optmap.errors import InputError
 from optmap.problem import Machine, Workload
 from optmap.problem.network import Network
 from optmap.problem.options import Merit
-from optmap.shown import Form, Shown
+from optmap.shown import Shown
 from optmap.sweeps.reading import sweep_document
 
 if TYPE_CHECKING:
@@ -55,9 +55,7 @@ class MappedLayer:
 class NetworkNests(Shown):
     """A network on an accelerator, layer by layer and added up."""
 
-    shown_as: ClassVar[Form] = Form(
-        table="sweeps.nest_network_report:network_table", document="sweeps.nest_network_report:network_document"
-    )
+    shown_as: ClassVar[str] = "network-nests"
 
     network: Network
     machine: Machine

@@ -18,10 +18,10 @@ from optmap.gap.sizing import Sizing, sizing
 from optmap.names import choose
 from optmap.problem import Capacity, Machine, Padding, Workload
 from optmap.problem.network import Network
-from optmap.problem.values import TimeInput, seconds
 from optmap.report.regime_texts import regime_name
-from optmap.search.methods import METHODS, MOPT
-from optmap.shown import Form, Shown
+from optmap.search.methods import METHODS
+from optmap.search.mopt_method import MOPT
+from optmap.shown import Shown
 from optmap.sweeps.manifest import Key
 from optmap.sweeps.nest_networks import LATE
 from optmap.sweeps.networks import check_addable, incomplete, rows_of
@@ -29,6 +29,7 @@ from optmap.sweeps.plan import first_grid, points
 from optmap.sweeps.reading import read_sweep
 from optmap.sweeps.run import sweep
 from optmap.sweeps.spec import BOUND, Axis, Options, SweepSpec
+from optmap.values import TimeInput, seconds
 
 CLOSE = 1.05
 """A capacity is enough from where the network moves at most this multiple of what no memory can save."""
@@ -53,11 +54,7 @@ class LayerRegimes:
 class NetworkCurve(Shown):
     """A network over the capacity of one level."""
 
-    shown_as: ClassVar[Form] = Form(
-        table="sweeps.network_curve_report:curve_table",
-        document="sweeps.network_curve_report:curve_document",
-        pictures={"curve": "sweeps.network_curve_report:plot_network_curve"},
-    )
+    shown_as: ClassVar[str] = "network-curve"
     view: NetworkView
     series: Series
     """The mappings of the whole network."""

@@ -16,11 +16,10 @@ from optmap.names import choose
 from optmap.problem import Machine
 from optmap.problem.network import Network
 from optmap.problem.options import Counting, Merit
-from optmap.problem.values import TimeInput, seconds
 from optmap.problem.workload import Semantics
 from optmap.report.network import network_document, network_table
 from optmap.search.methods import METHODS, default_method
-from optmap.shown import Form, Shown
+from optmap.shown import Shown
 from optmap.sweeps.manifest import Key
 from optmap.sweeps.nest_networks import LATE, NetworkNests, left_out_text, mapped_layers
 from optmap.sweeps.plan import first_grid, points
@@ -28,6 +27,7 @@ from optmap.sweeps.reading import read_sweep
 from optmap.sweeps.rows import KEY
 from optmap.sweeps.run import sweep
 from optmap.sweeps.spec import BOUND, Options, SweepSpec
+from optmap.values import TimeInput, seconds
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -42,11 +42,7 @@ REASONS: dict[str, type[OptmapError]] = {"infeasible": InfeasibleError, "check":
 class NetworkSums(Shown):
     """What the layers of a network move on a machine, each as often as it occurs."""
 
-    shown_as: ClassVar[Form] = Form(
-        table="sweeps.networks:sums_table",
-        document="sweeps.networks:sums_document",
-        plot="sweeps.networks:sums_plot",
-    )
+    shown_as: ClassVar[str] = "network-sums"
     view: NetworkView
     series: Series
     capacity_bytes: int

@@ -14,7 +14,7 @@ from optmap.problem.network import network as load_network
 from optmap.report.network import network_document, network_table
 from optmap.report.sizing import sizing_table
 from optmap.report.sweep_album import Album, album, write_album
-from optmap.shown import Form, Shown
+from optmap.shown import Shown
 from optmap.sweeps.reading import read_sweep
 
 
@@ -22,9 +22,7 @@ from optmap.sweeps.reading import read_sweep
 class Pictures(Shown):
     """What was drawn."""
 
-    shown_as: ClassVar[Form] = Form(
-        table="sweeps.pictures:pictures_table", document="sweeps.pictures:pictures_document"
-    )
+    shown_as: ClassVar[str] = "pictures"
     album: Album
     files: tuple[Path, ...]
 

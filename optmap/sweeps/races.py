@@ -26,7 +26,6 @@ from optmap.problem.inputs import (
 )
 from optmap.problem.io.workloads import read_workloads
 from optmap.problem.options import Counting, Merit, TileRule
-from optmap.problem.values import TimeInput, file_path, seconds, whole_number
 from optmap.search.methods import EXACT, METHODS
 from optmap.search.plugins import is_shared
 from optmap.sweeps.inline import InlineEngine
@@ -37,6 +36,7 @@ from optmap.sweeps.reading import sweep_document
 from optmap.sweeps.run import make_engine, run_sweep
 from optmap.sweeps.spec import Options, SweepSpec
 from optmap.sweeps.store import read_rows
+from optmap.values import TimeInput, file_path, seconds, whole_number
 
 if TYPE_CHECKING:
     from optmap.sweeps.engine import Engine

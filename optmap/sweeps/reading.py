@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from optmap.errors import CheckError, InputError
-from optmap.problem.values import file_path
+from optmap.values import file_path
 
 if TYPE_CHECKING:
     import pandas as pd

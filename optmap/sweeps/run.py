@@ -9,11 +9,9 @@ from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from optmap import __version__
 from optmap.clock import stopping
 from optmap.errors import InputError
 from optmap.names import choose
-from optmap.problem.values import whole_number
 from optmap.search.plugins import is_shared
 from optmap.sweeps.answers import Answer
 from optmap.sweeps.engine import Engine, EngineError, Outcome, Task
@@ -28,6 +26,8 @@ from optmap.sweeps.spec import BOUND, SweepSpec
 from optmap.sweeps.spec_io import read_spec, spec_from
 from optmap.sweeps.store import Store
 from optmap.sweeps.tally import Tally
+from optmap.values import whole_number
+from optmap.version import __version__
 
 ENGINES = ("local", "inline", "dask")
 COPIES_AT_ONCE = 500

@@ -14,6 +14,7 @@ import sys
 import time
 from collections import deque
 
+from optmap.sweeps import worker
 from optmap.sweeps.engine import EngineError, Outcome, Task
 from optmap.sweeps.worker import READY, STOP
 
@@ -45,7 +46,7 @@ class Slot:
         path = os.pathsep.join(entry for entry in sys.path if entry)
         self._process = subprocess.Popen(
             # -P: the current folder must not shadow modules.
-            [sys.executable, "-P", "-m", "optmap.sweeps.worker", self._function],
+            [sys.executable, "-P", "-m", worker.__name__, self._function],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -147,7 +148,7 @@ class Slot:
             if self.failed_starts >= 3:
                 raise EngineError(
                     f"worker processes end before they start ({_how(code)}); "
-                    f"try: {sys.executable} -m optmap.sweeps.worker {self._function}"
+                    f"try: {sys.executable} -m {worker.__name__} {self._function}"
                 )
             return [], tasks
         if not tasks:

@@ -17,10 +17,10 @@ from optmap.problem.io.machines import machine_from
 from optmap.problem.io.workloads import read_workloads, workload_from
 from optmap.problem.parser import parse_workload
 from optmap.problem.sizes import parse_capacity
-from optmap.problem.values import file_path, seconds
 from optmap.problem.workload import Semantics
 from optmap.sweeps.machine_numbers import variants
 from optmap.sweeps.spec import METRICS, MOST_POINTS, SCALES, Axis, Options, Refine, SweepSpec, default_methods
+from optmap.values import file_path, seconds
 
 KEYS = (
     "name",

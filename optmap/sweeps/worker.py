@@ -17,7 +17,7 @@ PR_SET_PDEATHSIG = 1
 
 
 def main() -> None:
-    """Answer lines until stdin ends: `python -m optmap.sweeps.worker MODULE:FUNCTION`."""
+    """Answer lines until stdin ends: `python -m optmap.sweeps.worker FUNCTION`."""
     _end_with_parent()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which ends the workers
     signal.signal(STOP, lambda *_: stop())

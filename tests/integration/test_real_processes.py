@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 from host_machines import AVX512
 
-from optmap.problem import machine_document, to_json
+from optmap.problem import machine_document
+from optmap.writing import to_json
 
 ROOT = Path(__file__).resolve().parents[2]
 LOUD = """

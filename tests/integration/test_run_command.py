@@ -15,7 +15,8 @@ from host_machines import AVX512
 import optmap as toolkit
 from optmap.errors import InputError
 from optmap.native import Code, emit_code, run_layer
-from optmap.problem import machine_document, to_json
+from optmap.problem import machine_document
+from optmap.writing import to_json
 
 MATMUL = ("C[i,j] += A[i,k]*B[k,j]", "--extents", "i=40,j=30,k=20")
 QUICK = ("--seconds", "0.01", "--candidates", "2", "--time-limit", "1")

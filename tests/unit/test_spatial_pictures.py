@@ -43,8 +43,7 @@ from optmap.report import (
     write_pictures,
 )
 from optmap.report.spatial_nest import bands
-from optmap.search.accelerators.result import PICTURES
-from optmap.shown import Form, Shown
+from optmap.shown import Shown
 
 LAYER = conv2d(k=8, c=4, h=4, w=6, r=3, s=3, name="small", semantics=Semantics.ASSIGN)
 MACHINE = Machine(
@@ -162,7 +161,7 @@ def test_a_memory_without_loops_or_tensors_has_its_line():
 class Answer(Shown):
     """A counted mapping, as `solve` and `evaluate` hand it back."""
 
-    shown_as = Form(table="", document="", pictures=PICTURES)
+    shown_as = "nest-solution"
     fabric: Fabric
     nest: Nest
     count: SpatialCost
@@ -333,7 +332,7 @@ def test_a_long_statement_takes_two_lines():
 
 def test_all_pictures_go_to_a_folder_or_one_to_a_file(tmp_path):
     files = write_pictures(ANSWER, tmp_path / "new" / "folder", form="svg")
-    assert [file.name for file in files] == [f"{name}.svg" for name in PICTURES]
+    assert [file.name for file in files] == [f"{name}.svg" for name in ANSWER.presentation.pictures]
     assert all(file.read_text(encoding="utf-8").startswith("<?xml") for file in files)
     assert ANSWER.plot(tmp_path / "one.png", picture="roofline").stat().st_size > 5000
     assert ANSWER.plot().get_title(loc="left") == "small on tiny"
@@ -359,7 +358,7 @@ def test_the_shell_draws_an_answer_into_a_folder(tmp_path):
     (tmp_path / "nest.json").write_text(json.dumps(document), encoding="utf-8")
     counted = CliRunner().invoke(app, ["evaluate", str(tmp_path / "nest.json"), "--plot", str(tmp_path / "nest")])
     assert counted.exit_code == 0, counted.output
-    assert {file.stem for file in (tmp_path / "nest").iterdir()} == set(PICTURES)
+    assert {file.stem for file in (tmp_path / "nest").iterdir()} == set(ANSWER.presentation.pictures)
     refused = CliRunner().invoke(app, ["evaluate", str(tmp_path / "nest.json"), "--plot", str(tmp_path / "nest.json")])
     assert refused.exit_code == 2
     assert "cannot be made" in refused.output

@@ -12,7 +12,7 @@ from optmap.native.run.clock import clock_library
 
 def c_text(name: str) -> str:
     """A C file of this room."""
-    return resources.files("optmap.native.bench").joinpath(name).read_text(encoding="utf-8")
+    return resources.files(__package__).joinpath(name).read_text(encoding="utf-8")
 
 
 def cold_seconds(contender: Contender, calls: int = 1) -> float:

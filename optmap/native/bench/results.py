@@ -14,7 +14,7 @@ from optmap.problem.kernel_roles import KernelKind, kernel_roles
 from optmap.problem.machine import Machine
 from optmap.problem.mapping import Mapping
 from optmap.problem.workload import Workload
-from optmap.shown import Form, Shown
+from optmap.shown import Shown
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -173,11 +173,7 @@ class Surroundings:
 class Bench(Shown):
     """Emitted code beside libraries, layer by layer."""
 
-    shown_as: ClassVar[Form] = Form(
-        table="report.bench:bench_table",
-        document="report.bench:bench_document",
-        pictures={"bench": "report.bench_plot:plot_bench", "gigaflops": "report.bench_plot:plot_gigaflops"},
-    )
+    shown_as: ClassVar[str] = "bench"
 
     machine: Machine
     layouts: tuple[ActivationLayout, ...]

@@ -17,7 +17,7 @@ from optmap.native.host.shape import microkernel_of
 from optmap.native.host.tables import SYSTEM, Cache, Topology, read_topology
 from optmap.native.toolchain.compiler import find_compiler
 from optmap.problem import Bandwidth, Capacity, Core, Level, LevelKind, Machine
-from optmap.shown import Form, Shown
+from optmap.shown import Shown
 
 ROUNDS = {True: (2, 0.04), False: (6, 0.1)}
 """Rounds, and seconds per job in each, of a quick detection and of a full one."""
@@ -38,9 +38,7 @@ CONTROL_GROUP = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/
 class Host(Shown):
     """The machine at hand: the machine itself, and where its numbers are from."""
 
-    shown_as: ClassVar[Form] = Form(
-        table="report.hosts:host_table", document="report.hosts:host_document", file="report.hosts:host_yaml"
-    )
+    shown_as: ClassVar[str] = "host"
 
     machine: Machine
     processor: Processor

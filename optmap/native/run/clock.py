@@ -48,7 +48,7 @@ def clock_library() -> ctypes.CDLL:
     Raises:
         SolverUnavailableError: if there is no compiler.
     """
-    text = resources.files("optmap.native.run").joinpath("clock.c").read_text(encoding="utf-8")
+    text = resources.files(__package__).joinpath("clock.c").read_text(encoding="utf-8")
     library = load_library(build_library(text))
     library.bench_warm.restype = library.bench_cold.restype = ctypes.c_double
     return library

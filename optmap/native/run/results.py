@@ -12,7 +12,7 @@ from optmap.native.run.mapped import Mapped
 from optmap.native.run.verdict import Verdict
 from optmap.problem import Machine, Workload
 from optmap.problem.code_options import CodeOptions
-from optmap.shown import Form, Shown
+from optmap.shown import Shown
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,7 +97,7 @@ class LayerRun:
 class Runs(Shown):
     """Workloads that were run on the machine at hand."""
 
-    shown_as: ClassVar[Form] = Form(table="report.runs:runs_table", document="report.runs:runs_document")
+    shown_as: ClassVar[str] = "runs"
 
     machine: Machine
     """As it was described; of a solution file that is run without another, its own."""

@@ -323,7 +323,7 @@ def _summed(workload: Workload, mapping: Mapping) -> int:
 
 @cache
 def _library() -> ctypes.CDLL:
-    text = "\n".join(files("optmap.native.validate").joinpath(name).read_text() for name in SOURCES)
+    text = "\n".join(files(__package__).joinpath(name).read_text() for name in SOURCES)
     return load_library(build_library(text))
 
 

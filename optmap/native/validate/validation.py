@@ -19,7 +19,7 @@ from optmap.native.validate.samples import sample_mappings
 from optmap.problem import Machine, Mapping, Workload
 from optmap.problem.code_options import CodeOptions
 from optmap.problem.kernel_roles import KernelKind
-from optmap.shown import Form, Shown
+from optmap.shown import Shown
 
 PREDICTED, MEASURED = "predicted time", "measured time"
 """What samples are ranked by, beside `predicted L1 - L2` and `simulated L1 - L2`: what crosses a boundary."""
@@ -90,15 +90,7 @@ class LayerValidation:
 class Validation(Shown):
     """The model held against samples of several workloads on one machine."""
 
-    shown_as: ClassVar[Form] = Form(
-        table="report.validation:validation_table",
-        document="report.validation:validation_document",
-        pictures={
-            "losses": "report.validation_plot:plot_losses",
-            "order": "report.validation_plot:plot_order",
-            "scatter": "report.validation_plot:plot_scatter",
-        },
-    )
+    shown_as: ClassVar[str] = "validation"
 
     machine: Machine
     options: CodeOptions

@@ -1,17 +1,15 @@
-"""YAML and JSON files: what is read has one meaning (no key twice, no NaN), what is written can be."""
+"""YAML and JSON files that are read: they have one meaning (no key twice, no NaN)."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from optmap.errors import InputError
 from optmap.problem.io.fields import Fields, describe
 from optmap.problem.io.kinds import missing_file
-from optmap.problem.values import file_path
 
 if TYPE_CHECKING:
     import yaml
@@ -87,15 +85,6 @@ def _refuse_duplicates(loader: CoreLoader, node: yaml.Node | None, path: Path, s
             _refuse_duplicates(loader, item, path, seen)
 
 
-PICTURES = (".png", ".svg", ".pdf", ".jpg", ".jpeg", ".webp", ".tif", ".tiff", ".eps", ".ps", ".svgz")
-"""How the name of a picture ends; the first three are those of `plot`."""
-
-
-def to_json(document: Mapping[str, object]) -> str:
-    """A document as indented JSON text, in the order of its keys, without a final newline."""
-    return json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False)
-
-
 def fingerprint(value: object) -> str:
     """SHA-256 (hex) of a JSON-able value, independent of the order of keys."""
     text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
@@ -140,57 +129,6 @@ def _json(path: Path) -> object:
     except ValueError as error:  # syntax, text encoding, repeated keys, NaN
         raise InputError(f"{path}: not a JSON document: {error}") from error
     return value
-
-
-def check_target(path: Path | None) -> None:
-    """Refuse a file that cannot be written before any work is done for it; None is fine.
-
-    Raises:
-        InputError: if the folder does not exist or the path is a folder itself.
-    """
-    if path is not None and (path.is_dir() or not path.parent.is_dir()):
-        reason = "it is a folder" if path.is_dir() else f"there is no folder {path.parent}"
-        raise InputError(f"{path}: cannot be written: {reason}; choose another file")
-
-
-def check_picture(path: Path | None) -> None:
-    """Refuse a picture that cannot be written before any work is done for it; None is fine.
-
-    Raises:
-        InputError: as `check_target`, and for a name that ends in no form of pictures.
-    """
-    check_target(path)
-    if path is not None and path.suffix.lower() not in PICTURES:
-        raise InputError(
-            f"{path}: no form of pictures is called {path.suffix or 'so'}; "
-            f"end the name in {', '.join(PICTURES[:2])} or {PICTURES[2]}"
-        )
-
-
-def made_folder(folder: str | Path) -> Path:
-    """A folder to write into, made if it is not there.
-
-    Raises:
-        InputError: if it cannot be made.
-    """
-    place = file_path(folder)
-    try:
-        place.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(f"{place}: cannot be made: {error.strerror}; choose another folder") from error
-    return place
-
-
-def write_text(path: Path, text: str) -> None:
-    """Write a text file.
-
-    Raises:
-        InputError: if it cannot be written.
-    """
-    try:
-        path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"{path}: cannot be written: {error.strerror}; choose another file") from error
 
 
 def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:

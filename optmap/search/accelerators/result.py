@@ -7,7 +7,6 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from optmap.evaluate.spatial.results import SpatialCost
-from optmap.lazy import named
 from optmap.problem.constraints import NO_CONSTRAINTS, Constraints
 from optmap.problem.fabric import Fabric
 from optmap.problem.machine import Machine
@@ -16,7 +15,7 @@ from optmap.problem.nest import Nest
 from optmap.problem.options import Counting, Merit, TileRule
 from optmap.problem.workload import Workload
 from optmap.search.curve import Improvement
-from optmap.shown import Form, Shown
+from optmap.shown import ShownMapping
 from optmap.solvers.status import Stop
 
 if TYPE_CHECKING:
@@ -26,14 +25,6 @@ UNITS = {Merit.ENERGY: "pJ", Merit.CYCLES: "cycles", Merit.EDP: "pJ*cycles", Mer
 """Of every merit."""
 PERFECT = "perfect factors of every dim, with every loop order, spatial split and bypass that the machine allows"
 """The mappings of a machine with whole tiles of a workload, in words."""
-PICTURES = {
-    "nest": "report.spatial_nest_plot:plot_nest",
-    "energy": "report.spatial_plots:plot_energy",
-    "utilisation": "report.spatial_plots:plot_utilisation",
-    "cycles": "report.spatial_plots:plot_cycles",
-    "roofline": "report.spatial_roofline:plot_roofline",
-}
-"""Of a counted mapping."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,15 +92,11 @@ class Floor:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AcceleratorResult(Shown):
+class AcceleratorResult(ShownMapping):
     """A workload mapped onto an accelerator."""
 
-    shown_as: ClassVar[Form] = Form(
-        table="report.accelerators:result_table",
-        document="gap.nest_solution:nest_document",
-        pictures=PICTURES,
-        numbers=("workload", "machine", "cost", "cost_unit", "gap"),
-    )
+    shown_as: ClassVar[str] = "nest-solution"
+    shown_first: ClassVar[tuple[str, ...]] = ("workload", "machine", "cost", "cost_unit", "gap")
 
     fabric: Fabric
     """Workload (its outputs start empty) and machine."""
@@ -178,7 +165,3 @@ class AcceleratorResult(Shown):
         """How far the exactly counted objective is above its floor, as a share of it; None without a floor."""
         least = None if self.floor is None else self.floor.merit(self.merit)
         return self.exact.merit(self.merit) / least - 1 if least else None
-
-    def loop_nest(self) -> str:
-        """The mapping as loops per memory, spatial ones marked."""
-        return str(named("report.spatial_nest:nest_text")(self.nest, self.fabric))

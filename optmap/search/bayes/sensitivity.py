@@ -19,7 +19,7 @@ from optmap.search.bayes.encoding import Encoding, Orders, Tiles, encoding_of
 from optmap.search.bayes.surrogate import Surrogate, library
 from optmap.search.bayes.transfer import Observations
 from optmap.search.explore.judges import model
-from optmap.shown import Form, Shown
+from optmap.shown import Shown
 
 Numbers = NDArray[np.float64]
 INDICES = ("S1", "S1_conf", "ST", "ST_conf")
@@ -48,11 +48,7 @@ class Influence:
 class Sensitivity(Shown):
     """The influence of every axis, the largest total index first."""
 
-    shown_as: ClassVar[Form] = Form(
-        table="report.sensitivity:sensitivity_table",
-        document="report.sensitivity:sensitivity_document",
-        pictures={"sensitivity": "report.sensitivity:plot_sensitivity"},
-    )
+    shown_as: ClassVar[str] = "sensitivity"
 
     fabric: Fabric
     merit: Merit

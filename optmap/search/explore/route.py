@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from optmap.errors import InputError
-from optmap.lazy import named
 from optmap.problem.options import Counting, TileRule
 from optmap.search.accelerators.route import AcceleratorRoute
 
@@ -17,34 +16,37 @@ if TYPE_CHECKING:
     from optmap.search.explore.protocol import Propose, Strategy
 
 
-def explorer(strategy: Strategy | Propose | str, countings: Sequence[Counting] = tuple(Counting)) -> AcceleratorRoute:
+def explorer(strategy: Strategy | Propose, countings: Sequence[Counting] = tuple(Counting)) -> AcceleratorRoute:
     """The route of a strategy.
 
     Args:
-        strategy: it, a generator function without settings, or the place of one of both as `module:name` under
-            `optmap`, imported when it is first used.
+        strategy: it, or a generator function without settings.
         countings: that it is for.
     """
-    return AcceleratorRoute(
-        solve=Explorer(strategy), tiles=(TileRule.DIVISORS,), countings=tuple(countings), explores=True
-    )
+    return explored(lambda: strategy_of(strategy), countings)
+
+
+def explored(load: Callable[[], Strategy], countings: Sequence[Counting] = tuple(Counting)) -> AcceleratorRoute:
+    """The route of a strategy whose module `load` imports when it is first used; `countings` as for `explorer`."""
+    return AcceleratorRoute(solve=Explorer(load), tiles=(TileRule.DIVISORS,), countings=tuple(countings), explores=True)
 
 
 @dataclass(frozen=True, slots=True)
 class Explorer:
     """A strategy as the solve function of a route."""
 
-    given: Strategy | Propose | str
+    load: Callable[[], Strategy]
 
     @property
     def strategy(self) -> Strategy:
         """The strategy, imported if need be."""
-        return strategy_of(named(self.given) if isinstance(self.given, str) else self.given)
+        return self.load()
 
     def __call__(self, request: AcceleratorRequest) -> AcceleratorFound:
         """Explore, and hand in the best; raises what `run` does."""
-        found: AcceleratorFound = named("search.explore.run:run")(self.strategy, request)
-        return found
+        from optmap.search.explore.run import run
+
+        return run(self.strategy, request)
 
 
 def strategy_of(given: Strategy | Propose) -> Strategy:

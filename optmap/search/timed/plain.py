@@ -8,6 +8,7 @@ from math import prod
 
 from optmap.errors import InfeasibleError
 from optmap.evaluate import TimeModel
+from optmap.search.mopt_method import MOPT
 from optmap.search.request import Request
 from optmap.search.timed.candidate import Candidate
 
@@ -26,8 +27,6 @@ def plain_candidate(
         InfeasibleError: if nothing fits.
         InputError: for a machine that cannot share the work among the threads.
     """
-    from optmap.search.methods import MOPT
-
     request = Request(
         workload=model.workload,
         machine=model.machine,

@@ -1,0 +1,1 @@
+"""Workloads, machines, networks and mappings in files: YAML and JSON, read and written."""

@@ -1,0 +1,376 @@
+"""Who makes what: the one place that knows every room, imported with the package, so in every worker as well.
+
+Lower rooms ask a registry by key; what is registered here imports the modules of upper rooms when it is first asked
+for, inside functions, so that nothing is loaded before it is used and type checkers and import-linter see every import.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from optmap.registry import VERBS
+from optmap.shown import PRESENTATIONS, Presentation
+from optmap.sweeps.engine import ANSWERS
+
+Picture = Callable[[Any, Any], Any]
+
+
+def _of_a_nest() -> dict[str, Picture]:
+    """The pictures of a counted mapping on an accelerator."""
+    from optmap.report import spatial_nest_plot, spatial_plots, spatial_roofline
+
+    return {
+        "nest": spatial_nest_plot.plot_nest,
+        "energy": spatial_plots.plot_energy,
+        "utilisation": spatial_plots.plot_utilisation,
+        "cycles": spatial_plots.plot_cycles,
+        "roofline": spatial_roofline.plot_roofline,
+    }
+
+
+@PRESENTATIONS.add("algorithms")
+def _algorithms() -> Presentation:
+    from optmap.report import algorithms
+
+    return Presentation(
+        table=algorithms.comparison_table, document=algorithms.comparison_document, plot=algorithms.comparison_plot
+    )
+
+
+@PRESENTATIONS.add("bench")
+def _bench() -> Presentation:
+    from optmap.report import bench, bench_plot
+
+    return Presentation(
+        table=bench.bench_table,
+        document=bench.bench_document,
+        pictures={"bench": bench_plot.plot_bench, "gigaflops": bench_plot.plot_gigaflops},
+    )
+
+
+@PRESENTATIONS.add("bound")
+def _bound() -> Presentation:
+    from optmap.report import bounds
+
+    return Presentation(table=bounds.bound_table, document=bounds.bound_document, file=bounds.certificate_text)
+
+
+@PRESENTATIONS.add("certificate")
+def _certificate() -> Presentation:
+    from optmap.report import loading
+
+    return Presentation(table=loading.certificate_table, document=loading.certificate_document)
+
+
+@PRESENTATIONS.add("classes")
+def _classes() -> Presentation:
+    from optmap.report import derivation
+
+    return Presentation(table=derivation.classes_text, document=derivation.classes_read)
+
+
+@PRESENTATIONS.add("closed-form")
+def _closed_form() -> Presentation:
+    from optmap.report import closed_form
+
+    return Presentation(table=closed_form.closed_form_text, document=closed_form.closed_form_document)
+
+
+@PRESENTATIONS.add("code")
+def _code() -> Presentation:
+    from optmap.native.emit import files
+    from optmap.report import codes
+
+    return Presentation(table=codes.code_table, document=codes.code_document, folder=files.write_code)
+
+
+@PRESENTATIONS.add("comparison")
+def _comparison() -> Presentation:
+    from optmap.report import compare, compare_plot
+
+    return Presentation(
+        table=compare.comparison_table, document=compare.comparison_document, plot=compare_plot.plot_comparison
+    )
+
+
+@PRESENTATIONS.add("conformance")
+def _conformance() -> Presentation:
+    from optmap.report import conformance
+
+    return Presentation(table=conformance.conformance_table, document=conformance.conformance_document)
+
+
+@PRESENTATIONS.add("derivation")
+def _derivation() -> Presentation:
+    from optmap.report import derivation
+
+    return Presentation(table=derivation.derivation_text, document=derivation.derivation_document)
+
+
+@PRESENTATIONS.add("doctor")
+def _doctor() -> Presentation:
+    from optmap.report import solvers
+
+    return Presentation(table=solvers.state_table, document=solvers.state_document)
+
+
+@PRESENTATIONS.add("entry")
+def _entry() -> Presentation:
+    from optmap.report import entries
+
+    return Presentation(table=entries.entry_table, document=entries.entry_document, file=entries.entry_yaml)
+
+
+@PRESENTATIONS.add("evaluation")
+def _evaluation() -> Presentation:
+    from optmap.report import evaluation
+
+    return Presentation(table=evaluation.evaluation_table, document=evaluation.evaluation_document)
+
+
+@PRESENTATIONS.add("host")
+def _host() -> Presentation:
+    from optmap.report import hosts
+
+    return Presentation(table=hosts.host_table, document=hosts.host_document, file=hosts.host_yaml)
+
+
+@PRESENTATIONS.add("imported-model")
+def _imported_model() -> Presentation:
+    from optmap.onnx_import import model
+    from optmap.report import imported
+
+    return Presentation(table=imported.import_table, document=imported.import_document, file=model.workloads_yaml)
+
+
+@PRESENTATIONS.add("inferred-reuse")
+def _inferred_reuse() -> Presentation:
+    from optmap.report import inferred_reuse
+
+    return Presentation(table=inferred_reuse.inferred_text, document=inferred_reuse.inferred_document)
+
+
+@PRESENTATIONS.add("listing")
+def _listing() -> Presentation:
+    from optmap.report import entries
+
+    return Presentation(table=entries.listing_table, document=entries.listing_document)
+
+
+@PRESENTATIONS.add("machine")
+def _machine() -> Presentation:
+    from optmap.report import entries, machines, showing
+
+    return Presentation(table=machines.machine_table, document=entries.machine_entry, yaml=showing.machine_yaml)
+
+
+@PRESENTATIONS.add("method")
+def _method() -> Presentation:
+    from optmap.report import methods
+
+    return Presentation(table=methods.method_table, document=methods.method_document)
+
+
+@PRESENTATIONS.add("nest-comparison")
+def _nest_comparison() -> Presentation:
+    from optmap.report import beside_plot, nest_comparison
+
+    return Presentation(
+        table=nest_comparison.comparison_table,
+        document=nest_comparison.comparison_document,
+        plot=beside_plot.plot_nest_comparison,
+    )
+
+
+@PRESENTATIONS.add("nest-evaluation")
+def _nest_evaluation() -> Presentation:
+    from optmap.report import nest_evaluation
+
+    return Presentation(
+        table=nest_evaluation.evaluation_table, document=nest_evaluation.evaluation_document, pictures=_of_a_nest()
+    )
+
+
+@PRESENTATIONS.add("nest-solution")
+def _nest_solution() -> Presentation:
+    from optmap.gap import nest_solution
+    from optmap.report import accelerators, spatial_nest
+
+    return Presentation(
+        table=accelerators.result_table,
+        document=nest_solution.nest_document,
+        pictures=_of_a_nest(),
+        nest=spatial_nest.nest_of,
+    )
+
+
+@PRESENTATIONS.add("network")
+def _network() -> Presentation:
+    from optmap.report import entries
+
+    return Presentation(table=entries.network_listing, document=entries.network_layers_document)
+
+
+@PRESENTATIONS.add("network-curve")
+def _network_curve() -> Presentation:
+    from optmap.sweeps import network_curve_report
+
+    return Presentation(
+        table=network_curve_report.curve_table,
+        document=network_curve_report.curve_document,
+        pictures={"curve": network_curve_report.plot_network_curve},
+    )
+
+
+@PRESENTATIONS.add("network-nests")
+def _network_nests() -> Presentation:
+    from optmap.sweeps import nest_network_report
+
+    return Presentation(table=nest_network_report.network_table, document=nest_network_report.network_document)
+
+
+@PRESENTATIONS.add("network-sums")
+def _network_sums() -> Presentation:
+    from optmap.sweeps import networks
+
+    return Presentation(table=networks.sums_table, document=networks.sums_document, plot=networks.sums_plot)
+
+
+@PRESENTATIONS.add("pictures")
+def _pictures() -> Presentation:
+    from optmap.sweeps import pictures
+
+    return Presentation(table=pictures.pictures_table, document=pictures.pictures_document)
+
+
+@PRESENTATIONS.add("race")
+def _race() -> Presentation:
+    from optmap.report import race, race_plot
+
+    return Presentation(
+        table=race.race_table,
+        document=race.race_document,
+        pictures={"seconds": race_plot.plot_seconds, "evaluations": race_plot.plot_evaluations},
+    )
+
+
+@PRESENTATIONS.add("randomized")
+def _randomized() -> Presentation:
+    from optmap.report import randomized
+
+    return Presentation(table=randomized.randomized_table, document=randomized.randomized_document)
+
+
+@PRESENTATIONS.add("regimes")
+def _regimes() -> Presentation:
+    from optmap.report import regimes, regimes_plot
+
+    return Presentation(
+        table=regimes.regimes_table, document=regimes.regimes_document, pictures={"regimes": regimes_plot.plot_regimes}
+    )
+
+
+@PRESENTATIONS.add("runs")
+def _runs() -> Presentation:
+    from optmap.report import runs
+
+    return Presentation(table=runs.runs_table, document=runs.runs_document)
+
+
+@PRESENTATIONS.add("saved-nest")
+def _saved_nest() -> Presentation:
+    from optmap.gap import nest_solution
+    from optmap.report import accelerators, spatial_nest
+
+    return Presentation(
+        table=accelerators.saved_table, document=nest_solution.saved_document, nest=spatial_nest.nest_of
+    )
+
+
+@PRESENTATIONS.add("saved-solution")
+def _saved_solution() -> Presentation:
+    from optmap.report import entries, loopnest
+
+    return Presentation(table=entries.solution_table, document=entries.solution_read, nest=loopnest.nest_of)
+
+
+@PRESENTATIONS.add("score")
+def _score() -> Presentation:
+    from optmap.gap.scoring import score_document
+    from optmap.report import beside_plot, scoring
+
+    return Presentation(
+        table=scoring.score_table,
+        document=score_document,
+        pictures={"score": beside_plot.plot_score, **_of_a_nest()},
+    )
+
+
+@PRESENTATIONS.add("sensitivity")
+def _sensitivity() -> Presentation:
+    from optmap.report import sensitivity
+
+    return Presentation(
+        table=sensitivity.sensitivity_table,
+        document=sensitivity.sensitivity_document,
+        pictures={"sensitivity": sensitivity.plot_sensitivity},
+    )
+
+
+@PRESENTATIONS.add("solution")
+def _solution() -> Presentation:
+    from optmap.gap import solution
+    from optmap.report import loopnest, tables, time_plot
+
+    return Presentation(
+        table=tables.solve_table,
+        document=solution.solution_document,
+        plot=time_plot.plot_solution,
+        nest=loopnest.nest_of,
+    )
+
+
+@PRESENTATIONS.add("timeloop-model")
+def _timeloop_model() -> Presentation:
+    from optmap.report import interchange
+
+    return Presentation(table=interchange.model_table, document=interchange.model_document)
+
+
+@PRESENTATIONS.add("validation")
+def _validation() -> Presentation:
+    from optmap.report import validation, validation_plot
+
+    return Presentation(
+        table=validation.validation_table,
+        document=validation.validation_document,
+        pictures={
+            "losses": validation_plot.plot_losses,
+            "order": validation_plot.plot_order,
+            "scatter": validation_plot.plot_scatter,
+        },
+    )
+
+
+@PRESENTATIONS.add("workload")
+def _workload() -> Presentation:
+    from optmap.report import entries, showing, tables
+
+    return Presentation(table=tables.workload_table, document=entries.workload_entry, yaml=showing.workload_yaml)
+
+
+@VERBS.add("evaluate")
+def _evaluate() -> Callable[..., object]:
+    from optmap.hints import annotated
+    from optmap.verbs import evaluate
+
+    found: Callable[..., object] = annotated(evaluate)
+    return found
+
+
+@ANSWERS.add("points")
+def _points() -> Callable[[str], str]:
+    from optmap.sweeps.answers import answer_text
+
+    return answer_text
