@@ -30,6 +30,23 @@ class ParseError(InputError):
         super().__init__(f"{message}\n  {text}\n  {' ' * position}^")
 
 
+class StatementError(InputError):
+    """A statement that is of no kind that is known, or says what it cannot mean.
+
+    Args:
+        message: what is wrong and what would be accepted.
+        part: the part of the statement that it is about, for those who know where that stands.
+    """
+
+    def __init__(self, message: str, part: object = None) -> None:
+        self.part = part
+        super().__init__(message)
+
+
+class OneStatementError(InputError):
+    """Several statements, or one of another kind, where one that adds up a product of tensors is needed."""
+
+
 class UnknownNameError(InputError):
     """A name that no registry knows; the message lists or suggests the known ones."""
 

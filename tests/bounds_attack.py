@@ -124,7 +124,7 @@ def attacked_workload(rng: random.Random, *, most: int = 40) -> Workload:
             tensors = [replace(t, axes=(*t.axes, FREE)) if t.name in reused else t for t in tensors]
         if {d for t in tensors for d in t.dims} != set(dims):
             continue
-        workload = Workload(
+        workload = Workload.product(
             name="attack",
             output=tensors[0],
             inputs=tuple(tensors[1:]),
@@ -154,7 +154,7 @@ def window_workload(rng: random.Random, *, most: int = 200) -> Workload:
         accesses["I"] = rng.sample([*accesses["I"], *image], len(accesses["I"]) + axes)
         output, *inputs = (TensorAccess(name=name, axes=tuple(found), bits=8) for name, found in accesses.items())
         rng.shuffle(inputs)
-        workload = Workload(
+        workload = Workload.product(
             name="window",
             output=output,
             inputs=tuple(inputs),
@@ -344,8 +344,8 @@ def attack(workload: Workload, rng: random.Random, *, variants: int = 6) -> Tria
     for _ in range(variants):
         found += attack_variant(workload, system, exponents, rng)
         sizes = {t.name: rng.choice([8, 8, 16, 24, 32, 12]) for t in workload.tensors}
-        output, *inputs = (replace(t, bits=sizes[t.name]) for t in workload.tensors)
-        workload = replace(workload, output=output, inputs=tuple(inputs), semantics=rng.choice(list(Semantics)))
+        sized = workload.with_accesses([replace(t, bits=sizes[t.name]) for t in workload.tensors])
+        workload = replace(sized, semantics=rng.choice(list(Semantics)))
     return found
 
 

@@ -223,7 +223,7 @@ def template_workload(rng: random.Random, *, longest: int = 6, most: int = 150) 
         if rng.random() < 0.3:
             bytes_of = {t.name: rng.choice([1, 2, 4]) for t in workload.tensors}
             tensors = [replace(t, bits=8 * bytes_of[t.name]) for t in workload.tensors]
-            workload = replace(workload, output=tensors[0], inputs=tuple(tensors[1:]))
+            workload = workload.with_accesses(tensors)
         return workload
 
 
@@ -240,7 +240,7 @@ def random_workload(rng: random.Random, *, longest: int = 6, most: int = 60) -> 
         if {d for t in tensors for d in t.dims} != set(dims):
             continue
         sizes = tuple((d, rng.randint(1, longest)) for d in dims)
-        workload = Workload(
+        workload = Workload.product(
             name="random",
             output=tensors[0],
             inputs=tuple(tensors[1:]),
@@ -263,7 +263,7 @@ def with_ranges(workload: Workload, rng: random.Random, share: float = 0.6) -> W
         return axis if last < axis.offset else replace(axis, real=(first, last))
 
     tensors = [replace(t, axes=tuple(cut(axis) for axis in t.axes)) for t in workload.tensors]
-    made = replace(workload, output=tensors[0], inputs=tuple(tensors[1:]))
+    made = workload.with_accesses(tensors)
     return made if points(made) else None
 
 

@@ -109,7 +109,7 @@ def _any_affine(rng: random.Random) -> Workload:
     used = frozenset().union(*(tensor.dims for tensor in tensors))
     spare = tuple(Axis(terms=((dim, 1),)) for dim in dims if dim not in used)
     tensors[0] = replace(tensors[0], axes=(*tensors[0].axes, *spare))
-    return Workload(name="any", output=tensors[0], inputs=tuple(tensors[1:]), sizes=tuple(extents.items()))
+    return Workload.product(name="any", output=tensors[0], inputs=tuple(tensors[1:]), sizes=tuple(extents.items()))
 
 
 def random_workload(rng: random.Random, name: str) -> Workload:
@@ -139,7 +139,7 @@ def random_workload(rng: random.Random, name: str) -> Workload:
     bits = rng.choice((32, 32, 32, 64))
     tensors = [replace(tensor, bits=bits) for tensor in made.tensors]
     semantics = rng.choice(list(Semantics))
-    return replace(made, name=name, output=tensors[0], inputs=tuple(tensors[1:]), semantics=semantics)
+    return replace(made.with_accesses(tensors), name=name, semantics=semantics)
 
 
 def random_machine(rng: random.Random) -> Machine:

@@ -23,11 +23,7 @@ def with_bits(workload: Workload, bits: list[int]) -> Workload:
     sizes: dict[str, int] = {}
     for tensor, own in zip(workload.tensors, bits, strict=True):
         sizes.setdefault(tensor.name, own)
-    return replace(
-        workload,
-        output=replace(workload.output, bits=sizes[workload.output.name]),
-        inputs=tuple(replace(tensor, bits=sizes[tensor.name]) for tensor in workload.inputs),
-    )
+    return workload.with_accesses([replace(tensor, bits=sizes[tensor.name]) for tensor in workload.tensors])
 
 
 def random_bits(workload: Workload, draw: random.Random) -> Workload:

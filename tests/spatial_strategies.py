@@ -44,7 +44,7 @@ def statement(kind: str, extents: dict[str, int], *, stride: int = 1, dilation: 
     for name, text in zip(("O", "A", "B", "C"), STATEMENTS[kind], strict=False):
         subscripts = text.split(",") if "," in text or "+" in text else list(text)
         tensors.append(TensorAccess(name=name, axes=tuple(_axis(part, numbers) for part in subscripts)))
-    return Workload(
+    return Workload.product(
         name=kind,
         output=tensors[0],
         inputs=tuple(tensors[1:]),

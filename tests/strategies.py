@@ -51,7 +51,7 @@ def extents(draw, dims, max_extent=8, max_operations=MAX_OPERATIONS):
 @st.composite
 def matmuls(draw, max_extent=8, max_operations=MAX_OPERATIONS):
     """C[i,j] += A[i,k] * B[k,j]."""
-    return Workload(
+    return Workload.product(
         name="matmul",
         output=_access("C", "ij"),
         inputs=(_access("A", "ik"), _access("B", "kj")),
@@ -69,7 +69,7 @@ def contractions(draw, max_extent=8, max_operations=MAX_OPERATIONS, max_dims=5):
     tensors = [
         _access("Out" if t == 0 else "ABC"[t - 1], [d for d in dims if t in members[d]]) for t in range(count + 1)
     ]
-    return Workload(
+    return Workload.product(
         name="contraction",
         output=tensors[0],
         inputs=tuple(tensors[1:]),
@@ -88,7 +88,7 @@ def _window(draw, position, tap, max_stride, max_dilation):
 def convolutions_1d(draw, max_extent=8, max_operations=MAX_OPERATIONS, max_stride=3, max_dilation=3):
     """Out[f,x] += Image[c,sx*x+dw*w] * Filter[f,c,w] with random stride and dilation."""
     image = TensorAccess(name="Image", axes=(_axis(("c", 1)), _window(draw, "x", "w", max_stride, max_dilation)))
-    return Workload(
+    return Workload.product(
         name="conv1d",
         output=_access("Out", "fx"),
         inputs=(image, _access("Filter", "fcw")),
@@ -105,7 +105,7 @@ def convolutions_2d(draw, max_extent=8, max_operations=MAX_OPERATIONS, max_strid
     columns = _window(draw, "w", "s", max_stride, max_dilation)
     image = TensorAccess(name="In", axes=(_axis(("n", 1)), _axis(("c", 1)), rows, columns))
     dims = "ncrshw" if depthwise else "nkcrshw"
-    return Workload(
+    return Workload.product(
         name="depthwise" if depthwise else "conv2d",
         output=_access("Out", "nchw" if depthwise else "nkhw"),
         inputs=(image, _access("Ker", "crs" if depthwise else "kcrs")),
@@ -135,7 +135,7 @@ def affine_workloads(draw, max_extent=6, max_operations=MAX_OPERATIONS, max_coef
     if unused:  # every dim must occur somewhere: give the last input an axis for each
         last = tensors[-1]
         tensors[-1] = TensorAccess(name=last.name, axes=(*last.axes, *(_axis((d, 1)) for d in unused)))
-    return Workload(
+    return Workload.product(
         name="affine",
         output=tensors[0],
         inputs=tuple(tensors[1:]),
@@ -219,4 +219,4 @@ def renamed(workload: Workload, rng: random.Random) -> Workload:
 
     inputs = [access(t) for t in rng.sample(workload.inputs, len(workload.inputs))]
     sizes = rng.sample([(dims[d], n) for d, n in workload.sizes], len(workload.sizes))
-    return replace(workload, output=access(workload.output), inputs=tuple(inputs), sizes=tuple(sizes), image=())
+    return workload.with_accesses([access(workload.output), *inputs], sizes=tuple(sizes), image=())

@@ -140,7 +140,7 @@ def _done(workload: Workload, cut: dict[str, tuple[int, int]], extents: dict[str
         if each.real and (each.real[0] >= each.offset + each.span(extents) or each.real[1] < each.offset):
             return 0
     sizes = tuple(extents.items())
-    return real_operations(replace(workload, output=tensors[0], inputs=tuple(tensors[1:]), sizes=sizes, image=()))
+    return real_operations(workload.with_accesses(tensors, sizes=sizes, image=()))
 
 
 def why_no_classes(workload: Workload) -> str | None:

@@ -121,14 +121,8 @@ def floor_of(fabric: Fabric, clock: Clock = NO_LIMIT) -> tuple[Floor, tuple[str,
 
 def even(workload: Workload) -> Workload:
     """The workload with elements of one size: words that cross are elements on an accelerator, whatever their bits."""
-    return replace(
-        workload,
-        name="",
-        count=1,
-        semantics=Semantics.ASSIGN,
-        output=replace(workload.output, bits=8),
-        inputs=tuple(replace(tensor, bits=8) for tensor in workload.inputs),
-    )
+    plain = workload.with_accesses([replace(tensor, bits=8) for tensor in workload.tensors])
+    return replace(plain, name="", count=1, semantics=Semantics.ASSIGN)
 
 
 def inside_words(fabric: Fabric, number: int) -> int:

@@ -166,7 +166,7 @@ def _workload(fields: Fields) -> Workload:
         for name, coupling in zip(("in", "w", "out"), couplings, strict=True)
     }
     try:
-        return Workload(
+        return Workload.product(
             name=fields.text("workload"),
             output=accesses["out"],
             inputs=(accesses["in"], accesses["w"]),

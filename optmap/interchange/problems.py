@@ -42,7 +42,7 @@ def workload_from(problem: Fields) -> Workload:
     if unused is not None:
         raise InputError(f"{shape.at('dimensions')}: {unused} is in no data space, but has size {extents[unused]}")
     try:
-        return Workload(
+        return Workload.product(
             name=shape.text("name", "problem"),
             output=output[0],
             inputs=tuple(inputs),

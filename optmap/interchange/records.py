@@ -114,7 +114,7 @@ def _workload(fields: Fields) -> Workload:
         raise InputError(f"{fields.at('tensors')}: {len(output)} have read_write: true; exactly one is needed")
     used = {dim for _, tensor in tensors for dim in tensor.dims}
     try:
-        return Workload(
+        return Workload.product(
             name=fields.text("name"),
             output=output[0],
             inputs=tuple(tensor for _, tensor in tensors if tensor is not output[0]),

@@ -112,8 +112,6 @@ def buffers_of(workload: Workload, layouts: tuple[Layout, ...], packed: tuple[bo
 def _ranges(workload: Workload, tensor: TensorAccess) -> list[tuple[int, int]]:
     """First and last index value per subscript over all accesses of a tensor."""
     same = [other for other in workload.tensors if other.name == tensor.name]
-    if len({len(other.axes) for other in same}) > 1:
-        raise InputError(f"{workload.title}: {tensor.name} is read with different numbers of subscripts")
     extents = workload.extents
     every = [
         [axis.real or (axis.offset, axis.offset + axis.span(extents) - 1) for axis in other.axes] for other in same

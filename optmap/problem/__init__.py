@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from optmap.lazy import exports
+from optmap.problem.access import Axis as Axis
+from optmap.problem.access import TensorAccess as TensorAccess
 from optmap.problem.amounts import Bandwidth as Bandwidth
 from optmap.problem.amounts import Capacity as Capacity
 from optmap.problem.builders import contraction as contraction
@@ -51,10 +53,8 @@ from optmap.problem.reuse import dataflow as dataflow
 from optmap.problem.reuse import reuse as reuse
 from optmap.problem.sizes import parse_bandwidth as parse_bandwidth
 from optmap.problem.sizes import parse_capacity as parse_capacity
-from optmap.problem.workload import Axis as Axis
 from optmap.problem.workload import Padding as Padding
 from optmap.problem.workload import Semantics as Semantics
-from optmap.problem.workload import TensorAccess as TensorAccess
 from optmap.problem.workload import Workload as Workload
 
 __getattr__, __dir__ = exports(
@@ -93,5 +93,8 @@ __getattr__, __dir__ = exports(
         "reuse": "Room reuse_at rooms_at safe_working_set",
         "sizes": "capacities element_bits parse_clock",
         "workload": "access_names",
+        "chain": "TensorRole",
+        "expression": "Apply Constant Expression Read Series Statistic",
+        "statement": "Comparator Condition Statement Update multiply",
     },
 )

@@ -8,7 +8,6 @@ tensor) and `semantics` besides their sizes.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 
 from optmap.errors import InputError
 from optmap.problem.parser import Bytes, parse_workload
@@ -356,7 +355,7 @@ def _with_windows(made: Workload, *windows: tuple[int, int, int, int]) -> Worklo
         ranges.append((missing // 2, missing // 2 + image - 1))
     plain = (None,) * (len(made.inputs[0].axes) - len(ranges))
     others = [(None,) * len(tensor.axes) for tensor in made.tensors]
-    return replace(made, image=(others[0], (*plain, *ranges), *others[2:]))
+    return made.with_accesses(made.tensors, image=(others[0], (*plain, *ranges), *others[2:]))
 
 
 def _window(position: str, stride: int, tap: str, dilation: int) -> str:

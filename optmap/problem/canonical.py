@@ -73,7 +73,7 @@ def canonical_form(workload: Workload) -> CanonicalForm:
         name = tensors.setdefault(access.name, f"T{len(tensors)}")
         accesses.append(replace(access, name=name, axes=tuple(_renamed(access.axes[x], names, labels) for x in axes)))
         positions.append(tuple(axes))
-    form = Workload(
+    form = Workload.product(
         name="",
         output=accesses[0],
         inputs=tuple(accesses[1:]),
@@ -97,9 +97,8 @@ def in_common_order(workload: Workload) -> Workload:
     for position in form.accesses:
         ranks.setdefault(tensors[position].name, len(ranks))
     order = sorted(range(len(tensors)), key=lambda i: (i > 0, ranks[tensors[i].name], i))
-    return replace(
-        workload,
-        inputs=tuple(tensors[i] for i in order[1:]),
+    return workload.with_accesses(
+        [tensors[i] for i in order],
         sizes=tuple((dim, extents[dim]) for dim in form.dims.values()),
         image=tuple(workload.image[i] for i in order) if workload.image else (),
     )

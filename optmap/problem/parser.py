@@ -90,7 +90,7 @@ def parse_workload(
         raise ParseError("no dim in any subscript; a workload needs at least one loop", text, 0)
     extents_in_order(positions, extents)  # refuses an extent of a dim that does not occur
     sized = _with_bytes(accesses, bytes)
-    return Workload(
+    return Workload.product(
         name=name,
         output=sized[0],
         inputs=tuple(sized[1:]),

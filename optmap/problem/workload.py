@@ -1,20 +1,37 @@
-"""Workloads: perfect, fully permutable loop nests around one multiply-accumulate statement."""
+"""Workloads: statements over perfect, fully permutable loop nests, with an extent per dim; most are one statement."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from itertools import chain
 from math import gcd, prod
 from typing import ClassVar
 
-from optmap.errors import InputError
+from optmap.errors import InputError, OneStatementError, StatementError
 from optmap.names import choose
-from optmap.problem.halo import distinct_values, span
+from optmap.problem.access import Axis, Image, Range, TensorAccess, bytes_of
+from optmap.problem.chain import TensorRole, check_statements, roles, stored_as
+from optmap.problem.statement import Statement, multiply
 from optmap.shown import Shown
 from optmap.values import LARGEST, one_line
+
+__all__ = [
+    "ELEMENT_SIZE",
+    "LARGEST_EXTENT",
+    "Axis",
+    "Image",
+    "Padding",
+    "Range",
+    "Semantics",
+    "TensorAccess",
+    "Workload",
+    "access_names",
+    "bytes_of",
+    "extents_in_order",
+]
 
 LARGEST_EXTENT = LARGEST
 """Largest extent, coefficient, offset and element size."""
@@ -43,126 +60,77 @@ class Padding(StrEnum):
     """
 
 
-Range = tuple[int, int]
-"""First and last real value of a subscript, both included."""
-Image = tuple[tuple[Range | None, ...], ...]
-"""Per tensor (output first) and axis the range of real values; None where every value is real."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Axis:
-    """One subscript of a tensor: the affine index `sum(coefficient * dim) + offset`."""
-
-    terms: tuple[tuple[str, int], ...]
-    """(dim, positive coefficient) pairs in the order written; every dim at most once."""
-    offset: int = 0
-    """Constant added to the index; it moves the accessed words but never their number."""
-    real: Range | None = None
-    """Index values that are elements of the tensor, if the others are implicit padding."""
-
-    @property
-    def dims(self) -> tuple[str, ...]:
-        """The dims of this subscript, in the order written."""
-        return tuple(dim for dim, _ in self.terms)
-
-    def count(self, tile: Mapping[str, int]) -> int:
-        """Number of distinct index values over a tile, padding included.
-
-        Args:
-            tile: extent per dim, in iterations.
-        """
-        coefficients = tuple(c for _, c in self.terms)
-        return distinct_values(coefficients, tuple(tile[d] for d in self.dims))
-
-    def span(self, tile: Mapping[str, int]) -> int:
-        """Index values from the first to the last over a tile, gaps included; `tile` as for `count`."""
-        return span(tuple(c for _, c in self.terms), tuple(tile[d] for d in self.dims))
-
-    def elements(self, extents: Mapping[str, int]) -> int:
-        """Elements of the tensor along this subscript: the real ones, or all from the first index value to the last.
-
-        Args:
-            extents: iterations per dim.
-        """
-        return self.span(extents) if self.real is None else self.real[1] - self.real[0] + 1
-
-    def is_padded(self, real: Range | None, extents: Mapping[str, int]) -> bool:
-        """Whether some index value over all iterations may be outside a range of real ones."""
-        top = self.offset + self.span(extents) - 1
-        return real is not None and (real[0] > self.offset or real[1] < top)
-
-    def __str__(self) -> str:
-        parts = [dim if c == 1 else f"{c}*{dim}" for dim, c in self.terms]
-        if self.offset or not parts:
-            parts.append(str(self.offset))
-        text = "+".join(parts)
-        return text if self.real is None else f"{text} in {self.real[0]}..{self.real[1]}"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TensorAccess:
-    """An affine projection of the iteration space onto one tensor."""
-
-    name: str
-    axes: tuple[Axis, ...]
-    bits: int = 32
-    """Size of one element, in bits."""
-
-    @property
-    def bytes(self) -> int | float:
-        """Size of one element, in bytes: a whole number or a multiple of 1/8."""
-        return bytes_of(self.bits)
-
-    @property
-    def dims(self) -> frozenset[str]:
-        """Every dim that occurs in a subscript."""
-        return frozenset(dim for axis in self.axes for dim in axis.dims)
-
-    def footprint(self, tile: Mapping[str, int]) -> int:
-        """Elements of the tensor that a tile touches, padding included (a product over the axes)."""
-        return prod(axis.count(tile) for axis in self.axes)
-
-    def __str__(self) -> str:
-        return f"{self.name}[{','.join(str(axis) for axis in self.axes)}]"
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Workload(Shown):
-    """A tensor computation: one output, one or more inputs, an extent per dim.
+    """A tensor computation: one statement or several, and an extent per dim.
 
-    Build one with `optmap.problem.parse_workload`, a builder such as `conv2d`, or by name from
-    the model library; validated once on construction.
+    Build one with `optmap.problem.parse_workload`, a builder such as `conv2d`, by name from the model library, or with
+    `Workload.product`; validated once on construction.
 
     An operation one of whose accesses is outside the range of its subscript (`Axis.real`) works on
     implicit padding: it is not done, and such elements do not exist.
 
+    What knows one statement that adds up a product of tensors, and no other, asks `only` for it; `output`, `inputs`,
+    `tensors`, `reduction_dims` and `operations` are of that one.
+
     Raises:
         InputError: for a dim without extent, an extent that is not a whole number in
             1 … 2^63-1, a dim in no tensor, a non-positive coefficient or element size, a dim or tensor whose
-            name is no identifier, an output that is read, a range of real values that no index meets.
+            name is no identifier, an output that is read, a range of real values that no index meets; for statements
+            that do not agree (see `check_statements`).
     """
 
     shown_as: ClassVar[str] = "workload"
 
     name: str
-    output: TensorAccess
-    inputs: tuple[TensorAccess, ...]
+    statements: tuple[Statement, ...]
+    """Producers first; each tensor is written by one of them at most."""
     sizes: tuple[tuple[str, int], ...]
     """(dim, extent) pairs; their order is the canonical order of dims."""
     semantics: Semantics = Semantics.ACCUMULATE
+    """Of outputs; an intermediate starts empty."""
+    outputs: tuple[str, ...] = ()
+    """Tensors that are outputs although statements read them; one that none reads is an output anyway."""
     count: int = 1
     """How often the workload occurs (in a network)."""
     names: tuple[str, ...] = field(default=(), compare=False, repr=False)
     """Of the layers of a model that it stands for, where equal ones were merged; no part of equality."""
-    image: Image = field(default=(), compare=False, repr=False)
-    """Ranges of the real values where the builder knows them but padding is stored; no part of equality."""
 
     def __post_init__(self) -> None:
         _validate(self)
 
+    @classmethod
+    def product(
+        cls,
+        *,
+        name: str,
+        output: TensorAccess,
+        inputs: tuple[TensorAccess, ...],
+        sizes: tuple[tuple[str, int], ...],
+        semantics: Semantics = Semantics.ACCUMULATE,
+        count: int = 1,
+        image: Image = (),
+    ) -> Workload:
+        """The workload of one statement that adds up the product of its inputs.
+
+        Args:
+            name: what reports call it.
+            output: what is written.
+            inputs: what is read, in the order written.
+            sizes: (dim, extent) pairs in canonical order.
+            semantics: what the first touch of an output element costs.
+            count: how often it occurs.
+            image: ranges of real values, see `Statement`.
+
+        Raises:
+            InputError: see the class.
+        """
+        statement = multiply(output, inputs, image=image)
+        return cls(name=name, statements=(statement,), sizes=sizes, semantics=semantics, count=count)
+
     @property
     def title(self) -> str:
-        """The name, or the statement if it has none: what messages call the workload."""
+        """The name, or the statements if it has none: what messages call the workload."""
         return self.name or self.expression
 
     @property
@@ -181,19 +149,61 @@ class Workload(Shown):
         return dict(self.sizes)
 
     @property
+    def only(self) -> Statement:
+        """The one statement, for what knows nothing but one that adds up a product of tensors.
+
+        Raises:
+            OneStatementError: if there are several, or it is of another kind.
+        """
+        if len(self.statements) == 1 and self.statements[0].is_product:
+            return self.statements[0]
+        raise OneStatementError(_not_one(self))
+
+    @property
+    def output(self) -> TensorAccess:
+        """What the one statement writes."""
+        return self.only.output
+
+    @property
+    def inputs(self) -> tuple[TensorAccess, ...]:
+        """What the one statement reads, in the order written."""
+        return self.only.inputs
+
+    @property
     def tensors(self) -> tuple[TensorAccess, ...]:
-        """The output, then the inputs in the order written."""
-        return (self.output, *self.inputs)
+        """The accesses of the one statement: the output, then the inputs in the order written."""
+        return self.only.accesses
+
+    @property
+    def image(self) -> Image:
+        """Ranges of the real values of the one statement where padding is stored but known."""
+        return self.only.image
 
     @property
     def reduction_dims(self) -> tuple[str, ...]:
-        """Dims absent from the output, in canonical order."""
+        """Dims absent from the one output, in canonical order."""
         return tuple(d for d in self.dims if d not in self.output.dims)
 
     @property
     def operations(self) -> int:
         """Points of the iteration space (multiply-accumulates), those on implicit padding included."""
-        return prod(extent for _, extent in self.sizes)
+        extents = self.extents
+        return prod(extents[d] for d in self.only.dims)
+
+    @property
+    def accesses(self) -> tuple[TensorAccess, ...]:
+        """All accesses, statement by statement, output first."""
+        return tuple(access for statement in self.statements for access in statement.accesses)
+
+    @property
+    def roles(self) -> dict[str, TensorRole]:
+        """What every tensor is, in the order in which the statements name them."""
+        return roles(self.statements, self.outputs)
+
+    @property
+    def stored_as(self) -> dict[str, str]:
+        """Per tensor the one whose elements hold its own: another where an elementwise function is done in place."""
+        return stored_as(self.statements, self.roles, empty=self.semantics is Semantics.ASSIGN)
 
     @property
     def word_bits(self) -> int:
@@ -202,7 +212,7 @@ class Workload(Shown):
         A word is what traffic and occupancy are counted in, so that both are whole numbers. It is
         no unit to compare workloads by; machines have bytes (see `Machine.rates`, `Capacity.words`).
         """
-        return gcd(*(t.bits for t in self.tensors))
+        return gcd(*(t.bits for t in self.accesses))
 
     def weight(self, tensor: TensorAccess) -> int:
         """Words per element of a tensor (1 unless element sizes differ)."""
@@ -210,12 +220,60 @@ class Workload(Shown):
 
     @property
     def expression(self) -> str:
-        """The statement in optmap notation; parsing it with `extents` gives this workload."""
-        operator = "+=" if self.semantics is Semantics.ACCUMULATE else "="
-        return f"{self.output} {operator} {' * '.join(str(t) for t in self.inputs)}"
+        """The statements in optmap notation; parsing it with extents, semantics and outputs gives this workload."""
+        sign = "+=" if self.semantics is Semantics.ACCUMULATE else "="
+        inner = {name for name, role in self.roles.items() if role is TensorRole.INTERMEDIATE}
+        return "; ".join(each.text("=" if each.name in inner else sign) for each in self.statements)
+
+    def statement(self, name: str) -> Statement:
+        """The statement that writes a tensor.
+
+        Raises:
+            UnknownNameError: if none does.
+        """
+        known = {each.name: each for each in self.statements}
+        return known[choose("statement", name, known, where=self.title)]
+
+    def alone(self, name: str) -> Workload:
+        """One of the statements as a workload of its own, called after its output where this one has a name.
+
+        What is an intermediate here is an output there that starts empty.
+
+        Raises:
+            UnknownNameError: if no statement writes a tensor of that name.
+        """
+        statement = self.statement(name)
+        inner = self.roles[statement.name] is TensorRole.INTERMEDIATE
+        return Workload(
+            name=f"{self.name}: {statement.name}" if self.name else "",
+            statements=(statement,),
+            sizes=tuple((d, n) for d, n in self.sizes if d in statement.dims),
+            semantics=Semantics.ASSIGN if inner else self.semantics,
+        )
+
+    def with_accesses(
+        self,
+        tensors: Sequence[TensorAccess],
+        *,
+        sizes: tuple[tuple[str, int], ...] | None = None,
+        image: Image | None = None,
+    ) -> Workload:
+        """The same product of other accesses.
+
+        Args:
+            tensors: as many as there are, the output first.
+            sizes: (dim, extent) pairs, if they change.
+            image: ranges of real values, if they change; see `Statement`.
+
+        Raises:
+            OneStatementError: for several statements.
+        """
+        image = self.only.image if image is None else image
+        statement = replace(self.only, output=tensors[0], inputs=tuple(tensors[1:]), image=image)
+        return replace(self, statements=(statement,), sizes=self.sizes if sizes is None else sizes)
 
     def with_extents(self, **extents: int) -> Workload:
-        """The same statement with some extents replaced.
+        """The same statements with some extents replaced.
 
         Raises:
             InputError: for an unknown dim, or one whose padding is implicit: its size would change.
@@ -224,27 +282,29 @@ class Workload(Shown):
         if unknown:
             raise InputError(f"{self.title}: no dim {sorted(unknown)}; dims are {list(self.dims)}")
         changed = {d for d, n in extents.items() if n != self.extents[d]}
-        axes = [axis for tensor in self.tensors for axis in tensor.axes]
-        moved = [a for a, r in zip(axes, chain(*self.real_ranges), strict=False) if r and changed & set(a.dims)]
-        if moved and self.padding is Padding.IMPLICIT:
-            raise InputError(
-                f"{self.title}: the real values of {moved[0]} belong to the extents that it has; "
-                "write a workload of the new sizes, or use padding stored"
-            )
+        statements = []
+        for statement in self.statements:
+            axes = (axis for tensor in statement.accesses for axis in tensor.axes)
+            ranges = chain(*statement.real_ranges)
+            moved = [a for a, r in zip(axes, ranges, strict=False) if r and changed & set(a.dims)]
+            if moved and statement.has_ranges:
+                raise InputError(
+                    f"{self.title}: the real values of {moved[0]} belong to the extents that it has; "
+                    "write a workload of the new sizes, or use padding stored"
+                )
+            statements.append(replace(statement, image=()) if moved else statement)
         sizes = tuple((d, extents.get(d, n)) for d, n in self.sizes)
-        return replace(self, sizes=sizes, image=() if moved else self.image)
+        return replace(self, statements=tuple(statements), sizes=sizes)
 
     @property
     def padding(self) -> Padding:
         """Whether some subscript has implicit padding."""
-        return Padding.IMPLICIT if _has_ranges(self.tensors) else Padding.STORED
+        return Padding.IMPLICIT if any(each.has_ranges for each in self.statements) else Padding.STORED
 
     @property
     def real_ranges(self) -> Image:
         """Range of the real values per tensor and axis, whether padding is stored or implicit; () if unknown."""
-        if _has_ranges(self.tensors):
-            return tuple(tuple(axis.real for axis in tensor.axes) for tensor in self.tensors)
-        return self.image
+        return self.only.real_ranges
 
     def with_padding(self, padding: Padding | str) -> Workload:
         """The same computation with its padding stored or implicit.
@@ -259,26 +319,16 @@ class Workload(Shown):
         """
         if padding not in list(Padding):
             raise InputError(f"{self.title}: padding is {padding!r}; use {' or '.join(Padding)}")
-        known = self.real_ranges
-        if not known:
-            if padding == Padding.STORED or not any(len(axis.terms) > 1 for t in self.tensors for axis in t.axes):
-                return self
-            raise InputError(
-                f"{self.title}: where its padding is is not known; give the real values of the subscripts in the "
-                "statement, as in In[c,h+r in 1..7], or use a builder such as conv2d"
-            )
-        implicit, extents = padding == Padding.IMPLICIT, self.extents
-        tensors = [
-            replace(
-                tensor,
-                axes=tuple(
-                    replace(axis, real=real if implicit and axis.is_padded(real, extents) else None)
-                    for axis, real in zip(tensor.axes, ranges, strict=True)
-                ),
-            )
-            for tensor, ranges in zip(self.tensors, known, strict=True)
-        ]
-        return replace(self, output=tensors[0], inputs=tuple(tensors[1:]), image=known)
+        implicit, made = padding == Padding.IMPLICIT, []
+        for statement in self.statements:
+            windows = any(len(axis.terms) > 1 for t in statement.accesses for axis in t.axes)
+            if implicit and windows and not statement.real_ranges:
+                raise InputError(
+                    f"{self.title}: where its padding is is not known; give the real values of the subscripts in the "
+                    "statement, as in In[c,h+r in 1..7], or use a builder such as conv2d"
+                )
+            made.append(statement.with_padding(self.extents, implicit=implicit))
+        return replace(self, statements=tuple(made))
 
     def with_semantics(self, semantics: Semantics | str) -> Workload:
         """The same computation with the other meaning of its first touch.
@@ -287,6 +337,37 @@ class Workload(Shown):
             InputError: for another word than `assign` or `accumulate`.
         """
         return replace(self, semantics=Semantics(choose("semantics", semantics, list(Semantics))))
+
+    def with_outputs(self, outputs: Iterable[str]) -> Workload:
+        """The same statements with other outputs named beside those that no statement reads.
+
+        Args:
+            outputs: names of tensors that are written; one that no statement reads may be among them.
+
+        Raises:
+            InputError: for a name of no tensor, or of an input, or one that stands there twice.
+        """
+        known = roles(self.statements, ())
+        place = {each.name: number for number, each in enumerate(self.statements)}
+        named = [name for name in outputs if known.get(name) is not TensorRole.OUTPUT]
+        return replace(self, outputs=tuple(sorted(named, key=lambda name: place.get(name, -1))))
+
+
+def _not_one(workload: Workload) -> str:
+    """Why a workload is not one statement that adds up a product of tensors, and what to do."""
+    count = len(workload.statements)
+    if count == 1:
+        return (
+            f"{workload.title}: {workload.statements[0]} is no plain sum of products; this takes one statement such as "
+            "C[i,j] += A[i,k]*B[k,j]"
+        )
+    names = ", ".join(each.name for each in workload.statements)
+    first = workload.alone(workload.statements[0].name)
+    extents = ",".join(f"{d}={n}" for d, n in first.sizes)
+    return (
+        f"{workload.title} has {count} statements ({names}); this takes one: give one by itself, as "
+        f"'{first.expression}' with the extents {extents}, or in Python workload.alone({workload.statements[0].name!r})"
+    )
 
 
 def access_names(workload: Workload, mark: str = "#") -> tuple[str, ...]:
@@ -307,11 +388,6 @@ def access_names(workload: Workload, mark: str = "#") -> tuple[str, ...]:
     return tuple(names)
 
 
-def bytes_of(bits: int) -> int | float:
-    """A number of bits in bytes: a whole number where it is one, else a multiple of 1/8."""
-    return bits // 8 if bits % 8 == 0 else bits / 8
-
-
 def extents_in_order(dims: Iterable[str], extents: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
     """(dim, extent) pairs in the order of `dims`.
 
@@ -328,10 +404,6 @@ def extents_in_order(dims: Iterable[str], extents: Mapping[str, int]) -> tuple[t
     return tuple((d, extents[d]) for d in ordered)
 
 
-def _has_ranges(tensors: Iterable[TensorAccess]) -> bool:
-    return any(axis.real is not None for tensor in tensors for axis in tensor.axes)
-
-
 def _validate_range(axis: Axis, real: Range, extents: Mapping[str, int], where: str) -> None:
     first, last = real
     top = axis.offset + axis.span(extents) - 1
@@ -345,33 +417,45 @@ def _validate_range(axis: Axis, real: Range, extents: Mapping[str, int], where: 
 
 def _validate(workload: Workload) -> None:
     one_line(workload.name, "a workload", empty=True)
+    if not workload.statements:
+        raise InputError(f"{workload.name or 'a workload'}: at least one statement is needed")
     where = workload.title
     names = [d for d, _ in workload.sizes]
-    for kind, texts in (("dim", names), ("tensor", [t.name for t in workload.tensors])):
+    for kind, texts in (("dim", names), ("tensor", [t.name for t in workload.accesses])):
         odd = [text for text in texts if not text.isidentifier()]
         if odd:
             raise InputError(f"{where}: {kind} {json.dumps(odd[0])} is no name; use letters, digits and _")
     if len(set(names)) != len(names):
         raise InputError(f"{where}: a dim is listed twice in {names}")
-    if any(t.name == workload.output.name for t in workload.inputs):
-        raise InputError(f"{where}: output {workload.output.name} is read on the right; name the input differently")
-    if not workload.inputs:
-        raise InputError(f"{where}: at least one input tensor is needed")
-    used = set().union(*(t.dims for t in workload.tensors))
+    for each in workload.statements:
+        if any(t.name == each.name for t in each.inputs):
+            raise InputError(f"{where}: output {each.name} is read on the right; name the input differently")
+        if not each.inputs:
+            raise InputError(f"{where}: at least one input tensor is needed")
+    used = set().union(*(t.dims for t in workload.accesses))
     extents_in_order([d for d in names if d in used] or sorted(used), workload.extents)
     extents_in_order(sorted(used), workload.extents)
     for dim, extent in workload.sizes:
         if isinstance(extent, bool) or not isinstance(extent, int) or not 1 <= extent <= LARGEST_EXTENT:
             raise InputError(f"{where}: extent of {dim} is {extent!r}; it must be a whole number from 1 to 2^63-1")
-    if workload.image and [len(row) for row in workload.image] != [len(t.axes) for t in workload.tensors]:
-        raise InputError(f"{where}: image needs one entry per tensor and subscript")
-    for tensor in workload.tensors:
-        if isinstance(tensor.bits, bool) or not isinstance(tensor.bits, int) or not 1 <= tensor.bits <= LARGEST_EXTENT:
-            raise InputError(f"{where}: element size of {tensor.name} is {tensor.bits!r} bits; {ELEMENT_SIZE}")
-        for axis in tensor.axes:
-            if any(c < 1 for _, c in axis.terms) or axis.offset < 0:
-                raise InputError(f"{where}: {tensor} needs positive coefficients and an offset >= 0")
-            if axis.real is not None:
-                _validate_range(axis, axis.real, workload.extents, f"{where}: {tensor}")
-            if len(set(axis.dims)) != len(axis.dims):
-                raise InputError(f"{where}: {tensor} repeats a dim inside one subscript; add its coefficients up")
+    for each in workload.statements:
+        if each.image and [len(row) for row in each.image] != [len(t.axes) for t in each.accesses]:
+            raise InputError(f"{where}: image needs one entry per tensor and subscript")
+        for tensor in each.accesses:
+            _validate_access(tensor, workload.extents, where)
+    try:
+        check_statements(workload.statements, workload.outputs, workload.extents)
+    except StatementError as error:
+        raise StatementError(f"{where}: {error}", error.part) from error
+
+
+def _validate_access(tensor: TensorAccess, extents: Mapping[str, int], where: str) -> None:
+    if isinstance(tensor.bits, bool) or not isinstance(tensor.bits, int) or not 1 <= tensor.bits <= LARGEST_EXTENT:
+        raise InputError(f"{where}: element size of {tensor.name} is {tensor.bits!r} bits; {ELEMENT_SIZE}")
+    for axis in tensor.axes:
+        if any(c < 1 for _, c in axis.terms) or axis.offset < 0:
+            raise InputError(f"{where}: {tensor} needs positive coefficients and an offset >= 0")
+        if axis.real is not None:
+            _validate_range(axis, axis.real, extents, f"{where}: {tensor}")
+        if len(set(axis.dims)) != len(axis.dims):
+            raise InputError(f"{where}: {tensor} repeats a dim inside one subscript; add its coefficients up")

@@ -73,7 +73,7 @@ def workload(rng: random.Random) -> Workload:
         inputs[1] = replace(inputs[0], axes=tuple(moved))
     kept = rng.sample(dims, rng.randint(0 if rng.random() < 0.1 else 1, len(dims)))
     plain = TensorAccess(name="O", axes=tuple(Axis(terms=((d, 1),), offset=0) for d in kept), bits=bits["O"])
-    return Workload(
+    return Workload.product(
         name="",
         output=access("O") if rng.random() < 0.25 else plain,
         inputs=tuple(inputs),

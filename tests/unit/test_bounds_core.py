@@ -44,8 +44,7 @@ CONVOLUTION = "O[b,f,x,y] += I[b,c,x+w,y+h] * K[f,c,w,h]"
 def _workload(entry) -> Workload:
     workload = parse_workload(entry["workload"], entry["extents"])
     sizes = entry.get("word_sizes", {})
-    output, *inputs = (replace(t, bits=8 * sizes.get(t.name, 1)) for t in workload.tensors)
-    return replace(workload, output=output, inputs=tuple(inputs))
+    return workload.with_accesses([replace(t, bits=8 * sizes.get(t.name, 1)) for t in workload.tensors])
 
 
 def test_no_reference_bound_is_missed_by_more_than_a_thousandth():

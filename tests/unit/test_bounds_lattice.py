@@ -138,7 +138,7 @@ def test_names_of_digits_are_injective_to_any_depth():
     digits = [Digit(dim, tuple((2, place) for place in path)) for dim in ("r", "s") for path in paths]
     assert len({str(digit) for digit in digits}) == len(digits)
     with pytest.raises(InputError, match=r"dim \"r'\" is no name"):
-        Workload(
+        Workload.product(
             name="",
             output=TensorAccess(name="O", axes=(Axis(terms=(("r'", 1),)),)),
             inputs=(TensorAccess(name="A", axes=(Axis(terms=(("r'", 1),)),)),),

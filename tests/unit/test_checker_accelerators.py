@@ -91,7 +91,7 @@ def bytes_machine() -> Machine:
 def test_two_roads_count_the_same(workload: Workload, counting: Counting) -> None:
     """Counts, energy, cycles and validity of random mappings, wires, clusters and sizes of elements among them."""
     generator = random.Random(5)
-    workload = replace(workload, inputs=tuple(replace(tensor, bits=8) for tensor in workload.inputs))
+    workload = workload.with_accesses([workload.output, *(replace(tensor, bits=8) for tensor in workload.inputs)])
     for machine in (grid_machine(), wired_machine(), bytes_machine()):
         fabric = fabric_of(workload, machine)
         own = Fabric(workload_document(workload), machine_document(machine))
@@ -146,7 +146,7 @@ def test_what_was_solved_is_verified(counting: str, objective: str) -> None:
 def test_capacities_in_bytes_hold_words_of_the_workload() -> None:
     """Elements of several sizes in one level of bytes: the checker counts what they take as the answer does."""
     work = parse_workload("C[i,j] = A[i,k] * B[k,j]", {"i": 4, "j": 4, "k": 4})
-    work = replace(work, inputs=tuple(replace(tensor, bits=8) for tensor in work.inputs))
+    work = work.with_accesses([work.output, *(replace(tensor, bits=8) for tensor in work.inputs)])
     level = Level(name="L1", capacity=Capacity(amount=100, unit="bytes"), store=Store(energy_pj=Prices(read=1)))
     machine = Machine(name="bytes", levels=(level,), accelerator=Accelerator(outermost=Store(energy_pj=Prices(read=9))))
     document = optmap.solve(work, machine=machine, objective="energy").to_dict()

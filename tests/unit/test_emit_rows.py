@@ -43,8 +43,8 @@ OPTIONS = CodeOptions(layout=NCHW)
 def assigned(workload: Workload, name: str, bits: int = 32) -> Workload:
     """Without padding in memory, computed from nothing."""
     workload = workload.with_padding(Padding.IMPLICIT) if workload.image else workload
-    output, *inputs = (replace(tensor, bits=bits) for tensor in workload.tensors)
-    return replace(workload, name=name, output=output, inputs=tuple(inputs), semantics=Semantics.ASSIGN)
+    sized = workload.with_accesses([replace(tensor, bits=bits) for tensor in workload.tensors])
+    return replace(sized, name=name, semantics=Semantics.ASSIGN)
 
 
 def rows(workload: Workload, machine: Machine, h: int) -> Mapping:

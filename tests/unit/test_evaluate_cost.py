@@ -37,7 +37,7 @@ def access(name, *subscripts, size=4):
 
 
 def matmul(i, j, k, semantics=Semantics.ACCUMULATE):
-    return Workload(
+    return Workload.product(
         name="matmul",
         output=access("C", "i", "j"),
         inputs=(access("A", "i", "k"), access("B", "k", "j")),
@@ -47,7 +47,7 @@ def matmul(i, j, k, semantics=Semantics.ACCUMULATE):
 
 
 def cnn(stride=1, **extents):
-    return Workload(
+    return Workload.product(
         name="cnn",
         output=access("Out", "n", "k", "h", "w"),
         inputs=(
@@ -181,7 +181,7 @@ def test_huge_strided_convolution_is_exact_without_enumeration():
 
 def test_exact_sees_reuse_across_levels_that_the_cost_misses():
     """k16 c32 h8 w8, 1x1, 64 and 160 words: exact is at least 7.7 % below a good mapping's cost."""
-    workload = Workload(
+    workload = Workload.product(
         name="1x1",
         output=access("Out", "k", "h", "w"),
         inputs=(access("In", "c", "h", "w"), access("Ker", "k", "c")),
@@ -206,7 +206,7 @@ def test_exact_sees_reuse_across_levels_that_the_cost_misses():
 
 def test_a_dim_in_two_output_subscripts_needs_accumulate():
     def diagonal(semantics):
-        return Workload(
+        return Workload.product(
             name="diagonal",
             output=access("Out", "i", [("i", 1), ("j", 1)]),
             inputs=(access("A", "i", "j"),),
@@ -229,7 +229,7 @@ def test_a_foreign_mapping_is_refused():
 
 
 def test_a_scalar_is_loaded_once_per_outer_tile():
-    workload = Workload(
+    workload = Workload.product(
         name="sum",
         output=TensorAccess(name="S", axes=()),
         inputs=(access("A", "i", "j"),),
@@ -281,7 +281,7 @@ def test_axis_groups_join_what_shares_a_dim():
 
 
 def test_element_sizes_weigh_the_words():
-    workload = Workload(
+    workload = Workload.product(
         name="mixed",
         output=access("C", "i", size=8),
         inputs=(access("A", "i", "k", size=2), access("B", "k", size=4)),

@@ -44,7 +44,7 @@ def random_workload(rng):
     inputs = tuple(random_access(rng, name, dims, joined=True) for name in "AB")
     used = frozenset().union(*(t.dims for t in (output, *inputs)))
     sizes = tuple((d, rng.randint(1, 9)) for d in dims if d in used)
-    return Workload(name="random", output=output, inputs=inputs, sizes=sizes, semantics=semantics)
+    return Workload.product(name="random", output=output, inputs=inputs, sizes=sizes, semantics=semantics)
 
 
 def random_mapping(rng, workload, levels, *, split):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-from dataclasses import replace
 from itertools import product
 from pathlib import Path
 
@@ -127,11 +126,3 @@ def test_what_cannot_be_addressed_or_computed_is_refused() -> None:
     small = parse_workload("C[i] += A[i]*B[i]", {"i": 4}, bytes=2)
     with pytest.raises(InputError, match="elements of 16 bits"):
         buffers_of(small, (Layout.plain(1),) * 3, (False,) * 3)
-    first = parse_workload("C[i,j] += A[i]*B[j]", {"i": 4, "j": 4})
-    second = replace(first.inputs[0], axes=(*first.inputs[0].axes, *first.inputs[1].axes))
-    with pytest.raises(InputError, match="different numbers of subscripts"):
-        buffers_of(
-            replace(first, inputs=(first.inputs[0], second)),
-            (Layout.plain(2), Layout.plain(1), Layout.plain(2)),
-            (False,) * 3,
-        )

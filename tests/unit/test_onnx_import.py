@@ -562,7 +562,7 @@ def test_mixed_types_survive_as_yaml(read: Read, tmp_path: Path) -> None:
     kinds = [tensor("a", (2, 3), TensorProto.FLOAT16), tensor("b", (3, 4), TensorProto.FLOAT16)]
     made = read(model([node], kinds, outputs=[tensor("c", (2, 4), TensorProto.FLOAT16)]))
     (found,) = made.workloads
-    small = replace(found, inputs=(found.inputs[0], replace(found.inputs[1], bits=4)))
+    small = found.with_accesses([found.output, found.inputs[0], replace(found.inputs[1], bits=4)])
     path = tmp_path / "model.yaml"
     path.write_text(workloads_yaml(replace(made, workloads=(small,))))
     assert [[t.bits for t in again.tensors] for again in read_workloads(path).values()] == [[16, 16, 4]]

@@ -339,8 +339,8 @@ def test_breakpoints_along_a_parameter_are_where_a_scan_sees_them():
 
 def test_words_per_element_are_parameters():
     workload = parse_workload(MATMUL, {"i": 64, "j": 64, "k": 64})
-    one, two, four = (replace(t, bits=8 * b) for t, b in zip(workload.tensors, (4, 1, 2), strict=True))
-    answer = regimes_of(replace(workload, output=one, inputs=(two, four)))
+    sized = [replace(t, bits=8 * b) for t, b in zip(workload.tensors, (4, 1, 2), strict=True)]
+    answer = regimes_of(workload.with_accesses(sized))
     assert answer.names == ("M", "i", "j", "k", "2")
     rows = (("i", "j"), ("i", "k"), ("k", "j"))
     rng = random.Random(2)

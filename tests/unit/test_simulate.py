@@ -30,7 +30,7 @@ def access(name, dims):
 
 
 def matmul(n, semantics=Semantics.ACCUMULATE):
-    return Workload(
+    return Workload.product(
         name="matmul",
         output=access("C", "ij"),
         inputs=(access("A", "ik"), access("B", "kj")),
@@ -165,7 +165,7 @@ def test_an_ample_cache_moves_every_touched_word_once(case):
 
 @pytest.mark.parametrize(("words", "order"), [(3, "ij"), (3, "ji"), (4, "ij"), (5, "ji")])
 def test_belady_loads_the_least_that_any_policy_can(words, order):
-    workload = Workload(
+    workload = Workload.product(
         name="outer",
         output=access("C", "j"),
         inputs=(access("A", "i"), access("B", "ij")),

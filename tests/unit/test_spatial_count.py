@@ -70,7 +70,7 @@ def test_bytes_without_a_size_of_entries_are_words_of_the_workload():
     assert count_nest(nest, fabric_of(even, bytes_machine(191))).broken == (
         "L0: the tiles need 48 (O 16 + A 16 + B 16), it holds 47",
     )
-    mixed = replace(even, inputs=tuple(replace(tensor, bits=8) for tensor in even.inputs))
+    mixed = even.with_accesses([even.output, *(replace(tensor, bits=8) for tensor in even.inputs)])
     cost = count_nest(nest, fabric_of(mixed, bytes_machine(100)))  # words of 1 byte: 64 + 16 + 16
     assert (cost.memories[0].occupancy_words, cost.memories[0].capacity_words) == (96, 100)
     assert cost.broken == ()

@@ -378,7 +378,7 @@ def _padded(workload: Workload, first: int, last: int) -> Workload:
     top = rows.offset + rows.span(workload.extents) - 1
     real = (min(first, top), max(min(last, top), min(first, top)))
     axes = (image.axes[0], replace(rows, real=real), *image.axes[2:])
-    return replace(workload, inputs=(replace(image, axes=axes), *workload.inputs[1:]))
+    return workload.with_accesses([workload.output, replace(image, axes=axes), *workload.inputs[1:]])
 
 
 SMALL = Core(vector_bytes=16, registers=64, fma_ports=2, fma_latency=3, load_ports=1)
