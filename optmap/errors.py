@@ -36,11 +36,13 @@ class StatementError(InputError):
     Args:
         message: what is wrong and what would be accepted.
         part: the part of the statement that it is about, for those who know where that stands.
+        where: the workload that it stands in.
     """
 
-    def __init__(self, message: str, part: object = None) -> None:
+    def __init__(self, message: str, part: object = None, where: str = "") -> None:
+        self.message = message
         self.part = part
-        super().__init__(message)
+        super().__init__(f"{where}: {message}" if where else message)
 
 
 class OneStatementError(InputError):

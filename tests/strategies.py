@@ -12,16 +12,27 @@ from dataclasses import replace
 
 from hypothesis import strategies as st
 
+from optmap.errors import StatementError
 from optmap.problem import (
+    Apply,
     Axis,
     Capacity,
+    Comparator,
+    Condition,
+    Constant,
     Level,
     LevelMapping,
     Machine,
     Mapping,
+    Read,
     Semantics,
+    Series,
+    Statement,
+    Statistic,
     TensorAccess,
+    Update,
     Workload,
+    multiply,
 )
 
 MAX_OPERATIONS = 4096
@@ -142,6 +153,82 @@ def affine_workloads(draw, max_extent=6, max_operations=MAX_OPERATIONS, max_coef
         sizes=draw(extents(dims, max_extent, max_operations)),
         semantics=draw(semantics),
     )
+
+
+@st.composite
+def _right_sides(draw, count, dims):
+    """An expression that reads so many inputs, once each and in order; row functions are along one of `dims`."""
+
+    def over(first, stop):
+        if stop - first == 1:
+            node = Read(first)
+        else:
+            middle = draw(st.integers(first + 1, stop - 1))
+            sign = draw(st.sampled_from("+-**/"))
+            node = Series(over(first, middle), ((sign, over(middle, stop)),))
+        match draw(st.sampled_from(["", "", "", "number", "function", "row"])):
+            case "number":
+                number = Constant(draw(st.sampled_from(["2", "0.125", "10", "003.50"])))
+                parts = draw(st.permutations([node, number]))
+                node = Series(parts[0], ((draw(st.sampled_from("+-*/")), parts[1]),))
+            case "function":
+                node = Apply(draw(st.sampled_from(["relu", "exp", "scale"])), (node,))
+            case "row" if dims:
+                name, statistic = draw(st.sampled_from(["softmax", "rmsnorm"])), draw(st.sampled_from(list(Statistic)))
+                node = Apply(name, (node,), draw(st.sampled_from(dims)), statistic)
+        return node
+
+    return over(0, count)
+
+
+@st.composite
+def _conditions(draw, dims):
+    def side():
+        chosen = draw(st.lists(st.sampled_from(dims), unique=True, max_size=2))
+        return Axis(terms=tuple((d, draw(st.integers(1, 3))) for d in chosen), offset=draw(st.integers(0, 3)))
+
+    left, right = side(), side()
+    made = Condition(left=left, relation=draw(st.sampled_from(list(Comparator))), right=right)
+    return made if made.dims else None
+
+
+@st.composite
+def _statements(draw, name, dims, earlier):
+    """A statement of any kind that reads new tensors and what earlier ones write."""
+    inputs = []
+    for number in range(draw(st.integers(1, 3))):
+        old = draw(st.sampled_from([None, *(access for access in earlier if access.dims)]))
+        chosen = draw(st.lists(st.sampled_from(dims), unique=True, min_size=1, max_size=3))
+        inputs.append(_access(f"I{name}{number}", chosen) if old is None else old)
+    mine = sorted(set().union(*(access.dims for access in inputs)))
+    output = _access(name, draw(st.lists(st.sampled_from(mine), unique=True, max_size=3)))
+    domain = tuple(c for c in draw(st.lists(_conditions(mine), max_size=2)) if c)
+    try:
+        return Statement(
+            output=output,
+            inputs=tuple(inputs),
+            right=draw(_right_sides(len(inputs), mine)),
+            update=draw(st.sampled_from([Update.SUM, Update.SUM, Update.MAX, Update.MIN])),
+            domain=domain,
+        )
+    except StatementError:  # of no kind that there is
+        return multiply(output, tuple(inputs))
+
+
+@st.composite
+def chains(draw, max_statements=4, max_extent=6):
+    """One to several statements of all kinds, with outputs named beside those that nothing reads."""
+    dims, made = list("abcde"), []
+    for number in range(draw(st.integers(1, max_statements))):
+        made.append(draw(_statements(f"T{number}", dims, [each.output for each in made])))
+    used = set().union(*(each.dims for each in made))
+    workload = Workload(
+        name="chain",
+        statements=tuple(made),
+        sizes=tuple((d, draw(st.integers(1, max_extent))) for d in dims if d in used),
+        semantics=draw(semantics),
+    )
+    return workload.with_outputs(draw(st.lists(st.sampled_from([each.name for each in made]), unique=True)))
 
 
 def workloads(max_extent=6, max_operations=MAX_OPERATIONS):

@@ -446,7 +446,7 @@ def _validate(workload: Workload) -> None:
     try:
         check_statements(workload.statements, workload.outputs, workload.extents)
     except StatementError as error:
-        raise StatementError(f"{where}: {error}", error.part) from error
+        raise StatementError(error.message, error.part, where) from error
 
 
 def _validate_access(tensor: TensorAccess, extents: Mapping[str, int], where: str) -> None:
