@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -37,19 +37,21 @@ def workload(
     *,
     semantics: Semantics | str | None = None,
     padding: Padding | str | None = None,
+    outputs: str | Iterable[str] | None = None,
 ) -> Workload:
-    """A workload: a library name, a YAML file, or a statement with `extents`.
+    """A workload: a library name, a YAML file, or a statement with `extents`; several statements with `;` between.
 
     Args:
         name: what stands for it.
         extents: extent per dim, as a mapping or as `i=64,j=64`; replaces those of a name or a file.
         semantics: `accumulate` or `assign`; None keeps its own.
         padding: `stored` or `implicit`; None keeps its own.
+        outputs: tensors that are outputs although statements read them; None keeps its own.
 
     Raises:
         InputError: if it cannot be understood.
     """
-    return workload_of(name, extents, semantics, padding)
+    return workload_of(name, extents, semantics, padding, outputs)
 
 
 def machine(name: MachineInput | None = None, *, memory: MemoryInput | None = None) -> Machine:
@@ -99,7 +101,11 @@ def _described(methods: Mapping[str, Any]) -> dict[str, str]:
 
 
 def show(
-    name: WorkloadInput | MachineInput, *, extents: ExtentsInput | None = None, padding: Padding | str | None = None
+    name: WorkloadInput | MachineInput,
+    *,
+    extents: ExtentsInput | None = None,
+    padding: Padding | str | None = None,
+    outputs: str | Iterable[str] | None = None,
 ) -> Entry:
     """A workload, machine, network, sweep or method in full; `.yaml` is a file to edit that loads back equal.
 
@@ -107,6 +113,7 @@ def show(
         name: a library name, a method, a YAML file or a statement.
         extents: extent per dim, for a statement.
         padding: of a workload, `stored` or `implicit`; None keeps its own.
+        outputs: of a workload, tensors that are outputs although statements read them; None keeps its own.
 
     Raises:
         UnknownNameError: for a name that the library does not have.
@@ -114,7 +121,7 @@ def show(
     """
     from optmap.report.showing import shown
 
-    return shown(name, extents, padding)
+    return shown(name, extents, padding, outputs)
 
 
 def load(path: str | Path) -> Any:

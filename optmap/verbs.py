@@ -20,6 +20,7 @@ from optmap.problem.inputs import (
     WorkloadInput,
     capacities_of,
     machine_of,
+    products_of,
     text_of,
     workload_of,
 )
@@ -234,6 +235,8 @@ def network(
     layers = load_network(text_of(name, "network", "a library name or a workload file"))
     if semantics is not None:
         layers = layers.with_semantics(semantics)
+    if curve or machine is not None or memory is not None:
+        products_of(layers.layers)
     if curve:
         if objective is not None or counting is not None:
             raise InputError("--objective and --counting are not for --curve, which counts words: leave them out")

@@ -355,9 +355,9 @@ def _validation() -> Presentation:
 
 @PRESENTATIONS.add("workload")
 def _workload() -> Presentation:
-    from optmap.report import entries, showing, tables
+    from optmap.report import entries, showing, workloads
 
-    return Presentation(table=tables.workload_table, document=entries.workload_entry, yaml=showing.workload_yaml)
+    return Presentation(table=workloads.workload_table, document=entries.workload_entry, yaml=showing.workload_yaml)
 
 
 @VERBS.add("evaluate")

@@ -32,6 +32,8 @@ Examples:
   optmap show resnet18/R9
   optmap show i7-9700k
   optmap show my_machine.yaml --json
+  optmap show chains/attention
+  optmap show "S[m,l] = A[m,k]*B[k,l]; C[m,n] = S[m,l]*D[l,n]" --extents m=64,l=64,k=16,n=16
   optmap show random
   optmap show resnet18/R9 --yaml
   optmap show solution.json --nest
@@ -66,6 +68,15 @@ def show(
     ],
     extents: ExtentsOption = None,
     padding: PaddingOption = None,
+    outputs: Annotated[
+        str | None,
+        typer.Option(
+            "--output",
+            metavar="A,B",
+            help="Tensors that are outputs although statements read them.",
+            show_default=False,
+        ),
+    ] = None,
     as_yaml: Annotated[bool, typer.Option("--yaml", help="Print it as a file to edit.")] = False,
     nest: Annotated[bool, typer.Option("--nest", help="Print the loop nest of a solution file.")] = False,
     as_json: JsonOption = False,
@@ -79,10 +90,10 @@ def show(
     if nest and not Path(name).is_file():
         raise InputError(f"{name}: --nest needs a solution file, such as solve writes with -o")
     if name.endswith(".json") or nest:
-        refuse_unused("is for a workload, and this is a saved file", "extents", "padding")
+        refuse_unused("is for a workload, and this is a saved file", "extents", "padding", "outputs")
         _show_file(Path(name), as_yaml, nest, as_json)
         return
-    entry = catalogue.show(name, extents=extents, padding=padding)
+    entry = catalogue.show(name, extents=extents, padding=padding, outputs=outputs)
     if as_yaml and not entry.yaml:
         raise InputError(f"{name}: --yaml is for workloads, machines, networks and sweeps")
     say(entry.yaml if as_yaml else to_json(entry.to_dict()) if as_json else str(entry))

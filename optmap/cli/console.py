@@ -19,7 +19,7 @@ import typer
 
 from optmap.cli.streams import silence
 from optmap.clock import SIGNALS, stop_on_signals, stopping
-from optmap.errors import InputError, LimitError, OptmapError
+from optmap.errors import InputError, LimitError, OneStatementError, OptmapError
 
 Parameters = ParamSpec("Parameters")
 
@@ -170,9 +170,12 @@ def _load_plugins() -> None:
 
 
 def _before_an_answer(error: OptmapError) -> OptmapError:
-    """What is said of an error: a limit that was reached because somebody asked to stop is none of the time."""
+    """What is said of an error: a stop that was asked for is no limit of time; what takes one statement has a name."""
     if isinstance(error, LimitError) and stopping():
         return LimitError(f"interrupted before there was an answer ({error})")
+    context = _CONTEXT.get()
+    if isinstance(error, OneStatementError) and context is not None:
+        return OneStatementError(f"optmap {context.info_name}: {error}")
     return error
 
 

@@ -11,6 +11,7 @@ from optmap.bounds.certificate import digest
 from optmap.errors import InputError
 from optmap.gap.nest_search import search_claims, search_times
 from optmap.problem.fabric import Fabric, fabric_of
+from optmap.problem.inputs import products_of
 from optmap.problem.io.fields import Fields, located
 from optmap.problem.io.machines import machine_document, machine_from
 from optmap.problem.io.mappings import mapping_document, read_mapping
@@ -249,7 +250,8 @@ def nest_solution_from(fields: Fields) -> SavedNest:
     missing = [key for key in REQUIRED if key not in fields.values]
     if missing:
         raise InputError(f"{fields.where}: {missing[0]} is missing")
-    workload, machine = read_workload(fields.fields("workload")), machine_from(fields.fields("machine"))
+    (workload,) = products_of([read_workload(fields.fields("workload"))])
+    machine = machine_from(fields.fields("machine"))
     try:
         fabric = fabric_of(workload, machine)
         mapping = read_mapping(fields.fields("mapping"), workload, machine)

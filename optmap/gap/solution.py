@@ -15,6 +15,7 @@ from optmap.problem.code_options import CodeOptions
 from optmap.problem.constraint_texts import constraint_from
 from optmap.problem.constraints import NO_CONSTRAINTS, Constraints
 from optmap.problem.held import Held
+from optmap.problem.inputs import products_of
 from optmap.problem.io.codes import options_document, options_from
 from optmap.problem.io.fields import Fields, located
 from optmap.problem.io.files import read_json
@@ -261,7 +262,7 @@ def solution_from(fields: Fields) -> SavedSolution:
     """
     fields.allow(*REQUIRED, *OPTIONAL)
     _check_schema(fields)
-    workload = read_workload(fields.fields("workload"))
+    (workload,) = products_of([read_workload(fields.fields("workload"))])
     machine = machine_from(fields.fields("machine"))
     rules = [rule.value for rule in CapacityRule]
     rule = CapacityRule(fields.choice("capacity_rule", rules, CapacityRule.TILE.value))

@@ -143,9 +143,13 @@ def workloads_yaml(model: ImportedModel) -> str:
 
 def workload_fields(workload: Workload) -> dict[str, object]:
     """The fields of a workload in a workload file."""
-    sizes = {tensor.name: tensor.bytes for tensor in workload.tensors}
-    entry: dict[str, object] = {"expression": workload.expression, "extents": workload.extents}
+    sizes = {access.name: access.bytes for access in workload.accesses}
+    several = len(workload.statements) > 1
+    entry: dict[str, object] = {"statements": list(workload.texts)} if several else {"expression": workload.expression}
+    entry["extents"] = workload.extents
+    if workload.outputs:
+        entry["outputs"] = list(workload.outputs)
     if set(sizes.values()) != {4}:
-        entry["bytes"] = sizes if len(set(sizes.values())) > 1 else workload.output.bytes
+        entry["bytes"] = sizes if len(set(sizes.values())) > 1 else workload.accesses[0].bytes
     names = {"names": list(workload.names)} if workload.names else {}
     return {**entry, "count": workload.count, **names}

@@ -95,6 +95,7 @@ __getattr__, __dir__ = exports(
         "workload": "access_names",
         "chain": "TensorRole",
         "expression": "Apply Constant Expression Read Series Statistic",
-        "statement": "Comparator Condition Statement Update multiply",
+        "domain": "Comparator Condition",
+        "statement": "Statement Update multiply",
     },
 )

@@ -43,6 +43,7 @@ def workload_of(
     extents: ExtentsInput | None = None,
     semantics: Semantics | str | None = None,
     padding: Padding | str | None = None,
+    outputs: str | Iterable[str] | None = None,
 ) -> Workload:
     """A workload from a name, a file, a statement or itself.
 
@@ -52,17 +53,23 @@ def workload_of(
             those of the same dims otherwise.
         semantics: `accumulate` or `assign`; None keeps its own.
         padding: `stored` or `implicit` (see `Workload.with_padding`); None keeps its own.
+        outputs: tensors that are outputs although statements read them; None keeps its own.
 
     Raises:
         InputError: if it cannot be understood.
     """
-    found = _read(workload, extents, semantics)
+    found = _read(workload, extents, semantics, names_of(outputs, "outputs"))
     if padding is None:
         return found
     return found.with_padding(choose("padding", padding, list(Padding)))
 
 
-def _read(workload: WorkloadInput, extents: ExtentsInput | None, semantics: Semantics | str | None) -> Workload:
+def _read(
+    workload: WorkloadInput,
+    extents: ExtentsInput | None,
+    semantics: Semantics | str | None,
+    outputs: tuple[str, ...] | None,
+) -> Workload:
     sizes = None if extents is None else extents_of(extents)
     wanted = None if semantics is None else Semantics(choose("semantics", semantics, list(Semantics)))
     if isinstance(workload, Workload):
@@ -74,7 +81,7 @@ def _read(workload: WorkloadInput, extents: ExtentsInput | None, semantics: Sema
                 raise InputError(
                     f"{text!r} needs the extents of its dims, such as i=64,j=64; add them as extents (--extents)"
                 )
-            return parse_workload(text, sizes, semantics=wanted)
+            return parse_workload(text, sizes, semantics=wanted, outputs=outputs or ())
         if "," in text and not is_file(text):
             raise InputError(
                 f"{text!r} is no name of a workload, and no statement: an einsum text has an arrow and its output, "
@@ -83,7 +90,18 @@ def _read(workload: WorkloadInput, extents: ExtentsInput | None, semantics: Sema
         found = library.workload(text)
     if sizes:
         found = found.with_extents(**sizes)
+    if outputs:
+        found = found.with_outputs(outputs)
     return found if wanted is None else found.with_semantics(wanted)
+
+
+def products_of(workloads: Iterable[Workload]) -> tuple[Workload, ...]:
+    """Workloads each of which is one statement that adds up a product of tensors: asked before work on any begins.
+
+    Raises:
+        OneStatementError: for the first that is not (see `Workload.only`).
+    """
+    return tuple(workload for workload in workloads if workload.only)
 
 
 def machine_of(machine: MachineInput | None, memory: MemoryInput | None) -> Machine:

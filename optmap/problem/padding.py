@@ -219,8 +219,9 @@ def padding_text(workload: Workload) -> str | None:
             "implicit: zero outside the ranges, never stored or moved; cost, occupancy, held tensors and split "
             "dims count it as stored (never too little)"
         )
-    for tensor, ranges in zip(workload.tensors, workload.image, strict=False):
-        pairs = zip(tensor.axes, ranges, strict=True)
-        if any(axis.is_padded(real, workload.extents) for axis, real in pairs):
-            return f"stored: it counts as elements of {tensor.name}"
+    for statement in workload.statements:
+        for tensor, ranges in zip(statement.accesses, statement.image, strict=False):
+            pairs = zip(tensor.axes, ranges, strict=True)
+            if any(axis.is_padded(real, workload.extents) for axis, real in pairs):
+                return f"stored: it counts as elements of {tensor.name}"
     return None

@@ -8,7 +8,8 @@ from enum import StrEnum
 
 from optmap.errors import StatementError
 from optmap.names import suggestion
-from optmap.problem.access import Axis, Image, TensorAccess
+from optmap.problem.access import Image, TensorAccess
+from optmap.problem.domain import Condition, points
 from optmap.problem.expression import (
     FUNCTIONS,
     ROW_FUNCTIONS,
@@ -30,33 +31,6 @@ class Update(StrEnum):
     SUM = "+="
     MAX = "max="
     MIN = "min="
-
-
-class Comparator(StrEnum):
-    """How the two sides of a condition compare."""
-
-    AT_MOST = "<="
-    LESS = "<"
-    AT_LEAST = ">="
-    MORE = ">"
-    EQUAL = "=="
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Condition:
-    """A comparison of two affine functions of dims that restricts the points of a statement, such as `l <= m`."""
-
-    left: Axis
-    relation: Comparator
-    right: Axis
-
-    @property
-    def dims(self) -> frozenset[str]:
-        """Every dim that it names."""
-        return frozenset((*self.left.dims, *self.right.dims))
-
-    def __str__(self) -> str:
-        return f"{self.left} {self.relation} {self.right}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,6 +82,17 @@ class Statement:
     def reduction_dims(self) -> tuple[str, ...]:
         """Dims absent from the output, in the order of `dims`."""
         return tuple(d for d in self.dims if d not in self.output.dims)
+
+    def points(self, extents: Mapping[str, int]) -> int:
+        """Points that meet its conditions (operations, one each), those on implicit padding included.
+
+        Args:
+            extents: iterations per dim.
+
+        Raises:
+            LimitError: if conditions tie too many dims together to be counted.
+        """
+        return points(self.dims, self.domain, extents)
 
     @property
     def is_product(self) -> bool:

@@ -18,10 +18,11 @@ from typing import NoReturn
 from optmap.errors import ParseError
 from optmap.names import suggestion
 from optmap.problem.access import Axis, Range, TensorAccess
+from optmap.problem.domain import Comparator, Condition
 from optmap.problem.expression import FUNCTIONS, ROW_FUNCTIONS, Apply, Constant, Expression, Read, Series, Statistic
-from optmap.problem.statement import Comparator, Condition, Update
+from optmap.problem.statement import Update
 from optmap.problem.tokens import Token, tokens, whole
-from optmap.problem.values import LARGEST
+from optmap.values import LARGEST
 
 SYMBOLS = ("+=", "=", "*", "+", ",", "[", "]", "..", "-", "/", "(", ")", "<", ">", ";", ".")
 HINTS = {

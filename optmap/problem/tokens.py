@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from optmap.errors import ParseError
-from optmap.problem.values import LARGEST
+from optmap.values import LARGEST
 
 DIGITS = frozenset("0123456789")
 

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from itertools import chain
-from math import gcd, prod
+from math import gcd
 from typing import ClassVar
 
-from optmap.errors import InputError, OneStatementError, StatementError
+from optmap.errors import InputError, OneStatementError
 from optmap.names import choose
 from optmap.problem.access import Axis, Image, Range, TensorAccess, bytes_of
-from optmap.problem.chain import TensorRole, check_statements, roles, stored_as
+from optmap.problem.chain import TensorRole, roles, stored_as
 from optmap.problem.statement import Statement, multiply
+from optmap.problem.workload_checks import ELEMENT_SIZE, LARGEST_EXTENT, check_workload, extents_in_order
 from optmap.shown import Shown
-from optmap.values import LARGEST, one_line
 
 __all__ = [
     "ELEMENT_SIZE",
@@ -32,11 +31,6 @@ __all__ = [
     "bytes_of",
     "extents_in_order",
 ]
-
-LARGEST_EXTENT = LARGEST
-"""Largest extent, coefficient, offset and element size."""
-ELEMENT_SIZE = "it must be a whole number of bits from 1 to 2^63-1"
-"""What messages ask of an element size."""
 
 
 class Semantics(StrEnum):
@@ -71,7 +65,7 @@ class Workload(Shown):
     implicit padding: it is not done, and such elements do not exist.
 
     What knows one statement that adds up a product of tensors, and no other, asks `only` for it; `output`, `inputs`,
-    `tensors`, `reduction_dims` and `operations` are of that one.
+    `tensors` and `reduction_dims` are of that one.
 
     Raises:
         InputError: for a dim without extent, an extent that is not a whole number in
@@ -97,7 +91,7 @@ class Workload(Shown):
     """Of the layers of a model that it stands for, where equal ones were merged; no part of equality."""
 
     def __post_init__(self) -> None:
-        _validate(self)
+        check_workload(self)
 
     @classmethod
     def product(
@@ -155,9 +149,14 @@ class Workload(Shown):
         Raises:
             OneStatementError: if there are several, or it is of another kind.
         """
-        if len(self.statements) == 1 and self.statements[0].is_product:
+        if self.is_product:
             return self.statements[0]
         raise OneStatementError(_not_one(self))
+
+    @property
+    def is_product(self) -> bool:
+        """Whether it is one statement that adds up a product of tensors."""
+        return len(self.statements) == 1 and self.statements[0].is_product
 
     @property
     def output(self) -> TensorAccess:
@@ -186,9 +185,13 @@ class Workload(Shown):
 
     @property
     def operations(self) -> int:
-        """Points of the iteration space (multiply-accumulates), those on implicit padding included."""
+        """Points of all statements (of a product, multiply-accumulates), those on implicit padding included.
+
+        Raises:
+            LimitError: if conditions tie too many dims together to be counted.
+        """
         extents = self.extents
-        return prod(extents[d] for d in self.only.dims)
+        return sum(each.points(extents) for each in self.statements)
 
     @property
     def accesses(self) -> tuple[TensorAccess, ...]:
@@ -219,11 +222,16 @@ class Workload(Shown):
         return tensor.bits // self.word_bits
 
     @property
-    def expression(self) -> str:
-        """The statements in optmap notation; parsing it with extents, semantics and outputs gives this workload."""
+    def texts(self) -> tuple[str, ...]:
+        """Every statement in optmap notation; an intermediate starts empty, so that its sign is `=`."""
         sign = "+=" if self.semantics is Semantics.ACCUMULATE else "="
         inner = {name for name, role in self.roles.items() if role is TensorRole.INTERMEDIATE}
-        return "; ".join(each.text("=" if each.name in inner else sign) for each in self.statements)
+        return tuple(each.text("=" if each.name in inner else sign) for each in self.statements)
+
+    @property
+    def expression(self) -> str:
+        """The statements in one text; parsing it with extents, semantics and outputs gives this workload."""
+        return "; ".join(self.texts)
 
     def statement(self, name: str) -> Statement:
         """The statement that writes a tensor.
@@ -386,76 +394,3 @@ def access_names(workload: Workload, mark: str = "#") -> tuple[str, ...]:
             name = f"{tensor.name}{mark}{number}"
         names.append(name)
     return tuple(names)
-
-
-def extents_in_order(dims: Iterable[str], extents: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
-    """(dim, extent) pairs in the order of `dims`.
-
-    Raises:
-        InputError: if a dim has no extent or an extent belongs to no dim.
-    """
-    ordered = tuple(dict.fromkeys(dims))
-    missing = [d for d in ordered if d not in extents]
-    if missing:
-        raise InputError(f"no extent for dim {', '.join(missing)}; add {missing[0]}=<size>")
-    extra = [d for d in extents if d not in ordered]
-    if extra:
-        raise InputError(f"extent for {', '.join(extra)}, which no tensor uses; the dims are {', '.join(ordered)}")
-    return tuple((d, extents[d]) for d in ordered)
-
-
-def _validate_range(axis: Axis, real: Range, extents: Mapping[str, int], where: str) -> None:
-    first, last = real
-    top = axis.offset + axis.span(extents) - 1
-    if any(isinstance(n, bool) or not isinstance(n, int) for n in real) or not 0 <= first <= last:
-        raise InputError(
-            f"{where}: {first!r}..{last!r} is no range; write the first and the last real value, as in 1..7"
-        )
-    if not axis.terms or first > top or last < axis.offset:
-        raise InputError(f"{where}: no value of the subscript {axis} is real; it goes from {axis.offset} to {top}")
-
-
-def _validate(workload: Workload) -> None:
-    one_line(workload.name, "a workload", empty=True)
-    if not workload.statements:
-        raise InputError(f"{workload.name or 'a workload'}: at least one statement is needed")
-    where = workload.title
-    names = [d for d, _ in workload.sizes]
-    for kind, texts in (("dim", names), ("tensor", [t.name for t in workload.accesses])):
-        odd = [text for text in texts if not text.isidentifier()]
-        if odd:
-            raise InputError(f"{where}: {kind} {json.dumps(odd[0])} is no name; use letters, digits and _")
-    if len(set(names)) != len(names):
-        raise InputError(f"{where}: a dim is listed twice in {names}")
-    for each in workload.statements:
-        if any(t.name == each.name for t in each.inputs):
-            raise InputError(f"{where}: output {each.name} is read on the right; name the input differently")
-        if not each.inputs:
-            raise InputError(f"{where}: at least one input tensor is needed")
-    used = set().union(*(t.dims for t in workload.accesses))
-    extents_in_order([d for d in names if d in used] or sorted(used), workload.extents)
-    extents_in_order(sorted(used), workload.extents)
-    for dim, extent in workload.sizes:
-        if isinstance(extent, bool) or not isinstance(extent, int) or not 1 <= extent <= LARGEST_EXTENT:
-            raise InputError(f"{where}: extent of {dim} is {extent!r}; it must be a whole number from 1 to 2^63-1")
-    for each in workload.statements:
-        if each.image and [len(row) for row in each.image] != [len(t.axes) for t in each.accesses]:
-            raise InputError(f"{where}: image needs one entry per tensor and subscript")
-        for tensor in each.accesses:
-            _validate_access(tensor, workload.extents, where)
-    try:
-        check_statements(workload.statements, workload.outputs, workload.extents)
-    except StatementError as error:
-        raise StatementError(error.message, error.part, where) from error
-
-
-def _validate_access(tensor: TensorAccess, extents: Mapping[str, int], where: str) -> None:
-    if isinstance(tensor.bits, bool) or not isinstance(tensor.bits, int) or not 1 <= tensor.bits <= LARGEST_EXTENT:
-        raise InputError(f"{where}: element size of {tensor.name} is {tensor.bits!r} bits; {ELEMENT_SIZE}")
-    for axis in tensor.axes:
-        if any(c < 1 for _, c in axis.terms) or axis.offset < 0:
-            raise InputError(f"{where}: {tensor} needs positive coefficients and an offset >= 0")
-        if axis.real is not None:
-            _validate_range(axis, axis.real, extents, f"{where}: {tensor}")
-        if len(set(axis.dims)) != len(axis.dims):
-            raise InputError(f"{where}: {tensor} repeats a dim inside one subscript; add its coefficients up")

@@ -28,6 +28,7 @@ __getattr__, __dir__ = exports(
         "spatial_roofline": "plot_roofline",
         "sweep_album": "Album album write_album",
         "sweep_plots": "plot_curve plot_gaps plot_network",
-        "tables": "bands_text grid mapping_table solve_table workload_table",
+        "tables": "bands_text grid mapping_table solve_table",
+        "workloads": "workload_table",
     },
 )

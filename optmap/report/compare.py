@@ -6,6 +6,7 @@ from itertools import groupby
 
 from optmap.errors import InputError
 from optmap.gap.comparison import Comparison, ComparisonRow, Counted, MethodWords
+from optmap.problem.inputs import products_of
 from optmap.problem.io.fields import Fields
 from optmap.problem.io.machines import machine_document, machine_from
 from optmap.problem.io.workloads import read_workload, workload_document
@@ -77,7 +78,7 @@ def read_comparison(fields: Fields) -> Comparison:
     entries = groupby(fields.items("rows"), key=lambda row: (row.texts("between"), row.integer("memory_words")))
     left_out = fields.fields("left_out")
     return Comparison(
-        workload=read_workload(fields.fields("workload")),
+        workload=products_of([read_workload(fields.fields("workload"))])[0],
         machine=machine,
         methods=fields.texts("methods"),
         rows=tuple(_read_row(list(group)) for _, group in entries),

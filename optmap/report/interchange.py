@@ -11,7 +11,7 @@ from optmap.problem.nest import mapping_of
 from optmap.report.machines import machine_table
 from optmap.report.showing import machine_yaml, workload_yaml
 from optmap.report.spatial_nest import nest_text
-from optmap.report.tables import workload_table
+from optmap.report.workloads import workload_table
 from optmap.writing import to_json
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,12 @@ from optmap.search.methods import METHODS
 KINDS = ("machines", "networks", "sweeps")
 
 
-def shown(name: Any, extents: ExtentsInput | None = None, padding: str | None = None) -> Entry:
+def shown(
+    name: Any,
+    extents: ExtentsInput | None = None,
+    padding: str | None = None,
+    outputs: str | Iterable[str] | None = None,
+) -> Entry:
     """The entry that a name (of the library, or of a method), a file, a statement, a workload or a machine means.
 
     Raises:
@@ -37,15 +43,15 @@ def shown(name: Any, extents: ExtentsInput | None = None, padding: str | None = 
         if entry is None and name in METHODS:
             entry = Entry(kind="method", value=method_entry(METHODS[name]), note="", yaml="")
         if entry is not None:
-            if entry.kind != "workload" and (extents is not None or padding is not None):
+            if entry.kind != "workload" and any(each is not None for each in (extents, padding, outputs)):
                 raise InputError(
-                    f"{name} is a {entry.kind}; --extents and --padding are for a workload, leave them out"
+                    f"{name} is a {entry.kind}; --extents, --padding and --output are for a workload, leave them out"
                 )
             return entry
     if isinstance(name, Machine):
         return Entry(kind="machine", value=name, note="", yaml=machine_yaml(name))
     try:
-        found = workload_of(name, extents, padding=padding)
+        found = workload_of(name, extents, padding=padding, outputs=outputs)
     except UnknownNameError as error:
         known = "; ".join(f"{kind}: {', '.join(names)}" for kind, names in _others().items())
         raise UnknownNameError(

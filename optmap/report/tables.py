@@ -57,8 +57,10 @@ def sizes(values: dict[str, int]) -> str:
 
 
 def workload_lines(workload: Workload) -> list[tuple[str, str]]:
-    """Name, statement, extents and padding, ready for `pairs`."""
-    rows = [("statement", workload.expression), ("extents", sizes(workload.extents))]
+    """Name, statements, extents and padding, ready for `pairs`."""
+    first, *others = workload.texts
+    rows = [("statements" if others else "statement", first), *(("", text) for text in others)]
+    rows.append(("extents", sizes(workload.extents)))
     padding = padding_text(workload)
     if padding is not None:
         rows.append(("padding", padding))
@@ -73,32 +75,6 @@ def machine_line(machine: Machine) -> str:
     what = "core" if machine.accelerator is None else "unit"
     cores = f"{machine.units} {what}{'s' if machine.units > 1 else ''}"
     return f"{machine.name} ({' < '.join(names)}; {cores})"
-
-
-def workload_table(workload: Workload) -> str:
-    """Everything about a workload: statement, extents, tensors and operations."""
-    rows = [
-        *workload_lines(workload),
-        ("semantics", workload.semantics.value),
-        ("reductions", " ".join(workload.reduction_dims) or "none"),
-        ("operations", f"{workload.operations:,} multiply-accumulates"),
-    ]
-    if workload.count > 1:
-        rows.append(("count", f"{workload.count:,} times in its network"))
-    if len(workload.names) > 1:
-        rows.append(("names", names_text(workload.names)))
-    tensors = [
-        (
-            str(tensor),
-            "output" if index == 0 else "input",
-            f"{tensor.bytes:,}",
-            f"{tensor.footprint(workload.extents):,}",
-            f"{tensor.footprint(workload.extents) * workload.weight(tensor):,}",
-        )
-        for index, tensor in enumerate(workload.tensors)
-    ]
-    header = ("tensor", "role", "bytes", "elements", "words")
-    return pairs(rows) + "\n\n" + grid(header, "<<>>>", tensors)
 
 
 def merged_block(workloads: Iterable[Workload]) -> list[str]:

@@ -21,6 +21,7 @@ from optmap.problem.inputs import (
     is_statement,
     machine_of,
     names_of,
+    products_of,
     text_of,
     workload_of,
 )
@@ -260,7 +261,7 @@ def layers_of(
             workload = assigned(workload_of(item, own), None)[0]
             if found.setdefault(workload.title, workload) != workload:
                 raise InputError(f"two different workloads are called {workload.title!r}; give them names")
-    return tuple(found.values())
+    return products_of(found.values())
 
 
 def _named(item: WorkloadInput) -> Sequence[WorkloadInput]:

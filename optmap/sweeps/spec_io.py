@@ -9,7 +9,7 @@ from pathlib import Path
 
 from optmap.errors import InputError
 from optmap.problem import Capacity, Machine, Workload, library
-from optmap.problem.inputs import is_statement
+from optmap.problem.inputs import is_statement, products_of
 from optmap.problem.io.fields import Fields, located
 from optmap.problem.io.files import load_yaml
 from optmap.problem.io.kinds import expected
@@ -256,7 +256,7 @@ def _workloads(top: Fields, folder: Path | None) -> tuple[Workload, ...]:
     if unused:
         raise InputError(f"{top.at('extents')}: no statement among the workloads has a dim {', '.join(unused)}")
     made = [each if semantics is None else each.with_semantics(semantics) for each in made]
-    return _distinct(made, top.at("workloads"))
+    return _distinct(list(products_of(made)), top.at("workloads"))
 
 
 def _distinct(workloads: list[Workload], where: str) -> tuple[Workload, ...]:

@@ -6,6 +6,8 @@ import json
 from dataclasses import replace
 
 import pytest
+from hypothesis import given
+from strategies import chains
 
 from optmap.errors import InputError
 from optmap.problem import (
@@ -18,6 +20,7 @@ from optmap.problem import (
     Mapping,
     Microkernel,
     Semantics,
+    Workload,
     list_machines,
     list_workloads,
     machine_document,
@@ -43,6 +46,17 @@ def test_every_library_workload_survives() -> None:
         for semantics in Semantics:
             made = replace(workload(name), semantics=semantics)
             assert read_workload(through_json(workload_document(made))) == made
+
+
+@given(chains())
+def test_chains_survive(made: Workload) -> None:
+    document = workload_document(made)
+    assert read_workload(through_json(document)) == made
+    assert ("statements" in document) is not made.is_product
+    if not made.is_product:
+        other = through_json({**document, "expression": made.alone(made.statements[0].name).expression + " "})
+        with pytest.raises(InputError, match="expression is not what its statements say"):
+            read_workload(other)
 
 
 def test_every_library_machine_survives() -> None:

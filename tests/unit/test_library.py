@@ -81,6 +81,7 @@ def test_how_many_there_are():
     files = [name.split("/")[0] for name in list_workloads()]
     counts = {file: files.count(file) for file in dict.fromkeys(files)}
     assert counts == {
+        "chains": 7,
         "factorflow": 12,
         "mobilenet": 18,
         "quickflow": 22,

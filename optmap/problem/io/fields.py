@@ -9,7 +9,7 @@ import math
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
 
-from optmap.errors import InputError, UnknownNameError
+from optmap.errors import InputError, OneStatementError, UnknownNameError
 from optmap.names import choose
 
 
@@ -168,8 +168,8 @@ def entries(value: object, where: str) -> list[object]:
 
 
 def located(error: InputError, where: str) -> InputError:
-    """The error with file and field in front, unless it has the file already; an unknown name stays one."""
+    """The error with file and field in front, unless it has the file already; kinds that others ask for stay."""
     if str(error).startswith(where.partition(": ")[0]):
         return error
-    kind = UnknownNameError if isinstance(error, UnknownNameError) else InputError
+    kind = next((kind for kind in (UnknownNameError, OneStatementError) if isinstance(error, kind)), InputError)
     return kind(f"{where}: {error}")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from optmap.errors import InputError
 from optmap.problem.builders import BUILDERS
-from optmap.problem.io.fields import Fields, located
+from optmap.problem.io.fields import Fields, describe, located
 from optmap.problem.io.files import load_yaml
 from optmap.problem.io.kinds import expected
 from optmap.problem.parser import parse_workload
@@ -21,21 +21,32 @@ WORKLOAD_KINDS = ("workload", "workloads")
 
 
 def workload_document(workload: Workload) -> dict[str, object]:
-    """A workload as JSON: its statement, extents (canonical order) and element sizes in bytes.
+    """A workload as JSON: its statements, extents (canonical order) and element sizes in bytes.
 
-    The ranges of implicit padding are part of the statement.
+    The ranges of implicit padding are part of a statement. What is more than one product of tensors has its statements
+    one by one as well, and its outputs that are read.
     """
-    sizes = {tensor.name: tensor.bytes for tensor in workload.tensors}
-    same = len(set(sizes.values())) == 1
+    sizes = {access.name: access.bytes for access in workload.accesses}
+    parts: dict[str, object] = {} if workload.is_product else {"statements": _statement_documents(workload)}
     return {
         "name": workload.name,
         "expression": workload.expression,
+        **parts,
         "extents": workload.extents,
-        "bytes": workload.output.bytes if same else sizes,
+        "bytes": sizes if len(set(sizes.values())) > 1 else workload.accesses[0].bytes,
         "semantics": workload.semantics.value,
+        **({"outputs": list(workload.outputs)} if workload.outputs else {}),
         "padding": workload.padding.value,
         "count": workload.count,
     }
+
+
+def _statement_documents(workload: Workload) -> list[dict[str, object]]:
+    """Every statement with the tensors that it writes and reads, in the order written."""
+    return [
+        {"expression": text, "output": each.name, "inputs": [access.name for access in each.inputs]}
+        for each, text in zip(workload.statements, workload.texts, strict=True)
+    ]
 
 
 def layer_document(workload: Workload) -> dict[str, object]:
@@ -79,6 +90,8 @@ def entry_workload(path: Path, key: str, fields: Fields) -> Workload:
 WORKLOAD_FIELDS = (
     "name",
     "expression",
+    "statements",
+    "outputs",
     "extents",
     "bytes",
     "bits",
@@ -92,16 +105,17 @@ WORKLOAD_FIELDS = (
 
 
 def workload_from(fields: Fields, default_name: str) -> Workload:
-    """A workload from `expression` and `extents`, or from a builder's name and arguments.
+    """A workload from `expression` or `statements` and `extents`, or from a builder's name and arguments.
 
     Raises:
         InputError: naming file and field of the first thing that is wrong.
     """
     fields.allow(*WORKLOAD_FIELDS, *BUILDERS)
-    forms = [key for key in ("expression", *BUILDERS) if fields.has(key)]
+    forms = [key for key in ("expression", "statements", *BUILDERS) if fields.has(key)]
     if len(forms) != 1:
         found = f"{' and '.join(forms)} exclude each other" if forms else "no workload here"
         raise InputError(f"{fields.where}: {found}; give expression and extents, or one of {', '.join(BUILDERS)}")
+    outputs = fields.texts("outputs") if fields.has("outputs") else ()
     name = fields.text("name", default_name)
     size = _element_sizes(fields)
     semantics = None
@@ -112,10 +126,13 @@ def workload_from(fields: Fields, default_name: str) -> Workload:
     if names and len(names) != count:
         raise InputError(f"{fields.at('names')}: {len(names)} names of a layer that occurs {count} times; give all")
     try:
-        if forms == ["expression"]:
+        if forms[0] not in BUILDERS:
             extents = fields.integers("extents")
-            workload = parse_workload(fields.text("expression"), extents, name=name, bytes=size, semantics=semantics)
+            text = fields.text("expression") if forms[0] == "expression" else _statement_texts(fields)
+            workload = parse_workload(text, extents, name=name, bytes=size, semantics=semantics, outputs=outputs)
         else:
+            if outputs:
+                raise InputError("outputs go with statements; a builder has one output")
             if fields.has("extents"):
                 raise InputError(f"extents go with expression; sizes are arguments of {forms[0]}")
             arguments = _arguments(fields.fields(forms[0]), forms[0])
@@ -127,6 +144,17 @@ def workload_from(fields: Fields, default_name: str) -> Workload:
     except InputError as error:
         raise located(error, fields.where) from error
     return replace(workload, count=count, names=names)
+
+
+def _statement_texts(fields: Fields) -> list[str]:
+    """The statements: a list of texts, or of entries with an `expression` as documents have them."""
+    found = fields.get("statements")
+    if not isinstance(found, list) or not found:
+        raise InputError(f"{fields.at('statements')} is {describe(found)}; a list with at least one text is needed")
+    return [
+        item if isinstance(item, str) else Fields.of(item, f"{fields.at('statements')}[{number}]").text("expression")
+        for number, item in enumerate(found)
+    ]
 
 
 def _element_sizes(fields: Fields) -> float | dict[str, float]:
@@ -169,8 +197,11 @@ def read_workload(fields: Fields) -> Workload:
     """
     for key in ("name", "bytes"):
         fields.get(key)
-    written = {key: value for key, value in fields.values.items() if key != "padding"}
+    said = {"padding", "expression"} if fields.has("statements") else {"padding"}  # by the statements
+    written = {key: value for key, value in fields.values.items() if key not in said}
     workload = workload_from(replace(fields, values=written), default_name="")
     if fields.choice("padding", list(Padding), workload.padding) != workload.padding:
         raise InputError(f"{fields.at('padding')} is {fields.get('padding')}, but by its expression {workload.padding}")
+    if fields.has("expression") and fields.has("statements") and fields.text("expression") != workload.expression:
+        raise InputError(f"{fields.at('expression')} is not what its statements say, {workload.expression!r}")
     return workload
