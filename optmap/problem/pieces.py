@@ -74,14 +74,9 @@ def piece_of(whole: Workload, of: dict[str, range]) -> Workload:
         )
         return replace(tensor, axes=tuple(axes))
 
-    return replace(
-        whole,
-        output=shifted(whole.output),
-        inputs=tuple(map(shifted, whole.inputs)),
-        sizes=tuple((d, len(of[d]) if d in of else n) for d, n in whole.sizes),
-        semantics=Semantics.ACCUMULATE,
-        image=(),
-    )
+    sizes = tuple((d, len(of[d]) if d in of else n) for d, n in whole.sizes)
+    piece = whole.with_accesses([shifted(tensor) for tensor in whole.tensors], sizes=sizes, image=())
+    return replace(piece, semantics=Semantics.ACCUMULATE)
 
 
 def of_document(of: dict[str, range]) -> dict[str, dict[str, int]]:
