@@ -59,8 +59,13 @@ class Statement:
     image: Image = field(default=(), compare=False, repr=False)
     """Ranges of the real values where the builder knows them but padding is stored; no part of equality."""
 
+    is_product: bool = field(init=False, compare=False, repr=False)
+    """Whether it adds up the product of its inputs at every point, and nothing else."""
+
     def __post_init__(self) -> None:
-        if not self.is_product:
+        plain = self.update is Update.SUM and not self.domain and self.right == product(len(self.inputs))
+        object.__setattr__(self, "is_product", plain)  # kept, as every access to the tensors of a workload asks for it
+        if not plain:
             _validate(self)
 
     @property
@@ -93,12 +98,6 @@ class Statement:
             LimitError: if conditions tie too many dims together to be counted.
         """
         return points(self.dims, self.domain, extents)
-
-    @property
-    def is_product(self) -> bool:
-        """Whether it adds up the product of its inputs at every point, and nothing else."""
-        plain = self.update is Update.SUM and not self.domain
-        return plain and self.right == product(len(self.inputs))
 
     @property
     def row(self) -> Apply | None:
