@@ -367,16 +367,18 @@ def _not_one(workload: Workload) -> str:
     """Why a workload is not one statement that adds up a product of tensors, and what to do."""
     count = len(workload.statements)
     if count == 1:
+        where = f"{workload.name}: " if workload.name else ""
         return (
-            f"{workload.title}: {workload.statements[0]} is no plain sum of products; this takes one statement such as "
+            f"{where}{workload.expression} is no plain sum of products; this takes one statement such as "
             "C[i,j] += A[i,k]*B[k,j]"
         )
     names = ", ".join(each.name for each in workload.statements)
-    first = workload.alone(workload.statements[0].name)
-    extents = ",".join(f"{d}={n}" for d, n in first.sizes)
+    one = next((each.name for each in workload.statements if each.is_product), workload.statements[0].name)
+    alone = workload.alone(one)
+    extents = ",".join(f"{d}={n}" for d, n in alone.sizes)
     return (
         f"{workload.title} has {count} statements ({names}); this takes one: give one by itself, as "
-        f"'{first.expression}' with the extents {extents}, or in Python workload.alone({workload.statements[0].name!r})"
+        f"'{alone.expression}' with the extents {extents}, or in Python workload.alone({one!r})"
     )
 
 

@@ -189,6 +189,12 @@ def test_several_statements_do_not_go_through_the_door(ask):
     assert "workload.alone('S')" in message
 
 
+def test_the_statement_that_is_offered_is_one_that_is_taken():
+    scaled = replace(SCORES, right=Series(Constant("2"), (("*", A), ("*", B))))
+    with pytest.raises(OneStatementError, match=r"as 'O\[m,e\] \+= P\[m,l\] \* V\[l,e\]' with the extents m=4,l=6,e=3"):
+        _ = attention(statements=(scaled, WEIGHTS, VALUES)).only
+
+
 def test_neither_does_one_statement_that_is_no_plain_product():
     for statement in (
         WEIGHTS,
@@ -248,6 +254,10 @@ def test_windows_join_by_elements():
         windows(5, 4, 3)
     with pytest.raises(StatementError, match="reads 2 to 7"):
         windows(7, 4, 3, read=Axis(terms=(("h", 1), ("r", 1)), offset=2))
+    written = access("S", Axis(terms=(("y", 1),), offset=2))
+    later = multiply(written, (access("I", "y"),))
+    with pytest.raises(StatementError, match=r"S\[y\] reads 0 to 5 along subscript 1.*written from 2 to 7"):
+        Workload(name="", statements=(later, multiply(access("C", "y"), (access("S", "y"),))), sizes=(("y", 6),))
     padded = Axis(terms=(("h", 1), ("r", 1)), offset=0, real=(0, 3))
     assert windows(4, 4, 3, read=padded).padding is Padding.IMPLICIT
 
