@@ -14,7 +14,7 @@ from optmap.names import choose
 from optmap.problem.access import Axis, Image, Range, TensorAccess, bytes_of
 from optmap.problem.chain import TensorRole, roles, stored_as
 from optmap.problem.statement import Statement, multiply
-from optmap.problem.workload_checks import ELEMENT_SIZE, LARGEST_EXTENT, check_workload, extents_in_order
+from optmap.problem.workload_checks import ELEMENT_SIZE, LARGEST_EXTENT, check_workload, extents_in_order, why_not_one
 from optmap.shown import Shown
 
 __all__ = [
@@ -151,7 +151,7 @@ class Workload(Shown):
         """
         if self.is_product:
             return self.statements[0]
-        raise OneStatementError(_not_one(self))
+        raise OneStatementError(why_not_one(self))
 
     @property
     def is_product(self) -> bool:
@@ -361,25 +361,6 @@ class Workload(Shown):
         place = {each.name: number for number, each in enumerate(self.statements)}
         named = [name for name in outputs if known.get(name) is not TensorRole.OUTPUT]
         return replace(self, outputs=tuple(sorted(named, key=lambda name: place.get(name, -1))))
-
-
-def _not_one(workload: Workload) -> str:
-    """Why a workload is not one statement that adds up a product of tensors, and what to do."""
-    count = len(workload.statements)
-    if count == 1:
-        where = f"{workload.name}: " if workload.name else ""
-        return (
-            f"{where}{workload.expression} is no plain sum of products; this takes one statement such as "
-            "C[i,j] += A[i,k]*B[k,j]"
-        )
-    names = ", ".join(each.name for each in workload.statements)
-    one = next((each.name for each in workload.statements if each.is_product), workload.statements[0].name)
-    alone = workload.alone(one)
-    extents = ",".join(f"{d}={n}" for d, n in alone.sizes)
-    return (
-        f"{workload.title} has {count} statements ({names}); this takes one: give one by itself, as "
-        f"'{alone.expression}' with the extents {extents}, or in Python workload.alone({one!r})"
-    )
 
 
 def access_names(workload: Workload, mark: str = "#") -> tuple[str, ...]:

@@ -96,3 +96,22 @@ def _validate_access(tensor: TensorAccess, extents: Mapping[str, int], where: st
             _validate_range(axis, axis.real, extents, f"{where}: {tensor}")
         if len(set(axis.dims)) != len(axis.dims):
             raise InputError(f"{where}: {tensor} repeats a dim inside one subscript; add its coefficients up")
+
+
+def why_not_one(workload: Workload) -> str:
+    """Why a workload is not one statement that adds up a product of tensors, and what to do."""
+    count = len(workload.statements)
+    if count == 1:
+        where = f"{workload.name}: " if workload.name else ""
+        return (
+            f"{where}{workload.expression} is no plain sum of products; this takes one statement such as "
+            "C[i,j] += A[i,k]*B[k,j]"
+        )
+    names = ", ".join(each.name for each in workload.statements)
+    one = next((each.name for each in workload.statements if each.is_product), workload.statements[0].name)
+    alone = workload.alone(one)
+    extents = ",".join(f"{d}={n}" for d, n in alone.sizes)
+    return (
+        f"{workload.title} has {count} statements ({names}); this takes one: give one by itself, as "
+        f"'{alone.expression}' with the extents {extents}, or in Python workload.alone({one!r})"
+    )
