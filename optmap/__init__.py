@@ -36,9 +36,11 @@ if TYPE_CHECKING:
     from optmap.errors import InfeasibleError as InfeasibleError
     from optmap.errors import InputError as InputError
     from optmap.errors import LimitError as LimitError
+    from optmap.errors import OneStatementError as OneStatementError
     from optmap.errors import OptmapError as OptmapError
     from optmap.errors import ParseError as ParseError
     from optmap.errors import SolverUnavailableError as SolverUnavailableError
+    from optmap.errors import StatementError as StatementError
     from optmap.errors import StrategyError as StrategyError
     from optmap.errors import UnknownNameError as UnknownNameError
     from optmap.errors import WrongKindError as WrongKindError
@@ -127,8 +129,8 @@ _HOMES = {
     "comparing": "compare",
     "deriving": "classes closed_form derive inferred_reuse regimes",
     "errors": (
-        "CheckError ContradictionError InfeasibleError InputError LimitError OptmapError "
-        "ParseError SolverUnavailableError StrategyError UnknownNameError WrongKindError"
+        "CheckError ContradictionError InfeasibleError InputError LimitError OneStatementError OptmapError "
+        "ParseError SolverUnavailableError StatementError StrategyError UnknownNameError WrongKindError"
     ),
     "exchange": "export_timeloop import_timeloop score",
     "exploring": "explore sensitivity",

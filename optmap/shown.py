@@ -125,7 +125,11 @@ class Shown:
             cls.__repr__ = Shown.__repr__  # type: ignore[method-assign]
 
     def __repr__(self) -> str:
-        return brief(self, self.shown_first)
+        return brief(self, self._first_shown())
+
+    def _first_shown(self) -> tuple[str, ...]:
+        """Attributes that the repr has first."""
+        return self.shown_first
 
     @property
     def presentation(self) -> Presentation:

@@ -76,8 +76,8 @@ class Workload(Shown):
 
     shown_as: ClassVar[str] = "workload"
 
-    name: str
-    statements: tuple[Statement, ...]
+    name: str = field(repr=False)
+    statements: tuple[Statement, ...] = field(repr=False)
     """Producers first; each tensor is written by one of them at most."""
     sizes: tuple[tuple[str, int], ...]
     """(dim, extent) pairs; their order is the canonical order of dims."""
@@ -92,6 +92,11 @@ class Workload(Shown):
 
     def __post_init__(self) -> None:
         check_workload(self)
+
+    def _first_shown(self) -> tuple[str, ...]:
+        """The name, and what a product of tensors writes and reads."""
+        parts = ("output", "inputs") if self.is_product else ("statements",)
+        return ("name", *parts) if self.name else parts
 
     @classmethod
     def product(

@@ -134,6 +134,13 @@ def test_the_text_of_a_chain_says_what_is_done():
     assert attention(outputs=("S",)).expression.startswith("S[m,l] += Q")
 
 
+def test_reprs_are_brief():
+    assert repr(attention()) == "Workload(name='attention', statements=<3>, sizes=<4>, semantics=accumulate, count=1)"
+    named = matmul(i=2, j=3, k=4, name="one")
+    assert repr(named) == "Workload(name='one', output='C', inputs=<2>, sizes=<3>, semantics=accumulate, count=1)"
+    assert repr(replace(named, name="")).startswith("Workload(output='C', inputs=<2>, sizes=<3>")
+
+
 def test_every_form_of_a_right_side_prints():
     right = Series(
         Series(Series(A, (("+", B),)), (("*", Read(2)), ("/", Constant("2.5")))),
