@@ -181,6 +181,8 @@ def _place(name: str, kind: str = "workloads") -> tuple[Path, str]:
 def match_workloads(pattern: str) -> tuple[str, ...]:
     """Names of the library workloads that match a glob such as `yolo9000/*`, in library order.
 
+    Chains of statements are among them only where nothing else matches: what takes many workloads takes products.
+
     Raises:
         UnknownNameError: if none matches.
     """
@@ -188,7 +190,7 @@ def match_workloads(pattern: str) -> tuple[str, ...]:
     found = tuple(name for name in names if fnmatchcase(name.casefold(), pattern.casefold()))
     if not found:
         raise UnknownNameError(f"no workload matches {pattern!r}{suggestion(pattern, names)}")
-    return found
+    return tuple(name for name in found if workload(name).is_product) or found
 
 
 def machine(name_or_path: str | Path) -> Machine:
