@@ -10,9 +10,9 @@ from optmap.problem.machine import CapacityRule, Machine
 from optmap.problem.objective import PREDICTED_TIME
 from optmap.problem.options import IntegerRule, TileRule
 from optmap.search.accelerators.route import AcceleratorRoute
+from optmap.search.bottleneck import MOPT, SUM_OVER_LEVELS
 from optmap.search.explore.route import explored
 from optmap.search.method import METHODS, Method
-from optmap.search.mopt_method import MOPT, SUM_OVER_LEVELS
 from optmap.search.route import Route
 
 if TYPE_CHECKING:

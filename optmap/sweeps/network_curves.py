@@ -19,8 +19,8 @@ from optmap.names import choose
 from optmap.problem import Capacity, Machine, Padding, Workload
 from optmap.problem.network import Network
 from optmap.report.regime_texts import regime_name
+from optmap.search.bottleneck import MOPT
 from optmap.search.methods import METHODS
-from optmap.search.mopt_method import MOPT
 from optmap.shown import Shown
 from optmap.sweeps.manifest import Key
 from optmap.sweeps.nest_networks import LATE

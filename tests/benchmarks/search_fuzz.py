@@ -36,10 +36,10 @@ from optmap.problem import (
     Workload,
     parse_bandwidth,
     parse_workload,
-    to_json,
 )
 from optmap.search import METHODS, SolveResult
 from optmap.solvers import Stop
+from optmap.writing import to_json
 
 EXTENTS = (1, 1, 2, 3, 4, 5, 7, 8, 12, 13, 16, 31, 64, 97)
 HUGE = (128, 1000, 4099, 65_537, 1_000_003, 2**31 - 1, 2**20, 10**12, 999_999_999_989)

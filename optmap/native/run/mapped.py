@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from optmap.evaluate.timing import Prediction, predict
 from optmap.problem import Machine, Mapping, Workload
 from optmap.problem.code_options import CodeOptions
-from optmap.search.mopt_method import MOPT
+from optmap.search.bottleneck import MOPT
 from optmap.search.request import Request
 from optmap.search.timed import ranked
 

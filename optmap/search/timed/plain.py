@@ -8,7 +8,7 @@ from math import prod
 
 from optmap.errors import InfeasibleError
 from optmap.evaluate import TimeModel
-from optmap.search.mopt_method import MOPT
+from optmap.search.bottleneck import MOPT
 from optmap.search.request import Request
 from optmap.search.timed.candidate import Candidate
 
