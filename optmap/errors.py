@@ -49,6 +49,20 @@ class OneStatementError(InputError):
     """Several statements, or one of another kind, where one that adds up a product of tensors is needed."""
 
 
+class TreeError(InputError):
+    """A mapping tree that means nothing.
+
+    Args:
+        kind: `malformed`, `not kept`, `not done`, `incomplete` or `lost`.
+        reason: what is wrong, where, and what to change.
+    """
+
+    def __init__(self, kind: str, reason: str) -> None:
+        self.kind = kind
+        self.reason = reason
+        super().__init__(f"mapping tree, {kind}: {reason}")
+
+
 class UnknownNameError(InputError):
     """A name that no registry knows; the message lists or suggests the known ones."""
 

@@ -1,0 +1,52 @@
+"""Which levels must, may and must not keep the tensors of a statement."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from optmap.problem.accelerator import Keep
+from optmap.problem.fabric import fabric_of
+from optmap.problem.machine import Machine
+from optmap.problem.statement import Statement
+from optmap.problem.workload import Workload
+
+Permissions = Mapping[str, set[str]]
+"""Names of bounded levels per tensor, by the name under which its elements are stored."""
+
+
+def required_levels(workload: Workload, statement: Statement, machine: Machine) -> Permissions:
+    """Levels that have to keep each tensor: the innermost that may, and all that must.
+
+    Args:
+        workload: what the statement is of.
+        statement: gives the tensors.
+        machine: gives the levels.
+
+    Raises:
+        InputError: for an accelerator that cannot say it of this statement.
+    """
+    rules = _rules(workload, statement, machine)
+    found: dict[str, set[str]] = {}
+    for tensor, levels in rules.items():
+        may = [name for name, keep in levels if keep is not Keep.REFUSED]
+        found.setdefault(tensor, set()).update(may[:1], (name for name, keep in levels if keep is Keep.KEPT))
+    return found
+
+
+def refused_levels(workload: Workload, statement: Statement, machine: Machine) -> Permissions:
+    """Levels that must not keep each tensor; arguments and errors as for `required_levels`."""
+    rules = _rules(workload, statement, machine)
+    return {tensor: {name for name, keep in levels if keep is Keep.REFUSED} for tensor, levels in rules.items()}
+
+
+def _rules(workload: Workload, statement: Statement, machine: Machine) -> dict[str, list[tuple[str, Keep]]]:
+    """Per tensor what every bounded level, inner first, says of it."""
+    stored = workload.stored_as
+    if machine.accelerator is None:
+        free = [(level.name, Keep.FREE) for level in machine.levels]
+        return {stored[access.name]: free for access in statement.accesses}
+    memories = fabric_of(workload.alone(statement.name), machine).memories[:-1]
+    return {
+        stored[access.name]: [(memory.name, memory.keeps[number]) for memory in memories]
+        for number, access in enumerate(statement.accesses)
+    }

@@ -1,0 +1,144 @@
+"""Random mapping trees over small chains: most are valid, some are refused by the walk."""
+
+from __future__ import annotations
+
+import random
+
+from optmap.errors import StatementError, TreeError
+from optmap.mapping import MappingTree, read_tree
+from optmap.problem import Capacity, Level, Machine, Semantics, Workload, parse_workload
+from optmap.problem.io.fields import Fields
+
+FAMILIES = (
+    "C[m,n] = A[m,k]*B[k,n]",
+    "O[k,h] = I[c,2*h+r]*F[k,c,r]",
+    "C[m,n] = A[m,k]*A[n,k]",
+    "S[m,l] = A[m,k]*B[k,l]; C[m,n] = S[m,l]*D[l,n]",
+    "S[m,l] = A[m,k]*B[k,l]; C[m,n] = S[m,l]*B[n,l]",
+    "S[m,l] = A[m,k]*B[k,l] if l <= m; C[m,n] = S[m,l]*D[l,n] if l <= m",
+    "S[m,l] = A[m,k]*B[k,l] if l <= m; C[m,n] = S[m,l]*D[l,n]",
+    "S[m,l] = A[m,k]*B[k,l]; P[m,l] = relu(S[m,l]); C[m,n] = P[m,l]*D[l,n]",
+    "S[m,l] = A[m,k]*B[k,l]; P[m,l] = exp(S[m,l])",
+    "S[m,l] = A[m,k]*B[k,l]; C[m,l] = S[m,l] + X[m,l]",
+    "S[m,l] = A[m,k]*B[k,l]; C[m,n] = S[m,l]*D[l,n]; G[m,p] = S[m,l]*E[l,p]",
+    "S[m,c] = A[m,b]*B[b,c]; T[m,d] = S[m,c]*D[c,d]; C[m,e] = T[m,d]*E[d,e]",
+    "S[c,y] = A[d,y+p]*F[c,d,p]; O[k,h] = S[c,h+r]*G[k,c,r]",
+    "S[c,y] = A[d,y+p]*F[c,d,p]; P[c,h] max= S[c,2*h+r]",
+    "S[c,y] = A[c,y+p in 1..4]*F[c,p]; O[k,y] = S[c,y]*G[k,c]",
+)
+DIMS = "bcdehklmnpry"
+
+
+def random_workload(rng: random.Random) -> Workload:
+    """A chain with small extents; windows read what is written."""
+    text = rng.choice(FAMILIES)
+    sizes = {d: rng.randint(1, 4) for d in DIMS}
+    sizes["r"], sizes["p"] = rng.randint(1, 3), rng.randint(1, 3)
+    if "h+r" in text:
+        sizes["y"] = (2 if "2*h" in text else 1) * (sizes["h"] - 1) + sizes["r"]
+    named = {d: n for d, n in sizes.items() if any(c == d for c in _letters(text))}
+    tensors = sorted({c for c in text if c.isupper()})
+    widths = {t: rng.choice((1, 2, 4)) for t in tensors} if rng.random() < 0.3 else 4
+    outputs = ("S",) if text.count(";") and rng.random() < 0.1 else ()
+    semantics = rng.choice(list(Semantics))
+    try:
+        return parse_workload(text, named, bytes=widths, semantics=semantics, outputs=outputs)
+    except StatementError:  # a strided window that leaves gaps
+        return random_workload(rng)
+
+
+def _letters(text: str) -> set[str]:
+    found, inside = set(), False
+    for number, c in enumerate(text):
+        inside = (inside or c == "[") and c != "]"
+        alone = not (text[number - 1].isalpha() or text[number + 1 : number + 2].isalpha())
+        if inside and c.isalpha() and alone:
+            found.add(c)
+    return found
+
+
+def random_machine(rng: random.Random) -> Machine:
+    """One or two roomy scratchpads."""
+    levels = tuple(
+        Level(name=f"L{i + 1}", capacity=Capacity(amount=100_000, unit="words")) for i in range(rng.randint(1, 2))
+    )
+    return Machine(name="roomy", levels=levels)
+
+
+def random_tree(rng: random.Random, pinned: bool = True) -> MappingTree:
+    """A tree that is valid by itself.
+
+    Args:
+        rng: makes the choices.
+        pinned: whether parts may be pinned and boxes cut.
+    """
+    while True:
+        workload, machine = random_workload(rng), random_machine(rng)
+        nodes = _skeleton(rng, workload, [s.name for s in workload.statements], pinned)
+        stored = workload.stored_as
+        for tensor in dict.fromkeys(stored.values()):
+            levels = [level.name for level in machine.levels]
+            mine = [level for level in reversed(levels) if level == levels[0] or rng.random() < 0.5]
+            if rng.random() < 0.3:
+                mine = [machine.memory, *mine]
+            _keep(rng, workload, nodes, tensor, mine, pinned)
+        try:
+            return read_tree(Fields.of({"tree": nodes}, "tree"), workload, machine)
+        except TreeError:
+            continue
+
+
+def _skeleton(rng: random.Random, workload: Workload, names: list[str], boxes: bool) -> list[dict]:
+    """Loops, sequences, boxes and leaves of some statements."""
+    dims = sorted({d for name in names for d in workload.statement(name).dims})
+    nodes: list[dict] = []
+    for _ in range(rng.choice((0, 0, 1, 1, 2, 3) if len(names) > 1 else (0, 1, 2, 3, 4))):
+        dim = rng.choice(dims)
+        nodes.append({"loop": dim, "tile": rng.randint(1, workload.extents[dim])})
+    if len(names) > 1:
+        cut = rng.randint(1, len(names) - 1)
+        groups = [names[:cut], names[cut:]] if rng.random() < 0.6 else [[name] for name in names]
+        if rng.random() < 0.03:
+            groups.reverse()
+        return [*nodes, {"sequence": [_skeleton(rng, workload, group, boxes) for group in groups]}]
+    wide = [d for d in dims if workload.extents[d] > 1]
+    if boxes and wide and rng.random() < 0.15:
+        dim = rng.choice(wide)
+        size = workload.extents[dim]
+        cut = rng.randint(1, size - 1)
+        branches = [
+            [{"box": {dim: each}}, *_skeleton(rng, workload, names, False)] for each in ([0, cut], [cut, size])
+        ]
+        return [*nodes, {"sequence": branches}]
+    return [*nodes, {"compute": names[0]}]
+
+
+def _touches(workload: Workload, nodes: list[dict], tensor: str) -> bool:
+    last = nodes[-1]
+    if "compute" in last:
+        stored = workload.stored_as
+        return any(stored[access.name] == tensor for access in workload.statement(last["compute"]).accesses)
+    return any(_touches(workload, branch, tensor) for branch in last["sequence"])
+
+
+def _keep(
+    rng: random.Random, workload: Workload, nodes: list[dict], tensor: str, levels: list[str], pinned: bool
+) -> None:
+    """Put Keeps of a tensor at levels, outermost first, somewhere on every path that touches it."""
+    here = len(levels) if "compute" in nodes[-1] or rng.random() < 0.6 else rng.randint(0, len(levels))
+    first = 0
+    for number, level in enumerate(levels[:here]):
+        if pinned and level != "Memory" and rng.random() < 0.15:
+            dim = rng.choice([d for d in workload.dims if workload.extents[d] > 0])
+            low = rng.randint(0, workload.extents[dim] - 1)
+            part = {dim: [low, rng.randint(low + 1, workload.extents[dim])]}
+            first = rng.randint(first, len(nodes) - 1)
+            nodes.insert(first, {"keep": level, "tensors": [tensor], "of": part})
+            first += 1
+        first = rng.randint(first, len(nodes) - 1)
+        nodes.insert(first, {"keep": level, "tensors": [tensor]})
+        first += 1
+    if levels[here:]:
+        for branch in nodes[-1]["sequence"]:
+            if _touches(workload, branch, tensor):
+                _keep(rng, workload, branch, tensor, levels[here:], pinned)

@@ -1,0 +1,53 @@
+"""Mapping trees against another implementation's numbers, and what is refused."""
+
+import pytest
+from mapping_trees import REFERENCE, reference_tree
+
+from optmap.errors import LimitError, TreeError
+from optmap.evaluate.trees import walk_tree
+from optmap.mapping import tree_document
+
+
+@pytest.mark.parametrize("case", REFERENCE["cases"], ids=lambda case: case["name"])
+def test_words_and_occupancy_are_those_of_another_implementation(case):
+    count = walk_tree(reference_tree(case))
+    assert [
+        {
+            "level": row.between[0],
+            "from": row.between[1],
+            "tensor": row.tensor,
+            "loads": row.loads_words,
+            "stores": row.stores_words,
+        }
+        for row in count.moved
+    ] == case["boundaries"]
+    assert {room.level: room.occupancy_words for room in count.rooms} == case["occupancy"]
+    assert not count.violations
+
+
+@pytest.mark.parametrize("case", REFERENCE["cases"], ids=lambda case: case["name"])
+def test_a_tree_is_written_as_it_was_read(case):
+    assert tree_document(reference_tree(case)) == {"tree": case["tree"]}
+
+
+@pytest.mark.parametrize(
+    "case", [each for each in REFERENCE["invalid"] if each["kind"] != "capacity"], ids=lambda case: case["name"]
+)
+def test_a_tree_that_means_nothing_is_refused_with_its_kind_of_reason(case):
+    with pytest.raises(TreeError) as found:
+        walk_tree(reference_tree(case))
+    assert found.value.kind == case["kind"]
+    assert found.value.reason.startswith(case["reason"].partition(":")[0])
+
+
+@pytest.mark.parametrize(
+    "case", [each for each in REFERENCE["invalid"] if each["kind"] == "capacity"], ids=lambda case: case["name"]
+)
+def test_a_tree_that_does_not_fit_says_where_and_how_much_is_missing(case):
+    (violation,) = walk_tree(reference_tree(case)).violations
+    assert violation == f"{case['reason']}: it is short by 1 words"
+
+
+def test_a_walk_that_takes_too_long_says_what_its_limit_is():
+    with pytest.raises(LimitError, match="100"):
+        walk_tree(reference_tree(REFERENCE["cases"][0]), limit=100)
