@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from optmap.gap.nest_recount import NestEvaluation
     from optmap.gap.nest_solution import SavedNest
     from optmap.gap.recount import Evaluation
+    from optmap.gap.saved_tree import SavedTree, TreeEvaluation
     from optmap.gap.solution import SavedSolution
     from optmap.onnx_import import ImportedModel
     from optmap.problem.network import Network
@@ -49,19 +50,19 @@ if TYPE_CHECKING:
 
 
 def evaluate(
-    solution: SolveResult | SavedSolution | AcceleratorResult | SavedNest | str | Path,
+    solution: SolveResult | SavedSolution | AcceleratorResult | SavedNest | SavedTree | str | Path,
     *,
     counting: Counting | str | None = None,
     simulate: bool = False,
     limit: int = 5_000_000,
-) -> Evaluation | NestEvaluation:
+) -> Evaluation | NestEvaluation | TreeEvaluation:
     """Count a mapping's exact cost again, from the mapping alone.
 
     Args:
-        solution: what `solve` returned, or a solution file.
+        solution: what `solve` returned, a solution file, or a file with a mapping tree, which is walked.
         counting: of a mapping on an accelerator, a value of `Counting`; None for that of the solution.
         simulate: execute the loop nest as well, with LRU and with optimal replacement.
-        limit: largest number of simulated accesses.
+        limit: largest number of simulated accesses, or of steps of a walk.
 
     Returns:
         The recount; `.disagreements` are the claims of the file that it contradicts.
@@ -72,10 +73,15 @@ def evaluate(
     """
     from optmap.gap.nest_recount import evaluate_nest
     from optmap.gap.nest_solution import SavedNest
+    from optmap.gap.saved_tree import SavedTree, evaluate_tree
     from optmap.names import choose
-    from optmap.report.loading import saved_solution
+    from optmap.report.loading import saved_mapping
 
-    read = saved_solution(solution)
+    read = saved_mapping(solution)
+    if isinstance(read, SavedTree):
+        if simulate or counting is not None:
+            raise InputError("a mapping tree is walked, and nothing else; leave out --simulate and --counting")
+        return evaluate_tree(read, limit)
     if isinstance(read, SavedNest):
         if simulate:
             raise InputError("there is no simulation of accelerators; leave out --simulate")

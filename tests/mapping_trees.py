@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from optmap.evaluate.trees import TreeCount, walk_tree
+from optmap.evaluate import TreeCount, walk_tree
 from optmap.mapping import MappingTree, read_tree
-from optmap.problem import Capacity, Level, Machine, Semantics, Workload, parse_workload
-from optmap.problem.io.fields import Fields
+from optmap.problem import Capacity, Fields, Level, Machine, Semantics, Workload, parse_workload
 
 REFERENCE = json.loads((Path(__file__).parent / "data" / "trees.json").read_text())
 ROOMY = 1_000_000

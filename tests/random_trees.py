@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import random
 
-from optmap.errors import StatementError, TreeError
+from optmap.errors import InputError, TreeError
 from optmap.mapping import MappingTree, read_tree
-from optmap.problem import Capacity, Level, Machine, Semantics, Workload, parse_workload
-from optmap.problem.io.fields import Fields
+from optmap.problem import Capacity, Fields, Level, Machine, Semantics, Workload, parse_workload
 
 FAMILIES = (
     "C[m,n] = A[m,k]*B[k,n]",
@@ -43,7 +42,7 @@ def random_workload(rng: random.Random) -> Workload:
     semantics = rng.choice(list(Semantics))
     try:
         return parse_workload(text, named, bytes=widths, semantics=semantics, outputs=outputs)
-    except StatementError:  # a strided window that leaves gaps
+    except InputError:  # a strided window that leaves gaps, or padding alone
         return random_workload(rng)
 
 
@@ -65,23 +64,18 @@ def random_machine(rng: random.Random) -> Machine:
     return Machine(name="roomy", levels=levels)
 
 
-def random_tree(rng: random.Random, pinned: bool = True) -> MappingTree:
-    """A tree that is valid by itself.
-
-    Args:
-        rng: makes the choices.
-        pinned: whether parts may be pinned and boxes cut.
-    """
+def random_tree(rng: random.Random) -> MappingTree:
+    """A tree that is valid by itself, some with pinned parts and boxes."""
     while True:
         workload, machine = random_workload(rng), random_machine(rng)
-        nodes = _skeleton(rng, workload, [s.name for s in workload.statements], pinned)
+        nodes = _skeleton(rng, workload, [s.name for s in workload.statements], True)
         stored = workload.stored_as
         for tensor in dict.fromkeys(stored.values()):
             levels = [level.name for level in machine.levels]
             mine = [level for level in reversed(levels) if level == levels[0] or rng.random() < 0.5]
             if rng.random() < 0.3:
                 mine = [machine.memory, *mine]
-            _keep(rng, workload, nodes, tensor, mine, pinned)
+            _keep(rng, workload, nodes, tensor, mine)
         try:
             return read_tree(Fields.of({"tree": nodes}, "tree"), workload, machine)
         except TreeError:
@@ -106,9 +100,7 @@ def _skeleton(rng: random.Random, workload: Workload, names: list[str], boxes: b
         dim = rng.choice(wide)
         size = workload.extents[dim]
         cut = rng.randint(1, size - 1)
-        branches = [
-            [{"box": {dim: each}}, *_skeleton(rng, workload, names, False)] for each in ([0, cut], [cut, size])
-        ]
+        branches = [[{"box": {dim: each}}, *_skeleton(rng, workload, names, False)] for each in ([0, cut], [cut, size])]
         return [*nodes, {"sequence": branches}]
     return [*nodes, {"compute": names[0]}]
 
@@ -121,14 +113,12 @@ def _touches(workload: Workload, nodes: list[dict], tensor: str) -> bool:
     return any(_touches(workload, branch, tensor) for branch in last["sequence"])
 
 
-def _keep(
-    rng: random.Random, workload: Workload, nodes: list[dict], tensor: str, levels: list[str], pinned: bool
-) -> None:
+def _keep(rng: random.Random, workload: Workload, nodes: list[dict], tensor: str, levels: list[str]) -> None:
     """Put Keeps of a tensor at levels, outermost first, somewhere on every path that touches it."""
     here = len(levels) if "compute" in nodes[-1] or rng.random() < 0.6 else rng.randint(0, len(levels))
     first = 0
-    for number, level in enumerate(levels[:here]):
-        if pinned and level != "Memory" and rng.random() < 0.15:
+    for level in levels[:here]:
+        if level != "Memory" and rng.random() < 0.15:
             dim = rng.choice([d for d in workload.dims if workload.extents[d] > 0])
             low = rng.randint(0, workload.extents[dim] - 1)
             part = {dim: [low, rng.randint(low + 1, workload.extents[dim])]}
@@ -141,4 +131,4 @@ def _keep(
     if levels[here:]:
         for branch in nodes[-1]["sequence"]:
             if _touches(workload, branch, tensor):
-                _keep(rng, workload, branch, tensor, levels[here:], pinned)
+                _keep(rng, workload, branch, tensor, levels[here:])

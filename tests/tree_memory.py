@@ -14,7 +14,7 @@ from collections import Counter
 from optmap.mapping import Box, Compute, Keep, Loop, MappingTree, Sequence
 
 
-class Refused(Exception):
+class RefusedError(Exception):
     """A tree that does not work, with the kind of reason."""
 
 
@@ -78,7 +78,9 @@ class Run:
             if word[0] in made and word not in self.writes:
                 del self.uses[word]
         begun = workload.semantics.value == "accumulate"
-        self.outside = {w: 0 for w in self.uses if self.role[w[0]] == "input" or (begun and self.role[w[0]] == "output")}
+        self.outside = {
+            w: 0 for w in self.uses if self.role[w[0]] == "input" or (begun and self.role[w[0]] == "output")
+        }
         self.traffic = Counter()
         self.places = {}
         self.most = Counter()
@@ -95,7 +97,11 @@ class Run:
         before = {}
         for statement in self.tree.workload.statements:
             source = next(
-                (a.name for a in statement.inputs if a.name in self.jobs and self.stored[a.name] == self.stored[statement.name]),
+                (
+                    a.name
+                    for a in statement.inputs
+                    if a.name in self.jobs and self.stored[a.name] == self.stored[statement.name]
+                ),
                 None,
             )
             before[statement.name] = source
@@ -108,14 +114,14 @@ class Run:
         whole = {d: tuple(range(n)) for d, n in self.tree.workload.sizes}
         self._list(self.tree.nodes, whole, [], {})
         if any(job.left for job in self.jobs.values()):
-            raise Refused("not done")
+            raise RefusedError("not done")
         for word, count in self.writes.items():
             if self.role[word[0]] == "output" and self.outside.get(word) != count:
                 raise AssertionError(f"{word} is not in the memory at the end")
         return self
 
     def _below(self, nodes, ranges, cut):
-        """(job, operations) of every leaf below, in an iteration, later ones first: what they will do of what is left."""
+        """(leaf, operations) of every leaf below, in an iteration, later ones first: is left of them."""
         found = []
         for node in reversed(nodes):
             if isinstance(node, Sequence):
@@ -144,7 +150,7 @@ class Run:
     def _operations(self, leaf, ranges, cut, later):
         job = self.jobs[leaf.statement]
         mine = [p for p in job.left if all(i in ranges[d] for d, i in zip(job.dims, p, strict=True))]
-        loop, readers = self._slicer(leaf)
+        _, readers = self._slicer(leaf)
         if not readers:
             return mine
         if id(leaf) in cut:
@@ -169,9 +175,7 @@ class Run:
             return None, []
         everyone = list(all_leaves(self.tree.nodes))
         after = everyone[next(i for i, each in enumerate(everyone) if each is leaf) + 1 :]
-        reads = {
-            s.name for s in self.tree.workload.statements if any(a.name == leaf.statement for a in s.inputs)
-        }
+        reads = {s.name for s in self.tree.workload.statements if any(a.name == leaf.statement for a in s.inputs)}
         inside = [
             each
             for each in after
@@ -184,7 +188,7 @@ class Run:
         *above, last = nodes
         loops = [number for number, node in enumerate(above) if isinstance(node, Loop)]
         before = None
-        for trips, states in self._iterations(nodes, above, 0, ranges, (), cut):
+        for trips, states in self._iterations(nodes, 0, ranges, cut):
             inside, now = states[-1]
             if not any(points for _, points in self._below((last,), inside, now)):
                 continue
@@ -193,7 +197,8 @@ class Run:
                 if isinstance(node, Keep):
                     mine = trips[: sum(1 for loop in loops if loop < number)]
                     if before is None or before[: len(mine)] != mine:
-                        wants[number] = self._want(nodes, number, states[number], outer, above, wants, before is None)
+                        around = [*self._held(outer, {}), *self._held(above[:number], wants)]
+                        wants[number] = self._want(nodes[number:], states[number], around, before is None)
             keeps = [(number, node) for number, node in enumerate(above) if isinstance(node, Keep)]
             for number, node in reversed(keeps):
                 if number in wants:
@@ -212,12 +217,12 @@ class Run:
             if isinstance(node, Keep) and before is not None:
                 self._release(node, set(self.places[id(node)]), [*outer, *above[:number]])
 
-    def _iterations(self, nodes, above, number, ranges, trips, cut):
+    def _iterations(self, nodes, number, ranges, cut, trips=()):
         """All iterations of the loops of a list, with the ranges and demands that each of its nodes is met with."""
-        if number == len(above):
+        if number == len(nodes) - 1:
             yield trips, [(ranges, cut)]
             return
-        node = above[number]
+        node = nodes[number]
         if isinstance(node, Loop):
             left = ranges[node.dim]
             for trip, first in enumerate(range(0, len(left), node.tile)):
@@ -231,26 +236,34 @@ class Run:
                 for leaf in leaves:
                     points = next(points for each, points in planned if each is leaf)
                     now[id(leaf)] = {self.jobs[leaf.statement].left[p][0][2] for p in points}
-                for more, states in self._iterations(nodes, above, number + 1, inside, (*trips, trip), now):
+                for more, states in self._iterations(nodes, number + 1, inside, now, (*trips, trip)):
                     yield more, [(ranges, cut), *states]
         else:
             inside = ranges
             if isinstance(node, Box):
                 inside = {d: tuple(i for i in r if i in node.ranges.get(d, r)) for d, r in ranges.items()}
-            for more, states in self._iterations(nodes, above, number + 1, inside, trips, cut):
+            for more, states in self._iterations(nodes, number + 1, inside, cut, trips):
                 yield more, [(ranges, cut), *states]
 
-    def _want(self, nodes, number, state, outer, above, wants, first):
-        keep = nodes[number]
+    def _held(self, nodes, wants):
+        """(Keep, words) of Keeps: what they are to hold, or hold already."""
+        return [
+            (node, wants[number] if number in wants else self.places[id(node)].keys())
+            for number, node in enumerate(nodes)
+            if isinstance(node, Keep)
+        ]
+
+    def _want(self, nodes, state, around, first):
+        """The words that a Keep, the first of some nodes, is to hold in an iteration.
+
+        `state` are ranges and demands, `around` what the Keeps outside it hold; `first` says that it is empty.
+        """
+        keep, *inside = nodes
         names = {self.stored[name] for name in keep.tensors}
         if keep.level == self.memory:
             names = {name for name in names if self.role[name] == "intermediate"}
-        around = [(each, self.places[id(each)].keys()) for each in outer if isinstance(each, Keep)]
-        for i, each in enumerate(above[:number]):
-            if isinstance(each, Keep):
-                around.append((each, wants[i] if i in wants else self.places[id(each)].keys()))
         found = set()
-        for leaf, points in self._branch(nodes[number + 1 :], *state, []):
+        for leaf, points in self._branch(inside, *state, []):
             job = self.jobs[leaf.statement]
             for point in points:
                 at = dict(zip(job.dims, point, strict=True))
@@ -260,9 +273,9 @@ class Run:
         if not first:
             for word, value in self.places[id(keep)].items():
                 alive = value is not None or any(word in held for held in self.places.values())
-                if self.role[word[0]] == "intermediate" and self.so_far[word] and self.uses[word] and alive:
-                    if not any(word in held for _, held in around):
-                        found.add(word)
+                inner = self.role[word[0]] == "intermediate" and not any(word in held for _, held in around)
+                if inner and self.so_far[word] and self.uses[word] and alive:
+                    found.add(word)
         return found
 
     def _source(self, word, keep, outer):
@@ -283,7 +296,7 @@ class Run:
             if self.uses[word] and self.so_far[word]:
                 copies = [*self.places.values(), self.outside]
                 if not any(copy.get(word) == self.so_far[word] for copy in copies):
-                    raise Refused("lost")
+                    raise RefusedError("lost")
 
     def _fill(self, keep, words, outer):
         place = self.places.setdefault(id(keep), {})
@@ -307,10 +320,10 @@ class Run:
             self.most[level] = max(self.most[level], words)
         for point in self._branch((leaf,), ranges, cut, [])[0][1] if id(leaf) in cut else self._plain(leaf, ranges):
             words = job.left.pop(point)
-            for name, *word in words[1:]:
-                word = tuple(word)
+            for name, *rest in words[1:]:
+                word = tuple(rest)
                 if name in self.jobs and self.so_far[word] < self.needed_values[name, word[1]]:
-                    raise Refused("incomplete")
+                    raise RefusedError("incomplete")
                 self._at(word, keeps)
             target = words[0][1:]
             self._at(target, keeps)
@@ -338,8 +351,8 @@ class Run:
         found = {}
         for (inner, outer, name, way), count in self.traffic.items():
             loads, stores = found.get((inner, outer, name), (0, 0))
-            count *= self._weight(name)
-            found[inner, outer, name] = (loads + count, stores) if way == "loads" else (loads, stores + count)
+            more = count * self._weight(name)
+            found[inner, outer, name] = (loads + more, stores) if way == "loads" else (loads, stores + more)
         return found
 
 

@@ -28,7 +28,11 @@ A mapping on an accelerator: reads, fills and updates per memory and tensor, how
 one access, energy, cycles, utilisation; with --counting as the models of Timeloop and FactorFlow
 count, too. --plot draws its loop nest, energy, utilisation, cycles and roofline.
 
-Exit codes: 0 counted, 2 bad input, 4 too large to simulate, 5 a claim is wrong or a tile does not fit.
+A file with a mapping tree (workload with statements or expression and extents, machine by name or as in a
+machine file, mapping.tree) is walked literally, element by element: words per pair of levels and tensor,
+and how much every level holds at most.
+
+Exit codes: 0 counted, 2 bad input, 4 too large to simulate or walk, 5 a claim is wrong or a tile does not fit.
 """
 
 
@@ -44,23 +48,29 @@ def evaluate(
     ],
     simulate: Annotated[bool, typer.Option("--simulate", help="Execute the loop nest as well.")] = False,
     counting: CountingOption = None,
-    limit: Annotated[int, typer.Option("--limit", min=1, help="Largest number of simulated accesses.")] = 5_000_000,
+    limit: Annotated[
+        int, typer.Option("--limit", min=1, help="Largest number of simulated accesses, or of steps of a walk.")
+    ] = 5_000_000,
     plot: PlotFolderOption = None,
     as_json: JsonOption = False,
 ) -> int:
     """Print what the mapping of a solution file really costs."""
     from optmap import verbs
+    from optmap.gap.saved_tree import SavedTree
+    from optmap.report.loading import saved_mapping
     from optmap.writing import to_json
 
-    if not simulate:
+    read = saved_mapping(solution)
+    walked = isinstance(read, SavedTree)
+    if not simulate and not walked:
         refuse_unused("is for --simulate; add it, or", "limit")
     prepare_pictures(plot)
     too_large: LimitError | None = None
     with Progress("evaluating"):
-        evaluation = verbs.evaluate(solution, counting=counting)
-        if simulate:
+        evaluation = verbs.evaluate(read, counting=counting, simulate=simulate and walked, limit=limit)
+        if simulate and not walked:
             try:
-                evaluation = verbs.evaluate(evaluation.solution, simulate=True, limit=limit)
+                evaluation = verbs.evaluate(read, simulate=True, limit=limit)
             except LimitError as error:
                 too_large = error
     draw_pictures(evaluation, plot)

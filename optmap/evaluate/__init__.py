@@ -62,6 +62,7 @@ __getattr__, __dir__ = exports(
         "kernel_cycles link predict roof",
         "timing.kernel": "KernelCycles roles_of",
         "timing.results": "BoundaryTime Caches Prediction",
+        "trees": "LevelRoom TreeCount walk_tree",
         "walk_held": "run_held",
     },
 )

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 from optmap.errors import InputError
 from optmap.gap.nest_solution import SCHEMA as NEST_SCHEMA
 from optmap.gap.nest_solution import SavedNest, nest_solution_from
+from optmap.gap.saved_tree import SavedTree, is_tree, saved_tree_from
 from optmap.gap.solution import SavedSolution, solution_from
 from optmap.problem.inputs import text_of
 from optmap.problem.io.fields import Fields
@@ -63,18 +64,37 @@ def saved_solution(
         solution: what `solve` returned, or a solution file.
 
     Raises:
+        InputError: if the file cannot be used, or has a mapping tree.
+    """
+    found = saved_mapping(solution)
+    if isinstance(found, SavedTree):
+        raise InputError(f"{found.source} has a mapping tree, which evaluate and show take; code needs mapping.levels")
+    return found
+
+
+def saved_mapping(
+    solution: SolveResult | SavedSolution | AcceleratorResult | SavedNest | SavedTree | str | Path,
+) -> SavedSolution | SavedNest | SavedTree:
+    """A solution, or a mapping tree, as its file says it.
+
+    Args:
+        solution: what `solve` returned, or a file.
+
+    Raises:
         InputError: if the file cannot be used.
     """
-    if isinstance(solution, SavedSolution | SavedNest):
+    if isinstance(solution, SavedSolution | SavedNest | SavedTree):
         return solution
     if isinstance(solution, SolveResult | AcceleratorResult):
-        return _solution_from(Fields.of(solution.to_dict(), "solution"))
+        return _mapping_from(Fields.of(solution.to_dict(), "solution"))
     path = Path(text_of(solution, "solution", "a result of solve or a solution file"))
     with expected(path, "a solution", "solution"):
-        return _solution_from(read_json(path))
+        return _mapping_from(read_json(path))
 
 
-def _solution_from(fields: Fields) -> SavedSolution | SavedNest:
+def _mapping_from(fields: Fields) -> SavedSolution | SavedNest | SavedTree:
+    if is_tree(fields):
+        return saved_tree_from(fields)
     return nest_solution_from(fields) if fields.get("schema") == NEST_SCHEMA else solution_from(fields)
 
 
@@ -86,6 +106,8 @@ def load_file(path: Path) -> Any:
     """
     with expected(path, "a document of optmap", "solution", "certificate", "comparison", "saved", "document"):
         fields = read_json(path)
+    if is_tree(fields):
+        return saved_tree_from(fields)
     schema = fields.text("schema", "")
     kind = schema.removeprefix("optmap.").partition("/")[0]
     if kind == "solution":

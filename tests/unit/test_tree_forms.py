@@ -9,11 +9,9 @@ from hypothesis import strategies as st
 from mapping_trees import moved, scratchpads, tree_of
 from strategies import machines, mappings, workloads
 
-from optmap.evaluate import evaluate_cost, exact_traffic
-from optmap.evaluate.trees import walk_tree
+from optmap.evaluate import evaluate_cost, exact_traffic, walk_tree
 from optmap.mapping import Loop, MappingTree, boxes_of, levels_of, path_of
-from optmap.problem import LevelMapping, Mapping, Piece, Semantics, parse_workload
-from optmap.problem.held import Held
+from optmap.problem import Held, LevelMapping, Mapping, Piece, Semantics, parse_workload
 from optmap.problem.nest import mapping_of
 
 

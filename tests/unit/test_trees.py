@@ -4,7 +4,7 @@ import pytest
 from mapping_trees import REFERENCE, reference_tree
 
 from optmap.errors import LimitError, TreeError
-from optmap.evaluate.trees import walk_tree
+from optmap.evaluate import walk_tree
 from optmap.mapping import tree_document
 
 

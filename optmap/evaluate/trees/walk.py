@@ -100,16 +100,26 @@ class _Walk:
                 self._enter(keep, new, found[keep.address])
 
     def _content(self, keep: Placed, outer: list[tuple[Placed, Instances]], old: Instances, number: int) -> Instances:
-        """What a Keep holds from a visit on: what is touched below it, and what is alive and has no other home."""
+        """What a Keep holds from a visit on: what is touched below it, and what is alive and has no other home.
+
+        A child that has nothing to do in the iteration goes on holding what it has, as long as all outside it stays.
+        """
         touched = self.contents.entering(keep, number)
         self.contents.budget.spend(sum(map(len, old.values())))
         found: Instances = {}
         for places in old.keys() | touched.keys():
             around = [(each, held.get(above(places, each.address), set())) for each, held in outer]
+            if places not in touched and all(held == self._now(each, places) for each, held in around):
+                found[places] = old[places]
+                continue
             mine = {e for e in touched.get(places, ()) if not _holds(around, e, keep.level)}
             alive = {e for e in old.get(places, ()) if self._is_alive(e, number) and not _holds(around, e)}
             found[places] = mine | alive
         return found
+
+    def _now(self, keep: Placed, places: Places) -> set[Element]:
+        """What a Keep holds in a child, or outside it, before anything changes."""
+        return self.held.get(keep.address, {}).get(above(places, keep.address), set())
 
     def _is_alive(self, element: Element, number: int) -> bool:
         """Whether an element of an intermediate is created and needed from a visit on."""
@@ -222,7 +232,7 @@ class _Walk:
 
     def _pairs(self) -> set[tuple[str, str, str]]:
         """Every pair of levels between which a tensor may move, whether it does or not."""
-        found = set()
+        found: set[tuple[str, str, str]] = set()
         for leaf in self.tree.leaves:
             path = self.contents.keeps(leaf)
             for place, keep in enumerate(path):

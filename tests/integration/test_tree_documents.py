@@ -1,0 +1,136 @@
+"""Mapping trees through `evaluate` and `show`, from documents that somebody else may have written."""
+
+import json
+
+import pytest
+from mapping_trees import REFERENCE
+
+
+def least_document(case):
+    """A case of the reference as the least document that is taken."""
+    *bounded, memory = case["levels"]
+    return {
+        "workload": {**case["workload"], "semantics": case["semantics"]},
+        "machine": {
+            "name": "pads",
+            "memory": memory["name"],
+            "levels": [
+                {"name": each["name"], "capacity": {"amount": each["capacity_words"], "unit": "words"}}
+                for each in bounded
+            ],
+        },
+        "mapping": {"tree": case["tree"]},
+    }
+
+
+@pytest.fixture
+def written(tmp_path):
+    """A document as a file."""
+
+    def write(document):
+        path = tmp_path / "tree.json"
+        path.write_text(json.dumps(document))
+        return str(path)
+
+    return write
+
+
+def named(name):
+    """A case of the reference by the beginning of its name."""
+    return next(case for case in [*REFERENCE["cases"], *REFERENCE["invalid"]] if case["name"].startswith(name))
+
+
+def test_a_chain_is_counted_with_words_per_boundary_and_occupancy(optmap, written):
+    case = named("12 row loop")
+    ran = optmap("evaluate", written(least_document(case)), "--json")
+    assert ran.returncode == 0, ran.stderr
+    found = json.loads(ran.stdout)
+    assert found["boundaries"] == [
+        {
+            "between": [row["level"], row["from"]],
+            "tensor": row["tensor"],
+            "loads_words": row["loads"],
+            "stores_words": row["stores"],
+        }
+        for row in case["boundaries"]
+    ]
+    assert {row["level"]: row["occupancy_words"] for row in found["levels"]} == case["occupancy"]
+    assert [row["capacity_words"] for row in found["levels"]] == [29, 144]
+    assert found["violations"] == []
+    assert found["mapping"] == {"tree": case["tree"]}
+    text = optmap("evaluate", written(least_document(case))).stdout
+    assert "for (m in steps of 8)" in text
+    assert "104" in text
+
+
+def test_a_tree_that_means_nothing_is_bad_input_with_its_reason(optmap, written):
+    ran = optmap("evaluate", written(least_document(named("the consumer first"))))
+    assert ran.returncode == 2
+    assert "incomplete: C reads S[0, 0] before it is complete: its branch is before that of S" in ran.stderr
+
+
+def test_a_tree_that_does_not_fit_fails_with_the_shortfall(optmap, written):
+    ran = optmap("evaluate", written(least_document(named("one word too few"))))
+    assert ran.returncode == 5
+    assert "buffer would hold 22 words at a visit of S; it has 21: it is short by 1 words" in ran.stderr
+
+
+def test_a_walk_that_is_too_long_reaches_its_limit(optmap, written):
+    path = written(least_document(named("12 row loop")))
+    ran = optmap("evaluate", path, "--limit", "100")
+    assert ran.returncode == 4
+    assert "100" in ran.stderr
+
+
+def test_an_expression_and_a_machine_of_the_library_will_do(optmap, written):
+    document = {
+        "workload": {"expression": "C[m,n] += A[m,k]*B[k,n]", "extents": {"m": 3, "n": 4, "k": 2}},
+        "machine": "i7-9700k",
+        "mapping": {
+            "tree": [
+                *({"keep": level, "tensors": ["A", "B", "C"]} for level in ("L3", "L2", "L1", "Reg")),
+                {"compute": "C"},
+            ]
+        },
+    }
+    ran = optmap("evaluate", written(document), "--json")
+    assert ran.returncode == 0, ran.stderr
+    words = {tuple(row["between"]): row["loads_words"] for row in json.loads(ran.stdout)["boundaries"]}
+    assert words["L3", "DRAM"] == 8  # B, the last of the three
+
+
+def test_show_prints_a_tree_as_loops(optmap, written):
+    path = written(least_document(named("01 row loop")))
+    assert optmap("show", path, "--nest").stdout.splitlines() == [
+        "for (m in steps of 3)",
+        "  /* buffer keeps A, C */",
+        "  for (l in steps of 1)",
+        "    /* buffer keeps S */",
+        "    {",
+        "      for (k in steps of 1)",
+        "        /* buffer keeps B */",
+        "        S[m,l] = A[m,k] * B[k,l];",
+        "    }",
+        "    {",
+        "      for (n in steps of 1)",
+        "        /* buffer keeps D */",
+        "        C[m,n] = S[m,l] * D[l,n];",
+        "    }",
+    ]
+    assert "for (m in steps of 3)" in optmap("show", path).stdout
+
+
+def test_a_tree_is_shown_in_the_form_that_can_say_it(optmap, written):
+    path = written(least_document(named("13 product")))
+    shown = json.loads(optmap("show", path, "--json").stdout)["mapping"]
+    assert [level["tile"] for level in shown["levels"]] == [{"m": 2, "n": 2, "k": 3}, {"m": 4, "n": 5, "k": 4}]
+    other = json.loads(optmap("show", written(least_document(named("14 product"))), "--json").stdout)["mapping"]
+    assert list(other) == ["tree"]
+
+
+def test_what_is_not_for_trees_is_refused(optmap, written):
+    path = written(least_document(named("01 row loop")))
+    for words in (("evaluate", path, "--simulate"), ("evaluate", path, "--counting", "exact"), ("run", path)):
+        ran = optmap(*words)
+        assert ran.returncode == 2
+        assert "tree" in ran.stderr
