@@ -15,7 +15,10 @@ Permissions = Mapping[str, set[str]]
 
 
 def required_levels(workload: Workload, statement: Statement, machine: Machine) -> Permissions:
-    """Levels that have to keep each tensor: the innermost that may, and all that must.
+    """Levels that have to keep each tensor: all that must, and the innermost that may where none must.
+
+    Where a machine says that an inner level is free to keep a tensor and an outer one must, operations may take it from
+    there.
 
     Args:
         workload: what the statement is of.
@@ -28,8 +31,9 @@ def required_levels(workload: Workload, statement: Statement, machine: Machine) 
     rules = _rules(workload, statement, machine)
     found: dict[str, set[str]] = {}
     for tensor, levels in rules.items():
-        may = [name for name, keep in levels if keep is not Keep.REFUSED]
-        found.setdefault(tensor, set()).update(may[:1], (name for name, keep in levels if keep is Keep.KEPT))
+        must = [name for name, keep in levels if keep is Keep.KEPT]
+        may = [name for name, keep in levels if keep is Keep.FREE]
+        found.setdefault(tensor, set()).update(must or may[:1])
     return found
 
 
