@@ -43,8 +43,7 @@ def named(name):
 def test_a_chain_is_counted_with_words_per_boundary_and_occupancy(optmap, written):
     case = named("12 row loop")
     ran = optmap("evaluate", written(least_document(case)), "--json")
-    assert ran.returncode == 0, ran.stderr
-    found = json.loads(ran.stdout)
+    found = json.loads(ran.out)
     assert found["boundaries"] == [
         {
             "between": [row["level"], row["from"]],
@@ -58,28 +57,25 @@ def test_a_chain_is_counted_with_words_per_boundary_and_occupancy(optmap, writte
     assert [row["capacity_words"] for row in found["levels"]] == [29, 144]
     assert found["violations"] == []
     assert found["mapping"] == {"tree": case["tree"]}
-    text = optmap("evaluate", written(least_document(case))).stdout
+    text = optmap("evaluate", written(least_document(case))).out
     assert "for (m in steps of 8)" in text
     assert "104" in text
 
 
 def test_a_tree_that_means_nothing_is_bad_input_with_its_reason(optmap, written):
-    ran = optmap("evaluate", written(least_document(named("the consumer first"))))
-    assert ran.returncode == 2
-    assert "incomplete: C reads S[0, 0] before it is complete: its branch is before that of S" in ran.stderr
+    ran = optmap("evaluate", written(least_document(named("the consumer first"))), code=2)
+    assert "incomplete: C reads S[0, 0] before it is complete: its branch is before that of S" in ran.err
 
 
 def test_a_tree_that_does_not_fit_fails_with_the_shortfall(optmap, written):
-    ran = optmap("evaluate", written(least_document(named("one word too few"))))
-    assert ran.returncode == 5
-    assert "buffer would hold 22 words at a visit of S; it has 21: it is short by 1 words" in ran.stderr
+    ran = optmap("evaluate", written(least_document(named("one word too few"))), code=5)
+    assert "buffer would hold 22 words at a visit of S; it has 21: it is short by 1 words" in ran.err
 
 
 def test_a_walk_that_is_too_long_reaches_its_limit(optmap, written):
     path = written(least_document(named("12 row loop")))
-    ran = optmap("evaluate", path, "--limit", "100")
-    assert ran.returncode == 4
-    assert "100" in ran.stderr
+    ran = optmap("evaluate", path, "--limit", "100", code=4)
+    assert "100" in ran.err
 
 
 def test_an_expression_and_a_machine_of_the_library_will_do(optmap, written):
@@ -94,14 +90,13 @@ def test_an_expression_and_a_machine_of_the_library_will_do(optmap, written):
         },
     }
     ran = optmap("evaluate", written(document), "--json")
-    assert ran.returncode == 0, ran.stderr
-    words = {tuple(row["between"]): row["loads_words"] for row in json.loads(ran.stdout)["boundaries"]}
+    words = {tuple(row["between"]): row["loads_words"] for row in json.loads(ran.out)["boundaries"]}
     assert words["L3", "DRAM"] == 8  # B, the last of the three
 
 
 def test_show_prints_a_tree_as_loops(optmap, written):
     path = written(least_document(named("01 row loop")))
-    assert optmap("show", path, "--nest").stdout.splitlines() == [
+    assert optmap("show", path, "--nest").out.splitlines() == [
         "for (m in steps of 3)",
         "  /* buffer keeps A, C */",
         "  for (l in steps of 1)",
@@ -117,20 +112,19 @@ def test_show_prints_a_tree_as_loops(optmap, written):
         "        C[m,n] = S[m,l] * D[l,n];",
         "    }",
     ]
-    assert "for (m in steps of 3)" in optmap("show", path).stdout
+    assert "for (m in steps of 3)" in optmap("show", path).out
 
 
 def test_a_tree_is_shown_in_the_form_that_can_say_it(optmap, written):
     path = written(least_document(named("13 product")))
-    shown = json.loads(optmap("show", path, "--json").stdout)["mapping"]
+    shown = json.loads(optmap("show", path, "--json").out)["mapping"]
     assert [level["tile"] for level in shown["levels"]] == [{"m": 2, "n": 2, "k": 3}, {"m": 4, "n": 5, "k": 4}]
-    other = json.loads(optmap("show", written(least_document(named("14 product"))), "--json").stdout)["mapping"]
+    other = json.loads(optmap("show", written(least_document(named("14 product"))), "--json").out)["mapping"]
     assert list(other) == ["tree"]
 
 
 def test_what_is_not_for_trees_is_refused(optmap, written):
     path = written(least_document(named("01 row loop")))
     for words in (("evaluate", path, "--simulate"), ("evaluate", path, "--counting", "exact"), ("run", path)):
-        ran = optmap(*words)
-        assert ran.returncode == 2
-        assert "tree" in ran.stderr
+        ran = optmap(*words, code=2)
+        assert "tree" in ran.err
