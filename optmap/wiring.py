@@ -295,6 +295,13 @@ def _saved_solution() -> Presentation:
     return Presentation(table=entries.solution_table, document=entries.solution_read, nest=loopnest.nest_of)
 
 
+@PRESENTATIONS.add("saved-tree")
+def _saved_tree() -> Presentation:
+    from optmap.report import trees
+
+    return Presentation(table=trees.tree_table, document=trees.saved_document, nest=trees.nest_of)
+
+
 @PRESENTATIONS.add("score")
 def _score() -> Presentation:
     from optmap.gap.scoring import score_document
@@ -336,6 +343,13 @@ def _timeloop_model() -> Presentation:
     from optmap.report import interchange
 
     return Presentation(table=interchange.model_table, document=interchange.model_document)
+
+
+@PRESENTATIONS.add("tree-evaluation")
+def _tree_evaluation() -> Presentation:
+    from optmap.report import trees
+
+    return Presentation(table=trees.evaluation_table, document=trees.evaluation_document)
 
 
 @PRESENTATIONS.add("validation")

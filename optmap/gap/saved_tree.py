@@ -6,24 +6,23 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from optmap.evaluate.trees import TreeCount, walk_tree
-from optmap.lazy import named
 from optmap.mapping import MappingTree, read_tree
 from optmap.problem.inputs import machine_of
 from optmap.problem.io.fields import Fields
 from optmap.problem.io.machines import machine_from
 from optmap.problem.io.workloads import workload_from
 from optmap.problem.machine import CapacityRule, Machine
-from optmap.shown import Form, Shown
+from optmap.shown import Shown, ShownMapping
 
 KEYS = ("schema", "workload", "machine", "mapping", "capacity_rule", "notes")
 SCHEMA = "optmap.tree/1"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SavedTree(Shown):
+class SavedTree(ShownMapping):
     """A mapping tree with its workload and machine, as a file says it."""
 
-    shown_as: ClassVar[Form] = Form(table="report.trees:tree_table", document="report.trees:saved_document")
+    shown_as: ClassVar[str] = "saved-tree"
 
     source: str
     """File it was read from."""
@@ -31,16 +30,12 @@ class SavedTree(Shown):
     capacity: CapacityRule
     """What has to fit into caches."""
 
-    def loop_nest(self) -> str:
-        """The tree as the loops that it stands for, as C-like text."""
-        return str(named("report.trees:tree_text")(self.tree))
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TreeEvaluation(Shown):
     """A mapping tree, walked."""
 
-    shown_as: ClassVar[Form] = Form(table="report.trees:evaluation_table", document="report.trees:evaluation_document")
+    shown_as: ClassVar[str] = "tree-evaluation"
 
     saved: SavedTree
     count: TreeCount

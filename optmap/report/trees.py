@@ -16,6 +16,11 @@ from optmap.report.tables import grid, machine_line, pairs, workload_lines
 INDENT = "  "
 
 
+def nest_of(saved: SavedTree) -> str:
+    """The loops that a tree of a file stands for."""
+    return tree_text(saved.tree)
+
+
 def tree_text(tree: MappingTree) -> str:
     """A tree as indented loops with what is kept where, outermost first.
 
