@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from optmap.errors import SolverUnavailableError as SolverUnavailableError
     from optmap.errors import StatementError as StatementError
     from optmap.errors import StrategyError as StrategyError
+    from optmap.errors import TreeError as TreeError
     from optmap.errors import UnknownNameError as UnknownNameError
     from optmap.errors import WrongKindError as WrongKindError
     from optmap.exchange import export_timeloop as export_timeloop
@@ -60,6 +61,8 @@ if TYPE_CHECKING:
     from optmap.gap.race import Race as Race
     from optmap.gap.recount import Evaluation as Evaluation
     from optmap.gap.regimes import Regimes as Regimes
+    from optmap.gap.saved_tree import SavedTree as SavedTree
+    from optmap.gap.saved_tree import TreeEvaluation as TreeEvaluation
     from optmap.gap.scoring import Score as Score
     from optmap.gap.solution import SavedSolution as SavedSolution
     from optmap.interchange.timeloop import TimeloopModel as TimeloopModel
@@ -130,7 +133,7 @@ _HOMES = {
     "deriving": "classes closed_form derive inferred_reuse regimes",
     "errors": (
         "CheckError ContradictionError InfeasibleError InputError LimitError OneStatementError OptmapError "
-        "ParseError SolverUnavailableError StatementError StrategyError UnknownNameError WrongKindError"
+        "ParseError SolverUnavailableError StatementError StrategyError TreeError UnknownNameError WrongKindError"
     ),
     "exchange": "export_timeloop import_timeloop score",
     "exploring": "explore sensitivity",
@@ -145,6 +148,7 @@ _HOMES = {
     "gap.race": "Race",
     "gap.recount": "Evaluation",
     "gap.regimes": "Regimes",
+    "gap.saved_tree": "SavedTree TreeEvaluation",
     "gap.scoring": "Score",
     "gap.solution": "SavedSolution",
     "interchange.timeloop": "TimeloopModel",
