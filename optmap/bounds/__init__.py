@@ -23,7 +23,7 @@ __getattr__, __dir__ = exports(
         "lattice": "canonical closure complete_flag image_rank intersection kernel rank space_sum whole_space",
         "lifting": "Digit Place lift_workload",
         "maps": "LinearMap MapSystem map_system",
-        "methods": "BOUNDS bounds",
+        "methods": "BOUNDS CHAIN_BOUNDS bounds methods_for",
         "polytope": "FamilyRows Polytope family_constraints polytopes restrict",
         "projective": "dual_volume tile_bound why_not_projective",
         "units": "MUS accounting",

@@ -270,8 +270,8 @@ def bound_certificate(
         **_instead(proof),
         "mu": _ratio(segment.units.mu if segment else Fraction(1)),
         "segment": _segment(segment),
-        "compulsory": {name: _count(count) for name, count in tensor_counts(workload).items()},
-        "output": _count(output_count(workload)),
+        "compulsory": {name: count_document(count) for name, count in tensor_counts(workload).items()},
+        "output": count_document(output_count(workload)),
         "claims": _claims(workload, proof),
     }
     document["digest"] = digest(document)
@@ -387,7 +387,8 @@ def _node(node: Node) -> Document:
     return entry
 
 
-def _count(count: Count) -> Document:
+def count_document(count: Count) -> Document:
+    """A count of elements as certificates write it."""
     if not count.parts:
         return {"elements": count.elements, "rule": "enumerated"}
     parts = [{"access": part.access, part.kind: list(part.items)} for part in count.parts]

@@ -125,13 +125,44 @@ BOUNDS: dict[str, BoundMethod] = {
 }
 
 
+def _floor(method: str, *arguments: str) -> Callable[[Workload, int], LowerBound]:
+    def run(workload: Workload, memory_words: int) -> LowerBound:
+        from optmap.bounds.chains.floors import floor_by
+
+        return floor_by(method, arguments, workload, memory_words)
+
+    return run
+
+
+CHAIN_BOUNDS: dict[str, BoundMethod] = {
+    "compulsory": BoundMethod(
+        description="every word of an input is loaded once, every word of an output stored once; certified",
+        run=_floor("compulsory"),
+    ),
+    "alone": BoundMethod(
+        description="statements one by one, less what may stay between them; certified",
+        run=_floor("alone", "alone"),
+    ),
+    "best": BoundMethod(
+        description="groups of statements, each by the strongest of these arguments; certified",
+        run=_floor("best", "alone"),
+    ),
+}
+"""The same for what is more than one product of tensors."""
+
+
+def methods_for(workload: Workload) -> dict[str, BoundMethod]:
+    """The methods that bound a workload."""
+    return BOUNDS if workload.is_product else CHAIN_BOUNDS
+
+
 def bounds(workload: Workload, memory_words: int, methods: Iterable[str] | None = None) -> tuple[LowerBound, ...]:
     """Lower bounds of a workload by several methods, in the order of the registry or as named.
 
     Args:
         workload: the computation.
         memory_words: fast memory, in words.
-        methods: names from `BOUNDS`; None takes all that apply.
+        methods: names from `methods_for`; None takes all that apply.
 
     Raises:
         UnknownNameError: for a name not in the registry.
@@ -139,14 +170,15 @@ def bounds(workload: Workload, memory_words: int, methods: Iterable[str] | None 
     """
     if memory_words < 1:
         raise InputError(f"fast memory of {memory_words} words: it must hold at least one word")
+    known = methods_for(workload)
     if methods is None:
-        chosen = [m for m in BOUNDS.values() if m.applies(workload) is None]
+        chosen = [m for m in known.values() if m.applies(workload) is None]
         return tuple(m.run(workload, memory_words) for m in chosen)
     results = []
     for name in methods:
-        choose("bound method", name, BOUNDS)
-        reason = BOUNDS[name].applies(workload)
+        choose("bound method", name, known)
+        reason = known[name].applies(workload)
         if reason is not None:
             raise InputError(f"method {name} does not apply to {workload.title}: {reason}")
-        results.append(BOUNDS[name].run(workload, memory_words))
+        results.append(known[name].run(workload, memory_words))
     return tuple(results)

@@ -3,8 +3,8 @@
 Only Python's standard library, and nothing else of optmap: no line of code is shared with what it
 checks. (What searches for the proofs of `cover.py` asks its rows and tests which steps hold; nothing that
 decides comes from there.) Everything is decided in integers and fractions, logarithms in 50 digits. `bound.py` and
-`inequality.py` re-prove lower bounds (format: the docstring of `optmap/bounds/certificate.py`),
-`solution.py` recounts mappings, `cover.py` re-proves what no mapping undercuts, and `nest_solution.py`
+`inequality.py` re-prove lower bounds (format: the docstring of `optmap/bounds/certificate.py`), `chain_bound.py`
+those of chains of statements (`optmap/bounds/chains/certificate.py`), `solution.py` recounts mappings, `cover.py` re-proves what no mapping undercuts, and `nest_solution.py`
 recounts those of accelerators.
 """
 
@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from .bound import check_bound, prove
+from .chain_bound import check_chain
 from .form import SWEEP_BOUND
 from .nest_solution import check_nest_solution
 from .report import Report, statement_lines
@@ -41,6 +42,7 @@ MOST_DIGITS = 1000
 """Digits of a number that are read; no count of words has more."""
 KNOWN = (
     "optmap.certificate/",
+    "optmap.chain-certificate/",
     "optmap.solution/",
     "optmap.sweep-bound/",
     "optmap.accelerator-solution/",
@@ -80,6 +82,8 @@ def check_document(document: Any) -> Report:
         known = schema.startswith(KNOWN)
         need(known, f"the schema is {schema!r}; {', '.join(start + '*' for start in KNOWN)} are checked")
     try:
+        if schema == "optmap.chain-certificate/1":
+            return check_chain(document)
         if schema == "optmap.time-bound/1":
             return check_time_bound(document)
         if str(schema).startswith("optmap.solution/"):

@@ -43,7 +43,7 @@ def read_statement(text: str) -> tuple[list[tuple[str, list[Axis]]], list[list[R
     if not accumulates:
         left, assigns, right = text.partition(" = ")
         need(bool(assigns), f"{text!r} is no statement")
-    found = [_access(part) for part in (left, *right.split(" * "))]
+    found = [read_access(part) for part in (left, *right.split(" * "))]
     accesses = [(name, [axis for axis, _ in axes]) for name, axes in found]
     ranges = [[real for _, real in axes] for _, axes in found]
     ranks: dict[str, int] = {}
@@ -53,7 +53,8 @@ def read_statement(text: str) -> tuple[list[tuple[str, list[Axis]]], list[list[R
     return accesses, ranges, not accumulates
 
 
-def _access(text: str) -> tuple[str, list[tuple[Axis, Range]]]:
+def read_access(text: str) -> tuple[str, list[tuple[Axis, Range]]]:
+    """Name and subscripts of an access, each with its range of real values."""
     name, _, inside = text.partition("[")
     need(name.isidentifier() and inside.endswith("]"), f"{text!r} is no tensor access")
     inside = inside[:-1]
@@ -62,7 +63,7 @@ def _access(text: str) -> tuple[str, list[tuple[Axis, Range]]]:
 
 def _ranged(text: str) -> tuple[Axis, Range]:
     subscript, limited, ends = text.partition(" in ")
-    axis = _subscript(subscript)
+    axis = read_subscript(subscript)
     if not limited:
         return axis, None
     first, _, last = ends.partition("..")
@@ -71,7 +72,8 @@ def _ranged(text: str) -> tuple[Axis, Range]:
     return axis, real
 
 
-def _subscript(text: str) -> Axis:
+def read_subscript(text: str) -> Axis:
+    """Terms and offset of a subscript."""
     *parts, last = text.split("+")
     offset = 0
     if last[:1] in tuple("0123456789") and "*" not in last:

@@ -8,7 +8,8 @@ from typing import ClassVar
 
 from optmap.bounds.explain import Explanation, explain
 from optmap.bounds.hierarchy import boundary_assumptions, boundary_instances, fast_side_words, instance_words
-from optmap.bounds.methods import BOUNDS, bounds
+from optmap.bounds.chains import statements_alone
+from optmap.bounds.methods import bounds, methods_for
 from optmap.bounds.result import Document, LowerBound
 from optmap.errors import InputError
 from optmap.gap.time_floor import TimeFloor, time_certificate
@@ -59,6 +60,8 @@ class BoundReport(Shown):
     """How the strongest bound of the outermost boundary comes about, if asked for."""
     time: TimeFloor | None = None
     """The bound in time that follows, if asked for."""
+    alone: dict[str, int] | None = None
+    """Of a chain, words that each statement by itself moves at least at the outermost boundary."""
 
     @property
     def outermost(self) -> BoundaryBounds:
@@ -96,7 +99,9 @@ def bound_report(
             that holds fewer words than one inside it.
     """
     machine.check_inclusion(workload.word_bits)
-    rows, largest = [], max(map(workload.weight, workload.tensors))
+    if not workload.is_product:
+        _refuse_instances(workload, machine)
+    rows, largest = [], max(map(workload.weight, workload.accesses))
     for level, between in enumerate(machine.boundaries):
         memory = fast_side_words(machine, level, workload.word_bits, largest)
         if memory < 1:
@@ -110,11 +115,24 @@ def bound_report(
             bounds=found,
         )
         rows.append(row)
-    reasons = {name: method.applies(workload) for name, method in BOUNDS.items()} if methods is None else {}
+    reasons = (
+        {name: method.applies(workload) for name, method in methods_for(workload).items()} if methods is None else {}
+    )
     return BoundReport(
         workload=workload,
         machine=machine,
         boundaries=tuple(rows),
         left_out={name: reason for name, reason in reasons.items() if reason is not None},
         explanation=explain(workload, rows[-1].memory_words) if explained else None,
+        alone=None if workload.is_product else statements_alone(workload, rows[-1].memory_words),
     )
+
+
+def _refuse_instances(workload: Workload, machine: Machine) -> None:
+    """Refuse memories side by side for a chain: what one of them makes another may load."""
+    shared = [level.name for number, level in enumerate(machine.levels) if boundary_instances(machine, number) > 1]
+    if shared:
+        raise InputError(
+            f"{workload.title}: {machine.name} has several memories {shared[0]} side by side, of which the bounds of "
+            "a chain say nothing yet; give one memory (--memory), or one of the statements by itself"
+        )

@@ -17,6 +17,8 @@ from optmap.texts import number, plain
 from optmap.writing import to_json
 
 SCHEMA = "optmap.bound/1"
+NO_FLOOR = "no floor of the chain"
+"""What the floors of statements by themselves add up to."""
 
 
 def bound_document(report: BoundReport) -> dict[str, object]:
@@ -29,6 +31,12 @@ def bound_document(report: BoundReport) -> dict[str, object]:
         "boundaries": [{"between": list(row.between), **_boundary_document(row)} for row in report.boundaries],
         "left_out": dict(report.left_out),
     }
+    if report.alone is not None:
+        document["statements_alone"] = {
+            "total_words": sum(report.alone.values()),
+            "statements": dict(report.alone),
+            "note": NO_FLOOR,
+        }
     if report.explanation is not None:
         document["explanation"] = _explanation_document(report.explanation)
     if report.time is not None:
@@ -123,6 +131,8 @@ def bound_table(report: BoundReport) -> str:
     """All methods side by side, boundary by boundary."""
     head = pairs([*workload_lines(report.workload), ("machine", machine_line(report.machine))])
     parts = [head, *(_boundary_table(row) for row in report.boundaries)]
+    if report.alone is not None:
+        parts.append(_alone_text(report.alone))
     if report.left_out:
         parts.append("\n".join(f"left out: {name}: {reason}" for name, reason in report.left_out.items()))
     if report.explanation is not None:
@@ -130,6 +140,11 @@ def bound_table(report: BoundReport) -> str:
     if report.time is not None:
         parts.append(time_table(report.time))
     return "\n\n".join(parts)
+
+
+def _alone_text(alone: dict[str, int]) -> str:
+    each = ", ".join(f"{name} {number(words)}" for name, words in alone.items())
+    return f"floors of the statements alone, added: {number(sum(alone.values()))} words ({each}): {NO_FLOOR}"
 
 
 def time_table(floor: TimeFloor) -> str:

@@ -107,7 +107,7 @@ CASES: dict[str, tuple[tuple[str, ...], ...]] = {
     "derive": (WORDS, (*WORDS, "--classes")),
     "closed-form": (WORDS,),
     "solve": ((*WORDS, "--memory", "64w"), (*WORDS, "--machine", "eyeriss_like", "--objective", "energy")),
-    "bound": ((*WORDS, "--memory", "64w"), (*WORDS, "--machine", "eyeriss_like")),
+    "bound": ((*WORDS, "--memory", "64w", "--explain"),),
     "compare": ((*WORDS, "--memory", "64w"), (*WORDS, "--machine", "eyeriss_like")),
     "race": ((*WORDS, "--machine", "eyeriss_like"), ("{files}/chain.yaml", "--machine", "eyeriss_like")),
     "algorithms": ((*WORDS, "--memory", "64w:640w"),),
@@ -153,7 +153,7 @@ def test_solutions_of_a_chain_are_not_shown_as_those_of_one_statement(files: Pat
 
 def test_one_statement_that_is_no_product_is_refused_as_well() -> None:
     for text in ("P[m,l] = softmax(S[m,l], l)", "P[m,l] = S[m,l] if l <= m", "P[m] max= S[m,l]", "P[m,l] = 2*S[m,l]"):
-        found = run("bound", text, "--extents", "m=8,l=8", "--memory", "64w")
+        found = run("solve", text, "--extents", "m=8,l=8", "--memory", "64w")
         assert found.exit_code == 2
         assert "is no plain sum of products; this takes one statement such as" in found.stderr
         assert run("show", text, "--extents", "m=8,l=8").exit_code == 0
@@ -163,7 +163,6 @@ def test_verbs_in_python_refuse_a_chain() -> None:
     chain = optmap.workload("chains/attention")
     for ask in (
         lambda: optmap.solve(chain, memory="64KiB"),
-        lambda: optmap.bound(chain, memory="64KiB"),
         lambda: optmap.derive(chain),
         lambda: optmap.compare(chain, memory="64KiB"),
     ):
@@ -171,6 +170,26 @@ def test_verbs_in_python_refuse_a_chain() -> None:
             ask()
     alone = chain.alone("S")
     assert optmap.bound(alone, memory="64KiB").to_dict()["workload"]["name"] == "chains/attention: S"
+
+
+def test_floors_of_a_chain(tmp_path: Path) -> None:
+    file = tmp_path / "floor.json"
+    found = run("bound", *WORDS, "--memory", "64w", "-o", file)
+    assert found.exit_code == 0
+    assert "no floor of the chain" in found.stdout
+    document = json.loads(run("bound", *WORDS, "--memory", "64w", "--json").stdout)
+    rows = {row["method"]: row for row in document["bounds"]}
+    assert all(row["certified"] and row["expression"] and row["assumptions"] for row in rows.values())
+    assert (rows["compulsory"]["loads_words"], rows["compulsory"]["stores_words"]) == (96, 32)
+    assert document["best"]["total_words"] == max(row["total_words"] for row in rows.values())
+    alone = document["statements_alone"]
+    assert alone["note"] == "no floor of the chain"
+    assert alone["total_words"] == sum(alone["statements"].values())
+    checked = run("check", file)
+    assert "for S[m,l] = A[m,k] * B[k,l]; C[m,n] = S[m,l] * D[l,n] (assign" in checked.stdout
+    assert f"moves {document['best']['total_words']} words in all" in checked.stdout
+    assert "side by side" in run("bound", *WORDS, "--machine", "eyeriss_like").stderr
+    assert "brascamp_lieb" in run("bound", *WORDS, "--memory", "64w", "--methods", "brascamp_lieb").stderr
 
 
 def test_files_of_chains(tmp_path: Path) -> None:

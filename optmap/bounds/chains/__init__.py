@@ -1,0 +1,14 @@
+"""Lower bounds on what chains of statements move: no schedule goes below them, fused or not."""
+
+from __future__ import annotations
+
+from optmap.lazy import exports
+
+__getattr__, __dir__ = exports(
+    __name__,
+    {
+        "counts": "chain_counts most_words",
+        "groups": "Group best_groups",
+        "floors": "floor_by statements_alone",
+    },
+)

@@ -1,0 +1,90 @@
+r"""The certificate of a lower bound of a chain: a JSON document that anyone can re-check.
+
+    schema        "optmap.chain-certificate/1"
+    kind          "bound"
+    method        name of the method that made it (not checked)
+    workload      name, statements [text, ...], extents {dim: int}, bytes {tensor: int, or a multiple of 1/8},
+                  semantics "accumulate" | "assign", outputs [tensors that are outputs although they are read]
+    memory_words  M, the fast memory in words: of the greatest common divisor of the element sizes
+    counts        {tensor: {statement: index, count}} for everything that is loaded or stored
+    groups        [{argument, statements: [names], loads_words: int, ...}]
+    claims        compulsory_loads_words, loads_words, stores_words, total_words
+    digest        of the document without it
+
+**Statements.** Check: they have the grammar of `optmap/checker/chain_text.py`; no tensor is written twice, or read
+before it is written; the signs of sums are those of the semantics (what is no output starts empty: `=`).
+
+**Counts.** A count has the form of `optmap/bounds/certificate.py`, its parts naming accesses of the statement at
+that index, which reads or writes the tensor, and writes it if any does. Elements must be 0 if that has conditions.
+
+**Groups.** The theorem is that of `optmap/bounds/chains/groups.py`. Check: no statement is in two groups, and no
+tensor is claimed by two; a group claims what it reads (of tensors made in place of each other the last) and an output of
+its own that does not start empty. loads_words is that of its argument, or 0 if that is less:
+
+- alone: one statement that is a plain product, with a `certificate` of it under `accumulate` for floor(M/u) words, u
+  being the words of the chain in a word of the certificate. = u*loads - words of the output (number of different values
+  per subscript, multiplied), if it starts empty - those of each different access to a tensor that is written.
+
+**Claims.** = loads_words: those of the groups and the counted words of what is loaded and claimed by none;
+stores_words: the counted words of all outputs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from optmap.bounds.certificate import count_document, digest
+from optmap.bounds.chains.counts import chain_counts, chain_words, loaded_tensors, stored_tensors
+from optmap.bounds.chains.groups import Group, loads_of
+from optmap.bounds.result import Document
+from optmap.problem.workload import Workload
+
+SCHEMA = "optmap.chain-certificate/1"
+
+
+def chain_certificate(workload: Workload, memory_words: int, groups: Sequence[Group], method: str) -> Document:
+    """The document described above.
+
+    Args:
+        workload: the chain.
+        memory_words: fast memory, in words.
+        groups: that fit together.
+        method: name of the method that found them.
+    """
+    words = chain_words(workload)
+    loads, stores = loads_of(workload, groups), sum(words[t] for t in stored_tensors(workload))
+    document: Document = {
+        "schema": SCHEMA,
+        "kind": "bound",
+        "method": method,
+        "workload": {
+            "name": workload.name,
+            "statements": list(workload.texts),
+            "extents": workload.extents,
+            "bytes": {access.name: access.bytes for access in workload.accesses},
+            "semantics": workload.semantics.value,
+            "outputs": list(workload.outputs),
+        },
+        "memory_words": memory_words,
+        "counts": {
+            name: {"statement": each.statement, "count": count_document(each.count)}
+            for name, each in chain_counts(workload).items()
+        },
+        "groups": [
+            {
+                "argument": group.argument,
+                "statements": list(group.statements),
+                **group.proof,
+                "loads_words": group.loads_words,
+            }
+            for group in groups
+        ],
+        "claims": {
+            "compulsory_loads_words": sum(words[t] for t in loaded_tensors(workload)),
+            "loads_words": loads,
+            "stores_words": stores,
+            "total_words": loads + stores,
+        },
+    }
+    document["digest"] = digest(document)
+    return document

@@ -1,0 +1,86 @@
+"""Words of a chain's inputs and outputs: each input word is loaded once, each output word stored once, at least."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from types import MappingProxyType
+
+from optmap.bounds.compulsory import Count, output_count, tensor_counts
+from optmap.problem.chain import TensorRole
+from optmap.problem.statement import Statement
+from optmap.problem.workload import Semantics, TensorAccess, Workload
+
+NOTHING = Count(elements=0)
+"""Of what conditions may leave out."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChainCount:
+    """Elements of a tensor that a chain touches, at least."""
+
+    statement: int
+    """Position of the statement in which they are counted."""
+    count: Count
+    """Parts name accesses of that statement, the output first."""
+
+
+def starts_empty(workload: Workload, tensor: str) -> bool:
+    """Whether the words of a tensor that is written are created, and not loaded, at their first touch."""
+    return workload.semantics is Semantics.ASSIGN or workload.roles[tensor] is TensorRole.INTERMEDIATE
+
+
+def loaded_tensors(workload: Workload) -> tuple[str, ...]:
+    """Tensors that are in slow memory at the beginning: inputs, and outputs that are accumulated to."""
+    kept = {TensorRole.INPUT} | ({TensorRole.OUTPUT} if workload.semantics is Semantics.ACCUMULATE else set())
+    return tuple(name for name, role in workload.roles.items() if role in kept)
+
+
+def stored_tensors(workload: Workload) -> tuple[str, ...]:
+    """Tensors that are in slow memory at the end."""
+    return tuple(name for name, role in workload.roles.items() if role is TensorRole.OUTPUT)
+
+
+@lru_cache(maxsize=64)
+def chain_counts(workload: Workload) -> Mapping[str, ChainCount]:
+    """How much of every input and output a chain touches.
+
+    An output is counted where it is written, an input in the statement that reads the most of it. Of a statement with
+    conditions nothing is counted: they may leave out what its accesses touch.
+    """
+    found: dict[str, ChainCount] = {}
+    wanted = {*loaded_tensors(workload), *stored_tensors(workload)}
+    for number, statement in enumerate(workload.statements):
+        nest = _as_product(workload, statement)
+        counts = {**tensor_counts(nest), statement.name: output_count(nest)}
+        for name in wanted.intersection(counts):
+            made = name in {each.name for each in workload.statements}
+            if made and name != statement.name:
+                continue
+            count = NOTHING if statement.domain else counts[name]
+            if name not in found or count.elements > found[name].count.elements:
+                found[name] = ChainCount(statement=number, count=count)
+    return MappingProxyType({name: found[name] for name in workload.roles if name in found})
+
+
+def _as_product(workload: Workload, statement: Statement) -> Workload:
+    """A product with the accesses of a statement: which elements are touched depends on nothing else."""
+    return Workload.product(
+        name=workload.title,
+        output=statement.output,
+        inputs=statement.inputs,
+        sizes=tuple((d, n) for d, n in workload.sizes if d in statement.dims),
+        image=statement.image,
+    )
+
+
+def chain_words(workload: Workload) -> dict[str, int]:
+    """Words of every input and output that are touched, at least."""
+    weights = {access.name: workload.weight(access) for access in workload.accesses}
+    return {name: weights[name] * each.count.elements for name, each in chain_counts(workload).items()}
+
+
+def most_words(workload: Workload, access: TensorAccess) -> int:
+    """Words that an access touches, at most."""
+    return workload.weight(access) * access.footprint(workload.extents)

@@ -1,0 +1,117 @@
+"""Methods for lower bounds of chains: what is compulsory, and groups of statements by one argument or by all.
+
+The only place where a bound of a chain gets its certificate: none leaves it that the independent checker has not
+proved again.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+
+from optmap.bounds.chains.certificate import chain_certificate
+from optmap.bounds.chains.counts import chain_words, loaded_tensors, stored_tensors
+from optmap.bounds.chains.groups import Argument, Group, alone, best_groups
+from optmap.bounds.result import Document, LowerBound
+from optmap.checker import RefusedError, check_document
+from optmap.errors import CheckError
+from optmap.problem.workload import Workload
+
+log = logging.getLogger(__name__)
+
+ASSUMED = (
+    "the fast memory starts empty and results end in slow memory",
+    "every operation is done once, after all that make what it reads: nothing is computed again",
+)
+ARGUMENTS: Mapping[str, Argument] = {"alone": alone}
+"""What proves loads of a group of statements, by name."""
+
+
+def floor_by(method: str, arguments: Sequence[str], workload: Workload, memory_words: int) -> LowerBound:
+    """The strongest bound by groups of statements, each with one of some arguments.
+
+    Args:
+        method: what the bound is called.
+        arguments: keys of `ARGUMENTS`; none of them leaves compulsory traffic.
+        workload: the chain.
+        memory_words: fast memory, in words.
+
+    Raises:
+        CheckError: if the independent checker refuses even compulsory traffic.
+
+    Source: the theorem in `optmap/bounds/chains/groups.py`.
+    """
+    found = [group for name in arguments for group in ARGUMENTS[name](workload, memory_words)]
+    for groups in _choices(workload, found):
+        document = chain_certificate(workload, memory_words, groups, method)
+        if _accepted(workload, document):
+            return LowerBound(
+                method=method,
+                loads_words=document["claims"]["loads_words"],
+                stores_words=document["claims"]["stores_words"],
+                expression=_expression(workload, groups),
+                assumptions=(*ASSUMED, *_uncounted(workload)),
+                certificate=document,
+            )
+    raise CheckError(
+        f"{workload.title}: the independent checker refuses even its compulsory traffic, so that no bound is proved; "
+        "please report the workload"
+    )
+
+
+def _choices(workload: Workload, found: Sequence[Group]) -> Iterator[tuple[Group, ...]]:
+    """The best choice of groups, then no group."""
+    best = best_groups(workload, found)
+    if best:
+        yield best
+    yield ()
+
+
+def _accepted(workload: Workload, document: Document) -> bool:
+    """Whether the independent checker proves a certificate again; a refusal is logged, never overruled."""
+    try:
+        check_document(document)
+    except RefusedError as error:
+        log.warning("%s: a bound was dropped, the checker refuses its certificate: %s", workload.title, error)
+        return False
+    return True
+
+
+def _expression(workload: Workload, groups: Sequence[Group]) -> str:
+    claimed = frozenset[str]().union(*(group.claimed for group in groups))
+    terms = [group.expression for group in groups]
+    return " + ".join([*terms, *(f"|{t}|" for t in loaded_tensors(workload) if t not in claimed)]) or "0"
+
+
+def _uncounted(workload: Workload) -> tuple[str, ...]:
+    """What is left out, and why."""
+    names = [each.name for each in workload.statements if each.domain]
+    if not names:
+        return ()
+    return (f"conditions may leave out what {', '.join(names)} touch: none of it is counted",)
+
+
+def statements_alone(workload: Workload, memory_words: int) -> dict[str, int]:
+    """Words that each statement by itself moves at least, loads and stores; what is done in place moves none.
+
+    Their sum is no floor of the chain: what one stores and the next loads may stay in the fast memory.
+
+    Args:
+        workload: the chain.
+        memory_words: fast memory, in words.
+    """
+    from optmap.bounds.best import best
+
+    found = {}
+    for each in workload.statements:
+        nest = workload.alone(each.name)
+        unit = nest.word_bits // workload.word_bits
+        if workload.stored_as[each.inputs[0].name] == workload.stored_as[each.name]:
+            found[each.name] = 0
+        elif each.is_product and memory_words >= unit:
+            found[each.name] = unit * best(nest, memory_words // unit).total_words
+        else:
+            words = chain_words(nest)
+            moved = [*loaded_tensors(nest), *stored_tensors(nest)]
+            found[each.name] = unit * sum(words[t] for t in moved)
+    return found

@@ -1,0 +1,143 @@
+r"""Loads of a chain, group by group of its statements.
+
+**Model.** A fast memory of M words, empty at first. Every operation is done once, after all operations that make what
+it reads, with its words in the fast memory; a word of a tensor that starts empty is *created* there by the first
+operation that touches it, free. What happens to partial sums between operations is free to choose.
+
+**Lemma (creation).** In any schedule count each creation of a word as one load more. Then every word that an operation
+touches has been loaded, in this sense, and has stayed since, and never are more than M words there. *Proof.* A touched
+word is in the fast memory. It came there by a load or by its creation, and is created once as nothing is done twice. QED
+
+**In place.** A function of the elements of one tensor, subscript by subscript and of the same size, is done in place
+where nothing else reads what it reads: take the word of both to be where either is. Before the function is applied only
+the first is of use, and after it only the second. So the word is there only where one of the two was, and loads of it
+are loads of one of the two: memory and loads only shrink, so that what is proved of one word holds for both.
+
+**Theorem (groups).** Take disjoint groups of statements, and for each group a bound B on the loads, in the sense of the
+lemma, of every schedule of its operations in which a first appearance of any word is a load. Let no input of the chain
+be read by two of the groups, and no tensor that statements write be read by two of them. Then the chain loads at least
+    sum over groups of (B - words that the group creates - words of tensors made outside it that it reads)
+    + words of the inputs that no group reads.
+*Proof.* Restrict a schedule to a group: its operations, and the words that they touch while these have values of use to
+them. The fast memory holds M of them at most. Count a load of a word that another statement makes for the group that
+reads it if the word is complete by then, and for the one that writes it otherwise: no load counts twice. In the group
+that reads it, the first appearance of the word may be free, since it stayed when it was completed: one load for each
+such word makes up for it. So the loads of the group, with its creations and these, are B or more. Inputs that no group
+reads are loaded once. QED
+
+A term that is negative is left out: loads are none or more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+from optmap.bounds.chains.counts import chain_words, loaded_tensors, most_words, starts_empty
+from optmap.bounds.result import Document
+from optmap.problem.statement import Statement
+from optmap.problem.workload import Semantics, Workload
+
+MOST_GROUPS = 64
+"""Groups among which the best choice is sought; of more, those that gain most."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Group:
+    """Statements with a bound on their loads."""
+
+    argument: str
+    """Name of what proves it."""
+    statements: tuple[str, ...]
+    """The tensors that they write."""
+    claimed: frozenset[str]
+    """Tensors whose loads it counts; of one made in place of others the last."""
+    loads_words: int
+    """What it adds to the loads of the chain."""
+    proof: Document = field(compare=False)
+    """What a certificate says of it beside that."""
+    expression: str
+    """The argument as a formula."""
+
+
+Argument = Callable[[Workload, int], list[Group]]
+"""Finds groups of a workload for a memory of so many words."""
+
+
+def claims(workload: Workload, statements: Sequence[Statement]) -> frozenset[str]:
+    """Tensors whose loads some statements count."""
+    held = workload.stored_as
+    read = {held[access.name] for statement in statements for access in statement.inputs}
+    return frozenset(read | {each.name for each in statements if not starts_empty(workload, each.name)})
+
+
+def alone(workload: Workload, memory_words: int) -> list[Group]:
+    """Every product of tensors as a group of its own."""
+    from optmap.bounds.best import best
+
+    made = {each.name for each in workload.statements}
+    found = []
+    for statement in workload.statements:
+        if not statement.is_product:
+            continue
+        nest = workload.alone(statement.name).with_semantics(Semantics.ACCUMULATE)
+        unit = nest.word_bits // workload.word_bits
+        if memory_words < unit:
+            continue
+        bound = best(nest, memory_words // unit)
+        free = most_words(workload, statement.output) if starts_empty(workload, statement.name) else 0
+        entering = [access for access in dict.fromkeys(statement.inputs) if access.name in made]
+        less = [statement.name] * bool(free) + [access.name for access in entering]
+        free += sum(most_words(workload, access) for access in entering)
+        group = Group(
+            argument="alone",
+            statements=(statement.name,),
+            claimed=claims(workload, [statement]),
+            loads_words=max(0, unit * bound.loads_words - free),
+            proof={"certificate": bound.certificate},
+            expression=f"({statement.name} alone: {bound.expression}){''.join(f' - |{name}|' for name in less)}",
+        )
+        found.append(group)
+    return found
+
+
+def best_groups(workload: Workload, groups: Sequence[Group]) -> tuple[Group, ...]:
+    """Groups that fit together and prove the most.
+
+    Args:
+        workload: the chain.
+        groups: what there is to choose from.
+    """
+    words = chain_words(workload)
+    inputs = set(loaded_tensors(workload))
+    gains = {group: group.loads_words - sum(words[t] for t in group.claimed & inputs) for group in groups}
+    worth = sorted((group for group in groups if gains[group] > 0), key=lambda g: -gains[g])[:MOST_GROUPS]
+    order = {each.name: number for number, each in enumerate(workload.statements)}
+    worth.sort(key=lambda g: [order[name] for name in g.statements])
+    needs = [frozenset({("done", s) for s in g.statements} | {("read", t) for t in g.claimed}) for g in worth]
+    later: list[frozenset[tuple[str, str]]] = [frozenset()]
+    for need in reversed(needs):
+        later.append(later[-1] | need)
+    later.reverse()
+
+    @lru_cache(maxsize=None)
+    def chosen(number: int, used: frozenset[tuple[str, str]]) -> tuple[int, tuple[int, ...]]:
+        """Gain and positions of the best of the groups from one on."""
+        if number == len(worth):
+            return 0, ()
+        without = chosen(number + 1, used & later[number + 1])
+        if used & needs[number]:
+            return without
+        gain, rest = chosen(number + 1, (used | needs[number]) & later[number + 1])
+        return max((gain + gains[worth[number]], (number, *rest)), without, key=lambda found: found[0])
+
+    return tuple(worth[number] for number in chosen(0, frozenset())[1])
+
+
+def loads_of(workload: Workload, groups: Sequence[Group]) -> int:
+    """Loads that some groups prove, with those of inputs that none of them reads."""
+    words = chain_words(workload)
+    claimed = frozenset[str]().union(*(group.claimed for group in groups))
+    rest = sum(words[t] for t in loaded_tensors(workload) if t not in claimed)
+    return rest + sum(group.loads_words for group in groups)

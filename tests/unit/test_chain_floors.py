@@ -1,0 +1,141 @@
+"""Floors of chains: never above exact optima, as strong as the reference, and forged certificates are refused."""
+
+from __future__ import annotations
+
+import copy
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+from chain_pebbles import least_loads
+
+from optmap.bounds import CHAIN_BOUNDS, bounds
+from optmap.checker import RefusedError, check_document
+from optmap.checker.tools import digest
+from optmap.problem import Semantics, Workload, parse_workload
+
+REFERENCE = json.loads((Path(__file__).parents[1] / "data" / "chains.json").read_text(encoding="utf-8"))["products"]
+PAIR = "S[m,l] = A[m,k]*B[k,l]; C[m,n] = S[m,l]*D[l,n]"
+TINY: list[tuple[str, str, int]] = [
+    (PAIR, "m=1,l=2,k=2,n=2", 3),
+    (PAIR, "m=2,l=2,k=1,n=1", 4),
+    (PAIR, "m=3,l=1,k=1,n=2", 3),
+    ("S[m,l] = A[m,k]*B[k,l]; P[m,l] = softmax(S[m,l], l); C[m,n] = P[m,l]*D[l,n]", "m=1,l=2,k=2,n=1", 3),
+    ("S[m,l] = A[m,k]*B[k,l]; C[m,n] = S[m,l]*B[n,l]", "m=1,l=2,k=2,n=2", 3),
+    ("S[m,l] = A[m,k]*B[k,l]; T[m,n] = A[m,k]*D[k,n]", "m=2,l=1,k=2,n=1", 3),
+    ("S[m,l] = A[m,k]*B[k,l]; R[m,l] = X[m,l] + S[m,l]; C[m,n] = R[m,l]*D[l,n]", "m=1,l=2,k=1,n=1", 3),
+    ("S[m,l] = A[m,k]*B[k,l] if l <= m; C[m,n] = S[m,l]*D[l,n] if l <= m", "m=2,l=2,k=1,n=1", 3),
+    ("S[x] = I[x+r]*F[r]; C[k,x] = S[x]*G[k]", "x=2,r=2,k=1", 3),
+    ("S[m,l] = A[m]*B[l]; C[m,n] = S[m,l]*D[l,n]; E[m,p] = C[m,n]*F[n,p]", "m=1,l=2,n=2,p=1", 3),
+]
+
+
+def chain(text: str, sizes: str, **more: Any) -> Workload:
+    extents = {dim: int(n) for dim, n in (part.split("=") for part in sizes.split(","))}
+    return parse_workload(text, extents, **more)
+
+
+@pytest.mark.parametrize("semantics", list(Semantics))
+@pytest.mark.parametrize(("text", "sizes", "memory"), TINY)
+def test_no_floor_is_above_an_exact_optimum(text: str, sizes: str, memory: int, semantics: Semantics) -> None:
+    for outputs in ((), ("S",)):
+        workload = chain(text, sizes, semantics=semantics, outputs=outputs if "T[m" not in text else ())
+        least = least_loads(workload, memory)
+        assert least is not None
+        for bound in bounds(workload, memory):
+            assert bound.certificate is not None
+            assert bound.loads_words <= least, bound.method
+
+
+def reference_chain(row: dict[str, Any]) -> Workload:
+    return chain(PAIR, f"m={row['m']},l={row['l']},k={row['K']},n={row['N']}")
+
+
+def test_compulsory_words_of_the_reference() -> None:
+    for row in REFERENCE:
+        workload = reference_chain(row)
+        (found,) = bounds(workload, row["M"], ["compulsory"])
+        assert found.loads_words == row["comp"]
+        assert found.stores_words == row["m"] * row["N"]
+
+
+def numbers(value: Any, path: tuple[str | int, ...] = ()) -> Any:
+    """Where the whole numbers of a document are."""
+    if isinstance(value, dict | list):
+        for key, inner in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from numbers(inner, (*path, key))
+    elif type(value) is int:
+        yield path, value
+
+
+def signed(document: dict[str, Any]) -> dict[str, Any]:
+    document["digest"] = digest(document)
+    for group in document["groups"]:
+        if "certificate" in group:
+            group["certificate"]["digest"] = digest(group["certificate"])
+    document["digest"] = digest(document)
+    return document
+
+
+def claimed(document: dict[str, Any]) -> tuple[str, int]:
+    """What a certificate says: what it is about, and how much."""
+    about = {key: document[key] for key in ("workload", "memory_words")}
+    return json.dumps(about, sort_keys=True), document["claims"]["total_words"]
+
+
+FORGED = [
+    (PAIR, "m=64,l=64,k=16,n=16", 64),
+    (PAIR, "m=64,l=64,k=16,n=16", 1024),
+    ("S[m,l] = A[m,k]*B[k,l]; P[m,l] = relu(S[m,l]); C[m,n] = P[m,l]*D[l,n]", "m=20,l=30,k=6,n=4", 40),
+    ("O[k,x] = I[c,x+r]*F[k,c,r]; P[j,x] = O[k,x]*G[j,k]", "k=6,c=5,x=20,r=3,j=4", 20),
+]
+
+
+@pytest.mark.parametrize(("text", "sizes", "memory"), FORGED)
+def test_a_certificate_with_a_number_changed_is_refused_or_claims_no_more(text: str, sizes: str, memory: int) -> None:
+    document = json.loads(json.dumps(bounds(chain(text, sizes), memory, ["best"])[0].certificate))
+    check_document(document)
+    about, words = claimed(document)
+    places = list(numbers(document))
+    for path, value in random.Random(1).sample(places, min(150, len(places))):
+        for other in (value + 1, value - 1, value * 2):
+            forged = copy.deepcopy(document)
+            inside: Any = forged
+            for key in path[:-1]:
+                inside = inside[key]
+            inside[path[-1]] = other
+            if other == value:
+                continue
+            try:
+                check_document(signed(forged))
+            except RefusedError:
+                continue
+            assert claimed(forged)[0] != about or claimed(forged)[1] <= words, path
+
+
+def test_other_statements_are_not_what_a_certificate_is_of() -> None:
+    document = json.loads(json.dumps(bounds(chain(PAIR, "m=64,l=64,k=16,n=16"), 64, ["best"])[0].certificate))
+    for number, text, reason in (
+        (1, "C[m,n] = S[m,l] * B[l,n]", "bytes do not cover"),
+        (1, "C[m,n] = A[m,l] * D[l,n]", "counted|claimed|outputs|cover"),
+        (0, "S[m,l] = A[m,k] * C[k,l]", "bytes do not cover"),
+        (1, "C[m,n] = C[m,l] * D[l,n]", "bytes do not cover|read before"),
+        (0, "S[m,l] += A[m,k] * B[k,l]", "the sign of S"),
+        (0, "S[m,l] = A[m,k] ** B[k,l]", "is no expression"),
+        (0, "S[m,l] = A[m,k] * softmax(B[k,l])", "no plain product|needs their dim|too early"),
+        (1, "C[m,n] = S[m,l] * D[l,n] if l <= m", "conditions|plain"),
+    ):
+        forged = copy.deepcopy(document)
+        forged["workload"]["statements"][number] = text
+        with pytest.raises(RefusedError, match=reason):
+            check_document(signed(forged))
+    forged = copy.deepcopy(document)
+    forged["groups"] *= 2
+    with pytest.raises(RefusedError, match="in two groups"):
+        check_document(signed(forged))
+
+
+def test_methods_are_named() -> None:
+    assert [bound.method for bound in bounds(chain(PAIR, "m=8,l=8,k=4,n=4"), 16)] == list(CHAIN_BOUNDS)
