@@ -4,8 +4,8 @@ Only Python's standard library, and nothing else of optmap: no line of code is s
 checks. (What searches for the proofs of `cover.py` asks its rows and tests which steps hold; nothing that
 decides comes from there.) Everything is decided in integers and fractions, logarithms in 50 digits. `bound.py` and
 `inequality.py` re-prove lower bounds (format: the docstring of `optmap/bounds/certificate.py`), `chain_bound.py`
-those of chains of statements (`optmap/bounds/chains/certificate.py`), `solution.py` recounts mappings, `cover.py` re-proves what no mapping undercuts, and `nest_solution.py`
-recounts those of accelerators.
+those of chains of statements (`optmap/bounds/chains/certificate.py`), `solution.py` recounts mappings, `cover.py`
+re-proves what no mapping undercuts, and `nest_solution.py` recounts those of accelerators.
 """
 
 from __future__ import annotations

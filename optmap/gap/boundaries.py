@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+from optmap.bounds.chains import statements_alone
 from optmap.bounds.explain import Explanation, explain
 from optmap.bounds.hierarchy import boundary_assumptions, boundary_instances, fast_side_words, instance_words
-from optmap.bounds.chains import statements_alone
 from optmap.bounds.methods import bounds, methods_for
 from optmap.bounds.result import Document, LowerBound
 from optmap.errors import InputError

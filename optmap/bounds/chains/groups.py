@@ -6,7 +6,7 @@ operation that touches it, free. What happens to partial sums between operations
 
 **Lemma (creation).** In any schedule count each creation of a word as one load more. Then every word that an operation
 touches has been loaded, in this sense, and has stayed since, and never are more than M words there. *Proof.* A touched
-word is in the fast memory. It came there by a load or by its creation, and is created once as nothing is done twice. QED
+word is in the fast memory. It came there by a load or by its creation, and is created once: nothing is done twice. QED
 
 **In place.** A function of the elements of one tensor, subscript by subscript and of the same size, is done in place
 where nothing else reads what it reads: take the word of both to be where either is. Before the function is applied only
@@ -32,7 +32,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cache
 
 from optmap.bounds.chains.counts import chain_words, loaded_tensors, most_words, starts_empty
 from optmap.bounds.result import Document
@@ -121,7 +121,7 @@ def best_groups(workload: Workload, groups: Sequence[Group]) -> tuple[Group, ...
         later.append(later[-1] | need)
     later.reverse()
 
-    @lru_cache(maxsize=None)
+    @cache
     def chosen(number: int, used: frozenset[tuple[str, str]]) -> tuple[int, tuple[int, ...]]:
         """Gain and positions of the best of the groups from one on."""
         if number == len(worth):
