@@ -143,9 +143,13 @@ CHAIN_BOUNDS: dict[str, BoundMethod] = {
         description="statements one by one, less what may stay between them; certified",
         run=_floor("alone", "alone"),
     ),
+    "joined": BoundMethod(
+        description="two statements as one product with a longer reduction; certified",
+        run=_floor("joined", "joined"),
+    ),
     "best": BoundMethod(
         description="groups of statements, each by the strongest of these arguments; certified",
-        run=_floor("best", "alone"),
+        run=_floor("best", "joined", "alone"),
     ),
 }
 """The same for what is more than one product of tensors."""

@@ -8,16 +8,17 @@ from typing import Any
 
 from .bound import prove
 from .chain import Chain
-from .shapes import Shape, anything, count, many, name, records, word
+from .chain_pairs import join
+from .shapes import Shape, anything, count, many, name, records
 from .tools import need
 
 ALONE: dict[str, Shape] = {
-    "argument": word("alone"),
+    "argument": name,
     "statements": many(name, 1),
     "certificate": anything,
     "loads_words": count,
 }
-FORMS: list[dict[str, Shape]] = [ALONE]
+FORMS: dict[str, dict[str, Shape]] = {"alone": ALONE, "joined": ALONE}
 
 
 @dataclass(frozen=True)
@@ -32,7 +33,8 @@ class Group:
 
 def check_group(doc: Any, chain: Chain, memory: int) -> Group:
     """What a group's argument proves."""
-    records(*FORMS)(doc, "a group")
+    need(type(doc) is dict and doc.get("argument") in CHECKS, "a group has no known argument")
+    records(FORMS[doc["argument"]])(doc, "a group")
     names = doc["statements"]
     need(all(each in chain.names for each in names), "a group has a statement that there is not")
     group = CHECKS[doc["argument"]](doc, chain, memory)
@@ -67,4 +69,11 @@ def _alone(doc: Any, chain: Chain, memory: int) -> Group:
     return Group((output["tensor"],), (*tensors, *own), max(0, loads - free))
 
 
-CHECKS: dict[str, Callable[[Any, Chain, int], Group]] = {"alone": _alone}
+def _joined(doc: Any, chain: Chain, memory: int) -> Group:
+    """Two products as one, every first appearance of a word being paid, less those that may be free."""
+    pair = join(chain, doc["statements"])
+    loads = product_loads(doc["certificate"], pair.product, chain, memory)
+    return Group(tuple(doc["statements"]), pair.claimed, max(0, loads - pair.free_words))
+
+
+CHECKS: dict[str, Callable[[Any, Chain, int], Group]] = {"alone": _alone, "joined": _joined}

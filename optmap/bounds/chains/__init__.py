@@ -9,6 +9,7 @@ __getattr__, __dir__ = exports(
     {
         "counts": "chain_counts most_words",
         "groups": "Group best_groups",
+        "joined": "Joined join",
         "floors": "floor_by statements_alone",
     },
 )

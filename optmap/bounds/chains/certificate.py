@@ -24,6 +24,9 @@ of its own that does not start empty. loads_words is that of its argument, or 0 
 - alone: one statement that is a plain product, with a `certificate` of it under `accumulate` for floor(M/u) words, u
   being the words of the chain in a word of the certificate. = u*loads - words of the output (number of different values
   per subscript, multiplied), if it starts empty - those of each different access to a tensor that is written.
+- joined: two statements of the form of `optmap/bounds/chains/joined.py`, with a `certificate` of the product there, G, X
+  and Y with the extents and element sizes that follow, for floor(M/u) words. = u*loads - words of S and of C, if they
+  start empty - words of A, B and D as far as statements write them; all as heavy as in the product.
 
 **Claims.** = loads_words: those of the groups and the counted words of what is loaded and claimed by none;
 stores_words: the counted words of all outputs.

@@ -1,0 +1,159 @@
+r"""Two products of which the second reads what the first makes are one product with a longer reduction.
+
+    S[h,m,l] = sum over k of A[h,m,k] * B[h,l,k]        C[h,m,n] = sum over l of S[h,m,l] * D[h,l,n]
+
+Letters stand for any number of dims, any of them none. h are the dims of S that both A and B have, m those that only
+one of the two has, l those that only the other one has; C and D share the dims of S out in the same way.
+
+**Theorem.** Every schedule of both loads, in the sense of the lemma of `groups.py`, as much at least as the product
+    G[h,m,l] += X[h,m,j] * Y[h,l,j],    J_k + J_n values of j,
+does under `accumulate`. Elements of X weigh what the lighter of those of A and C do, elements of Y likewise of B and D.
+*Proof.* Let X be A and C side by side, Y be B and D, and G be S: operation (h,m,l,k) is (h,m,l,j = k), operation
+(h,m,l,n) is (h,m,l,j = J_k + n). Each touches the same three words in both readings, and every operation of the product
+is one of these. By the lemma what is touched has been loaded and has stayed, never more than M words; the order of the
+operations of a product is free, and the stores that it may need cost no loads. With lighter elements the same schedule
+fits, and loads no more; words created weigh as much less. If C has l and D has m, exchange C and D. QED
+
+All five tensors have to be different ones: a word that served twice would be loaded once. If functions are applied
+to S in place before it is read, S is what they make, too (see `groups.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import combinations
+from math import prod
+
+from optmap.bounds.chains.counts import starts_empty
+from optmap.bounds.chains.groups import Group, claims
+from optmap.problem.parser import parse_workload
+from optmap.problem.statement import Statement
+from optmap.problem.workload import Semantics, TensorAccess, Workload, bytes_of
+
+PRODUCT = "G[h,m,l] += X[h,m,j] * Y[h,l,j]"
+"""How the one product is written, whatever the dims of the two are called."""
+Side = tuple[TensorAccess, TensorAccess]
+"""What is joined to one tensor: of the first statement, of the second."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Joined:
+    """Two products as one."""
+
+    product: Workload
+    unit: int
+    """Words of the chain in a word of the product."""
+    free_words: int
+    """Words of the chain that may appear without a load, as heavy as in the product, at most."""
+    less: tuple[str, ...]
+    """The tensors that these belong to."""
+
+
+def joined(workload: Workload, memory_words: int) -> list[Group]:
+    """Every two products that are one, as a group."""
+    from optmap.bounds.best import best
+
+    found = []
+    for first, second in combinations(workload.statements, 2):
+        pair = join(workload, first, second)
+        if pair is None or memory_words < pair.unit:
+            continue
+        bound = best(pair.product, memory_words // pair.unit)
+        group = Group(
+            argument="joined",
+            statements=(first.name, second.name),
+            claimed=claims(workload, [first, second]),
+            loads_words=max(0, pair.unit * bound.loads_words - pair.free_words),
+            proof={"certificate": bound.certificate},
+            expression=f"({first.name} and {second.name} as one product: {bound.expression})"
+            + "".join(f" - |{name}|" for name in pair.less),
+        )
+        found.append(group)
+    return found
+
+
+def join(workload: Workload, first: Statement, second: Statement) -> Joined | None:
+    """Two products of a chain as one product; None if they are none."""
+    if not (first.is_product and second.is_product and len(first.inputs) == len(second.inputs) == 2):
+        return None
+    shared = [access for access in second.inputs if made_by(workload, access.name) == first.name]
+    tensors = {workload.stored_as[access.name] for access in (*first.accesses, *second.accesses)}
+    same = renaming(workload, first.output, shared[0]) if len(shared) == 1 else None
+    if len(tensors) != 5 or same is None:
+        return None
+    (other,) = (access for access in second.inputs if access != shared[0])
+    at = [set(_dims(workload, access) or ()) for access in first.inputs]
+    to = [{same.get(d, f"{d}'") for d in _dims(workload, access) or ()} for access in (second.output, other)]
+    if any(_dims(workload, access) is None for access in (*first.accesses, *second.accesses)):
+        return None
+    inner = set(same.values())
+    if [at[0] - inner, to[0] - inner] != [at[1] - inner, to[1] - inner] or not all(inner <= a | b for a, b in (at, to)):
+        return None
+    if at[0] & inner == to[0] & inner and at[1] & inner == to[1] & inner:
+        sides: tuple[Side, Side] = ((first.inputs[0], second.output), (first.inputs[1], other))
+    elif at[0] & inner == to[1] & inner and at[1] & inner == to[0] & inner:
+        sides = ((first.inputs[0], other), (first.inputs[1], second.output))
+    else:
+        return None
+    extents = workload.extents
+    sizes = {
+        "h": prod(extents[d] for d in inner & at[0] & at[1]),
+        "m": prod(extents[d] for d in inner & at[0] - at[1]),
+        "l": prod(extents[d] for d in inner & at[1] - at[0]),
+        "j": prod(extents[d] for d in at[0] - inner) + prod(extents[d.removesuffix("'")] for d in to[0] - inner),
+    }
+    return _joined(workload, (first, second), sides, sizes)
+
+
+def _joined(
+    workload: Workload, pair: tuple[Statement, Statement], sides: tuple[Side, Side], sizes: dict[str, int]
+) -> Joined:
+    kept = pair[0].output
+    bits = {"G": kept.bits, "X": min(a.bits for a in sides[0]), "Y": min(a.bits for a in sides[1])}
+    product = parse_workload(
+        PRODUCT, sizes, semantics=Semantics.ACCUMULATE, bytes={name: bytes_of(n) for name, n in bits.items()}
+    )
+    written = {each.name for each in pair}
+    made = {each.name for each in workload.statements if each.name not in written or starts_empty(workload, each.name)}
+    free, less = 0, []
+    for access, name in ((kept, "G"), *((access, "X") for access in sides[0]), *((access, "Y") for access in sides[1])):
+        if access.name in made:
+            free += bits[name] // workload.word_bits * access.footprint(workload.extents)
+            less.append(access.name)
+    unit = product.word_bits // workload.word_bits
+    return Joined(product=product, unit=unit, free_words=free, less=tuple(less))
+
+
+def made_by(workload: Workload, tensor: str) -> str:
+    """The statement that makes the elements that a tensor holds: before functions that are done in place."""
+    statements: Mapping[str, Statement] = {each.name: each for each in workload.statements}
+    held = workload.stored_as
+    while tensor in statements:
+        source = statements[tensor].inputs[0].name
+        if held[source] != held[tensor] or statements[tensor].domain:
+            return tensor
+        tensor = source
+    return tensor
+
+
+def renaming(workload: Workload, made: TensorAccess, read: TensorAccess) -> dict[str, str] | None:
+    """The dims by which a tensor is written, by those by which it is read; None if not the same elements are."""
+    extents, names = workload.extents, {}
+    for one, other in zip(made.axes, read.axes, strict=True):
+        live = [[(d, c) for d, c in axis.terms if extents[d] > 1] for axis in (one, other)]
+        if max(map(len, live)) > 1 or one.offset != other.offset or one.real or other.real:
+            return None
+        if [(extents[d], c) for d, c in live[0]] != [(extents[d], c) for d, c in live[1]]:
+            return None
+        names.update({d: e for (d, _), (e, _) in zip(live[1], live[0], strict=True)})
+    return names
+
+
+def _dims(workload: Workload, access: TensorAccess) -> tuple[str, ...] | None:
+    """The dims of more than one iteration, one per subscript at most, each in one; None if it is otherwise."""
+    live = [[d for d in axis.dims if workload.extents[d] > 1] for axis in access.axes]
+    dims = [d for axis in live for d in axis]
+    if any(len(axis) > 1 for axis in live) or len(set(dims)) < len(dims):
+        return None
+    return None if any(axis.real is not None for axis in access.axes) else tuple(dims)
