@@ -147,9 +147,13 @@ CHAIN_BOUNDS: dict[str, BoundMethod] = {
         description="two statements as one product with a longer reduction; certified",
         run=_floor("joined", "joined"),
     ),
+    "lines": BoundMethod(
+        description="two statements as one product, cut by loads of any of its tensors; certified",
+        run=_floor("lines", "lines"),
+    ),
     "best": BoundMethod(
         description="groups of statements, each by the strongest of these arguments; certified",
-        run=_floor("best", "joined", "alone"),
+        run=_floor("best", "joined", "lines", "alone"),
     ),
 }
 """The same for what is more than one product of tensors."""

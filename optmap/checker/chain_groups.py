@@ -8,6 +8,7 @@ from typing import Any
 
 from .bound import prove
 from .chain import Chain
+from .chain_lines import LINES, line_loads
 from .chain_pairs import join
 from .shapes import Shape, anything, count, many, name, records
 from .tools import need
@@ -18,7 +19,7 @@ ALONE: dict[str, Shape] = {
     "certificate": anything,
     "loads_words": count,
 }
-FORMS: dict[str, dict[str, Shape]] = {"alone": ALONE, "joined": ALONE}
+FORMS: dict[str, dict[str, Shape]] = {"alone": ALONE, "joined": ALONE, "lines": LINES}
 
 
 @dataclass(frozen=True)
@@ -76,4 +77,10 @@ def _joined(doc: Any, chain: Chain, memory: int) -> Group:
     return Group(tuple(doc["statements"]), pair.claimed, max(0, loads - pair.free_words))
 
 
-CHECKS: dict[str, Callable[[Any, Chain, int], Group]] = {"alone": _alone, "joined": _joined}
+def _lines(doc: Any, chain: Chain, memory: int) -> Group:
+    """Two products as one, by lines below the loads of its tensors."""
+    loads, claimed = line_loads(doc, chain, memory)
+    return Group(tuple(doc["statements"]), claimed, loads)
+
+
+CHECKS: dict[str, Callable[[Any, Chain, int], Group]] = {"alone": _alone, "joined": _joined, "lines": _lines}

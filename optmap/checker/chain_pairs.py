@@ -20,6 +20,8 @@ class Pair:
     """What a certificate of the product has to say of it."""
     free_words: int
     """Words that may appear without a load, as heavy as in the product."""
+    free_elements: int
+    """How many elements of the product these are."""
     claimed: tuple[str, ...]
     """Tensors whose loads are counted; of some made in place of each other the last."""
     extents: dict[str, int]
@@ -70,11 +72,12 @@ def join(chain: Chain, names: list[str]) -> Pair:
 
 def _pair(chain: Chain, names: list[str], sides: dict[str, tuple[Access, ...]], sizes: dict[str, int]) -> Pair:
     bits = {name: min(chain.bits[access["tensor"]] for access in side) for name, side in sides.items()}
-    free = 0
+    free = elements = 0
     for name, side in sides.items():
         for access in side:
             tensor = access["tensor"]
             if tensor in chain.names and (tensor not in names or chain.starts_empty(tensor)):
+                elements += chain.most(access) // chain.weights[tensor]
                 free += bits[name] // chain.word_bits * (chain.most(access) // chain.weights[tensor])
     read = [access["tensor"] for each in names for access in chain.accesses[chain.names.index(each)][1:]]
     own = [each for each in names if not chain.starts_empty(each)]
@@ -84,7 +87,7 @@ def _pair(chain: Chain, names: list[str], sides: dict[str, tuple[Access, ...]], 
         "bytes": {name: n / 8 for name, n in bits.items()},
         "semantics": "accumulate",
     }
-    return Pair(product, free, tuple({*(chain.held[t] for t in read), *own}), sizes, bits)
+    return Pair(product, free, elements, tuple({*(chain.held[t] for t in read), *own}), sizes, bits)
 
 
 def _live(access: Access, extents: dict[str, int]) -> set[str]:

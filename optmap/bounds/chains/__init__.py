@@ -10,6 +10,7 @@ __getattr__, __dir__ = exports(
         "counts": "chain_counts most_words",
         "groups": "Group best_groups",
         "joined": "Joined join",
+        "lines": "Line strongest",
         "floors": "floor_by statements_alone",
     },
 )

@@ -22,11 +22,17 @@ tensor is claimed by two; a group claims what it reads (of tensors made in place
 of its own that does not start empty. loads_words is that of its argument, or 0 if that is less:
 
 - alone: one statement that is a plain product, with a `certificate` of it under `accumulate` for floor(M/u) words, u
-  being the words of the chain in a word of the certificate. = u*loads - words of the output (number of different values
-  per subscript, multiplied), if it starts empty - those of each different access to a tensor that is written.
-- joined: two statements of the form of `optmap/bounds/chains/joined.py`, with a `certificate` of the product there, G, X
-  and Y with the extents and element sizes that follow, for floor(M/u) words. = u*loads - words of S and of C, if they
+  being the words of the chain in a word of the certificate. = u*loads - words of the output (values per subscript,
+  multiplied), if it starts empty - those of each different access to a tensor that is written.
+- joined: two statements of the form of `optmap/bounds/chains/joined.py`, with a `certificate` of the product there, G,
+  X and Y with the extents and element sizes that follow, for floor(M/u) words. = u*loads - words of S and of C, if they
   start empty - words of A, B and D as far as statements write them; all as heavy as in the product.
+- lines: two such statements, with `lines` [{cut, light, most: W, g: "p/q", weight: "p/q"}], cut and light being two of
+  G, X and Y. The theorem is that of `optmap/bounds/chains/lines.py`, with the elements of the product, all as heavy as
+  the lightest (w words), and M = floor(memory_words/w). Check: M >= 3, W >= M, 0 < g <= 1; added up with their weights,
+  no tensor's loads count more than once. = w*(ceil of the weighted sum of the right sides and of what is left of each
+  tensor's loads times its elements, less the elements that joined subtracts). Of times*phi, 2*sqrt(g*o)*times is
+  isqrt(floor(4*times^2*g*o)), and the other two are fractions.
 
 **Claims.** = loads_words: those of the groups and the counted words of what is loaded and claimed by none;
 stores_words: the counted words of all outputs.

@@ -13,6 +13,7 @@ from optmap.bounds.chains.certificate import chain_certificate
 from optmap.bounds.chains.counts import chain_words, loaded_tensors, stored_tensors
 from optmap.bounds.chains.groups import Argument, Group, alone, best_groups
 from optmap.bounds.chains.joined import joined
+from optmap.bounds.chains.lines import lines
 from optmap.bounds.result import Document, LowerBound
 from optmap.checker import RefusedError, check_document
 from optmap.errors import CheckError
@@ -24,7 +25,7 @@ ASSUMED = (
     "the fast memory starts empty and results end in slow memory",
     "every operation is done once, after all that make what it reads: nothing is computed again",
 )
-ARGUMENTS: Mapping[str, Argument] = {"joined": joined, "alone": alone}
+ARGUMENTS: Mapping[str, Argument] = {"joined": joined, "lines": lines, "alone": alone}
 """What proves loads of a group of statements, by name."""
 
 

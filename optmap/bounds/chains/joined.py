@@ -46,6 +46,8 @@ class Joined:
     """Words of the chain in a word of the product."""
     free_words: int
     """Words of the chain that may appear without a load, as heavy as in the product, at most."""
+    free_elements: int
+    """How many of its elements these are."""
     less: tuple[str, ...]
     """The tensors that these belong to."""
 
@@ -116,13 +118,14 @@ def _joined(
     )
     written = {each.name for each in pair}
     made = {each.name for each in workload.statements if each.name not in written or starts_empty(workload, each.name)}
-    free, less = 0, []
+    free, elements, less = 0, 0, list[str]()
     for access, name in ((kept, "G"), *((access, "X") for access in sides[0]), *((access, "Y") for access in sides[1])):
         if access.name in made:
             free += bits[name] // workload.word_bits * access.footprint(workload.extents)
+            elements += access.footprint(workload.extents)
             less.append(access.name)
     unit = product.word_bits // workload.word_bits
-    return Joined(product=product, unit=unit, free_words=free, less=tuple(less))
+    return Joined(product=product, unit=unit, free_words=free, free_elements=elements, less=tuple(less))
 
 
 def made_by(workload: Workload, tensor: str) -> str:

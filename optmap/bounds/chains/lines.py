@@ -1,0 +1,244 @@
+r"""Cuts by any of the three tensors of a product: lines below their loads, all of which a schedule satisfies at once.
+
+The product is G[h,m,l] += X[h,m,j] * Y[h,l,j] of `joined.py`, every element taken to be one unit, M of which fit;
+loads count creations, as in the lemma of `groups.py`. Let K (for *cut*) be one of the tensors, F (*full*) and P
+(*light*) the others. One dim of m, l and j is not a subscript of K: its values, for each of h, are *places*. At a
+place a elements of F meet b elements of P in a*b operations, each with an element of K of its own.
+
+**Theorem.** For every whole W >= M >= 3 and every 0 < g <= 1
+    (M/W) * loads of K + loads of F + g * loads of P  >=  places * t(W-1),
+t(e) = f*phi(e) + phi(a*b - f*e), f = floor(a*b/e) (phi(a*b) if e >= a*b), and phi(o) the least n + g*y over real
+n <= a, y <= b with n*y >= o: 2*sqrt(g*o); a + g*o/a if g*o > a^2; o/b + g*b if o > g*b^2.
+
+**Proof.** Leave out loads without use, and drop every word after its last use in a stay; this makes no loads more. A
+word is created right before its first use, so that a cut may lie between. Cut right after the load with which W
+distinct elements of K have been there since the last cut (or the beginning), those there at the last cut counted,
+before its use. At cut number i let k_i, x_i and y_i elements of K, F and P be there, M in all at most; k_i < W, as a
+memory full of elements of K that are all still to be used could not go on. With B cuts
+- segments that end in a cut load W - k_i elements of K, none being there at the beginning: B*W - (k_1 + ... + k_B) or
+  more;
+- if segment p uses n_p elements of F and y'_p of P, each was there at its beginning or is loaded in it: F is loaded
+  sum n_p - (x_1 + ... + x_B) times, P sum y'_p - (y_1 + ... + y_B) times, or more.
+With the weights M/W, 1 and g, none above 1, what is subtracted is B*M at most, which the first pays: the left side is
+the sum over segments of n_p + g*y'_p, at least. Elements of F and P belong to one place each. At a place, o
+operations of a segment are pairs of n of its elements of F and y of P: o <= n*y, n <= a, y <= b, so that it pays
+phi(o); and o <= W-1, as they need different elements of K, of which a segment uses W-1 at most. Its a*b operations
+are shared out among segments; phi is concave and 0 at 0, so that the sum is least with as many full segments as
+possible: t(W-1). QED
+
+Lines with weights, none of the three loads being counted more than once, and the compulsory loads for what is left of
+them, add up to a bound. Elements lighter than they are load no more (see `joined.py`): all are as heavy as the
+lightest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import combinations, permutations
+from math import ceil, isqrt, prod
+
+import numpy as np
+import numpy.typing as npt
+
+from optmap.bounds.chains.groups import Group, claims
+from optmap.bounds.chains.joined import join
+from optmap.problem.workload import Workload
+
+DIMS: Mapping[str, frozenset[str]] = {"G": frozenset("ml"), "X": frozenset("mj"), "Y": frozenset("lj")}
+"""Subscripts of the tensors beside h."""
+WEIGHTS = tuple(Fraction(*g) for g in ((1, 1), (3, 4), (1, 2), (3, 8), (1, 4), (3, 16), (1, 8), (1, 16), (1, 32)))
+"""g that are tried."""
+SHARES = 16
+"""Sizes of the last segment that are tried."""
+FEW, MANY = 64, 40
+"""Numbers of full segments that are tried: all up to the first, so many of all the others."""
+NEAR = 512
+"""W that are tried near each of the best lines."""
+FINE = 10**9
+"""Largest denominators of weights."""
+Floats = npt.NDArray[np.float64]
+
+
+Kind = tuple[str, str, Fraction]
+"""Cut, light tensor and g."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """One of the inequalities."""
+
+    cut: str
+    light: str
+    most: int
+    """W, in elements."""
+    g: Fraction
+
+    @property
+    def full(self) -> str:
+        """The tensor whose loads count once."""
+        (name,) = set(DIMS) - {self.cut, self.light}
+        return name
+
+    def coefficients(self, room: int) -> dict[str, Fraction]:
+        """What a load of each tensor counts."""
+        return {self.cut: Fraction(room, self.most), self.light: self.g, self.full: Fraction(1)}
+
+    def least(self, sizes: Mapping[str, int]) -> Fraction:
+        """The right side, or a little less."""
+        places, a, b = _sides(self.cut, self.light, sizes)
+        e = min(self.most - 1, a * b)
+        segments, rest = divmod(a * b, e)
+        return _least(places * segments, e, a, b, self.g) + _least(places, rest, a, b, self.g)
+
+
+Weighted = list[tuple[Line, Fraction]]
+"""Lines with weights."""
+
+
+def lines(workload: Workload, memory_words: int) -> list[Group]:
+    """Every two products that are one, with lines below their loads."""
+    found = []
+    for first, second in combinations(workload.statements, 2):
+        pair = join(workload, first, second)
+        if pair is None:
+            continue
+        heavy = min(pair.product.weight(access) for access in pair.product.tensors) * pair.unit
+        sizes, room = pair.product.extents, memory_words // heavy
+        if room < 3:
+            continue
+        chosen, proved = strongest(sizes, room)
+        if not chosen:
+            continue
+        group = Group(
+            argument="lines",
+            statements=(first.name, second.name),
+            claimed=claims(workload, [first, second]),
+            loads_words=max(0, heavy * (ceil(proved) - pair.free_elements)),
+            proof={"lines": [_document(line, weight) for line, weight in chosen]},
+            expression=f"({first.name} and {second.name} as one product: {len(chosen)} lines below the loads of its "
+            f"tensors, proof: optmap/bounds/chains/lines.py){''.join(f' - |{name}|' for name in pair.less)}",
+        )
+        found.append(group)
+    return found
+
+
+def strongest(sizes: Mapping[str, int], room: int) -> tuple[Weighted, Fraction]:
+    """Lines with weights that prove the most loads, creations counted, and that number.
+
+    Args:
+        sizes: extents of h, m, l and j.
+        room: elements that fit.
+    """
+    once = {name: sizes["h"] * prod(sizes[d] for d in dims) for name, dims in DIMS.items()}
+    kinds = [(cut, light, g) for cut, light in permutations(DIMS, 2) for g in WEIGHTS]
+    tried = _best_of(kinds, [_lengths(_sides(c, p, sizes), g, room) for c, p, g in kinds], sizes, room)
+    near = [(line.cut, line.light, line.g) for line, _ in tried]
+    chosen = _best_of(
+        near,
+        [_around(line, _sides(*kind[:2], sizes), room) for (line, _), kind in zip(tried, near, strict=True)],
+        sizes,
+        room,
+    )
+    used = {name: sum((w * line.coefficients(room)[name] for line, w in chosen), Fraction()) for name in DIMS}
+    over = max(Fraction(1), *used.values())
+    chosen = [(line, w / over) for line, w in chosen]
+    rest = sum(((1 - used[name] / over) * once[name] for name in DIMS), Fraction())
+    return chosen, rest + sum((w * line.least(sizes) for line, w in chosen), Fraction())
+
+
+def _best_of(kinds: Sequence[Kind], lengths: Sequence[Floats], sizes: Mapping[str, int], room: int) -> Weighted:
+    """The lines among some, by cut, light tensor, g and lengths, with weights that prove the most; in floats."""
+    if not kinds:
+        return []
+    columns, gains = [], []
+    for (cut, light, g), most in zip(kinds, lengths, strict=True):
+        places, a, b = _sides(cut, light, sizes)
+        e = np.minimum(most - 1, a * b)
+        full = np.floor(a * b / e)
+        least = places * (full * _phi(e, a, b, float(g)) + _phi(a * b - full * e, a, b, float(g)))
+        counted = {cut: room / most, light: np.full(most.size, float(g))}
+        rows = np.array([counted.get(name, np.ones(most.size)) for name in DIMS])
+        once = np.array([float(sizes["h"] * prod(sizes[d] for d in dims)) for dims in DIMS.values()])
+        columns.append(rows)
+        gains.append(least - once @ rows)
+    ends = np.cumsum([most.size for most in lengths])
+    every = np.concatenate(lengths)
+    found = []
+    for i, weight in _most(np.hstack(columns), np.concatenate(gains)).items():
+        cut, light, g = kinds[int(np.searchsorted(ends, i, side="right"))]
+        if weight > 1 / FINE:
+            line = Line(cut=cut, light=light, most=int(every[i]), g=g)
+            found.append((line, Fraction(weight).limit_denominator(FINE)))
+    return found
+
+
+def _lengths(sides: tuple[int, int, int], g: Fraction, room: int) -> Floats:
+    """W with which whole numbers of segments leave a last one of few operations; and the least and the largest W."""
+    _, a, b = sides
+    top = max(1, a * b // (room - 1))
+    numbers = np.unique([*range(1, min(FEW, top) + 1), *np.geomspace(1, top, MANY).astype(int), top])
+    bend = min(a * a / float(g), float(g) * b * b, a * b)
+    rests = bend * np.arange(SHARES + 1) / SHARES
+    most = np.floor((a * b - rests[:, None]) / numbers[None, :]).ravel() + 1
+    return np.unique(np.concatenate([most[most >= room], [room, room + 1, max(room, a * b + 1)]]))
+
+
+def _around(line: Line, sides: tuple[int, int, int], room: int) -> Floats:
+    """W near that of a line, with the same number of full segments and with one more or less."""
+    _, a, b = sides
+    full = max(1, a * b // (line.most - 1))
+    ends = [a * b // n + 1 for n in (full - 1, full, full + 1, full + 2) if n]
+    low, high = max(room, min(ends)), max(room, *ends)
+    return np.unique(
+        np.array([room, line.most, *np.floor(np.linspace(low, high, NEAR)), *(max(room, n) for n in ends)], float)
+    )
+
+
+def _phi(o: Floats, a: int, b: int, g: float) -> Floats:
+    """Phi in floats."""
+    bent = np.where(o > g * b * b, o / b + g * b, 2 * np.sqrt(g * o))
+    return np.asarray(np.where(g * o > a * a, a + g * o / a, bent))
+
+
+def _most(columns: Floats, gains: Floats) -> dict[int, float]:
+    """Weights >= 0, three of them at most, of the most gain with no row of the columns above 1: simplex method."""
+    count = gains.size
+    table, worth = np.hstack([columns, np.eye(3)]), np.concatenate([gains, np.zeros(3)])
+    basis = list(range(count, count + 3))
+    for _ in range(200):
+        inverse = np.linalg.inv(table[:, basis])
+        values = inverse @ np.ones(3)
+        reduced = worth - worth[basis] @ inverse @ table
+        enter = int(np.argmax(reduced))
+        if reduced[enter] <= 1e-9 * max(1.0, float(np.abs(gains).max())):
+            break
+        step = inverse @ table[:, enter]
+        ratios = np.where(step > 1e-12, values / np.where(step > 1e-12, step, 1.0), np.inf)
+        basis[int(np.argmin(ratios))] = enter
+    values = np.linalg.inv(table[:, basis]) @ np.ones(3)
+    return {i: float(v) for i, v in zip(basis, values, strict=True) if i < count}
+
+
+def _sides(cut: str, light: str, sizes: Mapping[str, int]) -> tuple[int, int, int]:
+    """Places, and elements of the full and of the light tensor at each."""
+    (place,) = frozenset("mlj") - DIMS[cut]
+    (full,) = set(DIMS) - {cut, light}
+    a, b = (sizes[d] for name in (full, light) for d in DIMS[name] - {place})
+    return sizes["h"] * sizes[place], a, b
+
+
+def _least(times: int, operations: int, a: int, b: int, g: Fraction) -> Fraction:
+    """So many times phi, or a little less."""
+    if g * operations > a * a:
+        return times * (a + g * operations / a)
+    if operations > g * b * b:
+        return times * (Fraction(operations, b) + g * b)
+    return Fraction(isqrt(4 * times * times * operations * g.numerator // g.denominator))
+
+
+def _document(line: Line, weight: Fraction) -> dict[str, object]:
+    ratios: Sequence[Fraction] = (line.g, weight)
+    g, part = (f"{value.numerator}/{value.denominator}" for value in ratios)
+    return {"cut": line.cut, "light": line.light, "most": line.most, "g": g, "weight": part}
