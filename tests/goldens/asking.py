@@ -110,7 +110,11 @@ def run_in(folder: Path, question: Question, jobs: int) -> list[Said]:
 
 def _run(args: list[str], folder: Path, *, process: bool) -> Said:
     if args[0] in HERE_ONLY:
-        return Said(code=0, out=HERE_ONLY[args[0]](folder / args[1]), err="")
+        try:
+            return Said(code=0, out=HERE_ONLY[args[0]](folder / args[1]), err="")
+        except FileNotFoundError:
+            there = sorted(str(path.relative_to(folder)) for path in (folder / args[1]).parent.glob("*"))
+            return Said(code=2, out="", err=f"{args[1]} is not there, but {', '.join(there)}")
     return _in_a_process(args, folder) if process else _in_this_one(args, folder)
 
 

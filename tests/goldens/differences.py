@@ -60,13 +60,11 @@ def _shown(value: Any) -> str:
 
 
 def _same(was: Any, now: Any, within: float) -> bool:
-    if isinstance(was, str) and isinstance(now, str):
-        return was == now or _same_text(was, now, within)
-    if isinstance(was, bool) or isinstance(now, bool) or type(was) is type(now) is int:
-        return type(was) is type(now) and was == now
-    if isinstance(was, int | float) and isinstance(now, int | float):
-        return was == now or (type(was) is type(now) and math.isclose(was, now, rel_tol=within))
-    return type(was) is type(now) and was == now
+    if type(was) is not type(now):
+        return False
+    if isinstance(was, float):
+        return was == now or math.isclose(was, now, rel_tol=within)
+    return was == now or (isinstance(was, str) and _same_text(was, now, within))
 
 
 def _same_text(was: str, now: str, within: float) -> bool:

@@ -1,4 +1,4 @@
-"""What optmap answers to some two hundred questions, kept, and compared with what it answers now.
+"""What optmap answers to some 340 questions, kept, and compared with what it answers now.
 
 `python tests/goldens check` asks all of them and prints where an answer is not the one that is kept: the question, the
 place in the document, what it was and what it is. `write` keeps what is answered now, and prints the same differences
@@ -63,14 +63,16 @@ def _check(asked: Sequence[Question], jobs: int) -> int:
 
 def _write(asked: Sequence[Question], jobs: int) -> int:
     changed = 0
-    every = questions()
-    for group in dict.fromkeys(question.group for question in asked):  # a group at a time: what is interrupted is kept
+    for group in dict.fromkeys(question.group for question in asked):
         answers = kept(group)
-        for question, lines, answer in _compared([each for each in asked if each.group == group], jobs):
-            changed += bool(lines)
-            _tell(question, lines)
-            answers[question.text] = answer
-        keep(group, {each.text: answers[each.text] for each in every if each.group == group and each.text in answers})
+        try:
+            for question, lines, answer in _compared([each for each in asked if each.group == group], jobs):
+                changed += bool(lines)
+                _tell(question, lines)
+                answers[question.text] = answer
+        finally:  # what fails is kept as far as it went
+            texts = [each.text for each in questions(f"^{group}: ")]
+            keep(group, {text: answers[text] for text in texts if text in answers})
     _total(len(asked), changed, "changed")
     return 0
 
