@@ -16,7 +16,7 @@ from goldens.asking import Said
 
 MASKED = "masked"
 """What stands in the place of something that is other the next time."""
-TIMES = ("seconds", "seconds_to_best", "seconds_to_near", "time_s", "estimated_seconds", "rate")
+TIMES = ("seconds", "seconds_to_best", "seconds_to_near", "time_s", "estimated_seconds", "rate", "points_per_second")
 """Keys of measured times."""
 COMPUTED = ("prediction", "predicted", "floor", "time")
 """Below these keys seconds are computed."""
