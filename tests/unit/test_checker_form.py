@@ -309,7 +309,7 @@ PIECES = [
 
 
 def test_the_grammar_is_that_of_the_parser_as_it_writes() -> None:
-    """Accepted are exactly the texts that the parser accepts and writes back unchanged."""
+    """Accepted are exactly the products that the parser accepts and writes back unchanged."""
     draw = random.Random(7)
     accepted = 0
     for number in range(3_000):
@@ -365,6 +365,8 @@ def _theirs(text: str) -> list[Any] | None:
             if lacking is None:
                 return None
             extents[lacking[1]] = 3
+    if not made.is_product:
+        return None
     accesses = [(t.name, [(axis.terms, axis.offset) for axis in t.axes]) for t in made.tensors]
     return [made.semantics.value == "assign", accesses] if made.expression == text else None
 

@@ -314,8 +314,8 @@ def test_globs():
         ("R9", r"unknown workload 'R9'; did you mean resnet18/R9\?"),
         ("yolo", r"did you mean yolo9000/\*\?"),
         ("resnet18/R13", "did you mean .*resnet18/R1"),
-        ("zzzz", r"known are factorflow/\*, mobilenet/\*, quickflow/\*"),
-        ("", r"known are factorflow/\*"),
+        ("zzzz", r"known are chains/\*, factorflow/\*, mobilenet/\*, quickflow/\*"),
+        ("", r"known are chains/\*, factorflow/\*"),
     ],
 )
 def test_unknown_workloads_suggest_known_ones(name, words):
