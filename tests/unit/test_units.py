@@ -36,12 +36,12 @@ from optmap.problem import (
     parse_clock,
     parse_workload,
     read_workload,
-    to_json,
     two_level,
     workload_document,
     workload_from,
 )
 from optmap.report import machine_table, network_document, network_table, workload_table
+from optmap.writing import to_json
 
 MIXED = {"C": 4, "A": 1, "B": 1}
 PHYSICAL = Machine(

@@ -19,10 +19,9 @@ from optmap.problem import (
     Microkernel,
     Partition,
     library,
-    one_line,
     parse_workload,
-    whole_number,
 )
+from optmap.values import one_line, whole_number
 
 MATMUL = parse_workload("C[i,j] += A[i,k]*B[k,j]", {"i": 8, "j": 8, "k": 8})
 
