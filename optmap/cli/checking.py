@@ -86,9 +86,11 @@ def _compared(report: Report, file: Path) -> Report:
     if not (library.is_workload(name) or name in library.list_layers()):
         return report
     own = library.workload(name)
+    several = said.values.get("statements")  # of a chain
+    text = "; ".join(map(str, several)) if isinstance(several, list) else said.text("expression")
     assigned = own.with_semantics(Semantics.ASSIGN)  # outputs start empty on an accelerator, or where it was asked for
-    known = assigned if said.text("expression") == assigned.expression else own
-    if (known.expression, known.extents) != (said.text("expression"), said.fields("extents").values):
+    known = assigned if text == assigned.expression else own
+    if (known.expression, known.extents) != (text, said.fields("extents").values):
         sizes = ", ".join(f"{dim}={extent:,}" for dim, extent in own.extents.items())
         note = f"NOT {name} of the library, which is {own.expression} with {sizes}"
         return replace(report, not_verified=(*report.not_verified, note))

@@ -228,3 +228,11 @@ def test_files_of_chains_are_read_strictly(text: str, words: str, tmp_path: Path
         optmap.workload(path)
     assert words in str(caught.value)
     assert str(path) in str(caught.value)
+
+
+def test_the_certificate_of_a_chain_of_the_library_is_checked_from_its_file(optmap, tmp_path: Path) -> None:
+    file = tmp_path / "floor.json"
+    optmap("bound", "chains/mlp", "--memory", "65536w", "-o", file)
+    said = optmap("check", file).out
+    assert "what is listed as verified holds" in said
+    assert "NOT chains/mlp" not in said
