@@ -69,12 +69,17 @@ LEVEL: dict[str, Shape] = {
     "partitions": many(record(name=name, tensors=many(name, 1), capacity=CAPACITY)),
     "buffering": positive,
 }
+AS_CACHE: tuple[dict[str, Shape], ...] = (
+    {},
+    {"kind": word("cache"), "line_bytes": maybe(positive), "ways": maybe(positive)},
+)
+"""What is there only where replacement by age decides what a memory holds."""
 MACHINE = record(
     name=name,
     memory=name,
     cores=positive,
     clock_hz=maybe(positive),
-    levels=many(records(*(LEVEL | STORE | more for more in BY_BITS)), 1),
+    levels=many(records(*(LEVEL | STORE | more | lines for more in BY_BITS for lines in AS_CACHE)), 1),
     outermost=records(*(STORE | more for more in BY_BITS)),
     arithmetic=record(energy_pj=EXACTLY, word_bits=maybe(positive)),
 )

@@ -13,8 +13,8 @@ from optmap.gap.floor import with_floor
 from optmap.gap.nest_comparison import NestComparison
 from optmap.names import choose
 from optmap.problem.constraints import NO_CONSTRAINTS, Constraints
-from optmap.problem.element_notes import element_notes
 from optmap.problem.fabric import Fabric, fabric_of
+from optmap.problem.fabric_notes import fabric_notes
 from optmap.problem.machine import Machine
 from optmap.problem.options import Counting, Merit, TileRule
 from optmap.problem.workload import Semantics, Workload
@@ -26,7 +26,7 @@ ASSIGNED = (
     "outputs start empty on an accelerator: the statement is solved as an assignment (=), as with --semantics assign"
 )
 ONLY_WITHOUT_FANOUTS: Mapping[str, tuple[object, str]] = {
-    "capacity": ("tile", "its memories are scratchpads, which hold one tile; leave out --capacity"),
+    "capacity": ("tile", "one tile has to fit into each of its memories; leave out --capacity"),
     "integers": ("exact", "tiles are searched as whole factors; leave out --integers"),
     "cores": (1, "the machine says how many units there are; leave out --cores"),
     "innermost": (None, "its counts start at the arithmetic; leave out --innermost"),
@@ -92,7 +92,7 @@ def seen(workload: Workload, machine: Machine, asked: Semantics | str | None = N
     """
     problem, notes = assigned(workload, asked)
     fabric = fabric_of(problem, machine)
-    return fabric, (*notes, *element_notes(fabric))
+    return fabric, (*notes, *fabric_notes(fabric))
 
 
 def map_workload(

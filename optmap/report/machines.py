@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from optmap.problem import Level, Machine
+from optmap.problem import Level, LevelKind, Machine
 from optmap.problem.accelerator import Accelerator, FactorRule, Keep, MeshAxis, Ports, Prices, Store
 from optmap.report.tables import grid, machine_line, pairs
 
@@ -88,9 +88,14 @@ def accelerator_table(machine: Machine, parts: Accelerator) -> str:
     ]
     lines = [
         ("arithmetic", f"{machine.units:,} units, {_decimal(parts.arithmetic.energy_pj)} pJ per multiply-accumulate"),
+        *((level.name, f"cache{text and ', '}{text}") for level, text in _caches(machine)),
         *((name, text) for name, store, _ in stores for text in [_rules(store)] if text),
     ]
     return grid(MEMORIES, "<><>>><", rows) + "\n\n" + pairs(lines)
+
+
+def _caches(machine: Machine) -> list[tuple[Level, str]]:
+    return [(level, _line_text(level)) for level in machine.levels if level.kind is LevelKind.CACHE]
 
 
 def _keeps(store: Store) -> str:

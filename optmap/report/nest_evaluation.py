@@ -5,7 +5,7 @@ from __future__ import annotations
 from optmap.evaluate.spatial.wires import wire_notes
 from optmap.gap.nest_recount import NestEvaluation
 from optmap.gap.nest_solution import amount, counts_document
-from optmap.problem.element_notes import element_notes
+from optmap.problem.fabric_notes import fabric_notes
 from optmap.problem.io.machines import machine_document
 from optmap.problem.io.mappings import mapping_document
 from optmap.problem.io.workloads import workload_document
@@ -37,7 +37,7 @@ def evaluation_document(evaluation: NestEvaluation) -> dict[str, object]:
 
 
 def _notes(evaluation: NestEvaluation) -> tuple[str, ...]:
-    return (*element_notes(evaluation.fabric), *wire_notes(evaluation.fabric, evaluation.counting))
+    return (*fabric_notes(evaluation.fabric), *wire_notes(evaluation.fabric, evaluation.counting))
 
 
 def evaluation_table(evaluation: NestEvaluation) -> str:

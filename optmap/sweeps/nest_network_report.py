@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from optmap.evaluate.spatial.wires import wire_notes
 from optmap.gap.nest_solution import amount
-from optmap.problem.element_notes import element_notes
 from optmap.problem.fabric import fabric_of
+from optmap.problem.fabric_notes import fabric_notes
 from optmap.problem.options import Counting, Merit
 from optmap.report.accelerators import accelerator_line
 from optmap.report.tables import grid, merged_block, pairs
@@ -77,7 +77,7 @@ def _notes(sums: NetworkNests) -> list[str]:
     counting = Counting(sums.counting)
     for layer in sums.layers:
         fabric = fabric_of(layer.workload, sums.machine)
-        notes += [note for note in (*element_notes(fabric), *wire_notes(fabric, counting)) if note not in notes]
+        notes += [note for note in (*fabric_notes(fabric), *wire_notes(fabric, counting)) if note not in notes]
     return notes
 
 

@@ -23,6 +23,7 @@ from optmap.problem import (
     Capacity,
     Fields,
     Level,
+    LevelKind,
     Machine,
     Partition,
     library,
@@ -98,6 +99,12 @@ stores = st.builds(
 )
 
 
+sizes = st.none() | st.integers(1, 256)
+replacements = st.just(dict[str, Any]()) | st.fixed_dictionaries(
+    {"kind": st.just(LevelKind.CACHE), "line_bytes": sizes, "ways": sizes}
+)
+
+
 @st.composite
 def accelerators(draw: st.DrawFn) -> Machine:
     levels = []
@@ -116,6 +123,7 @@ def accelerators(draw: st.DrawFn) -> Machine:
                 partitions=draw(st.sampled_from([(), parts])),
                 buffering=draw(st.integers(1, 2)),
                 store=draw(stores),
+                **draw(replacements),
             )
         )
     arithmetic = Arithmetic(energy_pj=draw(amounts), word_bits=draw(st.none() | st.integers(1, 64)))
@@ -166,7 +174,10 @@ def test_decimals_are_exact() -> None:
         ("factors: {filters: true}", "levels[0].factors.filters is True"),
         ("order: [channels, channels]", "order names a dim twice"),
         ("bandwidth: 4w", "levels[0].bandwidth: a memory of an accelerator has no bandwidth; write"),
-        ("kind: cache", "levels[0].kind: a memory of an accelerator has no kind"),
+        ("shared: true", "levels[0].shared: a memory of an accelerator has no shared"),
+        ("line_bytes: 64", "levels[0].line_bytes is for caches; add `kind: cache`"),
+        ("kind: scratchpad, ways: 8", "levels[0].ways is for caches; add `kind: cache`"),
+        ("kind: lru", "levels[0]: unknown kind 'lru'"),
     ],
 )
 def test_what_is_wrong_is_named_with_file_and_field(text: str, said: str, tmp_path: Path) -> None:
@@ -222,6 +233,7 @@ def test_machines_have_the_units_that_they_are_known_for() -> None:
         "eyeriss": 168,
         "eyeriss_like": 168,
         "gemmini": 256,
+        "gpu_like": 110592,
         "simba": 256,
         "simba-cosa": 1024,
         "simba_like": 1024,

@@ -29,9 +29,9 @@ from optmap.gap.floor import floor_of
 from optmap.interchange import timeloop_files
 from optmap.problem import Fields, Machine, machine_document, machine_from, parse_workload
 from optmap.problem.accelerator import Ports, Store
-from optmap.problem.element_notes import element_notes
 from optmap.problem.elements import whole
 from optmap.problem.fabric import Fabric, fabric_of
+from optmap.problem.fabric_notes import fabric_notes
 from optmap.problem.nest import MemoryNest, Nest
 from optmap.problem.options import WALKED, Counting, Merit
 from optmap.search.allocation import solve_allocation
@@ -244,14 +244,14 @@ def test_machines_of_any_size_count_as_before_and_say_so() -> None:
     assert "RegisterFile, GlobalBuffer, DRAM" in notes[0][0]
     assert "C 32; A 16; B 4" in notes[3][0]
     assert "energy_pj_per_bit, ports in bytes or pack" in notes[3][0]
-    assert not element_notes(fabric_of(layers[0], machine_of(PLAIN)))  # nothing says what size entries have
-    assert element_notes(fabric_of(layers[3], machine_of(PLAIN)))
+    assert not fabric_notes(fabric_of(layers[0], machine_of(PLAIN)))  # nothing says what size entries have
+    assert fabric_notes(fabric_of(layers[3], machine_of(PLAIN)))
 
 
 def test_comparisons_and_networks_say_what_does_not_depend_on_sizes(tmp_path: Path) -> None:
     machine = tmp_path / "m.yaml"
     machine.write_text(PLAIN, encoding="utf-8")
-    (said,) = element_notes(fabric_of(product(), machine_of(PLAIN)))
+    (said,) = fabric_notes(fabric_of(product(), machine_of(PLAIN)))
     beside = optmap.compare(product(), machine=machine, methods=("exact", "cosa"), time_limit=3600)
     assert list(beside.results) == ["exact", "cosa"]
     assert f"note: {said}" in str(beside)
@@ -268,7 +268,7 @@ def test_comparisons_and_networks_say_what_does_not_depend_on_sizes(tmp_path: Pa
 
 
 def test_machines_priced_by_size_say_how_they_pack() -> None:
-    (note,) = element_notes(fabric_of(product(), machine_of(SIZED)))
+    (note,) = fabric_notes(fabric_of(product(), machine_of(SIZED)))
     assert "L2 (16 bits)" in note
     assert "whole entries" in note
     document = optmap.solve(product(i=8, k=4), machine=machine_of(SIZED)).to_dict()

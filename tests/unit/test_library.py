@@ -259,6 +259,7 @@ def test_machines():
         "eyeriss_like",
         "gemmini",
         "gemmini-buffers",
+        "gpu_like",
         "i7-9700k",
         "i9-10980xe",
         "simba",

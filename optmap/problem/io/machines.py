@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import fields, replace
 from fractions import Fraction
+from typing import Any
 
 from optmap.errors import InputError
 from optmap.problem.amounts import ONE_WORD, Bandwidth, Capacity
@@ -66,7 +67,7 @@ def level_document(level: Level) -> dict[str, object]:
     size = {"name": level.name, "capacity": {"amount": level.capacity.amount, "unit": level.capacity.unit}}
     if level.store is not None:
         parts = {"partitions": _partitions_document(level), "buffering": level.buffering}
-        return {**size, **parts, **store_document(level.store)}
+        return {**size, **parts, **store_document(level.store), **_cache_document(level)}
     return {
         **size,
         "bandwidth": _rate_document(level.bandwidth),
@@ -80,6 +81,13 @@ def level_document(level: Level) -> dict[str, object]:
         "buffering": level.buffering,
         **_link_document(level),
     }
+
+
+def _cache_document(level: Level) -> dict[str, object]:
+    """What a memory of an accelerator says as a cache; nothing of a scratchpad."""
+    if level.kind is not LevelKind.CACHE:
+        return {}
+    return {"kind": level.kind.value, "line_bytes": level.line_bytes, "ways": level.ways}
 
 
 def _link_document(level: Level) -> dict[str, object]:
@@ -203,8 +211,8 @@ def _level(fields: Fields, clock_hz: int | None) -> Level:
     return Level(
         name=fields.text("name"),
         capacity=_size(fields, partitions),
+        **_replacement(fields),
         bandwidth=_bandwidth(fields, clock_hz) if fields.has("bandwidth") else ONE_WORD,
-        kind=LevelKind(fields.choice("kind", [k.value for k in LevelKind], LevelKind.SCRATCHPAD.value)),
         shared=fields.flag("shared", False),
         fanout=fields.integer("fanout", 1),
         inclusive=fields.flag("inclusive", True),
@@ -212,8 +220,6 @@ def _level(fields: Fields, clock_hz: int | None) -> Level:
         microkernel=microkernel,
         partitions=partitions,
         buffering=fields.integer("buffering", 1),
-        line_bytes=fields.integer("line_bytes") if fields.given("line_bytes") else None,
-        ways=fields.integer("ways") if fields.given("ways") else None,
         core_bandwidth=_bandwidth(fields, clock_hz, "core_bandwidth") if fields.given("core_bandwidth") else None,
     )
 
@@ -225,6 +231,9 @@ def _memory(fields: Fields, clock_hz: int | None) -> Level:
     if foreign is not None:
         instead = "write words or bytes per cycle as `ports`" if foreign == "bandwidth" else "leave it out"
         raise InputError(f"{fields.at(foreign)}: a memory of an accelerator has no {foreign}; {instead}")
+    lines = next((key for key in ("line_bytes", "ways") if fields.given(key)), None)
+    if lines is not None and fields.values.get("kind") != LevelKind.CACHE:
+        raise InputError(f"{fields.at(lines)} is for caches; add `kind: cache`, or leave it out")
     partitions = tuple(_partition(item) for item in fields.items("partitions", least=0))
     return Level(
         name=fields.text("name"),
@@ -232,7 +241,15 @@ def _memory(fields: Fields, clock_hz: int | None) -> Level:
         partitions=partitions,
         buffering=fields.integer("buffering", 1),
         store=store_from(fields, clock_hz),
+        **_replacement(fields),
     )
+
+
+def _replacement(fields: Fields) -> dict[str, Any]:
+    """Who decides what a level holds, and what is known of its lines where it is a cache."""
+    kind = LevelKind(fields.choice("kind", [k.value for k in LevelKind], LevelKind.SCRATCHPAD.value))
+    known = {key: fields.integer(key) for key in ("line_bytes", "ways") if fields.given(key)}
+    return {"kind": kind, **known}
 
 
 def _partition(fields: Fields) -> Partition:

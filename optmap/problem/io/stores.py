@@ -31,7 +31,7 @@ STORE_FIELDS = (
 """Keys of the outermost memory; levels of an accelerator have them beside name, capacity and buffering."""
 TOP_FIELDS = ("outermost", "arithmetic")
 """Keys that only an accelerator has."""
-CACHE_FIELDS = ("bandwidth", "kind", "shared", "inclusive", "microkernel", "line_bytes", "ways", "core_bandwidth")
+CACHE_FIELDS = ("bandwidth", "shared", "inclusive", "microkernel", "core_bandwidth")
 """Keys of a level that no accelerator has, with what says the same there."""
 
 _DECIMAL = re.compile(r"[0-9]{1,99}(\.[0-9]{1,99})?([eE][+-]?[0-9]{1,2})?|[0-9]{1,99}/[1-9][0-9]{0,98}")

@@ -1,4 +1,4 @@
-"""What an answer on an accelerator says about sizes of elements: where nothing depends on them, and how they pack."""
+"""What an answer on an accelerator says of its memories: sizes of elements that count or do not, and caches."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ from collections.abc import Iterator
 
 from optmap.problem.accelerator import Keep, Ports, Prices, Store
 from optmap.problem.fabric import Fabric, Memory
+from optmap.problem.machine import LevelKind
 
 
-def element_notes(fabric: Fabric) -> tuple[str, ...]:
+def fabric_notes(fabric: Fabric) -> tuple[str, ...]:
     """Notes for whoever reads counts of a fabric."""
-    return (*_of_any_size(fabric), *_packed(fabric))
+    return (*_of_any_size(fabric), *_packed(fabric), *_replaced(fabric))
 
 
 def _stores(fabric: Fabric) -> list[tuple[Memory, Store]]:
@@ -61,4 +62,13 @@ def _packed(fabric: Fabric) -> Iterator[str]:
         yield (
             f"elements share entries, or take several, in {', '.join(packing)}: a tile takes whole entries of a "
             "capacity, and all that one instance reads, fills or updates of a tensor whole entries of accesses"
+        )
+
+
+def _replaced(fabric: Fabric) -> Iterator[str]:
+    caches = [level.name for level in fabric.machine.levels if level.kind is LevelKind.CACHE]
+    if caches:
+        yield (
+            f"{' and '.join(caches)} {'are caches' if len(caches) > 1 else 'is a cache'}: counted as if it held the "
+            "tiles of the mapping and nothing else, as software would have it; replacement by age may move more words"
         )
