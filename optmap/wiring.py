@@ -297,9 +297,14 @@ def _saved_solution() -> Presentation:
 
 @PRESENTATIONS.add("saved-tree")
 def _saved_tree() -> Presentation:
-    from optmap.report import trees
+    from optmap.report import tree_plots, trees
 
-    return Presentation(table=trees.tree_table, document=trees.saved_document, nest=trees.nest_of)
+    return Presentation(
+        table=trees.tree_table,
+        document=trees.saved_document,
+        nest=trees.nest_of,
+        pictures={"tree": tree_plots.plot_tree},
+    )
 
 
 @PRESENTATIONS.add("score")
@@ -347,9 +352,13 @@ def _timeloop_model() -> Presentation:
 
 @PRESENTATIONS.add("tree-evaluation")
 def _tree_evaluation() -> Presentation:
-    from optmap.report import trees
+    from optmap.report import tree_plots, trees
 
-    return Presentation(table=trees.evaluation_table, document=trees.evaluation_document)
+    return Presentation(
+        table=trees.evaluation_table,
+        document=trees.evaluation_document,
+        pictures={"tree": tree_plots.plot_evaluated, "words": tree_plots.plot_words},
+    )
 
 
 @PRESENTATIONS.add("validation")

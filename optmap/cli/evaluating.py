@@ -30,7 +30,7 @@ count, too. --plot draws its loop nest, energy, utilisation, cycles and roofline
 
 A file with a mapping tree (workload with statements or expression and extents, machine by name or as in a
 machine file, mapping.tree) is walked literally, element by element: words per pair of levels and tensor,
-and how much every level holds at most.
+and how much every level holds at most. --plot draws its loops with what is kept where, and the words.
 
 Exit codes: 0 counted, 2 bad input, 4 too large to simulate or walk, 5 a claim is wrong or a tile does not fit.
 """

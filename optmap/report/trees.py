@@ -26,7 +26,12 @@ def tree_text(tree: MappingTree) -> str:
 
     A loop over a part of a dim that other loops have cut goes on inside their tile; its last step may be shorter.
     """
-    return "\n".join(_lines(tree.nodes, 0, tree.workload))
+    return "\n".join(tree_lines(tree))
+
+
+def tree_lines(tree: MappingTree) -> Iterator[str]:
+    """The lines of `tree_text`: one per node, and two braces around every branch of a sequence."""
+    return _lines(tree.nodes, 0, tree.workload)
 
 
 def _lines(nodes: tuple[Node, ...], depth: int, workload: Workload) -> Iterator[str]:
@@ -34,7 +39,7 @@ def _lines(nodes: tuple[Node, ...], depth: int, workload: Workload) -> Iterator[
         indent = INDENT * depth
         match node:
             case Keep(level=level, tensors=tensors, of=of):
-                part = f" of {_ranges(of)}" if of else ""
+                part = f" of {ranges_text(of)}" if of else ""
                 yield f"{indent}/* {level} keeps {', '.join(tensors) or 'nothing of its own'}{part} */"
             case Loop(dim=dim, tile=tile):
                 yield f"{indent}for ({dim} in steps of {tile})"
@@ -43,7 +48,7 @@ def _lines(nodes: tuple[Node, ...], depth: int, workload: Workload) -> Iterator[
                 yield f"{indent}parallel for ({dim} in {ways} equal parts along {axis})"
                 depth += 1
             case Box(ranges=ranges):
-                yield f"{indent}for ({_ranges(ranges)} only)"
+                yield f"{indent}for ({ranges_text(ranges)} only)"
                 depth += 1
             case Compute(statement=name):
                 yield f"{indent}{_statement(name, workload)};"
@@ -54,7 +59,7 @@ def _lines(nodes: tuple[Node, ...], depth: int, workload: Workload) -> Iterator[
                     yield f"{indent}}}"
 
 
-def _ranges(ranges: dict[str, range]) -> str:
+def ranges_text(ranges: dict[str, range]) -> str:
     """Ranges of dims as comparisons."""
     return " and ".join(
         f"{r.start} <= {d} < {r.stop}{f' in steps of {r.step}' if r.step > 1 else ''}" for d, r in ranges.items()
