@@ -130,14 +130,14 @@ def solve(
     target = machine_of(machine, memory)
     method = default_method(target, objective) if method is None else str(choose("method", method, METHODS))
     if objective is not None:
-        choose("objective", objective, OBJECTIVES if target.accelerator is None else list(Merit))
+        choose("objective", objective, list(Merit) if target.meshed else OBJECTIVES)
     cores, seed = whole_number(cores, "cores"), whole_number(seed, "seed", least=0)
     time_limit = seconds(time_limit, "time limit (--time-limit)")
     evaluations = None if evaluations is None else whole_number(evaluations, "evaluations")
     if not (progress is None or callable(progress)):
         raise InputError(f"progress is {quoted(progress)}; give a function of a text and a share, or None")
     problem, demanded = workload_of(workload, extents, semantics, padding), constraints_of(constraints)
-    if target.accelerator is not None:
+    if target.meshed:
         from optmap.gap.mapping_accelerators import map_workload, refuse_options
 
         asked = {

@@ -90,7 +90,7 @@ def compare(
     else:
         targets = [machine_of(None, each) for each in capacities_of(memory, points)]
     chosen = asked or tuple(name for name, method in METHODS.items() if method.suits(targets[0]))
-    if targets[0].accelerator is not None:
+    if targets[0].meshed:
         from optmap.gap.mapping_accelerators import compare_nests
 
         return compare_nests(

@@ -118,7 +118,7 @@ def programs_of(
     form = Format(choose("format", format, list(Format)))
     which = Which(choose("program", program, list(Which)))
     target = machine_of(machine, memory)
-    if target.accelerator is not None:
+    if target.meshed:
         from optmap.report.accelerator_programs import exported_allocation
 
         if permutations or which is not Which.BEST or capacity != CapacityRule.TILE:

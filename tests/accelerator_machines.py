@@ -9,7 +9,7 @@ from fractions import Fraction
 
 from optmap.evaluate import broken_rules, count_nest
 from optmap.problem import Capacity, Level, Machine, Semantics, Workload, parse_workload
-from optmap.problem.accelerator import Accelerator, Arithmetic, Keep, Mesh, MeshAxis, Ports, Prices, Store
+from optmap.problem.accelerator import Arithmetic, Keep, Mesh, MeshAxis, Ports, Prices, Store
 from optmap.problem.fabric import Fabric, fabric_of
 from optmap.problem.nest import MemoryNest, Nest
 from optmap.search import AcceleratorFound, AcceleratorRequest
@@ -40,7 +40,8 @@ def grid_machine(*, free: bool = True, ports: bool = True) -> Machine:
             Level(name="Buffer", capacity=Capacity(amount=160, unit="words"), store=buffer),
         ),
         memory="DRAM",
-        accelerator=Accelerator(outermost=dram, arithmetic=Arithmetic(energy_pj=Fraction("0.56"))),
+        outermost=dram,
+        arithmetic=Arithmetic(energy_pj=Fraction("0.56")),
     )
 
 

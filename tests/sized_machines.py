@@ -65,13 +65,7 @@ def sized_machine(machine: Machine, draw: random.Random) -> Machine:
         parts = tuple(replace(part, capacity=resized(part.capacity)) for part in level.partitions)
         store = sized_store(level.store or Store(), draw)
         levels.append(replace(level, capacity=resized(level.capacity), partitions=parts, store=store))
-    accelerator = machine.accelerator
-    assert accelerator is not None
-    return replace(
-        machine,
-        levels=tuple(levels),
-        accelerator=replace(accelerator, outermost=sized_store(accelerator.outermost, draw)),
-    )
+    return replace(machine, levels=tuple(levels), outermost=sized_store(machine.stores[-1], draw))
 
 
 def filled(elements: int, bits: int, word: int) -> int:
@@ -91,9 +85,7 @@ def filled(elements: int, bits: int, word: int) -> int:
 
 def levels_of(fabric: Fabric) -> list[tuple[Level | None, Store]]:
     """Levels with their stores, inner to outer; None for the unbounded memory."""
-    accelerator = fabric.machine.accelerator
-    assert accelerator is not None
-    return [*((level, level.store or Store()) for level in fabric.machine.levels), (None, accelerator.outermost)]
+    return list(zip((*fabric.machine.levels, None), fabric.machine.stores, strict=True))
 
 
 def literal_energy(fabric: Fabric, cost: SpatialCost) -> Fraction | None:

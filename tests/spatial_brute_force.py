@@ -20,7 +20,6 @@ from optmap.evaluate import count_nest, evaluate_batch
 from optmap.problem import Capacity, Level, Machine, Partition, Workload, parse_workload
 from optmap.problem.accelerator import (
     ROLES,
-    Accelerator,
     Arithmetic,
     FactorRule,
     Keep,
@@ -251,9 +250,7 @@ def tiny_machine(draw: random.Random) -> Machine:
         amount = draw.randint(1, 6) * draw.randint(2, 24)
     outermost = _store(draw, meshed=bounded in meshes, price=4 ** (bounded + 1), outermost=True)
     arithmetic = Arithmetic(energy_pj=Fraction(draw.randint(0, 8), 4))
-    return Machine(
-        name="tiny", levels=tuple(levels), accelerator=Accelerator(outermost=outermost, arithmetic=arithmetic)
-    )
+    return Machine(name="tiny", levels=tuple(levels), outermost=outermost, arithmetic=arithmetic)
 
 
 def _partitions(amount: int) -> tuple[Partition, ...]:

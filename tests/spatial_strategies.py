@@ -7,7 +7,7 @@ from math import prod
 from hypothesis import strategies as st
 
 from optmap.problem import Axis, Capacity, Level, Machine, Semantics, TensorAccess, Workload
-from optmap.problem.accelerator import Accelerator, Arithmetic, Keep, Mesh, MeshAxis, Ports, Prices, Store
+from optmap.problem.accelerator import Arithmetic, Keep, Mesh, MeshAxis, Ports, Prices, Store
 from optmap.problem.fabric import Fabric, fabric_of
 from optmap.problem.nest import MemoryNest, Nest
 
@@ -86,7 +86,8 @@ def machine(meshes, *, flags=(True, True), capacity=10**6, ports=None, block=1) 
             for number, store in enumerate(stores[:-1])
         ),
         memory="DRAM",
-        accelerator=Accelerator(outermost=stores[-1], arithmetic=Arithmetic(energy_pj=1)),
+        outermost=stores[-1],
+        arithmetic=Arithmetic(energy_pj=1),
     )
 
 

@@ -75,7 +75,7 @@ def check_semantics(machine: Machine, asked: Semantics | str | None) -> None:
     Raises:
         InputError: if `accumulate` was asked for on an accelerator.
     """
-    if machine.accelerator is not None:
+    if machine.meshed:
         _check_asked(asked)
 
 

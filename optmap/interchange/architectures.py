@@ -10,7 +10,6 @@ from optmap.interchange.energies import Energies, access_prices, arithmetic_pric
 from optmap.interchange.hierarchy import Kind, Part
 from optmap.problem import Capacity, Level, Machine
 from optmap.problem.accelerator import (
-    Accelerator,
     Arithmetic,
     FactorRule,
     Keep,
@@ -140,9 +139,8 @@ def machine_of(skeleton: Skeleton, energies: Energies | None, demands: dict[int,
         name=name,
         memory=skeleton.memories[0].name,
         levels=tuple(reversed(levels)),
-        accelerator=Accelerator(
-            outermost=stores[0], arithmetic=Arithmetic(energy_pj=price, word_bits=_word_bits(compute))
-        ),
+        outermost=stores[0],
+        arithmetic=Arithmetic(energy_pj=price, word_bits=_word_bits(compute)),
     )
 
 

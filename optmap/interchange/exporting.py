@@ -56,10 +56,9 @@ def _settled(fabric: Fabric, nest: Nest | None) -> Fabric:
 
 def _stores(machine: Machine) -> list[tuple[Level | None, Store]]:
     """Levels with their stores, outermost first; None for the unbounded memory."""
-    if machine.accelerator is None:
+    if not machine.meshed:
         raise InputError(f"machine {machine.name} is no accelerator; Timeloop has no caches")
-    bounded: list[tuple[Level | None, Store]] = [(level, level.store or Store()) for level in reversed(machine.levels)]
-    return [(None, machine.accelerator.outermost), *bounded]
+    return list(zip((None, *reversed(machine.levels)), reversed(machine.stores), strict=True))
 
 
 def _architecture(fabric: Fabric) -> dict[str, object]:
@@ -83,9 +82,8 @@ def _architecture(fabric: Fabric) -> dict[str, object]:
         ]
         prices = {"read": store.energy_pj.read, "write": store.energy_pj.fill, "update": store.energy_pj.update}
         tables[memory.name] = {action: _decimal(price) for action, price in prices.items()}
-    arithmetic = machine.accelerator.arithmetic if machine.accelerator is not None else None
     name = _arithmetic_name(fabric)
-    bits = (arithmetic.word_bits if arithmetic is not None else None) or 16
+    bits = machine.arithmetic.word_bits or 16
     nodes.append(Tagged({TAG: "Component", "name": name, "class": "intmac", "attributes": {"datawidth": bits}}))
     tables[name] = {"compute": _decimal(fabric.arithmetic_pj)}
     return {"architecture": {"version": "0.4", "nodes": nodes}, "ERT": energies_document(tables)}

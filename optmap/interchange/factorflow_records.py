@@ -13,7 +13,7 @@ from math import prod
 
 from optmap.errors import InputError
 from optmap.problem import Axis, Capacity, Level, Machine, Semantics, TensorAccess, Workload
-from optmap.problem.accelerator import Accelerator, Arithmetic, FactorRule, Keep, Mesh, MeshAxis, Ports, Prices, Store
+from optmap.problem.accelerator import Arithmetic, FactorRule, Keep, Mesh, MeshAxis, Ports, Prices, Store
 from optmap.problem.fabric import Fabric, fabric_of
 from optmap.problem.io.fields import Fields, describe, entries, located
 from optmap.problem.io.stores import exact_number
@@ -206,7 +206,8 @@ def _machine(name: str, levels: list[Fields], workload: Workload) -> Machine:
             for own, store in inside
         ),
         memory=outermost.text("memory"),
-        accelerator=Accelerator(outermost=outer, arithmetic=Arithmetic(energy_pj=exact_number(compute, "energy_pJ"))),
+        outermost=outer,
+        arithmetic=Arithmetic(energy_pj=exact_number(compute, "energy_pJ")),
     )
 
 

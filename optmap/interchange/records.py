@@ -16,7 +16,7 @@ from optmap.errors import InputError
 from optmap.interchange.architectures import ports_of
 from optmap.interchange.factorflow_records import FlowRecord, flow_records
 from optmap.problem import Axis, Capacity, Level, Machine, Semantics, TensorAccess, Workload
-from optmap.problem.accelerator import Accelerator, Arithmetic, Keep, Mesh, MeshAxis, Prices, Store
+from optmap.problem.accelerator import Arithmetic, Keep, Mesh, MeshAxis, Prices, Store
 from optmap.problem.fabric import Fabric, fabric_of
 from optmap.problem.io.fields import Fields, describe, entries, located
 from optmap.problem.io.files import read_json_any
@@ -164,10 +164,8 @@ def _machine(fields: Fields, workload: Workload) -> Machine:
             for own, store in zip(levels[:-1], stores[:-1], strict=True)
         ),
         memory=levels[-1].text("name"),
-        accelerator=Accelerator(
-            outermost=stores[-1],
-            arithmetic=Arithmetic(energy_pj=exact_number(mac, "energy"), word_bits=mac.integer("word_bits")),
-        ),
+        outermost=stores[-1],
+        arithmetic=Arithmetic(energy_pj=exact_number(mac, "energy"), word_bits=mac.integer("word_bits")),
     )
 
 

@@ -56,7 +56,7 @@ def _loops(entry: LevelMapping, splits: list[Split], machine: Machine) -> list[N
     The children of a mesh are inside the loops over time: neighbours have neighbouring tiles. Cores each have a part
     of the outer tile, and loops of their own.
     """
-    if machine.accelerator is None:
+    if not machine.meshed:
         return [*splits, *(Loop(dim=d, tile=entry.tile[d]) for d in entry.permutation)]
     ways = {d: prod(each.ways for each in splits if each.dim == d) for d in entry.permutation}
     return [*(Loop(dim=d, tile=entry.tile[d] * ways[d]) for d in entry.permutation), *splits]
@@ -85,19 +85,14 @@ def _kept(entry: LevelMapping, workload: Workload) -> tuple[str, ...]:
 
 def _splits(entry: LevelMapping, workload: Workload, machine: Machine) -> list[Split]:
     """Loops over the children of a level, in the order in which these are numbered, the slowest first."""
-    if machine.accelerator is None:
-        return [_split(d, entry.spatial, entry.level) for d in workload.dims if entry.spatial.get(d, 1) > 1]
-    found: list[Split] = []
-    for axis, ways, order in (
-        ("y", entry.spatial_y, entry.y_order),
-        ("x", entry.spatial_x, entry.x_order),
-    ):
-        found += [_split(d, ways, f"{entry.level}.{axis}") for d in order or workload.dims if ways.get(d, 1) > 1]
-    return found
-
-
-def _split(dim: str, ways: dict[str, int], axis: str) -> Split:
-    return Split(dim=dim, ways=ways[dim], axis=axis)
+    axes = [name for name, _ in machine.axes if name.partition(".")[0] == entry.level]
+    along = ((entry.spatial_x, entry.x_order), (entry.spatial_y, entry.y_order))
+    return [
+        Split(dim=d, ways=ways[d], axis=name)
+        for name, (ways, order) in reversed(list(zip(axes, along, strict=False)))
+        for d in order or workload.dims
+        if ways.get(d, 1) > 1
+    ]
 
 
 @dataclass(slots=True)
@@ -121,7 +116,7 @@ def levels_of(tree: MappingTree) -> Mapping | None:
     if read is None:
         return None
     levels = tuple(_level(name, each, tree) for name, each in reversed(read.items()))
-    found = Mapping(levels=levels if tree.machine.accelerator else levels[: len(tree.machine.levels)])
+    found = Mapping(levels=levels[: len(tree.machine.mapped)])
     try:
         found.check(tree.workload, tree.machine)
         same = _several_trips(_path(found, tree.workload, tree.machine), tree.workload)
@@ -174,7 +169,7 @@ def _level(name: str, entry: _Entry, tree: MappingTree) -> LevelMapping:
         permutation=(*several, *(d for d in workload.dims if d not in several)),
         spatial={d: n for d, n in spatial.items() if n > 1},
         spatial_y={d: n for d, n in y.items() if n > 1},
-        keeps=_access_names(tensors, workload) if tree.machine.accelerator is not None else None,
+        keeps=_access_names(tensors, workload) if tree.machine.meshed else None,
         x_order=_own_order(x, workload),
         y_order=_own_order(y, workload),
     )

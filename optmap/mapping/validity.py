@@ -6,7 +6,6 @@ operations that are left over) comes out of `optmap.evaluate.trees`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from itertools import combinations, pairwise
 from math import prod
 
@@ -155,7 +154,7 @@ def _check_tensor(tensor: str, node: Keep, statements: list[Statement], workload
 def _check_splits(leaf: Leaf, machine: Machine) -> None:
     """Refuse loops over axes that are not there or too short, and Keeps on the wrong side of them."""
     order = [machine.memory, *(level.name for level in reversed(machine.levels))]
-    sizes = dict(_axes(machine))
+    sizes = dict(machine.axes)
     splits = [(address, node) for address, node in leaf.path if isinstance(node, Split)]
     for address, node in splits:
         if node.axis not in sizes:
@@ -177,20 +176,6 @@ def _check_splits(leaf: Leaf, machine: Machine) -> None:
     names = [node.axis.partition(".")[0] for _, node in splits]
     if any(order.index(one) > order.index(other) for one, other in pairwise(names)):
         raise _malformed(f"loops over axes of {', '.join(names)}: those of outer levels come first")
-
-
-def _axes(machine: Machine) -> Iterator[tuple[str, int]]:
-    """Every axis of children by name, with their number."""
-    stores = [(level.name, level.store) for level in machine.levels]
-    if machine.accelerator is not None:
-        stores.append((machine.memory, machine.accelerator.outermost))
-    for name, store in stores:
-        if store is not None:
-            yield f"{name}.x", store.mesh.x.size
-            yield f"{name}.y", store.mesh.y.size
-    if machine.accelerator is None:
-        for level in machine.levels:
-            yield level.name, level.fanout
 
 
 def _check_keeps(leaf: Leaf, workload: Workload, machine: Machine) -> None:

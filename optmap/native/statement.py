@@ -1,9 +1,10 @@
-"""The workload that code is written for."""
+"""The workload that code is written for, and the machines that it is not."""
 
 from __future__ import annotations
 
+from optmap.errors import InputError
 from optmap.names import choose
-from optmap.problem import Padding, Semantics, Workload
+from optmap.problem import Machine, Padding, Semantics, Workload
 
 
 def as_computed(
@@ -24,3 +25,16 @@ def as_computed(
     elif workload.real_ranges:
         workload = workload.with_padding(Padding.IMPLICIT)
     return workload.with_semantics(Semantics.ASSIGN if semantics is None else semantics)
+
+
+def refuse_meshes(machine: Machine) -> None:
+    """Refuse a machine whose operations are done by units in meshes, which run no C.
+
+    Raises:
+        InputError: naming it.
+    """
+    if machine.meshed:
+        raise InputError(
+            f"machine {machine.name} has {machine.units:,} units in meshes and no cores that run C; take a machine "
+            "with caches and cores, such as one of optmap detect"
+        )

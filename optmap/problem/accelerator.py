@@ -7,7 +7,7 @@ workload (`ROLES`, `TENSOR_ROLES`), so that one machine serves convolutions and 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
 
@@ -200,12 +200,3 @@ class Arithmetic:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "energy_pj", amount(self.energy_pj, "arithmetic: energy_pj"))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Accelerator:
-    """What makes a machine an accelerator beside the stores of its levels."""
-
-    outermost: Store = field(default_factory=Store)
-    """The unbounded memory's store."""
-    arithmetic: Arithmetic = Arithmetic()

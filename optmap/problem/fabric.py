@@ -234,13 +234,13 @@ def fabric_of(workload: Workload, machine: Machine) -> Fabric:
             tensor that no memory must keep and the outermost refuses, or one that a level may keep without a partition
             for it.
     """
-    if machine.accelerator is None:
+    if machine.outermost is None:
         raise InputError(f"machine {machine.name} gives no energies and fanouts; use an accelerator, such as eyeriss")
     if workload.padding is Padding.IMPLICIT:
         raise InputError(f"{workload.title}: on an accelerator padding is stored; use --padding stored")
     names = access_names(workload)
     resolver = _Resolver(workload, names)
-    outermost = Level(name=machine.memory, capacity=machine.levels[-1].capacity, store=machine.accelerator.outermost)
+    outermost = Level(name=machine.memory, capacity=machine.levels[-1].capacity, store=machine.outermost)
     bounded = tuple(resolver.memory(level, bounded=True) for level in machine.levels)
     memories = (*bounded, _source(bounded, resolver.memory(outermost, bounded=False), names, machine))
     return Fabric(
@@ -250,7 +250,7 @@ def fabric_of(workload: Workload, machine: Machine) -> Fabric:
         extents=tuple(workload.extents[dim] for dim in workload.dims),
         operands=operands_of(workload),
         memories=memories,
-        arithmetic_pj=Fraction(machine.accelerator.arithmetic.energy_pj),
+        arithmetic_pj=Fraction(machine.arithmetic.energy_pj),
     )
 
 

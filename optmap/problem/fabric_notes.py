@@ -16,9 +16,7 @@ def fabric_notes(fabric: Fabric) -> tuple[str, ...]:
 
 def _stores(fabric: Fabric) -> list[tuple[Memory, Store]]:
     """The memories with what their machine says of them, inner to outer."""
-    machine = fabric.machine
-    outermost = Store() if machine.accelerator is None else machine.accelerator.outermost
-    return list(zip(fabric.memories, (*(level.store or Store() for level in machine.levels), outermost), strict=True))
+    return list(zip(fabric.memories, fabric.machine.stores, strict=True))
 
 
 def _blind(store: Store) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from fractions import Fraction
 from itertools import pairwise
@@ -13,7 +13,7 @@ from typing import ClassVar
 
 from optmap.errors import InputError
 from optmap.names import choose
-from optmap.problem.accelerator import Accelerator, Store
+from optmap.problem.accelerator import Arithmetic, Store
 from optmap.problem.amounts import ONE_WORD, Bandwidth, Capacity
 from optmap.problem.core import Core, Microkernel
 from optmap.shown import Shown
@@ -185,8 +185,10 @@ class Machine(Shown):
     """Name of the unbounded outermost memory."""
     clock_hz: int | None = None
     """Cycles per second; None if unknown. It turns cycles into seconds and is in no cost or bound."""
-    accelerator: Accelerator | None = None
-    """Store of the outermost memory and arithmetic, if every level has a store; None on other machines."""
+    outermost: Store | None = None
+    """What the unbounded memory feeds, costs and passes, if the levels have stores; None where links are limited."""
+    arithmetic: Arithmetic = field(default_factory=Arithmetic)
+    """The units at the leaves, if the levels have stores."""
     core: Core | None = None
     """What a core computes with; None if unknown: then there is no time, only words and their links."""
 
@@ -204,9 +206,9 @@ class Machine(Shown):
                     f"machine {self.name}: {level.name} has a microkernel; only the innermost level, {names[0]}, "
                     "can have one"
                 )
-        if any((level.store is None) != (self.accelerator is None) for level in self.levels):
+        if len({level.store is None for level in self.levels} | {self.outermost is None}) > 1:
             raise InputError(
-                f"machine {self.name}: every level of an accelerator needs a store, and no other level has one"
+                f"machine {self.name}: every memory of an accelerator needs a store, and no other memory has one"
             )
         for inner, outer in pairwise(self.levels):
             if inner.capacity.unit == outer.capacity.unit:
@@ -266,9 +268,40 @@ class Machine(Shown):
         return prod(level.fanout for level in self.levels)
 
     @property
+    def stores(self) -> tuple[Store, ...]:
+        """What its memories feed, cost and pass, inner to outer, the outermost last; none where links are limited."""
+        return tuple(s for s in (*(level.store for level in self.levels), self.outermost) if s is not None)
+
+    @property
+    def meshed(self) -> bool:
+        """Whether its memories feed meshes of children at a price per access: an accelerator."""
+        return self.outermost is not None
+
+    @property
     def units(self) -> int:
-        """Arithmetic units: cores, times the fanout of an accelerator's outermost memory."""
-        return self.cores if self.accelerator is None else self.cores * self.accelerator.outermost.mesh.size
+        """Arithmetic units: the product of all fanouts, that of the outermost memory's mesh included."""
+        return self.cores * prod(store.mesh.size for store in self.stores[len(self.levels) :])
+
+    @property
+    def leaf(self) -> str:
+        """What is at its leaves, in a word."""
+        return "unit" if self.meshed else "core"
+
+    @property
+    def mapped(self) -> tuple[str, ...]:
+        """Names of the memories that a mapping has an entry for: the levels, and an outermost memory with a mesh."""
+        return (*(level.name for level in self.levels), *([self.memory] if self.meshed else []))
+
+    @property
+    def axes(self) -> tuple[tuple[str, int], ...]:
+        """Every axis along which children of a memory stand, by name, inner memories first, with their number."""
+        if not self.meshed:
+            return tuple((level.name, level.fanout) for level in self.levels)
+        return tuple(
+            (f"{name}.{axis}", size)
+            for name, store in zip(self.mapped, self.stores, strict=True)
+            for axis, size in (("x", store.mesh.x.size), ("y", store.mesh.y.size))
+        )
 
     def split_level(self, cores: int) -> int | None:
         """Number of the level whose tile is split among cores, the innermost shared one.

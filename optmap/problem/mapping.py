@@ -55,7 +55,7 @@ class Mapping:
         Raises:
             InputError: naming level and dim of the first thing that is wrong.
         """
-        if machine.accelerator is not None:
+        if machine.meshed:
             _check_nest(self, fabric_of(workload, machine))
             return
         if any(level.keeps is not None or level.spatial_y or level.x_order or level.y_order for level in self.levels):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 from optmap.problem import Level, LevelKind, Machine
-from optmap.problem.accelerator import Accelerator, FactorRule, Keep, MeshAxis, Ports, Prices, Store
+from optmap.problem.accelerator import FactorRule, Keep, MeshAxis, Ports, Prices, Store
 from optmap.report.tables import grid, machine_line, pairs
 
 MEMORIES = ("memory", "capacity", "keeps", "pJ read/fill/update", "words/cycle", "block", "feeds")
@@ -24,8 +24,8 @@ def _capacity_text(level: Level) -> str:
 
 def machine_table(machine: Machine) -> str:
     """Everything about a machine, inner level first."""
-    if machine.accelerator is not None:
-        return "machine  " + machine_line(machine) + "\n\n" + accelerator_table(machine, machine.accelerator)
+    if machine.meshed:
+        return "machine  " + machine_line(machine) + "\n\n" + stores_table(machine)
     header = ("level", "capacity", "bandwidth", "kind", "sharing", "fanout", "inclusive", "pJ/word", "microkernel")
     core = f"\n\ncore  {core_text(machine)}" if machine.core is not None else ""
     table = grid(header, "<>><<><><", [_level_row(level) for level in machine.levels])
@@ -68,11 +68,12 @@ def _level_row(level: Level) -> tuple[str, ...]:
     )
 
 
-def accelerator_table(machine: Machine, parts: Accelerator) -> str:
+def stores_table(machine: Machine) -> str:
     """Memories inner to outer, the outermost last, with the rules of each below."""
-    stores = [(level.name, level.store or Store(), _capacity_text(level)) for level in machine.levels]
-    packed = f" (packed in {parts.outermost.word_bits} bits)" if parts.outermost.pack else ""
-    stores.append((machine.memory, parts.outermost, f"unbounded{packed}"))
+    outermost = machine.stores[-1]
+    packed = f" (packed in {outermost.word_bits} bits)" if outermost.pack else ""
+    capacities = [*(_capacity_text(level) for level in machine.levels), f"unbounded{packed}"]
+    stores = list(zip(machine.mapped, machine.stores, capacities, strict=True))
     names = ["arithmetic", *(level.name for level in machine.levels)]
     rows = [
         (
@@ -87,7 +88,7 @@ def accelerator_table(machine: Machine, parts: Accelerator) -> str:
         for place, (name, store, capacity) in enumerate(stores)
     ]
     lines = [
-        ("arithmetic", f"{machine.units:,} units, {_decimal(parts.arithmetic.energy_pj)} pJ per multiply-accumulate"),
+        ("arithmetic", f"{machine.units:,} units, {_decimal(machine.arithmetic.energy_pj)} pJ per multiply-accumulate"),
         *((level.name, f"cache{text and ', '}{text}") for level, text in _caches(machine)),
         *((name, text) for name, store, _ in stores for text in [_rules(store)] if text),
     ]

@@ -9,11 +9,11 @@ from typing import Any
 from optmap.errors import InputError, UnknownNameError
 from optmap.onnx_import.model import workload_fields
 from optmap.problem import Bandwidth, Capacity, Level, Machine, Workload, library
-from optmap.problem.accelerator import Accelerator, Store
+from optmap.problem.accelerator import Arithmetic, Store
 from optmap.problem.inputs import ExtentsInput, is_file, is_statement, workload_of
 from optmap.problem.io.files import load_yaml
 from optmap.problem.io.machines import core_document, level_document
-from optmap.problem.io.stores import accelerator_document, plain
+from optmap.problem.io.stores import leaves_document, plain
 from optmap.problem.io.yaml12 import dump_yaml
 from optmap.problem.library import list_networks
 from optmap.problem.network import network, network_path
@@ -79,9 +79,9 @@ def machine_yaml(machine: Machine) -> str:
         fields["clock"] = f"{machine.clock_hz}Hz"
     if machine.core is not None:
         fields["core"] = core_document(machine.core)
-    if machine.accelerator is not None:
-        plain = accelerator_document(Accelerator())
-        fields |= {"arithmetic": {}, **_changed(accelerator_document(machine.accelerator), plain)}
+    if machine.meshed:
+        plain = leaves_document(Store(), Arithmetic())
+        fields |= {"arithmetic": {}, **_changed(leaves_document(machine.stores[-1], machine.arithmetic), plain)}
     fields["levels"] = [_level_fields(level) for level in machine.levels]
     return dump_yaml(fields)
 

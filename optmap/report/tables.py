@@ -72,8 +72,7 @@ def workload_lines(workload: Workload) -> list[tuple[str, str]]:
 def machine_line(machine: Machine) -> str:
     """Name, memories inner to outer and cores of a machine, on one line."""
     names = [level.name for level in machine.levels] + [machine.memory]
-    what = "core" if machine.accelerator is None else "unit"
-    cores = f"{machine.units} {what}{'s' if machine.units > 1 else ''}"
+    cores = f"{machine.units} {machine.leaf}{'s' if machine.units > 1 else ''}"
     return f"{machine.name} ({' < '.join(names)}; {cores})"
 
 

@@ -89,13 +89,13 @@ class Method:
 
     def suits(self, machine: Machine) -> bool:
         """Whether it is for machines of the kind: accelerators, or those without fanouts and prices."""
-        if machine.accelerator is not None:
+        if machine.meshed:
             return self.accelerator is not None
         return any(machine.core is not None or not route.needs_core for route in self.routes)
 
     def minimises(self, machine: Machine) -> tuple[str, ...]:
         """The objectives that it minimises on a machine, its default first."""
-        if machine.accelerator is not None:
+        if machine.meshed:
             return () if self.accelerator is None else tuple(merit.value for merit in self.accelerator.merits)
         return tuple(dict.fromkeys(name for route in self.routes for name in route.minimises(machine)))
 
@@ -123,7 +123,7 @@ class Method:
 
     def _depths(self, machine: Machine) -> str:
         """For which machines it is, if not for this one."""
-        if machine.accelerator is not None:
+        if machine.meshed:
             return "it is for machines without fanouts and prices"
         if not self.routes:
             return "it is for accelerators, machines with fanouts and prices"
@@ -170,7 +170,7 @@ def refuse(request: Request, method: Method) -> Route:
 
 def _kind(machine: Machine) -> str:
     """What a machine is to a method, in words."""
-    if machine.accelerator is not None:
+    if machine.meshed:
         return f"the accelerator {machine.name}"
     return "one level" if len(machine.levels) == 1 else f"{len(machine.levels)} levels"
 

@@ -301,9 +301,9 @@ def default_method(machine: Machine, objective: str | None = None) -> str:
         machine: of what kind it is decides.
         objective: that is asked for; None for the method's own.
     """
-    if objective == PREDICTED_TIME.name and machine.accelerator is None:
+    if objective == PREDICTED_TIME.name and not machine.meshed:
         return TIMED.name
-    return EXACT.name if machine.accelerator is not None else MOPT.name
+    return EXACT.name if machine.meshed else MOPT.name
 
 
 HOMES: dict[str, str | None] = {}

@@ -181,7 +181,7 @@ def _machine(point: GridPoint) -> Machine:
 
 def _answer_bound(point: GridPoint) -> Answer:
     machine = _machine(point)
-    if machine.accelerator is not None:
+    if machine.meshed:
         raise InputError("on accelerators every mapping comes with its floor; leave the method bound out")
     notes: list[str] = []
     found = level_bounds(point.workload, machine, point.options.cores, notes)

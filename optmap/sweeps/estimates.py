@@ -89,7 +89,7 @@ def answer_time(point: GridPoint) -> float:
     """Answer a point in this process and keep nothing; what is loaded for the first of a kind does not count."""
     from optmap.sweeps.answers import answer_point
 
-    if point.machine.accelerator is None:
+    if not point.machine.meshed:
         small, machine = matmul(i=2, j=2, k=2), two_level(Capacity(amount=64))
         answer_point(replace(point, workload=small, machine=machine, level=machine.levels[0].name))
     begun = time.monotonic()

@@ -105,7 +105,7 @@ def network_curve(
         InfeasibleError: if a layer fits at no capacity.
         LimitError: if a layer has no mapping when its time is over.
     """
-    if machine is not None and machine.accelerator is not None:
+    if machine is not None and machine.meshed:
         raise InputError(f"--curve is over the capacity of one cache; {machine.name} is an accelerator: leave it out")
     if len(capacities) < 2 or any(size.unit != "bytes" for size in capacities):
         raise InputError("--curve needs two capacities or more, in bytes, such as --memory 16KiB:16MiB")

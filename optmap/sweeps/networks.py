@@ -84,7 +84,7 @@ def solve_network(
         InfeasibleError: if a layer does not fit.
         LimitError: if a layer has no mapping when its time is over.
     """
-    nests = machine.accelerator is not None
+    nests = machine.meshed
     if not nests:
         check_addable(layers)
     name = default_method(machine) if method is None else str(choose("method", method, METHODS))

@@ -102,7 +102,7 @@ def race(
         EngineError: if processes or scheduler do not work.
     """
     target = machine_of(machine, None)
-    if target.accelerator is None:
+    if not target.meshed:
         raise InputError(f"races are run on accelerators, which {target.name} is not; see compare for its methods")
     merit = Merit(choose("objective", objective or Merit.EDP.value, list(Merit)))
     mode = Counting(choose("counting", counting or Counting.EXACT.value, list(Counting)))

@@ -145,7 +145,7 @@ class Options:
 
 def default_methods(machines: tuple[Machine, ...]) -> tuple[str, ...]:
     """The methods of a sweep that names none: on accelerators every mapping brings its bounds along."""
-    if machines and all(machine.accelerator is not None for machine in machines):
+    if machines and all(machine.meshed for machine in machines):
         return (default_method(machines[0]),)
     return (BOUND, "mopt")
 
@@ -196,9 +196,9 @@ class SweepSpec:
     def _check_methods(self) -> None:
         if not self.methods:
             raise InputError("methods is empty; name at least one")
-        if len({machine.accelerator is None for machine in self.machines}) > 1:
+        if len({machine.meshed for machine in self.machines}) > 1:
             raise InputError("machines: accelerators and machines without fanouts need sweeps of their own")
-        if BOUND in self.methods and any(machine.accelerator is not None for machine in self.machines):
+        if BOUND in self.methods and any(machine.meshed for machine in self.machines):
             raise InputError(
                 "methods: on accelerators every mapping comes with the floor of every schedule; leave bound out"
             )

@@ -178,10 +178,10 @@ def test_numbers_of_a_machine_are_changed_where_they_stand() -> None:
         "arithmetic.energy_pj": ["1/3"],
     }
     (made,) = variants(library_machine("eyeriss_like"), numbers)
-    assert made.accelerator is not None
-    assert made.accelerator.outermost.ports.read == 1
-    assert made.accelerator.outermost.ports.write == 4
-    assert made.accelerator.arithmetic.energy_pj == Fraction(1, 3)
+    assert made.outermost is not None
+    assert made.outermost.ports.read == 1
+    assert made.outermost.ports.write == 4
+    assert made.arithmetic.energy_pj == Fraction(1, 3)
     stores = {level.name: level.store for level in made.levels}
     assert stores["RegisterFile"] is not None
     assert stores["RegisterFile"].energy_pj.read == Fraction(1, 2)

@@ -68,7 +68,7 @@ def test_threads_are_solved_for(optmap, host: str, tmp_path: Path) -> None:
     ("arguments", "words"),
     [
         ((*MATMUL,), ["--machine"]),
-        ((*MATMUL, "--machine", "eyeriss"), ["accelerator"]),
+        ((*MATMUL, "--machine", "eyeriss"), ["units in meshes", "optmap detect"]),
         ((*MATMUL, "--machine", "balanced", "--layout", "chwn"), ["--layout", "chwn"]),
         ((*MATMUL, "--machine", "balanced", "--layout", "blocked"), ["blocks of one vector"]),
         ((*MATMUL, "--machine", "balanced", "--mapping", "nosuch.json"), ["nosuch.json"]),

@@ -90,7 +90,7 @@ def test_it_is_swept(optmap, tmp_path: Path) -> None:
         (("solve", *PRODUCT, "--objective", "time"), "unknown objective 'time'; known are energy, cycles, edp"),
         (("solve", *PRODUCT, "--capacity", "safe"), "one tile has to fit"),
         (("bound", *PRODUCT, "--objective", "time"), "does not say what a core computes with"),
-        (("run", *PRODUCT), "machines with caches, not on gpu_like"),
+        (("run", *PRODUCT), "units in meshes and no cores that run C"),
     ],
 )
 def test_what_needs_another_trait_says_which(optmap, asked: tuple[str, ...], said: str) -> None:

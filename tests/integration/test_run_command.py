@@ -142,7 +142,7 @@ def test_padding_semantics_and_options_are_those_that_are_asked_for(optmap, host
         (("resnet18/R99",), "unknown workload 'resnet18/R99'"),
         (("resnet18/R9", "--extents", "i=3"), "extents belong to a statement"),
         (("C[i,j] += A[i,k]*B[k,j]",), "needs the extents"),
-        (("resnet18/R9", "--machine", "eyeriss"), "not on eyeriss, an accelerator"),
+        (("resnet18/R9", "--machine", "eyeriss"), "machine eyeriss has 168 units in meshes"),
         (("nothing.json",), "no such file"),
         (("resnet18/R9", "--seconds", "-1"), "'--seconds': it is '-1'"),
         (("resnet18/R9", "-o", "no/folder.json"), "cannot be written"),

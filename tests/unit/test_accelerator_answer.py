@@ -19,7 +19,7 @@ from optmap.gap.floor import even, floor_of, inside_words, with_floor
 from optmap.gap.nest_recount import NestEvaluation, evaluate_nest
 from optmap.gap.nest_solution import SavedNest, nest_solution_from
 from optmap.problem import Capacity, Fields, Semantics, TileRule, parse_workload
-from optmap.problem.accelerator import Accelerator, Keep, Prices, Store
+from optmap.problem.accelerator import Keep, Prices, Store
 from optmap.problem.fabric import Fabric, fabric_of
 from optmap.problem.options import WALKED, Counting, Merit
 from optmap.search import METHODS, AcceleratorFound, AcceleratorRequest, AcceleratorResult, AcceleratorRoute, Method
@@ -142,7 +142,7 @@ def test_a_statement_that_accumulates_is_solved_as_one_that_assigns_and_says_so(
     ("option", "reason"),
     [
         ({"cores": 2}, "leave out --cores"),
-        ({"capacity": "safe"}, "scratchpads"),
+        ({"capacity": "safe"}, "one tile has to fit"),
         ({"integers": "floor"}, "whole factors"),
         ({"solver": "ipopt"}, "no relaxation"),
         ({"innermost": "Buffer"}, "arithmetic"),
@@ -317,7 +317,7 @@ def test_no_valid_mapping_is_a_reason_and_no_answer() -> None:
 def test_a_tensor_that_nobody_must_keep_is_refused() -> None:
     machine = grid_machine()
     outermost = Store(keeps=(("output", Keep.KEPT), ("input", Keep.KEPT)))
-    bare = replace(machine, accelerator=Accelerator(outermost=outermost))
+    bare = replace(machine, outermost=outermost)
     free = replace(machine.levels[0].store or Store(), keeps=(("inputs", Keep.FREE), ("output", Keep.FREE)))
     levels = (replace(machine.levels[0], store=free), machine.levels[1])
     with pytest.raises(InputError, match="no memory must keep W"):
@@ -329,9 +329,7 @@ def test_a_tensor_that_nobody_must_keep_is_refused() -> None:
 def test_wires_are_priced_in_the_answer_and_not_in_its_bound(method: str) -> None:
     """No search bounds them: its bound is the one without them, and nothing is proved the best that has some to pay."""
     machine = grid_machine()
-    outermost = machine.accelerator.outermost if machine.accelerator else None
-    assert outermost is not None
-    store = replace(machine.levels[-1].store or outermost, hop_pj=3, router_pj=1)
+    store = replace(machine.stores[-2], hop_pj=3, router_pj=1)
     wired = replace(machine, levels=(*machine.levels[:-1], replace(machine.levels[-1], store=store)))
     product = parse_workload("C[m,n] = A[m,k] * B[k,n]", {"m": 8, "n": 4, "k": 4})
     for merit, proved in ((Merit.ENERGY, False), (Merit.EDP, False), (Merit.CYCLES, True)):
@@ -350,7 +348,7 @@ def test_a_tensor_that_every_memory_may_pass_by_comes_from_the_outermost_one() -
     outermost = Store(keeps=(("output", Keep.KEPT), ("inputs", Keep.FREE)), energy_pj=Prices(read=200, update=200))
     free = replace(machine.levels[0].store or Store(), keeps=(("inputs", Keep.FREE), ("output", Keep.FREE)))
     levels = (replace(machine.levels[0], store=free), machine.levels[1])
-    loose = replace(machine, levels=levels, accelerator=Accelerator(outermost=outermost))
+    loose = replace(machine, levels=levels, outermost=outermost)
     found, bounded = (
         optmap.solve(convolution(k=2, c=2, p=2, q=1), machine=loose, method=method, tiles="divisors")
         for method in ("exact", "allocation")

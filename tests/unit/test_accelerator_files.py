@@ -38,7 +38,6 @@ from optmap.problem import (
 from optmap.problem.accelerator import (
     ROLES,
     TENSOR_ROLES,
-    Accelerator,
     Arithmetic,
     FactorRule,
     Keep,
@@ -53,7 +52,7 @@ from optmap.problem.nest import MemoryNest, Nest, mapping_of, nest_of
 from optmap.problem.relations import Relation
 
 DATA = Path(__file__).parents[1] / "data"
-ACCELERATORS = [name for name in list_machines() if library.machine(name).accelerator is not None]
+ACCELERATORS = [name for name in list_machines() if library.machine(name).meshed]
 
 amounts = st.one_of(
     st.integers(0, 10**6).map(Fraction),
@@ -127,9 +126,7 @@ def accelerators(draw: st.DrawFn) -> Machine:
             )
         )
     arithmetic = Arithmetic(energy_pj=draw(amounts), word_bits=draw(st.none() | st.integers(1, 64)))
-    return Machine(
-        name="drawn", levels=tuple(levels), accelerator=Accelerator(outermost=draw(stores), arithmetic=arithmetic)
-    )
+    return Machine(name="drawn", levels=tuple(levels), outermost=draw(stores), arithmetic=arithmetic)
 
 
 @settings(max_examples=30)
@@ -145,8 +142,8 @@ def test_documents_and_files_say_everything(machine: Machine) -> None:
 
 def test_decimals_are_exact() -> None:
     gemmini = library.machine("gemmini")
-    assert gemmini.accelerator is not None
-    assert gemmini.accelerator.arithmetic.energy_pj == Fraction(28, 100)
+    assert gemmini.outermost is not None
+    assert gemmini.arithmetic.energy_pj == Fraction(28, 100)
     store = gemmini.levels[2].store
     assert store is not None
     assert store.energy_pj == Prices(read=Fraction(347, 100), fill=Fraction(347, 100), update=Fraction(347, 100))

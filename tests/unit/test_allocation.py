@@ -18,7 +18,7 @@ from optmap.clock import Clock
 from optmap.errors import InfeasibleError, InputError
 from optmap.evaluate import count_nest, evaluate_batch
 from optmap.problem import Capacity, Level, Machine, matmul, parse_workload
-from optmap.problem.accelerator import Accelerator, Store
+from optmap.problem.accelerator import Store
 from optmap.problem.fabric import Fabric, fabric_of
 from optmap.problem.nest import MemoryNest, Nest
 from optmap.problem.options import WALKED, Counting, Merit
@@ -165,7 +165,7 @@ def test_tangents_close_in_on_an_exponential() -> None:
 def test_the_method_says_why_nothing_fits_and_bounds_what_does() -> None:
     layer = matmul(i=4, j=4, k=4)
     level = Level(name="Buffer", capacity=Capacity(amount=1, unit="words"), store=Store())
-    tight = Machine(name="tight", levels=(level,), accelerator=Accelerator())
+    tight = Machine(name="tight", levels=(level,), outermost=Store())
     found = solve_workload(layer, machine="eyeriss", method="allocation", objective="cycles", tiles="divisors")
     assert found.search.proved
     assert found.cost == solve_workload(layer, machine="eyeriss", objective="cycles", tiles="divisors").cost

@@ -33,7 +33,7 @@ from optmap.problem import (
     parse_workload,
     workload_document,
 )
-from optmap.problem.accelerator import Accelerator, Prices, Store
+from optmap.problem.accelerator import Prices, Store
 from optmap.problem.fabric import fabric_of
 from optmap.problem.nest import mapping_of
 from optmap.problem.options import WALKED, Counting
@@ -148,7 +148,7 @@ def test_capacities_in_bytes_hold_words_of_the_workload() -> None:
     work = parse_workload("C[i,j] = A[i,k] * B[k,j]", {"i": 4, "j": 4, "k": 4})
     work = work.with_accesses([work.output, *(replace(tensor, bits=8) for tensor in work.inputs)])
     level = Level(name="L1", capacity=Capacity(amount=100, unit="bytes"), store=Store(energy_pj=Prices(read=1)))
-    machine = Machine(name="bytes", levels=(level,), accelerator=Accelerator(outermost=Store(energy_pj=Prices(read=9))))
+    machine = Machine(name="bytes", levels=(level,), outermost=Store(energy_pj=Prices(read=9)))
     document = optmap.solve(work, machine=machine, objective="energy").to_dict()
     assert document["levels"][0]["capacity_words"] == 100
     check_document(document)

@@ -17,7 +17,7 @@ from optmap.evaluate import count_nest
 from optmap.evaluate.spatial.rules import Overflow, overflows
 from optmap.gap.nest_comparison import NestComparison
 from optmap.problem import Capacity, Level, Machine, Network, Semantics, Workload, conv2d, list_machines, matmul
-from optmap.problem.accelerator import Accelerator, FactorRule, Keep, Mesh, MeshAxis, Store
+from optmap.problem.accelerator import FactorRule, Keep, Mesh, MeshAxis, Store
 from optmap.problem.fabric import Fabric, fabric_of
 from optmap.problem.library import machine
 from optmap.problem.options import Counting, Merit
@@ -37,7 +37,7 @@ def small_machine(words: int, ways: int) -> Machine:
     """Registers of one word, a buffer with a mesh."""
     buffer = Store(keeps=(("inputs", Keep.KEPT), ("output", Keep.KEPT)), mesh=Mesh(x=MeshAxis(size=ways)))
     levels = (Level(name="Buffer", capacity=Capacity(amount=words, unit="words"), store=buffer),)
-    return Machine(name="small", levels=levels, accelerator=Accelerator())
+    return Machine(name="small", levels=levels, outermost=Store())
 
 
 def by_hand(fabric: Fabric, words: int, ways: int) -> float:
@@ -96,7 +96,7 @@ def test_a_pointwise_layer_fits() -> None:
     assert not count_nest(found.nest, seen(layer, "simba-cosa"), Counting.EXACT).broken
 
 
-@pytest.mark.parametrize("name", [name for name in list_machines() if machine(name).accelerator is not None])
+@pytest.mark.parametrize("name", [name for name in list_machines() if machine(name).meshed])
 def test_every_accelerator_gets_a_mapping_with_all_factors(name: str) -> None:
     for layer in (matmul(i=8, j=4, k=8), conv2d(n=1, k=4, c=2, h=4, w=3, r=3, s=1)):
         fabric = seen(layer, name)
@@ -149,7 +149,7 @@ def test_rules_that_leave_nothing_are_an_error() -> None:
     level = Level(name="Buffer", capacity=Capacity(amount=9, unit="words"), store=Store(factors=(never,)))
     fabric = fabric_of(
         matmul(i=4, j=4, k=4).with_semantics(Semantics.ASSIGN),
-        Machine(name="odd", levels=(level,), accelerator=Accelerator()),
+        Machine(name="odd", levels=(level,), outermost=Store()),
     )
     with pytest.raises(InfeasibleError, match="no point"):
         solve_cosa(fabric)

@@ -327,9 +327,9 @@ def test_files_say_it_and_say_it_again() -> None:
     assert buffer is not None
     assert buffer.pack
     assert buffer.ports == Ports(read=Fraction(1, 2), write=1)
-    assert machine.accelerator is not None
-    assert machine.accelerator.outermost.ports == Ports(shared=6, unit="bytes")
-    assert machine.accelerator.outermost.energy_pj_per_bit.update == 5
+    assert machine.outermost is not None
+    assert machine.outermost.ports == Ports(shared=6, unit="bytes")
+    assert machine.outermost.energy_pj_per_bit.update == 5
     document = json.loads(json.dumps(machine_document(machine)))
     assert machine_from(Fields.of(document, "m.json")) == machine
     entry = optmap.show(machine)

@@ -10,7 +10,7 @@ import optmap
 from optmap.clock import NO_LIMIT
 from optmap.errors import InputError
 from optmap.problem import Capacity, Level, Machine, Semantics, conv2d, matmul, models_path
-from optmap.problem.accelerator import Accelerator, Arithmetic, Keep, Mesh, MeshAxis, Ports, Prices, Store
+from optmap.problem.accelerator import Arithmetic, Keep, Mesh, MeshAxis, Ports, Prices, Store
 from optmap.problem.fabric import Fabric, fabric_of
 from optmap.problem.library import workload
 from optmap.problem.options import Counting, Merit
@@ -63,8 +63,8 @@ def row_fabric() -> Fabric:
     )
     outermost = Store(energy_pj=Prices(read=200, fill=200, update=200), ports=Ports(shared=4))
     level = Level(name="Buffer", capacity=Capacity(amount=12, unit="words"), store=buffer)
-    accelerator = Accelerator(outermost=outermost, arithmetic=Arithmetic(energy_pj=1))
-    machine = Machine(name="row", levels=(level,), memory="DRAM", accelerator=accelerator)
+    arithmetic = Arithmetic(energy_pj=1)
+    machine = Machine(name="row", levels=(level,), memory="DRAM", outermost=outermost, arithmetic=arithmetic)
     layer = matmul(i=4, j=2, k=6).with_semantics(Semantics.ASSIGN)
     return fabric_of(layer, machine)
 

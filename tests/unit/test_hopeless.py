@@ -13,7 +13,7 @@ from spatial_brute_force import best_of_all, mapspace_size, tiny_machine, tiny_w
 import optmap
 from optmap.errors import InfeasibleError
 from optmap.problem import Capacity, Level, Machine, Partition, machine_of, parse_workload
-from optmap.problem.accelerator import ROLES, Accelerator, FactorRule, Keep, Store
+from optmap.problem.accelerator import ROLES, FactorRule, Keep, Store
 from optmap.problem.fabric import Fabric, fabric_of
 from optmap.problem.options import Counting
 from optmap.problem.relations import Relation
@@ -36,7 +36,7 @@ def with_accumulator(amount: int, **changes: object) -> Machine:
         replace(accumulator, **changes),
         Level(name="Scratchpad", capacity=Capacity(amount=2**19), store=Store(keeps=(("inputs", Keep.KEPT),))),
     )
-    return Machine(name="small", levels=levels, accelerator=Accelerator())
+    return Machine(name="small", levels=levels, outermost=Store())
 
 
 def refused(machine: Machine, method: str = "exact", **options: object) -> str:
@@ -135,9 +135,8 @@ def demanding_fabric(seed: int) -> tuple[Fabric, Counting]:
             for level in machine.levels
             if level.store is not None
         )
-        accelerator = machine.accelerator or Accelerator()
-        outermost = replace(accelerator.outermost, factors=rules(0.4), keeps=())
-        changed = replace(machine, levels=levels, accelerator=replace(accelerator, outermost=outermost))
+        outermost = replace(machine.stores[-1], factors=rules(0.4), keeps=())
+        changed = replace(machine, levels=levels, outermost=outermost)
         fabric = fabric_of(workload, changed)
         if mapspace_size(fabric, 8_000) is not None:
             return fabric, draw.choice(list(Counting))

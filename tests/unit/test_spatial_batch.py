@@ -16,7 +16,7 @@ from optmap.evaluate import BatchCost, count_nest, evaluate_batch
 from optmap.evaluate.spatial.batch_count import LARGEST
 from optmap.interchange import read_records
 from optmap.problem import Machine, parse_workload
-from optmap.problem.accelerator import Accelerator, Ports, Prices, Store
+from optmap.problem.accelerator import Ports, Prices, Store
 from optmap.problem.fabric import Fabric, fabric_of
 from optmap.problem.nest_batch import NestBatch, batch_of
 from optmap.problem.options import WALKED, Counting, Merit
@@ -132,9 +132,9 @@ def test_rates_of_many_digits(rate: str | Fraction, recounted: int) -> None:
 )
 def test_what_has_no_closed_form_is_counted_one_by_one(text: str, wires: int) -> None:
     machine = tiny_machine(random.Random(1))
-    assert machine.accelerator is not None
-    outermost = replace(machine.accelerator.outermost, hop_pj=wires)
-    machine = replace(machine, accelerator=replace(machine.accelerator, outermost=outermost))
+    assert machine.outermost is not None
+    outermost = replace(machine.outermost, hop_pj=wires)
+    machine = replace(machine, outermost=outermost)
     extents = {dim: 4 for dim in "ijk" if dim in text.replace("in", "")}
     fabric = fabric_of(parse_workload(text, extents), machine)
     batch = random_nests(fabric, 8, np.random.default_rng(0))
@@ -195,6 +195,6 @@ def test_random_nests_are_mostly_valid_and_all_different_kinds() -> None:
 def test_a_machine_without_ports_needs_no_port_cycles() -> None:
     machine = tiny_machine(random.Random(2))
     free = tuple(replace(level, store=Store(energy_pj=Prices(read=1))) for level in machine.levels)
-    bare = Machine(name="bare", levels=free, accelerator=Accelerator())
+    bare = Machine(name="bare", levels=free, outermost=Store())
     fabric = fabric_of(tiny_workload(random.Random(2)), bare)
     assert not evaluate_batch(random_nests(fabric, 5, np.random.default_rng(0)), fabric).port_cycles.any()

@@ -178,7 +178,7 @@ def test_broken_rules_say_level_dim_and_numbers():
 def test_rules_for_factors_and_orders():
     target = machine([(1, 1), (2, 2), (1, 1)])
     store = replace(
-        target.accelerator.outermost,
+        target.outermost,
         factors=(FactorRule(dim="i", relation=Relation.AT_MOST, value=1),),
         order=("j", "..."),
     )
@@ -187,7 +187,7 @@ def test_rules_for_factors_and_orders():
         x=MeshAxis(size=2, factors=(FactorRule(dim="i", relation=Relation.AT_LEAST, value=4),)),
     )
     levels = (target.levels[0], replace(target.levels[1], store=replace(target.levels[1].store, mesh=mesh)))
-    target = replace(target, levels=levels, accelerator=replace(target.accelerator, outermost=store))
+    target = replace(target, levels=levels, outermost=store)
     fabric = fabric_of(statement("gemm", {"i": 8, "j": 4, "k": 4}), target)
     _, nest = gemm()
     assert broken_rules(nest, fabric) == (

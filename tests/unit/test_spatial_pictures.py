@@ -29,7 +29,7 @@ from optmap.problem import (
     parse_workload,
     workload_document,
 )
-from optmap.problem.accelerator import Accelerator, Arithmetic, Keep, Mesh, MeshAxis, Ports, Prices, Store
+from optmap.problem.accelerator import Arithmetic, Keep, Mesh, MeshAxis, Ports, Prices, Store
 from optmap.problem.fabric import Fabric, fabric_of
 from optmap.problem.nest import MemoryNest, Nest, mapping_of
 from optmap.problem.options import Counting, Merit
@@ -66,10 +66,8 @@ MACHINE = Machine(
         ),
     ),
     memory="DRAM",
-    accelerator=Accelerator(
-        outermost=Store(energy_pj=Prices(read=200, fill=200, update=200), ports=Ports(read=2, write=1)),
-        arithmetic=Arithmetic(energy_pj=0.5),
-    ),
+    outermost=Store(energy_pj=Prices(read=200, fill=200, update=200), ports=Ports(read=2, write=1)),
+    arithmetic=Arithmetic(energy_pj=0.5),
 )
 FABRIC = fabric_of(LAYER, MACHINE)
 DIMS = FABRIC.dims
@@ -235,7 +233,8 @@ def test_wires_have_a_part_of_their_own():
             for level in MACHINE.levels
         ),
         memory="DRAM",
-        accelerator=MACHINE.accelerator,
+        outermost=MACHINE.outermost,
+        arithmetic=MACHINE.arithmetic,
     )
     fabric = fabric_of(LAYER, machine)
     count = count_nest(NEST, fabric)

@@ -18,7 +18,7 @@ import optmap
 from optmap.errors import LimitError, OptmapError
 from optmap.evaluate import evaluate_batch
 from optmap.problem import Capacity, Level, Machine, parse_workload
-from optmap.problem.accelerator import Accelerator, Arithmetic, Mesh, MeshAxis, Prices, Store
+from optmap.problem.accelerator import Arithmetic, Mesh, MeshAxis, Prices, Store
 from optmap.problem.fabric import Fabric, fabric_of
 from optmap.problem.nest_batch import NestBatch
 from optmap.problem.options import Counting, Merit
@@ -41,7 +41,8 @@ def two_buffers(inner: int, outer: int, mesh: int) -> Machine:
     return Machine(
         name="two buffers",
         levels=levels,
-        accelerator=Accelerator(outermost=stores[2], arithmetic=Arithmetic(energy_pj=Fraction(1))),
+        outermost=stores[2],
+        arithmetic=Arithmetic(energy_pj=Fraction(1)),
     )
 
 

@@ -446,7 +446,13 @@ def test_prices_and_ports_survive() -> None:
     assert outer.store is not None
     store = replace(outer.store, ports=Ports(read=0.3, shared=7), hop_pj=0.05, router_pj=0.02, cluster=2)
     level = Level(name="GlobalBuffer", capacity=outer.capacity, buffering=2, store=store)
-    changed = Machine(name="m", levels=(machine.levels[0], level), memory="DRAM", accelerator=machine.accelerator)
+    changed = Machine(
+        name="m",
+        levels=(machine.levels[0], level),
+        memory="DRAM",
+        outermost=machine.outermost,
+        arithmetic=machine.arithmetic,
+    )
     fabric = fabric_of(matmul(i=4, j=4, k=4), changed)
     again, _ = read(*timeloop_files(fabric, None).values())
     for memory, own in zip(fabric.memories, again.memories, strict=True):
@@ -476,14 +482,12 @@ def test_orders_of_children_survive() -> None:
 
 def test_what_the_outermost_memory_leaves_open_is_as_the_mapping_has_it() -> None:
     machine = library.machine("eyeriss_like")
-    assert machine.accelerator is not None
-    open_ = replace(machine.accelerator.outermost, keeps=(("output", Keep.FREE), ("inputs", Keep.FREE)))
+    assert machine.outermost is not None
+    open_ = replace(machine.outermost, keeps=(("output", Keep.FREE), ("inputs", Keep.FREE)))
     inner = machine.levels[1].store
     assert inner is not None
     level = replace(machine.levels[1], store=replace(inner, keeps=()))
-    changed = replace(
-        machine, levels=(machine.levels[0], level), accelerator=replace(machine.accelerator, outermost=open_)
-    )
+    changed = replace(machine, levels=(machine.levels[0], level), outermost=open_)
     fabric = fabric_of(matmul(i=4, j=4, k=4), changed)
     assert fabric.memories[-1].keeps == (Keep.FREE,) * 3
     kept = set()

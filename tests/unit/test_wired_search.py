@@ -39,10 +39,9 @@ def wired(fabric: Fabric, generator: random.Random) -> Fabric:
         return replace(store or Store(), hop_pj=hop, router_pj=router)
 
     machine = fabric.machine
-    assert machine.accelerator is not None
+    assert machine.outermost is not None
     levels = tuple(replace(level, store=priced(level.store)) for level in machine.levels)
-    accelerator = replace(machine.accelerator, outermost=priced(machine.accelerator.outermost))
-    return fabric_of(fabric.workload, replace(machine, levels=levels, accelerator=accelerator))
+    return fabric_of(fabric.workload, replace(machine, levels=levels, outermost=priced(machine.outermost)))
 
 
 @pytest.mark.parametrize("seed", range(12))

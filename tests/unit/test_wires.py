@@ -211,7 +211,7 @@ def groups_of(layout: Layout, number: int, place: int) -> list[list[tuple[int, i
 def priced_everywhere(generator: random.Random) -> Machine:
     """Three memories with meshes of random sizes, prices, sharing and bypass."""
     machine = grid_machine(ports=False)
-    assert machine.accelerator is not None
+    assert machine.outermost is not None
 
     def store(old: Store) -> Store:
         keep = (Keep.FREE, Keep.KEPT)
@@ -229,8 +229,8 @@ def priced_everywhere(generator: random.Random) -> Machine:
         )
 
     levels = tuple(replace(level, store=store(level.store or Store())) for level in machine.levels)
-    outermost = replace(store(machine.accelerator.outermost), keeps=())
-    return replace(machine, levels=levels, accelerator=replace(machine.accelerator, outermost=outermost))
+    outermost = replace(store(machine.outermost), keeps=())
+    return replace(machine, levels=levels, outermost=outermost)
 
 
 def shuffled(nest: Nest, generator: random.Random) -> Nest:
@@ -289,14 +289,14 @@ def test_exact_counting_differs_from_timeloop_only_where_that_has_quirks() -> No
     """To a level that passes a tensor by wires carry what passes, and sums of the outermost memory go one way."""
     workload = parse_workload("C[i,j] = A[i,k] * B[k,j]", {"i": 4, "j": 8, "k": 8})
     machine = grid_machine(ports=False)
-    assert machine.accelerator is not None
+    assert machine.outermost is not None
     mesh = Mesh(x=MeshAxis(size=4), y=MeshAxis(size=1))
-    outermost = replace(machine.accelerator.outermost, mesh=mesh, hop_pj=Fraction(1), router_pj=Fraction(10))
+    outermost = replace(machine.outermost, mesh=mesh, hop_pj=Fraction(1), router_pj=Fraction(10))
     free = tuple(
         replace(level, store=replace(level.store or Store(), keeps=(("output", Keep.FREE), ("inputs", Keep.FREE))))
         for level in machine.levels
     )
-    machine = replace(machine, levels=free, accelerator=replace(machine.accelerator, outermost=outermost))
+    machine = replace(machine, levels=free, outermost=outermost)
     fabric = fabric_of(workload, machine)
     plain, one = (1, 1, 1), (True, True, True)
     assert fabric.dims == ("i", "j", "k")

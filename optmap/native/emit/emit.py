@@ -16,6 +16,7 @@ from optmap.native.emit.plain import plain_leaf
 from optmap.native.emit.program import main_text
 from optmap.native.emit.writer import Writer
 from optmap.native.layouts import buffers_of, plain_layouts
+from optmap.native.statement import refuse_meshes
 from optmap.problem import Machine, Mapping, Workload
 from optmap.problem.code_options import ActivationLayout, CodeOptions
 
@@ -39,8 +40,7 @@ def emit_code(workload: Workload, mapping: Mapping, machine: Machine, options: C
         InputError: for a mapping that does not belong to workload and machine or splits what threads would share, an
             accelerator, elements that are no float or double, or a buffer that cannot be addressed.
     """
-    if machine.accelerator is not None:
-        raise InputError(f"machine {machine.name} is an accelerator; C is written for machines with caches")
+    refuse_meshes(machine)
     mapping.check(workload, machine)
     if machine.core is None and options is not None and options.layout is ActivationLayout.BLOCKED:
         raise InputError(f"machine {machine.name}: layout blocked has blocks of one vector; say what its core is")

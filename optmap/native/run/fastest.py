@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from optmap.errors import CheckError, InputError
+from optmap.errors import CheckError
 from optmap.native.code import Code, Ran
 from optmap.native.run.mapped import Tell, proposed
 from optmap.native.run.several import run_tasks
 from optmap.native.run.tasks import Task
+from optmap.native.statement import refuse_meshes
 from optmap.problem import Machine, Mapping, Workload
 from optmap.problem.code_options import CodeOptions
 
@@ -77,7 +78,6 @@ def predicted_mapping(
         InputError: for an accelerator, or threads that the machine has not.
         InfeasibleError: if nothing fits.
     """
-    if machine.accelerator is not None:
-        raise InputError(f"machine {machine.name} is an accelerator; C is written for machines with caches")
+    refuse_meshes(machine)
     (found,) = proposed(workload, machine, options, threads=threads, count=1, time_limit=time_limit, progress=progress)
     return found.mapping

@@ -10,6 +10,7 @@ from optmap.native.run.layer import run_layer
 from optmap.native.run.mapped import Mapped, Tell, as_given, proposed
 from optmap.native.run.results import LayerRun, Runs
 from optmap.native.run.tasks import Task
+from optmap.native.statement import refuse_meshes
 from optmap.native.toolchain.compiler import find_compiler
 from optmap.problem.code_options import CodeOptions
 
@@ -48,11 +49,9 @@ def run_tasks(
     layers: list[LayerRun] = []
     for number, task in enumerate(tasks):
         target = task.machine
-        if target is None or target.accelerator is not None:
-            name = "this one" if target is None else f"{target.name}, an accelerator"
-            raise InputError(
-                f"{task.workload.title}: code runs on machines with caches, not on {name}; take optmap detect"
-            )
+        if target is None:
+            raise InputError(f"{task.workload.title}: no machine to run on is said; take one of optmap detect")
+        refuse_meshes(target)
         if progress is not None:
             progress(f"{task.workload.title}", number / len(tasks))
         if task.mapping is not None:

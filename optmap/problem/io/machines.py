@@ -10,6 +10,7 @@ from fractions import Fraction
 from typing import Any
 
 from optmap.errors import InputError
+from optmap.problem.accelerator import Arithmetic
 from optmap.problem.amounts import ONE_WORD, Bandwidth, Capacity
 from optmap.problem.core import Core, Microkernel
 from optmap.problem.io.fields import Fields, describe, located
@@ -17,9 +18,9 @@ from optmap.problem.io.stores import (
     CACHE_FIELDS,
     STORE_FIELDS,
     TOP_FIELDS,
-    accelerator_document,
-    accelerator_from,
-    is_accelerator,
+    has_stores,
+    leaves_document,
+    leaves_from,
     plain,
     refuse_store_fields,
     store_document,
@@ -52,7 +53,7 @@ def machine_document(machine: Machine) -> dict[str, object]:
         "clock_hz": machine.clock_hz,
         "levels": [level_document(level) for level in machine.levels],
         **({} if machine.core is None else {"core": core_document(machine.core)}),
-        **({} if machine.accelerator is None else accelerator_document(machine.accelerator)),
+        **({} if machine.outermost is None else leaves_document(machine.outermost, machine.arithmetic)),
     }
 
 
@@ -131,11 +132,11 @@ def machine_from(fields: Fields, default_name: str | None = None) -> Machine:
     fields.allow("name", "cores", "core", "levels", "memory", "clock", "clock_hz", "description", "source", *TOP_FIELDS)
     items = fields.items("levels")
     clock = _clock(fields)
-    accelerator = accelerator_from(fields, clock) if is_accelerator(fields) else None
+    outermost, arithmetic = leaves_from(fields, clock) if has_stores(fields) else (None, Arithmetic())
     try:
-        levels = tuple(_level(item, clock) if accelerator is None else _memory(item, clock) for item in items)
+        levels = tuple(_level(item, clock) if outermost is None else _memory(item, clock) for item in items)
         if fields.has("cores"):
-            explicit = accelerator is not None or any(item.has("fanout") for item in items)
+            explicit = outermost is not None or any(item.has("fanout") for item in items)
             levels = _with_cores(levels, fields.integer("cores"), explicit=explicit, where=fields.at("cores"))
         name, memory = fields.text("name", default_name), fields.text("memory", MEMORY)
         return Machine(
@@ -143,7 +144,8 @@ def machine_from(fields: Fields, default_name: str | None = None) -> Machine:
             levels=levels,
             memory=memory,
             clock_hz=clock,
-            accelerator=accelerator,
+            outermost=outermost,
+            arithmetic=arithmetic,
             core=_core(fields) if fields.given("core") else None,
         )
     except InputError as error:

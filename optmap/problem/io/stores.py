@@ -10,7 +10,6 @@ from typing import TypeVar
 
 from optmap.errors import InputError
 from optmap.problem.accelerator import (
-    Accelerator,
     Arithmetic,
     FactorRule,
     Keep,
@@ -40,7 +39,7 @@ _MESH_FIELDS = ("x", "y", "multicast", "reduction", "hop_pj", "router_pj")
 _Made = TypeVar("_Made")
 
 
-def is_accelerator(fields: Fields) -> bool:
+def has_stores(fields: Fields) -> bool:
     """Whether a machine's file describes an accelerator: it has prices of arithmetic or an outermost store."""
     return any(fields.given(key) for key in TOP_FIELDS)
 
@@ -91,11 +90,10 @@ def exact_number(fields: Fields, key: str, default: Fraction | None = None) -> F
     return Fraction(value) if isinstance(value, int) else Fraction(str(number))
 
 
-def accelerator_document(machine: Accelerator) -> dict[str, object]:
-    """The keys of a machine's document that only an accelerator has."""
-    arithmetic = machine.arithmetic
+def leaves_document(outermost: Store, arithmetic: Arithmetic) -> dict[str, object]:
+    """The keys of a machine's document that are there where its levels have stores."""
     return {
-        "outermost": store_document(machine.outermost),
+        "outermost": store_document(outermost),
         "arithmetic": {"energy_pj": plain(arithmetic.energy_pj), "word_bits": arithmetic.word_bits},
     }
 
@@ -151,7 +149,7 @@ def _factors_document(rules: Iterable[FactorRule]) -> dict[str, object]:
     return {dim: texts[0] if len(texts) == 1 else texts for dim, texts in found.items()}
 
 
-def accelerator_from(fields: Fields, clock_hz: int | None = None) -> Accelerator:
+def leaves_from(fields: Fields, clock_hz: int | None = None) -> tuple[Store, Arithmetic]:
     """The outermost store and the arithmetic of a machine's file.
 
     Args:
@@ -173,7 +171,7 @@ def accelerator_from(fields: Fields, clock_hz: int | None = None) -> Accelerator
             energy_pj=exact_number(inside, "energy_pj", Fraction(0)),
             word_bits=inside.integer("word_bits") if inside.given("word_bits") else None,
         )
-    return Accelerator(outermost=outermost, arithmetic=arithmetic)
+    return outermost, arithmetic
 
 
 def store_from(fields: Fields, clock_hz: int | None = None) -> Store:

@@ -29,14 +29,9 @@ NOTE = (
 
 def without_wires(machine: Machine) -> Machine:
     """The same accelerator with wires and routers that cost nothing."""
-    levels = tuple(
-        level if level.store is None else replace(level, store=replace(level.store, hop_pj=0, router_pj=0))
-        for level in machine.levels
-    )
-    accelerator = machine.accelerator
-    if accelerator is not None:
-        accelerator = replace(accelerator, outermost=replace(accelerator.outermost, hop_pj=0, router_pj=0))
-    return replace(machine, levels=levels, accelerator=accelerator)
+    *stores, outermost = (replace(store, hop_pj=0, router_pj=0) for store in machine.stores)
+    levels = tuple(replace(level, store=store) for level, store in zip(machine.levels, stores, strict=True))
+    return replace(machine, levels=levels, outermost=outermost)
 
 
 def searched(request: AcceleratorRequest) -> AcceleratorRequest:
