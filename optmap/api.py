@@ -22,18 +22,19 @@ from optmap.problem.inputs import (
     names_of,
     workload_of,
 )
-from optmap.problem.objective import OBJECTIVES
-from optmap.problem.options import IntegerRule, Merit, TileRule
+from optmap.problem.objective import OBJECTIVES, objectives_on
+from optmap.problem.options import Counting, IntegerRule, TileRule
+from optmap.search.meaning import refuse_meaningless
 from optmap.search.methods import METHODS, default_method
+from optmap.search.question import Question, understood
+from optmap.solvers.config import relaxation_solver
 from optmap.values import TimeInput, file_path, quoted, seconds, whole_number
 
 if TYPE_CHECKING:
     from optmap.checker import Report
     from optmap.evaluate import Running
     from optmap.gap.boundaries import BoundReport
-    from optmap.problem.machine import Machine
     from optmap.search.accelerators.result import AcceleratorResult
-    from optmap.search.request import Request
     from optmap.search.result import SolveResult
 
 __all__ = ["METHODS", "OBJECTIVES", "bound", "check", "solve"]
@@ -42,12 +43,6 @@ CERTIFICATES = ("bound", "full")
 """What a solution's file can prove beside its mapping: the bound, or the relaxation and the integer bound, too."""
 PROVED = 0.5
 """Part of the time that a search may take whose relaxation and integer bound are to be proved, too."""
-ONLY_WITH_FANOUTS = {
-    "confirm": "method exact on accelerators, which {machine} is not",
-    **dict.fromkeys(("set", "evaluations", "journal"), "searches on accelerators, which {machine} is not"),
-    "counting": "accelerators; {machine} has no fanouts and prices",
-}
-"""Options of `solve` that have a meaning on accelerators alone, and what they are for."""
 
 
 def solve(
@@ -129,92 +124,56 @@ def solve(
     """
     target = machine_of(machine, memory)
     method = default_method(target, objective) if method is None else str(choose("method", method, METHODS))
+    known = objectives_on(target)
     if objective is not None:
-        choose("objective", objective, list(Merit) if target.meshed else OBJECTIVES)
+        choose("objective", objective, known)
     cores, seed = whole_number(cores, "cores"), whole_number(seed, "seed", least=0)
     time_limit = seconds(time_limit, "time limit (--time-limit)")
     evaluations = None if evaluations is None else whole_number(evaluations, "evaluations")
     if not (progress is None or callable(progress)):
         raise InputError(f"progress is {quoted(progress)}; give a function of a text and a share, or None")
     problem, demanded = workload_of(workload, extents, semantics, padding), constraints_of(constraints)
-    if target.meshed:
-        from optmap.gap.mapping_accelerators import map_workload, refuse_options
-
-        asked = {
-            "capacity": capacity,
-            "integers": integers,
-            "cores": cores,
-            "innermost": innermost,
-            "solver": solver,
-            "certificate": certificate,
-        }
-        refuse_options(target, asked)
-        demanded.check(problem, target)
-        return map_workload(
-            problem,
-            target,
-            method=method,
-            objective=objective,
-            counting=counting,
-            tiles=tiles,
-            semantics=semantics,
-            constraints=demanded,
-            confirm=confirm,
-            evaluations=evaluations,
-            settings=settings or {},
-            journal=None if journal is None else file_path(journal, "journal"),
-            time_limit=time_limit,
-            seed=seed,
-            progress=progress,
-        )
+    given = {"confirm": confirm, "set": settings, "evaluations": evaluations, "journal": journal, "counting": counting}
+    given |= {"capacity": capacity, "integers": integers, "cores": cores, "innermost": innermost, "solver": solver}
+    refuse_meaningless(target, {**given, "certificate": certificate})
     choose("certificate", certificate, CERTIFICATES)
-    searching = {"set": settings, "evaluations": evaluations, "journal": journal}
-    _refuse_options(target, {"confirm": confirm, **searching, "counting": counting is not None})
     if innermost is not None:
         target = target.from_level(innermost)
-    from optmap.search.request import Request
-    from optmap.solvers.config import relaxation_solver
-
     demanded.check(problem, target)
-    request = Request(
+    problem, notes = understood(problem, target, semantics)
+    question = Question(
         workload=problem,
         machine=target,
-        objective=OBJECTIVES[METHODS[method].objective(objective, target)],
+        objective=known[METHODS[method].objective(objective, target)],
+        method=method,
+        counting=Counting(choose("counting", counting or Counting.EXACT.value, list(Counting))),
         capacity=CapacityRule(choose("capacity", capacity, list(CapacityRule))),
         tiles=TileRule(choose("tiles", tiles, list(TileRule))),
         integers=IntegerRule(choose("integers", integers, list(IntegerRule))),
         cores=cores,
         constraints=demanded,
         solver=None if solver is None else relaxation_solver(solver),
+        confirm=confirm,
+        evaluations=evaluations,
+        settings=settings or {},
+        journal=None if journal is None else file_path(journal, "journal"),
         time_limit=time_limit,
         seed=seed,
         progress=progress,
+        notes=notes,
     )
-    return _answer(request, method, certificate)
+    return _answer(question, full=certificate == "full")
 
 
-def _refuse_options(machine: Machine, given: Mapping[str, object]) -> None:
-    """Refuse options, named as in `ONLY_WITH_FANOUTS`, that mean nothing on a machine that is no accelerator."""
-    for option, value in given.items():
-        if value:
-            reason = ONLY_WITH_FANOUTS[option].format(machine=machine.name)
-            raise InputError(f"--{option} is for {reason}: leave it out")
-
-
-def _answer(request: Request, method: str, certificate: str) -> SolveResult:
+def _answer(question: Question, *, full: bool) -> SolveResult | AcceleratorResult:
     """What a method finds, with the bounds beside it; `full`: proved, too."""
-    from optmap.gap.beside import with_bound
+    from optmap.gap.bounding import bounded
 
-    begun, whole = time.monotonic(), Clock.after(request.time_limit)
-    full = certificate == "full"
+    begun, whole = time.monotonic(), Clock.after(question.time_limit)
     with limited(whole.share(PROVED if full else SEARCHED)):
-        result = METHODS[method].run(request)
+        result = METHODS[question.method].run(question)
     with limited(whole.ending()) as clock:
-        result = with_bound(result, clock)
-        if full:
-            from optmap.gap.proofs import with_proof
-
-            result = with_proof(result, clock)
+        result = bounded(result, clock, full=full)
     return replace(result, seconds=time.monotonic() - begun)
 
 

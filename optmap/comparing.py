@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from optmap.api import solve
 from optmap.clock import INTERRUPTED, Clock, limited, stopping
@@ -21,15 +21,14 @@ from optmap.problem.inputs import (
     names_of,
     workload_of,
 )
+from optmap.problem.options import Counting, Merit
 from optmap.search.methods import METHODS
 from optmap.values import TimeInput, seconds, whole_number
 
 if TYPE_CHECKING:
     from optmap.gap.comparison import Comparison
     from optmap.gap.nest_comparison import NestComparison
-    from optmap.problem import Constraints, Machine, Workload
-    from optmap.search.accelerators.result import AcceleratorResult
-    from optmap.search.result import SolveResult
+    from optmap.problem import Machine, Workload
 
 
 def compare(
@@ -76,7 +75,6 @@ def compare(
     """
     from optmap.bounds.hierarchy import fast_side_words
     from optmap.gap.comparison import Comparison, comparison_row
-    from optmap.search.result import SolveResult
 
     time_limit = seconds(time_limit, "time limit (--time-limit)")
     problem, demanded = workload_of(workload, extents, semantics, padding), constraints_of(constraints)
@@ -90,34 +88,19 @@ def compare(
     else:
         targets = [machine_of(None, each) for each in capacities_of(memory, points)]
     chosen = asked or tuple(name for name, method in METHODS.items() if method.suits(targets[0]))
-    if targets[0].meshed:
-        from optmap.gap.mapping_accelerators import compare_nests
-
-        return compare_nests(
-            problem,
-            targets[0],
-            methods=chosen,
-            objective=objective,
-            counting=counting,
-            semantics=semantics,
-            constraints=demanded,
-            evaluations=None if evaluations is None else whole_number(evaluations, "evaluations"),
-            time_limit=time_limit,
-            progress=progress,
-        )
-    if objective is not None or counting is not None or evaluations is not None:
+    question: dict[str, Any] = {"objective": objective, "counting": counting, "evaluations": evaluations}
+    if not targets[0].meshed and any(value is not None for value in question.values()):
         raise InputError("compare takes objective, counting and evaluations on accelerators only; leave them out")
+    question |= {"semantics": semantics, "constraints": demanded, "time_limit": time_limit}
+    if targets[0].meshed:
+        return _on_meshes(problem, targets[0], chosen, progress, **question)
     rows, left_out = [], dict[str, str]()
     for place, target in enumerate(targets):
-        results, where = dict[str, SolveResult](), str(target.levels[-1].capacity)
-        for number, name in enumerate(chosen):
-            if progress is not None:
-                progress(f"{name} at {where}", (place + number / len(chosen)) / len(targets))
-            found = _found(problem, target, name, demanded, time_limit) if not stopping() else INTERRUPTED
-            if isinstance(found, SolveResult):
-                results[name] = found
-            else:
-                left_out.setdefault(name, f"{where}: {found}")
+        where = str(target.levels[-1].capacity)
+        tell = _part(progress, f" at {where}", place, len(targets))
+        results, others = _found(problem, target, chosen, tell, **question)
+        for name, why in others.items():
+            left_out.setdefault(name, f"{where}: {why}")
         with limited(Clock.after(time_limit).ending()):
             for level, between in enumerate(target.boundaries):
                 words = fast_side_words(target, level, problem.word_bits)
@@ -132,13 +115,61 @@ def compare(
     )
 
 
+def _on_meshes(
+    workload: Workload, machine: Machine, methods: Sequence[str], progress: Progress | None, **question: Any
+) -> NestComparison:
+    """Several methods on one machine with meshes and prices, all for the same objective."""
+    from optmap.gap.nest_comparison import NestComparison
+    from optmap.problem.fabric import fabric_of
+    from optmap.search.question import understood
+
+    merit = Merit(choose("objective", question["objective"] or Merit.EDP.value, list(Merit)))
+    mode = Counting(choose("counting", question["counting"] or Counting.EXACT.value, list(Counting)))
+    question |= {"objective": merit.value, "counting": mode.value}
+    if question["evaluations"] is not None:
+        whole_number(question["evaluations"], "evaluations")
+    solved, _ = understood(workload, machine, question["semantics"])
+    results, left_out = _found(workload, machine, methods, progress, **question)
+    return NestComparison(
+        fabric=fabric_of(solved, machine),
+        merit=merit,
+        counting=mode,
+        methods=tuple(methods),
+        results=results,
+        left_out=left_out,
+    )
+
+
+Progress = Callable[[str, float], None]
+
+
+def _part(progress: Progress | None, where: str, place: int, parts: int) -> Progress | None:
+    """Progress of one part of so many."""
+    return None if progress is None else lambda text, share: progress(text + where, (place + share) / parts)
+
+
 def _found(
-    workload: Workload, machine: Machine, method: str, constraints: Constraints, time_limit: float
-) -> SolveResult | AcceleratorResult | str:
-    """What a method finds, or why it finds nothing."""
-    try:
-        return solve(workload, machine=machine, method=method, constraints=constraints, time_limit=time_limit)
-    except ContradictionError:
-        raise
-    except (InputError, InfeasibleError, LimitError) as error:
-        return str(error)
+    workload: Workload,
+    machine: Machine,
+    methods: Sequence[str],
+    progress: Progress | None,
+    *,
+    evaluations: int | None,
+    **question: Any,
+) -> tuple[dict[str, Any], dict[str, str]]:
+    """What methods find on a machine, and why the others find nothing."""
+    results, left_out = {}, {}
+    for number, name in enumerate(methods):
+        if progress is not None:
+            progress(name, number / len(methods))
+        if stopping():
+            left_out[name] = INTERRUPTED
+            continue
+        most = None if METHODS[name].explorer is None else evaluations
+        try:
+            results[name] = solve(workload, machine=machine, method=name, evaluations=most, **question)
+        except ContradictionError:
+            raise
+        except (InputError, InfeasibleError, LimitError) as error:
+            left_out[name] = str(error)
+    return results, left_out

@@ -10,18 +10,20 @@ from optmap.errors import InputError
 from optmap.names import choose
 from optmap.problem import Semantics
 from optmap.problem.inputs import ExtentsInput, MachineInput, WorkloadInput, machine_of, workload_of
+from optmap.problem.objective import MERITS
 from optmap.problem.options import Counting, Merit, TileRule
 from optmap.search.explore.route import Explorer, strategy_of
+from optmap.search.method import refuse
 from optmap.search.methods import METHODS
 from optmap.values import TimeInput, file_path, quoted, seconds, whole_number
 
 if TYPE_CHECKING:
-    from optmap.search.accelerators.request import AcceleratorRequest
     from optmap.search.bayes.sensitivity import Sensitivity
     from optmap.search.bayes.transfer import Observations
     from optmap.search.explore.exploration import Exploration
     from optmap.search.explore.judges import Objective
     from optmap.search.explore.protocol import Propose, Strategy
+    from optmap.search.question import Question
 
 
 def explore(
@@ -49,7 +51,7 @@ def explore(
         extents: extent per dim, for an expression.
         semantics: `assign`, or None; outputs start empty on an accelerator.
         method: a method that has mappings judged one by one; None for `random`, or for `strategy`.
-        strategy: instead of a method, a `Strategy` or a generator function of a `Question`.
+        strategy: instead of a method, a `Strategy` or a generator function of a `Brief`.
         objective: `edp` (None, too), `energy`, `cycles` or `traffic`.
         counting: `exact` (None, too), `timeloop` or `factorflow`.
         evaluations: mappings that may be judged; None for as many as the time allows.
@@ -69,19 +71,20 @@ def explore(
     Raises:
         InputError: for anything that cannot be accepted.
     """
-    from optmap.gap.mapping_accelerators import seen
-    from optmap.search.accelerators.request import AcceleratorRequest
     from optmap.search.explore.exploration import Exploration
+    from optmap.search.question import Question, understood
 
     if method is not None and strategy is not None:
         raise InputError("give either a method or a strategy")
     if not (judge is None or callable(judge)):
         raise InputError(f"judge is {quoted(judge)}; give a function of a mapping that returns a number, or None")
-    fabric, _ = seen(workload_of(workload, extents), machine_of(machine, None), semantics)
+    target = machine_of(machine, None)
+    problem, _ = understood(workload_of(workload, extents), target, semantics)
     name = str(choose("method", method or "random", METHODS)) if strategy is None else "own"
-    request = AcceleratorRequest(
-        fabric=fabric,
-        merit=Merit(choose("objective", objective or Merit.EDP.value, list(Merit))),
+    request = Question(
+        workload=problem,
+        machine=target,
+        objective=MERITS[choose("objective", objective or Merit.EDP.value, MERITS)],
         counting=Counting(choose("counting", counting or Counting.EXACT.value, list(Counting))),
         tiles=TileRule.DIVISORS,
         method=name,
@@ -94,14 +97,14 @@ def explore(
     return Exploration(_named(request) if strategy is None else strategy_of(strategy), request, judge)
 
 
-def _named(request: AcceleratorRequest) -> Strategy:
+def _named(request: Question) -> Strategy:
     """The strategy of the method that is asked for."""
-    route = METHODS[request.method].accelerator
-    if route is None or not isinstance(route.solve, Explorer):
-        known = [name for name, each in METHODS.items() if each.accelerator is not None and each.accelerator.explores]
+    method = METHODS[request.method]
+    if method.explorer is None or not isinstance(method.explorer.solve, Explorer):
+        known = [name for name, each in METHODS.items() if each.explorer is not None]
         raise InputError(f"method {request.method} has no mappings judged one by one; use {', '.join(known)}")
-    route.refuse(request, request.method)
-    return route.solve.strategy
+    refuse(request, method)
+    return method.explorer.solve.strategy
 
 
 def sensitivity(
@@ -141,16 +144,18 @@ def sensitivity(
 
     Source: Dinh, section 6.2.5.
     """
-    from optmap.gap.mapping_accelerators import seen
+    from optmap.problem.fabric import fabric_of
     from optmap.search.bayes.encoding import Orders, Tiles
     from optmap.search.bayes.sensitivity import sensitivity_of
     from optmap.search.bayes.transfer import load_observations
+    from optmap.search.question import understood
 
     known = load_observations(observations) if isinstance(observations, str | Path) else observations
     usual = Tiles.FILLED if known is not None and any(" tile " in axis for axis in known.axes) else Tiles.FREE
-    fabric, _ = seen(workload_of(workload, extents, None), machine_of(machine, None))
+    target = machine_of(machine, None)
+    problem, _ = understood(workload_of(workload, extents, None), target)
     return sensitivity_of(
-        fabric,
+        fabric_of(problem, target),
         Merit(choose("objective", objective or Merit.EDP.value, list(Merit))),
         counting=Counting(choose("counting", counting or Counting.EXACT.value, list(Counting))),
         orders=Orders(choose("orders", orders, list(Orders))),

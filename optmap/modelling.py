@@ -23,7 +23,7 @@ from optmap.values import TimeInput, seconds
 if TYPE_CHECKING:
     from optmap.gap.program import ProvedProgram
     from optmap.report.programs import Exported
-    from optmap.search.request import Request
+    from optmap.search.question import Question
 
 
 def export(
@@ -210,16 +210,16 @@ def program_request(
     semantics: Semantics | str | None,
     time_limit: TimeInput,
     solver: str | None = None,
-) -> Request:
+) -> Question:
     """What `export` and `program` ask of the relaxation; arguments as theirs.
 
     Raises:
         InputError: for anything that cannot be accepted.
     """
-    from optmap.search.request import Request
+    from optmap.search.question import Question
     from optmap.solvers.config import relaxation_solver
 
-    return Request(
+    return Question(
         workload=workload_of(workload, extents, semantics),
         machine=machine_of(machine, memory),
         capacity=CapacityRule(choose("capacity", capacity, list(CapacityRule))),

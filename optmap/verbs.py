@@ -264,7 +264,7 @@ def network(
     if machine is None and memory is None:
         return layers
     target = machine_of(machine, memory)
-    from optmap.gap.mapping_accelerators import check_semantics
+    from optmap.search.question import check_semantics
     from optmap.sweeps.networks import solve_network
 
     check_semantics(target, semantics)

@@ -6,13 +6,15 @@ import random
 from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
+from typing import Any
 
 from optmap.evaluate import broken_rules, count_nest
-from optmap.problem import Capacity, Level, Machine, Semantics, Workload, parse_workload
+from optmap.problem import MERITS, Capacity, Level, Machine, Semantics, Workload, parse_workload
 from optmap.problem.accelerator import Arithmetic, Keep, Mesh, MeshAxis, Ports, Prices, Store
 from optmap.problem.fabric import Fabric, fabric_of
 from optmap.problem.nest import MemoryNest, Nest
-from optmap.search import AcceleratorFound, AcceleratorRequest
+from optmap.problem.options import Merit
+from optmap.search import Found, Question, Route
 
 CONVOLUTION = "O[k,p,q] = I[c,p+r,q+s] * W[k,c,r,s]"
 EXTENTS = {"k": 4, "c": 3, "p": 6, "q": 4, "r": 3, "s": 2}
@@ -91,13 +93,22 @@ def valid_nests(fabric: Fabric, seed: int, tries: int = 4000) -> Iterator[Nest]:
             yield nest
 
 
-def sampled(request: AcceleratorRequest) -> AcceleratorFound:
+def sampled(request: Question) -> Found:
     """A stand-in for a search: the best of random mappings, which proves nothing."""
     found = min(
         valid_nests(request.fabric, request.seed, 150),
         key=lambda nest: count_nest(nest, request.fabric, request.counting).merit(request.merit),
     )
-    return AcceleratorFound(nest=found, evaluations=150, space="150 random mappings")
+    return Found(mapping=found, evaluations=150, space="150 random mappings")
+
+
+MESHED = Route(solve=sampled, objectives=("edp", "energy", "cycles", "traffic"), meshes=True)
+"""The route of that search."""
+
+
+def asked(fabric: Fabric, merit: Merit = Merit.EDP, **options: Any) -> Question:
+    """The question for the best mapping of a workload onto a machine."""
+    return Question(workload=fabric.workload, machine=fabric.machine, objective=MERITS[merit], **options)
 
 
 def small_fabric(machine: Machine | None = None, **extents: int) -> Fabric:

@@ -8,7 +8,7 @@ import numpy as np
 
 from optmap.problem.fabric import Fabric
 from optmap.problem.options import Counting, Merit
-from optmap.search import SUNSTONE_STRATEGY, Question, SunstoneSettings, Trace, drive
+from optmap.search import SUNSTONE_STRATEGY, Brief, SunstoneSettings, Trace, drive
 
 OPEN = SunstoneSettings(
     further_reuse=False,
@@ -26,7 +26,7 @@ OPEN = SunstoneSettings(
 
 
 def searched(fabric: Fabric, settings: SunstoneSettings, merit: Merit = Merit.EDP) -> Trace:
-    question: Question[Any] = Question(
+    question: Brief[Any] = Brief(
         fabric=fabric, merit=merit, counting=Counting.EXACT, settings=settings, rng=np.random.default_rng(0)
     )
     trace = Trace()

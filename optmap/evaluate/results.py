@@ -64,6 +64,15 @@ class LevelCost:
         return self.occupancy_words <= self.capacity_words and not self.overfull
 
     @property
+    def shortage(self) -> str:
+        """What it lacks, in a sentence, where the working set does not fit."""
+        missing = self.occupancy_words - self.capacity_words
+        if missing <= 0:
+            return f"{self.level} has partitions that are too small for their tensors: {', '.join(self.overfull)}"
+        needs = f"its tile needs {self.occupancy_words:,} of {self.capacity_words:,}"
+        return f"{self.level} is short by {missing:,} words: {needs}"
+
+    @property
     def bandwidth(self) -> float:
         """Words per cycle, as a float."""
         return float(self.rate)
@@ -106,6 +115,11 @@ class CostReport:
         return max(self.levels, key=lambda level: level.cycles_exact).level
 
     @property
+    def broken(self) -> tuple[str, ...]:
+        """Which levels do not hold their working sets, a sentence each; empty if all fit."""
+        return tuple(level.shortage for level in self.levels if not level.fits)
+
+    @property
     def fits(self) -> bool:
         """Whether every level's working set fits."""
-        return all(level.fits for level in self.levels)
+        return not self.broken

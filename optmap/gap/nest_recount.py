@@ -14,7 +14,6 @@ from optmap.gap.nest_solution import SavedNest, amount, counts_document
 from optmap.problem.fabric import Fabric
 from optmap.problem.nest import Nest
 from optmap.problem.options import Counting
-from optmap.search.accelerators.result import UNITS
 from optmap.shown import Shown
 
 COUNTED = ("boundaries", "levels", "operations", "arithmetic", "compute_cycles", "utilisation", "bottleneck")
@@ -78,7 +77,7 @@ def disagreements(evaluation: NestEvaluation) -> list[str]:
     solution = evaluation.solution
     broken = evaluation.claimed.broken or evaluation.exact.broken
     found = [f"not valid on the machine: {reason}" for reason in broken]
-    unit = UNITS[solution.merit]
+    unit = solution.merit.unit
     counted: dict[str, Any] = {
         **counts_document(solution.fabric, evaluation.claimed),
         "cost": amount(evaluation.claimed.merit(solution.merit), unit),

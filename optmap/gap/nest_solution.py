@@ -21,7 +21,6 @@ from optmap.problem.mapping import Mapping
 from optmap.problem.nest import Nest, nest_of
 from optmap.problem.options import Counting, Merit
 from optmap.problem.workload import Workload
-from optmap.search.accelerators.result import UNITS
 from optmap.shown import ShownMapping
 from optmap.texts import exact_text, plain
 
@@ -141,9 +140,9 @@ def counts_document(fabric: Fabric, cost: SpatialCost) -> dict[str, object]:
         "compute_cycles": cost.compute_cycles,
         "utilisation": float(cost.utilisation),
         "bottleneck": bottleneck(cost),
-        "energy": amount(cost.energy_pj, UNITS[Merit.ENERGY]),
-        "cycles": amount(cost.cycles, UNITS[Merit.CYCLES]),
-        "edp": amount(cost.edp, UNITS[Merit.EDP]),
+        "energy": amount(cost.energy_pj, Merit.ENERGY.unit),
+        "cycles": amount(cost.cycles, Merit.CYCLES.unit),
+        "edp": amount(cost.edp, Merit.EDP.unit),
     }
 
 

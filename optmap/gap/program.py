@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from math import exp
-from typing import Any
+from typing import Any, cast
 
 from optmap.clock import Clock
 from optmap.errors import LimitError
@@ -23,9 +23,9 @@ from optmap.programs.program import Program
 from optmap.programs.tile_plan import Scale
 from optmap.search.answer import assemble
 from optmap.search.mopt import handed_in
+from optmap.search.question import Question
 from optmap.search.relax.level_programs import program_of
 from optmap.search.relax.tree import TOLERANCE, RelaxationResult, relax
-from optmap.search.request import Request
 from optmap.search.result import SolveResult
 from optmap.search.search_space import Setting, setting_of
 from optmap.search.whole.whole_tiles import Tiles, whole_tiles
@@ -37,7 +37,7 @@ from optmap.solvers.status import Solution
 class ProvedProgram:
     """The best convex program of a relaxation."""
 
-    request: Request
+    question: Question
     setting: Setting
     relaxation: RelaxationResult
 
@@ -45,7 +45,7 @@ class ProvedProgram:
         return self.export()
 
     def __repr__(self) -> str:
-        return brief(self, ("request.workload", "request.machine", "value", "proved"))
+        return brief(self, ("question.workload", "question.machine", "value", "proved"))
 
     @property
     def value(self) -> float:
@@ -160,10 +160,11 @@ class ProvedProgram:
 
         orders = [self.setting.order(permutation) for permutation in self.permutations]
         rounded = whole_tiles(self.setting, orders, real, broken)
-        found = handed_in(self.request, self.setting, self.relaxation, rounded, bound=self.relaxation.bound)
+        found = handed_in(self.question, self.setting, self.relaxation, rounded, bound=self.relaxation.bound)
         note = "tiles read back from a point of the program: roundings of it, not the best of all whole tiles"
         noted = replace(found, notes=(*found.notes, note), space=f"{found.space}{self._kept()}")
-        return with_bound(assemble(self.request, "mopt", noted, seconds=time.monotonic() - begun))
+        asked = replace(self.question, method="mopt")
+        return with_bound(cast(SolveResult, assemble(asked, noted, seconds=time.monotonic() - begun)))
 
     def _orders(self) -> str:
         names = [level.name for level in self.setting.machine.levels]
@@ -180,35 +181,35 @@ class ProvedProgram:
         return f"{least}, {how} {count}"
 
 
-def proved_program(request: Request, loops: Sequence[tuple[str, ...]] = ()) -> ProvedProgram:
-    """Solve the relaxation of a request and keep its best program.
+def proved_program(question: Question, loops: Sequence[tuple[str, ...]] = ()) -> ProvedProgram:
+    """Solve the relaxation of a question and keep its best program.
 
     Args:
-        request: workload, machine, capacity rule, solver and time limit; one core.
+        question: workload, machine, capacity rule, solver and time limit; one core.
         loops: loop orders to keep to, one per level, inner level first; none for a free choice.
 
     Raises:
         InfeasibleError: if nothing fits.
         LimitError: if the time is over before any program is solved.
     """
-    setting = setting_of(request)
+    setting = setting_of(question)
     if loops:
         setting = replace(setting, loops=tuple(loops))
         setting.check_capacities()
-    found = relax(setting, clock=Clock.after(request.time_limit))
+    found = relax(setting, clock=Clock.after(question.time_limit))
     if not found.best.node:
         raise LimitError("the time was over before a program was solved; raise the time limit")
-    return ProvedProgram(request=request, setting=setting, relaxation=found)
+    return ProvedProgram(question=question, setting=setting, relaxation=found)
 
 
-def class_programs(request: Request) -> tuple[ProvedProgram, ...]:
+def class_programs(question: Question) -> tuple[ProvedProgram, ...]:
     """The best program of every class of loop orders, each used at all levels, the cheapest class first.
 
     Raises:
         InfeasibleError: if nothing fits under some class.
         LimitError: if the time is over before a program of some class is solved.
     """
-    setting = setting_of(request)
-    depth = len(request.machine.levels)
-    found = [proved_program(request, (order.permutation,) * depth) for order in setting.orders]
+    setting = setting_of(question)
+    depth = len(question.machine.levels)
+    found = [proved_program(question, (order.permutation,) * depth) for order in setting.orders]
     return tuple(sorted(found, key=lambda program: program.value))

@@ -12,8 +12,8 @@ from optmap.errors import ContradictionError
 from optmap.problem.machine import Machine
 from optmap.problem.options import Counting, Merit
 from optmap.problem.workload import Workload
-from optmap.search.accelerators.result import PERFECT
 from optmap.search.curve import Improvement
+from optmap.search.found import PERFECT
 from optmap.shown import Shown
 from optmap.solvers.status import Stop
 

@@ -160,12 +160,7 @@ def disagreements(evaluation: Evaluation) -> list[str]:
         One sentence each; empty if the document holds.
     """
     solution = evaluation.solution
-    found = [
-        f"{level.level} is short by {level.occupancy_words - level.capacity_words:,} words: its tile needs "
-        f"{level.occupancy_words:,} of {level.capacity_words:,}"
-        for level in evaluation.report.levels
-        if not level.fits
-    ]
+    found = list(evaluation.report.broken)
     found += [
         f"the mapping does not meet the constraint {item.text}: {item.found(level)}"
         for item, level in solution.constraints.broken(solution.mapping)

@@ -16,8 +16,8 @@ from optmap.problem.io.mappings import mapping_document
 from optmap.problem.io.workloads import workload_document
 from optmap.problem.nest import Nest, mapping_of
 from optmap.problem.options import Merit
-from optmap.search.accelerators.answer import SAME
-from optmap.search.accelerators.result import UNITS, AcceleratorResult
+from optmap.search.accelerators.result import AcceleratorResult
+from optmap.search.found import SAME
 from optmap.shown import Shown
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ def scored(nest: Nest, fabric: Fabric, best: AcceleratorResult | SolveResult, no
 
 def score_document(score: Score) -> dict[str, object]:
     """A score as JSON."""
-    unit = UNITS[score.merit]
+    unit = score.merit.unit
     search = score.best.search
     return {
         "schema": "optmap.score/1",

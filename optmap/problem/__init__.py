@@ -38,6 +38,7 @@ from optmap.problem.machine import Partition as Partition
 from optmap.problem.machine import two_level as two_level
 from optmap.problem.mapping import LevelMapping as LevelMapping
 from optmap.problem.mapping import Mapping as Mapping
+from optmap.problem.objective import MERITS as MERITS
 from optmap.problem.objective import OBJECTIVES as OBJECTIVES
 from optmap.problem.objective import Combination as Combination
 from optmap.problem.objective import Objective as Objective

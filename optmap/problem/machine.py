@@ -274,7 +274,7 @@ class Machine(Shown):
 
     @property
     def meshed(self) -> bool:
-        """Whether its memories feed meshes of children at a price per access: an accelerator."""
+        """Whether its memories feed meshes of children at a price per access, with outputs that start empty."""
         return self.outermost is not None
 
     @property

@@ -17,6 +17,7 @@ from typing import Protocol
 
 from optmap.names import enter
 from optmap.problem.machine import Machine
+from optmap.problem.options import Merit
 
 
 class Crossing(Protocol):
@@ -90,6 +91,8 @@ class Objective:
     """Whether it is defined for machines of one level only."""
     timed: bool = False
     """Whether it is the predicted time of code (`evaluate.timing`), of which words over bandwidth are a part."""
+    merit: Merit | None = None
+    """On machines with meshes and prices: which number of a counted mapping it is; then it has no terms."""
 
     @property
     def counts(self) -> str:
@@ -98,6 +101,8 @@ class Objective:
 
     def unit(self, machine: Machine) -> str:
         """What it is measured in on a machine."""
+        if self.merit is not None:
+            return self.merit.unit
         return "cycles" if self.timed else "*".join(term.quantity.unit(machine) for term in self.terms)
 
     def words(self, crossings: Iterable[Crossing], machine: Machine) -> dict[int, int]:
@@ -172,7 +177,22 @@ PREDICTED_TIME = Objective(
 )
 
 OBJECTIVES: dict[str, Objective] = {each.name: each for each in (BOTTLENECK, SUM, LOADS, TRAFFIC, PREDICTED_TIME)}
-"""The objectives by name."""
+"""The objectives of machines without meshes and prices by name."""
+MERITS: dict[str, Objective] = {
+    merit.value: Objective(name=merit.value, description=text, terms=(), merit=merit)
+    for merit, text in (
+        (Merit.ENERGY, "energy of all accesses and operations"),
+        (Merit.CYCLES, "cycles of computation, or of the slowest memory"),
+        (Merit.EDP, "energy times cycles"),
+        (Merit.TRAFFIC, "cycles of the slowest port"),
+    )
+}
+"""Those of machines with meshes and prices."""
+
+
+def objectives_on(machine: Machine) -> dict[str, Objective]:
+    """The objectives that mean something on a machine, by name."""
+    return MERITS if machine.meshed else OBJECTIVES
 
 
 def register_objective(objective: Objective) -> None:
@@ -195,7 +215,9 @@ def alike(name: str, machine: Machine) -> tuple[str, ...]:
         name: a key of `OBJECTIVES`.
         machine: its number of levels decides.
     """
-    asked = OBJECTIVES[name]
+    asked = objectives_on(machine)[name]
+    if asked.merit is not None:
+        return (name,)
     if len(machine.levels) > 1:
         return () if asked.one_memory else (name,)
     return (name, *(other.name for other in OBJECTIVES.values() if _same(other, asked) and other.name != name))

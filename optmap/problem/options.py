@@ -1,13 +1,12 @@
 """The options of an answer, each with one name from the command line to the result.
 
 ============ ================= ======================================= ============================================
-shell        Python and sweeps in `Request`, `Route`, `SolveResult`    in documents and rows
+shell        Python and sweeps in `Question`, `Route`, `Answer`        in documents and rows
 ============ ================= ======================================= ============================================
 --tiles      `tiles`           `tiles`: `TileRule`                     `tiles`
 --capacity   `capacity`        `capacity`: `CapacityRule`              `capacity_rule` (a capacity is a size there)
 --integers   `integers`        `integers`: `IntegerRule`               said in `notes`
---objective  `objective`       `objective`: `Objective`, then its name `objective`
-             on accelerators:  `merit`: `Merit`                        `objective`
+--objective  `objective`       `objective`: `Objective`                `objective`
 --counting   `counting`        `counting`: `Counting`                  `counting` (accelerators only)
 --constraint `constraints`     `constraints`: `Constraints`            `constraints`
 --cores      `cores`           `cores`                                 the splits of the mapping; `cores` in rows
@@ -69,3 +68,8 @@ class Merit(StrEnum):
     """Energy times cycles, in pJ*cycles."""
     TRAFFIC = "traffic"
     """Cycles that the slowest port needs for its words alone, computation left out."""
+
+    @property
+    def unit(self) -> str:
+        """What it is measured in."""
+        return {Merit.ENERGY: "pJ", Merit.EDP: "pJ*cycles"}.get(self, "cycles")

@@ -5,15 +5,16 @@ from __future__ import annotations
 from math import floor, log10
 
 from optmap.errors import InputError
-from optmap.gap.mapping_accelerators import seen
 from optmap.names import choose
 from optmap.problem import Machine, Semantics, Workload
+from optmap.problem.fabric import fabric_of
 from optmap.problem.options import WALKED, Counting, Merit
 from optmap.programs.allocation import Allocation
 from optmap.programs.cosa import Cosa
 from optmap.programs.export import export_program
 from optmap.report.programs import Exported, Format
 from optmap.search.allocation import root_bound
+from optmap.search.question import understood
 
 METHODS = ("allocation", "cosa")
 """Methods on accelerators that solve a program."""
@@ -47,7 +48,7 @@ def exported_allocation(
         InfeasibleError: if the program has no point.
     """
     way = choose("method", method or METHODS[0], METHODS)
-    fabric, _ = seen(workload, machine, semantics)
+    fabric = fabric_of(understood(workload, machine, semantics)[0], machine)
     if way == "cosa":
         if objective is not None or counting is not None:
             raise InputError("CoSA's program has an objective and counts of its own; leave out --objective, --counting")

@@ -29,11 +29,14 @@ class MethodEntry(Shown):
 
 def method_entry(method: Method) -> MethodEntry:
     """What there is to know of a method."""
-    merits = () if method.accelerator is None else tuple(merit.value for merit in method.accelerator.merits)
+    merits, objectives = (
+        tuple(dict.fromkeys(name for route in method.routes if route.meshes is meshes for name in route.objectives))
+        for meshes in (True, False)
+    )
     return MethodEntry(
         name=method.name,
         description=method.description,
-        objectives=tuple(dict.fromkeys(name for route in method.routes for name in route.objectives)),
+        objectives=objectives,
         merits=merits,
         settings=settings_of_method(method),
     )
@@ -41,7 +44,7 @@ def method_entry(method: Method) -> MethodEntry:
 
 def settings_of_method(method: Method) -> tuple[Settable, ...]:
     """What can be set of a method; nothing of one that has no mappings judged one by one."""
-    solve = None if method.accelerator is None else method.accelerator.solve
+    solve = None if method.explorer is None else method.explorer.solve
     return described(solve.strategy.settings) if isinstance(solve, Explorer) else ()
 
 

@@ -8,7 +8,7 @@ from optmap.problem.io.machines import machine_document
 from optmap.problem.io.workloads import workload_document
 from optmap.report.accelerators import accelerator_line, merit_text
 from optmap.report.tables import grid, pairs, workload_lines
-from optmap.search.accelerators.result import UNITS, AcceleratorResult
+from optmap.search.accelerators.result import AcceleratorResult
 from optmap.texts import number
 
 SCHEMA = "optmap.accelerator-comparison/1"
@@ -32,7 +32,7 @@ def comparison_document(comparison: NestComparison) -> dict[str, object]:
         "counting": comparison.counting.value,
         "methods": list(comparison.methods),
         "best": comparison.best,
-        "bound": None if floor is None else amount(floor.merit(comparison.merit), UNITS[comparison.merit]),
+        "bound": None if floor is None else amount(floor.merit(comparison.merit), comparison.merit.unit),
         "rows": rows,
         "left_out": dict(comparison.left_out),
     }
@@ -59,7 +59,7 @@ def comparison_table(comparison: NestComparison) -> str:
         ("objective", f"{merit}, counting {comparison.counting}"),
     ]
     if floor is not None:
-        head.append(("floor", f"{merit_text(floor.merit(merit))} {UNITS[merit]}, of every schedule"))
+        head.append(("floor", f"{merit_text(floor.merit(merit))} {merit.unit}, of every schedule"))
     rows = []
     for name, result in comparison.results.items():
         over = _over(comparison, name)

@@ -12,7 +12,6 @@ from optmap.problem.io.workloads import workload_document
 from optmap.report.accelerators import accelerator_line, amounts, cost_parts
 from optmap.report.spatial_nest import nest_text
 from optmap.report.tables import pairs, workload_lines
-from optmap.search.accelerators.result import UNITS
 
 SCHEMA = "optmap.accelerator-evaluation/1"
 """Name and version of the document."""
@@ -29,8 +28,8 @@ def evaluation_document(evaluation: NestEvaluation) -> dict[str, object]:
         "counting": evaluation.counting.value,
         "mapping": mapping_document(solution.mapping),
         **counts_document(solution.fabric, evaluation.count),
-        "cost": amount(evaluation.count.merit(merit), UNITS[merit]),
-        "exact": amount(evaluation.exact.merit(merit), UNITS[merit]),
+        "cost": amount(evaluation.count.merit(merit), merit.unit),
+        "exact": amount(evaluation.exact.merit(merit), merit.unit),
         "disagreements": evaluation.disagreements,
         "notes": list(_notes(evaluation)),
     }

@@ -14,7 +14,7 @@ from optmap.problem.microkernel import microkernel_permutation, microkernel_tile
 from optmap.programs.export import export_program
 from optmap.programs.program import Program
 from optmap.programs.tile import Scale, TileLevel, minmax_program, one_level_program
-from optmap.search.request import Request
+from optmap.search.question import Question
 
 
 class Format(StrEnum):
@@ -53,7 +53,7 @@ class Exported:
 
 
 def exported(
-    request: Request,
+    request: Question,
     form: Format,
     which: Which = Which.BEST,
     permutations: Sequence[tuple[str, ...]] = (),
@@ -124,7 +124,7 @@ def _entry(each: Exported) -> dict[str, object]:
     }
 
 
-def _linear(request: Request, form: Format, which: Which, permutations: Sequence[tuple[str, ...]]) -> Program:
+def _linear(request: Question, form: Format, which: Which, permutations: Sequence[tuple[str, ...]]) -> Program:
     if permutations or which is not Which.BEST:
         what = "no loop order; drop --permutation" if permutations else "no classes; drop --program"
         raise InputError(

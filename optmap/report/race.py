@@ -11,7 +11,6 @@ from optmap.problem.io.machines import machine_document
 from optmap.problem.io.workloads import workload_document
 from optmap.report.accelerators import accelerator_line
 from optmap.report.tables import grid, pairs
-from optmap.search.accelerators.result import UNITS
 from optmap.search.curve import Improvement
 from optmap.search.methods import ALLOCATION, EXACT
 
@@ -32,7 +31,7 @@ def race_document(race: Race) -> dict[str, object]:
         "schema": SCHEMA,
         "machine": machine_document(race.machine),
         "objective": race.merit.value,
-        "unit": UNITS[race.merit],
+        "unit": race.merit.unit,
         "counting": race.counting.value,
         "methods": list(race.methods),
         "budget_seconds": race.budget,
@@ -49,7 +48,7 @@ def race_document(race: Race) -> dict[str, object]:
 
 
 def _layer(race: Race, layer: LayerRace) -> dict[str, object]:
-    unit = UNITS[race.merit]
+    unit = race.merit.unit
     return {
         "workload": workload_document(layer.workload),
         "bound": amount(layer.bound, unit) if layer.bound else None,
@@ -141,7 +140,7 @@ def race_table(race: Race) -> str:
 
 
 def _layer_table(race: Race, layer: LayerRace) -> str:
-    unit = UNITS[race.merit]
+    unit = race.merit.unit
     known = "the proved optimum" if layer.proved else f"the bound by {layer.prover}"
     title = f"{layer.workload.title}: " + (f"{known} is {float(layer.bound):.6g} {unit}" if layer.bound else "no bound")
     header = (

@@ -11,7 +11,6 @@ from optmap.gap.race import LayerRace, Race, Run, curve_of
 from optmap.report.axes import count_axis, styled
 from optmap.report.compare_plot import MARKERS
 from optmap.report.plots import BOUND_COLOR, PALETTE
-from optmap.search.accelerators.result import UNITS
 from optmap.search.curve import Improvement
 
 FAINT = "#F0E442"
@@ -68,7 +67,7 @@ def _plot(race: Race, axes: Any, place: Callable[[Improvement], float], label: s
         for panel in panels[len(layers) :]:
             panel.set_visible(False)
         for panel, layer in zip(panels[:: min(PANELS, len(panels))], layers[::PANELS], strict=False):
-            unit = "multiples of the bound" if layer.bound else UNITS[race.merit]
+            unit = "multiples of the bound" if layer.bound else race.merit.unit
             panel.set_ylabel(f"best {race.merit}, {unit}")
         _legend(panels[: len(layers)], list(styles), own=axes is None)
     return panels[0]

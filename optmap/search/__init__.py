@@ -10,11 +10,7 @@ from typing import TYPE_CHECKING
 from optmap.lazy import exports
 
 if TYPE_CHECKING:
-    from optmap.search.accelerators.answer import AcceleratorFound as AcceleratorFound
-    from optmap.search.accelerators.request import AcceleratorRequest as AcceleratorRequest
     from optmap.search.accelerators.result import AcceleratorResult as AcceleratorResult
-    from optmap.search.accelerators.route import AcceleratorRoute as AcceleratorRoute
-    from optmap.search.answer import Found as Found
     from optmap.search.answer import cost_of as cost_of
     from optmap.search.bayes.encoding import Encoding as Encoding
     from optmap.search.bayes.encoding import Orders as Orders
@@ -24,17 +20,18 @@ if TYPE_CHECKING:
     from optmap.search.bayes.strategy import observations_of as observations_of
     from optmap.search.bayes.transfer import Observations as Observations
     from optmap.search.bayes.transfer import load_observations as load_observations
+    from optmap.search.explore.protocol import Brief as Brief
     from optmap.search.explore.protocol import Proposals as Proposals
-    from optmap.search.explore.protocol import Question as Question
     from optmap.search.explore.protocol import Strategy as Strategy
     from optmap.search.explore.route import explorer as explorer
+    from optmap.search.found import Found as Found
     from optmap.search.method import Method as Method
     from optmap.search.method import refuse as refuse
     from optmap.search.methods import METHODS as METHODS
     from optmap.search.methods import register_method as register_method
     from optmap.search.plugins import Plugin as Plugin
     from optmap.search.plugins import load_plugin as load_plugin
-    from optmap.search.request import Request as Request
+    from optmap.search.question import Question as Question
     from optmap.search.result import Relaxation as Relaxation
     from optmap.search.result import SolveResult as SolveResult
     from optmap.search.route import Route as Route
@@ -42,17 +39,15 @@ if TYPE_CHECKING:
 __getattr__, __dir__ = exports(
     __name__,
     {
-        "accelerators.answer": "AcceleratorFound assemble_nest",
         "accelerators.random_nests": "random_nests",
-        "accelerators.request": "AcceleratorRequest",
         "accelerators.result": "AcceleratorResult",
-        "accelerators.route": "AcceleratorRoute",
-        "answer": "Found assemble cost_of",
+        "answer": "assemble cost_of",
         "curve": "Improvement",
         "bayes.encoding": "Encoding Orders Tiles encoding_of",
         "bayes.sensitivity": "Influence Sensitivity sensitivity_of",
         "bayes.strategy": "BayesianSettings observations_of",
         "bayes.transfer": "Observations load_observations",
+        "found": "Found PERFECT",
         "gemmini": "best_stationary fits greedy_stationary stationary",
         "iooub.one_memory": "solve",
         "iooub.tiling": "best_tiling",
@@ -62,7 +57,7 @@ __getattr__, __dir__ = exports(
         "explore.exhaustive": "ExhaustiveSettings",
         "explore.mapspace": "Mapspace",
         "explore.judges": "Judge judged_by model",
-        "explore.protocol": "NoSettings Proof Proposals Question Scores Strategy",
+        "explore.protocol": "NoSettings Proof Proposals Brief Scores Strategy",
         "explore.random": "RandomSettings",
         "explore.route": "explorer strategy_of",
         "explore.settings": "Settable described setting setting_texts settings_of",
@@ -77,7 +72,7 @@ __getattr__, __dir__ = exports(
         "relax.node_programs": "Bounder",
         "relax.tree": "RelaxationResult TOLERANCE",
         "plugins": "PLUGINS Plugin code_digest is_shared load_plugin",
-        "request": "Request",
+        "question": "Question",
         "result": "Relaxation SolveResult conclusion",
         "route": "Route",
         "search_space": "Setting setting_of",
@@ -98,5 +93,11 @@ __getattr__, __dir__ = exports(
         "whole.pair_costs": "PairCosts",
         "whole.sizes_left": "SizesLeft",
         "whole.tile_pairs": "beam divisor_optimum divisors_around",
+    },
+    gone={
+        "Request": "a method is asked a Question",
+        "AcceleratorRequest": "a method is asked a Question, whatever the machine",
+        "AcceleratorFound": "a method hands in Found(mapping=...), a nest on accelerators",
+        "AcceleratorRoute": "write Route(meshes=True, objectives=(...), ...) among the routes of the method",
     },
 )

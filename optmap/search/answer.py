@@ -2,108 +2,92 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from fractions import Fraction
 from math import prod
 
 from optmap.errors import CheckError
-from optmap.evaluate import BoundaryTraffic, CostReport, Running, count_mapping, evaluate_cost, floor_cycles
+from optmap.evaluate import BoundaryTraffic, Running, count_mapping, evaluate_cost, floor_cycles
+from optmap.evaluate.spatial.count import count_nest
+from optmap.evaluate.spatial.results import SpatialCost
+from optmap.evaluate.spatial.wires import wire_notes
 from optmap.evaluate.timing import Prediction
-from optmap.problem.code_options import CodeOptions
-from optmap.problem.held import Held
+from optmap.problem.fabric import Fabric
 from optmap.problem.mapping import Mapping
-from optmap.problem.options import TileRule
+from optmap.problem.nest import Nest, mapping_of
+from optmap.problem.options import Counting, TileRule
+from optmap.search.accelerators.result import AcceleratorResult, MapspaceSearch
 from optmap.search.compulsory import compulsory
-from optmap.search.request import Request
+from optmap.search.found import SAME, Found
+from optmap.search.question import Question
 from optmap.search.result import Relaxation, SolveResult, conclusion
 from optmap.search.versions import versions
-from optmap.solvers.status import Point
-
-SAME = 1e-9
-"""Relative distance within which a search's floating-point cost is the exact one."""
+from optmap.solvers.status import Stop
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
-    """What a method hands in: a mapping, and what it knows about it. Only the mapping is needed."""
-
-    mapping: Mapping
-    held: Held | None = None
-    """Of one level: how long every tensor is kept; None where the loop order alone decides."""
-    claimed: float | None = None
-    """Its cost as the search counted it, to be compared with the recount."""
-    relaxation: Relaxation | None = None
-    """What is proved, or at least solved, below it; None for what every mapping moves."""
-    bound: float | None = None
-    """Proved lower bound on the cost of every mapping in `space`; None for that of the relaxation."""
-    point: Point = Point.FEASIBLE
-    """What is known of the relaxed point behind it."""
-    late: bool = False
-    """Whether the time ran out."""
-    notes: tuple[str, ...] = ()
-    """What a reader should know."""
-    prediction: Prediction | None = None
-    """Of its time, where that is the objective."""
-    options: CodeOptions | None = None
-    """Of the code whose time it is."""
-    space: str = ""
-    """The mappings among which the method looks for the best, in words."""
-
-
-def cost_of(request: Request, mapping: Mapping) -> float | None:
+def cost_of(question: Question, mapping: Mapping) -> float | None:
     """The objective of a mapping in per-level form, which methods compare; None if it does not fit.
 
     Args:
-        request: what is asked.
+        question: what is asked.
         mapping: a candidate.
 
     Raises:
         InputError: if the mapping does not belong to workload and machine.
     """
-    report = evaluate_cost(request.workload, request.machine, mapping, request.capacity)
-    return _objective(request, report.boundaries) if report.fits else None
+    report = evaluate_cost(question.workload, question.machine, mapping, question.capacity)
+    return _objective(question, report.boundaries) if report.fits else None
 
 
-def assemble(request: Request, method: str, found: Found, *, seconds: float) -> SolveResult:
+def assemble(question: Question, found: Found, *, seconds: float) -> SolveResult | AcceleratorResult:
     """The answer, with every number recounted from the mapping in exact integers.
 
     Args:
-        request: what was asked.
-        method: name of the method.
+        question: what was asked, and of which method.
         found: what it found.
         seconds: time it took.
 
     Raises:
         InputError: if the mapping does not belong to workload and machine.
-        CheckError: if the mapping does not fit, is not of the kind that was asked for, costs something
-            else than the search claimed, or less than a proved bound.
+        CheckError: if the mapping does not fit (of a method that is not known for that), is not of the kind that was
+            asked for, costs something else than the search claimed, or less than a proved bound. One that only the
+            counting that was asked for has fit is handed on, and the answer says that it does not.
     """
-    workload, machine, objective = request.workload, request.machine, request.objective
-    found.mapping.check(workload, machine)
-    prediction = found.prediction
-    report, boundaries = count_mapping(
-        workload, machine, found.mapping, found.held, request.capacity, prediction=prediction
-    )
+    return _of_a_nest(question, found, seconds) if question.machine.meshed else _of_tiles(question, found, seconds)
+
+
+def _of_tiles(question: Question, found: Found, seconds: float) -> SolveResult:
+    workload, machine, objective = question.workload, question.machine, question.objective
+    mapping, prediction = found.tiles, found.prediction
+    mapping.check(workload, machine)
+    report, boundaries = count_mapping(workload, machine, mapping, found.held, question.capacity, prediction=prediction)
     if prediction is not None:
         cost = exact = prediction.cycles
-        relaxation = _floor_relaxation(request, found.mapping, prediction)
+        relaxation = _floor_relaxation(question, mapping, prediction)
     else:
-        cost, exact = _objective(request, report.boundaries), _objective(request, boundaries)
-        relaxation = found.relaxation or _compulsory_relaxation(request, found.mapping)
-    _check(request, found, relaxation, report, cost)
-    bound = min(cost, max(_proved(relaxation), found.bound or 0.0))
+        cost, exact = _objective(question, report.boundaries), _objective(question, boundaries)
+        relaxation = found.relaxation or _compulsory_relaxation(question, mapping)
+    _check_kept(question, mapping, report.broken)
+    _check_claims(found, cost, _proved(relaxation))
+    ways = prod(parts for level in mapping.levels for parts in level.spatial.values())
+    if ways > question.cores:
+        raise CheckError(f"the mapping found splits the work {ways} ways, but {question.cores} cores were asked for")
+    if question.tiles is TileRule.DIVISORS:
+        _check_divisors(question, mapping)
+    bound = min(cost, max(_proved(relaxation), float(found.bound or 0.0)))
     if relaxation.proved:  # what is attained may come out above the cost in the last digits
         relaxation = replace(relaxation, value=min(relaxation.value, bound))
     unit = objective.unit(machine)
     return SolveResult(
         workload=workload,
         machine=machine,
-        method=method,
+        method=question.method,
         objective=objective.name,
-        capacity=request.capacity,
-        tiles=request.tiles,
+        capacity=question.capacity,
+        tiles=question.tiles,
         stop=conclusion(cost, bound, late=found.late),
         point=found.point,
-        mapping=found.mapping,
+        mapping=mapping,
         levels=report.levels,
         boundaries=boundaries,
         cost=cost,
@@ -115,83 +99,149 @@ def assemble(request: Request, method: str, found: Found, *, seconds: float) -> 
         integer_bound=bound,
         integer_gap=relaxation.gap(cost),
         seconds=seconds,
-        seed=request.seed,
+        seed=question.seed,
         versions=versions(),
-        notes=found.notes,
+        notes=(*question.notes, *found.notes),
         held=found.held,
-        constraints=request.constraints,
-        space=_space(request, found),
+        constraints=question.constraints,
+        space=_space(question, found),
         prediction=prediction,
         options=found.options,
     )
 
 
-def _space(request: Request, found: Found) -> str:
+def _of_a_nest(question: Question, found: Found, seconds: float) -> AcceleratorResult:
+    fabric, nest = question.fabric, found.nest
+    cost = count_nest(nest, fabric, question.counting)
+    value = cost.merit(question.merit)
+    mapping = mapping_of(nest, fabric)
+    _check_kept(question, mapping, () if found.may_not_fit else cost.broken)
+    _check_claims(found, value, found.bound or 0)
+    if question.tiles is TileRule.DIVISORS and nest.tiles()[-1] != fabric.extents:
+        raise CheckError("the mapping found pads dims, but divisors were asked for")
+    exact = cost if question.counting is Counting.EXACT else count_nest(nest, fabric, Counting.EXACT)
+    return AcceleratorResult(
+        fabric=fabric,
+        method=question.method,
+        merit=question.merit,
+        counting=question.counting,
+        tiles=question.tiles,
+        constraints=question.constraints,
+        stop=_stop(found, cost, exact),
+        nest=nest,
+        mapping=mapping,
+        count=cost,
+        exact=exact,
+        search=MapspaceSearch(
+            bound=min(Fraction(found.bound or 0), value),
+            proved=found.proved,
+            proof=found.proof,
+            space=found.space,
+            evaluations=found.evaluations,
+            seconds=seconds,
+            trace=found.trace,
+            curve=found.curve if found.trace is None else tuple(found.trace.curve),
+        ),
+        seconds=seconds,
+        seed=question.seed,
+        versions=versions(),
+        notes=(
+            *question.notes,
+            *found.notes,
+            *_padding_note(nest, fabric),
+            *wire_notes(fabric, question.counting),
+        ),
+    )
+
+
+def _check_kept(question: Question, mapping: Mapping, broken: tuple[str, ...]) -> None:
+    """Hold the mapping against its machine and what was demanded."""
+    if broken:
+        raise CheckError(f"the mapping found is not valid on its machine: {'; '.join(broken)}")
+    for item, level in question.constraints.broken(mapping):
+        raise CheckError(f"the mapping found does not meet the constraint {item.text}: {item.found(level)}")
+
+
+def _check_claims(found: Found, cost: Fraction | float, least: Fraction | float) -> None:
+    """Hold the recounted cost against what is claimed of it, and what is proved to be the least."""
+    value = Fraction(cost)
+    if found.claimed is not None and abs(value - Fraction(found.claimed)) > SAME * value:
+        raise CheckError(
+            f"the search claims a cost of {float(found.claimed):.12g}, the recount finds {float(cost):.12g}"
+        )
+    if value < Fraction(least) * (1 - Fraction(SAME)):
+        raise CheckError(f"the mapping costs {float(cost):.12g}, below the proved bound {float(least):.12g}")
+
+
+def _stop(found: Found, *counts: SpatialCost) -> Stop:
+    """Why the search of a nest ended."""
+    if any(count.broken for count in counts):
+        return Stop.INFEASIBLE
+    if found.proved:
+        return Stop.OPTIMAL
+    return Stop.late() if found.late else Stop.SEARCH_ENDED
+
+
+def _space(question: Question, found: Found) -> str:
     """The mappings among which the method looked for the best: only those that meet the constraints."""
-    if not request.constraints:
+    if not question.constraints:
         return found.space
-    return f"{found.space}; among mappings with the constraints {request.constraints.text}".removeprefix("; ")
+    return f"{found.space}; among mappings with the constraints {question.constraints.text}".removeprefix("; ")
 
 
-def _objective(request: Request, rows: tuple[BoundaryTraffic, ...]) -> float:
-    return float(request.objective.of(rows, request.machine, request.workload.word_bits))
+def _padding_note(nest: Nest, fabric: Fabric) -> tuple[str, ...]:
+    """What was padded, if anything."""
+    sizes = zip(fabric.dims, fabric.extents, nest.tiles()[-1], strict=True)
+    grown = [f"{dim} from {extent:,} to {size:,}" for dim, extent, size in sizes if size != extent]
+    return (f"padded: {', '.join(grown)}; the work on padding is counted",) if grown else ()
+
+
+def _objective(question: Question, rows: tuple[BoundaryTraffic, ...]) -> float:
+    return float(question.objective.of(rows, question.machine, question.workload.word_bits))
 
 
 def _proved(relaxation: Relaxation) -> float:
     return relaxation.value if relaxation.proved else 0.0
 
 
-def _check(request: Request, found: Found, relaxation: Relaxation, report: CostReport, cost: float) -> None:
-    """Hold the mapping against what was asked and what is claimed of it."""
-    if not report.fits:
-        raise CheckError("the mapping found does not fit its machine: the search and the evaluation disagree")
-    ways = prod(parts for level in found.mapping.levels for parts in level.spatial.values())
-    if ways > request.cores:
-        raise CheckError(f"the mapping found splits the work {ways} ways, but {request.cores} cores were asked for")
-    for item, level in request.constraints.broken(found.mapping):
-        raise CheckError(f"the mapping found does not meet the constraint {item.text}: {item.found(level)}")
-    if found.claimed is not None and abs(cost - found.claimed) > SAME * cost:
-        raise CheckError(f"the search claims a cost of {found.claimed:.9g}, the evaluation finds {cost:.9g}")
-    if cost < _proved(relaxation) * (1 - SAME):
-        raise CheckError(f"the mapping costs {cost:.9g}, below the proved bound {relaxation.value:.9g}")
-    if request.tiles is TileRule.DIVISORS:
-        _check_divisors(request, found.mapping)
-
-
-def _check_divisors(request: Request, mapping: Mapping) -> None:
+def _check_divisors(question: Question, mapping: Mapping) -> None:
     """Every tile divides what is outside it, unless the machine imposes it."""
-    outer = request.workload.extents
-    for level, own in zip(reversed(request.machine.levels), reversed(mapping.levels), strict=True):
+    outer = question.workload.extents
+    for level, own in zip(reversed(question.machine.levels), reversed(mapping.levels), strict=True):
         for dim, size in own.tile.items():
             if outer[dim] % size and level.microkernel is None:
                 raise CheckError(f"level {own.level}: {dim}={size} does not divide {outer[dim]}, as was asked for")
         outer = {dim: -(-size // own.spatial.get(dim, 1)) for dim, size in own.tile.items()}
 
 
-def _floor_relaxation(request: Request, mapping: Mapping, prediction: Prediction) -> Relaxation:
+def _floor_relaxation(question: Question, mapping: Mapping, prediction: Prediction) -> Relaxation:
     """What no code goes below in time."""
     running = Running(threads=prediction.threads, caches=prediction.caches)
-    return Relaxation(
-        value=float(floor_cycles(request.workload, request.machine, running)),
-        proved=True,
+    return _counted(
+        mapping,
+        value=float(floor_cycles(question.workload, question.machine, running)),
         formulation="multiply-adds at the peak of all threads, and every element touched once over every link",
-        tolerance=0.0,
-        method="counting",
-        classes=tuple(level.permutation for level in mapping.levels),
-        tiles=tuple({d: float(n) for d, n in level.tile.items()} for level in mapping.levels),
-        cross_check=None,
     )
 
 
-def _compulsory_relaxation(request: Request, mapping: Mapping) -> Relaxation:
+def _compulsory_relaxation(question: Question, mapping: Mapping) -> Relaxation:
     """What every mapping moves, at the boundaries outside of which nothing is split."""
-    words = compulsory(request.workload, request.objective)
+    words = compulsory(question.workload, question.objective)
     split = [number for number, level in enumerate(mapping.levels) if prod(level.spatial.values()) > 1]
     whole = dict.fromkeys(range(max(split, default=0), len(mapping.levels)), words)
-    return Relaxation(
-        value=float(request.objective.value(whole, request.machine, request.workload.word_bits)),
-        proved=True,
+    return _counted(
+        mapping,
+        value=float(question.objective.value(whole, question.machine, question.workload.word_bits)),
         formulation="compulsory traffic: every word of every tensor once",
+    )
+
+
+def _counted(mapping: Mapping, *, value: float, formulation: str) -> Relaxation:
+    """A relaxation that needs no program."""
+    return Relaxation(
+        value=value,
+        proved=True,
+        formulation=formulation,
         tolerance=0.0,
         method="counting",
         classes=tuple(level.permutation for level in mapping.levels),

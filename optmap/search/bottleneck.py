@@ -10,17 +10,17 @@ from optmap.search.method import Method
 from optmap.search.route import Route
 
 if TYPE_CHECKING:
-    from optmap.search.answer import Found
-    from optmap.search.request import Request
+    from optmap.search.found import Found
+    from optmap.search.question import Question
 
 
-def _sum_over_levels(request: Request) -> Found:
+def _sum_over_levels(request: Question) -> Found:
     from optmap.search.iooub.sum_over_levels import solve
 
     return solve(request)
 
 
-def _mopt(request: Request) -> Found:
+def _mopt(request: Question) -> Found:
     from optmap.search.mopt import solve
 
     return solve(request)

@@ -23,13 +23,13 @@ from optmap.problem.options import TileRule
 from optmap.problem.partitions import CapacityGroup, capacity_groups
 from optmap.problem.reuse import reuse_at
 from optmap.problem.workload import Workload, access_names
-from optmap.search.answer import Found
 from optmap.search.compulsory import compulsory
+from optmap.search.found import Found
 from optmap.search.iooub.flows import Flow, Hold
 from optmap.search.iooub.grid import TileGrid
 from optmap.search.iooub.one_memory import too_small
 from optmap.search.iooub.units import Bundle, units_of
-from optmap.search.request import Request
+from optmap.search.question import Question
 from optmap.search.result import Relaxation
 from optmap.search.sizes import even_cuts
 from optmap.solvers.status import Point
@@ -171,7 +171,7 @@ def fits(workload: Workload, groups: Sequence[CapacityGroup], tile: dict[str, in
     )
 
 
-def solve(request: Request) -> Found:
+def solve(request: Question) -> Found:
     """The best output-stationary tile of a machine of one level, unified or with partitions.
 
     Raises:
@@ -182,7 +182,7 @@ def solve(request: Request) -> Found:
     return _found(request, best, best)
 
 
-def solve_greedy(request: Request) -> Found:
+def solve_greedy(request: Question) -> Found:
     """The tile of the greedy tiler, beside the proved best one of the same kind.
 
     Raises:
@@ -196,7 +196,7 @@ def solve_greedy(request: Request) -> Found:
     return _found(request, grown, best, note + f"{best.input_words:,}")
 
 
-def _found(request: Request, tiling: StationaryTiling, best: StationaryTiling, *notes: str) -> Found:
+def _found(request: Question, tiling: StationaryTiling, best: StationaryTiling, *notes: str) -> Found:
     """A tiling as an answer, with what the best tiling proves."""
     workload, machine, objective = request.workload, request.machine, request.objective
     (level,) = machine.levels

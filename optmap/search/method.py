@@ -1,9 +1,9 @@
 """What a mapping method is: what each can do, and who is refused.
 
-A method is a value: routes, each a solve function with what it can do. `refuse` reads that, so that no
-solve function asks again. A method of one's own is registered and is then a name like any other:
+A method is a value: routes, each a solve function with what it can do. `refuse` compares a question with them, so that
+no solve function asks again. A method of one's own is registered and is then a name like any other:
 
-    def first_point(request: Request) -> Found: ...
+    def first_point(question: Question) -> Found: ...
     register_method(Method(name="mine", description="...", routes=(Route(objectives=("sum",), solve=first_point),)))
 
 `methods` has them by name.
@@ -13,20 +13,18 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import InitVar, dataclass, replace
 from typing import TYPE_CHECKING
 
 from optmap.errors import InputError
 from optmap.problem.machine import CapacityRule, Machine
 from optmap.problem.options import IntegerRule, TileRule
 from optmap.problem.workload import Semantics
-from optmap.search.accelerators.route import AcceleratorRoute
 from optmap.search.route import Route
 
 if TYPE_CHECKING:
-    from optmap.search.accelerators.request import AcceleratorRequest
     from optmap.search.accelerators.result import AcceleratorResult
-    from optmap.search.request import Request
+    from optmap.search.question import Question
     from optmap.search.result import SolveResult
 
 METHODS: dict[str, Method] = {}
@@ -35,18 +33,29 @@ METHODS: dict[str, Method] = {}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Method:
-    """A way from a workload and a machine to a mapping."""
+    """A way from a workload and a machine to a mapping.
+
+    Raises:
+        InputError: for a route outside of `routes`, as there was one before.
+    """
 
     name: str
     """Key in `METHODS`."""
     description: str
     """One line for lists."""
     routes: tuple[Route, ...] = ()
-    """On machines without fanouts: the first that minimises an objective on a machine is taken."""
-    accelerator: AcceleratorRoute | None = None
-    """On accelerators; None if it is not for them."""
+    """Of those for a machine the first that minimises an objective is taken."""
+    accelerator: InitVar[object] = None
+    """No more: its route is one of `routes`."""
 
-    def run(self, request: Request) -> SolveResult:
+    def __post_init__(self, accelerator: object) -> None:
+        if accelerator is not None:
+            raise InputError(
+                f"method {self.name}: a method has no accelerator= any more; write its route among the others, such as "
+                "routes=(explorer(function),)"
+            )
+
+    def run(self, question: Question) -> SolveResult | AcceleratorResult:
         """Find a mapping, and count it again.
 
         Raises:
@@ -57,53 +66,28 @@ class Method:
         from optmap.search.answer import assemble
 
         begun = time.monotonic()
-        found = refuse(request, self).solve(request)
-        return assemble(request, self.name, found, seconds=time.monotonic() - begun)
+        route = refuse(question, self)
+        asked = replace(question, method=self.name, tiles=route.rule(question.tiles))
+        return assemble(asked, route.solve(asked), seconds=time.monotonic() - begun)
 
-    def map(self, request: AcceleratorRequest) -> AcceleratorResult:
-        """Find a mapping on an accelerator, and count it again.
-
-        Raises:
-            InputError: for what the method cannot do.
-            OptmapError: what its solve function raises.
-            CheckError: if a re-check of the answer fails.
-        """
-        from optmap.search.accelerators.answer import assemble_nest
-
-        begun = time.monotonic()
-        route = self.route_on(request.fabric.machine, request.merit)
-        route.refuse(request, self.name)
-        found = route.solve(request)
-        return assemble_nest(request, self.name, found, seconds=time.monotonic() - begun)
-
-    def route_on(self, machine: Machine, merit: str | None = None) -> AcceleratorRoute:
-        """Its route on an accelerator.
-
-        Raises:
-            InputError: if it has none, or does not minimise the merit.
-        """
-        self.objective(merit, machine)
-        if self.accelerator is None:
-            raise InputError(f"method {self.name} has no way on accelerators")
-        return self.accelerator
+    @property
+    def explorer(self) -> Route | None:
+        """Its route that has mappings judged one by one; None without one."""
+        return next((route for route in self.routes if route.explores), None)
 
     def suits(self, machine: Machine) -> bool:
-        """Whether it is for machines of the kind: accelerators, or those without fanouts and prices."""
-        if machine.meshed:
-            return self.accelerator is not None
-        return any(machine.core is not None or not route.needs_core for route in self.routes)
+        """Whether it is for machines of the kind: with or without meshes and prices, a core or not."""
+        return any(route.suits(machine) for route in self.routes)
 
     def minimises(self, machine: Machine) -> tuple[str, ...]:
         """The objectives that it minimises on a machine, its default first."""
-        if machine.meshed:
-            return () if self.accelerator is None else tuple(merit.value for merit in self.accelerator.merits)
         return tuple(dict.fromkeys(name for route in self.routes for name in route.minimises(machine)))
 
     def objective(self, name: str | None, machine: Machine) -> str:
         """The objective that is asked for, or the method's own.
 
         Args:
-            name: a key of `OBJECTIVES`; None for the method's own.
+            name: a key of `objectives_on` the machine; None for the method's own.
             machine: what it is asked of.
 
         Raises:
@@ -121,23 +105,28 @@ class Method:
             raise InputError(f"method {self.name} {asked} {levels}: {offer}{use}")
         return str(name)
 
+    def route(self, objective: str, machine: Machine) -> Route:
+        """The route that minimises an objective on a machine; one does, as `objective` has found."""
+        return next(each for each in self.routes if objective in each.minimises(machine))
+
     def _depths(self, machine: Machine) -> str:
         """For which machines it is, if not for this one."""
-        if machine.meshed:
+        mine = [route for route in self.routes if route.meshes is machine.meshed]
+        if not mine and machine.meshed:
             return "it is for machines without fanouts and prices"
-        if not self.routes:
+        if not mine:
             return "it is for accelerators, machines with fanouts and prices"
-        if all(route.most_levels == 1 for route in self.routes):
+        if all(route.most_levels == 1 for route in mine):
             return "it is for one level only"
-        ranges = [(r.fewest_levels, r.most_levels) for r in self.routes]
+        ranges = [(r.fewest_levels, r.most_levels) for r in mine]
         return "it is for " + " or ".join(f"{a} or more" if b is None else f"{a} to {b}" for a, b in ranges) + " levels"
 
 
-def refuse(request: Request, method: Method) -> Route:
+def refuse(question: Question, method: Method) -> Route:
     """Refuse what a method cannot do, and what no mapping of the machine can, before anything is computed.
 
     Args:
-        request: what is asked.
+        question: what is asked.
         method: of whom.
 
     Returns:
@@ -145,27 +134,38 @@ def refuse(request: Request, method: Method) -> Route:
 
     Raises:
         InputError: naming the option, and who can.
-        InfeasibleError: if not even one element of every tensor fits.
+        InfeasibleError: if no mapping is valid, as where not even one element of every tensor fits.
     """
-    machine = request.machine
-    objective = method.objective(request.objective.name, machine)
-    route = next(each for each in method.routes if objective in each.minimises(machine))
+    machine = question.machine
+    objective = method.objective(question.objective.name, machine)
+    route = method.route(objective, machine)
     if route.fits is not None:
-        route.fits(request.workload)
-    what = f"method {method.name}" + (f", objective {objective} over levels," if route is not method.routes[0] else "")
-    for reason, can in _demands(request):
+        route.fits(question.workload)
+    first = next(each for each in method.routes if each.meshes is route.meshes)
+    what = f"method {method.name}" + (f", objective {objective} over levels," if route is not first else "")
+    for reason, can in _demands(question, route):
         if not can(route):
             raise InputError(f"{what} {reason}{_who(machine, can)}")
-    if request.integers is IntegerRule.FLOOR and request.tiles is TileRule.DIVISORS:
+    if question.integers is IntegerRule.FLOOR and question.tiles is TileRule.DIVISORS:
         raise InputError("--integers floor rounds tiles down and cannot keep to divisors; use --tiles any")
-    if request.integers is IntegerRule.FLOOR and request.constraints:
+    if question.integers is IntegerRule.FLOOR and question.constraints:
         raise InputError("--integers floor rounds and evens out tiles as MOpt does; leave it out or --constraint")
-    if request.cores > 1:
-        _refuse_cores(request)
-    from optmap.search.search_space import refuse_small
-
-    refuse_small(request)
+    if question.cores > 1:
+        _refuse_cores(question)
+    _refuse_hopeless(replace(question, tiles=route.rule(question.tiles)))
     return route
+
+
+def _refuse_hopeless(question: Question) -> None:
+    """Refuse what no mapping of the machine can meet."""
+    if question.machine.meshed:
+        from optmap.search.accelerators.infeasible import refuse_hopeless
+
+        refuse_hopeless(question)
+    else:
+        from optmap.search.search_space import refuse_small
+
+        refuse_small(question)
 
 
 def _kind(machine: Machine) -> str:
@@ -182,33 +182,43 @@ def _first(method: Method, machine: Machine) -> str:
 
 Can = Callable[[Route], bool]
 """Whether a route has what is demanded."""
+CANNOT = {
+    TileRule.ANY: "has no tiles of any size",
+    TileRule.DIVISORS: "rounds tiles down and cannot keep to divisors",
+    TileRule.PADDED: "pads no dim",
+}
+"""What is said of a route that does not know a tile rule."""
 
 
-def _demands(request: Request) -> Iterator[tuple[str, Can]]:
-    """What a request demands: why a route without it refuses, and which routes have it."""
-    levels = request.machine.levels
-    if any(level.rule(request.capacity) is not CapacityRule.TILE for level in levels):
-        yield "counts for scratchpads: use --capacity tile", lambda route: request.capacity in route.capacity
-    if request.workload.semantics is Semantics.ASSIGN:
+def _demands(question: Question, route: Route) -> Iterator[tuple[str, Can]]:
+    """What a question demands: why this route refuses if it has it not, and which routes have it."""
+    levels, tiles = question.machine.levels, question.tiles
+    if any(level.rule(question.capacity) is not CapacityRule.TILE for level in levels):
+        yield "counts for scratchpads: use --capacity tile", lambda route: question.capacity in route.capacity
+    if question.workload.semantics is Semantics.ASSIGN:
         yield "loads every output: use --semantics accumulate", lambda route: Semantics.ASSIGN in route.semantics
-    if request.cores > 1:
+    known = " or ".join(route.countings)
+    yield (
+        f"does not count as {question.counting} does; use --counting {known}",
+        lambda route: question.counting in route.countings,
+    )
+    if question.cores > 1:
         yield "is for one core; use --cores 1", lambda route: route.cores
-    if request.integers is IntegerRule.FLOOR:
-        yield "searches whole tiles; leave out --integers floor", lambda route: request.integers in route.integers
-    if request.constraints:
+    if question.integers is IntegerRule.FLOOR:
+        yield "searches whole tiles; leave out --integers floor", lambda route: question.integers in route.integers
+    if question.confirm:
+        yield "proves nothing a second time; leave out --confirm", lambda route: route.confirms
+    searched = {"--set": question.settings, "--evaluations": question.evaluations, "--journal": question.journal}
+    for option in (option for option, value in searched.items() if value):
+        yield f"is no search that has mappings judged; leave out {option}", lambda route: route.explores
+    if question.constraints:
         yield (
-            f"searches tiles and loop orders of its own; leave out --constraint ({request.constraints.text})",
+            f"searches tiles and loop orders of its own; leave out --constraint ({question.constraints.text})",
             lambda route: route.constraints,
         )
-    if request.solver is not None:
+    if question.solver is not None:
         yield "solves no relaxation; leave out --solver", lambda route: route.solver
-    if request.tiles is TileRule.PADDED:
-        yield "pads no dim, tiles are cut at the end of one: use --tiles any", lambda _: False
-    if request.tiles is TileRule.DIVISORS:
-        yield (
-            "rounds tiles down and cannot keep to divisors; use --tiles any",
-            lambda route: request.tiles in route.tiles,
-        )
+    yield f"{CANNOT[tiles]}; use --tiles {' or '.join(route.rules)}", lambda route: route.rule(tiles) in route.rules
     for level in levels:
         if level.microkernel is not None:
             yield (
@@ -220,7 +230,7 @@ def _demands(request: Request) -> Iterator[tuple[str, Can]]:
             parts = ", ".join(part.name for part in level.partitions)
             yield (
                 f"does not know the partitions of {level.name} ({parts}); use a machine without partitions",
-                lambda route: route.partitions,
+                lambda route: route.partitions or route.meshes,
             )
 
 
@@ -233,9 +243,9 @@ def _who(machine: Machine, can: Can) -> str:
     return ""
 
 
-def _refuse_cores(request: Request) -> None:
+def _refuse_cores(question: Question) -> None:
     """Refuse more cores than the machine can share a level among."""
-    machine, cores = request.machine, request.cores
+    machine, cores = question.machine, question.cores
     level = machine.split_level(cores)
     if level is None:
         raise InputError(f"machine {machine.name} has no shared level to split among {cores} cores; use 1")

@@ -9,45 +9,42 @@ from optmap.names import enter
 from optmap.problem.machine import CapacityRule, Machine
 from optmap.problem.objective import PREDICTED_TIME
 from optmap.problem.options import IntegerRule, TileRule
-from optmap.search.accelerators.route import AcceleratorRoute
 from optmap.search.bottleneck import MOPT, SUM_OVER_LEVELS
 from optmap.search.explore.route import explored
 from optmap.search.method import METHODS, Method
-from optmap.search.route import Route
+from optmap.search.route import ALL_MERITS, Route
 
 if TYPE_CHECKING:
     from optmap.problem.workload import Workload
-    from optmap.search.accelerators.answer import AcceleratorFound
-    from optmap.search.accelerators.request import AcceleratorRequest
-    from optmap.search.answer import Found
     from optmap.search.explore.protocol import Strategy
-    from optmap.search.request import Request
+    from optmap.search.found import Found
+    from optmap.search.question import Question
 
 __all__ = ["HOMES", "LIBRARY", "METHODS", "default_method", "register_method"]
 
 
-def _one_memory(request: Request) -> Found:
+def _one_memory(question: Question) -> Found:
     from optmap.search.iooub.one_memory import solve
 
-    return solve(request)
+    return solve(question)
 
 
-def _stationary(request: Request) -> Found:
+def _stationary(question: Question) -> Found:
     from optmap.search.gemmini import solve
 
-    return solve(request)
+    return solve(question)
 
 
-def _algorithm1(request: Request) -> Found:
+def _algorithm1(question: Question) -> Found:
     from optmap.search.papers.algorithm1 import solve
 
-    return solve(request)
+    return solve(question)
 
 
-def _artifact(request: Request) -> Found:
+def _artifact(question: Question) -> Found:
     from optmap.search.papers.artifact import solve
 
-    return solve(request)
+    return solve(question)
 
 
 def _artifact_fits(workload: Workload) -> object:
@@ -56,16 +53,16 @@ def _artifact_fits(workload: Workload) -> object:
     return roles_of(workload)
 
 
-def _greedy(request: Request) -> Found:
+def _greedy(question: Question) -> Found:
     from optmap.search.gemmini import solve_greedy
 
-    return solve_greedy(request)
+    return solve_greedy(question)
 
 
-def _tiling_lp(request: Request) -> Found:
+def _tiling_lp(question: Question) -> Found:
     from optmap.search.papers.tiling_lp import solve
 
-    return solve(request)
+    return solve(question)
 
 
 def _tiling_lp_fits(workload: Workload) -> None:
@@ -74,28 +71,28 @@ def _tiling_lp_fits(workload: Workload) -> None:
     needs_a_form(workload)
 
 
-def _exact(request: AcceleratorRequest) -> AcceleratorFound:
+def _exact(question: Question) -> Found:
     from optmap.search.exact.solve import solve
 
-    return solve(request)
+    return solve(question)
 
 
-def _allocation(request: AcceleratorRequest) -> AcceleratorFound:
+def _allocation(question: Question) -> Found:
     from optmap.search.programs import solve_by_program
 
-    return solve_by_program(request)
+    return solve_by_program(question)
 
 
-def _cosa(request: AcceleratorRequest) -> AcceleratorFound:
+def _cosa(question: Question) -> Found:
     from optmap.search.programs import solve_by_cosa
 
-    return solve_by_cosa(request)
+    return solve_by_cosa(question)
 
 
-def _timed(request: Request) -> Found:
+def _timed(question: Question) -> Found:
     from optmap.search.timed.method import solve
 
-    return solve(request)
+    return solve(question)
 
 
 def _random() -> Strategy:
@@ -220,49 +217,49 @@ TILING_LP = Method(
 EXACT = Method(
     name="exact",
     description="accelerators: tiles, loop orders, bypass and spatial split searched exactly, proved optimal",
-    accelerator=AcceleratorRoute(solve=_exact, confirms=True),
+    routes=(Route(solve=_exact, objectives=ALL_MERITS, meshes=True, confirms=True),),
 )
 
 ALLOCATION = Method(
     name="allocation",
     description="accelerators: CoSA's allocation made exact, a program whose bound HiGHS proves beside exact's",
-    accelerator=AcceleratorRoute(solve=_allocation, tiles=(TileRule.DIVISORS,)),
+    routes=(Route(solve=_allocation, objectives=ALL_MERITS, meshes=True, tiles=(TileRule.DIVISORS,)),),
 )
 
 COSA = Method(
     name="cosa",
     description="accelerators: CoSA as published, log objective and fixed shares; says where its mapping does not fit",
-    accelerator=AcceleratorRoute(solve=_cosa, tiles=(TileRule.DIVISORS,)),
+    routes=(Route(solve=_cosa, objectives=ALL_MERITS, meshes=True, tiles=(TileRule.DIVISORS,)),),
 )
 
 RANDOM = Method(
     name="random",
     description="accelerators: random valid mappings, what everybody starts from",
-    accelerator=explored(_random),
+    routes=(explored(_random),),
 )
 
 EXHAUSTIVE = Method(
     name="exhaustive",
     description="accelerators: every mapping of a small mapspace judged, so that the best is proved",
-    accelerator=explored(_exhaustive),
+    routes=(explored(_exhaustive),),
 )
 
 QUICKFLOW = Method(
     name="quickflow",
     description="accelerators: QuickFlow's local search over factors, loop orders chosen in one shot (near-optimal)",
-    accelerator=explored(_quickflow),
+    routes=(explored(_quickflow),),
 )
 
 SUNSTONE = Method(
     name="sunstone",
     description="accelerators: Sunstone's order trie, tiling tree and unrolling principle, memory by memory",
-    accelerator=explored(_sunstone),
+    routes=(explored(_sunstone),),
 )
 
 BAYESIAN = Method(
     name="bayesian",
     description="accelerators: Gaussian processes choose what is judged, where every evaluation is dear (Dinh)",
-    accelerator=explored(_bayes),
+    routes=(explored(_bayes),),
 )
 
 TIMED = Method(
@@ -301,9 +298,9 @@ def default_method(machine: Machine, objective: str | None = None) -> str:
         machine: of what kind it is decides.
         objective: that is asked for; None for the method's own.
     """
-    if objective == PREDICTED_TIME.name and not machine.meshed:
-        return TIMED.name
-    return EXACT.name if machine.meshed else MOPT.name
+    if machine.meshed:
+        return EXACT.name
+    return TIMED.name if objective == PREDICTED_TIME.name else MOPT.name
 
 
 HOMES: dict[str, str | None] = {}

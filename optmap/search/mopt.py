@@ -7,11 +7,11 @@ import time
 from optmap.clock import Clock
 from optmap.errors import CheckError
 from optmap.problem.options import IntegerRule, TileRule
-from optmap.search.answer import Found
 from optmap.search.conflict import refuse_conflict
+from optmap.search.found import Found
+from optmap.search.question import Question
 from optmap.search.relax.cross_check import cross_check, other_solver, solver_title
 from optmap.search.relax.tree import TOLERANCE, RelaxationResult, relax
-from optmap.search.request import Request
 from optmap.search.result import Relaxation
 from optmap.search.search_space import Setting, setting_of
 from optmap.search.whole.chain_answer import found_chain, machine_notes
@@ -27,7 +27,7 @@ CROSS_CHECK_TOLERANCE = 1e-5
 """Relative distance at which two solvers contradict each other."""
 
 
-def solve(request: Request) -> Found:
+def solve(request: Question) -> Found:
     """The mapping with the least bottleneck, and the proved relaxation.
 
     Raises:
@@ -56,7 +56,7 @@ def solve(request: Request) -> Found:
 
 
 def handed_in(
-    request: Request,
+    request: Question,
     setting: Setting,
     relaxation: RelaxationResult,
     point: IntegerPoint,

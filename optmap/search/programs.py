@@ -6,15 +6,14 @@ import time
 from fractions import Fraction
 
 from optmap.errors import LimitError
-from optmap.search.accelerators.answer import SAME, AcceleratorFound
 from optmap.search.accelerators.infeasible import no_mapping
-from optmap.search.accelerators.request import AcceleratorRequest
-from optmap.search.accelerators.result import PERFECT
 from optmap.search.accelerators.wires import answered, searched
 from optmap.search.allocation import PROVED, solve_allocation
 from optmap.search.cosa import solve_cosa
 from optmap.search.curve import Improvement
 from optmap.search.exact.search import ExactAnswer, search_nest
+from optmap.search.found import PERFECT, SAME, Found
+from optmap.search.question import Question
 from optmap.solvers.outer import MARGIN
 
 FIRST = 0.4
@@ -23,7 +22,7 @@ KEPT = "perfect factors, every tensor kept wherever the machine lets it be"
 """Mappings among which CoSA's program looks."""
 
 
-def solve_by_program(request: AcceleratorRequest) -> AcceleratorFound:
+def solve_by_program(request: Question) -> Found:
     """The allocation program, cut off by the mapping of the exact search.
 
     Raises:
@@ -35,7 +34,7 @@ def solve_by_program(request: AcceleratorRequest) -> AcceleratorFound:
     return answered(request, _by_program(searched(request)))
 
 
-def _by_program(request: AcceleratorRequest) -> AcceleratorFound:
+def _by_program(request: Question) -> Found:
     """The answer to a request of a machine whose wires cost nothing."""
     clock, told, begun = request.clock, request.progress, time.monotonic()
 
@@ -62,8 +61,8 @@ def _by_program(request: AcceleratorRequest) -> AcceleratorFound:
     evaluations, curve = first.evaluations + found.evaluations, first.curve
     if found.nest != first.nest and found.value is not None:
         curve = (*curve, Improvement(evaluations, time.monotonic() - begun, float(found.value)))
-    return AcceleratorFound(
-        nest=found.nest,
+    return Found(
+        mapping=found.nest,
         claimed=found.value,
         bound=found.bound,
         proved=found.value is not None and found.bound >= found.value * (1 - Fraction(SAME)),
@@ -76,7 +75,7 @@ def _by_program(request: AcceleratorRequest) -> AcceleratorFound:
     )
 
 
-def _not_begun(first: ExactAnswer) -> AcceleratorFound:
+def _not_begun(first: ExactAnswer) -> Found:
     """The mapping that the program would have begun with, where there is no time left for it.
 
     Raises:
@@ -84,8 +83,8 @@ def _not_begun(first: ExactAnswer) -> AcceleratorFound:
     """
     if first.nest is None:
         raise LimitError("no mapping was found in time; raise the time limit")
-    return AcceleratorFound(
-        nest=first.nest,
+    return Found(
+        mapping=first.nest,
         claimed=first.value,
         bound=first.bound,
         proof="search over labels, cut short before the allocation program began",
@@ -96,7 +95,7 @@ def _not_begun(first: ExactAnswer) -> AcceleratorFound:
     )
 
 
-def solve_by_cosa(request: AcceleratorRequest) -> AcceleratorFound:
+def solve_by_cosa(request: Question) -> Found:
     """CoSA's program; its mapping may not fit, and the answer then says where.
 
     Raises:
@@ -107,6 +106,4 @@ def solve_by_cosa(request: AcceleratorRequest) -> AcceleratorFound:
     found = solve_cosa(request.fabric, counting=request.counting, clock=request.clock)
     notes = [f"CoSA minimises its own objective ({found.objective:.6g} in logs to base 2), whatever is asked for"]
     notes += [f"does not fit: {each.text}" for each in found.overflows]
-    return AcceleratorFound(
-        nest=found.nest, space=KEPT, evaluations=1, late=found.late, may_not_fit=True, notes=tuple(notes)
-    )
+    return Found(mapping=found.nest, space=KEPT, evaluations=1, late=found.late, may_not_fit=True, notes=tuple(notes))

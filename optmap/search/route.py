@@ -1,4 +1,8 @@
-"""One way of a method on machines without fanouts, with what it can do."""
+"""One way of a mapping method, with what it can do.
+
+def first_point(question: Question) -> Found: ...
+register_method(Method(name="mine", description="...", routes=(Route(objectives=("sum",), solve=first_point),)))
+"""
 
 from __future__ import annotations
 
@@ -8,30 +12,37 @@ from typing import TYPE_CHECKING
 
 from optmap.problem.machine import CapacityRule, Machine
 from optmap.problem.objective import alike
-from optmap.problem.options import IntegerRule, TileRule
+from optmap.problem.options import WALKED, Counting, IntegerRule, Merit, TileRule
 from optmap.problem.workload import Semantics, Workload
 
 if TYPE_CHECKING:
-    from optmap.search.answer import Found
-    from optmap.search.request import Request
+    from optmap.search.found import Found
+    from optmap.search.question import Question
+
+ALL_MERITS = tuple(merit.value for merit in (Merit.EDP, Merit.ENERGY, Merit.CYCLES, Merit.TRAFFIC))
+"""The objectives of machines with meshes and prices, the one that is taken unasked first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Route:
     """One way of a method, with what it can do."""
 
-    solve: Callable[[Request], Found]
-    """From a request that it can do to a mapping; what it raises is the answer."""
+    solve: Callable[[Question], Found]
+    """From a question that it can answer to a mapping; what it raises is the answer."""
     objectives: tuple[str, ...]
-    """Keys of `OBJECTIVES` that it minimises, its default first."""
+    """Keys of `objectives_on` its machines that it minimises, its default first."""
+    meshes: bool = False
+    """Whether it is for machines with meshes and prices; else for those without."""
     fewest_levels: int = 1
     most_levels: int | None = None
     """None for any number."""
     capacity: tuple[CapacityRule, ...] = tuple(CapacityRule)
     """Capacity rules of caches that it knows; scratchpads need one tile."""
     semantics: tuple[Semantics, ...] = tuple(Semantics)
-    tiles: tuple[TileRule, ...] = tuple(TileRule)
-    """Rules that it can keep its tiles to."""
+    countings: tuple[Counting, ...] = WALKED
+    """Of machines with meshes and prices."""
+    tiles: tuple[TileRule, ...] = ()
+    """Rules that it can keep its tiles to, its default first; empty for all that there are on its machines."""
     integers: tuple[IntegerRule, ...] = (IntegerRule.EXACT,)
     """Ways to whole tiles that may be asked of it."""
     cores: bool = False
@@ -43,11 +54,28 @@ class Route:
     constraints: bool = False
     """Whether it keeps to what a user demands of tiles and loop orders."""
     partitions: bool = False
-    """Whether it knows levels whose tensors have parts of their own."""
+    """Whether it knows levels whose tensors have parts of their own; with meshes every route does."""
+    confirms: bool = False
+    """Whether it can prove an optimum a second time."""
+    explores: bool = False
+    """Whether it has mappings judged one by one, within a number of evaluations, and has settings."""
     needs_core: bool = False
     """Whether it is for machines that say what a core computes with."""
     fits: Callable[[Workload], object] | None = None
     """Raises an `InputError` for a workload that it is not for; None if it is for all."""
+
+    @property
+    def rules(self) -> tuple[TileRule, ...]:
+        """Rules that it can keep its tiles to, its default first."""
+        return self.tiles or ((TileRule.PADDED if self.meshes else TileRule.ANY), TileRule.DIVISORS)
+
+    def rule(self, tiles: TileRule) -> TileRule:
+        """The tile rule in force: `any` is the route's default where it is no rule of its own."""
+        return self.rules[0] if tiles is TileRule.ANY and tiles not in self.rules else tiles
+
+    def suits(self, machine: Machine) -> bool:
+        """Whether it is for machines of the kind, with or without meshes and prices, a core or not."""
+        return machine.meshed is self.meshes and (machine.core is not None or not self.needs_core)
 
     def levels(self, machine: Machine) -> bool:
         """Whether it is for as many levels as a machine has."""
@@ -55,6 +83,6 @@ class Route:
 
     def minimises(self, machine: Machine) -> tuple[str, ...]:
         """The objectives that it minimises on a machine, its default first."""
-        if not self.levels(machine):
+        if machine.meshed is not self.meshes or not self.levels(machine):
             return ()
         return tuple(dict.fromkeys(other for name in self.objectives for other in alike(name, machine)))

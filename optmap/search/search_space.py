@@ -21,7 +21,7 @@ from optmap.problem.workload import Workload, access_names
 from optmap.programs.geometric import TileSpace
 from optmap.search.allowed import Allowed, allowed_sizes
 from optmap.search.compulsory import compulsory
-from optmap.search.request import Request
+from optmap.search.question import Question
 from optmap.search.shortage import shortage
 from optmap.solvers.config import relaxation_solver
 
@@ -251,7 +251,7 @@ class Setting:
         return sum(self.rooms(tile, order, level))
 
 
-def setting_of(request: Request) -> Setting:
+def setting_of(request: Question) -> Setting:
     """The setting of a request, refused if nothing fits whatever the constraints.
 
     Raises:
@@ -263,7 +263,7 @@ def setting_of(request: Request) -> Setting:
     return _setting(request)
 
 
-def refuse_small(request: Request) -> None:
+def refuse_small(request: Question) -> None:
     """Refuse what fits no mapping, whatever the constraints, before anything is searched.
 
     Where time is predicted a cache keeps what fits of a tile that does not, which is an iteration at least; tiles
@@ -279,7 +279,7 @@ def refuse_small(request: Request) -> None:
     replace(_setting(request), constraints=NO_CONSTRAINTS).check_capacities()
 
 
-def _setting(request: Request) -> Setting:
+def _setting(request: Question) -> Setting:
     """The setting of a request."""
     orders = ORDERS_PER_SECOND * request.time_limit / len(request.machine.levels)
     return Setting(

@@ -9,7 +9,6 @@ from optmap.problem.fabric_notes import fabric_notes
 from optmap.problem.options import Counting, Merit
 from optmap.report.accelerators import accelerator_line
 from optmap.report.tables import grid, merged_block, pairs
-from optmap.search.accelerators.result import UNITS
 from optmap.sweeps.nest_networks import MappedLayer, NetworkNests, left_out_text
 from optmap.texts import number
 
@@ -32,16 +31,16 @@ def network_document(sums: NetworkNests) -> dict[str, object]:
         "operations": sums.network.operations,
         "energy": amount(sums.energy_pj, "pJ"),
         "cycles": amount(sums.cycles, "cycles"),
-        "edp": amount(sums.edp, UNITS[Merit.EDP]),
-        "cost": amount(sums.value, UNITS[sums.merit]),
+        "edp": amount(sums.edp, Merit.EDP.unit),
+        "cost": amount(sums.value, sums.merit.unit),
         "search": {
-            "bound": amount(sums.bound, UNITS[sums.merit]),
+            "bound": amount(sums.bound, sums.merit.unit),
             "proved_layers": sum(layer.proved for layer in sums.layers),
         },
         "floor": {
             "energy": amount(sums.floor_pj, "pJ"),
             "cycles": sums.floor_cycles,
-            "edp": amount(sums.floor_pj * sums.floor_cycles, UNITS[Merit.EDP]),
+            "edp": amount(sums.floor_pj * sums.floor_cycles, Merit.EDP.unit),
         },
         "limited": sums.limited,
         "left_out": list(sums.left_out),
@@ -59,8 +58,8 @@ def _layer(layer: MappedLayer, merit: Merit) -> dict[str, object]:
         "operations": layer.workload.operations,
         "energy": amount(layer.energy_pj, "pJ"),
         "cycles": layer.cycles,
-        "edp": amount(layer.energy_pj * layer.cycles, UNITS[Merit.EDP]),
-        "search_bound": amount(layer.bound, UNITS[merit]),
+        "edp": amount(layer.energy_pj * layer.cycles, Merit.EDP.unit),
+        "search_bound": amount(layer.bound, merit.unit),
         "proved": layer.proved,
         "floor_energy": amount(layer.floor_pj, "pJ"),
         "floor_cycles": layer.floor_cycles,
@@ -137,7 +136,7 @@ def _rows(sums: NetworkNests) -> list[tuple[str, ...]]:
 
 def _summary(sums: NetworkNests) -> list[tuple[str, str]]:
     """The objective of the whole network, its bound and its floor."""
-    unit = UNITS[sums.merit]
+    unit = sums.merit.unit
     lines = [(str(sums.merit), f"{float(sums.value):.9g} {unit} of the whole network")]
     if sums.bound:
         over = 100 * float(sums.value / sums.bound - 1)

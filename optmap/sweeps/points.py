@@ -19,8 +19,7 @@ from optmap.sweeps.spec import BOUND, Options
 
 ANSWER_VERSIONS = dict.fromkeys((BOUND, *LIBRARY), 2)
 """Raised by one whenever a method's answers change: older ones are then solved again."""
-ROUTES = {name: METHODS[name].accelerator for name in LIBRARY}
-SEEDLESS = {BOUND, *(name for name, route in ROUTES.items() if route is None or not route.explores)}
+SEEDLESS = {BOUND, *(name for name in LIBRARY if METHODS[name].explorer is None)}
 """Methods whose answers do not depend on the seed; those of a user's may."""
 
 

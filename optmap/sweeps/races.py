@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING
 
 from optmap.clock import INTERRUPTED, stopping
 from optmap.errors import CheckError, InputError
-from optmap.gap.mapping_accelerators import assigned
 from optmap.gap.race import LayerRace, Race, Run, run_from
 from optmap.names import choose
-from optmap.problem import Machine, Workload, library
+from optmap.problem import Machine, Semantics, Workload, library
 from optmap.problem.inputs import (
     ExtentsInput,
     MachineInput,
@@ -258,7 +257,7 @@ def layers_of(
     for each in several:
         for item in _named(each):
             own = extents if len(several) == 1 or (isinstance(item, str) and is_statement(item)) else None
-            workload = assigned(workload_of(item, own), None)[0]
+            workload = workload_of(item, own).with_semantics(Semantics.ASSIGN)
             if found.setdefault(workload.title, workload) != workload:
                 raise InputError(f"two different workloads are called {workload.title!r}; give them names")
     return products_of(found.values())

@@ -137,8 +137,7 @@ class Options:
 
     def of(self, method: str) -> Options:
         """What they say to one method: numbers of evaluations and settings only to one that explores, and its own."""
-        route = METHODS[method].accelerator if method in METHODS else None
-        if route is None or not route.explores:
+        if method not in METHODS or METHODS[method].explorer is None:
             return replace(self, evaluations=None, settings=())
         return replace(self, settings=tuple(text for text in self.settings if method_of(text) == method))
 

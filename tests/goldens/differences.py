@@ -73,7 +73,10 @@ def _same_text(was: str, now: str, within: float) -> bool:
     return len(old) == len(new) and all(
         a == b
         or (
-            "." in a and "." in b and math.isclose(float(a.replace(",", "")), float(b.replace(",", "")), rel_tol=within)
+            place % 2 == 1  # a number, between pieces of text
+            and "." in a
+            and "." in b
+            and math.isclose(float(a.replace(",", "")), float(b.replace(",", "")), rel_tol=within)
         )
-        for a, b in zip(old, new, strict=True)
+        for place, (a, b) in enumerate(zip(old, new, strict=True))
     )

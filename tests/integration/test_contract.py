@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from optmap.cli import console
-from optmap.problem import models_path
+from optmap.problem import library, models_path
 from optmap.search import METHODS
 
 MATMUL = ("C[i,j] += A[i,k]*B[k,j]", "--extents", "i=40,j=30,k=20")
@@ -185,7 +185,7 @@ def test_every_method_in_the_list_solves(optmap, tmp_path: Path) -> None:
     few = "n=1,k=4,c=2,h=2,w=2,r=3,s=1"  # for the one that looks at every mapping
     for row in optmap("list", "methods", "--json").document()["methods"]:
         where = ("--machine", "gemmini-buffers") if row["name"].startswith("gemmini") else ("--memory", "4KiB")
-        where = ("--machine", "eyeriss") if METHODS[row["name"]].accelerator is not None else where
+        where = ("--machine", "eyeriss") if METHODS[row["name"]].suits(library.machine("eyeriss")) else where
         where = ("--machine", host) if row["name"] == "timed" else where
         layer = (statement, "--extents", few if row["name"] == "exhaustive" else some)
         args = ("solve", *layer, *where, "--method", row["name"], "--time-limit", "600", "--json")

@@ -100,6 +100,7 @@ SAMPLE_SOLVE = next(question.text for question in SAMPLE if question.group == "s
         ([1, 2], [1, 3, 2], [" (length): was 2, is 3", "[1]: was 2, is 3"]),
         (["cost 1.50000000001 of 3"], ["cost 1.50000000002 of 3"], []),
         (["cost 1.5 of 3"], ["cost 1.5 of 4"], ["[0]: was 'cost 1.5 of 3', is 'cost 1.5 of 4'"]),
+        (["of L.k=1"], ["at L.k=1"], ["[0]: was 'of L.k=1', is 'at L.k=1'"]),
         (["1,234.5 words"], ["1,234.6 words"], ["[0]: was '1,234.5 words', is '1,234.6 words'"]),
     ],
 )

@@ -69,7 +69,7 @@ def test_a_signal_asks_for_the_best_so_far(
 @pytest.mark.parametrize("method", ["mopt-algorithm1", "random"])
 def test_where_nothing_was_found_yet_it_says_so(optmap: Command, method: str, monkeypatch: pytest.MonkeyPatch) -> None:
     name = METHODS[method]
-    machine = "balanced" if name.accelerator is None else "eyeriss"
+    machine = "balanced" if name.explorer is None else "eyeriss"
 
     def at_once(*_: object) -> Any:
         signal.raise_signal(signal.SIGINT)

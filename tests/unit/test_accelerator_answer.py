@@ -9,7 +9,7 @@ from fractions import Fraction
 from pathlib import Path
 
 import pytest
-from accelerator_machines import convolution, grid_machine, sampled, small_fabric, valid_nests
+from accelerator_machines import MESHED, asked, convolution, grid_machine, small_fabric, valid_nests
 
 import optmap
 from optmap.checker import check_document
@@ -22,7 +22,7 @@ from optmap.problem import Capacity, Fields, Semantics, TileRule, parse_workload
 from optmap.problem.accelerator import Keep, Prices, Store
 from optmap.problem.fabric import Fabric, fabric_of
 from optmap.problem.options import WALKED, Counting, Merit
-from optmap.search import METHODS, AcceleratorFound, AcceleratorRequest, AcceleratorResult, AcceleratorRoute, Method
+from optmap.search import METHODS, AcceleratorResult, Found, Method, refuse
 from optmap.search.accelerators.paddings import larger, paddings
 from optmap.search.exact import ExactAnswer, search_nest
 from optmap.solvers import Stop
@@ -33,9 +33,7 @@ from optmap.texts import exact_text
 def sampling() -> Iterator[Method]:
     """A method that samples, registered for one test."""
     before = dict(METHODS)
-    METHODS["sampled"] = Method(
-        name="sampled", description="random mappings", accelerator=AcceleratorRoute(solve=sampled)
-    )
+    METHODS["sampled"] = Method(name="sampled", description="random mappings", routes=(MESHED,))
     yield METHODS["sampled"]
     METHODS.clear()
     METHODS.update(before)
@@ -104,11 +102,11 @@ def test_what_a_search_claims_is_held_against_the_recount(sampling: Method) -> N
     nest = next(valid_nests(fabric, 1))
     cost = count_nest(nest, fabric).edp
     lies = {
-        "the search claims": AcceleratorFound(nest=nest, claimed=cost * 2),
-        "below the proved bound": AcceleratorFound(nest=nest, bound=cost + 1),
+        "the search claims": Found(mapping=nest, claimed=cost * 2),
+        "below the proved bound": Found(mapping=nest, bound=cost + 1),
     }
     for reason, lie in lies.items():
-        METHODS["sampled"] = replace(sampling, accelerator=AcceleratorRoute(solve=lambda _, lie=lie: lie))  # type: ignore[misc]
+        METHODS["sampled"] = replace(sampling, routes=(replace(MESHED, solve=lambda _, lie=lie: lie),))  # type: ignore[misc]
         with pytest.raises(CheckError, match=reason):
             answer()
 
@@ -120,7 +118,7 @@ def test_a_mapping_that_breaks_the_machine_is_no_answer(sampling: Method) -> Non
     wide = replace(outer, keeps=(True, False, True))
     broken = replace(nest, memories=(*nest.memories[:-1], wide))
     assert count_nest(broken, fabric).broken
-    METHODS["sampled"] = replace(sampling, accelerator=AcceleratorRoute(solve=lambda _: AcceleratorFound(nest=broken)))
+    METHODS["sampled"] = replace(sampling, routes=(replace(MESHED, solve=lambda _: Found(mapping=broken)),))
     with pytest.raises(CheckError, match="not valid"):
         answer()
 
@@ -175,13 +173,15 @@ def test_what_only_accelerators_have_is_refused_elsewhere(option: dict[str, obje
 
 
 def test_a_route_refuses_what_it_does_not_know() -> None:
-    route = AcceleratorRoute(solve=sampled, countings=(Counting.TIMELOOP,), tiles=(TileRule.DIVISORS,))
-    request = AcceleratorRequest(fabric=small_fabric(), tiles=route.rule(TileRule.ANY))
+    route = replace(MESHED, countings=(Counting.TIMELOOP,), tiles=(TileRule.DIVISORS,))
+    mine = Method(name="mine", description="-", routes=(route,))
+    request = asked(small_fabric(), tiles=route.rule(TileRule.ANY))
     assert request.tiles is TileRule.DIVISORS
     with pytest.raises(InputError, match="use --counting timeloop"):
-        route.refuse(request, "mine")
+        refuse(request, mine)
     with pytest.raises(InputError, match="use --tiles divisors"):
-        route.refuse(replace(request, counting=Counting.TIMELOOP, tiles=TileRule.PADDED), "mine")
+        refuse(replace(request, counting=Counting.TIMELOOP, tiles=TileRule.PADDED), mine)
+    assert refuse(replace(request, counting=Counting.TIMELOOP), mine) is route
 
 
 @pytest.mark.usefixtures("sampling")

@@ -16,8 +16,8 @@ from optmap.problem.options import Counting, Merit
 from optmap.search import (
     AcceleratorResult,
     BayesianSettings,
+    Brief,
     Observations,
-    Question,
     Scores,
     Trace,
     drive,
@@ -40,9 +40,9 @@ def solved(machine: str = "eyeriss_like", extents: dict[str, int] | None = None,
     return found
 
 
-def question(**settings: Any) -> Question[Any]:
+def question(**settings: Any) -> Brief[Any]:
     workload = optmap.workload(WORKLOAD, extents=EXTENTS, semantics="assign")
-    return Question(
+    return Brief(
         fabric=fabric_of(workload, optmap.machine("eyeriss_like")),
         merit=Merit.EDP,
         counting=Counting.EXACT,

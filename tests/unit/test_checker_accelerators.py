@@ -10,7 +10,7 @@ from functools import cache
 from typing import Any
 
 import pytest
-from accelerator_machines import convolution, grid_machine, random_nest, sampled, wired_machine
+from accelerator_machines import MESHED, convolution, grid_machine, random_nest, wired_machine
 from signing import signed
 
 import optmap
@@ -37,7 +37,7 @@ from optmap.problem.accelerator import Prices, Store
 from optmap.problem.fabric import fabric_of
 from optmap.problem.nest import mapping_of
 from optmap.problem.options import WALKED, Counting
-from optmap.search import METHODS, AcceleratorRoute, Method
+from optmap.search import METHODS, Method
 
 WORKLOADS = (
     convolution(),
@@ -122,8 +122,8 @@ def test_two_roads_count_the_same(workload: Workload, counting: Counting) -> Non
 
 @cache
 def solved(counting: str = "exact", objective: str = "edp") -> dict[str, Any]:
-    route = AcceleratorRoute(solve=sampled, countings=tuple(Counting))
-    METHODS["sampled"] = Method(name="sampled", description="x", accelerator=route)
+    route = replace(MESHED, countings=tuple(Counting))
+    METHODS["sampled"] = Method(name="sampled", description="x", routes=(route,))
     try:
         found = optmap.solve(
             convolution(), machine=grid_machine(), method="sampled", counting=counting, objective=objective, seed=1

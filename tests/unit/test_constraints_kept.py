@@ -38,7 +38,7 @@ from optmap.problem import (
     parse_workload,
     two_level,
 )
-from optmap.search import Found, Request, Setting, assemble
+from optmap.search import Found, Question, Setting, assemble
 from optmap.sweeps import Options, answer_point, make_point, read_task, spec_from, task_text
 
 PRODUCT = parse_workload("C[i,j] += A[i,k]*B[k,j]", {"i": 12, "j": 10, "k": 8})
@@ -167,10 +167,10 @@ def test_what_is_refused(demands: Any, options: dict[str, str], error: type[Exce
 
 def test_a_method_of_ones_own_is_held_to_the_constraints() -> None:
     machine = two_level(parse_capacity("64w"))
-    request = Request(workload=PRODUCT, machine=machine, constraints=optmap.problem.constraints_of("Fast.i=4"))
+    request = Question(workload=PRODUCT, machine=machine, constraints=optmap.problem.constraints_of("Fast.i=4"))
     level = LevelMapping(level="Fast", tile={"i": 2, "j": 1, "k": 1}, permutation=("i", "j", "k"), spatial={})
     with pytest.raises(CheckError, match=r"does not meet the constraint Fast.i=4: the tile of i at Fast is 2"):
-        assemble(request, "mine", Found(mapping=Mapping(levels=(level,))), seconds=0.0)
+        assemble(request, Found(mapping=Mapping(levels=(level,))), seconds=0.0)
 
 
 def test_documents_say_what_was_demanded(document: dict[str, Any]) -> None:

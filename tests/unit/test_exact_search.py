@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from accelerator_machines import asked
 from spatial_brute_force import best_of_all, tiny_fabric
 
 import optmap
@@ -19,7 +20,7 @@ from optmap.problem.accelerator import Keep
 from optmap.problem.fabric import fabric_of
 from optmap.problem.nest import Nest
 from optmap.problem.options import WALKED, Counting, Merit
-from optmap.search import AcceleratorRequest, AcceleratorResult, local_search, random_nests
+from optmap.search import AcceleratorResult, local_search, random_nests
 from optmap.search.exact import search_nest
 from optmap.search.exact.bounds import _maximal
 from optmap.search.exact.frame import Frame
@@ -153,7 +154,7 @@ def test_what_another_search_hands_in_is_recounted_and_leaves_the_optimum_as_it_
     assert alone.nest is not None
     rows = random_nests(fabric, 64, np.random.default_rng(seed))
     invalid = [nest for nest in map(rows.nest, range(64)) if count_nest(nest, fabric).broken]
-    local = local_search(fabric, AcceleratorRequest(fabric=fabric))
+    local = local_search(fabric, asked(fabric))
     given: list[tuple[Nest | None, int]] = [(alone.nest, 7), (None, 7), *((nest, 7) for nest in invalid[:1])]
     for other in (local, *(lambda _, each=each: each for each in given)):
         found = search_nest(fabric, merit=Merit.EDP, counting=Counting.EXACT, clock=NO_LIMIT, elsewhere=other)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from accelerator_machines import asked
 from spatial_brute_force import all_mappings, best_of_all, tiny_fabric
 from spatial_strategies import machine, statement
 
@@ -16,7 +17,7 @@ from optmap.evaluate import count_nest, evaluate_batch
 from optmap.problem.fabric import Fabric, fabric_of
 from optmap.problem.nest_batch import NestBatch
 from optmap.problem.options import Counting, Merit
-from optmap.search import AcceleratorRequest, Mapspace, explorer
+from optmap.search import Mapspace, explorer
 from optmap.search.explore.exhaustive import STRATEGY
 
 SEEDS = range(10)
@@ -65,7 +66,7 @@ def test_its_best_is_that_of_brute_force(seed: int, counting: Counting) -> None:
     fabric = tiny(seed)
     best = best_of_all(fabric, counting)
     for merit in Merit:
-        request = AcceleratorRequest(fabric=fabric, merit=merit, counting=counting, method="exhaustive")
+        request = asked(fabric, merit, counting=counting, method="exhaustive")
         if merit not in best:
             with pytest.raises(InfeasibleError, match="no mapping is valid"):
                 ROUTE.solve(request)

@@ -24,12 +24,12 @@ from optmap.problem.options import Counting, Merit
 from optmap.search import (
     METHODS,
     AcceleratorResult,
+    Brief,
     End,
     Judge,
     Method,
     NoSettings,
     Proposals,
-    Question,
     RandomSettings,
     Scores,
     Strategy,
@@ -58,10 +58,10 @@ def registry() -> Iterator[dict[str, Method]]:
     METHODS.update(before)
 
 
-def question(seed: int = 0, settings: object = NoSettings()) -> Question[Any]:
+def question(seed: int = 0, settings: object = NoSettings()) -> Brief[Any]:
     workload = optmap.workload(WORKLOAD, extents=EXTENTS, semantics="assign")
     fabric = fabric_of(workload, optmap.machine("gemmini"))
-    return Question(
+    return Brief(
         fabric=fabric,
         merit=Merit.EDP,
         counting=Counting.EXACT,
@@ -70,12 +70,12 @@ def question(seed: int = 0, settings: object = NoSettings()) -> Question[Any]:
     )
 
 
-def by_chance(asked: Question[NoSettings]) -> Proposals:
+def by_chance(asked: Brief[NoSettings]) -> Proposals:
     while True:
         yield random_nests(asked.fabric, 100, asked.rng)
 
 
-def once(asked: Question[NoSettings]) -> Proposals:
+def once(asked: Brief[NoSettings]) -> Proposals:
     scores = yield random_nests(asked.fabric, 100, asked.rng)
     assert len(scores.value) == 100
     return None
@@ -207,52 +207,52 @@ def test_without_patience_for_it_random_goes_on() -> None:
     assert (trace.evaluations, trace.end) == (5000, End.EVALUATIONS)
 
 
-def empty(asked: Question[NoSettings]) -> Proposals:
+def empty(asked: Brief[NoSettings]) -> Proposals:
     none = random_nests(asked.fabric, 5, asked.rng)[:0]
     while True:
         yield none
 
 
-def of_another_fabric(asked: Question[NoSettings]) -> Proposals:
+def of_another_fabric(asked: Brief[NoSettings]) -> Proposals:
     batch = random_nests(asked.fabric, 5, asked.rng)
     parts = {name: getattr(batch, name)[:, :, :2] for name in ("x", "y", "temporal", "order", "keeps")}
     yield NestBatch(**parts)  # the operands, too, are cut to two
 
 
-def without_trips(asked: Question[NoSettings]) -> Proposals:
+def without_trips(asked: Brief[NoSettings]) -> Proposals:
     batch = random_nests(asked.fabric, 5, asked.rng)
     yield replace(batch, temporal=batch.temporal - 1)
 
 
-def in_halves(asked: Question[NoSettings]) -> Proposals:
+def in_halves(asked: Brief[NoSettings]) -> Proposals:
     batch = random_nests(asked.fabric, 5, asked.rng)
     yield replace(batch, x=batch.x / 2)
 
 
-def out_of_order(asked: Question[NoSettings]) -> Proposals:
+def out_of_order(asked: Brief[NoSettings]) -> Proposals:
     batch = random_nests(asked.fabric, 5, asked.rng)
     yield replace(batch, order=batch.order * 0)
 
 
-def nothing_to_judge(_: Question[NoSettings]) -> Proposals:
+def nothing_to_judge(_: Brief[NoSettings]) -> Proposals:
     yield [1, 2]  # type: ignore[misc]
 
 
-def fails(asked: Question[NoSettings]) -> Proposals:
+def fails(asked: Brief[NoSettings]) -> Proposals:
     yield random_nests(asked.fabric, 5, asked.rng)
     raise ZeroDivisionError("by design")
 
 
-def returns_a_text(asked: Question[NoSettings]) -> Proposals:
+def returns_a_text(asked: Brief[NoSettings]) -> Proposals:
     yield random_nests(asked.fabric, 5, asked.rng)
     return "done"  # type: ignore[return-value]
 
 
-def no_generator(asked: Question[NoSettings]) -> Proposals:
+def no_generator(asked: Brief[NoSettings]) -> Proposals:
     return [random_nests(asked.fabric, 5, asked.rng)]  # type: ignore[return-value]
 
 
-def goes_on(asked: Question[NoSettings]) -> Proposals:
+def goes_on(asked: Brief[NoSettings]) -> Proposals:
     for _ in range(3):
         with contextlib.suppress(GeneratorExit):
             yield random_nests(asked.fabric, 60, asked.rng)
@@ -279,11 +279,11 @@ def test_a_strategy_that_breaks_the_protocol_is_told_so(propose: Any, said: str)
 
 
 def test_a_strategy_that_proposes_nothing_ends_without_a_mapping(registry: dict[str, Method]) -> None:
-    def never(_: Question[NoSettings]) -> Proposals:
+    def never(_: Brief[NoSettings]) -> Proposals:
         yield from ()
         return None
 
-    registry["never"] = Method(name="never", description="", accelerator=explorer(never))
+    registry["never"] = Method(name="never", description="", routes=(explorer(never),))
     with pytest.raises(LimitError, match="gave up: 0 mappings"):
         optmap.solve(WORKLOAD, machine="gemmini", extents=EXTENTS, method="never")
 
@@ -335,14 +335,14 @@ def test_the_time_ends_a_search_also_between_empty_batches() -> None:
     assert (trace.evaluations, trace.end) == (0, End.TIME)
 
 
-def cutting(asked: Question[NoSettings]) -> Proposals:
+def cutting(asked: Brief[NoSettings]) -> Proposals:
     asked.tally.add("half of them", seen=100, cut=50)
     yield random_nests(asked.fabric, 50, asked.rng)
     return None
 
 
 def test_the_answer_says_how_the_search_went_and_is_checked(registry: dict[str, Method]) -> None:
-    registry["cutting"] = Method(name="cutting", description="", accelerator=explorer(cutting))
+    registry["cutting"] = Method(name="cutting", description="", routes=(explorer(cutting),))
     found = optmap.solve(WORKLOAD, machine="gemmini", extents=EXTENTS, method="cutting")
     document = found.to_dict()
     search = document["search"]
@@ -375,7 +375,7 @@ def test_the_answer_says_how_the_search_went_and_is_checked(registry: dict[str, 
 def test_what_contradicts_itself_in_a_search_is_refused(
     registry: dict[str, Method], key: str, value: Any, said: str
 ) -> None:
-    registry["cutting"] = Method(name="cutting", description="", accelerator=explorer(cutting))
+    registry["cutting"] = Method(name="cutting", description="", routes=(explorer(cutting),))
     document = optmap.solve(WORKLOAD, machine="gemmini", extents=EXTENTS, method="cutting").to_dict()
     document["search"][key] = value
     with pytest.raises(RefusedError, match=said):

@@ -15,7 +15,7 @@ from optmap.evaluate import count_nest
 from optmap.problem import Mapping
 from optmap.problem.nest import nest_of
 from optmap.problem.options import Counting, Merit
-from optmap.search import METHODS, End, NoSettings, Proposals, Question, random_nests
+from optmap.search import METHODS, Brief, End, NoSettings, Proposals, random_nests
 
 README = (Path(__file__).resolve().parents[2] / "README.md").read_text(encoding="utf-8")
 ASKED: dict[str, Any] = {
@@ -106,7 +106,7 @@ def test_a_judge_that_fails_leaves_what_it_told_in_the_journal(tmp_path: Path) -
     assert optmap.explore(**options).run().trace.evaluations == 40
 
 
-def by_chance(asked: Question[NoSettings]) -> Proposals:
+def by_chance(asked: Brief[NoSettings]) -> Proposals:
     while True:
         yield random_nests(asked.fabric, 64, asked.rng)
 

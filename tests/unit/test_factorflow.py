@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from accelerator_machines import MESHED
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from spatial_strategies import dims_of, machine, spatial_cases, statement
@@ -27,7 +28,7 @@ from optmap.problem import Capacity, machine_document, mapping_document, workloa
 from optmap.problem.fabric import Fabric, Operand, fabric_of
 from optmap.problem.nest import MemoryNest, Nest, mapping_of
 from optmap.problem.options import Counting
-from optmap.search import AcceleratorFound, AcceleratorResult, AcceleratorRoute, Method
+from optmap.search import AcceleratorResult, Found, Method
 from optmap.solvers import Stop
 
 PLAIN = ("gemm", "batched", "mttkrp")
@@ -276,10 +277,8 @@ def test_capacities_take_strides_as_one() -> None:
 @pytest.fixture
 def handing_in(monkeypatch: pytest.MonkeyPatch) -> None:
     """A method that hands in the mapping of `strided`."""
-    route = AcceleratorRoute(
-        solve=lambda request: AcceleratorFound(nest=strided(7)[1], claimed=None), countings=tuple(Counting)
-    )
-    monkeypatch.setitem(optmap.search.METHODS, "given", Method(name="given", description="-", accelerator=route))
+    route = replace(MESHED, solve=lambda _: Found(mapping=strided(7)[1]), countings=tuple(Counting))
+    monkeypatch.setitem(optmap.search.METHODS, "given", Method(name="given", description="-", routes=(route,)))
 
 
 @pytest.mark.usefixtures("handing_in")

@@ -29,7 +29,7 @@ from optmap.problem import (
     parse_workload,
 )
 from optmap.report import machine_table
-from optmap.search import METHODS, Request, best_stationary, fits, greedy_stationary, stationary
+from optmap.search import METHODS, Question, best_stationary, fits, greedy_stationary, stationary
 from optmap.solvers import Point, Stop
 
 GEMMINI = library.machine("gemmini-buffers")
@@ -193,7 +193,7 @@ def test_divisors_divide_and_move_no_less():
 def test_iooub_fills_partitions_and_moves_no_more_than_reloading():
     workload = matmul(i=64, j=48, k=40, bytes={"C": 4, "A": 1, "B": 1})
     machine = Machine(name="split", levels=(split(60, 400),))
-    result = METHODS["iooub"].run(Request(workload=workload, machine=machine, objective=LOADS))
+    result = METHODS["iooub"].run(Question(workload=workload, machine=machine, objective=LOADS))
     held = result.held
     assert held is not None
     assert held.positions

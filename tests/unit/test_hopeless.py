@@ -24,7 +24,7 @@ from optmap.search.accelerators.infeasible import reason
 from optmap.search.timed import method as timed
 
 PRODUCT = parse_workload("C[i,j] = A[i,k]*B[k,j]", {"i": 64, "j": 64, "k": 64}, bytes=2)
-ON_ACCELERATORS = [name for name, method in METHODS.items() if method.accelerator is not None]
+ON_ACCELERATORS = [name for name, method in METHODS.items() if any(route.meshes for route in method.routes)]
 
 
 def with_accumulator(amount: int, **changes: object) -> Machine:
@@ -54,7 +54,8 @@ def test_an_output_that_cannot_fit_is_refused_before_any_search(method: str, mon
         raise AssertionError("a search began")
 
     way = METHODS[method]
-    monkeypatch.setitem(METHODS, method, replace(way, accelerator=replace(way.accelerator, solve=searched)))
+    routes = tuple(replace(route, solve=searched) for route in way.routes)
+    monkeypatch.setitem(METHODS, method, replace(way, routes=routes))
     assert refused(with_accumulator(1), method) == (
         "no mapping of C[i,j] = A[i,k] * B[k,j] onto small is valid: Accumulator is short by 8 bits: it holds 8, and "
         "one element of C takes 16; give it 2 bytes; or if C may bypass Accumulator there is a mapping"

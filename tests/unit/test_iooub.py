@@ -37,14 +37,14 @@ from optmap.problem import (
     reuse_at,
     two_level,
 )
-from optmap.search import METHODS, Request, SolveResult, best_tiling
+from optmap.search import METHODS, Question, SolveResult, best_tiling
 from optmap.search import solve as solve_memory
 from optmap.search.compulsory import compulsory
 
 REFERENCE = json.loads((Path(__file__).parents[1] / "data" / "iooub_reference.json").read_text())
 
 
-def solve_level(request: Request) -> tuple[SolveResult, Held]:
+def solve_level(request: Question) -> tuple[SolveResult, Held]:
     """The answer for one memory, loads counted unless asked otherwise, and what it holds."""
     asked = request if request.objective is SUM else replace(request, objective=LOADS)
     result = METHODS["iooub"].run(asked)
@@ -62,7 +62,7 @@ def test_an_answer_runs_as_it_says_in_the_memory_it_was_made_for(workload, data)
     least = sum(workload.weight(t) for t in workload.tensors)
     capacity = data.draw(st.integers(least, 3 * least + 40))
     try:
-        result, held = solve_level(Request(workload=workload, machine=words(capacity)))
+        result, held = solve_level(Question(workload=workload, machine=words(capacity)))
     except InputError:
         return  # first touches are not defined
     walk = walk_held(workload, result.machine, result.mapping, held)
@@ -85,7 +85,7 @@ def test_an_answer_runs_as_it_says_in_the_memory_it_was_made_for(workload, data)
 )
 def test_what_does_not_quite_fit_stays_but_for_a_corner(shape, memory, loads):
     workload = parse_workload("O[k,n] += I[c,n] * F[k,c]", shape)
-    result, held = solve_level(Request(workload=workload, machine=words(memory)))
+    result, held = solve_level(Question(workload=workload, machine=words(memory)))
     assert set(held.corner.sizes) == {"k", "c"}
     assert result.cost == loads < best_tiling(workload, [(memory, (0, 1, 2))], [1, 1, 1]).value
     assert result.levels[0].occupancy_words <= memory
@@ -94,16 +94,16 @@ def test_what_does_not_quite_fit_stays_but_for_a_corner(shape, memory, loads):
         assert sum(row.loads_words for row in walk.moved) == loads
         assert walk.peak_words == result.levels[0].occupancy_words
     assert "leaves out a corner" in " ".join(result.notes)
-    divided, plain = solve_level(Request(workload=workload, machine=words(memory), tiles=TileRule.DIVISORS))
+    divided, plain = solve_level(Question(workload=workload, machine=words(memory), tiles=TileRule.DIVISORS))
     assert plain.corner is None
     assert divided.cost > loads
 
 
 def test_no_corner_is_cut_along_implicit_padding():
     padded = parse_workload("O[k,n] += I[c,n] * F[k in 0..14,c]", {"k": 16, "c": 16, "n": 60})
-    assert solve_level(Request(workload=padded, machine=words(256)))[1].corner is None
+    assert solve_level(Question(workload=padded, machine=words(256)))[1].corner is None
     beside = parse_workload("O[k,n] += I[c,n in 0..58] * F[k,c]", {"k": 16, "c": 16, "n": 60})
-    result, held = solve_level(Request(workload=beside, machine=words(256)))
+    result, held = solve_level(Question(workload=beside, machine=words(256)))
     assert set(held.corner.sizes) == {"k", "c"}
     assert walk_held(beside, result.machine, result.mapping, held).peak_words == result.levels[0].occupancy_words
 
@@ -126,7 +126,7 @@ def test_no_corner_is_cut_along_implicit_padding():
 def test_pieces_are_tiled_on_their_own(text, shape, memory, cuts, loads):
     workload = parse_workload(text, shape)
     plain = best_tiling(workload, [(memory, (0, 1, 2))], [1, 1, 1])
-    result, held = solve_level(Request(workload=workload, machine=words(memory)))
+    result, held = solve_level(Question(workload=workload, machine=words(memory)))
     assert [each for piece in held.every(result.mapping) for each in piece.of.values()] == cuts
     assert result.cost == loads < plain.value
     walk = walk_held(workload, result.machine, result.mapping, held)
@@ -134,7 +134,7 @@ def test_pieces_are_tiled_on_their_own(text, shape, memory, cuts, loads):
     assert walk.peak_words == result.levels[0].occupancy_words <= memory
     assert "pieces run one after the other" in " ".join(result.notes)
     assert "proved by enumeration" not in " ".join(result.notes)
-    divided, whole = solve_level(Request(workload=workload, machine=words(memory), tiles=TileRule.DIVISORS))
+    divided, whole = solve_level(Question(workload=workload, machine=words(memory), tiles=TileRule.DIVISORS))
     assert not whole.pieces
     assert divided.cost > loads
     saved = json.loads(json.dumps(solution_document(result)))
@@ -215,7 +215,7 @@ def test_the_best_with_streams_is_that_of_an_exhaustive_search(capacity):
 def test_windows_roll_over_strips(name, capacity, most):
     """Kernel resident for k and c, a strip of w columns, two rows and three words of the input per channel."""
     workload = library.workload(f"yolo9000/{name}")
-    result, held = solve_level(Request(workload=workload, machine=words(capacity)))
+    result, held = solve_level(Question(workload=workload, machine=words(capacity)))
     assert result.cost <= most
     assert set(held.streams["In"]) == {"h", "w"}
 
@@ -231,9 +231,9 @@ def test_matmul_of_the_paper():
     assert held_occupancy(workload, mapping, held) == 31 * 31 + 62 <= 1024
     real = 2000 * 1500 * 1500 * (1 / 31 + 1 / 31 + 1 / 1500)
     assert int(real) == 293_322_580
-    plain = solve_memory(Request(workload=workload, machine=words(1024), objective=LOADS), streams=False)
+    plain = solve_memory(Question(workload=workload, machine=words(1024), objective=LOADS), streams=False)
     assert plain.claimed == 293_250_000  # 30 x 32: whole tiles, fewer than the real quotient of 31 x 31
-    streamed, held = solve_level(Request(workload=workload, machine=words(1024)))
+    streamed, held = solve_level(Question(workload=workload, machine=words(1024)))
     assert streamed.cost == 290_250_000
     assert held.streams
     assert streamed.levels[0].occupancy_words == 1024
@@ -258,7 +258,7 @@ def test_the_larger_searches_reach_the_random_search_too(name, capacity):
 
 def test_loads_and_stores_can_be_minimised_together():
     workload = library.workload("tccg/abc-bda-dc")
-    request = Request(workload=workload, machine=words(4096))
+    request = Question(workload=workload, machine=words(4096))
     loads, _ = solve_level(request)
     both, _ = solve_level(replace(request, objective=SUM))
     assert both.objective == "sum"
@@ -269,8 +269,8 @@ def test_loads_and_stores_can_be_minimised_together():
 
 def test_divisors_divide_and_cost_no_less():
     workload = library.workload("yolo9000/Y13")
-    free, _ = solve_level(Request(workload=workload, machine=words(4096)))
-    even, _ = solve_level(Request(workload=workload, machine=words(4096), tiles=TileRule.DIVISORS))
+    free, _ = solve_level(Question(workload=workload, machine=words(4096)))
+    even, _ = solve_level(Question(workload=workload, machine=words(4096), tiles=TileRule.DIVISORS))
     assert all(n % even.mapping.levels[0].tile[d] == 0 for d, n in workload.extents.items())
     assert even.cost >= free.cost
 
@@ -278,14 +278,14 @@ def test_divisors_divide_and_cost_no_less():
 def test_assign_subtracts_the_outputs_created():
     summed = matmul(i=40, j=30, k=20)
     created = summed.with_semantics(Semantics.ASSIGN)
-    one, _ = solve_level(Request(workload=summed, machine=words(100)))
-    two, _ = solve_level(Request(workload=created, machine=words(100)))
+    one, _ = solve_level(Question(workload=summed, machine=words(100)))
+    two, _ = solve_level(Question(workload=created, machine=words(100)))
     assert two.cost == one.cost - 1200
 
 
 def test_element_sizes_weigh_words():
     workload = matmul(i=20, j=20, k=20, bytes={"C": 4, "A": 1, "B": 1})
-    result, held = solve_level(Request(workload=workload, machine=words(64)))
+    result, held = solve_level(Question(workload=workload, machine=words(64)))
     walk = walk_held(workload, result.machine, result.mapping, held)
     assert walk.peak_words <= 64
     assert sum(row.loads_words for row in walk.moved) == result.cost
@@ -293,14 +293,14 @@ def test_element_sizes_weigh_words():
 
 def test_huge_extents_are_tiled():
     workload = matmul(i=2**40, j=2**35, k=2**20)
-    result, _ = solve_level(Request(workload=workload, machine=words(1024)))
+    result, _ = solve_level(Question(workload=workload, machine=words(1024)))
     ideal = 2 * 2**95 / np.sqrt(1024)
     assert ideal < result.cost < 1.1 * ideal
 
 
 def test_a_tensor_read_twice_has_a_position_per_access():
     workload = parse_workload("C[i,j] += A[i,k] * A[j,k]", {"i": 5, "j": 4, "k": 3})
-    result, held = solve_level(Request(workload=workload, machine=words(9)))
+    result, held = solve_level(Question(workload=workload, machine=words(9)))
     assert set(held.positions) == {"C", "A", "A#2"}
     walk = walk_held(workload, result.machine, result.mapping, held)
     assert sum(row.loads_words for row in walk.moved) == result.cost
@@ -338,7 +338,7 @@ def test_what_the_method_does_not_know_is_refused():
     with pytest.raises(InputError, match="microkernel of Reg"):
         solve(workload, machine="i7-9700k", method="iooub")
     with pytest.raises(InputError, match="3 levels"):
-        solve_level(Request(workload=workload, machine=library.machine("balanced")))
+        solve_level(Question(workload=workload, machine=library.machine("balanced")))
     with pytest.raises(InfeasibleError, match="short by 1 words"):
         solve(workload, memory="2w", method="iooub")
 
@@ -347,7 +347,7 @@ def test_a_bandwidth_turns_words_into_cycles():
     workload = matmul(i=8, j=8, k=8)
     level = Level(name="Fast", capacity=Capacity(amount=64, unit="words"), bandwidth=4.0)
     machine = Machine(name="quick", levels=(level,))
-    quick, _ = solve_level(Request(workload=workload, machine=machine, capacity=CapacityRule.TILE))
-    slow, _ = solve_level(Request(workload=workload, machine=words(64)))
+    quick, _ = solve_level(Question(workload=workload, machine=machine, capacity=CapacityRule.TILE))
+    slow, _ = solve_level(Question(workload=workload, machine=words(64)))
     assert (quick.cost_unit, slow.cost_unit) == ("cycles", "words")
     assert quick.cost * 4 == slow.cost

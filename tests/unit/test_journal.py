@@ -23,11 +23,11 @@ from optmap.problem.nest_batch import NestBatch
 from optmap.problem.options import Counting, Merit
 from optmap.search import (
     METHODS,
+    Brief,
     End,
     Judge,
     NoSettings,
     Proposals,
-    Question,
     Scores,
     Strategy,
     Trace,
@@ -69,8 +69,7 @@ def test_whenever_it_was_ended_it_goes_on_to_the_same_answer(tmp_path: Path) -> 
     assert said(optmap.solve(**ASKED, evaluations=77, journal=file)) == short
 
 
-ROUTES = {name: METHODS[name].accelerator for name in LIBRARY}
-QUICK = [name for name, route in ROUTES.items() if route is not None and route.explores and name != "bayesian"]
+QUICK = [name for name in LIBRARY if METHODS[name].explorer is not None and name != "bayesian"]
 """Searches of the library but the one whose every step takes long."""
 
 
@@ -104,14 +103,14 @@ def test_cut_off_at_any_byte_it_goes_on_to_the_same_answer(tmp_path: Path) -> No
         assert [json.loads(line).keys() for line in file.read_bytes().splitlines()]
 
 
-def nests(asked: Question[NoSettings]) -> Proposals:
+def nests(asked: Brief[NoSettings]) -> Proposals:
     while True:
         yield random_nests(asked.fabric, 50, asked.rng)
 
 
-def question(seed: int = 0) -> Question[Any]:
+def question(seed: int = 0) -> Brief[Any]:
     workload = optmap.workload(ASKED["workload"], extents=ASKED["extents"], semantics="assign")
-    return Question(
+    return Brief(
         fabric=fabric_of(workload, optmap.machine("gemmini")),
         merit=Merit.EDP,
         counting=Counting.EXACT,

@@ -26,7 +26,7 @@ from optmap.problem import (
     two_level,
 )
 from optmap.report import loop_nest, statement
-from optmap.search import METHODS, Request
+from optmap.search import METHODS, Question
 
 LOOP = re.compile(r"(?:parallel )?for \((\w+) = (.+?); (\w+) < (.+?); (.+)\)$")
 TOKEN = re.compile(r"\w+|[()+,-]")
@@ -183,7 +183,7 @@ def test_comments_stand_where_tensors_are_brought_in():
 def test_the_answer_of_iooub_prints_and_runs():
     workload = conv2d(k=4, c=3, h=6, w=6, r=3, s=3)
     machine = two_level(Capacity(amount=60, unit="words"))
-    result = METHODS["iooub"].run(Request(workload=workload, machine=machine, objective=LOADS))
+    result = METHODS["iooub"].run(Question(workload=workload, machine=machine, objective=LOADS))
     assert result.held is not None
     text = loop_nest(workload, machine, result.mapping, held=result.held)
     assert len(points(text, workload.dims)) == workload.operations

@@ -24,7 +24,7 @@ from optmap.problem import (
     TileRule,
     register_objective,
 )
-from optmap.search import METHODS, Found, Method, Request, Route, cost_of, refuse, register_method
+from optmap.search import METHODS, Found, Method, Question, Route, cost_of, refuse, register_method
 
 README = (Path(__file__).resolve().parents[2] / "README.md").read_text(encoding="utf-8")
 STATEMENT = "C[i,j] += A[i,k]*B[k,j]"
@@ -40,19 +40,19 @@ def registry() -> Iterator[dict[str, Method]]:
     METHODS.update(before)
 
 
-def points(request: Request, **sizes: int) -> Mapping:
+def points(question: Question, **sizes: int) -> Mapping:
     """Tiles of one point, but for some dims."""
-    dims = request.workload.dims
+    dims = question.workload.dims
     tile = {d: sizes.get(d, 1) for d in dims}
     return Mapping(
         levels=tuple(
             LevelMapping(level=level.name, tile=dict(tile), permutation=dims, spatial={})
-            for level in request.machine.levels
+            for level in question.machine.levels
         )
     )
 
 
-def own(solve: Callable[[Request], Found], **abilities: Any) -> Method:
+def own(solve: Callable[[Question], Found], **abilities: Any) -> Method:
     abilities = {"objectives": ("bottleneck",), **abilities}
     method = Method(name="own", description="points", routes=(Route(solve=solve, **abilities),))
     register_method(method)
@@ -118,12 +118,14 @@ def test_what_it_cannot_do_is_refused_for_it(abilities: dict[str, Any], options:
 @pytest.mark.parametrize(
     ("found", "options", "said"),
     [
-        (lambda r: Found(mapping=points(r, i=12, j=10)), {}, "does not fit its machine"),
+        (lambda r: Found(mapping=points(r, i=12, j=10)), {}, "not valid on its machine: Fast is short by"),
         (lambda r: Found(mapping=points(r), claimed=1.0), {}, "the search claims a cost of 1"),
         (lambda r: Found(mapping=points(r, i=5)), {"tiles": "divisors"}, "i=5 does not divide 12"),
     ],
 )
-def test_what_it_claims_is_counted_again(found: Callable[[Request], Found], options: dict[str, str], said: str) -> None:
+def test_what_it_claims_is_counted_again(
+    found: Callable[[Question], Found], options: dict[str, str], said: str
+) -> None:
     own(found)
     with pytest.raises(CheckError, match=said):
         optmap.solve(**PROBLEM, memory="60w", method="own", **options)
@@ -135,7 +137,7 @@ def test_it_may_minimise_an_objective_of_ones_own() -> None:
     squared = Objective(name="squared", description="", terms=(Term(quantity=TIME, combination=Combination.SUM),) * 2)
     register_objective(squared)
     try:
-        own(lambda request: Found(mapping=points(request, i=3)), objectives=("squared",))
+        own(lambda question: Found(mapping=points(question, i=3)), objectives=("squared",))
         result = optmap.solve(**PROBLEM, memory="60w", method="own")
         assert result.objective == "squared"
         assert result.exact == sum(row.words for row in result.boundaries) ** 2
@@ -154,16 +156,26 @@ def test_it_may_minimise_an_objective_of_ones_own() -> None:
     "name", [name for name, method in METHODS.items() if method.suits(optmap.machine(memory="9999w"))]
 )
 def test_every_method_says_what_it_can_do(name: str) -> None:
-    """A request is refused before anything is computed, or a route is named that minimises it."""
-    request = Request(workload=optmap.workload("resnet18/R12"), machine=optmap.machine(memory="9999w"))
-    route = refuse(request, METHODS[name])
-    assert "bottleneck" in route.minimises(request.machine)
-    assert cost_of(request, points(request)) is not None
-    assert cost_of(request, points(request, k=512, c=512)) is None
+    """A question is refused before anything is computed, or a route is named that minimises it."""
+    question = Question(workload=optmap.workload("resnet18/R12"), machine=optmap.machine(memory="9999w"))
+    route = refuse(question, METHODS[name])
+    assert "bottleneck" in route.minimises(question.machine)
+    assert cost_of(question, points(question)) is not None
+    assert cost_of(question, points(question, k=512, c=512)) is None
 
 
 @pytest.mark.usefixtures("registry")
 def test_a_name_is_given_once() -> None:
-    method = own(lambda request: Found(mapping=points(request)))
+    method = own(lambda question: Found(mapping=points(question)))
     with pytest.raises(InputError, match="method 'own' exists"):
         register_method(method)
+
+
+def test_what_plugins_were_written_with_before_says_what_stands_for_it_now() -> None:
+    """Names that are gone, and a route beside the others."""
+    with pytest.raises(InputError, match=r"no optmap.search.AcceleratorRoute any more: write Route\(meshes=True"):
+        exec("from optmap.search import AcceleratorRoute", {})
+    with pytest.raises(InputError, match="a method is asked a Question"):
+        exec("from optmap.search import Request", {})
+    with pytest.raises(InputError, match=r"method old: a method has no accelerator= any more; .* routes="):
+        Method(name="old", description="-", accelerator=object())

@@ -12,7 +12,7 @@ from optmap.checker import check_document
 from optmap.errors import InfeasibleError, InputError, LimitError, UnknownNameError
 from optmap.problem import Capacity, Level, Machine, conv2d, matmul
 from optmap.report import Format, Which, exported
-from optmap.search import Request
+from optmap.search import Question
 from optmap.solvers import from_pyomo, solve
 
 PRODUCT = matmul(i=40, j=24, k=60)
@@ -167,7 +167,7 @@ def test_loop_orders_are_kept_and_their_value_is_their_own() -> None:
         assert "only" in kept.space
     assert min(values.values()) == pytest.approx(best.value, rel=1e-6)
     assert max(values.values()) > min(values.values()) * 1.01
-    found = exported(Request(workload=PRODUCT, machine=best.setting.machine), Format.TEXT, Which.CLASSES)
+    found = exported(Question(workload=PRODUCT, machine=best.setting.machine), Format.TEXT, Which.CLASSES)
     assert [each.proved.value for each in found] == pytest.approx(sorted(values.values()), rel=1e-6)
 
 

@@ -24,7 +24,7 @@ from optmap.problem.nest import Loop, MemoryNest, Nest
 from optmap.problem.nest_batch import NestBatch, batch_of
 from optmap.problem.options import Counting, Merit
 from optmap.problem.relations import Relation
-from optmap.search import AcceleratorResult, Question, Scores, Trace, drive
+from optmap.search import AcceleratorResult, Brief, Scores, Trace, drive
 from optmap.search.explore.protocol import Tally
 from optmap.search.quickflow import (
     STRATEGY,
@@ -47,7 +47,7 @@ CONVOLUTION = "O[k,p,q] += I[c,p+r,q+s]*W[k,c,r,s]"
 
 def explored(fabric: Any, merit: Merit = Merit.EDP, counting: Counting = Counting.EXACT, **settings: Any) -> Trace:
     trace = Trace()
-    question = Question(
+    question = Brief(
         fabric=fabric,
         merit=merit,
         counting=counting,
@@ -277,7 +277,7 @@ def test_the_clock_is_looked_at_between_parts_of_a_hop_which_change_nothing(
 
     def proposed() -> tuple[list[int], list[float]]:
         """Sizes of the batches, what their mappings cost one after the other."""
-        question = Question(
+        question = Brief(
             fabric=fabric,
             merit=Merit.EDP,
             counting=Counting.EXACT,
@@ -345,7 +345,7 @@ def test_the_start_meets_demands_for_factors_inside() -> None:
 
 @pytest.mark.parametrize(("merit", "utilisation", "times"), [("edp", True, 42), ("edp", False, 1), ("energy", True, 1)])
 def test_edp_is_divided_by_the_share_of_units_in_use(merit: str, utilisation: bool, times: int) -> None:
-    question = Question(
+    question = Brief(
         fabric=fabric_of(optmap.workload("quickflow/IV"), optmap.machine("eyeriss")),
         merit=Merit(merit),
         counting=Counting.EXACT,

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from accelerator_machines import convolution, wired_machine
+from accelerator_machines import MESHED, convolution, wired_machine
 from matplotlib import pyplot
 
 import optmap
@@ -21,17 +21,16 @@ from optmap.problem.accelerator import Store
 from optmap.problem.options import Counting, Merit
 from optmap.search import (
     METHODS,
-    AcceleratorRoute,
+    PERFECT,
+    Brief,
     Improvement,
     Method,
     NoSettings,
     Proposals,
-    Question,
     Strategy,
     explorer,
     random_nests,
 )
-from optmap.search.accelerators.result import PERFECT
 from optmap.sweeps.races import layers_of
 
 STATEMENT = "C[i,j] += A[i,k]*B[k,j]"
@@ -189,13 +188,13 @@ def registry() -> Iterator[dict[str, Method]]:
     METHODS.update(before)
 
 
-def small_batches(question: Question[NoSettings]) -> Proposals:
+def small_batches(question: Brief[NoSettings]) -> Proposals:
     while True:
         yield random_nests(question.fabric, 16, question.rng)
 
 
 def test_searches_are_held_against_the_optimum_that_exact_proves(registry: dict[str, Method]) -> None:
-    registry["mine"] = Method(name="mine", description="my own", accelerator=explorer(Strategy(propose=small_batches)))
+    registry["mine"] = Method(name="mine", description="my own", routes=(explorer(Strategy(propose=small_batches)),))
     found = optmap.race(STATEMENT, methods="mine,random", evaluations=200, budget=20, **SMALL)  # type: ignore[arg-type]
     best = optmap.solve(STATEMENT, tiles="divisors", **SMALL)  # type: ignore[arg-type]
     assert found.methods == ("exact", "mine", "random")
@@ -243,7 +242,7 @@ def untimed(found: Race) -> list[tuple[object, ...]]:
 def test_a_race_of_processes_is_the_one_in_process_and_goes_on_in_its_folder(
     registry: dict[str, Method], tmp_path: Path
 ) -> None:
-    registry["mine"] = Method(name="mine", description="my own", accelerator=explorer(Strategy(propose=small_batches)))
+    registry["mine"] = Method(name="mine", description="my own", routes=(explorer(Strategy(propose=small_batches)),))
     asked: dict[str, Any] = {"methods": "random,mine", "evaluations": 150, "budget": 20, "seed": 3, **SMALL}
     layers = [STATEMENT, "C[j,i] += A[i,k]*B[k,j]"]
     inside = optmap.race(layers, **asked)
@@ -272,7 +271,7 @@ def refusing(_: object) -> Any:
 
 
 def test_a_method_that_cannot_is_left_out_with_the_reason(registry: dict[str, Method]) -> None:
-    registry["shy"] = Method(name="shy", description="refuses", accelerator=AcceleratorRoute(solve=refusing))
+    registry["shy"] = Method(name="shy", description="refuses", routes=(replace(MESHED, solve=refusing),))
     found = optmap.race(STATEMENT, methods="shy", budget=20, **SMALL)  # type: ignore[arg-type]
     assert found.layers[0].left_out == {"shy": "not on Sundays"}
     assert "left out: shy: not on Sundays" in str(found)

@@ -17,7 +17,7 @@ from optmap.problem import Capacity, Level, Machine, library
 from optmap.search import (
     METHODS,
     Hunt,
-    Request,
+    Question,
     SolveResult,
     all_chains,
     chain_count,
@@ -141,7 +141,7 @@ def test_every_chain_nests_and_there_are_as_many_as_counted() -> None:
 def test_algorithm1_looks_at_the_clock_before_every_program() -> None:
     """A machine of many levels has many programs per loop order."""
     machine = library.machine("balanced")
-    setting = setting_of(Request(workload=library.workload("resnet18/R9"), machine=machine))
+    setting = setting_of(Question(workload=library.workload("resnet18/R9"), machine=machine))
     state = Hunt(clock=Clock(float("-inf")))
     assert fix_levels(setting, [setting.orders[0]] * len(machine.levels), state) is None
     assert state.programs == 0
@@ -151,7 +151,7 @@ def test_algorithm1_looks_at_the_clock_before_every_program() -> None:
 
 def test_rounded_tiles_that_do_not_fit_are_refused() -> None:
     """Never a disagreement of search and recount."""
-    setting = setting_of(Request(workload=library.workload("resnet18/R9"), machine=library.machine("balanced")))
+    setting = setting_of(Question(workload=library.workload("resnet18/R9"), machine=library.machine("balanced")))
     chain = np.tile([n for _, n in setting.workload.sizes], (len(setting.capacities), 1))
     with pytest.raises(InfeasibleError, match="integers exact"):
         price_and_split(setting, chain, (setting.orders[0],) * len(chain))

@@ -17,7 +17,7 @@ import optmap
 from optmap.cli import solving
 from optmap.errors import InputError, OptmapError
 from optmap.problem import Capacity, library
-from optmap.search import Request, SolveResult
+from optmap.search import Question, SolveResult
 from optmap.sweeps import (
     AXIS_KEYS,
     KEYS,
@@ -239,7 +239,7 @@ def test_an_option_has_one_name_from_the_command_line_to_the_answer():
         assert name in inspect.signature(solving.solve).parameters
         assert name in inspect.signature(optmap.solve).parameters
         assert name in Options.__dataclass_fields__
-        assert name in Request.__dataclass_fields__
+        assert name in Question.__dataclass_fields__
     for name in ("objective", "tiles", "capacity"):
         assert name in SolveResult.__dataclass_fields__
 

@@ -9,7 +9,7 @@ from itertools import islice, product
 from math import prod
 
 import pytest
-from accelerator_machines import convolution, grid_machine, valid_nests, wired_machine
+from accelerator_machines import asked, convolution, grid_machine, valid_nests, wired_machine
 from spatial_brute_force import best_of_all, tiny_fabric
 
 import optmap
@@ -22,13 +22,11 @@ from optmap.problem.accelerator import Keep, Mesh, MeshAxis, Store
 from optmap.problem.fabric import Fabric, fabric_of
 from optmap.problem.nest import Nest
 from optmap.problem.options import WALKED, Counting, Merit
-from optmap.search import METHODS, AcceleratorRequest
+from optmap.search import METHODS
 from optmap.search.accelerators import arrange
 from optmap.search.accelerators.arrange import arranged
 
-EXACT = METHODS["exact"].accelerator
-assert EXACT is not None
-solve = EXACT.solve
+solve = METHODS["exact"].routes[0].solve
 
 
 def wired(fabric: Fabric, generator: random.Random) -> Fabric:
@@ -51,7 +49,7 @@ def test_bounds_and_proofs_hold_with_wires(seed: int) -> None:
     fabric, counting = wired(tiny_fabric(seed, most=400), generator), WALKED[seed % 2]
     best = best_of_all(fabric, counting)
     for merit in (Merit.ENERGY, Merit.EDP, Merit.CYCLES):
-        request = AcceleratorRequest(fabric=fabric, merit=merit, counting=counting, tiles=TileRule.DIVISORS)
+        request = asked(fabric, merit, counting=counting, tiles=TileRule.DIVISORS)
         if not best:
             with pytest.raises(InfeasibleError):
                 solve(request)

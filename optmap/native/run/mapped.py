@@ -9,7 +9,7 @@ from optmap.evaluate.timing import Prediction, predict
 from optmap.problem import Machine, Mapping, Workload
 from optmap.problem.code_options import CodeOptions
 from optmap.search.bottleneck import MOPT
-from optmap.search.request import Request
+from optmap.search.question import Question
 from optmap.search.timed import ranked
 
 Tell = Callable[[str, float], None]
@@ -62,7 +62,7 @@ def proposed(
         InfeasibleError: if nothing fits.
     """
     if machine.core is None:
-        request = Request(workload=workload, machine=machine, cores=threads, time_limit=time_limit, progress=progress)
+        request = Question(workload=workload, machine=machine, cores=threads, time_limit=time_limit, progress=progress)
         return (as_given(workload, machine, MOPT.run(request).mapping, options),)
     found = ranked(workload, machine, options, threads=threads, count=count, time_limit=time_limit, progress=progress)
     return tuple(Mapped(mapping=c.mapping, options=c.options, prediction=c.prediction) for c in found)

@@ -1,5 +1,4 @@
-"""Mapping onto accelerators: what is asked of a method there, what it hands in, and the answer made of it.
+"""What methods on machines with meshes and prices share: what fits, paddings, wires, random nests.
 
-Beside `Request`, `Route`, `Found` and `SolveResult` for machines without fanouts: an accelerator is seen as a
-`Fabric`, a mapping is a `Nest`, and what is minimised is a `Merit`.
+Such a machine is seen as a `Fabric`, and a mapping is a `Nest`.
 """

@@ -16,7 +16,7 @@ from optmap.problem.fabric import Direction, Fabric, Memory, Room, fabric_of
 from optmap.problem.options import Counting, TileRule
 from optmap.search.accelerators.feasible import Chain, Tile, chain_of, needed
 from optmap.search.accelerators.paddings import paddings
-from optmap.search.accelerators.request import AcceleratorRequest
+from optmap.search.question import Question
 from optmap.search.shortage import shortage
 
 UNLIMITED = 2**62
@@ -25,7 +25,7 @@ Place = tuple[int, int]
 """Number of a memory, and of one of its rooms."""
 
 
-def refuse_hopeless(request: AcceleratorRequest) -> None:
+def refuse_hopeless(request: Question) -> None:
     """Refuse what no mapping of the machine can meet, before anything is searched.
 
     Raises:
@@ -37,13 +37,13 @@ def refuse_hopeless(request: AcceleratorRequest) -> None:
     raise no_mapping(fabric, counting)
 
 
-def _padded(request: AcceleratorRequest) -> Iterator[Fabric]:
+def _padded(request: Question) -> Iterator[Fabric]:
     """The fabric that is asked for, and those with padded dims if these are looked at, too."""
     yield request.fabric
     if request.tiles is TileRule.PADDED:
         workload, sizes = request.fabric.workload, zip(request.fabric.dims, request.fabric.extents, strict=True)
         for padded in paddings(dict(sizes)):
-            yield fabric_of(workload.with_extents(**padded), request.fabric.machine)
+            yield fabric_of(workload.with_extents(**padded), request.machine)
 
 
 def _known(fabric: Fabric, counting: Counting) -> bool:

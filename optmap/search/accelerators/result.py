@@ -21,11 +21,6 @@ from optmap.solvers.status import Stop
 if TYPE_CHECKING:
     from optmap.search.explore.driver import Trace
 
-UNITS = {Merit.ENERGY: "pJ", Merit.CYCLES: "cycles", Merit.EDP: "pJ*cycles", Merit.TRAFFIC: "cycles"}
-"""Of every merit."""
-PERFECT = "perfect factors of every dim, with every loop order, spatial split and bypass that the machine allows"
-"""The mappings of a machine with whole tiles of a workload, in words."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MapspaceSearch:
@@ -148,7 +143,7 @@ class AcceleratorResult(ShownMapping):
     @property
     def cost_unit(self) -> str:
         """Its unit."""
-        return UNITS[self.merit]
+        return self.merit.unit
 
     @property
     def broken(self) -> tuple[str, ...]:

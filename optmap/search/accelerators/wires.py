@@ -13,13 +13,12 @@ from dataclasses import replace
 from fractions import Fraction
 
 from optmap.evaluate.spatial.count import count_nest
-from optmap.problem.fabric import fabric_of
 from optmap.problem.machine import Machine
 from optmap.problem.options import Merit
-from optmap.search.accelerators.answer import AcceleratorFound
 from optmap.search.accelerators.arrange import arranged
-from optmap.search.accelerators.request import AcceleratorRequest
 from optmap.search.curve import Improvement
+from optmap.search.found import Found
+from optmap.search.question import Question
 
 NOTE = (
     "hops and routers of meshes are in the energy, but not in the search: its bound leaves them out, and another "
@@ -34,20 +33,19 @@ def without_wires(machine: Machine) -> Machine:
     return replace(machine, levels=levels, outermost=outermost)
 
 
-def searched(request: AcceleratorRequest) -> AcceleratorRequest:
+def searched(request: Question) -> Question:
     """What a search is asked that knows no wires: the same request if they have no price or energy does not matter."""
     if not _priced(request):
         return request
-    fabric = request.fabric
-    return replace(request, fabric=fabric_of(fabric.workload, without_wires(fabric.machine)))
+    return replace(request, machine=without_wires(request.machine))
 
 
-def answered(request: AcceleratorRequest, found: AcceleratorFound) -> AcceleratorFound:
+def answered(request: Question, found: Found) -> Found:
     """What a search of `searched(request)` found, as an answer to the request."""
     free = searched(request)
     if free is request:
         return found
-    found = replace(found, nest=arranged(found.nest, request.fabric, request.counting, request.clock))
+    found = replace(found, mapping=arranged(found.nest, request.fabric, request.counting, request.clock))
     value = count_nest(found.nest, free.fabric, request.counting).merit(request.merit)
     paid = count_nest(found.nest, request.fabric, request.counting).merit(request.merit)
     trace = found.trace
@@ -56,7 +54,7 @@ def answered(request: AcceleratorRequest, found: AcceleratorFound) -> Accelerato
     found = replace(found, claimed=None, trace=trace, curve=_end(found.curve, paid))
     if paid == value:
         return found
-    return replace(found, bound=min(Fraction(found.bound), value), proved=False, notes=(*found.notes, NOTE))
+    return replace(found, bound=min(Fraction(found.bound or 0), value), proved=False, notes=(*found.notes, NOTE))
 
 
 def _end(curve: Sequence[Improvement], paid: Fraction) -> tuple[Improvement, ...]:
@@ -64,6 +62,6 @@ def _end(curve: Sequence[Improvement], paid: Fraction) -> tuple[Improvement, ...
     return tuple(replace(point, value=float(paid)) for point in curve[-1:])
 
 
-def _priced(request: AcceleratorRequest) -> bool:
+def _priced(request: Question) -> bool:
     wires = any(memory.hop_pj or memory.router_pj for memory in request.fabric.memories)
     return wires and request.merit in (Merit.ENERGY, Merit.EDP)

@@ -17,7 +17,7 @@ from optmap.names import choose
 from optmap.search.bayes.encoding import Encoding, Orders, Tiles, encoding_of
 from optmap.search.bayes.surrogate import Acquisition, Surrogate, acquisition, library, normal_scores
 from optmap.search.bayes.transfer import FEW, Ensemble, Observations, ensemble, load_observations, surrogates
-from optmap.search.explore.protocol import Proposals, Question, Strategy
+from optmap.search.explore.protocol import Brief, Proposals, Strategy
 from optmap.search.explore.settings import setting
 
 Numbers = NDArray[np.float64]
@@ -90,7 +90,7 @@ class _State:
         return np.array(kept).reshape(len(kept), self.encoding.size)
 
 
-def propose(question: Question[BayesianSettings]) -> Proposals:
+def propose(question: Brief[BayesianSettings]) -> Proposals:
     """Starts, then batches, until the budget is spent or nothing new is met."""
     settings, rng = question.settings, question.rng
     kind = Acquisition(choose("acquisition of bayesian", settings.acquisition, list(Acquisition)))
@@ -117,7 +117,7 @@ def propose(question: Question[BayesianSettings]) -> Proposals:
     return None
 
 
-def _begun(question: Question[BayesianSettings]) -> _State:
+def _begun(question: Brief[BayesianSettings]) -> _State:
     """The encoding, and what other searches saw."""
     orders = Orders(choose("orders of bayesian", question.settings.orders, list(Orders)))
     tiles = Tiles(choose("tiles of bayesian", question.settings.tiles, list(Tiles)))
@@ -184,7 +184,7 @@ def varied(parents: Numbers, count: int, rng: np.random.Generator) -> Numbers:
     return np.where(mixed, other, moved)
 
 
-def _save(question: Question[BayesianSettings], state: _State) -> None:
+def _save(question: Brief[BayesianSettings], state: _State) -> None:
     if question.settings.save:
         observations_of(state.encoding, state.points, state.values, question.merit.value).save(question.settings.save)
 

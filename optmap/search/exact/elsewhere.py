@@ -9,9 +9,9 @@ import numpy as np
 from optmap.clock import Clock
 from optmap.problem.fabric import Fabric
 from optmap.problem.nest import Nest
-from optmap.search.accelerators.request import AcceleratorRequest
 from optmap.search.explore.driver import Trace, drive
-from optmap.search.explore.protocol import Question
+from optmap.search.explore.protocol import Brief
+from optmap.search.question import Question
 from optmap.search.quickflow import STRATEGY, QuickFlowSettings
 
 EVALUATIONS = 400_000
@@ -21,7 +21,7 @@ CHANCE = 0
 """Seed of what is drawn on the way: the answer of the exact search does not depend on that of the request."""
 
 
-def local_search(fabric: Fabric, request: AcceleratorRequest) -> Callable[[Clock], tuple[Nest | None, int]]:
+def local_search(fabric: Fabric, request: Question) -> Callable[[Clock], tuple[Nest | None, int]]:
     """The best mapping that `quickflow` meets, when it is asked for, and how many it looked at; None for none.
 
     Args:
@@ -30,7 +30,7 @@ def local_search(fabric: Fabric, request: AcceleratorRequest) -> Callable[[Clock
     """
 
     def best(clock: Clock) -> tuple[Nest | None, int]:
-        question = Question(
+        question = Brief(
             fabric=fabric,
             merit=request.merit,
             counting=request.counting,

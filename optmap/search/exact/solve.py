@@ -12,16 +12,15 @@ from optmap.errors import CheckError, LimitError
 from optmap.evaluate.spatial.batch import evaluate_batch
 from optmap.problem.fabric import Fabric, fabric_of
 from optmap.problem.options import TileRule
-from optmap.search.accelerators.answer import SAME, AcceleratorFound
 from optmap.search.accelerators.infeasible import no_mapping
 from optmap.search.accelerators.paddings import paddings
 from optmap.search.accelerators.random_nests import random_nests
-from optmap.search.accelerators.request import AcceleratorRequest
-from optmap.search.accelerators.result import PERFECT
 from optmap.search.accelerators.wires import answered, searched
 from optmap.search.curve import Improvement
 from optmap.search.exact.elsewhere import CHANCE, local_search
 from optmap.search.exact.search import search_nest
+from optmap.search.found import PERFECT, SAME, Found
+from optmap.search.question import Question
 
 if TYPE_CHECKING:
     from optmap.search.exact.search import ExactAnswer
@@ -33,7 +32,7 @@ SAMPLES = 2048
 """Random mappings that are drawn where the search met none in time."""
 
 
-def solve(request: AcceleratorRequest) -> AcceleratorFound:
+def solve(request: Question) -> Found:
     """The best mapping, proved; at the time limit the best so far with the bound that is proved then.
 
     Raises:
@@ -43,7 +42,7 @@ def solve(request: AcceleratorRequest) -> AcceleratorFound:
     return answered(request, _solved(searched(request)))
 
 
-def _solved(request: AcceleratorRequest) -> AcceleratorFound:
+def _solved(request: Question) -> Found:
     """The answer to a request of a machine whose wires cost nothing."""
     begun = time.monotonic()
     found = _search(request, request.fabric, float("inf"))
@@ -58,7 +57,7 @@ def _solved(request: AcceleratorRequest) -> AcceleratorFound:
     return best
 
 
-def _by_chance(request: AcceleratorRequest, ended: ExactAnswer) -> AcceleratorFound | None:
+def _by_chance(request: Question, ended: ExactAnswer) -> Found | None:
     """The best of some random mappings, where the time was over before the search met any; None if none is valid."""
     batch = random_nests(request.fabric, SAMPLES, np.random.default_rng(CHANCE))
     cost = evaluate_batch(batch, request.fabric, request.counting)
@@ -66,8 +65,8 @@ def _by_chance(request: AcceleratorRequest, ended: ExactAnswer) -> AcceleratorFo
     if not len(valid):
         return None
     row = valid[cost.merit(request.merit)[valid].argmin()]
-    return AcceleratorFound(
-        nest=batch.nest(int(row)),
+    return Found(
+        mapping=batch.nest(int(row)),
         bound=ended.bound,
         proof=f"search over labels, {len(ended.passes)} passes: {ended.reason}; {TRUST}",
         evaluations=ended.evaluations + SAMPLES,
@@ -77,7 +76,7 @@ def _by_chance(request: AcceleratorRequest, ended: ExactAnswer) -> AcceleratorFo
     )
 
 
-def _search(request: AcceleratorRequest, fabric: Fabric, below: float) -> ExactAnswer:
+def _search(request: Question, fabric: Fabric, below: float) -> ExactAnswer:
     """Mappings of a fabric that are better than a value."""
     begun = time.monotonic()
 
@@ -102,7 +101,7 @@ def _ended(found: ExactAnswer, below: float) -> bool:
     return found.proved or found.bound >= below * (1 - SAME)
 
 
-def _confirmed(request: AcceleratorRequest, fabric: Fabric, found: ExactAnswer) -> ExactAnswer:
+def _confirmed(request: Question, fabric: Fabric, found: ExactAnswer) -> ExactAnswer:
     """The same, after a second search for anything better, in which no label stands for another.
 
     It shares costs and bounds with the first; what it does without is the dominance between labels, the order of passes
@@ -128,12 +127,12 @@ def _confirmed(request: AcceleratorRequest, fabric: Fabric, found: ExactAnswer) 
     return replace(found, reason=f"{found.reason}, {text}", evaluations=found.evaluations + second.evaluations)
 
 
-def _found(request: AcceleratorRequest, found: ExactAnswer) -> AcceleratorFound | None:
+def _found(request: Question, found: ExactAnswer) -> Found | None:
     """What the search of perfect factors hands in."""
     if found.nest is None:
         return None
-    return AcceleratorFound(
-        nest=found.nest,
+    return Found(
+        mapping=found.nest,
         claimed=found.value,
         bound=found.bound,
         proved=found.proved,
@@ -145,7 +144,7 @@ def _found(request: AcceleratorRequest, found: ExactAnswer) -> AcceleratorFound 
     )
 
 
-def _padded(request: AcceleratorRequest, best: AcceleratorFound | None, begun: float) -> AcceleratorFound | None:
+def _padded(request: Question, best: Found | None, begun: float) -> Found | None:
     """The best with paddings of ragged dims, too; each is searched for what is better than all before.
 
     A padding whose search the clock ends is in the answer, but not in the space that it is proved the best of.

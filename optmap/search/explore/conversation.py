@@ -10,7 +10,7 @@ import numpy as np
 from optmap.errors import OptmapError, StrategyError
 from optmap.problem.fabric import Fabric
 from optmap.problem.nest_batch import NestBatch
-from optmap.search.explore.protocol import Proof, Proposals, Question, Scores, Strategy
+from optmap.search.explore.protocol import Brief, Proof, Proposals, Scores, Strategy
 
 MOST_EMPTY = 10_000
 """Empty batches in a row, after which a strategy is taken for one that goes on for ever."""
@@ -23,7 +23,7 @@ class Conversation:
         StrategyError: if what it proposes with is no generator, or raises.
     """
 
-    def __init__(self, strategy: Strategy, question: Question[Any]) -> None:
+    def __init__(self, strategy: Strategy, question: Brief[Any]) -> None:
         self.proof: Proof | None = None
         """What it returned."""
         self._fabric = question.fabric

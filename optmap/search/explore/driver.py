@@ -21,7 +21,7 @@ from optmap.search.curve import Improvement
 from optmap.search.explore.conversation import NO_SCORES, Conversation
 from optmap.search.explore.journal import Journal
 from optmap.search.explore.judges import Judge, model, sound
-from optmap.search.explore.protocol import Cut, Proof, Question, Scores, Strategy
+from optmap.search.explore.protocol import Brief, Cut, Proof, Scores, Strategy
 
 ROWS = 4096
 """Nests between two looks at the clock."""
@@ -81,7 +81,7 @@ class Judged:
 
 def drive(
     strategy: Strategy,
-    question: Question[Any],
+    question: Brief[Any],
     trace: Trace,
     *,
     judge: Judge | None = None,

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from optmap.errors import InputError
 from optmap.search.explore.mapspace import Mapspace
-from optmap.search.explore.protocol import Proof, Proposals, Question, Strategy
+from optmap.search.explore.protocol import Brief, Proof, Proposals, Strategy
 from optmap.search.explore.settings import setting
 
 
@@ -21,7 +21,7 @@ class ExhaustiveSettings:
     limit: int = setting(4_000_000, "mappings; a larger mapspace is refused with its size")
 
 
-def propose(question: Question[ExhaustiveSettings]) -> Proposals:
+def propose(question: Brief[ExhaustiveSettings]) -> Proposals:
     """Every mapping, each once.
 
     Raises:

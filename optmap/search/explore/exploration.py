@@ -10,12 +10,12 @@ from optmap.problem.fabric import Fabric
 from optmap.problem.mapping import Mapping
 from optmap.problem.nest import Nest, mapping_of
 from optmap.problem.nest_batch import NestBatch
-from optmap.search.accelerators.request import AcceleratorRequest
 from optmap.search.explore.driver import Judged, Trace, drive
 from optmap.search.explore.judges import Objective, judged_by
 from optmap.search.explore.protocol import Strategy
-from optmap.search.explore.run import journal_of, question_of
+from optmap.search.explore.run import brief_of, journal_of
 from optmap.search.explore.settings import values_of
+from optmap.search.question import Question
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -59,10 +59,10 @@ class Exploration(Iterator[Evaluated]):
         judge: of a mapping that the machine can run, what is minimised; None for the request's objective.
     """
 
-    def __init__(self, strategy: Strategy, request: AcceleratorRequest, judge: Objective | None = None) -> None:
+    def __init__(self, strategy: Strategy, request: Question, judge: Objective | None = None) -> None:
         self.request = request
         """What is asked."""
-        self._question = question_of(strategy, request)
+        self._question = brief_of(strategy, request)
         self.trace = Trace(settings=values_of(self._question.settings))
         """What the search has done so far; of whole batches, some of which may not have been handed out yet."""
         self._strategy, self._judge = strategy, judge

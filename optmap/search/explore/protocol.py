@@ -1,10 +1,10 @@
 """What a search that proposes mappings is, and what it sees.
 
-def by_chance(question: Question[NoSettings]) -> Proposals:
+def by_chance(brief: Brief[NoSettings]) -> Proposals:
     while True:
-        yield random_nests(question.fabric, 256, question.rng)
+        yield random_nests(brief.fabric, 256, brief.rng)
 
-register_method(Method(name="mine", description="...", accelerator=explorer(by_chance)))
+register_method(Method(name="mine", description="...", routes=(explorer(by_chance),)))
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from optmap.problem.fabric import Fabric
 from optmap.problem.nest_batch import Booleans, NestBatch
 from optmap.problem.options import Counting, Merit
-from optmap.search.accelerators.result import PERFECT
+from optmap.search.found import PERFECT
 
 Numbers = NDArray[np.float64]
 """One number per nest."""
@@ -78,7 +78,7 @@ class Tally:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Question(Generic[S]):
+class Brief(Generic[S]):
     """What a strategy is asked; a new one for every search."""
 
     fabric: Fabric
@@ -107,7 +107,7 @@ Proposals = Generator[NestBatch, Scores, Proof | None]
 """Yields nests, is sent their scores; every batch that is yielded is judged whole, unless the budget ends in it."""
 
 
-Propose = Callable[[Question[Any]], Proposals]
+Propose = Callable[[Brief[Any]], Proposals]
 """A generator function."""
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from optmap.errors import InputError
 from optmap.problem.nest_batch import Booleans, NestBatch
 from optmap.search.accelerators.random_nests import random_nests
-from optmap.search.explore.protocol import Proposals, Question, Scores, Strategy
+from optmap.search.explore.protocol import Brief, Proposals, Scores, Strategy
 from optmap.search.explore.settings import setting
 
 BATCH = 512
@@ -88,7 +88,7 @@ def _loops(batch: NestBatch) -> tuple[np.ndarray, ...]:
     return batch.x, batch.y, batch.temporal, ranked
 
 
-def propose(question: Question[RandomSettings]) -> Proposals:
+def propose(question: Brief[RandomSettings]) -> Proposals:
     """Random mappings, until patience ends: no mapping is judged beyond that."""
     patience = _Patience(settings=question.settings)
     while True:

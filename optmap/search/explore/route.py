@@ -1,4 +1,4 @@
-"""Methods that propose mappings, as routes on accelerators."""
+"""Methods that propose mappings, as routes on machines with meshes and prices."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 
 from optmap.errors import InputError
 from optmap.problem.options import Counting, TileRule
-from optmap.search.accelerators.route import AcceleratorRoute
+from optmap.search.route import ALL_MERITS, Route
 
 if TYPE_CHECKING:
-    from optmap.search.accelerators.answer import AcceleratorFound
-    from optmap.search.accelerators.request import AcceleratorRequest
     from optmap.search.explore.protocol import Propose, Strategy
+    from optmap.search.found import Found
+    from optmap.search.question import Question
 
 
-def explorer(strategy: Strategy | Propose, countings: Sequence[Counting] = tuple(Counting)) -> AcceleratorRoute:
+def explorer(strategy: Strategy | Propose, countings: Sequence[Counting] = tuple(Counting)) -> Route:
     """The route of a strategy.
 
     Args:
@@ -26,9 +26,16 @@ def explorer(strategy: Strategy | Propose, countings: Sequence[Counting] = tuple
     return explored(lambda: strategy_of(strategy), countings)
 
 
-def explored(load: Callable[[], Strategy], countings: Sequence[Counting] = tuple(Counting)) -> AcceleratorRoute:
+def explored(load: Callable[[], Strategy], countings: Sequence[Counting] = tuple(Counting)) -> Route:
     """The route of a strategy whose module `load` imports when it is first used; `countings` as for `explorer`."""
-    return AcceleratorRoute(solve=Explorer(load), tiles=(TileRule.DIVISORS,), countings=tuple(countings), explores=True)
+    return Route(
+        solve=Explorer(load),
+        objectives=ALL_MERITS,
+        meshes=True,
+        tiles=(TileRule.DIVISORS,),
+        countings=tuple(countings),
+        explores=True,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,11 +49,11 @@ class Explorer:
         """The strategy, imported if need be."""
         return self.load()
 
-    def __call__(self, request: AcceleratorRequest) -> AcceleratorFound:
+    def __call__(self, question: Question) -> Found:
         """Explore, and hand in the best; raises what `run` does."""
         from optmap.search.explore.run import run
 
-        return run(self.strategy, request)
+        return run(self.strategy, question)
 
 
 def strategy_of(given: Strategy | Propose) -> Strategy:
@@ -60,5 +67,5 @@ def strategy_of(given: Strategy | Propose) -> Strategy:
     if isinstance(given, Strategy):
         return given
     if not callable(given):
-        raise InputError(f"{given!r} is no search; give a Strategy, or a generator function of a Question")
+        raise InputError(f"{given!r} is no search; give a Strategy, or a generator function of a Brief")
     return Strategy(propose=given)

@@ -14,19 +14,19 @@ from optmap.errors import InfeasibleError, LimitError
 from optmap.problem.io.files import fingerprint
 from optmap.problem.io.machines import machine_document
 from optmap.problem.io.workloads import workload_document
-from optmap.search.accelerators.answer import AcceleratorFound
-from optmap.search.accelerators.request import AcceleratorRequest
 from optmap.search.accelerators.wires import answered, searched
 from optmap.search.explore.driver import End, Trace, drive
 from optmap.search.explore.journal import Journal
-from optmap.search.explore.protocol import Question, Strategy
+from optmap.search.explore.protocol import Brief, Strategy
 from optmap.search.explore.settings import settings_of, values_of
+from optmap.search.found import Found
+from optmap.search.question import Question
 
 FLOATS = Fraction(1, 10**12)
 """Relative distance within which the batched evaluator's numbers are the exact ones: a proof is one up to that."""
 
 
-def run(strategy: Strategy, request: AcceleratorRequest) -> AcceleratorFound:
+def run(strategy: Strategy, request: Question) -> Found:
     """Explore, and hand in the best.
 
     Raises:
@@ -35,7 +35,7 @@ def run(strategy: Strategy, request: AcceleratorRequest) -> AcceleratorFound:
         LimitError: if none was met within the budget, or before the strategy gave up.
         StrategyError: for a strategy that does not keep to the protocol.
     """
-    question = question_of(strategy, request)
+    question = brief_of(strategy, request)
     journal = journal_of(request, question, judge="model")
     trace, begun = Trace(settings=values_of(question.settings)), time.monotonic()
     judged = drive(strategy, question, trace, evaluations=request.evaluations, clock=request.clock, journal=journal)
@@ -46,10 +46,10 @@ def run(strategy: Strategy, request: AcceleratorRequest) -> AcceleratorFound:
     return answered(request, _found(request, strategy, trace))
 
 
-def question_of(strategy: Strategy, request: AcceleratorRequest) -> Question[Any]:
+def brief_of(strategy: Strategy, request: Question) -> Brief[Any]:
     """What a strategy is asked; raises InputError for a setting that it has not."""
     free = searched(request)
-    return Question(
+    return Brief(
         fabric=free.fabric,
         merit=free.merit,
         counting=free.counting,
@@ -59,7 +59,7 @@ def question_of(strategy: Strategy, request: AcceleratorRequest) -> Question[Any
     )
 
 
-def journal_of(request: AcceleratorRequest, question: Question[Any], *, judge: str) -> Journal | None:
+def journal_of(request: Question, question: Brief[Any], *, judge: str) -> Journal | None:
     """The journal of a search, if there is to be one.
 
     Args:
@@ -90,9 +90,9 @@ def journal_of(request: AcceleratorRequest, question: Question[Any], *, judge: s
 
 def _tell(
     progress: Callable[[str, float], None],
-    request: AcceleratorRequest,
+    request: Question,
     trace: Trace,
-    question: Question[Any],
+    question: Brief[Any],
     passed: float,
 ) -> None:
     """Progress, as the share of what ends first."""
@@ -103,7 +103,7 @@ def _tell(
     progress(done, min(1.0, max(passed / request.time_limit, *shares, 0.0)))
 
 
-def _found(request: AcceleratorRequest, strategy: Strategy, trace: Trace) -> AcceleratorFound:
+def _found(request: Question, strategy: Strategy, trace: Trace) -> Found:
     if trace.best is None:
         text = f"{trace.evaluations:,} mappings were looked at, none of them valid"
         if trace.proof is not None:
@@ -111,8 +111,8 @@ def _found(request: AcceleratorRequest, strategy: Strategy, trace: Trace) -> Acc
         if trace.end is End.STRATEGY:
             raise LimitError(f"method {request.method} gave up: {text}; --method exact says whether there is one")
         raise LimitError(f"{text}; raise the time limit or the number of evaluations")
-    return AcceleratorFound(
-        nest=trace.best,
+    return Found(
+        mapping=trace.best,
         claimed=trace.value,
         bound=0 if trace.proof is None else Fraction(trace.value) * (1 - FLOATS),
         proved=trace.proof is not None,

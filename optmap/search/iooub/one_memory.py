@@ -22,13 +22,13 @@ from optmap.problem.options import TileRule
 from optmap.problem.partitions import CapacityGroup, capacity_groups
 from optmap.problem.pieces import Piece
 from optmap.problem.workload import Workload, access_names
-from optmap.search.answer import Found
 from optmap.search.compulsory import compulsory
+from optmap.search.found import Found
 from optmap.search.iooub.corners import Cornered, best_cornered
 from optmap.search.iooub.flows import permutation_of, positions_of
 from optmap.search.iooub.pieces import Part, best_in_pieces, value_of
 from optmap.search.iooub.tiling import Tiling, best_tiling
-from optmap.search.request import Request
+from optmap.search.question import Question
 from optmap.search.result import Relaxation
 from optmap.solvers.status import Point
 
@@ -38,7 +38,7 @@ WHOLE = 0.7
 """Share of the time limit for tiles that are all alike, before pieces and corners are looked at."""
 
 
-def solve(request: Request, *, streams: bool = True) -> Found:
+def solve(request: Question, *, streams: bool = True) -> Found:
     """The best tiling of one memory; which one of several alike is met first does not depend on names and order.
 
     Args:
@@ -71,13 +71,13 @@ def solve(request: Request, *, streams: bool = True) -> Found:
     return _found(request, *chosen, late=late or clock.late)
 
 
-def weights_of(request: Request) -> list[float]:
+def weights_of(request: Question) -> list[float]:
     """Objective weight per tensor, output first."""
     return [2.0 if request.objective.stores else 1.0, *[1.0] * len(request.workload.inputs)]
 
 
 def _cut(
-    request: Request, workload: Workload, words: int, plain: Tiling, clock: Clock
+    request: Question, workload: Workload, words: int, plain: Tiling, clock: Clock
 ) -> tuple[Tiling, Held, Mapping] | None:
     """A tiling in pieces, or with corners left out, that is better than tiles that are all alike; None without one.
 
@@ -100,7 +100,7 @@ def _cut(
     return cornered.tiling, held, mapping_of(request, cornered.tiling)
 
 
-def _in_pieces(parts: Sequence[Part], request: Request) -> tuple[Tiling, Held, Mapping]:
+def _in_pieces(parts: Sequence[Part], request: Question) -> tuple[Tiling, Held, Mapping]:
     """The first tiling with the loads of all, what is held, and the mapping of the first piece."""
     pieces = [
         Piece(
@@ -115,7 +115,7 @@ def _in_pieces(parts: Sequence[Part], request: Request) -> tuple[Tiling, Held, M
     return tiling, replace(first.held, of=first.of, pieces=tuple(others)), first.mapping
 
 
-def _found(request: Request, tiling: Tiling, held: Held, mapping: Mapping, *, late: bool) -> Found:
+def _found(request: Question, tiling: Tiling, held: Held, mapping: Mapping, *, late: bool) -> Found:
     """The tiling with its claims in the unit of the objective, and what is proved of it."""
     workload, machine, objective = request.workload, request.machine, request.objective
     held.check(workload, machine, mapping, request.capacity)
@@ -142,7 +142,7 @@ def _found(request: Request, tiling: Tiling, held: Held, mapping: Mapping, *, la
     )
 
 
-def mapping_of(request: Request, tiling: Tiling) -> Mapping:
+def mapping_of(request: Question, tiling: Tiling) -> Mapping:
     """The tile and loop order of a tiling as a mapping of a one-level machine, dims as they are given.
 
     Args:
@@ -155,7 +155,7 @@ def mapping_of(request: Request, tiling: Tiling) -> Mapping:
     return Mapping(levels=(LevelMapping(level=name, tile=tile, permutation=permutation, spatial={}),))
 
 
-def corner_of(cornered: Cornered, request: Request) -> Corner:
+def corner_of(cornered: Cornered, request: Question) -> Corner:
     """What the tiles of a tiling leave out."""
     mapping = mapping_of(request, cornered.rest)
     return Corner(sizes=cornered.sizes, mapping=mapping, held=held_of(cornered.corners, cornered.rest))
@@ -176,7 +176,7 @@ def held_of(workload: Workload, tiling: Tiling, corner: Corner | None = None) ->
     )
 
 
-def _space(request: Request, held: Held) -> str:
+def _space(request: Question, held: Held) -> str:
     tiles = "tiles that divide the extents" if request.tiles is TileRule.DIVISORS else "whole tiles of any size"
     return (
         f"{tiles}, any loop order, a reuse position per tensor (kept over more loops than the order alone allows, "
@@ -202,7 +202,7 @@ def _lower_estimate(mapping: Mapping, bound: float, *, best: bool) -> Relaxation
     )
 
 
-def _notes(request: Request, held: Held, mapping: Mapping, *, best: bool) -> tuple[str, ...]:
+def _notes(request: Question, held: Held, mapping: Mapping, *, best: bool) -> tuple[str, ...]:
     objective = request.objective
     what = objective.counts if objective.stores else f"{objective.counts} only, an output counts once per visit"
     notes = [f"the cost counts {what}"]

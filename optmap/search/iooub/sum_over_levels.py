@@ -17,11 +17,11 @@ from numpy.typing import NDArray
 from optmap.clock import Clock
 from optmap.errors import CheckError, InfeasibleError
 from optmap.problem.options import TileRule
-from optmap.search.answer import Found
 from optmap.search.conflict import refuse_conflict
+from optmap.search.found import Found
+from optmap.search.question import Question
 from optmap.search.relax.cross_check import solver_title
 from optmap.search.relax.tree import TOLERANCE, RelaxationResult, relax
-from optmap.search.request import Request
 from optmap.search.result import Relaxation
 from optmap.search.search_space import Setting, setting_of
 from optmap.search.sizes import even_cuts
@@ -38,7 +38,7 @@ ROUNDS = 8
 """Rounds over all levels at most, per start."""
 
 
-def solve(request: Request) -> Found:
+def solve(request: Question) -> Found:
     """The mapping with the least sum of cycles over the levels that the descent finds.
 
     Raises:

@@ -20,10 +20,10 @@ from collections.abc import Sequence
 from optmap.errors import InfeasibleError
 from optmap.problem.axes import window
 from optmap.programs.tile import TileLevel, minmax_level_program, tiles
-from optmap.search.answer import Found
+from optmap.search.found import Found
 from optmap.search.papers.common import Candidate, Hunt, Recipe, answer, shared_bandwidths
+from optmap.search.question import Question
 from optmap.search.relax.tree import RelaxedPoint
-from optmap.search.request import Request
 from optmap.search.search_space import Order, Setting
 from optmap.search.whole.chain_costs import IntegerPoint
 from optmap.search.whole.floor import floor_and_balance
@@ -42,7 +42,7 @@ ROOM = 1e-6
 """Relative room for tiles that a solver left at the edge of a capacity once they are parameters."""
 
 
-def solve(request: Request) -> Found:
+def solve(request: Question) -> Found:
     """Solve a request by MOpt's Algorithm 1 (section 8).
 
     Raises:

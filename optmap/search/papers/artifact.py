@@ -27,10 +27,10 @@ import numpy as np
 from optmap.errors import InputError
 from optmap.problem.forms import convolution_form, why_no_convolution
 from optmap.problem.workload import Workload
-from optmap.search.answer import Found
+from optmap.search.found import Found
 from optmap.search.papers.artifact_model import ArtifactModel, Roles
 from optmap.search.papers.common import Candidate, Hunt, Recipe, answer, shared_bandwidths, whole_tiles
-from optmap.search.request import Request
+from optmap.search.question import Question
 from optmap.search.search_space import Order, Setting
 from optmap.search.whole.chain_costs import IntArray, IntegerPoint
 from optmap.search.whole.floor import price_and_split
@@ -49,7 +49,7 @@ WHOLE = 1e-6
 """How far below a whole number a solver's size still counts as that number."""
 
 
-def solve(request: Request) -> Found:
+def solve(request: Question) -> Found:
     """Solve a dense two-dimensional convolution as MOpt's published code does.
 
     Raises:

@@ -13,10 +13,10 @@ import numpy as np
 
 from optmap.clock import NO_LIMIT, Clock
 from optmap.errors import InfeasibleError, LimitError
-from optmap.search.answer import Found
+from optmap.search.found import Found
 from optmap.search.mopt import relaxation_report
+from optmap.search.question import Question
 from optmap.search.relax.tree import relax
-from optmap.search.request import Request
 from optmap.search.search_space import Setting, setting_of
 from optmap.search.whole.chain_answer import found_chain, machine_notes
 from optmap.search.whole.chain_costs import IntArray, IntegerPoint
@@ -84,7 +84,7 @@ class Recipe:
 
 
 def answer(
-    request: Request,
+    request: Question,
     recipe: Recipe,
     hunt: Callable[[Setting, Hunt], Candidate],
     integers: Callable[[Setting, Candidate], tuple[IntegerPoint, tuple[str, ...]]],

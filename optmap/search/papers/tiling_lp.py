@@ -9,14 +9,15 @@ from optmap.problem.mapping import LevelMapping, Mapping
 from optmap.problem.workload import Workload
 from optmap.programs.loglp_face import lp_tiles
 from optmap.programs.rounding import best_permutation, round_tile
-from optmap.search.answer import Found, cost_of
-from optmap.search.request import Request
+from optmap.search.answer import cost_of
+from optmap.search.found import Found
+from optmap.search.question import Question
 
 VERTICES = 64
 """Bases of the LP that are visited."""
 
 
-def solve(request: Request) -> Found:
+def solve(request: Question) -> Found:
     """Round every optimal vertex of the tiling LP, and keep the cheapest tile that fits.
 
     The LP lets every tensor alone fill the memory and knows no halo: it is optimal up to a constant, and

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from optmap.errors import InputError
 from optmap.problem.nest_batch import KINDS, TIME, Booleans, NestBatch
 from optmap.problem.options import Merit
-from optmap.search.explore.protocol import Proposals, Question, Scores, Strategy
+from optmap.search.explore.protocol import Brief, Proposals, Scores, Strategy
 from optmap.search.explore.settings import setting
 from optmap.search.quickflow.levels import Weight
 from optmap.search.quickflow.moves import Allocations, Moves, Table, joined
@@ -87,7 +87,7 @@ class Round:
     flips: bool
 
 
-def weight_of(question: Question[QuickFlowSettings]) -> Weight:
+def weight_of(question: Brief[QuickFlowSettings]) -> Weight:
     """What spared accesses are worth to a merit."""
     if question.settings.accesses:
         return Weight.ACCESSES
@@ -97,7 +97,7 @@ def weight_of(question: Question[QuickFlowSettings]) -> Weight:
 class Search:
     """The state of one search."""
 
-    def __init__(self, question: Question[QuickFlowSettings]) -> None:
+    def __init__(self, question: Brief[QuickFlowSettings]) -> None:
         self.question = question
         self.places = Places(question.fabric, question.counting)
         self.moves = Moves(self.places, question.tally)
@@ -193,7 +193,7 @@ class Search:
         return together(found)
 
 
-def propose(question: Question[QuickFlowSettings]) -> Proposals:
+def propose(question: Brief[QuickFlowSettings]) -> Proposals:
     """The three rounds."""
     return (yield from Search(question).run())
 

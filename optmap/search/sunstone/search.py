@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from optmap.problem.nest_batch import Booleans, Integers, NestBatch, joined
-from optmap.search.explore.protocol import Numbers, Proposals, Question, Scores, Strategy
+from optmap.search.explore.protocol import Brief, Numbers, Proposals, Scores, Strategy
 from optmap.search.sunstone.estimate import optimistic
 from optmap.search.sunstone.settings import SunstoneSettings
 from optmap.search.sunstone.step import Continued, Step
@@ -36,7 +36,7 @@ class _Front:
 class _Search:
     """The state of one search."""
 
-    def __init__(self, question: Question[SunstoneSettings]) -> None:
+    def __init__(self, question: Brief[SunstoneSettings]) -> None:
         self.question = question
         self.settings = question.settings
         self.step = Step(question)
@@ -111,7 +111,7 @@ def _together(first: _Front, second: _Front) -> _Front:
     )
 
 
-def propose(question: Question[SunstoneSettings]) -> Proposals:
+def propose(question: Brief[SunstoneSettings]) -> Proposals:
     """The mappings that Sunstone looks at, partial ones completed; ends by itself.
 
     Where none is valid the demand on the use of meshes gives way, and the search is repeated without it.

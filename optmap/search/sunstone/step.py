@@ -11,7 +11,7 @@ from optmap.errors import LimitError
 from optmap.problem.fabric import Rule
 from optmap.problem.nest_batch import Booleans, Integers, NestBatch, joined
 from optmap.problem.relations import Relation
-from optmap.search.explore.protocol import Question
+from optmap.search.explore.protocol import Brief
 from optmap.search.fitting import Fitting
 from optmap.search.sunstone.loops import placeable, whole_orders
 from optmap.search.sunstone.order_trie import Node, Trie, trie_of
@@ -57,7 +57,7 @@ class _Situation:
 class Step:
     """Continues partial mappings by one memory; remembers what it chose for the same situation."""
 
-    def __init__(self, question: Question[SunstoneSettings]) -> None:
+    def __init__(self, question: Brief[SunstoneSettings]) -> None:
         self.fabric, self.fitting = question.fabric, Fitting(question.fabric, question.counting)
         self.settings, self.tally = question.settings, question.tally
         self.inwards = self.settings.direction == DIRECTIONS[1]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from optmap.errors import InfeasibleError
 from optmap.evaluate import Running, TimeModel
 from optmap.problem.code_options import CodeOptions
-from optmap.search.answer import Found
-from optmap.search.request import Request
+from optmap.search.found import Found
+from optmap.search.question import Question
 from optmap.search.timed.ranking import rank
 
 SPACE = (
@@ -15,7 +15,7 @@ SPACE = (
 )
 
 
-def solve(request: Request) -> Found:
+def solve(request: Question) -> Found:
     """The mapping with the least predicted time, caches warm.
 
     Raises:

@@ -9,7 +9,7 @@ from math import prod
 from optmap.errors import InfeasibleError
 from optmap.evaluate import TimeModel
 from optmap.search.bottleneck import MOPT
-from optmap.search.request import Request
+from optmap.search.question import Question
 from optmap.search.timed.candidate import Candidate
 
 
@@ -27,7 +27,7 @@ def plain_candidate(
         InfeasibleError: if nothing fits.
         InputError: for a machine that cannot share the work among the threads.
     """
-    request = Request(
+    request = Question(
         workload=model.workload,
         machine=model.machine,
         cores=model.running.threads,

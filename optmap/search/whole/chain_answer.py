@@ -5,8 +5,8 @@ from __future__ import annotations
 from optmap.problem.machine import CapacityRule
 from optmap.problem.mapping import LevelMapping, Mapping
 from optmap.problem.options import TileRule
-from optmap.search.answer import Found
-from optmap.search.request import Request
+from optmap.search.found import Found
+from optmap.search.question import Question
 from optmap.search.result import Relaxation
 from optmap.search.search_space import Setting
 from optmap.search.whole.chain_costs import IntegerPoint
@@ -14,7 +14,7 @@ from optmap.solvers.status import Point
 
 
 def found_chain(
-    request: Request,
+    request: Question,
     setting: Setting,
     point: IntegerPoint,
     relaxation: Relaxation,
@@ -83,7 +83,7 @@ def machine_notes(setting: Setting) -> tuple[str, ...]:
     return tuple(notes)
 
 
-def _space(request: Request) -> str:
+def _space(request: Question) -> str:
     """The mappings among which the search looks for the best, in words."""
     tiles = "tiles that divide the next outer one" if request.tiles is TileRule.DIVISORS else "whole tiles of any size"
     split = f", every split over {request.cores} cores" if request.cores > 1 else ""

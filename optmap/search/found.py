@@ -1,0 +1,86 @@
+"""What a mapping method hands in."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from optmap.problem.code_options import CodeOptions
+from optmap.problem.held import Held
+from optmap.problem.mapping import Mapping
+from optmap.problem.nest import Nest
+from optmap.search.curve import Improvement
+from optmap.search.result import Relaxation
+from optmap.solvers.status import Point
+
+if TYPE_CHECKING:
+    from optmap.evaluate.timing import Prediction
+    from optmap.search.explore.driver import Trace
+
+SAME = 1e-9
+"""Relative distance within which a search's floating-point cost or bound is the exact one."""
+PERFECT = "perfect factors of every dim, with every loop order, spatial split and bypass that the machine allows"
+"""The mappings of a machine with whole tiles of a workload, in words."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """What a method hands in: a mapping, and what it knows about it. Only the mapping is needed."""
+
+    mapping: Mapping | Nest
+    """As tiles, or, where there are meshes, as loops of memories."""
+    held: Held | None = None
+    """Of one level: how long every tensor is kept; None where the loop order alone decides."""
+    claimed: Fraction | float | None = None
+    """Its cost as the search counted it, to be compared with the recount."""
+    relaxation: Relaxation | None = None
+    """What is proved, or at least solved, below it; None for what every mapping moves."""
+    bound: Fraction | float | None = None
+    """Proved lower bound on the cost of every mapping in `space`; None for that of the relaxation, or none."""
+    proved: bool = False
+    """Whether no mapping of the space is better, though the bound may not say so to the last digit."""
+    proof: str = ""
+    """How the bound is proved, in words; empty for by the relaxation, or without one."""
+    space: str = ""
+    """The mappings among which the method looks for the best, in words."""
+    point: Point = Point.FEASIBLE
+    """What is known of the relaxed point behind it."""
+    evaluations: int = 0
+    """Mappings or partial ones that were priced."""
+    late: bool = False
+    """Whether the time ran out."""
+    may_not_fit: bool = False
+    """Whether the method is known to hand in mappings that break rules of their machine: then the answer says so."""
+    notes: tuple[str, ...] = ()
+    """What a reader should know."""
+    prediction: Prediction | None = None
+    """Of its time, where that is the objective."""
+    options: CodeOptions | None = None
+    """Of the code whose time it is."""
+    trace: Trace | None = None
+    """Of a method that explores: what it did."""
+    curve: tuple[Improvement, ...] = ()
+    """Of another method that knows when it found what."""
+
+    @property
+    def nest(self) -> Nest:
+        """The mapping as loops of memories.
+
+        Raises:
+            TypeError: if it was handed in as tiles.
+        """
+        if isinstance(self.mapping, Nest):
+            return self.mapping
+        raise TypeError("the mapping was handed in as tiles")
+
+    @property
+    def tiles(self) -> Mapping:
+        """The mapping as tiles.
+
+        Raises:
+            TypeError: if it was handed in as loops of memories.
+        """
+        if isinstance(self.mapping, Mapping):
+            return self.mapping
+        raise TypeError("the mapping was handed in as loops of memories")
