@@ -6,6 +6,7 @@ from math import gcd, prod
 from typing import Any
 
 from .chain_text import Said, read_chain_statement
+from .padding import Done
 from .statement import LARGEST
 from .tools import count, need
 from .units import element_bits
@@ -99,6 +100,16 @@ class Chain:
         """Words that an access touches, at most."""
         axes = [dict(axis["terms"]) for axis in access["axes"]]
         return self.weights[access["tensor"]] * prod(count(axis, self.extents) for axis in axes)
+
+    def is_whole(self, tensor: str) -> bool:
+        """Whether every element of a tensor is there: conditions and padding may leave some unwritten."""
+        if tensor not in self.names:
+            return True
+        number = self.names.index(tensor)
+        accesses = self.accesses[number]
+        done = Done(accesses, {d: self.extents[d] for access in accesses for d in dims_of(access)})
+        touched = done.together(accesses[0]["axes"])
+        return not self.said[number].conditions and touched * self.weights[tensor] == self.most(accesses[0])
 
     def doc_of(self, number: int) -> dict[str, Any]:
         """What a certificate of one statement alone has to say of it, if it accumulates."""

@@ -38,6 +38,8 @@ def check_group(doc: Any, chain: Chain, memory: int) -> Group:
     records(FORMS[doc["argument"]])(doc, "a group")
     names = doc["statements"]
     need(all(each in chain.names for each in names), "a group has a statement that there is not")
+    read = {access["tensor"] for each in names for access in chain.accesses[chain.names.index(each)][1:]}
+    need(all(chain.is_whole(tensor) for tensor in read), "a group reads elements that may not be there")
     group = CHECKS[doc["argument"]](doc, chain, memory)
     need(doc["loads_words"] == group.loads_words, f"a group proves {group.loads_words} loads")
     return group

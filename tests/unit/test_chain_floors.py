@@ -55,6 +55,45 @@ def test_no_floor_is_above_an_exact_optimum(text: str, sizes: str, memory: int, 
             assert bound.loads_words <= least, bound.method
 
 
+UNWRITTEN = [
+    ("S[m,l] = A[m,k]*B[k,l] if m+l <= 0; C[m,n] = S[m,l]*D[l,n]", "m=20,l=20,k=2,n=20", 1),
+    ("S[m,l] = A[m+k in 20..21]*B[k,l]; C[m,n] = S[m,l]*D[l,n]", "m=20,l=20,k=2,n=20", 20),
+    ("D[l,n] = A[l,k]*B[k,n] if l+n <= 0; S[m,l] = E[m]*F[l]; C[m,n] = S[m,l]*D[l,n]", "m=20,l=20,k=2,n=20", 21),
+]
+"""Chains, and how many elements of what others make the last statement finds, at most."""
+
+
+@pytest.mark.parametrize(("text", "sizes", "there"), UNWRITTEN)
+def test_elements_that_are_not_there_take_no_room(text: str, sizes: str, there: int) -> None:
+    """Column by column of C, all else that the last statement needs fits: nothing is loaded twice."""
+    workload = chain(text, sizes, semantics=Semantics.ASSIGN)
+    memory = 20 + there + 22
+    least = sum(access.footprint(workload.extents) for access in workload.accesses if access.name not in "SCD") + 400
+    found = {bound.method: bound.loads_words for bound in bounds(workload, memory)}
+    assert max(found.values()) <= least, found
+
+
+def test_padding_that_leaves_no_element_out_does_no_harm() -> None:
+    workload = chain("S[c,y] = I[y+p in 1..9]*F[c,p]; C[n,y] = S[c,y]*D[n,c]", "c=40,y=9,p=3,n=40")
+    found = {bound.method: bound.loads_words for bound in bounds(workload, 30, ["compulsory", "alone"])}
+    assert found["alone"] > found["compulsory"]
+
+
+def test_a_group_that_reads_elements_that_are_not_there_is_refused() -> None:
+    sizes = "m=40,l=40,k=2,n=40"
+    (whole,) = bounds(chain(PAIR, sizes, semantics=Semantics.ASSIGN), 100, ["alone"])
+    masked = PAIR.replace(";", " if m+l <= 0;")
+    (found,) = bounds(chain(masked, sizes, semantics=Semantics.ASSIGN), 100, ["compulsory"])
+    assert whole.certificate is not None
+    assert found.certificate is not None
+    forged = copy.deepcopy(found.certificate)
+    forged["groups"] = copy.deepcopy(whole.certificate["groups"])
+    forged["claims"]["loads_words"] = sum(group["loads_words"] for group in forged["groups"])
+    forged["claims"]["total_words"] = forged["claims"]["loads_words"] + forged["claims"]["stores_words"]
+    with pytest.raises(RefusedError, match="may not be there"):
+        check_document(signed(forged))
+
+
 def reference_chain(row: dict[str, Any]) -> Workload:
     return chain(PAIR, f"m={row['m']},l={row['l']},k={row['K']},n={row['N']}")
 

@@ -19,7 +19,9 @@ that index, which reads or writes the tensor, and writes it if any does. Element
 
 **Groups.** The theorem is that of `optmap/bounds/chains/groups.py`. Check: no statement is in two groups, and no
 tensor is claimed by two; a group claims what it reads (of tensors made in place of each other the last) and an output
-of its own that does not start empty. loads_words is that of its argument, or 0 if that is less:
+of its own that does not start empty. Of a tensor that it reads and another statement writes, that statement has no
+conditions, and touches as many elements of it as there are values per subscript, multiplied. loads_words is that of its
+argument, or 0 if that is less:
 
 - alone: one statement that is a plain product, with a `certificate` of it under `accumulate` for floor(M/u) words, u
   being the words of the chain in a word of the certificate. = u*loads - words of the output (values per subscript,

@@ -75,6 +75,19 @@ def _as_product(workload: Workload, statement: Statement) -> Workload:
     )
 
 
+def is_whole(workload: Workload, tensor: str) -> bool:
+    """Whether every element of a tensor is there: it is an input, or its statement does some operation for each.
+
+    Conditions and implicit padding may leave elements unwritten. Such an element takes no room, so that an operation
+    that reads it has fewer words than its accesses.
+    """
+    for statement in workload.statements:
+        if statement.name == tensor:
+            touched = output_count(_as_product(workload, statement)).elements
+            return not statement.domain and touched == statement.output.footprint(workload.extents)
+    return True
+
+
 def chain_words(workload: Workload) -> dict[str, int]:
     """Words of every input and output that are touched, at least."""
     weights = {access.name: workload.weight(access) for access in workload.accesses}

@@ -18,6 +18,8 @@ lemma, of every schedule of its operations in which a first appearance of any wo
 be read by two of the groups, and no tensor that statements write be read by two of them. Then the chain loads at least
     sum over groups of (B - words that the group creates - words of tensors made outside it that it reads)
     + words of the inputs that no group reads.
+Every element that a group reads has to be there: one that conditions or padding leave unwritten takes no room, and an
+operation on it has a word less than the bound says.
 *Proof.* Restrict a schedule to a group: its operations, and the words that they touch while these have values of use to
 them. The fast memory holds M of them at most. Count a load of a word that another statement makes for the group that
 reads it if the word is complete by then, and for the one that writes it otherwise: no load counts twice. In the group
@@ -34,7 +36,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 
-from optmap.bounds.chains.counts import chain_words, loaded_tensors, most_words, starts_empty
+from optmap.bounds.chains.counts import chain_words, is_whole, loaded_tensors, most_words, starts_empty
 from optmap.bounds.result import Document
 from optmap.problem.statement import Statement
 from optmap.problem.workload import Semantics, Workload
@@ -79,7 +81,7 @@ def alone(workload: Workload, memory_words: int) -> list[Group]:
     made = {each.name for each in workload.statements}
     found = []
     for statement in workload.statements:
-        if not statement.is_product:
+        if not (statement.is_product and all(is_whole(workload, access.name) for access in statement.inputs)):
             continue
         nest = workload.alone(statement.name).with_semantics(Semantics.ACCUMULATE)
         unit = nest.word_bits // workload.word_bits

@@ -14,8 +14,8 @@ is one of these. By the lemma what is touched has been loaded and has stayed, ne
 operations of a product is free, and the stores that it may need cost no loads. With lighter elements the same schedule
 fits, and loads no more; words created weigh as much less. If C has l and D has m, exchange C and D. QED
 
-All five tensors have to be different ones: a word that served twice would be loaded once. If functions are applied
-to S in place before it is read, S is what they make, too (see `groups.py`).
+All five tensors have to be different ones: a word that served twice would be loaded once. Every element of them has to
+be there (see `groups.py`). If functions are applied to S in place before it is read, S is what they make, too.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from itertools import combinations
 from math import prod
 
-from optmap.bounds.chains.counts import starts_empty
+from optmap.bounds.chains.counts import is_whole, starts_empty
 from optmap.bounds.chains.groups import Group, claims
 from optmap.problem.parser import parse_workload
 from optmap.problem.statement import Statement
@@ -83,6 +83,8 @@ def join(workload: Workload, first: Statement, second: Statement) -> Joined | No
     tensors = {workload.stored_as[access.name] for access in (*first.accesses, *second.accesses)}
     same = renaming(workload, first.output, shared[0]) if len(shared) == 1 else None
     if len(tensors) != 5 or same is None:
+        return None
+    if not all(is_whole(workload, access.name) for access in (*first.inputs, *second.inputs)):
         return None
     (other,) = (access for access in second.inputs if access != shared[0])
     at = [set(_dims(workload, access) or ()) for access in first.inputs]
