@@ -17,6 +17,7 @@ FAMILIES = (
     "S[m,l] = A[m,k]*B[k,l] if l <= m; C[m,n] = S[m,l]*D[l,n] if l <= m",
     "S[m,l] = A[m,k]*B[k,l] if l <= m; C[m,n] = S[m,l]*D[l,n]",
     "S[m,l] = A[m,k]*B[k,l]; P[m,l] = relu(S[m,l]); C[m,n] = P[m,l]*D[l,n]",
+    "S[m,l] = A[m,k]*B[k,l]; P[m,l] = relu(S[m,l]) if l <= m; C[m,n] = P[m,l]*D[l,n]",
     "S[m,l] = A[m,k]*B[k,l]; P[m,l] = exp(S[m,l])",
     "S[m,l] = A[m,k]*B[k,l]; C[m,l] = S[m,l] + X[m,l]",
     "S[m,l] = A[m,k]*B[k,l]; C[m,n] = S[m,l]*D[l,n]; G[m,p] = S[m,l]*E[l,p]",

@@ -64,19 +64,18 @@ class Run:
         self.memory = tree.machine.memory
         self.role = {name: role.value for name, role in workload.roles.items()}
         self.stored = workload.stored_as
+        made = {words[0][::2] for job in self.jobs.values() for words in job.left.values()}
+        for (
+            job
+        ) in self.jobs.values():  # an element that no statement writes is none, though it may be a word of another
+            for words in job.left.values():
+                words[:] = [w for w in words if w[0] not in self.jobs or w[::2] in made]
         self.writes = Counter(words[0][1:] for job in self.jobs.values() for words in job.left.values())
         self.uses = Counter(
             word for job in self.jobs.values() for words in job.left.values() for word in {w[1:] for w in words}
         )
         self.so_far = Counter()
         self.needed_values = self._needed_values()
-        made = {self.stored[name] for name in self.jobs}
-        for job in self.jobs.values():
-            for words in job.left.values():
-                words[:] = [w for w in words if w[1] not in made or w[1:] in self.writes]
-        for word in list(self.uses):
-            if word[0] in made and word not in self.writes:
-                del self.uses[word]
         begun = workload.semantics.value == "accumulate"
         self.outside = {
             w: 0 for w in self.uses if self.role[w[0]] == "input" or (begun and self.role[w[0]] == "output")

@@ -67,6 +67,24 @@ def test_a_pinned_part_is_fetched_once_and_held_by_its_keep_alone():
     assert room == {"buffer": 2 * 2 + (2 + 5) + 2}
 
 
+def test_what_a_mask_leaves_out_of_a_function_in_place_is_no_element():
+    """P[0,1] is not made, and the word of S[0,1] is none of P: C does not fetch it."""
+    text = "S[m,l] = A[m,k]*B[k,l]; P[m,l] = relu(S[m,l]) if l <= m; C[m,n] = P[m,l]*D[l,n]"
+    workload = parse_workload(text, {"m": 2, "l": 2, "k": 1, "n": 1}, semantics=Semantics.ASSIGN)
+    nodes = [
+        {"keep": "Memory", "tensors": ["S"]},
+        {
+            "sequence": [
+                [{"keep": "buffer", "tensors": ["A", "B", "S"]}, {"compute": "S"}],
+                [{"keep": "buffer", "tensors": ["P"]}, {"compute": "P"}],
+                [{"keep": "buffer", "tensors": ["P", "C", "D"]}, {"compute": "C"}],
+            ]
+        },
+    ]
+    words, _ = walked(nodes, workload)
+    assert words["buffer", "Memory", "P"] == (3 + 3, 3 + 3)
+
+
 def test_a_box_works_on_its_part_only():
     product = parse_workload(PRODUCT, {"m": 5, "n": 2, "k": 3}, semantics=Semantics.ASSIGN)
     inside = [{"keep": "buffer", "tensors": ["A", "B", "C"]}, {"compute": "C"}]
@@ -203,6 +221,6 @@ def test_keeps_stand_on_their_side_of_a_mesh():
 
 
 def test_every_keep_of_the_walk_is_one_of_the_tree():
-    tree = random_tree(random.Random(1))
+    tree = random_tree(random.Random(2))
     levels = {keep.level for leaf in tree.leaves for _, keep in leaf.keeps if isinstance(keep, Keep)}
     assert {row.between[0] for row in walk_tree(tree).moved} <= levels

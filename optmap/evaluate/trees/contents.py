@@ -40,11 +40,13 @@ class Contents:
         """By the name under which a tensor is stored, what it is."""
         self.outermost = tree.machine.memory
         self.written = {
-            self.operations[visit.leaf.statement].output.element(point)
+            (visit.leaf.statement, self.operations[visit.leaf.statement].output.subscripts(point))
             for visit in run
             for work in visit.done.values()
             for point in work
         }
+        """Elements that statements make, by the names of the tensors themselves: where a function is done in place and
+        a mask leaves out some of its elements, the word of what it is of is none of them."""
         self.made = {self.stored[statement.name] for statement in workload.statements}
         self.last = {
             element: number
@@ -78,11 +80,20 @@ class Contents:
         return self.last[element] >= visit
 
     def touched(self, leaf: Leaf, point: Operation) -> set[Element]:
-        """The elements that an operation touches; what a mask leaves unwritten is no element."""
-        touches = self.operations[leaf.statement].touches
-        self.budget.spend(len(touches))
-        elements = {touch.element(point) for touch in touches}
-        return {each for each in elements if each[0] not in self.made or each in self.written}
+        """The elements that an operation touches, see `read`."""
+        output = self.operations[leaf.statement].output
+        self.budget.spend(1)
+        return {output.element(point), *self.read(leaf, point)}
+
+    def read(self, leaf: Leaf, point: Operation) -> set[Element]:
+        """The elements that an operation reads; what a mask leaves unwritten is no element."""
+        inputs = self.operations[leaf.statement].inputs
+        self.budget.spend(len(inputs))
+        return {
+            touch.element(point)
+            for touch in inputs
+            if touch.access.name not in self.operations or (touch.access.name, touch.subscripts(point)) in self.written
+        }
 
     def entering(self, keep: Placed, visit: int) -> Instances:
         """What the operations below a Keep touch of its tensors in the iteration that begins with a visit, per child.

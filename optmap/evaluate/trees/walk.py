@@ -192,8 +192,8 @@ class _Walk:
         operations = self.contents.operations[visit.leaf.statement]
         for places, work in visit.done.items():
             for point in work:
-                for touch in operations.inputs:
-                    self._use(touch.element(point), keeps, places, visit)
+                for element in sorted(self.contents.read(visit.leaf, point)):
+                    self._use(element, keeps, places, visit)
             for point in work:
                 element = operations.output.element(point)
                 copy = self._use(element, keeps, places, visit)
