@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from itertools import groupby, pairwise
 from math import inf
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -21,6 +22,7 @@ from optmap.problem.library import machine
 from optmap.search import (
     ChainCosts,
     IntArray,
+    PairCosts,
     Setting,
     beam,
     divisor_optimum,
@@ -35,9 +37,10 @@ from optmap.search.iooub.grid import TileGrid
 from optmap.search.papers import tiling_lp
 from optmap.search.quickflow.classes import reuse_classes
 from optmap.search.relax.tree import relax
-from optmap.search.whole import one_level
+from optmap.search.whole import one_level, pair_costs
 from optmap.solvers import Stop
 
+HOSTS = Path(__file__).parents[1] / "data" / "hosts"
 OVER = Clock(-inf)
 
 
@@ -152,6 +155,43 @@ def test_tilings_of_one_memory_ask_the_clock_between_all_steps(monkeypatch: pyte
     between = [list(many) for late, many in groupby(seen, lambda step: step == "late") if not late]
     assert {step for many in between for step in many} == {name for _, name in steps}
     assert max(len(many) for many in between) <= len(BEYOND)
+
+
+def test_tables_of_pairs_of_tiles_ask_the_clock_part_by_part(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A table without filter sizes is one block however large it is; it once took a minute without a look."""
+    posed = setting(chain("abc"))
+    costs = ChainCosts(posed)
+    pairs, rng = PairCosts(posed, costs, clock=NO_LIMIT), np.random.default_rng(1)
+    own, outer = (np.stack([rng.integers(1, n + 1, size=300) for n in costs.extents], axis=1) for _ in range(2))
+    parts = -(-len(outer) // (pair_costs.IN_CACHE // len(own)))
+    assert parts > 1
+    asked: list[None] = []
+    monkeypatch.setattr(Clock, "late", property(lambda _: bool(asked.append(None))))
+    pairs.served(own, np.zeros(len(own)), outer, 0, inf)
+    assert len(asked) >= parts
+    monkeypatch.setattr(Clock, "late", property(lambda _: bool(asked.append(None)) or len(asked) > 1))
+    asked.clear()
+    with pytest.raises(LimitError):
+        pairs.served(own, np.zeros(len(own)), outer, 0, inf)
+    assert len(asked) == 2
+
+
+@pytest.mark.parametrize("name", ["resnet18/R12", "sunstone/mttkrp_nell2"])
+def test_a_search_by_predicted_time_hears_who_asks_to_stop(name: str) -> None:
+    """With a vector kernel it once looked at its own time limit alone, and without one it never said so."""
+    told: list[str] = []
+
+    def tell(text: str, fraction: float) -> None:
+        assert 0 <= fraction <= 1
+        told.append(text)
+        clock.stop()
+
+    host = str(HOSTS / "detected.yaml")
+    with clock.stop_on_signals():
+        result = solve(name, machine=host, objective="time", semantics="assign", time_limit=3600, progress=tell)
+    assert result.stop is Stop.INTERRUPTED
+    assert result.mapping.levels
+    assert len(told) < 5
 
 
 def test_classes_of_loop_orders_ask_the_clock_of_the_answer() -> None:

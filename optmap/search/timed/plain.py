@@ -15,8 +15,10 @@ from optmap.search.timed.candidate import Candidate
 
 def plain_candidate(
     model: TimeModel, time_limit: float, progress: Callable[[str, float], None] | None = None
-) -> Candidate:
-    """The mapping of method `mopt`, timed; where a microkernel of the machine leaves none, one without it.
+) -> tuple[Candidate, bool]:
+    """The mapping of method `mopt`, timed, and whether its search was cut short.
+
+    Where a microkernel of the machine leaves no mapping, it is one without it.
 
     Args:
         model: what it is timed with.
@@ -35,11 +37,13 @@ def plain_candidate(
         progress=progress,
     )
     try:
-        mapping = MOPT.run(request).mapping
+        found = MOPT.run(request)
     except InfeasibleError:
         # A microkernel, which is no part of plain loops, may leave no room to share the work.
         levels = tuple(replace(level, microkernel=None) for level in model.machine.levels)
-        mapping = MOPT.run(replace(request, machine=replace(model.machine, levels=levels))).mapping
+        found = MOPT.run(replace(request, machine=replace(model.machine, levels=levels)))
+    mapping = found.mapping
     ways = prod(ways for level in mapping.levels for ways in level.spatial.values())
     model = replace(model, running=replace(model.running, threads=ways))
-    return Candidate(mapping=mapping, options=model.options, prediction=model.predict(mapping))
+    candidate = Candidate(mapping=mapping, options=model.options, prediction=model.predict(mapping))
+    return candidate, found.stop.cut_short

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from optmap.clock import Clock
 from optmap.evaluate import Caches, KernelCycles, Prediction, Running, TimeModel, core_of, kernel_cycles, roles_of
 from optmap.evaluate.timing import core_with_room, first_cache
 from optmap.problem.code_options import ActivationLayout, CodeOptions
@@ -43,7 +44,7 @@ class Ranking:
     estimated: int
     """Nests that were looked at."""
     late: bool
-    """Whether the time ran out."""
+    """Whether the time ran out, or somebody asked to stop."""
 
 
 def ranked(
@@ -87,8 +88,9 @@ def rank(model: TimeModel, *, count: int, time_limit: float, progress: Tell | No
     core = core_with_room(model.machine)
     roles = roles_of(model.workload, model.options.layout)
     if roles is None:
-        return Ranking(candidates=(plain_candidate(model, time_limit, progress),), estimated=1, late=False)
-    begun = time.monotonic()
+        plain, late = plain_candidate(model, time_limit, progress)
+        return Ranking(candidates=(plain,), estimated=1, late=late)
+    begun, clock = time.monotonic(), Clock.after(time_limit)
     found: list[Candidate] = []
     estimated, late = 0, False
     levels = model.machine.levels[first_cache(model.machine) :]
@@ -100,11 +102,11 @@ def rank(model: TimeModel, *, count: int, time_limit: float, progress: Tell | No
         (shape, split) for shape in tiles for split in even_splits(model.workload, roles, ways, shape.tile, lanes)
     ]
     for number, (shape, split) in enumerate(around):
-        spent = time.monotonic() - begun
-        if found and spent > time_limit:
+        if found and clock.late:
             late = True
             break
         if progress is not None:
+            spent = time.monotonic() - begun
             progress(f"loops around register tile {number + 1}", min(1.0, spent / time_limit))
         many, best = _around(model, roles, shape, split)
         estimated += many

@@ -201,10 +201,10 @@ class PairCosts:
         ]
         left, right = self._own.of(self._log_sizes(own)), self._next.of(self._log_sizes(outer))
         for rows, columns, products in blocks:
-            self.clock.check()
             held = [(p, np.flatnonzero(fits[rows, p.order])) for p in products]
             terms = [(p, places, left[rows[places][:, None], p.own] * p.coefficients) for p, places in held]
             for start in range(0, len(columns), step := max(1, IN_CACHE // len(rows))):
+                self.clock.check()
                 part = columns[start : start + step]
                 block = np.full((len(rows), len(part)), inf)
                 for p, places, factor in terms:
