@@ -8,6 +8,9 @@ answers and of errors are here, too, and `METHODS`, what `solve` can search with
 
 from __future__ import annotations
 
+import optmap.starting  # before anything else is imported, so that an interrupt is heard
+
+# isort: split
 from collections.abc import Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING

@@ -41,16 +41,18 @@ def _command(args: list[str]) -> int:
     import typer
 
     from optmap.cli.app import app
-    from optmap.cli.console import INTERRUPTED, complain, say_error
+    from optmap.cli.console import complain, say_error
     from optmap.errors import InputError
+    from optmap.starting import INTERRUPTED, PROGRAM, ending
 
     # Typer has its exceptions from Click, or carries a copy of Click, depending on its version.
     usage_error: Any = typer.BadParameter.__mro__[1]
     try:
-        return int(app(args, prog_name="optmap", standalone_mode=False) or 0)
-    except KeyboardInterrupt:  # before the command began
-        complain("interrupted")
-        return INTERRUPTED
+        code = int(app(args, prog_name=PROGRAM, standalone_mode=False) or 0)
+        if code == INTERRUPTED:  # of a command, or by Typer before it began
+            ending()
+            complain("interrupted")
+        return code
     except usage_error as error:
         error.show()
         if "--json" in args:

@@ -20,6 +20,7 @@ import typer
 from optmap.cli.streams import silence
 from optmap.clock import SIGNALS, stop_on_signals, stopping
 from optmap.errors import InputError, LimitError, OneStatementError, OptmapError
+from optmap.starting import INTERRUPTED, begun
 
 Parameters = ParamSpec("Parameters")
 
@@ -29,8 +30,6 @@ REFRESH_S = 0.25
 """How often progress is redrawn, in seconds."""
 LIMIT_REACHED = LimitError.exit_code
 """Exit code of an answer that a limit or a signal cut short."""
-INTERRUPTED = 130
-"""Exit code of an interrupt of a command that has no answer before its end."""
 
 _SAID: ContextVar[bool] = ContextVar("said", default=False)
 """Whether the running command has written its answer."""
@@ -112,6 +111,7 @@ def guarded(command: Callable[Parameters, int | None], *, stoppable: bool = Fals
     def answered(*args: Parameters.args, **kwargs: Parameters.kwargs) -> int:
         _SAID.set(False)
         try:
+            begun()
             _load_plugins()
             code = command(*args, **kwargs) or 0
             sys.stdout.flush()
@@ -123,7 +123,6 @@ def guarded(command: Callable[Parameters, int | None], *, stoppable: bool = Fals
             sys.stdout.flush()
             code = told.exit_code
         except KeyboardInterrupt:
-            complain("interrupted")
             code = INTERRUPTED
         return code
 

@@ -138,6 +138,61 @@ def test_a_race_keeps_what_had_begun(optmap: Command, heard: Callable[..., None]
     assert json.loads((tmp_path / "race.json").read_text(encoding="utf-8"))["interrupted"] is True
 
 
+def test_an_interrupt_before_the_command_begins_is_said(optmap: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    def at_once(*_: object) -> object:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("optmap.cli.app.spare", at_once)
+    run = optmap("bound", "resnet18/R9", "--memory", "300w", code=130)
+    assert run.err == "error: interrupted\n"
+    assert not run.out
+
+
+INTERRUPTS = """
+import os, signal, sys
+
+class Interrupts:
+    def find_spec(self, name, path=None, target=None):
+        if name == os.environ["INTERRUPTED_AT"]:
+            sys.meta_path.remove(self)
+            exec("signal.raise_signal(signal.SIGINT)")
+
+signal.signal(signal.SIGINT, signal.default_int_handler)
+sys.meta_path.insert(0, Interrupts())
+"""
+"""Python imports this when it starts: an interrupt comes when a module is about to be imported."""
+BOUND = ("bound", *MATMUL, "--memory", "300w")
+SCRIPT = "import sys\nfrom optmap.cli import main\nsys.exit(main())\n"
+
+
+@pytest.mark.parametrize(
+    "module", ["optmap.wiring", "optmap.cli", "typer", "optmap.cli.console", "optmap.cli.bounding", "optmap.bounds"]
+)
+@pytest.mark.parametrize("installed", [False, True])
+def test_an_interrupt_while_it_starts_ends_it_with_one_line(tmp_path: Path, module: str, installed: bool) -> None:
+    (tmp_path / "sitecustomize.py").write_text(INTERRUPTS, encoding="utf-8")
+    (tmp_path / "optmap").write_text(SCRIPT, encoding="utf-8")
+    run = subprocess.run(
+        [sys.executable, *([str(tmp_path / "optmap")] if installed else ["-m", "optmap"]), *BOUND],
+        env={**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}", "INTERRUPTED_AT": module},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert run.stderr == "error: interrupted\n"
+    assert run.returncode == 130
+    assert not run.stdout
+
+
+def test_a_program_that_imports_the_package_keeps_its_handlers() -> None:
+    text = "import signal; before = signal.getsignal(2); import optmap; print(signal.getsignal(2) is before)"
+    command = [sys.executable, "-c", text]
+    run = subprocess.run(
+        command, env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=True
+    )
+    assert run.stdout == "True\n"
+
+
 # in processes of their own, with signals at moments that they show themselves
 
 
