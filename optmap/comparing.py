@@ -94,17 +94,19 @@ def compare(
     question |= {"semantics": semantics, "constraints": demanded, "time_limit": time_limit}
     if targets[0].meshed:
         return _on_meshes(problem, targets[0], chosen, progress, **question)
-    rows, left_out = [], dict[str, str]()
+    rows, left_out, notes = [], dict[str, str](), list[str]()
     for place, target in enumerate(targets):
         where = str(target.levels[-1].capacity)
         tell = _part(progress, f" at {where}", place, len(targets))
         results, others = _found(problem, target, chosen, tell, **question)
         for name, why in others.items():
             left_out.setdefault(name, f"{where}: {why}")
+        own = list[str]()
         with limited(Clock.after(time_limit).ending()):
             for level, between in enumerate(target.boundaries):
                 words = fast_side_words(target, level, problem.word_bits)
-                rows.append(comparison_row(problem, between, words, results))
+                rows.append(comparison_row(problem, between, words, results, own))
+        notes += own if machine is not None else [f"{where}: {note}" for note in own]
     return Comparison(
         workload=problem,
         machine=targets[0] if machine is not None else None,
@@ -112,6 +114,7 @@ def compare(
         rows=tuple(rows),
         left_out=left_out,
         unit=targets[0].levels[-1].capacity.unit,
+        notes=tuple(notes),
     )
 
 

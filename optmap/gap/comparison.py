@@ -127,6 +127,8 @@ class Comparison(Shown):
     """Methods without a mapping at some capacity, each with the first reason."""
     unit: str = "words"
     """Unit that the capacities were given in, `words` or `bytes`: that of a picture's axis."""
+    notes: tuple[str, ...] = ()
+    """Which bounds are compulsory traffic alone for lack of time."""
 
     @property
     def counted(self) -> tuple[Counted, ...]:
@@ -141,7 +143,11 @@ class Comparison(Shown):
 
 
 def comparison_row(
-    workload: Workload, between: tuple[str, str], memory_words: int, results: Mapping[str, SolveResult]
+    workload: Workload,
+    between: tuple[str, str],
+    memory_words: int,
+    results: Mapping[str, SolveResult],
+    notes: list[str],
 ) -> ComparisonRow:
     """One row from the results of several methods.
 
@@ -150,11 +156,12 @@ def comparison_row(
         between: the boundary.
         memory_words: words on its fast side.
         results: one per method.
+        notes: gets one where the bound was not known in time, and compulsory traffic stands for it.
 
     Raises:
         ContradictionError: if a mapping moves fewer words than the bound allows.
     """
-    bound = bound_in_time(workload, memory_words, current(), between, [])
+    bound = bound_in_time(workload, memory_words, current(), between, notes)
     (floor,) = bounds(workload, memory_words, ("compulsory",))
     found = {}
     for name, result in results.items():

@@ -31,6 +31,7 @@ def comparison_document(comparison: Comparison) -> dict[str, object]:
         "methods": list(comparison.methods),
         "rows": [entry for row in comparison.rows for entry in _row_documents(row)],
         "left_out": dict(comparison.left_out),
+        "notes": list(comparison.notes),
     }
 
 
@@ -84,6 +85,7 @@ def read_comparison(fields: Fields) -> Comparison:
         rows=tuple(_read_row(list(group)) for _, group in entries),
         left_out={name: left_out.text(name) for name in left_out.values},
         unit=fields.choice("capacity_unit", ("words", "bytes"), "words"),
+        notes=fields.texts("notes") if fields.given("notes") else (),
     )
 
 
@@ -148,4 +150,6 @@ def comparison_table(comparison: Comparison) -> str:
     ]
     if comparison.left_out:
         parts.append("\n".join(f"left out: {name}: {reason}" for name, reason in comparison.left_out.items()))
+    if comparison.notes:
+        parts.append("\n".join(f"note: {note}" for note in comparison.notes))
     return "\n\n".join(parts)

@@ -109,9 +109,7 @@ def answer_point(point: GridPoint) -> Answer:
     return replace(made, row=replace(made.row, seconds=seconds, version=__version__))
 
 
-def level_bounds(
-    workload: Workload, machine: Machine, cores: int = 1, notes: list[str] | None = None
-) -> tuple[LevelBound, ...]:
+def level_bounds(workload: Workload, machine: Machine, cores: int, notes: list[str]) -> tuple[LevelBound, ...]:
     """Lower bounds on loads and stores across the outer boundaries of the levels, inner first.
 
     With several cores only the levels that serve all of them are bounded: what one core has to do
@@ -127,7 +125,6 @@ def level_bounds(
         InputError: for an inclusive level that holds fewer words than one inside it.
     """
     machine.check_inclusion(workload.word_bits)
-    notes = [] if notes is None else notes
     shared = next((n for n, level in enumerate(machine.levels) if level.shared), len(machine.levels))
     made = []
     for number, level in enumerate(machine.levels):
@@ -144,16 +141,16 @@ def _level_bound(workload: Workload, level: Level, held: int, bound: LowerBound,
     return LevelBound(level=level.name, memory_words=held, bound=bound, words=words, cycles=cycles)
 
 
-def _mapping_bounds(workload: Workload, result: SolveResult, cores: int) -> tuple[LevelBound, ...]:
-    """The bounds that a mapping is compared with; with several cores those of its own split."""
+def _mapping_bounds(workload: Workload, result: SolveResult, cores: int, notes: list[str]) -> tuple[LevelBound, ...]:
+    """The bounds that a mapping is compared with, with notes; with several cores those of its own split."""
     if cores == 1:
-        return level_bounds(workload, result.machine)
+        return level_bounds(workload, result.machine, cores, notes)
     made = []
     words = {proof.between[0]: proof.words for proof in result.certificates}
     for number, level in enumerate(result.machine.levels):
         if level.name in words:
             held = fast_side_words(result.machine, number, workload.word_bits)
-            bound = bound_in_time(workload, held, current().ending(), result.machine.boundaries[number], [])
+            bound = bound_in_time(workload, held, current().ending(), result.machine.boundaries[number], notes)
             made.append(_level_bound(workload, level, held, bound, words[level.name]))
     return tuple(made)
 
@@ -239,7 +236,9 @@ def _answer_mapping(point: GridPoint) -> Answer:
     if isinstance(result, AcceleratorResult):
         row, document = nest_row(point, result), result.to_dict()
         return Answer(row=replace(row, mapping=json.dumps(_mapping_levels(document))), solution=document)
-    found = _mapping_bounds(point.workload, result, options.cores)
+    notes = list(result.notes)
+    found = _mapping_bounds(point.workload, result, options.cores, notes)
+    result = replace(result, notes=tuple(dict.fromkeys(notes)))
     words = _traffic(result)
     for each in found:
         if words[each.level] < each.words:

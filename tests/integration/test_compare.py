@@ -10,12 +10,15 @@ import pytest
 
 import optmap as optmap_package
 from optmap import comparing
-from optmap.errors import InputError, UnknownNameError
+from optmap.errors import InputError, LimitError, UnknownNameError
+from optmap.gap import beside
 from optmap.gap.comparison import Counted
 from optmap.problem import Capacity, Fields, capacities
 from optmap.report import comparison_document, comparison_table, plot_comparison, save_comparison
 from optmap.report.compare import read_comparison
 from optmap.report.compare_plot import figure_axes
+
+from .conftest import Command
 
 SMALL = ("C[i,j] += A[i,k]*B[k,j]", "--extents", "i=48,j=32,k=40")
 
@@ -162,9 +165,33 @@ def test_a_comparison_of_an_older_file_is_of_loads_and_stores() -> None:
     extents = {"i": 48, "j": 32, "k": 40}
     found = comparing.compare(SMALL[0], extents=extents, memory="64w", methods=["mopt"])
     document = comparison_document(found)
+    del document["notes"]
     new = ("counted", "objective", "compulsory_loads_words", "compulsory_stores_words")
     document["rows"] = [{key: own for key, own in row.items() if key not in new} for row in document["rows"]]
     assert read_comparison(Fields.of(document, "old.json")).rows == found.rows
+
+
+def without_time(*_: object) -> None:
+    raise LimitError("the time was over; raise the time limit")
+
+
+def test_bounds_that_were_not_known_in_time_are_said(
+    optmap: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(beside, "certified_bound", without_time)
+    asked = ("compare", *SMALL, "--memory", "64w:512w", "--points", "2", "--methods", "tiling-lp")
+    over = "compulsory traffic: the time was over; raise the time limit"
+    said = [f"{where}: the bound at Fast - Memory is {over}" for where in ("64 words", "512 words")]
+    run = optmap(*asked, "--json")
+    document = run.document()
+    assert document["notes"] == said
+    assert all(row["bound_words"] == row["compulsory_words"] for row in document["rows"])
+    shown = optmap(*asked).out
+    assert all(f"note: {text}" in shown for text in said)
+    (tmp_path / "compared.json").write_text(run.out, encoding="utf-8")
+    assert optmap_package.load(tmp_path / "compared.json").notes == tuple(said)
+    found = optmap("compare", *SMALL, "--machine", "balanced", "--methods", "mopt", "--json").document()
+    assert found["notes"] == [f"the bound at {pair} is {over}" for pair in ("L1 - L2", "L2 - L3", "L3 - DRAM")]
 
 
 def test_methods_that_agree_show_around_each_other() -> None:

@@ -138,11 +138,14 @@ def test_a_race_keeps_what_had_begun(optmap: Command, heard: Callable[..., None]
     assert json.loads((tmp_path / "race.json").read_text(encoding="utf-8"))["interrupted"] is True
 
 
-def test_an_interrupt_before_the_command_begins_is_said(optmap: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("place", ["optmap.cli.app.spare", "optmap.cli.console._load_plugins"])
+def test_an_interrupt_before_or_in_a_command_is_said_once(
+    optmap: Command, monkeypatch: pytest.MonkeyPatch, place: str
+) -> None:
     def at_once(*_: object) -> object:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("optmap.cli.app.spare", at_once)
+    monkeypatch.setattr(place, at_once)
     run = optmap("bound", "resnet18/R9", "--memory", "300w", code=130)
     assert run.err == "error: interrupted\n"
     assert not run.out

@@ -17,6 +17,7 @@ import pytest
 import optmap
 from optmap import clock
 from optmap.errors import CheckError, InputError, LimitError
+from optmap.gap import beside
 from optmap.sweeps import Store, answers, as_dict, blank_row, first_grid, read_rows, row_of, spec_from
 from optmap.sweeps.folder_check import check_folder
 from optmap.sweeps.manifest import Entry, Manifest, file_digest, row_digest
@@ -302,6 +303,32 @@ def test_an_answer_with_bounds_that_an_interrupt_cut_short_is_given_again(
         answer = answers.answer_point(point)
     assert answer.row.stop == "interrupted"
     assert answer.solution is None or method == "bound"
+
+
+@pytest.mark.parametrize("cores", [1, 2])
+def test_a_row_whose_bound_was_not_known_in_time_has_a_document_that_says_so(
+    monkeypatch: pytest.MonkeyPatch, cores: int
+) -> None:
+    machine = optmap.machine("i7-9700k")
+    alone = {key: own for key, own in SPEC.items() if key != "capacities"}
+    spec = spec_from({**alone, "machines": ["i7-9700k"], "options": {"cores": cores}})
+    *_, (_, _, point) = points(spec, first_grid(spec))
+    sought = beside.bound_in_time
+
+    def late(workload: Any, memory: int, clock: Any, between: tuple[str, str], notes: list[str]) -> Any:
+        monkeypatch.setattr(beside, "certified_bound", without_time)
+        return sought(workload, memory, clock, between, notes)
+
+    def without_time(*_: Any) -> None:
+        raise LimitError("the time was over; raise the time limit")
+
+    monkeypatch.setattr(answers, "bound_in_time", late)  # the solve has its bounds; those of the row come later
+    answer = answers.answer_point(point)
+    assert answer.solution is not None
+    assert answer.row.bound_words == answer.row.compulsory_words
+    said = [str(note) for note in answer.solution["notes"] if "compulsory traffic" in note]  # type: ignore[attr-defined]
+    over = "compulsory traffic: the time was over; raise the time limit"
+    assert said == [f"the bound at {' - '.join(between)} is {over}" for between in machine.boundaries]
 
 
 @pytest.mark.parametrize("stop", [*FAILURES, "error", "check", "infeasible", "time_limit"])

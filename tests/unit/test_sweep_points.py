@@ -147,7 +147,7 @@ def test_what_a_boundary_can_hold() -> None:
 
     def held(*levels: Level, cores: int = 1) -> list[tuple[str, int]]:
         machine = Machine(name="m", levels=levels)
-        return [(each.level, each.memory_words) for each in level_bounds(SMALL, machine, cores)]
+        return [(each.level, each.memory_words) for each in level_bounds(SMALL, machine, cores, [])]
 
     inner, outer = level("A", 50), level("B", 300)
     assert held(inner, outer) == [("A", 50), ("B", 300)]
@@ -156,7 +156,7 @@ def test_what_a_boundary_can_hold() -> None:
     assert held(inner, shared, cores=4) == [("B", 300)]
     assert held(inner, replace(shared, inclusive=False), cores=4) == [("B", 500)]
     assert held(inner, shared) == [("A", 50), ("B", 300)]
-    found = level_bounds(SMALL, Machine(name="m", levels=(replace(inner, bandwidth=0.1), outer)))
+    found = level_bounds(SMALL, Machine(name="m", levels=(replace(inner, bandwidth=0.1), outer)), 1, [])
     assert found[0].cycles == Fraction(10 * found[0].bound.total_words)
 
 

@@ -148,7 +148,7 @@ def test_a_mapping_below_the_bound_is_a_contradiction() -> None:
     between = found.machine.boundaries[-1]
     fewer = tuple(replace(row, loads_words=row.loads_words // 2) for row in found.boundaries)
     with pytest.raises(ContradictionError, match="fewer than the bound"):
-        comparison_row(found.workload, between, 8_930_304, {"timed": replace(found, boundaries=fewer)})
+        comparison_row(found.workload, between, 8_930_304, {"timed": replace(found, boundaries=fewer)}, [])
     with pytest.raises(ContradictionError, match="fewer than the bound"):
         with_bound(replace(found, boundaries=fewer))
     assert found.prediction is not None
