@@ -49,6 +49,7 @@ SMALLEST = {
     "two_roads": ["--layers", "resnet18/R3", "--semantics", "assign", "--capacity", "tile"],
     "visits_attack": ["1", "1"],
     "width_attack": ["--cases", "5"],
+    "wires_attack": ["--cases", "5"],
     "written_files": ["tccg/ab-ac-cb"],
 }
 SLOW = {"checker_mutants", "interrupt_attack", "sweep_kill", "sweep_refine", "startup"}
