@@ -17,7 +17,7 @@ from optmap.sweeps.manifest import Entry, Manifest, file_digest
 from optmap.sweeps.parts import PLACE, Parts
 from optmap.sweeps.row_claims import ELSEWHERE, Behind, differences
 from optmap.sweeps.rows import COLUMNS, FAILURES, Row, row_of
-from optmap.sweeps.store import LOCK, require
+from optmap.sweeps.stored import LOCK, require
 
 MOST_REASONS = 50
 """Reasons that a refusal gives; of more, only the number."""

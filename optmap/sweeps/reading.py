@@ -34,7 +34,8 @@ def read_sweep(directory: str | Path, *, tiles: bool = False) -> pd.DataFrame:
         InputError: if there is no sweep in the directory, or pandas or pyarrow is not installed.
     """
     from optmap.sweeps.rows import WIDE
-    from optmap.sweeps.store import read_rows, require
+    from optmap.sweeps.store import read_rows
+    from optmap.sweeps.stored import require
 
     require("pandas", "pyarrow")
     table = read_rows(file_path(directory, "directory"))

@@ -25,6 +25,7 @@ from optmap.sweeps.rows import FAILURES, row_of
 from optmap.sweeps.spec import BOUND, SweepSpec
 from optmap.sweeps.spec_io import read_spec, spec_from
 from optmap.sweeps.store import Store
+from optmap.sweeps.stored import look
 from optmap.sweeps.tally import Tally
 from optmap.values import whole_number
 from optmap.version import __version__
@@ -110,6 +111,8 @@ def plan_sweep(
 ) -> Plan:
     """What a sweep would do, with an estimate from stored times, or from a few points that are tried and not kept.
 
+    Nothing in the directory changes.
+
     Args:
         spec: what is wanted.
         directory: where it would be kept; None or a folder that is not there for a first run.
@@ -119,11 +122,11 @@ def plan_sweep(
     stored: dict[str, int] = {}
     measured: dict[str, float] = {}
     if directory is not None and (directory / "rows").is_dir():
-        with Store(directory) as store:
-            for _, _, point in points(spec, first_grid(spec)):
-                if store.has(point):
-                    stored[point.method] = stored.get(point.method, 0) + 1
-            measured = store.mean_seconds()
+        there = look(directory)
+        for _, _, point in points(spec, first_grid(spec)):
+            if there.has(point):
+                stored[point.method] = stored.get(point.method, 0) + 1
+        measured = there.mean_seconds()
     seconds = estimate(spec, missing_points(spec, stored), measured, measure)
     return make_plan(spec, jobs=jobs or default_jobs(), stored=stored, seconds=seconds)
 

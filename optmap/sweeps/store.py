@@ -22,66 +22,34 @@ import os
 import time
 import uuid
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from optmap.errors import InputError
-from optmap.extras import install
 from optmap.sweeps.answers import Answer
 from optmap.sweeps.damage import Named, damage_of
 from optmap.sweeps.files import TEMPORARY, store_error, write_atomic
 from optmap.sweeps.lock import Claims, DirectoryLock, at_work
-from optmap.sweeps.manifest import Entry, Key, Manifest, file_digest, row_digest
-from optmap.sweeps.parts import PLACE, Parts, aside_path, part_bytes
+from optmap.sweeps.manifest import Entry, Manifest, file_digest, row_digest
+from optmap.sweeps.parts import Parts, aside_path, part_bytes
 from optmap.sweeps.points import GridPoint
 from optmap.sweeps.rows import COLUMNS, FAILURES, KEY, Row, arrow_schema, as_dict, row_of
+from optmap.sweeps.stored import LOCK, Stored, require
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 log = logging.getLogger(__name__)
 
-LOCK = ".lock"
 ROWS_HELD = 512
 """Rows held in memory at most before they are written."""
 SECONDS_HELD = 1.0
 """Seconds that a row waits at most before it is written."""
 PARTS_KEPT = 64
 """Own part files before they are put together."""
-WORTH_ANOTHER_TRY = (*FAILURES, "error", "time_limit")
 
 
-def require(*packages: str) -> None:
-    """Check that optional packages are there.
-
-    Raises:
-        InputError: naming the install command.
-    """
-    missing = [name for name in packages if find_spec(name) is None]
-    if missing:
-        raise InputError(f"sweeps need {' and '.join(missing)}; run: {install(*missing)}")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Known:
-    """What is remembered of a row."""
-
-    stop: str
-    gap: float | None
-    documents: Mapping[str, str]
-    """SHA-256 of every document behind it, by its path in the directory."""
-    fresh: bool
-    """Whether it was answered since the directory was opened, here or by another sweep."""
-
-    @property
-    def stale(self) -> bool:
-        """Whether another try may give more."""
-        return self.stop in WORTH_ANOTHER_TRY and not self.fresh
-
-
-class Store:
+class Store(Stored):
     """The directory of a sweep, open for reading and adding rows; use it as a context manager.
 
     Args:
@@ -93,16 +61,13 @@ class Store:
     """
 
     def __init__(self, directory: Path) -> None:
-        require("pyarrow")
-        self.directory = directory
+        super().__init__(directory, aside=True)
         self._rows = directory / "rows"
         self._held: list[tuple[Row, Mapping[str, str]]] = []
         """Rows that are not written yet, with the digests of their documents."""
         self._written = time.monotonic()
         self._run = f"{os.getpid()}-{uuid.uuid4().hex[:12]}"
         self._own: list[Path] = []
-        self._seen: set[Path] = set()
-        """Part files whose rows are remembered."""
         self._certificates: dict[str, str] = {}
         """SHA-256 of certificates written or found right, by path in the directory."""
         try:
@@ -114,19 +79,13 @@ class Store:
         probe.unlink(missing_ok=True)
         self._lock = DirectoryLock(directory / LOCK)
         self._claims = Claims(directory / ".claims")
-        self._manifest = Manifest(directory)
-        self._parts = Parts(directory, self._manifest, aside=True)
-        self._named = Named(directory)
-        self._known: dict[Key, _Known] = {}
-        self._by_hash: dict[str, Key] = {}
 
     def __enter__(self) -> Store:
         others = self._lock.share()
         if others:
             log.warning("%s: another sweep is at work here; each point is answered by one of them", self.directory)
         self._claims.open()
-        self._learn(fresh=False)
-        self._named.tell(damage_of(self._parts, alone=lambda: not others))
+        self._look(alone=lambda: not others)
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -136,53 +95,6 @@ class Store:
         finally:
             self._claims.close()
             self._lock.release()
-
-    def _learn(self, *, fresh: bool) -> None:
-        """Remember the rows of part files that were not read before."""
-        files = self._parts.files()
-        table = self._parts.read([*KEY, "stop", "gap", PLACE], skip=self._seen)
-        self._seen |= set(files)
-        for values in table.to_pylist():
-            *key, stop, gap, place = values.values()
-            self._remember(tuple(key), stop, gap, self._manifest.by_place[place].documents, fresh=fresh)
-
-    def _remember(self, key: Key, stop: str, gap: float | None, documents: Mapping[str, str], *, fresh: bool) -> None:
-        known = self._known.get(key)
-        if known is None or known.stop in FAILURES or stop not in FAILURES:
-            self._known[key] = _Known(stop=stop, gap=gap, documents=documents, fresh=fresh)
-        if stop not in FAILURES:
-            self._by_hash[str(key[-1])] = key
-
-    def stored(self, point: GridPoint, *, retry: bool = False) -> tuple[str, float | None] | None:
-        """Why the stored row of a point stopped, and its gap; None if the point needs work.
-
-        Args:
-            point: which one.
-            retry: a row of a killed, crashed, refused or limited solve does not count if it was there before; one that
-                was interrupted never does.
-        """
-        known = self._known.get(point.key)
-        interrupted = known is not None and known.stop == "interrupted"
-        if known is None or interrupted or (retry and known.stale) or not self._documents_hold(known):
-            return None
-        return known.stop, known.gap
-
-    def has(self, point: GridPoint) -> bool:
-        """Whether the row of a point is there, with its solution if there is one."""
-        return self.stored(point) is not None
-
-    def has_answer(self, point: GridPoint, *, retry: bool = False) -> bool:
-        """Whether the same inputs were answered under another name of workload or machine; `retry` as in `stored`."""
-        known = self._known.get(self._by_hash.get(point.input_hash, ()))
-        if known is None or (retry and known.stale):
-            return False
-        return bool(known.documents) and self._documents_hold(known)
-
-    def _documents_hold(self, known: _Known) -> bool:
-        """Whether the documents behind a row are what they were; others are named."""
-        wrong = [path for path, digest in known.documents.items() if file_digest(self.directory / path) != digest]
-        self._named.tell_documents(wrong)
-        return not wrong
 
     def claim(self, point: GridPoint) -> bool:
         """Take a point that needs work; False if another sweep works on it, or has just answered it."""
@@ -224,12 +136,6 @@ class Store:
         table = self._parts.read([*KEY, "stop", "exact", "bound"])
         columns = [table[name].to_pylist() for name in ("input_hash", "exact", "bound", "stop")]
         return {name: (exact, bound, stop) for name, exact, bound, stop in zip(*columns, strict=True)}
-
-    def mean_seconds(self) -> dict[str, float]:
-        """Mean time per point of every method, over what is stored."""
-        table = self._parts.read([*KEY, "stop", "seconds"])
-        grouped = table.group_by("method").aggregate([("seconds", "mean")])
-        return dict(zip(grouped["method"].to_pylist(), grouped["seconds_mean"].to_pylist(), strict=True))
 
     def add(self, answer: Answer) -> None:
         """Keep an answer: documents at once, the row within a second or so.

@@ -102,6 +102,34 @@ def test_plan_run_and_run_again(optmap: Command, spec: Path, tmp_path: Path) -> 
     assert "24 of them stored" in optmap("sweep", spec, "-o", tmp_path / "out", "--plan").out
 
 
+def _everything(folder: Path) -> dict[str, tuple[int, int, bytes]]:
+    """Of a folder and all in it: number and time of change in the file system, and what files hold."""
+    return {
+        str(path): (stat.st_ino, stat.st_mtime_ns, path.read_bytes() if path.is_file() else b"")
+        for path in (folder, *folder.rglob("*"))
+        for stat in [path.stat()]
+    }
+
+
+def test_a_plan_changes_nothing_in_the_folder(
+    optmap: Command, spec: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Nor does it put damaged files aside, or remove what a sweep left that was killed."""
+    optmap("sweep", spec, "-o", tmp_path / "out", "--engine", "inline")
+    rows = tmp_path / "out" / "rows"
+    (rows / ".tmp-left").write_bytes(b"half a file")
+    (rows / "part-damaged.parquet").write_bytes(b"no rows")
+    with (tmp_path / "out" / "manifest.jsonl").open("a", encoding="utf-8") as file:
+        file.write('{"cut')
+    for hidden in (".lock", ".claims"):
+        (tmp_path / "out" / hidden).unlink(missing_ok=True)
+    before = _everything(tmp_path / "out")
+    plan = optmap("sweep", spec, "-o", tmp_path / "out", "--plan", "--json")
+    assert plan.document()["stored"] == POINTS
+    assert "part-damaged.parquet is damaged" in caplog.text
+    assert _everything(tmp_path / "out") == before
+
+
 def test_in_this_process_and_what_the_files_are_good_for(
     optmap: Command, spec: Path, tmp_path: Path, undisturbed: pd.DataFrame
 ) -> None:
