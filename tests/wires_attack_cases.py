@@ -12,6 +12,7 @@ from fractions import Fraction
 from math import isclose, prod
 from typing import Any
 
+from accelerator_machines import asked
 from signing import signed
 from sized_machines import random_bits, sized_machine
 from spatial_strategies import STATEMENTS, dims_of, statement
@@ -25,12 +26,12 @@ from optmap.evaluate.spatial.wires import is_quirk
 from optmap.gap.nest_recount import evaluate_nest
 from optmap.gap.nest_solution import nest_solution_from
 from optmap.problem import Capacity, Fields, Level, Machine, Workload, access_names
-from optmap.problem.accelerator import Accelerator, Arithmetic, Keep, Mesh, MeshAxis, Prices, Store
+from optmap.problem.accelerator import Arithmetic, Keep, Mesh, MeshAxis, Prices, Store
 from optmap.problem.fabric import Fabric, fabric_of
 from optmap.problem.nest import MemoryNest, Nest
 from optmap.problem.nest_batch import batch_of
-from optmap.problem.options import WALKED, Counting
-from optmap.search import AcceleratorFound, AcceleratorRequest, AcceleratorResult, assemble_nest
+from optmap.problem.options import WALKED, Counting, TileRule
+from optmap.search import AcceleratorResult, Found, assemble
 from optmap.texts import exact_text
 
 Served = tuple[dict[int, int], dict[int, Fraction]]
@@ -108,8 +109,13 @@ def attack(case: Case, draw: random.Random) -> Counter[str]:
 
 
 def _answer(case: Case, counting: Counting) -> AcceleratorResult:
-    asked = AcceleratorRequest(fabric=case.fabric, counting=counting)
-    return assemble_nest(asked, "random", AcceleratorFound(nest=case.nest), seconds=0)
+    answer = assemble(
+        asked(case.fabric, counting=counting, tiles=TileRule.PADDED, method="random"),
+        Found(mapping=case.nest),
+        seconds=0,
+    )
+    assert isinstance(answer, AcceleratorResult)
+    return answer
 
 
 def _accepted(answer: AcceleratorResult) -> dict[str, Any]:
@@ -318,7 +324,8 @@ def _machine(draw: random.Random, workload: Workload, levels: tuple[Loops, ...])
             for number, store in enumerate(stores[:-1])
         ),
         memory="Outside",
-        accelerator=Accelerator(outermost=stores[-1], arithmetic=Arithmetic(energy_pj=draw.randint(0, 3))),
+        outermost=stores[-1],
+        arithmetic=Arithmetic(energy_pj=draw.randint(0, 3)),
     )
 
 
@@ -387,6 +394,4 @@ def _kinds(problem: Problem, fabric: Fabric, nest: Nest, kind: str) -> Iterator[
 
 def stores_of(fabric: Fabric) -> list[Store]:
     """Of all memories."""
-    accelerator = fabric.machine.accelerator
-    assert accelerator is not None
-    return [*(level.store or Store() for level in fabric.machine.levels), accelerator.outermost]
+    return list(fabric.machine.stores)
