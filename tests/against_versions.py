@@ -3,6 +3,7 @@
     python tests/against_versions.py oldest              the lower limit of every dependency
     python tests/against_versions.py newest              the newest there are, upper limits left out
     python tests/against_versions.py lock                the newest admitted; constraints.txt has them if the tests pass
+    python tests/against_versions.py oldest --longer     all tests instead of those of the README's command
     python tests/against_versions.py oldest -- -k highs  what stands behind -- goes to pytest
 
 Prints a table of what is admitted and what was installed, and what pytest said. Needs packages from an index.
@@ -95,10 +96,12 @@ def main(args: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("way", choices=("oldest", "newest", "lock"))
     parser.add_argument("--keep", type=Path, help="folder for checkout and environment, kept afterwards")
+    parser.add_argument("--longer", action="store_true", help="all tests; see tests/longer.py")
     parser.add_argument("pytest", nargs="*", help="arguments of pytest, behind --")
     chosen = parser.parse_args(args)
+    options = [*(["-m", ""] if chosen.longer else []), *chosen.pytest]
     with tempfile.TemporaryDirectory() as scratch:
-        return tried(chosen.way, (chosen.keep or Path(scratch)).resolve(), chosen.pytest)
+        return tried(chosen.way, (chosen.keep or Path(scratch)).resolve(), options)
 
 
 def tried(way: str, folder: Path, options: Sequence[str]) -> int:

@@ -1,12 +1,17 @@
-"""Shared test settings: the derandomised Hypothesis profile, and `strategies` on the path."""
+"""Shared test settings: how many cases are tried, derandomised Hypothesis profiles, and `tests` on the path."""
 
 import os
 import sys
 from pathlib import Path
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 sys.path.insert(0, str(Path(__file__).parent))  # tests import `strategies` from any folder
+# Before anything loads NumPy: where several processes test, more threads for small matrices only wait for each other.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+from cases import LEFT_OUT, Run
 
 # The same examples in every run; no deadline, because a shared machine must not fail a test.
 settings.register_profile(
@@ -14,3 +19,8 @@ settings.register_profile(
 )
 settings.register_profile("explore", deadline=None, max_examples=2000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Before any test is read: they ask how many cases there are."""
+    Run.longer = LEFT_OUT not in config.option.markexpr

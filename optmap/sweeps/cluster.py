@@ -112,6 +112,10 @@ class DaskEngine:
                 client.cancel(list(out))
                 client.close(timeout=5)
 
+    def session(self) -> contextlib.AbstractContextManager[None]:
+        """The cluster's processes are its own (see `Engine`)."""
+        return contextlib.nullcontext()
+
     def _connect(self) -> Client:
         from distributed import Client
 

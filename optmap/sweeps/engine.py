@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -65,6 +66,10 @@ class Engine(Protocol):
         Raises:
             EngineError: if the engine is broken.
         """
+        ...
+
+    def session(self) -> AbstractContextManager[None]:
+        """While it lasts, what one call of `run` starts serves the next one; a session may be inside another."""
         ...
 
 

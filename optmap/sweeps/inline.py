@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import AbstractContextManager, nullcontext
 
 from optmap.sweeps.engine import ANSWER, Engine, Outcome, Task, function_of
 
@@ -20,6 +21,10 @@ class InlineEngine:
             if stopping():
                 return
             yield Outcome(number=task.number, text=answer(task.text))
+
+    def session(self) -> AbstractContextManager[None]:
+        """Nothing is started (see `Engine`)."""
+        return nullcontext()
 
 
 class OwnHere:
@@ -41,3 +46,7 @@ class OwnHere:
 
         yield from self._engine.run(others(), stopping)
         yield from InlineEngine().run(own, stopping)
+
+    def session(self) -> AbstractContextManager[None]:
+        """That of the engine."""
+        return self._engine.session()

@@ -7,6 +7,7 @@ import select
 import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import contextmanager
 
 from optmap.sweeps.engine import ANSWER, Outcome, Task
 from optmap.sweeps.slots import Slot
@@ -67,9 +68,23 @@ class LocalEngine:
             yield from self._last(slots)
         finally:
             if not self._keep or any(slot.waiting for slot in slots):
-                for slot in slots:
-                    slot.stop()
-                slots.clear()
+                self._end()
+
+    @contextmanager
+    def session(self) -> Iterator[None]:
+        """Leave the processes running between calls of `run`, and end them at its end (see `Engine`)."""
+        kept, self._keep = self._keep, True
+        try:
+            yield
+        finally:
+            self._keep = kept
+            if not kept:
+                self._end()
+
+    def _end(self) -> None:
+        for slot in self._slots:
+            slot.stop()
+        self._slots.clear()
 
     def _feed(self, slots: list[Slot], source: Iterator[Task], again: deque[Task]) -> bool:
         """Fill the processes, starting as many as there is work for; False if no task is left."""

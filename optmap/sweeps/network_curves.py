@@ -22,12 +22,13 @@ from optmap.report.regime_texts import regime_name
 from optmap.search.bottleneck import MOPT
 from optmap.search.methods import METHODS
 from optmap.shown import Shown
+from optmap.sweeps.engine import Engine
 from optmap.sweeps.manifest import Key
 from optmap.sweeps.nest_networks import LATE
 from optmap.sweeps.networks import check_addable, incomplete, rows_of
 from optmap.sweeps.plan import first_grid, points
 from optmap.sweeps.reading import read_sweep
-from optmap.sweeps.run import sweep
+from optmap.sweeps.run import make_engine, run_sweep
 from optmap.sweeps.spec import BOUND, Axis, Options, SweepSpec
 from optmap.values import TimeInput, seconds
 
@@ -118,8 +119,9 @@ def network_curve(
         options=Options(time_limit=seconds(time_limit, "time limit (--time-limit)"), tiles=tiles),
         name=layers.name,
     )
-    with tempfile.TemporaryDirectory(prefix="optmap-") as folder:
-        work = _Work(layers, directory or Path(folder), jobs, progress)
+    engine = make_engine("local", jobs=jobs)
+    with tempfile.TemporaryDirectory(prefix="optmap-") as folder, engine.session():
+        work = _Work(layers, directory or Path(folder), engine, progress)
         work.run(spec, 0.0)
         view = work.view()
         for step in range(STEPS):
@@ -148,12 +150,12 @@ class _Work:
         self,
         layers: Network,
         place: Path,
-        jobs: int | None,
+        engine: Engine,
         progress: Callable[[str, float], None] | None,
     ) -> None:
         self.layers = layers
         self.place = place
-        self.jobs = jobs
+        self.engine = engine
         self.progress = progress
         self.asked: set[Key] = set()
         self.limited = False
@@ -164,7 +166,7 @@ class _Work:
         if self.progress is not None:
             said, part = self.progress, 1.0 / (STEPS + 1)
             tell = lambda tally: said("solving", done + part * tally.done / max(1, tally.points))  # noqa: E731
-        sweep(spec, self.place, jobs=self.jobs, progress=tell)
+        run_sweep(spec, self.place, engine=self.engine, progress=tell)
         self.asked |= {point.key for _, _, point in points(spec, first_grid(spec))}
 
     def view(self) -> NetworkView:

@@ -152,7 +152,7 @@ def run_sweep(
         StoreError: if the directory cannot be written.
         EngineError: if the engine does not work.
     """
-    with Store(directory) as store:
+    with Store(directory) as store, engine.session():
         run = _Run(spec=spec, store=store, engine=OwnHere(engine), retry=retry, progress=progress)
         grid: Grid = first_grid(spec)
         known = dict(grid)

@@ -10,6 +10,7 @@ from pathlib import Path
 from unittest.mock import patch
 
 import pytest
+from cases import some
 from printed_rows import rows_made
 
 from optmap.checker import crossings, shapes
@@ -52,16 +53,18 @@ SMALLEST = {
     "wires_attack": ["--cases", "5"],
     "written_files": ["tccg/ab-ac-cb"],
 }
-SLOW = {"checker_mutants", "interrupt_attack", "sweep_kill", "sweep_refine", "startup"}
+LONG = {
+    "frontier_table", "interrupt_attack", "startup", "sweep_cheap", "sweep_crashes", "sweep_kill", "sweep_refine",
+    "table1", "time_limits", "written_files",
+}  # fmt: skip
+"""Seconds each, whatever they are asked for."""
 
 
 def test_every_script_is_tried() -> None:
     assert sorted(SMALLEST) == sorted(path.stem for path in HERE.glob("*.py") if not path.stem.startswith("test_"))
 
 
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[pytest.mark.slow] if name in SLOW else []) for name in SMALLEST]
-)
+@pytest.mark.parametrize("name", some(sorted(set(SMALLEST) - LONG), SMALLEST))
 def test_script_runs(name: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
     script = HERE / f"{name}.py"
     monkeypatch.setattr(sys, "argv", [str(script), *SMALLEST[name]])

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cases import some
 
 from optmap import api, clock
 from optmap.cli import console
@@ -272,8 +273,7 @@ def alive(pid: int) -> bool:
         return False
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", some([signal.SIGINT], [signal.SIGINT, signal.SIGTERM]))
 def test_a_solve_ends_with_a_document_that_holds(
     optmap: Command, started: Callable[..., Any], number: signal.Signals, tmp_path: Path
 ) -> None:
@@ -287,7 +287,6 @@ def test_a_solve_ends_with_a_document_that_holds(
     optmap("check", tmp_path / "answer.json")
 
 
-@pytest.mark.slow
 def test_a_second_signal_ends_at_once(started: Callable[..., Any]) -> None:
     process, terminal = started("solve", *LONG, "--time-limit", "600")
     shown(terminal)
@@ -298,7 +297,7 @@ def test_a_second_signal_ends_at_once(started: Callable[..., Any]) -> None:
     assert not out
 
 
-@pytest.mark.slow
+@pytest.mark.longer
 def test_a_network_ends_with_the_layers_that_it_has(
     optmap: Command, started: Callable[..., Any], tmp_path: Path
 ) -> None:

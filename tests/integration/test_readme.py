@@ -12,6 +12,7 @@ from pathlib import Path
 
 import onnx
 import pytest
+from cases import Run
 from onnx import TensorProto, helper
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -44,13 +45,17 @@ def save_model(path: Path) -> None:
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)]), path)
 
 
-@pytest.mark.slow
+LONG = ("optmap sweep yolo_caches -o", "optmap plot yolo-caches", "optmap network resnet18 --machine i7-9700k")
+"""What takes many seconds and nothing else builds on; for the longer run."""
+
+
 def test_examples_run(optmap, tmp_path: Path) -> None:
     save_model(tmp_path / "model.onnx")
     shutil.copy(ROOT / "tests" / "data" / "timeloop_conformance.json", tmp_path / "records.json")
     lines = [line for block in blocks("sh") for line in block.splitlines() if line.startswith("optmap ")]
     assert len(lines) >= 9
-    for line in lines:
+    assert all(any(line.startswith(long) for line in lines) for long in LONG)
+    for line in lines if Run.longer else [line for line in lines if not line.startswith(LONG)]:
         assert optmap(*shlex.split(line, comments=True)[1:], cwd=tmp_path).out
 
 

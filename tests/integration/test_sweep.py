@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -16,6 +17,7 @@ from typing import Any
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
+from cases import cases
 
 import optmap as package
 
@@ -39,10 +41,16 @@ def spec(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def undisturbed(optmap: Command, spec: Path, tmp_path_factory: pytest.TempPathFactory) -> pd.DataFrame:
+def swept(optmap: Command, spec: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What an undisturbed run leaves; tests that spoil it take a copy."""
     folder = tmp_path_factory.mktemp("undisturbed")
     optmap("sweep", spec, "-o", folder)
-    return _rows(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def undisturbed(swept: Path) -> pd.DataFrame:
+    return _rows(swept)
 
 
 def _rows(folder: Path) -> pd.DataFrame:
@@ -142,13 +150,13 @@ def test_in_this_process_and_what_the_files_are_good_for(
     optmap("check", tmp_path / "certificates" / row.certificate[:2] / f"{row.certificate}.json")
 
 
-@pytest.mark.slow
 def test_killed_at_random_moments_and_resumed(
     optmap: Command, spec: Path, tmp_path: Path, undisturbed: pd.DataFrame
 ) -> None:
     moments = random.Random(4)
     kills = 0
-    for _ in range(3):
+    rounds = cases(1, 3)
+    for _ in range(rounds):
         process = _start(spec, "-o", tmp_path)
         known = len(list(tmp_path.glob("solutions/*/*.json")))
         _wait_for_solutions(tmp_path, known + moments.randint(1, 4), process)
@@ -157,13 +165,12 @@ def test_killed_at_random_moments_and_resumed(
         kills += process.wait() == -signal.SIGKILL
         process.communicate()
         _wait_for_end(workers)
-    assert kills == 3
+    assert kills == rounds
     optmap("sweep", spec, "-o", tmp_path, "--resume")
     pd.testing.assert_frame_equal(_rows(tmp_path), undisturbed)
     assert "24 rows are what was recorded" in optmap("check", tmp_path).out
 
 
-@pytest.mark.slow
 def test_an_interrupt_ends_cleanly(optmap: Command, spec: Path, tmp_path: Path, undisturbed: pd.DataFrame) -> None:
     process = _start(spec, "-o", tmp_path, "--json")
     _wait_for_solutions(tmp_path, 6, process)
@@ -182,7 +189,7 @@ def test_an_interrupt_ends_cleanly(optmap: Command, spec: Path, tmp_path: Path, 
     pd.testing.assert_frame_equal(_rows(tmp_path), undisturbed)
 
 
-@pytest.mark.slow
+@pytest.mark.longer
 def test_two_sweeps_at_once_in_one_directory(spec: Path, tmp_path: Path, undisturbed: pd.DataFrame) -> None:
     both = [_start(spec, "-o", tmp_path, "--jobs", "1", "--json") for _ in range(2)]
     said = [process.communicate(timeout=300) for process in both]
@@ -193,7 +200,7 @@ def test_two_sweeps_at_once_in_one_directory(spec: Path, tmp_path: Path, undistu
     assert len(list((tmp_path / "rows").iterdir())) == 1
 
 
-@pytest.mark.slow
+@pytest.mark.longer
 def test_no_room_left(optmap: Command, spec: Path, tmp_path: Path, undisturbed: pd.DataFrame) -> None:
     # The largest file allowed is smaller than some solutions: the system refuses the write itself.
     process = _start(spec, "-o", tmp_path, shell="ulimit -f 10")
@@ -206,8 +213,10 @@ def test_no_room_left(optmap: Command, spec: Path, tmp_path: Path, undisturbed: 
     pd.testing.assert_frame_equal(_rows(tmp_path), undisturbed)
 
 
-def test_a_truncated_part_is_made_again(optmap: Command, spec: Path, tmp_path: Path, undisturbed: pd.DataFrame) -> None:
-    optmap("sweep", spec, "-o", tmp_path)
+def test_a_truncated_part_is_made_again(
+    optmap: Command, spec: Path, tmp_path: Path, swept: Path, undisturbed: pd.DataFrame
+) -> None:
+    shutil.copytree(swept, tmp_path, dirs_exist_ok=True)
     (part,) = (tmp_path / "rows").iterdir()
     part.write_bytes(part.read_bytes()[:1000])
     run = optmap("sweep", spec, "-o", tmp_path, "--json")
@@ -217,9 +226,9 @@ def test_a_truncated_part_is_made_again(optmap: Command, spec: Path, tmp_path: P
 
 
 def test_edited_numbers_are_not_printed_and_answered_again(
-    optmap: Command, spec: Path, tmp_path: Path, undisturbed: pd.DataFrame
+    optmap: Command, spec: Path, tmp_path: Path, swept: Path, undisturbed: pd.DataFrame
 ) -> None:
-    optmap("sweep", spec, "-o", tmp_path)
+    shutil.copytree(swept, tmp_path, dirs_exist_ok=True)
     (part,) = (tmp_path / "rows").iterdir()
     table = pq.read_table(part)
     better = [1.0 if value is not None else None for value in table["exact"].to_pylist()]
@@ -234,7 +243,7 @@ def test_edited_numbers_are_not_printed_and_answered_again(
     optmap("check", tmp_path)
 
 
-@pytest.mark.slow
+@pytest.mark.longer
 def test_a_stuck_solve_is_ended_and_tried_again_on_demand(optmap: Command, tmp_path: Path) -> None:
     # A limit that no process can keep stands for a solve that never ends.
     file = tmp_path / "stuck.yaml"
@@ -266,7 +275,7 @@ def test_equal_layers_are_solved_once(optmap: Command, tmp_path: Path) -> None:
     assert rows["input_hash"].nunique() == 4
 
 
-@pytest.mark.slow
+@pytest.mark.longer
 def test_refined_capacities(optmap: Command, tmp_path: Path) -> None:
     file = tmp_path / "refined.yaml"
     text = SPEC.replace("points: 6", "points: 4").replace(", resnet18/R12", "")

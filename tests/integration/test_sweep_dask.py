@@ -35,7 +35,7 @@ SPEC = spec_from(
     }
 )
 # Importing Dask's command line warns about pieces of its own.
-pytestmark = [pytest.mark.filterwarnings("ignore"), pytest.mark.slow]
+pytestmark = pytest.mark.filterwarnings("ignore")
 
 
 def _dask(*args: str, folder: Path) -> subprocess.Popen[bytes]:
@@ -96,6 +96,7 @@ def test_a_worker_that_is_killed_loses_nothing_and_doubles_nothing(tmp_path: Pat
     pd.testing.assert_frame_equal(_without_times(tmp_path / "there"), _without_times(tmp_path / "here"))
 
 
+@pytest.mark.longer
 def test_a_batch_that_the_scheduler_drops_is_handed_out_again(tmp_path: Path) -> None:
     run.run_sweep(SPEC, tmp_path / "here", engine=run.make_engine("local"))
     with _cluster(tmp_path) as (address, _), Client(address, set_as_default=False) as other:
@@ -116,6 +117,7 @@ def test_a_batch_that_the_scheduler_drops_is_handed_out_again(tmp_path: Path) ->
     pd.testing.assert_frame_equal(_without_times(tmp_path / "there"), _without_times(tmp_path / "here"))
 
 
+@pytest.mark.longer
 def test_a_race_over_a_cluster_is_the_one_in_process(tmp_path: Path) -> None:
     asked: dict[str, Any] = {"machine": "gemmini", "methods": "random", "evaluations": 100, "extents": "i=16,j=8,k=16"}
     inside = optmap.race("C[i,j] += A[i,k]*B[k,j]", **asked)
@@ -171,6 +173,7 @@ def test_only_a_client_without_connection_ends_a_sweep(future: _Dropped) -> None
         list(engine._outcomes(lost, future, batch, again))
 
 
+@pytest.mark.longer
 def test_a_lost_scheduler_is_a_clear_error_and_nothing_is_lost(tmp_path: Path) -> None:
     with _cluster(tmp_path) as (address, workers):
         answered: list[int] = []

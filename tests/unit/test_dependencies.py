@@ -90,6 +90,11 @@ def test_what_the_tests_read_has_its_limits(way: str, commands: list[tuple[list[
     assert tested == own
 
 
+def test_all_tests_are_asked_for_by_an_option(commands: list[tuple[list[str], str]]) -> None:
+    assert main(["oldest", "--longer"]) == 0
+    assert commands[-1][0][2:] == ["pytest", "-n", "2", "-m", ""]
+
+
 def test_a_folder_that_is_kept_may_be_named_from_here(
     commands: list[tuple[list[str], str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

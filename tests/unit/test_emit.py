@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from cases import cases, thinned
 from emitted import SANITIZED, SHORTER, STRICT, TYPES, check_together
 from host_machines import AVX2, AVX512, NEON
 from random_codes import random_case
@@ -47,7 +48,7 @@ PROCESSORS = (("-O1", "-march=native"), ("-O0",), ("-O1", "-march=native"), ("-O
 def test_random_codes_are_right_and_clean(batch: int, tmp_path: Path) -> None:
     rng = random.Random(batch)
     codes = []
-    for number in range(25):
+    for number in range(cases(7, 25)):
         workload, machine, mapping, options = random_case(rng, f"case {number}")
         codes.append(emit_code(workload, mapping, machine, options))
     check_together(codes, (*SANITIZED, *PROCESSORS[batch]), tmp_path)
@@ -104,7 +105,7 @@ def small(name: str) -> Workload:
 def test_layers_of_table_1_are_right_and_clean_when_small(tmp_path: Path) -> None:
     assert len(LAYERS) == 32
     codes = []
-    for number, name in enumerate(LAYERS):
+    for number, name in thinned([*enumerate(LAYERS)], 5):
         workload, machine = small(name), (AVX512, AVX2, NEON)[number % 3]
         options = CodeOptions(layout=list(ActivationLayout)[number % 2 + 1])
         codes.append(emit_code(workload, layer_mapping(workload, machine, {"h": 3, "k": 33, "c": 5}), machine, options))
@@ -114,9 +115,7 @@ def test_layers_of_table_1_are_right_and_clean_when_small(tmp_path: Path) -> Non
 @pytest.mark.parametrize("network", ["resnet18", "yolo9000", "mobilenet"])
 def test_layers_of_table_1_are_right_where_they_are_looked_at(network: str, tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
-    for name in LAYERS:
-        if not name.startswith(network):
-            continue
+    for name in thinned([name for name in LAYERS if name.startswith(network)], 3):
         workload = layer(name)
         mapping = layer_mapping(workload, AVX512, {"h": 7, "k": 128, "c": 48})
         code = emit_code(workload, mapping, AVX512)

@@ -16,6 +16,7 @@ import highspy
 import numpy as np
 import pyomo.environ as pyo
 import pytest
+from cases import some
 from pyomo.core.base.componentuid import ComponentUID
 
 import optmap
@@ -123,7 +124,7 @@ print("all of them")
 """
 
 
-@pytest.mark.parametrize("threads", THREADS)
+@pytest.mark.parametrize("threads", some([2], THREADS))
 def test_forked_workers_solve_whatever_pool_they_were_born_with(threads: int) -> None:
     text = FORKING.format(tests=str(ROOT / "tests"), root=str(ROOT), threads=f"{threads},")
     done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, timeout=120, check=False)

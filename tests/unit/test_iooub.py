@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from cases import cases, some
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import workloads
@@ -57,7 +58,7 @@ def words(amount):
 
 
 @given(workloads(max_extent=5, max_operations=300), st.data())
-@settings(max_examples=80)
+@settings(max_examples=cases(30, 80))
 def test_an_answer_runs_as_it_says_in_the_memory_it_was_made_for(workload, data):
     least = sum(workload.weight(t) for t in workload.tensors)
     capacity = data.draw(st.integers(least, 3 * least + 40))
@@ -203,7 +204,7 @@ def exhaustive_with_streams(workload, capacity):
     return best
 
 
-@pytest.mark.parametrize("capacity", [5, 8, 14])
+@pytest.mark.parametrize("capacity", some([8], [5, 8, 14]))
 def test_the_best_with_streams_is_that_of_an_exhaustive_search(capacity):
     workload = matmul(i=3, j=4, k=3)
     tiling = best_tiling(workload, [(capacity, (0, 1, 2))], [1, 1, 1])
@@ -211,7 +212,7 @@ def test_the_best_with_streams_is_that_of_an_exhaustive_search(capacity):
     assert tiling.value == exhaustive_with_streams(workload, capacity)
 
 
-@pytest.mark.parametrize(("name", "capacity", "most"), [("Y2", 1024, 36_213_760), ("Y4", 4096, 17_315_840)])
+@pytest.mark.parametrize(("name", "capacity", "most"), some(1, [("Y4", 4096, 17_315_840), ("Y2", 1024, 36_213_760)]))
 def test_windows_roll_over_strips(name, capacity, most):
     """Kernel resident for k and c, a strip of w columns, two rows and three words of the input per channel."""
     workload = library.workload(f"yolo9000/{name}")
@@ -240,7 +241,7 @@ def test_matmul_of_the_paper():
 
 
 @pytest.mark.parametrize(
-    "row", [r for r in REFERENCE["found"] if r["name"] != "abcdef-dega-gfbc" and r["name"] != "Y0"]
+    "row", some(15, (r for r in REFERENCE["found"] if r["name"] != "abcdef-dega-gfbc" and r["name"] != "Y0"))
 )
 def test_no_mapping_found_by_random_search_is_better(row):
     workload = parse_workload(row["workload"], row["extents"])
@@ -248,7 +249,7 @@ def test_no_mapping_found_by_random_search_is_better(row):
     assert row["loads_bound"] <= result.cost <= row["best_loads"]
 
 
-@pytest.mark.parametrize(("name", "capacity"), [("Y0", 1024), ("abcdef-dega-gfbc", 16384)])
+@pytest.mark.parametrize(("name", "capacity"), some(1, [("abcdef-dega-gfbc", 16384), ("Y0", 1024)]))
 def test_the_larger_searches_reach_the_random_search_too(name, capacity):
     row = next(r for r in REFERENCE["found"] if (r["name"], r["capacity"]) == (name, capacity))
     workload = parse_workload(row["workload"], row["extents"])
@@ -306,7 +307,7 @@ def test_a_tensor_read_twice_has_a_position_per_access():
     assert sum(row.loads_words for row in walk.moved) == result.cost
 
 
-@pytest.mark.slow
+@pytest.mark.longer
 def test_several_levels_minimise_the_weighted_sum():
     workload = conv2d(k=16, c=8, h=14, w=14, r=3, s=3)
     bottleneck = solve(workload, machine="balanced")

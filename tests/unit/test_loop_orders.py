@@ -8,6 +8,7 @@ from math import factorial, prod
 
 import pytest
 import sympy
+from cases import cases
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from strategies import workloads
@@ -250,7 +251,7 @@ def test_proofs_of_strided_convolutions_at_random_points(work):
     for proof in found.dominated:
         better, worse = stores_and_loads(work, proof.dominating), stores_and_loads(work, proof.dominated)
         stated = {d.tensor: d for d in proof.differences}
-        for _ in range(4):
+        for _ in range(cases(1, 4)):
             size, problem, point = sample(work, rng)
             for index, (b, w) in enumerate(zip(better, worse, strict=True)):
                 expected = proof_value(work, stated[index], proof, size, problem) if index in stated else 0

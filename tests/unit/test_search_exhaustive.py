@@ -6,6 +6,7 @@ from math import inf, prod
 
 import numpy as np
 import pytest
+from cases import cases, some
 
 from optmap import api
 from optmap.errors import InfeasibleError
@@ -136,7 +137,7 @@ def search(workload, machine, rule, *, divisors=False):
     return relaxed, integer_search(setting, relaxed, divisors=divisors)
 
 
-@pytest.mark.parametrize("block", range(11))
+@pytest.mark.parametrize("block", some(3, range(11)))
 @pytest.mark.parametrize("enumerating", [True, False])
 def test_one_level_is_optimal(block, enumerating, monkeypatch):
     """220 workloads, once by enumeration and once by the search for large problems."""
@@ -154,7 +155,7 @@ def test_one_level_is_optimal(block, enumerating, monkeypatch):
         assert found.stop is Stop.OPTIMAL
 
 
-@pytest.mark.parametrize("block", range(4))
+@pytest.mark.parametrize("block", some(2, range(4)))
 def test_one_level_with_room_for_caches_is_optimal(block):
     for seed in range(10 * block, 10 * block + 10):
         rng = random.Random(1000 + seed)
@@ -170,7 +171,7 @@ def test_one_level_with_room_for_caches_is_optimal(block):
         assert relaxed.bound <= best * (1 + 1e-9), (seed, workload.expression)
 
 
-@pytest.mark.parametrize("block", range(4))
+@pytest.mark.parametrize("block", some(2, range(4)))
 @pytest.mark.parametrize("enumerating", [True, False])
 def test_two_levels(block, enumerating, monkeypatch):
     """Enumeration is optimal; the search for large problems stays between its bound and the optimum."""
@@ -197,7 +198,7 @@ def test_divisor_tiles_are_optimal_and_never_better_than_any(depth, pairs, monke
     """Whether tiles are paired from the inside first or from the outside alone."""
     monkeypatch.setattr(integers, "EXHAUSTIVE", 0)
     monkeypatch.setattr(tile_pairs, "FEW_PAIRS", pairs)
-    for seed in range(14):
+    for seed in range(cases(6, 14)):
         rng = random.Random(3000 + 100 * depth + seed)
         workload = random_workload(rng, {1: 2000, 2: 200, 3: 60}[depth])
         machine = random_machine(rng, workload, depth, LevelKind.SCRATCHPAD)

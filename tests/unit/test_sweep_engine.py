@@ -111,6 +111,18 @@ def test_kept_processes_serve_the_next_run() -> None:
         slot.stop()
 
 
+def test_in_a_session_processes_serve_the_next_run_and_end_with_it() -> None:
+    engine = LocalEngine(1, WORK)
+    with engine.session():
+        first = _run(engine, _tasks(["x"]))[0].text or ""
+        with engine.session():
+            assert _run(engine, _tasks(["x"]))[0].text == first
+        assert _run(engine, _tasks(["x"]))[0].text == first
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(first.rpartition("|")[2]), 0)
+    assert _run(engine, _tasks(["x"]))[0].text != first
+
+
 def test_processes_that_never_start_are_an_error_not_a_loop() -> None:
     with pytest.raises(EngineError, match="before they start"):
         _run(LocalEngine(1, "no_such_module:answer"), _tasks(["x"]))
