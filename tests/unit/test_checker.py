@@ -18,6 +18,7 @@ from typing import Any
 
 import pytest
 from bounds_oracles import with_ranges
+from cases import cases
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import machines, mappings, workloads
@@ -383,7 +384,7 @@ def test_a_smaller_set_of_certificates_proves_a_smaller_bound() -> None:
     assert "no certificate proves it" in reason(signed(made))
 
 
-@settings(max_examples=150)
+@settings(max_examples=cases(60, 150))
 @given(st.data())
 def test_recount_agrees_with_the_evaluation(data: st.DataObject) -> None:
     """Two implementations of both forms of traffic, ragged tiles and splits included."""

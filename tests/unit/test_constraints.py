@@ -7,6 +7,7 @@ from math import inf, isclose
 
 import pytest
 from brute_force import best_nest
+from cases import cases
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -143,7 +144,7 @@ def test_orders_mean_what_they_say(data: st.DataObject) -> None:
 
 @pytest.mark.parametrize("workload", [MATMUL, WINDOW, POOLED], ids=["matmul", "window", "assign"])
 @pytest.mark.parametrize("divisors", [False, True], ids=["any", "divisors"])
-@settings(max_examples=6, deadline=None)
+@settings(max_examples=cases(2, 6), deadline=None)
 @given(data=st.data())
 def test_answers_are_the_best_of_all_that_meet_the_constraints(
     workload: Workload, divisors: bool, data: st.DataObject
@@ -156,7 +157,7 @@ def test_answers_are_the_best_of_all_that_meet_the_constraints(
     compare_with_brute_force(workload, target, "bottleneck", rule, demanded, divisors=divisors, cores=cores)
 
 
-@settings(max_examples=5, deadline=None)
+@settings(max_examples=cases(2, 5), deadline=None)
 @given(data=st.data())
 def test_sums_over_levels_keep_to_the_constraints(data: st.DataObject) -> None:
     workload = data.draw(st.sampled_from((MATMUL, WINDOW)))

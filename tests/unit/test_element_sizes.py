@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 import yaml
+from cases import cases
 from hypothesis import given
 from hypothesis import strategies as st
 from signing import signed
@@ -279,7 +280,7 @@ def test_machines_priced_by_size_say_how_they_pack() -> None:
 
 @pytest.mark.parametrize("method", METHODS)
 def test_every_method_answers_and_the_checker_agrees(method: str) -> None:
-    few = {"evaluations": 300} if method in ("random", "quickflow", "sunstone", "bayesian") else {}
+    few = {"evaluations": cases(60, 300)} if method in ("random", "quickflow", "sunstone", "bayesian") else {}
     found = optmap.solve(product(i=4, j=4, k=4), machine=machine_of(SIZED), method=method, seed=1, **few)
     best = optmap.solve(product(i=4, j=4, k=4), machine=machine_of(SIZED), objective=found.objective)
     if found.fits:

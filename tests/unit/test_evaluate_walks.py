@@ -4,6 +4,7 @@ import random
 
 import numpy as np
 import pytest
+from cases import cases as tries
 
 from optmap.evaluate import LevelModel, evaluate_cost, exact_traffic, walk_levels, walk_nest
 from optmap.problem import (
@@ -19,7 +20,7 @@ from optmap.problem import (
     dataflow,
 )
 
-CASES = range(400)
+CASES = range(tries(140, 400))
 
 
 def random_access(rng, name, dims, *, joined):

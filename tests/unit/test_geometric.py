@@ -3,6 +3,7 @@
 from math import log
 
 import numpy as np
+from cases import cases
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import affine_workloads, convolutions_1d, convolutions_2d, loop_orders, matmuls, tiles
@@ -56,7 +57,7 @@ def allowed(workload):
 
 
 @given(st.data())
-@settings(max_examples=300)
+@settings(max_examples=cases(80, 300))
 def test_traffic_is_a_lower_estimate(data):
     """Any box around the tiles, ragged tiles, one or two levels, gaps, three terms, joined subscripts."""
     workload = data.draw(anything().filter(allowed))
@@ -89,7 +90,7 @@ def windows_without_gaps(workload, own, outer):
 
 
 @given(st.data())
-@settings(max_examples=200)
+@settings(max_examples=cases(60, 200))
 def test_traffic_is_exact_at_divisors(data):
     """Single values of the boxed dims, tiles that divide, dense or strided windows without gaps."""
     workload = data.draw(dense().filter(allowed))
@@ -106,7 +107,7 @@ def test_traffic_is_exact_at_divisors(data):
 
 
 @given(st.data())
-@settings(max_examples=300)
+@settings(max_examples=cases(80, 300))
 def test_capacity_is_a_lower_estimate(data):
     workload = data.draw(anything())
     space = TileSpace(workload)
@@ -121,7 +122,7 @@ def test_capacity_is_a_lower_estimate(data):
 
 
 @given(st.data())
-@settings(max_examples=150)
+@settings(max_examples=cases(60, 150))
 def test_capacity_of_one_tile_is_exact_at_single_values(data):
     workload = data.draw(dense())
     space = TileSpace(workload)

@@ -10,6 +10,7 @@ from itertools import product
 from pathlib import Path
 
 import pytest
+from cases import cases
 from emitted import SANITIZED, check_together
 from host_machines import AVX2, AVX512, HOSTS
 from hypothesis import given
@@ -184,7 +185,7 @@ def random_dense(rng, number):
 
 def test_random_dense_layers_are_right_and_clean(tmp_path: Path) -> None:
     rng = random.Random(1)
-    codes = [random_dense(rng, number) for number in range(6)]
+    codes = [random_dense(rng, number) for number in range(cases(3, 6))]
     assert all(code.kernel == "outer-product" for code in codes)
     check_together(codes, SANITIZED, tmp_path)
 

@@ -9,6 +9,7 @@ from math import ceil, prod
 from pathlib import Path
 
 import pytest
+from cases import cases
 
 import optmap
 from optmap.errors import InputError, LimitError
@@ -245,7 +246,7 @@ def _assert_fits(workload: Workload, memory: int, loads: float, said: float, til
 def test_the_tile_beside_the_loads_fits_and_moves_what_is_said(name):
     """In the answer and in the table; a walk of the nest counts the loads that are said of it."""
     text, rng = supports(name)[0], random.Random(name)
-    for _ in range(12):
+    for _ in range(cases(4, 12)):
         extents = {d: rng.choice([1, 2, 3, 5]) for d in dims_of(text)}
         workload = parse_workload(text, extents)
         memory = rng.randint(1, 60)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import itertools
 
 import pytest
-from hypothesis import given
+from cases import cases
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from optmap import clock
@@ -30,6 +31,7 @@ def spec(**changes: object) -> SweepSpec:
 
 
 @given(st.floats(1e-12, 1e-10), st.floats(0, 1))
+@settings(max_examples=cases(30, 100))
 def test_work_that_grows_with_the_operations_is_between_what_is_told(rate: float, power: float) -> None:
     """Few points are tried, however many there are."""
     asked = spec()

@@ -4,6 +4,7 @@ import random
 from collections import Counter
 
 from accelerator_machines import small_fabric, valid_nests
+from cases import cases as tries
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from mapping_trees import moved, scratchpads, tree_of
@@ -39,7 +40,7 @@ def without_ones(mapping):
 
 
 @given(cases(max_operations=4096, max_fanout=4))
-@settings(max_examples=200)
+@settings(max_examples=tries(60, 200))
 def test_a_mapping_is_a_path_and_comes_back(case):
     workload, machine, mapping = case
     assert levels_of(path_of(mapping, workload, machine)) == without_ones(mapping)
@@ -103,7 +104,7 @@ def is_counted_alike(workload):
 
 
 @given(cases())
-@settings(max_examples=150)
+@settings(max_examples=tries(50, 150))
 def test_a_path_moves_and_holds_what_the_closed_form_says(case):
     workload, machine, mapping = case
     assume(is_counted_alike(workload))
