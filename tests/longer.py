@@ -51,6 +51,7 @@ ATTACKS: dict[str, tuple[str, ...]] = {
     "two_roads": (),
     "visits_attack": ("60", "7"),
     "width_attack": ("--cases", "2000", "--seed", "7"),
+    "wires_attack": ("--cases", "1000", "--seed", "7"),
     "written_files": (),
 }
 """What the scripts that look for errors are asked for, each a few minutes."""
