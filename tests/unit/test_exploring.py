@@ -156,7 +156,7 @@ def test_the_example_of_the_readme_is_solved_compared_and_judged(capsys: pytest.
         ({"evaluations": 0}, "evaluations"),
         ({"settings": {"victoria": 1}}, "victory"),
         ({"strategy": by_chance, "settings": {"x": 1}}, "nothing to set"),
-        ({"machine": "balanced"}, "no energies and fanouts"),
+        ({"machine": "balanced"}, "it is for accelerators, machines with fanouts and prices"),
         ({"semantics": "accumulate"}, "outputs start empty"),
         ({"objective": "bottleneck"}, "unknown objective"),
     ],

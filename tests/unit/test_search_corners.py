@@ -42,7 +42,7 @@ def touched_once(result: SolveResult) -> bool:
     ("method", "tiles"),
     [
         (method, tiles)
-        for method in (name for name, each in METHODS.items() if each.routes)
+        for method in (name for name, each in METHODS.items() if any(not route.meshes for route in each.routes))
         for tiles in ("any", "divisors")
         if method not in ("mopt-artifact", "timed")  # the second is not for machines without a core
         and (method, tiles) not in (("mopt-algorithm1", "divisors"), ("tiling-lp", "divisors"))
