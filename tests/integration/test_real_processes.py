@@ -140,7 +140,7 @@ FEW = ("solve", "bound", "compare", "check", "export", "sweep", "race")
 def test_json_is_one_document(
     optmap_among_loud_libraries: Optmap, files: Callable[[str], None], command: str, args: tuple[str, ...]
 ) -> None:
-    for name in args:
+    for name in args if command != "sweep" else ():
         files(name)
     document = json.loads(optmap_among_loud_libraries(command, *args, "--json"))
     assert document["schema"].startswith("optmap.")

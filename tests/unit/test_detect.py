@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 import yaml
+from cases import cases
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -196,7 +197,7 @@ FIELDS = st.fixed_dictionaries(
 
 
 @given(tables=st.lists(st.lists(FIELDS, max_size=4), min_size=1, max_size=4))
-@settings(max_examples=40)
+@settings(max_examples=cases(15, 40))
 def test_any_tables_make_a_machine(tables: list[list[dict[str, str]]]) -> None:
     """Whatever they say, what comes out is a machine whose cores are those in use."""
     with tempfile.TemporaryDirectory() as folder:

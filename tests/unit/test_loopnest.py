@@ -6,6 +6,7 @@ from itertools import pairwise, product
 from math import prod
 
 import pytest
+from cases import cases
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import machines, mappings, workloads
@@ -81,7 +82,7 @@ def points(text, dims):
 
 
 @given(st.data())
-@settings(max_examples=150)
+@settings(max_examples=cases(60, 150))
 def test_every_point_runs_once(data):
     workload = data.draw(workloads(max_extent=6, max_operations=600))
     machine = data.draw(machines(max_fanout=3))

@@ -312,7 +312,7 @@ def test_a_program_without_any_choice_is_only_checked() -> None:
     assert found.objective == pytest.approx(4.0)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=cases(10, 25), deadline=None)
 @given(st.data())
 def test_random_programs_with_fixed_filters_are_convex_and_solved(data: st.DataObject) -> None:
     workload = data.draw(workloads(max_extent=12))

@@ -5,6 +5,7 @@ import random
 from math import prod
 
 import pytest
+from cases import cases
 from hypothesis import given, settings
 from spatial_strategies import dims_of, machine, spatial_cases, statement
 
@@ -26,14 +27,14 @@ def walked(nest, fabric, **options):
     return {key: (w.reads, w.fills, w.updates) for key, w in walk_spatial(nest, fabric, **options).items()}
 
 
-@settings(max_examples=80)
+@settings(max_examples=cases(30, 80))
 @given(spatial_cases(max_operations=150))
 def test_the_closed_form_is_what_a_walk_counts(case):
     fabric, nest = case
     assert counted(nest, fabric) == walked(nest, fabric)
 
 
-@settings(max_examples=40)
+@settings(max_examples=cases(15, 40))
 @given(spatial_cases(max_operations=100))
 def test_drains_are_what_leaves(case):
     fabric, nest = case

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 import sympy
+from cases import cases
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import loop_orders, workloads
@@ -107,7 +108,7 @@ def printed(work, order, levels):
     return [dict(line.strip().split("  ", 1) for line in block.splitlines()[1:]) for block in blocks]
 
 
-@settings(max_examples=40)
+@settings(max_examples=cases(15, 40))
 @given(st.data())
 def test_printed_formulas_equal_the_expressions(data):
     work = data.draw(workloads(max_extent=3))

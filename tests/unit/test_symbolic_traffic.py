@@ -6,6 +6,7 @@ from math import prod
 
 import pytest
 import sympy
+from cases import cases
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import loop_orders, workloads
@@ -201,7 +202,7 @@ def walk(tensor, order, problem, size):
     return total
 
 
-@settings(max_examples=150)
+@settings(max_examples=cases(60, 150))
 @given(st.data())
 def test_traffic_equals_a_literal_walk_of_divisible_tiles(data):
     work = data.draw(workloads(max_extent=4, max_operations=500))
@@ -284,7 +285,7 @@ def stack_union(work, order, problem, size):
     return largest
 
 
-@settings(max_examples=60)
+@settings(max_examples=cases(25, 60))
 @given(st.data())
 def test_the_safe_working_set_covers_every_pair_of_tiles_with_reuse(data):
     work = data.draw(workloads(max_extent=3, max_operations=200))

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from cases import cases
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import mappings, workloads
@@ -116,7 +117,7 @@ def plain(workload):
     )
 
 
-@settings(max_examples=30)
+@settings(max_examples=cases(12, 30))
 @given(data=st.data(), words=st.integers(4, 200))
 def test_one_word_lines_anywhere_are_the_reference_simulator(data, words):
     workload = data.draw(workloads(max_operations=600)).with_semantics(Semantics.ACCUMULATE)
@@ -180,7 +181,7 @@ LAYOUTS = (Layout(order=((0, 1), (2, 1), (3, 1), (1, 1))), Layout(order=((0, 1),
 PACKED = Layout(order=((0, 4), (2, 1), (3, 1), (1, 1), (0, 1)))
 
 
-@settings(max_examples=25)
+@settings(max_examples=cases(10, 25))
 @given(data=st.data())
 def test_register_tiles_use_the_lines_of_their_layouts(data):
     workload = conv2d(
@@ -235,7 +236,7 @@ def test_register_tiles_use_the_lines_of_their_layouts(data):
     assert [row.stores_words for row in ours.moved] == (8 * chain.stores).ravel().tolist()
 
 
-@settings(max_examples=25)
+@settings(max_examples=cases(10, 25))
 @given(data=st.data())
 def test_enough_for_two_tiles_moves_no_more_than_the_model(data):
     """The model keeps one tile; a fully associative cache with room for two in a row does so too (ERRATA: LRU)."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import product
 
 import pytest
+from cases import cases
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -64,7 +65,7 @@ def test_floors_add_up(n: int, a: int, b: int, c: int) -> None:
     assert windows._floors(n, a, b, c) == expected
 
 
-@settings(max_examples=300)
+@settings(max_examples=cases(100, 300))
 @given(st.data())
 def test_windows_over_a_grid_are_the_sum_over_its_places(data: st.DataObject) -> None:
     """Of several subscripts that share dims, dense or with gaps, with a range or without."""

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from cases import cases
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
@@ -104,7 +105,7 @@ PIECES = st.sampled_from(
 )
 
 
-@settings(max_examples=500)
+@settings(max_examples=cases(150, 500))
 @given(st.lists(PIECES, max_size=6).map("".join) | st.sampled_from([*TEXTS, *NUMBERS]))
 def test_plain_scalars_are_what_the_core_schema_says(text: str) -> None:
     assume(not re.match(r"[-:?]*(\s|$)|.*:$|[=<]?<<$", text) and not text.startswith(("- ", "---")))
@@ -139,7 +140,7 @@ VALUES = st.recursive(
 )
 
 
-@settings(max_examples=300)
+@settings(max_examples=cases(100, 300))
 @given(st.dictionaries(st.sampled_from([*TEXTS, *NUMBERS, "a"]), VALUES, max_size=4))
 def test_what_is_written_is_read_by_both_versions(document: dict[str, object]) -> None:
     text = dump_yaml(document)
