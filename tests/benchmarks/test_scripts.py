@@ -54,8 +54,9 @@ SMALLEST = {
     "written_files": ["tccg/ab-ac-cb"],
 }
 LONG = {
-    "frontier_table", "interrupt_attack", "startup", "sweep_cheap", "sweep_crashes", "sweep_kill", "sweep_refine",
-    "table1", "time_limits", "written_files",
+    "checker_mutants", "frontier_table", "interrupt_attack", "startup", "sunstone_table", "sweep_cheap",
+    "sweep_crashes", "sweep_edits", "sweep_kill", "sweep_refine", "table1", "time_limits", "timed_attack",
+    "written_files",
 }  # fmt: skip
 """Seconds each, whatever they are asked for."""
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 
+@pytest.mark.longer  # as the examples of the README do it
 def test_detect_writes_a_machine_that_other_commands_take(optmap, tmp_path: Path) -> None:
     run = optmap("detect", "--quick", "-o", "host.yaml", "--json", cwd=tmp_path)
     document = run.document()

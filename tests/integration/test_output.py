@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from cases import some
+from cases import Run, some
 
 import optmap as package
 
@@ -175,10 +175,11 @@ def test_without_rights_without_a_home_in_a_read_only_folder(place: Path, home: 
     assert "cannot be written: Permission denied" in run(*SOLVE, "-o", "solution.json", code=2).stderr
     assert run("sweep", place / "grid ü.yaml", "-o", inside / "sweep ü", "--jobs", "1").stderr == ""
     assert run("check", inside / "sweep ü").stderr == ""
-    assert run("plot", inside / "sweep ü", "--json").stderr == ""
-    assert list((inside / "sweep ü" / "plots").glob("*.png"))
     assert "choose another" in run("sweep", place / "grid ü.yaml", code=2).stderr
-    assert "cannot be made" in run("plot", inside / "sweep ü", "-o", "plots", code=2).stderr
+    if Run.longer:
+        assert run("plot", inside / "sweep ü", "--json").stderr == ""
+        assert list((inside / "sweep ü" / "plots").glob("*.png"))
+        assert "cannot be made" in run("plot", inside / "sweep ü", "-o", "plots", code=2).stderr
     assert list((place / "read only").iterdir()) == []
 
 

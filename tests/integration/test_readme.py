@@ -45,8 +45,14 @@ def save_model(path: Path) -> None:
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)]), path)
 
 
-LONG = ("optmap sweep yolo_caches -o", "optmap plot yolo-caches", "optmap network resnet18 --machine i7-9700k")
-"""What takes many seconds and nothing else builds on; for the longer run."""
+LONG = (
+    "optmap sweep yolo_caches -o",
+    "optmap plot yolo-caches",
+    "optmap network resnet18 --machine i7-9700k",
+    "optmap race ",
+    "optmap compare yolo9000/Y9 ",
+)
+"""What takes seconds, has tests of its own and nothing else builds on; for the longer run."""
 
 
 def test_examples_run(optmap, tmp_path: Path) -> None:

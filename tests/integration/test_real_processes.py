@@ -132,7 +132,7 @@ def files(optmap_among_loud_libraries: Optmap) -> Callable[[str], None]:
 
 
 EVERY = [(command, args) for command, several in COMMANDS.items() for args in several]
-FEW = ("solve", "bound", "compare", "check", "export", "sweep", "race")
+FEW = ("solve", "check", "export", "race")
 """Of the commands, some that run HiGHS or Ipopt themselves, have processes do it, or do neither."""
 
 
@@ -146,7 +146,7 @@ def test_json_is_one_document(
     assert document["schema"].startswith("optmap.")
 
 
-@pytest.mark.parametrize(("command", "args", "expected"), some([TEXTS[1], TEXTS[4]], TEXTS))
+@pytest.mark.parametrize(("command", "args", "expected"), some([TEXTS[4]], TEXTS))
 def test_text_is_only_the_answer(
     optmap_among_loud_libraries: Optmap, command: str, args: tuple[str, ...], expected: str
 ) -> None:

@@ -28,7 +28,7 @@ from optmap.problem import Workload, parse_workload
 from optmap.solvers import VertexFinder
 
 CHUNKS = 8
-INSTANCES = cases(120, 250)
+INSTANCES = cases(60, 250)
 
 
 def bound(workload: Workload, memory: int) -> int:

@@ -91,6 +91,7 @@ def test_microkernel_is_imposed():
     assert any("microkernel tile" in note for note in result.notes)
 
 
+@pytest.mark.longer
 def test_artifact_keeps_the_microkernel():
     result = check(api.solve("resnet18/R9", machine="i7-9700k", method="mopt-artifact"))
     assert {d: n for d, n in result.mapping.levels[0].tile.items() if n > 1} == {"k": 16, "w": 6}

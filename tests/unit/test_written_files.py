@@ -7,7 +7,7 @@ import random
 from pathlib import Path
 
 import pytest
-from cases import some
+from cases import cases, some
 from held_documents import random_workload
 from written_files import assert_file_holds, shuffled, solved
 
@@ -70,7 +70,7 @@ SMALL: dict[str, Workload] = {
     "two windows": parse_workload("O[x] += I[x+r]*J[x+q]*K[r,q]", {"x": 9, "r": 3, "q": 2}),
     "point": conv2d(k=1, c=1, h=1, w=1, r=1, s=1),
 }
-FEW = ("strided", "depthwise", "mixed sizes", "created", "repeated", "mttkrp", "two windows", "point")
+FEW = ("strided", "depthwise", "mixed sizes", "repeated", "two windows", "point")
 
 
 @pytest.mark.parametrize("name", some(FEW, SMALL))
@@ -106,7 +106,7 @@ NAMED = {
 }
 
 
-@pytest.mark.parametrize("name", some(4, NAMED))
+@pytest.mark.parametrize("name", some(2, NAMED))
 def test_files_of_named_workloads_hold(name: str, tmp_path: Path) -> None:
     assert solved(name, tmp_path, memory=NAMED[name], method="iooub") == "held"
     outcome = solved(name, tmp_path, memory=NAMED[name], method="gemmini", semantics="assign")
@@ -121,14 +121,14 @@ def test_the_file_says_what_moves_where_the_inputs_are_reloaded(tmp_path: Path) 
 def test_random_workloads(tmp_path: Path) -> None:
     rng = random.Random(11)
     seen = []
-    for _ in range(25):
+    for _ in range(cases(12, 25)):
         workload = random_workload(rng, 60)
         least = sum(workload.weight(tensor) for tensor in workload.tensors)
         for method in ("iooub", "gemmini"):
             memory = f"{least + rng.randint(0, 30)}w"
             tiles = rng.choice(("any", "divisors"))
             seen.append(solved(workload, tmp_path, simulate=True, memory=memory, method=method, tiles=tiles))
-    assert seen.count("held") > 40
+    assert seen.count("held") > cases(18, 40)
 
 
 def test_certificates_hold_under_any_order_of_keys() -> None:
