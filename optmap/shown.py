@@ -9,7 +9,7 @@ from fractions import Fraction
 from html import escape
 from pathlib import Path, PurePath
 from textwrap import wrap
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 from optmap.errors import InputError
 from optmap.names import choose
@@ -60,6 +60,7 @@ GLUE = "\xa0"
 """A space at which no line ends."""
 MOST_SHOWN = 60
 """Characters of one value in a repr."""
+Kept = TypeVar("Kept")
 
 
 def brief(value: Any, numbers: tuple[str, ...] = ()) -> str:
@@ -76,9 +77,13 @@ def brief(value: Any, numbers: tuple[str, ...] = ()) -> str:
         if each.repr and not each.name.startswith("_") and getattr(value, each.name) not in (None, "", (), {})
     ]
     text = ", ".join(part.replace(" ", GLUE) for part in parts)  # no line ends within a value
-    lines = wrap(f"{type(value).__name__}({text})", COLUMNS, subsequent_indent="  ", break_on_hyphens=False)
-    lines = lines if len(lines) <= MOST_LINES else [*lines[: MOST_LINES - 1], "  ...)"]
-    return "\n".join(lines).replace(GLUE, " ")
+    return _lines(f"{type(value).__name__}({text})").replace(GLUE, " ")
+
+
+def _lines(text: str) -> str:
+    """A text in at most ten lines."""
+    lines = wrap(text, COLUMNS, subsequent_indent="  ", break_on_hyphens=False)
+    return "\n".join(lines if len(lines) <= MOST_LINES else [*lines[: MOST_LINES - 1], "  ...)"])
 
 
 def _attribute(value: Any, name: str) -> Any:
@@ -95,11 +100,16 @@ def _short(value: Any) -> str:
         text = f"{float(value):.8g}"
     elif value is None or isinstance(value, bool | int | str | PurePath):
         text = repr(value) if isinstance(value, str) else str(value)
+    elif is_dataclass(value) and type(value).__str__ not in (object.__str__, Shown.__str__):
+        text = str(value)  # in a line
     elif is_dataclass(value):
         inside = next(
             (own for key in ("title", "name", "value") if (own := getattr(value, key, None)) is not None), None
         )
         text = f"<{type(value).__name__}>" if inside is None or is_dataclass(inside) else _short(inside)
+    elif isinstance(value, Mapping) and all(isinstance(own, str | int) for own in value.values()):
+        text = f"{{{', '.join(f'{key}: {_short(own)}' for key, own in value.items())}}}"
+        text = text if len(text) <= MOST_SHOWN else f"<{len(value)}>"
     elif isinstance(value, Sized):
         items = value if isinstance(value, tuple | list) else (value,)
         text = f"[{', '.join(map(_short, items))}]" if all(isinstance(item, str | int) for item in items) else ""
@@ -109,20 +119,18 @@ def _short(value: Any) -> str:
     return text if len(text) <= MOST_SHOWN else f"{text[: MOST_SHOWN - 3]}..."
 
 
-class Shown:
-    """An answer with a table, a document, a file and perhaps a picture."""
+class Concise:
+    """A dataclass with a short repr; its own would have all fields of all that it is made of in one line."""
 
     __slots__ = ()
-    shown_as: ClassVar[str]
-    """Key of its kind in `PRESENTATIONS`."""
     shown_first: ClassVar[tuple[str, ...]] = ()
     """Attributes, dotted for those of attributes, that the repr has first, such as `outermost.best.total_words`."""
 
     def __init_subclass__(cls, **options: Any) -> None:
-        """Keep the short repr: a dataclass would make one of all fields, which is pages of an answer."""
+        """Keep the short repr, in place of which a dataclass would make its own."""
         super().__init_subclass__(**options)
         if "__repr__" not in vars(cls):
-            cls.__repr__ = Shown.__repr__  # type: ignore[method-assign]
+            cls.__repr__ = Concise.__repr__  # type: ignore[method-assign]
 
     def __repr__(self) -> str:
         return brief(self, self._first_shown())
@@ -130,6 +138,21 @@ class Shown:
     def _first_shown(self) -> tuple[str, ...]:
         """Attributes that the repr has first."""
         return self.shown_first
+
+
+class Names(dict[str, Kept]):
+    """Things by name, whose repr has the names."""
+
+    def __repr__(self) -> str:
+        return _lines(f"{type(self).__name__}({', '.join(self)})")
+
+
+class Shown(Concise):
+    """An answer with a table, a document, a file and perhaps a picture."""
+
+    __slots__ = ()
+    shown_as: ClassVar[str]
+    """Key of its kind in `PRESENTATIONS`."""
 
     @property
     def presentation(self) -> Presentation:

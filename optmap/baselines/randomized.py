@@ -16,7 +16,7 @@ from optmap.bounds.roots import floor_sqrt
 from optmap.errors import InfeasibleError, InputError
 from optmap.problem.inputs import capacity_of
 from optmap.problem.workload import Semantics, Workload
-from optmap.shown import Shown
+from optmap.shown import Concise, Shown
 from optmap.values import positive_fraction
 
 NEARBY = 4
@@ -62,7 +62,7 @@ class RandomizedProduct:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RandomizedBound:
+class RandomizedBound(Concise):
     """Load cost of every schedule, at least."""
 
     cost: Fraction
@@ -74,7 +74,7 @@ class RandomizedBound:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RandomizedTiling:
+class RandomizedTiling(Concise):
     """A schedule: a tile of the result stays while its rank-1 updates run over m (Algorithm 10)."""
 
     rows: int

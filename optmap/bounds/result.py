@@ -6,12 +6,14 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
+from optmap.shown import Concise
+
 Document = dict[str, Any]
 """A JSON-able document (only dicts, lists, strings, integers, booleans and None inside)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LowerBound:
+class LowerBound(Concise):
     """Words that any schedule must move between slow memory and a fast memory of given size."""
 
     method: str

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from optmap.problem.machine import CapacityRule
+from optmap.shown import Concise
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,7 +39,7 @@ class KeptPart:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LevelCost:
+class LevelCost(Concise):
     """What one bounded level holds and moves."""
 
     level: str
@@ -89,7 +90,7 @@ class LevelCost:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CostReport:
+class CostReport(Concise):
     """The per-level cost of a mapping, in exact integers."""
 
     levels: tuple[LevelCost, ...]

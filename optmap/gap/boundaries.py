@@ -14,11 +14,11 @@ from optmap.bounds.result import Document, LowerBound
 from optmap.errors import InputError
 from optmap.gap.time_floor import TimeFloor, time_certificate
 from optmap.problem import Machine, Workload
-from optmap.shown import Shown
+from optmap.shown import Concise, Shown
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BoundaryBounds:
+class BoundaryBounds(Concise):
     """The bounds of one boundary, method by method."""
 
     between: tuple[str, str]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 from optmap.bounds.best import best
 from optmap.problem.amounts import Capacity
 from optmap.problem.workload import Workload
-from optmap.shown import Shown
+from optmap.shown import Concise, Shown
 
 if TYPE_CHECKING:
     from optmap.symbolic.closed_form import ClosedForm, ClosedFormValue
@@ -19,7 +19,7 @@ MOST_ORDERS = 120
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AtMemory:
+class AtMemory(Concise):
     """A closed form at the extents of its workload and a memory."""
 
     memory_words: int

@@ -15,7 +15,7 @@ from optmap.gap.beside import bound_in_time
 from optmap.problem import Machine, Workload
 from optmap.problem.objective import OBJECTIVES
 from optmap.search.result import SolveResult
-from optmap.shown import Shown
+from optmap.shown import Concise, Shown
 
 
 class Counted(StrEnum):
@@ -53,7 +53,7 @@ class MethodWords:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ComparisonRow:
+class ComparisonRow(Concise):
     """Bound and mappings at one capacity."""
 
     between: tuple[str, str]

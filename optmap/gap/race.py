@@ -14,7 +14,7 @@ from optmap.problem.options import Counting, Merit
 from optmap.problem.workload import Workload
 from optmap.search.curve import Improvement
 from optmap.search.found import PERFECT
-from optmap.shown import Shown
+from optmap.shown import Concise, Shown
 from optmap.solvers.status import Stop
 
 FLOOR = "the floor of every schedule"
@@ -28,7 +28,7 @@ SAME = Fraction(1, 10**9)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Run:
+class Run(Concise):
     """What one method did on one layer."""
 
     method: str
@@ -113,7 +113,7 @@ def _ended(document: Mapping[str, Any]) -> str:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LayerRace:
+class LayerRace(Concise):
     """All methods on one layer.
 
     Raises:

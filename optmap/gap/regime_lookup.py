@@ -15,13 +15,14 @@ from optmap.gap.regimes import Powers, Regime, Regimes, regimes_of
 from optmap.names import choose
 from optmap.problem.workload import Workload
 from optmap.programs.parametric_tiling import ParametricTiling, parametric_tiling
+from optmap.shown import Concise
 from optmap.solvers.parametric import Region
 
 METHOD = "closed_form"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RegimeAt:
+class RegimeAt(Concise):
     """A closed form at a capacity and the extents of its workload."""
 
     memory_words: int

@@ -19,7 +19,7 @@ from optmap.bounds.regime_proof import LoadsProof, loads_proof
 from optmap.errors import CheckError, InputError
 from optmap.problem.workload import Padding, Workload
 from optmap.programs.parametric_tiling import ParametricTiling, parametric_tiling
-from optmap.shown import Shown
+from optmap.shown import Concise, Shown
 from optmap.solvers.cones import Cone, cone
 from optmap.solvers.parametric import ParametricLp, Region, critical_regions
 
@@ -31,7 +31,7 @@ Powers = tuple[Fraction, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Regime:
+class Regime(Concise):
     """Where one monomial is the number of operations of the largest tile."""
 
     cone: Cone

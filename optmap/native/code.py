@@ -12,7 +12,7 @@ from optmap.errors import InputError
 from optmap.problem import Machine, Mapping, Workload
 from optmap.problem.code_options import CodeOptions
 from optmap.problem.kernel_roles import KernelKind
-from optmap.shown import Shown
+from optmap.shown import Concise, Shown
 
 ALIGNMENT = 64
 """Bytes at whose multiples memory begins that is taken here: a cache line, and the longest vector."""
@@ -81,7 +81,7 @@ class Layout:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Buffer:
+class Buffer(Concise):
     """One tensor as the code's functions take it."""
 
     tensor: str

@@ -13,6 +13,7 @@ from fractions import Fraction
 
 from optmap.errors import InputError
 from optmap.problem.relations import GAP, Relation
+from optmap.shown import Concise
 from optmap.values import LARGEST, quoted, whole_number
 
 ROLES = ("batch", "filters", "channels", "height", "width", "filter_height", "filter_width")
@@ -126,7 +127,7 @@ class MeshAxis:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Mesh:
+class Mesh(Concise):
     """The children that one instance of a memory feeds."""
 
     x: MeshAxis = MeshAxis()
@@ -143,7 +144,7 @@ class Mesh:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Store:
+class Store(Concise):
     """A memory of an accelerator beside its name and capacity."""
 
     keeps: tuple[tuple[str, Keep], ...] = ()

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from math import prod
 
 from optmap.problem.halo import distinct_values, span
+from optmap.shown import Concise
 
 Range = tuple[int, int]
 """First and last real value of a subscript, both included."""
@@ -74,7 +75,7 @@ class Axis:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TensorAccess:
+class TensorAccess(Concise):
     """An affine projection of the iteration space onto one tensor."""
 
     name: str

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from optmap.shown import Concise
+
 LINE_BYTES = 64
 """Of a cache line, as code is written and its time predicted: what one request ahead is taken to bring."""
 
@@ -39,7 +41,7 @@ class StoreKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CodeOptions:
+class CodeOptions(Concise):
     """Choices of the user; tiles, loop orders and the split among threads are the mapping's."""
 
     layout: ActivationLayout = ActivationLayout.NHWC

@@ -22,6 +22,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, NamedTuple, overload
 
 from optmap.problem.accelerator import Prices, Store
+from optmap.shown import Concise
 
 if TYPE_CHECKING:
     from typing import Any
@@ -49,7 +50,7 @@ def energies(prices: Prices) -> Energies:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Element:
+class Element(Concise):
     """What one element of an operand takes of a memory."""
 
     entries: Fraction

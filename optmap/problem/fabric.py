@@ -18,6 +18,7 @@ from optmap.problem.machine import Level, Machine
 from optmap.problem.relations import GAP, Relation
 from optmap.problem.roles import image_of, roles_of
 from optmap.problem.workload import Padding, Workload, access_names
+from optmap.shown import Concise
 
 if TYPE_CHECKING:
     from typing import Any
@@ -100,7 +101,7 @@ class Direction:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Room:
+class Room(Concise):
     """A capacity that some operands share."""
 
     operands: tuple[int, ...]
@@ -114,7 +115,7 @@ class Room:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Memory:
+class Memory(Concise):
     """One memory: a bounded level, or the outermost memory."""
 
     name: str
@@ -179,7 +180,7 @@ class Memory:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Fabric:
+class Fabric(Concise):
     """A machine as one workload sees it."""
 
     workload: Workload

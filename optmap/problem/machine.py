@@ -16,7 +16,7 @@ from optmap.names import choose
 from optmap.problem.accelerator import Arithmetic, Store
 from optmap.problem.amounts import ONE_WORD, Bandwidth, Capacity
 from optmap.problem.core import Core, Microkernel
-from optmap.shown import Shown
+from optmap.shown import Concise, Shown
 from optmap.values import one_line, whole_number
 
 
@@ -58,7 +58,7 @@ class Partition:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Level:
+class Level(Concise):
     """One bounded memory level and its link to the next outer level."""
 
     name: str

@@ -9,10 +9,11 @@ from optmap.errors import InputError
 from optmap.problem.fabric import Fabric, fabric_of
 from optmap.problem.machine import Machine
 from optmap.problem.workload import Workload
+from optmap.shown import Concise
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LevelMapping:
+class LevelMapping(Concise):
     """What one bounded level holds and in which order its tiles are visited."""
 
     level: str
@@ -41,7 +42,7 @@ class LevelMapping:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Mapping:
+class Mapping(Concise):
     """A complete mapping of a workload onto a machine, inner level first."""
 
     levels: tuple[LevelMapping, ...]

@@ -14,6 +14,7 @@ from math import prod
 from optmap.problem.accelerator import Keep
 from optmap.problem.fabric import Fabric
 from optmap.problem.mapping import LevelMapping, Mapping, nest_entries
+from optmap.shown import Concise
 
 Loop = tuple[int, int]
 """(dim by number, trips)."""
@@ -22,7 +23,7 @@ Way = tuple[int, int, int]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MemoryNest:
+class MemoryNest(Concise):
     """The loops that belong to one memory."""
 
     x: tuple[int, ...]
@@ -54,7 +55,7 @@ class MemoryNest:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Nest:
+class Nest(Concise):
     """A mapping as loops."""
 
     memories: tuple[MemoryNest, ...]

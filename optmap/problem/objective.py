@@ -18,6 +18,7 @@ from typing import Protocol
 from optmap.names import enter
 from optmap.problem.machine import Machine
 from optmap.problem.options import Merit
+from optmap.shown import Concise
 
 
 class Crossing(Protocol):
@@ -53,7 +54,7 @@ class Combination(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Quantity:
+class Quantity(Concise):
     """Something of which every word that crosses a boundary costs a fixed amount."""
 
     name: str
@@ -64,7 +65,7 @@ class Quantity:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Term:
+class Term(Concise):
     """A quantity, combined over the boundaries."""
 
     quantity: Quantity
@@ -77,7 +78,7 @@ class Term:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Objective:
+class Objective(Concise):
     """What is minimised: the product of its terms."""
 
     name: str

@@ -23,6 +23,7 @@ from typing import Any
 
 from optmap.problem.axes import overlaps
 from optmap.problem.workload import TensorAccess, Workload
+from optmap.shown import Concise
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
@@ -76,7 +77,7 @@ def dataflow(workload: Workload, permutation: tuple[str, ...]) -> tuple[Reuse, .
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Room:
+class Room(Concise):
     """What of one tensor must fit into a level: one tile unless said otherwise."""
 
     copies: int = 1

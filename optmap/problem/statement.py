@@ -23,6 +23,7 @@ from optmap.problem.expression import (
     reads,
     written,
 )
+from optmap.shown import Concise
 
 
 class Update(StrEnum):
@@ -34,7 +35,7 @@ class Update(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Statement:
+class Statement(Concise):
     """What is done at every point: `output (=, +=, max=, min=) right if domain`.
 
     The points are those of the dims in its subscripts that meet every condition of its domain. Dims that the output

@@ -16,13 +16,14 @@ from optmap.problem.forms import convolution_form
 from optmap.problem.workload import Workload
 from optmap.programs.lifted import LiftedDim, lifted_lp
 from optmap.programs.loglp_numbers import LogField
+from optmap.shown import Concise
 
 MEMORY = "M"
 """Name of the capacity, unless a dim has it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Parameter:
+class Parameter(Concise):
     """A number, at least 1, whose logarithm is a coordinate of the closed form."""
 
     name: str
@@ -60,7 +61,7 @@ class TilingRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ParametricTiling:
+class ParametricTiling(Concise):
     """max sum of log T: first one row per product that must fit, then one limit per digit."""
 
     digits: tuple[LiftedDim, ...]

@@ -21,18 +21,19 @@ from optmap.problem.machine import CapacityRule, Machine
 from optmap.problem.options import IntegerRule, TileRule
 from optmap.problem.workload import Semantics
 from optmap.search.route import Route
+from optmap.shown import Concise, Names
 
 if TYPE_CHECKING:
     from optmap.search.accelerators.result import AcceleratorResult
     from optmap.search.question import Question
     from optmap.search.result import SolveResult
 
-METHODS: dict[str, Method] = {}
+METHODS: Names[Method] = Names()
 """The methods by name, filled by `methods`; each is imported when it is used."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Method:
+class Method(Concise):
     """A way from a workload and a machine to a mapping.
 
     Raises:

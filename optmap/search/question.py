@@ -16,6 +16,7 @@ from optmap.problem.machine import CapacityRule, Machine
 from optmap.problem.objective import BOTTLENECK, Objective
 from optmap.problem.options import Counting, IntegerRule, Merit, TileRule
 from optmap.problem.workload import Semantics, Workload
+from optmap.shown import Concise
 
 ASSIGNED = (
     "outputs start empty on an accelerator: the statement is solved as an assignment (=), as with --semantics assign"
@@ -23,7 +24,7 @@ ASSIGNED = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class Question:
+class Question(Concise):
     """What is asked of a mapping method: `refuse` says which fields a method must know."""
 
     workload: Workload

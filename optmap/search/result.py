@@ -14,7 +14,7 @@ from optmap.problem.machine import CapacityRule, Machine
 from optmap.problem.mapping import Mapping
 from optmap.problem.options import TileRule
 from optmap.problem.workload import Workload
-from optmap.shown import ShownMapping
+from optmap.shown import Concise, ShownMapping
 from optmap.solvers.status import Point, Stop
 
 PROVED = 2e-6
@@ -41,7 +41,7 @@ def conclusion(cost: float, bound: float, *, late: bool) -> Stop:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Relaxation:
+class Relaxation(Concise):
     """The continuous program behind the answer."""
 
     value: float
@@ -83,7 +83,7 @@ class ProvedBound:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BoundaryCertificate:
+class BoundaryCertificate(Concise):
     """The proof of a lower bound at one boundary."""
 
     between: tuple[str, str]

@@ -14,6 +14,7 @@ from optmap.problem.machine import CapacityRule, Machine
 from optmap.problem.objective import alike
 from optmap.problem.options import WALKED, Counting, IntegerRule, Merit, TileRule
 from optmap.problem.workload import Semantics, Workload
+from optmap.shown import Concise
 
 if TYPE_CHECKING:
     from optmap.search.found import Found
@@ -24,7 +25,7 @@ ALL_MERITS = tuple(merit.value for merit in (Merit.EDP, Merit.ENERGY, Merit.CYCL
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Route:
+class Route(Concise):
     """One way of a method, with what it can do."""
 
     solve: Callable[[Question], Found]

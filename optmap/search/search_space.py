@@ -23,6 +23,7 @@ from optmap.search.allowed import Allowed, allowed_sizes
 from optmap.search.compulsory import compulsory
 from optmap.search.question import Question
 from optmap.search.shortage import shortage
+from optmap.shown import Concise
 from optmap.solvers.config import relaxation_solver
 
 ORDERS_PER_SECOND = 250
@@ -34,7 +35,7 @@ MOST_ORDERS = 20_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Order:
+class Order(Concise):
     """One loop order with what it means for reuse and for the working set."""
 
     permutation: tuple[str, ...]
@@ -54,7 +55,7 @@ class Order:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Setting:
+class Setting(Concise):
     """A workload on a machine, ready to be searched.
 
     Levels are numbered inner to outer; the unbounded memory is not one of them.

@@ -15,6 +15,8 @@ from fractions import Fraction
 from math import gcd, lcm
 from operator import mul
 
+from optmap.shown import Concise
+
 Row = tuple[int, ...]
 """Coefficients of a linear form, or coordinates of a point."""
 _Valued = tuple[Row, int, int]
@@ -22,7 +24,7 @@ _Valued = tuple[Row, int, int]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Cone:
+class Cone(Concise):
     """A cone with an interior, in the orthant of nonnegative numbers."""
 
     facets: tuple[Row, ...]

@@ -19,6 +19,7 @@ from itertools import zip_longest
 from math import gcd
 
 from optmap.errors import CheckError, InputError, LimitError
+from optmap.shown import Concise
 from optmap.solvers.cones import Cone, Row, cone, dot
 
 MOST_REGIONS = 5000
@@ -40,7 +41,7 @@ class ParametricLp:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Region:
+class Region(Concise):
     """Where one vertex is optimal."""
 
     cone: Cone

@@ -15,6 +15,7 @@ from optmap.errors import InputError
 from optmap.names import choose
 from optmap.problem.forms import contraction_form, convolution_form
 from optmap.problem.workload import Semantics, TensorAccess, Workload
+from optmap.shown import Concise
 from optmap.symbolic.footprint import footprint
 from optmap.symbolic.ioopt import HeldTraffic, held_traffic
 from optmap.symbolic.symbols import latex_name, tile, tiles
@@ -26,7 +27,7 @@ SIDE = Symbol("T", positive=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ClosedForm:
+class ClosedForm(Concise):
     """An upper bound without tile sizes."""
 
     expression: Expr

@@ -7,6 +7,9 @@ import inspect
 import subprocess
 import sys
 import typing
+from collections.abc import Iterable, Mapping, Sequence, Set
+from dataclasses import fields, is_dataclass
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +18,14 @@ import pytest
 import optmap
 from optmap import errors, hints
 from optmap.problem import matmul
-from optmap.shown import Shown
+from optmap.shown import Concise, Shown
 from optmap.sweeps import EngineError, StoreError, StoreFullError
 
 PACKAGE = Path(optmap.__file__).parent
 PUBLIC = [name for name in optmap.__all__ if name != "__version__"]
+HOST = str(Path(__file__).parents[1] / "data" / "hosts" / "detected.yaml")
 PRODUCT = matmul(i=12, j=10, k=8)
-MOST_LINES, MOST_COLUMNS = 10, 120
+MOST_LINES, MOST_COLUMNS = 10, 110
 
 
 @pytest.mark.parametrize("name", [name for name in PUBLIC if name != "METHODS"])
@@ -115,6 +119,7 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     file = solved.save(tmp_path_factory.mktemp("answers") / "solved.json")
     return {
         "solve": solved,
+        "solve in time": optmap.solve(PRODUCT, machine=HOST, objective="time"),
         "solve on an accelerator": nest,
         "bound": optmap.bound(PRODUCT, memory="40w"),
         "compare": optmap.compare(PRODUCT, memory="40w:80w", points=2, methods="mopt"),
@@ -151,6 +156,36 @@ def test_a_repr_fits_in_ten_lines(answers: dict[str, Any]) -> None:
         assert type(answer).__name__ in lines[0]
 
 
+def _inside(value: object, seen: dict[int, object]) -> None:
+    """All objects of the package that can be reached from a value by fields and items."""
+    if isinstance(value, str | int | float | Fraction | type | None) or inspect.isroutine(value) or id(value) in seen:
+        return
+    seen[id(value)] = value
+    parts: Iterable[object] = ()
+    if isinstance(value, Mapping):
+        parts = value.values()
+    elif isinstance(value, Sequence | Set):
+        parts = value
+    elif is_dataclass(value):
+        parts = [getattr(value, each.name) for each in fields(value)]
+    for part in parts:
+        _inside(part, seen)
+
+
+def test_a_repr_of_all_that_answers_are_made_of_fits_in_ten_lines(answers: dict[str, Any]) -> None:
+    seen: dict[int, object] = {}
+    _inside([answers, *(getattr(optmap, name) for name in PUBLIC)], seen)
+    own = [each for each in seen.values() if type(each).__module__.startswith("optmap.")]
+    named = {"Level", "LevelMapping", "BoundaryBounds", "BoundaryCertificate", "Method", "Names", "Prediction"}
+    assert {type(each).__name__ for each in own} > named
+    long = {
+        type(each).__name__: repr(each)[:300]
+        for each in own
+        if len(lines := repr(each).split("\n")) > MOST_LINES or max(map(len, lines)) > MOST_COLUMNS
+    }
+    assert not long
+
+
 def test_a_repr_has_the_main_numbers(answers: dict[str, Any]) -> None:
     solved = answers["solve"]
     for text in ("'matmul'", "'two-level'", "'mopt'", f"cost={solved.cost:g}", f"gap={solved.gap:.8g}"):
@@ -164,4 +199,4 @@ def test_every_kind_of_answer_has_the_short_repr() -> None:
     for name in PUBLIC:
         found = getattr(optmap, name)
         if inspect.isclass(found) and issubclass(found, Shown):
-            assert found.__repr__ is Shown.__repr__, name
+            assert found.__repr__ is Concise.__repr__, name

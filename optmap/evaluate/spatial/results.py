@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from optmap.problem.options import Merit
+from optmap.shown import Concise
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Accesses:
+class Accesses(Concise):
     """Accesses of one operand to one memory, in words, all instances together."""
 
     operand: str
@@ -45,7 +46,7 @@ class PortLoad:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MemoryCost:
+class MemoryCost(Concise):
     """What one memory holds, serves and costs."""
 
     name: str
@@ -71,7 +72,7 @@ class MemoryCost:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SpatialCost:
+class SpatialCost(Concise):
     """Exact counts, energy and time of a nest on an accelerator."""
 
     memories: tuple[MemoryCost, ...]

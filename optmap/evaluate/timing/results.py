@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from optmap.shown import Concise
+
 KERNEL = "kernel"
 """Name of the arithmetic among what a time can be bound by; the others are boundaries, `L2 - L3`, and packing."""
 
@@ -38,7 +40,7 @@ class BoundaryTime:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Prediction:
+class Prediction(Concise):
     """Predicted time of one call of a mapping's code; see `evaluate.timing` for how it comes about."""
 
     kernel: str

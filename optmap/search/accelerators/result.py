@@ -15,7 +15,7 @@ from optmap.problem.nest import Nest
 from optmap.problem.options import Counting, Merit, TileRule
 from optmap.problem.workload import Workload
 from optmap.search.curve import Improvement
-from optmap.shown import ShownMapping
+from optmap.shown import Concise, ShownMapping
 from optmap.solvers.status import Stop
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MapspaceSearch:
+class MapspaceSearch(Concise):
     """What a search of the mappings of a machine proved."""
 
     bound: Fraction
@@ -49,7 +49,7 @@ class MapspaceSearch:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CrossingFloor:
+class CrossingFloor(Concise):
     """Words that every schedule moves across a boundary of an accelerator, with the proof."""
 
     between: tuple[str, str]
@@ -63,7 +63,7 @@ class CrossingFloor:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Floor:
+class Floor(Concise):
     """What no schedule on an accelerator goes below, whatever its loops, tiles and bypass."""
 
     energy_pj: Fraction

@@ -22,6 +22,7 @@ from optmap.search.explore.conversation import NO_SCORES, Conversation
 from optmap.search.explore.journal import Journal
 from optmap.search.explore.judges import Judge, model, sound
 from optmap.search.explore.protocol import Brief, Cut, Proof, Scores, Strategy
+from optmap.shown import Concise
 
 ROWS = 4096
 """Nests between two looks at the clock."""
@@ -38,7 +39,7 @@ class End(StrEnum):
 
 
 @dataclass(slots=True, kw_only=True)
-class Trace:
+class Trace(Concise):
     """What a search has done so far."""
 
     evaluations: int = 0

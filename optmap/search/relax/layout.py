@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from optmap.programs.geometric import Box
 from optmap.search.search_space import Order, Setting
+from optmap.shown import Concise
 
 Array = NDArray[np.float64]
 Columns = NDArray[np.intp]
@@ -19,7 +20,7 @@ Columns = NDArray[np.intp]
 
 
 @dataclass(frozen=True, slots=True)
-class Unit:
+class Unit(Concise):
     """A choice for one level: a loop order (or none yet) and a box of the boxed dims."""
 
     order: Order | None

@@ -33,6 +33,7 @@ from optmap.search.relax.level_programs import bounder_of
 from optmap.search.relax.levels import level_bounds, nested, per_box
 from optmap.search.relax.mirrors import Mirrors
 from optmap.search.search_space import Setting
+from optmap.shown import Concise
 from optmap.solvers.batch import BatchSolution, Settled
 
 TOLERANCE = 1e-6
@@ -58,7 +59,7 @@ EXPANDED = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RelaxedPoint:
+class RelaxedPoint(Concise):
     """A point of the relaxation: real tiles and loop orders of every level."""
 
     value: float
@@ -72,7 +73,7 @@ class RelaxedPoint:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RelaxationResult:
+class RelaxationResult(Concise):
     """What the continuous search proved and found."""
 
     bound: float

@@ -8,6 +8,7 @@ from math import factorial
 from optmap.problem.fabric import operands_of
 from optmap.problem.workload import Workload, access_names
 from optmap.search.sunstone.order_trie import Trie, trie_of
+from optmap.shown import Concise
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,7 +35,7 @@ class LeftOrder:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LoopOrders:
+class LoopOrders(Concise):
     """What a trie leaves of the loop orders of one memory."""
 
     permutations: int
