@@ -43,6 +43,16 @@ def test_a_comparison_from_the_shell(optmap, tmp_path: Path, host: tuple[str, st
     assert len(printed["layers"][0]["ours"]["samples_s"]) == 2
 
 
+def test_what_a_library_says_by_itself_is_not_in_the_document(
+    optmap_process, host: tuple[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """oneDNN writes to the descriptor of stdout, past Python, when it is asked to tell what it does."""
+    monkeypatch.setenv("ONEDNN_VERBOSE", "1")
+    run = optmap_process("bench", *PRODUCT, *host, "--json")
+    assert run.document()["layers"]
+    assert "onednn_verbose" in run.err
+
+
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [

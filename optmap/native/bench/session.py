@@ -37,6 +37,7 @@ from optmap.problem.machine import Machine
 from optmap.problem.workload import Workload
 from optmap.search.timed.candidate import Candidate
 from optmap.search.timed.ranking import order_of, ranked
+from optmap.solvers.native_output import off_stdout
 
 Told = Callable[[str, float], None]
 NOTHING = 0xFF
@@ -81,9 +82,10 @@ def bench_layers(workloads: Sequence[Workload], plan: Plan, told: Told = lambda 
             pass
     compiler = find_compiler()
     title, share = "", 0.0
-    found, absent = baselines(
-        plan.against, trials=plan.trials, told=lambda text: told(f"{title}: {text}" if title else text, share)
-    )
+    with off_stdout():  # libraries may say what they do
+        found, absent = baselines(
+            plan.against, trials=plan.trials, told=lambda text: told(f"{title}: {text}" if title else text, share)
+        )
     surroundings = Surroundings(
         processor=read_processor().name or platform.machine(),
         processors=len(usable_cpus()),
@@ -97,7 +99,8 @@ def bench_layers(workloads: Sequence[Workload], plan: Plan, told: Told = lambda 
     for number, (workload, threads) in enumerate(jobs):
         title, share = f"{workload.title}, {threads} {'thread' if threads == 1 else 'threads'}", number / len(jobs)
         told(title, share)
-        layers += _bench_layer(workload, threads, plan, found)
+        with off_stdout():
+            layers += _bench_layer(workload, threads, plan, found)
     return Bench(
         machine=plan.machine,
         layouts=plan.layouts,
