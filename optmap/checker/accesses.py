@@ -29,8 +29,11 @@ from typing import Any
 from .fabric import Fabric
 from .footprints import Steps, common, common_hull, hull, reached, words
 from .loops import Loops
-from .tools import SPAN, need
+from .rectangles import Turns, numbers, rectangles, trunk
+from .tools import SPAN
 
+MOST_CHILDREN = SPAN // 16
+"""Children that are set down on their mesh one by one."""
 Shift = tuple[int, ...]
 Row = dict[int, tuple[int, int, int, int, Fraction]]
 """Of one memory per tensor that it keeps, by number: reads, fills, updates, words of the tile, children per access."""
@@ -209,7 +212,10 @@ class Counts:
         """
         memory, x, y = self.fabric.memories[number], self.loops.x[number], self.loops.y[number]
         wide, high = max(memory.x.size, prod(x.values())), max(memory.y.size, prod(y.values()))
-        needs = self._needs(number, i)
+        turns, different = self._turns(number, i)
+        if prod(n for _, n in turns) > MOST_CHILDREN:
+            return rectangles(turns, (wide, high), different, memory.name)
+        needs = numbers(turns)
         if len(needs) == 1:
             return {1: (1, Fraction(0))}
         rows = [child // wide for child in range(len(needs))]
@@ -221,8 +227,7 @@ class Counts:
         for spot, row in top.items():
             word, column = divmod(spot, wide)
             along[word] = max(column, along.get(word, 0))
-            trunk = max(0, high - 1 - 2 * row) + max(0, 2 * bottom[spot] - high + 1)
-            upright[word] = upright.get(word, 0) + trunk
+            upright[word] = upright.get(word, 0) + trunk(row, bottom[spot], high)
         groups: dict[int, int] = {}
         halves: dict[int, int] = {}
         for word, size in Counter(needs).items():
@@ -230,22 +235,23 @@ class Counts:
             halves[size] = halves.get(size, 0) + 2 * along[word] + upright[word]
         return {size: (groups[size], Fraction(halves[size], 2)) for size in groups}
 
-    def _needs(self, number: int, i: int) -> list[int]:
-        """Per child of a memory a number that says which words of a tensor it needs, in the order of the children."""
+    def _turns(self, number: int, i: int) -> tuple[Turns, int]:
+        """Loops over the children of a memory, in the order of the children, and how many need different words.
+
+        A number that says which words of a tensor a child needs moves with them.
+        """
         memory, inner, axes = self.fabric.memories[number], self.loops.inner(number), self.fabric.operands[i][1]
         loops = self.loops.numbering(number)
-        children = prod(n for _, _, n in loops)
-        need(children <= SPAN // 16, f"{memory.name}: {children:,} children are too many to be set down on their mesh")
+        if not (memory.reduction if i == 0 else memory.multicast):  # each by itself
+            apart = [prod(n for _, _, n in loops[place + 1 :]) for place in range(len(loops))]
+            return [(far, n) for far, (_, _, n) in zip(apart, loops, strict=True)], prod(n for _, _, n in loops)
         weight, step = 1, [0] * len(loops)
         for axis in axes:  # so far apart that no two places in the tensor give one number
             moves = [axis.get(dim, 0) * apart * inner[dim] for dim, apart, _ in loops]
             step = [own + weight * move for own, move in zip(step, moves, strict=True)]
             weight *= 1 + sum(abs(move) * (n - 1) for move, (_, _, n) in zip(moves, loops, strict=True))
-        found = [0]
-        for (_, _, n), far in zip(loops, step, strict=True):
-            found = [word + far * k for word in found for k in range(n)]
-        together = memory.reduction if i == 0 else memory.multicast
-        return found if together else list(range(len(found)))
+        different = reached(axes, [(dim, inner[dim], n) for dim, n in self.loops.ways(number).items()])
+        return [(far, n) for far, (_, _, n) in zip(step, loops, strict=True)], different
 
 
 def named(fabric: Fabric, row: Row) -> dict[str, Any]:

@@ -23,6 +23,7 @@ from optmap.checker import RefusedError, check_document
 from optmap.checker.accesses import Counts
 from optmap.checker.fabric import Fabric as CheckedFabric
 from optmap.checker.loops import Loops
+from optmap.checker.rectangles import rectangles
 from optmap.errors import LimitError
 from optmap.evaluate import count_nest
 from optmap.evaluate.spatial import hops
@@ -342,16 +343,56 @@ def test_a_tensor_that_no_memory_keeps_has_no_wires(counting: Counting) -> None:
     assert priced > 10
 
 
-def test_more_children_than_the_checker_can_set_down_are_refused() -> None:
-    workload, machine = parse_workload("C[i] = A[i] * B[j]", {"i": 1 << 40, "j": 1}), grid_machine(ports=False)
-    mesh = Mesh(x=MeshAxis(size=1 << 20), y=MeshAxis(size=1 << 20))
+@pytest.mark.parametrize("workload", WORKLOADS, ids=lambda workload: workload.expression)
+@pytest.mark.parametrize("counting", WALKED)
+def test_the_checker_has_rectangles_of_the_children_that_it_sets_down(workload: Workload, counting: Counting) -> None:
+    """Or refuses them: rows that end inside a loop, or different rows and columns that give the same words."""
+    generator = random.Random(7)
+    alike = refused = 0
+    for _ in range(60):
+        fabric = fabric_of(workload, priced_everywhere(generator))
+        nest = shuffled(random_nest(fabric, generator), generator)
+        own = checked(nest, fabric, counting)
+        for number, place in product(range(len(fabric.memories)), range(len(fabric.operands))):
+            turns, different = own._turns(number, place)
+            if prod(n for _, n in turns) == 1:
+                continue
+            memory = nest.memories[number]
+            x, y = fabric.memories[number].x.size, fabric.memories[number].y.size
+            board = (max(x, prod(memory.x)), max(y, prod(memory.y)))
+            try:
+                found = rectangles(turns, board, different, "mesh")
+            except RefusedError:
+                refused += 1
+                continue
+            assert found == own._trunks(number, place)
+            alike += 1
+    assert alike > 50
+    assert refused
+
+
+def wide_nest(wide: int, used: int) -> tuple[Nest, Fabric]:
+    """A square mesh in use but for some of its columns."""
+    workload, machine = parse_workload("C[i] = A[i] * B[j]", {"i": used << 20, "j": 1}), grid_machine(ports=False)
+    mesh = Mesh(x=MeshAxis(size=wide), y=MeshAxis(size=1 << 20))
     store = replace(machine.levels[1].store or Store(), mesh=mesh, hop_pj=Fraction(1), keeps=())
     fabric = fabric_of(workload, replace(machine, levels=(machine.levels[0], replace(machine.levels[1], store=store))))
     still, kept = (1, 1), (True, True, True)
     inner, outer = (MemoryNest(x=still, y=still, temporal=(), keeps=kept) for _ in range(2))
-    nest = Nest(memories=(inner, replace(inner, x=(1 << 20, 1), y=(1 << 20, 1)), outer))
-    assert count_nest(nest, fabric).memories[1].wires_pj["C"] > 0
-    with pytest.raises(RefusedError, match="1,099,511,627,776 children are too many"):
+    return Nest(memories=(inner, replace(inner, x=(used, 1), y=(1 << 20, 1)), outer)), fabric
+
+
+def test_more_children_than_the_checker_can_set_down_are_rectangles() -> None:
+    nest, fabric = wide_nest(1 << 12, 1 << 12)
+    own, found = checked(nest, fabric, Counting.EXACT), count_nest(nest, fabric)
+    for place, operand in enumerate(fabric.operands):
+        assert found.memories[1].wires_pj[operand.name] == own._wires(1, place) > 0
+    assert own.energy == found.energy_pj
+
+
+def test_more_children_than_the_checker_can_set_down_in_broken_rows_are_refused() -> None:
+    nest, fabric = wide_nest(1 << 12, (1 << 12) - 1)
+    with pytest.raises(RefusedError, match="their rows end inside a loop"):
         checked(nest, fabric, Counting.EXACT)
 
 
