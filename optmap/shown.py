@@ -100,13 +100,16 @@ def _short(value: Any) -> str:
         text = f"{float(value):.8g}"
     elif value is None or isinstance(value, bool | int | str | PurePath):
         text = repr(value) if isinstance(value, str) else str(value)
-    elif is_dataclass(value) and type(value).__str__ not in (object.__str__, Shown.__str__):
-        text = str(value)  # in a line
     elif is_dataclass(value):
         inside = next(
             (own for key in ("title", "name", "value") if (own := getattr(value, key, None)) is not None), None
         )
-        text = f"<{type(value).__name__}>" if inside is None or is_dataclass(inside) else _short(inside)
+        if inside is not None and not is_dataclass(inside):
+            text = _short(inside)
+        elif type(value).__str__ in (object.__str__, Shown.__str__):
+            text = f"<{type(value).__name__}>"
+        else:
+            text = str(value)
     elif isinstance(value, Mapping) and all(isinstance(own, str | int) for own in value.values()):
         text = f"{{{', '.join(f'{key}: {_short(own)}' for key, own in value.items())}}}"
         text = text if len(text) <= MOST_SHOWN else f"<{len(value)}>"
