@@ -15,6 +15,17 @@ def number(value: float) -> str:
     return f"{value:.4g}"
 
 
+def several(count: int, one: str, more: str = "") -> str:
+    """A count and what is counted, `1 word` or `2,000 words`.
+
+    Args:
+        count: how many.
+        one: what follows a count of one.
+        more: what follows any other; `one` with an s if left out.
+    """
+    return f"{count:,} {one if count == 1 else more or f'{one}s'}"
+
+
 def plain(value: Fraction) -> float:
     """A number for documents and tables: a whole one as an integer, however large, else the nearest float."""
     return value.numerator if value.denominator == 1 else float(value)

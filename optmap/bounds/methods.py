@@ -9,6 +9,7 @@ from optmap.bounds.result import LowerBound
 from optmap.errors import InputError
 from optmap.names import choose
 from optmap.problem.workload import Workload
+from optmap.texts import several
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -177,7 +178,7 @@ def bounds(workload: Workload, memory_words: int, methods: Iterable[str] | None 
         InputError: for a memory below one word, or a named method that does not apply.
     """
     if memory_words < 1:
-        raise InputError(f"fast memory of {memory_words} words: it must hold at least one word")
+        raise InputError(f"fast memory of {several(memory_words, 'word')}: it must hold at least one word")
     known = methods_for(workload)
     if methods is None:
         chosen = [m for m in known.values() if m.applies(workload) is None]

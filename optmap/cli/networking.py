@@ -21,6 +21,7 @@ from optmap.cli.options import (
 )
 from optmap.cli.pictures import draw_pictures, prepare_pictures
 from optmap.problem.options import TileRule
+from optmap.texts import several
 
 NETWORK_HELP = """Solve every layer of a network on one machine and add up.
 
@@ -151,7 +152,7 @@ def network(
     draw_pictures(found, plot)
     say(to_json(found.to_dict()) if as_json else str(found))
     if left_out := getattr(found, "left_out", ()):
-        complain(f"interrupted; {len(left_out)} layers have no mapping yet and are not in the sums")
+        complain(f"interrupted; {several(len(left_out), 'layer has', 'layers have')} no mapping yet: not in the sums")
         return LIMIT_REACHED
     if getattr(found, "limited", False):
         complain("a layer reached its time limit; its best mapping so far is in the sums")

@@ -12,6 +12,7 @@ import typer
 
 from optmap.cli.console import complain, guarded, refuse_unused, say
 from optmap.cli.options import JsonOption, path_of
+from optmap.texts import several
 
 if TYPE_CHECKING:
     from optmap.sweeps.plan import Plan
@@ -105,9 +106,14 @@ def sweep(
         tally = run.run_sweep(made, directory, engine=worker, retry=retry, progress=bar)
     say(to_json(_tally_document(tally, directory)) if as_json else _tally_table(tally, directory))
     if tally.interrupted:
-        complain(f"interrupted with {tally.done:,} of {tally.points:,} points; run the same command to continue")
+        complain(
+            f"interrupted with {tally.done:,} of {several(tally.points, 'point')}; run the same command to continue"
+        )
     elif tally.failed:
-        complain(f"{tally.failed:,} points without a full answer; the last: {tally.last_error or 'see column error'}")
+        complain(
+            f"{several(tally.failed, 'point')} without a full answer; "
+            f"the last: {tally.last_error or 'see column error'}"
+        )
     return tally.exit_code
 
 
@@ -189,7 +195,7 @@ def _plan_document(plan: Plan) -> dict[str, object]:
 
 def _plan_table(plan: Plan) -> str:
     lines = [
-        f"{plan.points:,} points, {plan.stored:,} of them stored",
+        f"{several(plan.points, 'point')}, {plan.stored:,} of them stored",
         f"  workloads   {_some(plan.workloads)}",
         f"  machines    {_some(plan.machines) if plan.machines else 'two-level'}",
     ]
@@ -198,7 +204,7 @@ def _plan_table(plan: Plan) -> str:
         lines.append(f"  capacities  {values} {plan.capacity_unit} of {plan.level}")
     lines.append(f"  methods     {', '.join(plan.methods)}")
     if plan.most_points > plan.points:
-        lines.append(f"  refined     up to {plan.most_points:,} points, as the curves need")
+        lines.append(f"  refined     up to {several(plan.most_points, 'point')}, as the curves need")
     between = f"{_duration(plan.least_seconds)} to {_duration(plan.most_seconds)}"
     lines.append(f"  estimate    {_duration(plan.seconds)} on {plan.jobs} processes, {between}")
     return "\n".join(lines)
@@ -229,7 +235,7 @@ def _tally_document(tally: Tally, directory: Path) -> dict[str, object]:
 
 def _tally_table(tally: Tally, directory: Path) -> str:
     lines = [
-        f"{tally.done:,} of {tally.points:,} points in {directory}",
+        f"{tally.done:,} of {several(tally.points, 'point')} in {directory}",
         f"  answered    {tally.answered:,} in {tally.seconds:.1f} s ({tally.rate:.1f} per second)",
         f"  reused      {tally.reused:,}",
     ]

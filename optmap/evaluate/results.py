@@ -7,6 +7,7 @@ from fractions import Fraction
 
 from optmap.problem.machine import CapacityRule
 from optmap.shown import Concise
+from optmap.texts import several
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,7 +72,7 @@ class LevelCost(Concise):
         if missing <= 0:
             return f"{self.level} has partitions that are too small for their tensors: {', '.join(self.overfull)}"
         needs = f"its tile needs {self.occupancy_words:,} of {self.capacity_words:,}"
-        return f"{self.level} is short by {missing:,} words: {needs}"
+        return f"{self.level} is short by {several(missing, 'word')}: {needs}"
 
     @property
     def bandwidth(self) -> float:

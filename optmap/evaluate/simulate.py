@@ -22,6 +22,7 @@ from optmap.problem.mapping import Mapping
 from optmap.problem.pieces import Piece
 from optmap.problem.reuse import reuse
 from optmap.problem.workload import TensorAccess, Workload
+from optmap.texts import several
 
 Policy = Literal["lru", "belady"]
 
@@ -157,7 +158,9 @@ def simulate(
         capacity = level.words(workload.word_bits)
         least = sum(workload.weight(t) for t in workload.tensors)
         if capacity < least:
-            raise InputError(f"level {level.name} holds {capacity} words; one element per tensor needs {least}")
+            raise InputError(
+                f"level {level.name} holds {several(capacity, 'word')}; one element per tensor needs {least}"
+            )
         splits = any(ways > 1 for outer in mapping.levels[1:] for ways in outer.spatial.values())
         if splits or not stream:
             known: dict[tuple[int, Element], tuple[int, Element]] = {}

@@ -16,6 +16,7 @@ from optmap.problem import Machine, Workload
 from optmap.problem.objective import OBJECTIVES
 from optmap.search.result import SolveResult
 from optmap.shown import Concise, Shown
+from optmap.texts import several
 
 
 class Counted(StrEnum):
@@ -177,7 +178,7 @@ def comparison_row(
             least = counted.of(bound.loads_words, bound.stores_words)
             if moved < least:
                 raise ContradictionError(
-                    f"{workload.title}: the mapping of {name} moves {moved:,} words ({counted}) between "
+                    f"{workload.title}: the mapping of {name} moves {several(moved, 'word')} ({counted}) between "
                     f"{' and '.join(between)}, fewer than the bound of {least:,} allows: one of the two is "
                     "wrong; please report workload and memory"
                 )

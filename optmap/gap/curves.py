@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from optmap.errors import InputError
 from optmap.problem.objective import OBJECTIVES
-from optmap.texts import natural
+from optmap.texts import natural, several
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -220,7 +220,7 @@ def _variant(name: str, value: object) -> str:
         "tiles": lambda value: f"tiles {value}",
         "capacity_rule": lambda value: f"capacity {value}",
         "objective": lambda value: str(value) if _both(value) else f"minimises {value}",
-        "cores": lambda value: f"{value} cores",
+        "cores": lambda value: several(int(str(value)), "core"),
         "constraints": lambda value: f"with {value}" if value else "without constraints",
     }
     return texts.get(name, str)(value)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from optmap.errors import InputError
 from optmap.gap.curves import Panel, Sample, summed
-from optmap.texts import size_text
+from optmap.texts import several, size_text
 
 if TYPE_CHECKING:
     from optmap.problem.network import Network
@@ -30,7 +30,7 @@ class NetworkView:
     def coverage(self) -> str:
         """What the sums hold, as a sentence."""
         if not self.missing:
-            return f"all {self.network.occurrences} layers of {self.network.name}"
+            return f"all {several(self.network.occurrences, 'layer')} of {self.network.name}"
         found = sum(count for _, count in self.parts)
         share = 100 * self.total.operations / self.network.operations
         return (

@@ -17,6 +17,7 @@ from optmap.problem.workload import Workload
 from optmap.programs.parametric_tiling import ParametricTiling, parametric_tiling
 from optmap.shown import Concise
 from optmap.solvers.parametric import Region
+from optmap.texts import several
 
 METHOD = "closed_form"
 
@@ -171,7 +172,9 @@ def place(regimes: Regimes, values: Sequence[int]) -> tuple[Regime, Region]:
             for region in regime.tiles:
                 if all(sign(row, values) >= 0 for row in region.cone.facets):
                     return regime, region
-    raise InputError(f"{values[0]} words hold less than one element of a tensor; use a larger memory")
+    raise InputError(
+        f"a memory of {several(values[0], 'word')} holds less than one element of a tensor; use a larger memory"
+    )
 
 
 def along(regimes: Regimes, name: str, values: Sequence[int]) -> Varied:

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from optmap.onnx_import.graph import Node, present
+from optmap.texts import several
 
 ELEMENTWISE = "elementwise: every word is used once, so no tile can save traffic"
 MOVES = "moves or renames data: no arithmetic whose operands could be used again"
@@ -70,7 +71,7 @@ class Skipped:
     @property
     def text(self) -> str:
         """One line for people."""
-        moved = "unknown size" if self.elements is None else f"{self.elements:,} elements in and out"
+        moved = "unknown size" if self.elements is None else f"{several(self.elements, 'element')} in and out"
         return f"{self.count} x {self.operator} ({moved}): {self.reason}"
 
 

@@ -9,6 +9,7 @@ from math import floor, prod
 from optmap.errors import InfeasibleError, InputError
 from optmap.problem.halo import grid_values
 from optmap.problem.workload import TensorAccess, Workload
+from optmap.texts import several
 
 SHRINK = 0.9
 """Factor by which a dim of a tile that is too large shrinks at least."""
@@ -64,8 +65,8 @@ def round_tile(workload: Workload, tile: Values[str, float], *, capacity_words: 
     smallest = tile_words(workload, dict.fromkeys(workload.dims, 1))
     if smallest > capacity_words:
         raise InfeasibleError(
-            f"{workload.title}: one iteration needs {smallest:,} words, the memory holds {capacity_words:,}; "
-            f"use at least {smallest:,} words"
+            f"{workload.title}: one iteration needs {several(smallest, 'word')}, the memory holds {capacity_words:,}; "
+            f"use at least {several(smallest, 'word')}"
         )
     # A whole number that came through a logarithm may lie just below itself.
     whole = {d: max(1, min(n, floor(tile[d] * (1 + 1e-9)))) for d, n in workload.sizes}

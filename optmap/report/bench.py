@@ -10,6 +10,7 @@ from optmap.problem.io.machines import machine_document
 from optmap.problem.io.mappings import mapping_document
 from optmap.problem.io.workloads import workload_document
 from optmap.report.tables import grid, pairs
+from optmap.texts import several
 
 SCHEMA = "optmap.bench/1"
 """Name and version of the document."""
@@ -122,7 +123,10 @@ def bench_table(bench: Bench) -> str:
     head = [
         ("processor", around.processor),
         ("machine", bench.machine.name),
-        ("processors", f"{around.processors} that may be used, of {around.cores} cores by the system's tables"),
+        (
+            "processors",
+            f"{around.processors} that may be used, of {several(around.cores, 'core')} by the system's tables",
+        ),
         ("compiler", around.compiler),
         *((name, f"version {version}") for name, version in around.libraries.items()),
         *((name, f"not compared: {why}") for name, why in around.absent.items()),

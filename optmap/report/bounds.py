@@ -13,7 +13,7 @@ from optmap.gap.time_floor import TimeFloor, part_documents
 from optmap.problem.io.machines import machine_document
 from optmap.problem.io.workloads import workload_document
 from optmap.report.tables import grid, machine_line, pairs, workload_lines
-from optmap.texts import number, plain
+from optmap.texts import number, plain, several
 from optmap.writing import to_json
 
 SCHEMA = "optmap.bound/1"
@@ -144,7 +144,7 @@ def bound_table(report: BoundReport) -> str:
 
 def _alone_text(alone: dict[str, int]) -> str:
     each = ", ".join(f"{name} {number(words)}" for name, words in alone.items())
-    return f"floors of the statements alone, added: {number(sum(alone.values()))} words ({each}): {NO_FLOOR}"
+    return f"floors of the statements alone, added: {several(sum(alone.values()), 'word')} ({each}): {NO_FLOOR}"
 
 
 def time_table(floor: TimeFloor) -> str:
@@ -184,13 +184,12 @@ def _boundary_table(row: BoundaryBounds) -> str:
         for bound in row.bounds
     ]
     header = ("method", "loads (words)", "stores (words)", "total", "certificate", "")
-    title = (
-        f"At least so many words between {' and '.join(row.between)}, with {row.memory_words:,} words of fast memory"
-    )
+    between, held = " and ".join(row.between), several(row.memory_words, "word")
+    title = f"At least so many words between {between}, with {held} of fast memory"
     if row.instances > 1:
         title += (
             f" in each of {row.instances:,} instances;\nall instances together, "
-            f"the busiest moves at least {row.busiest_words:,} words"
+            f"the busiest moves at least {several(row.busiest_words, 'word')}"
         )
     assumed: dict[str, list[str]] = {text: ["all methods"] for text in row.assumptions}
     for bound in row.bounds:

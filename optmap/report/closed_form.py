@@ -6,6 +6,7 @@ from optmap.gap.closed_forms import AtMemory, ClosedFormAnswer
 from optmap.problem.io.workloads import workload_document
 from optmap.report.tables import grid, pairs, workload_lines
 from optmap.symbolic.closed_form import formula_latex, parts
+from optmap.texts import several
 
 SCHEMA = "optmap.closed_form/1"
 
@@ -96,7 +97,7 @@ def _at_lines(at: AtMemory) -> list[str]:
         ("side", f"T = {at.value.side:,.6g}"),
         (
             "loads",
-            f"{at.value.loads_words:,} words, {how}",
+            f"{several(at.value.loads_words, 'word')}, {how}",
         ),
         ("bound", f"{at.bound_loads_words:,} words that every schedule loads (certified)"),
     ]
@@ -104,4 +105,4 @@ def _at_lines(at: AtMemory) -> list[str]:
         rows += [("broken", text) for text in at.value.broken]
     else:
         rows.append(("gap", f"{100 * at.gap:.3f} % of the closed form above the bound"))
-    return [f"With {at.memory_words:,} words of fast memory", pairs(rows)]
+    return [f"With {several(at.memory_words, 'word')} of fast memory", pairs(rows)]

@@ -8,7 +8,7 @@ from typing import Any
 from optmap.gap.comparison import Comparison, ComparisonRow, Counted
 from optmap.report.axes import capacity_axis, count_axis, new_axes, words_label
 from optmap.report.plots import BOUND_COLOR, PALETTE
-from optmap.texts import size_text
+from optmap.texts import several, size_text
 from optmap.writing import save_figure
 
 COLORS = tuple(color for color in PALETTE if color != BOUND_COLOR)
@@ -144,7 +144,7 @@ def _bars(comparison: Comparison, axes: Any) -> Any:
         color = COLORS[index % len(COLORS)]
         axes.barh(at, heights, 0.86 * step, color=color, label=name + _said(comparison, own[0][2].counted))
         for (_, row, found), y, height in zip(own, at, heights, strict=True):
-            note = f"{height:.2f}x  {found.words:,} words"
+            note = f"{height:.2f}x  {several(found.words, 'word')}"
             axes.annotate(note, (height, y), (4, 0), textcoords="offset points", va="center", fontsize=8.5)
             floors.append((row.compulsory_on(found.counted) / max(1, row.bound_on(found.counted)), y))
         largest = max(largest, *heights)
@@ -171,8 +171,8 @@ def _bars(comparison: Comparison, axes: Any) -> Any:
 
 def _row_name(comparison: Comparison, row: ComparisonRow) -> str:
     size = row.memory_words * comparison.workload.word_bits / 8
-    held = size_text(size) if comparison.unit == "bytes" else f"{row.memory_words:,} words"
-    bounds = (f"{row.bound_on(counted):,} words{_said(comparison, counted)}" for counted in comparison.counted)
+    held = size_text(size) if comparison.unit == "bytes" else several(row.memory_words, "word")
+    bounds = (f"{several(row.bound_on(counted), 'word')}{_said(comparison, counted)}" for counted in comparison.counted)
     return "\n".join((" - ".join(row.between), f"{held}, bound", *bounds))
 
 

@@ -24,7 +24,7 @@ from optmap.report.tables import (
     workload_lines,
 )
 from optmap.shown import Shown
-from optmap.texts import number
+from optmap.texts import number, several
 
 if TYPE_CHECKING:
     from optmap.gap.solution import SavedSolution
@@ -156,7 +156,7 @@ def network_listing(network: Network) -> str:
         for layer in network.layers
     ]
     table = grid(("layer", "count", "operations", "statement", "extents"), "<>><<", rows)
-    head = f"{network.name}: {network.occurrences} layers, {network.operations:,} multiply-accumulates"
+    head = f"{network.name}: {several(network.occurrences, 'layer')}, {network.operations:,} multiply-accumulates"
     parts = (head, table, *merged_block(network.layers), textwrap.fill(network.note, 100))
     return "\n\n".join(part for part in parts if part)
 

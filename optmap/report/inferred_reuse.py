@@ -12,6 +12,7 @@ from optmap.report.tables import grid
 from optmap.search.sunstone.inferred import Inferred, LoopOrders, inferred_reuse, left_orders
 from optmap.search.sunstone.sizes import SpaceSize, space_sizes
 from optmap.shown import Shown
+from optmap.texts import several
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +53,8 @@ def inferred_text(answer: InferredReuse) -> str:
     lines = [
         grid(("tensor", "indexed by", "reused by", "partly reused by"), "<<<<", rows),
         "",
-        f"{len(orders.left)} inner loop orders left of {orders.permutations:,} orders (outermost first, x for loops "
+        f"{several(len(orders.left), 'inner loop order')} left of {several(orders.permutations, 'order')} "
+        "(outermost first, x for loops "
         f"that reuse nothing): {orders.grown:,} nodes of the trie, {orders.no_further:,} without further reuse, "
         f"{orders.dominated:,} dominated",
         "",

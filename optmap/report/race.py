@@ -13,6 +13,7 @@ from optmap.report.accelerators import accelerator_line
 from optmap.report.tables import grid, pairs
 from optmap.search.curve import Improvement
 from optmap.search.methods import ALLOCATION, EXACT
+from optmap.texts import several
 
 SCHEMA = "optmap.race/1"
 """Name and version of the document."""
@@ -105,7 +106,8 @@ def _notes(race: Race) -> tuple[str, ...]:
         each = ", ".join(f"{name} {seconds:.3g} s" for name, seconds in late.items())
         notes.append(f"longer than the budget, until a step was done: {each}")
     if race.reused:
-        notes.append(f"{race.reused} runs are those of an earlier race in the same folder, with its times")
+        runs = several(race.reused, "run is that", "runs are those")
+        notes.append(f"{runs} of an earlier race in the same folder, with its times")
     return tuple(notes)
 
 
@@ -121,7 +123,9 @@ def _longest(race: Race, method: str) -> float:
 
 def race_table(race: Race) -> str:
     """Per layer a line per method, and the geometric means over layers, for people."""
-    limit = "" if race.evaluations is None else f" and {race.evaluations:,} evaluations of methods that explore"
+    limit = (
+        "" if race.evaluations is None else f" and {several(race.evaluations, 'evaluation')} of methods that explore"
+    )
     if race.side_by_side is None:
         beside = "as many at a time as the workers of the cluster have threads"
     else:
@@ -167,7 +171,7 @@ def _layer_table(race: Race, layer: LayerRace) -> str:
 
 def _means_table(race: Race) -> str:
     count = len(race.layers)
-    title = f"Geometric means over {count} layers (over those that have the number)"
+    title = f"Geometric means over {several(count, 'layer')} (over those that have the number)"
     header = ("method", "layers", "over", "evaluations", "valid", "seconds", "best at (s)", "within 1 %", "at (s)")
     rows = [
         (

@@ -7,7 +7,7 @@ from fractions import Fraction
 from optmap.baselines.randomized import RandomizedComparison
 from optmap.problem.io.workloads import workload_document
 from optmap.report.tables import grid, pairs, workload_lines
-from optmap.texts import number
+from optmap.texts import number, several
 
 SCHEMA = "optmap.randomized/1"
 NOTES = (
@@ -54,15 +54,18 @@ def randomized_table(found: RandomizedComparison) -> str:
     problem, bound, tiling = found.problem, found.bound, found.tiling
     head = [
         *workload_lines(found.workload),
-        ("memory", f"{problem.memory_words:,} words"),
+        ("memory", several(problem.memory_words, "word")),
         ("generating", f"an element of S costs {problem.cost} load{'' if problem.cost == 1 else 's'}"),
     ]
     terms = [(name, _number(value), "<- bound" if value == bound.cost else "") for name, value in bound.terms]
     schedule = [
-        ("tile", f"{tiling.rows:,} x {tiling.columns:,} of the result, {tiling.occupancy_words:,} words in all"),
-        ("loads", f"{tiling.loads_words:,} words"),
-        ("generated", f"{tiling.generated:,} elements of S"),
-        ("stores", f"{tiling.stores_words:,} words (every schedule: {bound.stores_words:,} at least)"),
+        (
+            "tile",
+            f"{tiling.rows:,} x {tiling.columns:,} of the result, {several(tiling.occupancy_words, 'word')} in all",
+        ),
+        ("loads", several(tiling.loads_words, "word")),
+        ("generated", f"{several(tiling.generated, 'element')} of S"),
+        ("stores", f"{several(tiling.stores_words, 'word')} (every schedule: {bound.stores_words:,} at least)"),
         ("cost", f"{_number(tiling.cost)} loads"),
         ("gap", f"{100 * found.gap:.3f} % of cost above the bound"),
     ]

@@ -15,7 +15,7 @@ from optmap.report.regime_texts import conditions, cut_text, loads_text, regime_
 from optmap.report.regimes_latex import regimes_latex
 from optmap.report.regimes_python import regimes_python
 from optmap.report.tables import grid, pairs, workload_lines
-from optmap.texts import number
+from optmap.texts import number, several
 
 SCHEMA = "optmap.regimes/2"
 
@@ -192,11 +192,11 @@ def _where(texts: Sequence[str]) -> str:
 def _at_lines(answer: Regimes, at: RegimeAt) -> list[str]:
     regime = answer.regimes[at.regime]
     return [
-        f"With {at.memory_words:,} words of fast memory",
+        f"With {several(at.memory_words, 'word')} of fast memory",
         pairs(
             [
                 ("regime", f"{at.regime + 1}, {regime_name(answer, regime)}"),
-                ("loads", f"{at.loads_words:,} words at least, by all regimes and every touched word once"),
+                ("loads", f"{several(at.loads_words, 'word')} at least, by all regimes and every touched word once"),
                 ("shape", f"{_sizes(at.shape)} (real numbers; each tensor alone fits)"),
                 *_tile_lines(at),
             ]
@@ -207,12 +207,15 @@ def _at_lines(answer: Regimes, at: RegimeAt) -> list[str]:
 def _tile_lines(at: RegimeAt) -> Iterator[tuple[str, str]]:
     """The tile that fits and what it moves, or that none does."""
     if at.tile is None:
-        yield "tile", f"none: one element of every tensor takes more than {at.memory_words:,} words"
+        yield "tile", f"none: one element of every tensor takes more than {several(at.memory_words, 'word')}"
         return
     tile, loops = at.tile, " ".join(at.tile.permutation)
-    yield "tile", f"{_sizes(tile.sizes)} (whole numbers; all tensors fit together, in {tile.words:,} words)"
+    yield "tile", f"{_sizes(tile.sizes)} (whole numbers; all tensors fit together, in {several(tile.words, 'word')})"
     above = f", {100 * (tile.loads_words / at.loads_words - 1):.1f} % above" if at.loads_words else ""
-    yield "  loads", f"{tile.loads_words:,} words{above}, of this tile with loops over tiles {loops} (outer ... inner)"
+    yield (
+        "  loads",
+        f"{several(tile.loads_words, 'word')}{above}, of this tile with loops over tiles {loops} (outer ... inner)",
+    )
 
 
 def _sizes(sizes: Mapping[str, float]) -> str:

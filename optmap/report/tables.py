@@ -11,7 +11,7 @@ from optmap.problem import Machine, Mapping, Workload
 from optmap.problem.constraints import Constraints
 from optmap.problem.padding import padding_text
 from optmap.report.merged import names_text
-from optmap.texts import number, percent
+from optmap.texts import number, percent, several
 
 if TYPE_CHECKING:
     from optmap.evaluate.results import BoundaryTraffic, KeptPart, LevelCost
@@ -72,8 +72,7 @@ def workload_lines(workload: Workload) -> list[tuple[str, str]]:
 def machine_line(machine: Machine) -> str:
     """Name, memories inner to outer and cores of a machine, on one line."""
     names = [level.name for level in machine.levels] + [machine.memory]
-    cores = f"{machine.units} {machine.leaf}{'s' if machine.units > 1 else ''}"
-    return f"{machine.name} ({' < '.join(names)}; {cores})"
+    return f"{machine.name} ({' < '.join(names)}; {several(machine.units, machine.leaf)})"
 
 
 def merged_block(workloads: Iterable[Workload]) -> list[str]:
@@ -139,7 +138,7 @@ def boundary_table(boundaries: Iterable[BoundaryTraffic | BoundaryClaim], shares
 def word_text(bits: int) -> str:
     """The size of a word: `4 bytes`, or `4 bits` where it is no whole number of bytes."""
     size, unit = (bits // 8, "byte") if bits % 8 == 0 else (bits, "bit")
-    return f"{size:,} {unit}{'s' if size > 1 else ''}"
+    return several(size, unit)
 
 
 def level_table(levels: Iterable[LevelCost], bottleneck: str, shares: MappingABC[str, int], word_bits: int) -> str:
@@ -276,7 +275,8 @@ def prediction_lines(prediction: Prediction) -> list[tuple[str, str]]:
         ("predicted", f"{number(prediction.cycles)} cycles{seconds} (caches {prediction.caches.value}{threads})"),
         (
             "  kernel",
-            f"{number(prediction.compute_cycles)} cycles, {prediction.kernel}, {prediction.registers} registers",
+            f"{number(prediction.compute_cycles)} cycles, {prediction.kernel}, "
+            + several(prediction.registers, "register"),
         ),
     ]
     for row in prediction.boundaries:
@@ -338,16 +338,21 @@ def classes_table(found: MappingABC[str, Any]) -> str:
         found: what `optmap.symbolic.render.classes_document` returns.
     """
     classes = found["classes"]
+    equivalent = several(found["equivalence_classes"], "equivalence class", "equivalence classes")
     lines = [
-        f"{len(classes)} classes no other dominates, out of {found['equivalence_classes']:,} equivalence classes "
-        f"of {found['permutations']:,} permutations (outermost first; loops in braces in any order)"
+        f"{several(len(classes), 'class', 'classes')} no other dominates, out of {equivalent} "
+        f"of {several(found['permutations'], 'permutation')} (outermost first; loops in braces in any order)"
     ]
     for place, entry in enumerate(classes, 1):
-        lines += ["", f"{place}. {bands_text(entry['bands'])}  {entry['size']:,} permutations"]
+        lines += ["", f"{place}. {bands_text(entry['bands'])}  {several(entry['size'], 'permutation')}"]
         width = max(len(name) for name in entry["traffic"])
         lines += [f"   {name.ljust(width)}  {formula}" for name, formula in entry["traffic"].items()]
     if found["dominated"]:
-        lines += ["", f"{len(found['dominated'])} classes are dominated:", f"  ({found['notation']})"]
+        lines += [
+            "",
+            f"{several(len(found['dominated']), 'class is', 'classes are')} dominated:",
+            f"  ({found['notation']})",
+        ]
     for entry in found["dominated"]:
         lines += ["", f"  <{','.join(entry['class'])}> by <{','.join(entry['by'])}>:", f"    {entry['proof']}"]
     return "\n".join(lines)

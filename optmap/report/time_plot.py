@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from optmap.report.plots import BOUND_COLOR, PALETTE, bar_axes, plot_traffic, tidy_bars
 from optmap.report.tables import one_of, shared_by
-from optmap.texts import number
+from optmap.texts import number, several
 
 if TYPE_CHECKING:
     from optmap.evaluate.timing import Prediction
@@ -103,5 +103,5 @@ def _rows(result: SolveResult, prediction: Prediction) -> list[tuple[str, float,
 
 def _note(cycles: float, words: int) -> str:
     """`5,000 cycles, 1,200 words`."""
-    moved = f", {words:,} words" if words else ""
+    moved = f", {several(words, 'word')}" if words else ""
     return f"{number(cycles)} cycles{moved}"

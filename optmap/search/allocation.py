@@ -26,6 +26,7 @@ from optmap.programs.allocation import Allocation
 from optmap.search.nest_orders import best_orders
 from optmap.solvers.outer import MARGIN, OuterModel
 from optmap.solvers.status import Stop
+from optmap.texts import several
 
 ORDERS = 720
 """Loop orders of one choice of tiles that are all counted; of more, some are."""
@@ -188,7 +189,7 @@ def _around(state: _Solving, reference: float, clock: Clock, progress: Callable[
     tree = _Tree(state, made, clock)
     while not state.proved and not clock.late and tree.step():
         found = "none" if state.value is None else f"{float(state.value):.6g}"
-        progress(f"allocation: {state.iterations} programs, bound {state.bound:.6g}, found {found}")
+        progress(f"allocation: {several(state.iterations, 'program')}, bound {state.bound:.6g}, found {found}")
         if state.value is not None and float(state.value) < FAR * reference:
             return False
     return True

@@ -23,6 +23,7 @@ from optmap.search.question import Question
 from optmap.search.result import Relaxation, SolveResult, conclusion
 from optmap.search.versions import versions
 from optmap.solvers.status import Stop
+from optmap.texts import several
 
 
 def cost_of(question: Question, mapping: Mapping) -> float | None:
@@ -71,7 +72,9 @@ def _of_tiles(question: Question, found: Found, seconds: float) -> SolveResult:
     _check_claims(found, cost, _proved(relaxation))
     ways = prod(parts for level in mapping.levels for parts in level.spatial.values())
     if ways > question.cores:
-        raise CheckError(f"the mapping found splits the work {ways} ways, but {question.cores} cores were asked for")
+        raise CheckError(
+            f"the mapping found splits the work {ways} ways; {several(question.cores, 'core')} may be used"
+        )
     if question.tiles is TileRule.DIVISORS:
         _check_divisors(question, mapping)
     bound = min(cost, max(_proved(relaxation), float(found.bound or 0.0)))

@@ -13,6 +13,7 @@ from optmap.errors import InfeasibleError
 from optmap.problem.constraints import NO_CONSTRAINTS, Constraint, TileConstraint
 from optmap.problem.relations import Relation
 from optmap.search.search_space import Setting
+from optmap.texts import several
 
 
 def refuse_conflict(setting: Setting) -> None:
@@ -60,8 +61,9 @@ def _reason(setting: Setting) -> str | None:
         if needed > capacity:
             tile = ", ".join(f"{d}={n}" for d, n in setting.smallest(number).items() if n > 1) or "one point"
             return (
-                f"{level.name} is short by {needed - capacity:,} words, its {capacity:,} words cannot hold the "
-                f"smallest tile that is left ({tile}), which needs {needed:,}"
+                f"{level.name} is short by {several(needed - capacity, 'word')}, its "
+                f"{several(capacity, 'word')} cannot hold the smallest tile that is left ({tile}), "
+                f"which needs {needed:,}"
             )
     return None
 

@@ -22,6 +22,7 @@ from optmap.problem.options import IntegerRule, TileRule
 from optmap.problem.workload import Semantics
 from optmap.search.route import Route
 from optmap.shown import Concise, Names
+from optmap.texts import several
 
 if TYPE_CHECKING:
     from optmap.search.accelerators.result import AcceleratorResult
@@ -249,9 +250,9 @@ def _refuse_cores(question: Question) -> None:
     machine, cores = question.machine, question.cores
     level = machine.split_level(cores)
     if level is None:
-        raise InputError(f"machine {machine.name} has no shared level to split among {cores} cores; use 1")
+        raise InputError(f"machine {machine.name} has no shared level to split among {several(cores, 'core')}; use 1")
     if cores > machine.cores:
-        raise InputError(f"machine {machine.name} has {machine.cores} cores, {cores} were asked for")
+        raise InputError(f"machine {machine.name} has {several(machine.cores, 'core')}, {cores} were asked for")
     shared = machine.levels[level]
     if cores > shared.fanout:
         raise InputError(

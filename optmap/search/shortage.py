@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from optmap.problem.amounts import Capacity
+from optmap.texts import several
 
 
 def shortage(
@@ -30,16 +31,16 @@ def shortage(
     """
     counted = own.unit == "words" if words is None else words
     bits = 1 if counted else entry_bits
-    unit, has = ("words", own.amount) if counted else ("bits", int(8 * own.bytes(entry_bits)))
+    unit, has = ("word", own.amount) if counted else ("bit", int(8 * own.bytes(entry_bits)))
     least = bits * sum(held.values())
     sizes = ", ".join(f"{dim}={size}" for dim, size in tile.items() if size > 1)
     what = f"one element of {', '.join(held)}" if not sizes else f"a tile {sizes} of {', '.join(held)}"
     parts = " + ".join(f"{bits * own:,}" for own in held.values())
     parts = f" ({parts})" if len(held) > 1 else ""
-    amount = f"{least * buffering:,} words" if counted else f"{-(-least * buffering // 8):,} bytes"
+    amount = several(least * buffering, "word") if counted else f"{-(-least * buffering // 8):,} bytes"
     share = f" in each of {buffering} buffers" if buffering > 1 else ""
     has //= buffering
     return (
-        f"{name} is short by {least - has:,} {unit}: it holds {has:,}{share}, and {what} takes {least:,}{parts}; "
+        f"{name} is short by {several(least - has, unit)}: it holds {has:,}{share}, and {what} takes {least:,}{parts}; "
         f"give it {amount}"
     )

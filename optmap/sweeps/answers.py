@@ -26,6 +26,7 @@ from optmap.sweeps.nest_rows import nest_row
 from optmap.sweeps.points import GridPoint, blank_row, certificate_name, load_plugins, read_task
 from optmap.sweeps.rows import Row, as_dict
 from optmap.sweeps.spec import BOUND
+from optmap.texts import several
 from optmap.version import __version__
 
 if TYPE_CHECKING:
@@ -243,7 +244,7 @@ def _answer_mapping(point: GridPoint) -> Answer:
     for each in found:
         if words[each.level] < each.words:
             raise ContradictionError(
-                f"{point.workload.title}: the mapping moves {words[each.level]:,} words outside {each.level}, "
+                f"{point.workload.title}: the mapping moves {several(words[each.level], 'word')} outside {each.level}, "
                 f"the bound is {each.words:,}: one of the two is wrong; please report the point"
             )
     made = _with_bound(point, _solved_row(point, result, words), result.machine, found)

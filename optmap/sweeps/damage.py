@@ -8,6 +8,7 @@ from pathlib import Path
 
 from optmap.sweeps.manifest import NAME, Key
 from optmap.sweeps.parts import Parts
+from optmap.texts import several
 
 log = logging.getLogger(__name__)
 
@@ -78,4 +79,4 @@ def damage_of(parts: Parts, *, alone: Callable[[], bool]) -> Iterator[str]:
 def key_text(key: Key) -> str:
     """The point of a row in words."""
     workload, machine, level, words, method, question = key
-    return f"{workload}, {machine}, {level} of {words:,} words, {method} ({str(question)[:12]})"
+    return f"{workload}, {machine}, {level} of {several(words, 'word')}, {method} ({str(question)[:12]})"

@@ -18,6 +18,7 @@ from optmap.sweeps.parts import PLACE, Parts
 from optmap.sweeps.row_claims import ELSEWHERE, Behind, differences
 from optmap.sweeps.rows import COLUMNS, FAILURES, Row, row_of
 from optmap.sweeps.stored import LOCK, require
+from optmap.texts import several
 
 MOST_REASONS = 50
 """Reasons that a refusal gives; of more, only the number."""
@@ -128,15 +129,15 @@ class _Found:
     def report(self) -> Report:
         """What was verified, and what was not."""
         verified = [
-            f"{self.rows:,} rows are what was recorded when they were written",
+            f"{several(self.rows, 'row is', 'rows are')} what was recorded when written",
             f"{len(self.documents):,} solutions and certificates are, too, and the checker re-proved each of them",
             "the numbers of every row are those of its documents",
         ]
         left = [f"{ELSEWHERE}: as recorded, but nothing proves them"]
-        left += [f"{count:,} rows without a number ({stop})" for stop, count in sorted(self.silent.items())]
+        left += [f"{several(count, 'row')} without a number ({stop})" for stop, count in sorted(self.silent.items())]
         strangers = self._strangers()
         if strangers:
-            left.append(f"{strangers:,} files that no row refers to, the folder damaged included")
+            left.append(f"{several(strangers, 'file')} that no row refers to, the folder damaged included")
         return Report(verified=tuple(verified), not_verified=tuple(left))
 
     def _strangers(self) -> int:

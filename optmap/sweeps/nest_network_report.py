@@ -10,7 +10,7 @@ from optmap.problem.options import Counting, Merit
 from optmap.report.accelerators import accelerator_line
 from optmap.report.tables import grid, merged_block, pairs
 from optmap.sweeps.nest_networks import MappedLayer, NetworkNests, left_out_text
-from optmap.texts import number
+from optmap.texts import number, several
 
 SCHEMA = "optmap.accelerator-network/1"
 PRODUCT = "the network's EDP is its energy times its cycles, not the sum of those of its layers"
@@ -91,7 +91,10 @@ def network_table(sums: NetworkNests) -> str:
     network = sums.network
     head = pairs(
         [
-            ("network", f"{network.name}: {network.occurrences} layers, {len(sums.layers)} of them different"),
+            (
+                "network",
+                f"{network.name}: {several(network.occurrences, 'layer')}, {len(sums.layers)} of them different",
+            ),
             ("machine", accelerator_line(sums.machine)),
             ("method", f"{sums.method}, objective {sums.merit} of every layer, counting {sums.counting}"),
         ]

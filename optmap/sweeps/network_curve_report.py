@@ -14,7 +14,7 @@ from optmap.report.plots import PALETTE
 from optmap.report.sweep_plots import capacity_label, plot_curve
 from optmap.report.tables import grid, merged_block, word_text
 from optmap.sweeps.network_curves import UNKNOWN, LayerRegimes, NetworkCurve
-from optmap.texts import size_text
+from optmap.texts import several, size_text
 
 SCHEMA = "optmap.network-curve/1"
 ROW = 0.24
@@ -39,7 +39,8 @@ def curve_table(curve: NetworkCurve) -> str:
     regimes = [(layer.workload, "; ".join(_stretches(curve, layer))) for layer in curve.regimes]
     lines = [
         f"sums hold {curve.view.coverage}",
-        f"floor of an unbounded memory: {curve.floor_words:,} words of {word_text(total.word_bits)}, every one once",
+        f"floor of an unbounded memory: {several(curve.floor_words, 'word')} of {word_text(total.word_bits)}, "
+        "every one once",
         f"knee: {knee_text(curve)}",
     ]
     return "\n\n".join(
@@ -59,7 +60,7 @@ def knee_text(curve: NetworkCurve) -> str:
     if knee.refuted_bytes is not None:
         words = total.bound_at(knee.refuted_bytes)
         sentences.append(
-            f"with {size_text(knee.refuted_bytes)} every schedule moves {words:,} words or more, "
+            f"with {size_text(knee.refuted_bytes)} every schedule moves {several(words, 'word')} or more, "
             f"{words / curve.floor_words:.4f}x"
         )
     moved = reached_words(curve, knee)

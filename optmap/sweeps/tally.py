@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from optmap.shown import brief
 from optmap.sweeps.rows import FAILURES, Row
+from optmap.texts import several
 
 BAD_INPUT = 2
 LIMIT_REACHED = 4
@@ -64,7 +65,9 @@ class Tally:
             self.infeasible += 1
         elif row.error or row.stop in CUT_SHORT:
             self.failures[row.stop] = self.failures.get(row.stop, 0) + 1
-            self.last_error = f"{row.workload} {row.capacity_words} words {row.method}: {row.error or row.stop}"
+            self.last_error = (
+                f"{row.workload} {several(row.capacity_words, 'word')} {row.method}: {row.error or row.stop}"
+            )
         self._see_gap(row.gap)
 
     def _see_gap(self, gap: float | None) -> None:

@@ -19,6 +19,7 @@ from optmap.shown import Concise
 from optmap.symbolic.footprint import footprint
 from optmap.symbolic.ioopt import HeldTraffic, held_traffic
 from optmap.symbolic.symbols import latex_name, tile, tiles
+from optmap.texts import several
 
 MEMORY = Symbol("S", positive=True)
 """Words of the fast memory."""
@@ -226,7 +227,10 @@ def closed_form_value(form: ClosedForm, workload: Workload, memory_words: int) -
     """
     side = at_extents(form.side, workload, memory_words)
     if side < 1:
-        raise InputError(f"{memory_words} words hold no tile of the closed form: its side T would be {float(side):.3g}")
+        raise InputError(
+            f"a memory of {several(memory_words, 'word')} holds no tile of the closed form: "
+            f"its side T would be {float(side):.3g}"
+        )
     extents = workload.extents
     products = {"*".join(dims): Mul(*(Integer(extents[d]) for d in dims)) for dims in form.cut}
     return ClosedFormValue(

@@ -78,7 +78,7 @@ def test_long_lists_of_orders_are_cut(optmap) -> None:
     [
         (("resnet50/conv1", "--closed-form"), "stride and dilation 1"),
         (("mobilenet/M9", "--closed-form"), "no closed form"),
-        (("tccg/ab-ac-cb", "--closed-form", "--memory", "2w"), "hold no tile"),
+        (("tccg/ab-ac-cb", "--closed-form", "--memory", "2w"), "of 2 words holds no tile"),
         (("tccg/ab-ac-cb", "--closed-form", "--memory", "64"), "no unit"),
         (("tccg/ab-ac-cb", "--closed-form", "--stationary", "AA"), "unknown tensor 'AA'"),
         (("tccg/ab-ac-cb", "--closed-form", "--small", "z"), "no dim z"),

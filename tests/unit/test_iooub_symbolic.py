@@ -268,7 +268,7 @@ def test_workloads_without_a_closed_form_are_told_why():
     layer = library.workload("yolo9000/Y4")
     with pytest.raises(InputError, match="keeps the filter Ker, not Out"):
         closed_form(layer, "Out")
-    with pytest.raises(InputError, match="2 words hold no tile"):
+    with pytest.raises(InputError, match="2 words holds no tile"):
         closed_form_value(closed_form(MATMUL), MATMUL, 2)
     mixed = parse_workload("C[i,j] += A[i,k] * B[k,j]", dict.fromkeys("ijk", 4), bytes={"C": 4, "A": 1, "B": 1})
     with pytest.raises(InputError, match="one element size"):

@@ -12,6 +12,7 @@ from optmap.problem.elements import whole
 from optmap.problem.fabric import Direction, Fabric, Memory, Rule
 from optmap.problem.nest import MemoryNest, Nest
 from optmap.problem.options import Counting
+from optmap.texts import several
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,7 +120,7 @@ def _direction(fabric: Fabric, where: str, direction: Direction, ways: tuple[int
         yield f"{where}: {used:,} children are needed ({split}), there are {direction.size:,}"
     for dim, n, allowed in zip(fabric.dims, ways, direction.allowed, strict=True):
         if n > 1 and not allowed:
-            yield f"{where}: {dim} is unrolled {n} times, which is not allowed here"
+            yield f"{where}: {dim} is unrolled {several(n, 'time')}, which is not allowed here"
     yield from _factors(direction.rules, ways)
 
 

@@ -25,6 +25,7 @@ from optmap.problem.core import Core
 from optmap.problem.machine import Machine
 from optmap.problem.padding import real_operations, real_projection
 from optmap.problem.workload import Semantics, Workload
+from optmap.texts import several
 
 MULTIPLY_ADDS = "multiply-adds"
 """Name of the arithmetic among what a time cannot be below; the others are boundaries."""
@@ -107,8 +108,8 @@ def check_threads(machine: Machine, threads: int) -> None:
     """
     if threads > machine.cores:
         raise InputError(
-            f"machine {machine.name} has {machine.cores} cores, not {threads}: ask for fewer threads, or write "
-            "cores in its file and shared: true at the level that they share"
+            f"machine {machine.name} has {several(machine.cores, 'core')}, not {threads}: ask for fewer threads, or "
+            "write cores in its file and shared: true at the level that they share"
         )
 
 

@@ -27,6 +27,7 @@ from optmap.problem.machine import CapacityRule, Level, Machine
 from optmap.problem.mapping import Mapping
 from optmap.problem.partitions import capacity_groups
 from optmap.problem.workload import Workload, access_names
+from optmap.texts import several
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,9 +73,10 @@ def keeping(workload: Workload, machine: Machine, mapping: Mapping, number: int)
         if _fits(workload, level, words):
             return found
         least = sum(words)
+    room = several(level.capacity.words(workload.word_bits) // level.buffering, "word")
     raise InfeasibleError(
-        f"level {level.name} has room for {level.capacity.words(workload.word_bits) // level.buffering:,} words of "
-        f"{workload.title}; a single iteration needs {least:,}: make it larger"
+        f"level {level.name} has room for {room} of {workload.title}; a single iteration needs {least:,}: "
+        "make it larger"
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from optmap.evaluate.tally import Moved
+from optmap.texts import several
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,8 +43,8 @@ class TreeCount:
     def violations(self) -> tuple[str, ...]:
         """One sentence per level that does not hold what the tree keeps there; empty if all fit."""
         return tuple(
-            f"{room.part} would hold {room.occupancy_words:,} words at a visit of {room.statement}; it has "
-            f"{room.capacity_words:,}: it is short by {room.short_words:,} words"
+            f"{room.part} would hold {several(room.occupancy_words, 'word')} at a visit of {room.statement}; it has "
+            f"{room.capacity_words:,}: it is short by {several(room.short_words, 'word')}"
             for room in self.rooms
             if room.short_words
         )

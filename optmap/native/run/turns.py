@@ -14,6 +14,7 @@ import numpy as np
 from optmap.errors import InputError
 from optmap.native.host.tables import read_topology
 from optmap.native.run.clock import Called, warm_seconds
+from optmap.texts import several
 
 LEAST_SECONDS = 1e-3
 """Of a sample: shorter calls are timed several at a time."""
@@ -101,7 +102,10 @@ def pinned(threads: int, *, fewer: bool = False) -> Iterator[tuple[int, ...]]:
         return
     allowed = sorted(os.sched_getaffinity(0))
     if len(allowed) < threads and not fewer:
-        raise InputError(f"{threads} threads on {len(allowed)} processors that this process may use; ask for fewer")
+        raise InputError(
+            f"{several(threads, 'thread')} on {several(len(allowed), 'processor')} that this process may use; "
+            "ask for fewer"
+        )
     chosen = _apart(allowed, threads)
     _move(chosen)
     try:

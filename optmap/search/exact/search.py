@@ -24,6 +24,7 @@ from optmap.search.curve import Improvement
 from optmap.search.exact.frame import SLACK, Frame
 from optmap.search.exact.passes import Machinery, Tally
 from optmap.symbolic.numbers import prime_factors
+from optmap.texts import several
 
 RISES = (0.003, 0.01, 0.02, 0.04, 0.08, 0.16, 0.3)
 """How far above what is proved the cutoff of each pass is; the last for all further ones."""
@@ -226,7 +227,7 @@ class _Search:
         self.progress(
             f"{'beam' if beam else 'cutoff'} {beam or format(cutoff, '.6g')}: "
             f"best {self.value:.6g}, bound {self.bound:.6g}, "
-            f"{tally.labels:,} labels ({', '.join(tally.sizes)}), {tally.evaluations:,} evaluations"
+            f"{several(tally.labels, 'label')} ({', '.join(tally.sizes)}), {several(tally.evaluations, 'evaluation')}"
         )
 
     def _found(self, tally: Tally, nest: Nest) -> None:

@@ -21,6 +21,7 @@ from optmap.search.explore.protocol import Brief, Strategy
 from optmap.search.explore.settings import settings_of, values_of
 from optmap.search.found import Found
 from optmap.search.question import Question
+from optmap.texts import several
 
 FLOATS = Fraction(1, 10**12)
 """Relative distance within which the batched evaluator's numbers are the exact ones: a proof is one up to that."""
@@ -105,7 +106,7 @@ def _tell(
 
 def _found(request: Question, strategy: Strategy, trace: Trace) -> Found:
     if trace.best is None:
-        text = f"{trace.evaluations:,} mappings were looked at, none of them valid"
+        text = f"{several(trace.evaluations, 'mapping was', 'mappings were')} looked at, none of them valid"
         if trace.proof is not None:
             raise InfeasibleError(f"no mapping is valid: {trace.proof.text}")
         if trace.end is End.STRATEGY:

@@ -31,6 +31,7 @@ from optmap.search.iooub.tiling import Tiling, best_tiling
 from optmap.search.question import Question
 from optmap.search.result import Relaxation
 from optmap.solvers.status import Point
+from optmap.texts import several
 
 LATE = "the time limit came before all flows, pieces and corners were looked at"
 """Said of an answer that may be better with more time."""
@@ -123,7 +124,7 @@ def _found(request: Question, tiling: Tiling, held: Held, mapping: Mapping, *, l
     (moved,) = objective.words(rows, machine).values()
     least = compulsory(workload, objective)
     if moved < least:
-        raise CheckError(f"the tiling moves {moved:,} words, fewer than the {least:,} that must move")
+        raise CheckError(f"the tiling moves {several(moved, 'word')}, fewer than the {least:,} that must move")
     created = rows[0].stores_words - rows[0].loads_words  # the search counts every visit of an output as a load
 
     def value(words: int | Fraction) -> float:
@@ -228,7 +229,8 @@ def too_small(workload: Workload, groups: Sequence[CapacityGroup]) -> str:
         if least > group.words:
             names = ", ".join(workload.tensors[i].name for i in group.tensors)
             return (
-                f"{group.name} is short by {least - group.words:,} words: its {group.words:,} words cannot hold one "
-                f"element of {names}, which takes {least:,} words; give {group.name} at least {least:,} words"
+                f"{group.name} is short by {several(least - group.words, 'word')}: its "
+                f"{several(group.words, 'word')} cannot hold one element of {names}, which takes "
+                f"{several(least, 'word')}; give {group.name} at least {several(least, 'word')}"
             )
     return f"no tile of {workload.title} was found that fits; raise the time limit"

@@ -21,7 +21,7 @@ from optmap.search.search_space import Setting, setting_of
 from optmap.search.whole.chain_answer import found_chain, machine_notes
 from optmap.search.whole.chain_costs import IntArray, IntegerPoint
 from optmap.solvers.status import Point
-from optmap.texts import number
+from optmap.texts import number, several
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,7 +110,7 @@ def answer(
     certified = relax(setting, clock=state.clock)
     optimum = (
         f"program optimum (local): {number(max(found.costs))} {request.objective.unit(request.machine)}, no bound: "
-        f"{recipe.formulation} ({recipe.solver}, one start each, {state.programs} programs)"
+        f"{recipe.formulation} ({recipe.solver}, one start each, {several(state.programs, 'program')})"
     )
     return found_chain(
         request,

@@ -12,6 +12,7 @@ from optmap.programs.rounding import best_permutation, round_tile
 from optmap.search.answer import cost_of
 from optmap.search.found import Found
 from optmap.search.question import Question
+from optmap.texts import several
 
 VERTICES = 64
 """Bases of the LP that are visited."""
@@ -41,7 +42,7 @@ def solve(request: Question) -> Found:
         if found and clock.late:
             break
     if not found:
-        raise InfeasibleError(f"{workload.title}: no rounded tile of the tiling LP fits {words:,} words")
+        raise InfeasibleError(f"{workload.title}: no rounded tile of the tiling LP fits {several(words, 'word')}")
     best = min(found, key=lambda pair: pair[0])[1]
     return Found(mapping=best, space="roundings of the vertices of the tiling LP", late=clock.late)
 
