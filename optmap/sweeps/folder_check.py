@@ -129,7 +129,11 @@ class _Found:
     def report(self) -> Report:
         """What was verified, and what was not."""
         verified = [
-            f"{several(self.rows, 'row is', 'rows are')} what was recorded when written",
+            several(
+                self.rows,
+                "row is what was recorded when it was written",
+                "rows are what was recorded when they were written",
+            ),
             f"{len(self.documents):,} solutions and certificates are, too, and the checker re-proved each of them",
             "the numbers of every row are those of its documents",
         ]
