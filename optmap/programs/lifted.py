@@ -26,7 +26,6 @@ from optmap.errors import InputError
 from optmap.problem.forms import ConvolutionForm, convolution_form
 from optmap.problem.workload import Workload
 from optmap.programs.program import Form, Program, Sense, Variable
-from optmap.texts import several
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,7 +71,7 @@ def lifted_lp(workload: Workload, *, capacity: float) -> LiftedLp:
     form = convolution_form(workload)
     widest = max(workload.weight(t) for t in workload.tensors)
     if not widest <= capacity < float("inf"):
-        raise InputError(f"capacity is {several(capacity, 'word')}; the tiling LP needs at least {widest}, one element")
+        raise InputError(f"capacity is {capacity} words; the tiling LP needs at least {widest}, one element")
     digits = _digits(workload, form)
     high = {d.dim: d.name for d in digits}  # a dim without low digit is its own high digit
     low = {d.dim: d.name for d in digits if d.name == _low(d.dim, workload)}

@@ -16,7 +16,6 @@ import pyomo.environ as pyo
 from optmap.errors import InputError
 from optmap.problem.workload import Workload, access_names
 from optmap.programs.program import Form, Program, Sense, Variable
-from optmap.texts import several
 
 
 def log_tiling_program(workload: Workload, *, capacity: float) -> Program:
@@ -33,7 +32,7 @@ def log_tiling_program(workload: Workload, *, capacity: float) -> Program:
         InputError: for a subscript of several dims, or a capacity below one word.
     """
     if not capacity >= 1:
-        raise InputError(f"capacity is {several(capacity, 'word')}; the tiling LP needs at least 1")
+        raise InputError(f"capacity is {capacity} words; the tiling LP needs at least 1")
     for tensor in workload.tensors:
         for axis in tensor.axes:
             if len(axis.terms) > 1:

@@ -79,4 +79,4 @@ def damage_of(parts: Parts, *, alone: Callable[[], bool]) -> Iterator[str]:
 def key_text(key: Key) -> str:
     """The point of a row in words."""
     workload, machine, level, words, method, question = key
-    return f"{workload}, {machine}, {level} of {several(words, 'word')}, {method} ({str(question)[:12]})"
+    return f"{workload}, {machine}, {level} of {several(int(words), 'word')}, {method} ({str(question)[:12]})"
