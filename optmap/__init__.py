@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from optmap.errors import TreeError as TreeError
     from optmap.errors import UnknownNameError as UnknownNameError
     from optmap.errors import WrongKindError as WrongKindError
+    from optmap.evaluate.policies import register_policy as register_policy
     from optmap.exchange import export_timeloop as export_timeloop
     from optmap.exchange import import_timeloop as import_timeloop
     from optmap.exchange import score as score
@@ -138,6 +139,7 @@ _HOMES = {
         "CheckError ContradictionError InfeasibleError InputError LimitError OneStatementError OptmapError "
         "ParseError SolverUnavailableError StatementError StrategyError TreeError UnknownNameError WrongKindError"
     ),
+    "evaluate.policies": "register_policy",
     "exchange": "export_timeloop import_timeloop score",
     "exploring": "explore sensitivity",
     "gap.boundaries": "BoundReport",

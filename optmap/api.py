@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from optmap.clock import SEARCHED, Clock, limited
 from optmap.errors import CheckError, InputError
+from optmap.evaluate.policies import nest_policy
 from optmap.names import choose
 from optmap.problem import CapacityRule, Padding, Semantics
 from optmap.problem.constraint_texts import ConstraintsInput, constraints_of
@@ -23,7 +24,7 @@ from optmap.problem.inputs import (
     workload_of,
 )
 from optmap.problem.objective import OBJECTIVES, objectives_on
-from optmap.problem.options import Counting, IntegerRule, TileRule
+from optmap.problem.options import IntegerRule, TileRule
 from optmap.search.meaning import refuse_meaningless
 from optmap.search.methods import METHODS, default_method
 from optmap.search.question import Question, understood
@@ -146,7 +147,7 @@ def solve(
         machine=target,
         objective=known[METHODS[method].objective(objective, target)],
         method=method,
-        counting=Counting(choose("counting", counting or Counting.EXACT.value, list(Counting))),
+        counting=nest_policy(counting),
         capacity=CapacityRule(choose("capacity", capacity, list(CapacityRule))),
         tiles=TileRule(choose("tiles", tiles, list(TileRule))),
         integers=IntegerRule(choose("integers", integers, list(IntegerRule))),

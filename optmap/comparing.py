@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from optmap.api import solve
 from optmap.clock import INTERRUPTED, Clock, limited, stopping
 from optmap.errors import ContradictionError, InfeasibleError, InputError, LimitError
+from optmap.evaluate.policies import nest_policy
 from optmap.names import choose
 from optmap.problem import Padding, Semantics
 from optmap.problem.constraint_texts import ConstraintsInput, constraints_of
@@ -21,7 +22,7 @@ from optmap.problem.inputs import (
     names_of,
     workload_of,
 )
-from optmap.problem.options import Counting, Merit
+from optmap.problem.options import Merit
 from optmap.search.methods import METHODS
 from optmap.values import TimeInput, seconds, whole_number
 
@@ -127,8 +128,8 @@ def _on_meshes(
     from optmap.search.question import understood
 
     merit = Merit(choose("objective", question["objective"] or Merit.EDP.value, list(Merit)))
-    mode = Counting(choose("counting", question["counting"] or Counting.EXACT.value, list(Counting)))
-    question |= {"objective": merit.value, "counting": mode.value}
+    mode = nest_policy(question["counting"])
+    question |= {"objective": merit.value, "counting": mode.name}
     if question["evaluations"] is not None:
         whole_number(question["evaluations"], "evaluations")
     solved, _ = understood(workload, machine, question["semantics"])

@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from optmap.errors import InputError
+from optmap.evaluate.policies import nest_policy
 from optmap.names import choose
 from optmap.problem import Semantics
 from optmap.problem.inputs import ExtentsInput, MachineInput, WorkloadInput, machine_of, workload_of
 from optmap.problem.objective import MERITS
-from optmap.problem.options import Counting, Merit, TileRule
+from optmap.problem.options import Merit, TileRule
 from optmap.search.explore.route import Explorer, strategy_of
 from optmap.search.method import refuse
 from optmap.search.methods import METHODS
@@ -85,7 +86,7 @@ def explore(
         workload=problem,
         machine=target,
         objective=MERITS[choose("objective", objective or Merit.EDP.value, MERITS)],
-        counting=Counting(choose("counting", counting or Counting.EXACT.value, list(Counting))),
+        counting=nest_policy(counting),
         tiles=TileRule.DIVISORS,
         method=name,
         evaluations=None if evaluations is None else whole_number(evaluations, "evaluations"),
@@ -157,7 +158,7 @@ def sensitivity(
     return sensitivity_of(
         fabric_of(problem, target),
         Merit(choose("objective", objective or Merit.EDP.value, list(Merit))),
-        counting=Counting(choose("counting", counting or Counting.EXACT.value, list(Counting))),
+        counting=nest_policy(counting),
         orders=Orders(choose("orders", orders, list(Orders))),
         tiles=Tiles(choose("tiles", tiles or usual.value, list(Tiles))),
         samples=whole_number(samples, "samples"),

@@ -24,7 +24,6 @@ from optmap.problem.inputs import (
     text_of,
     workload_of,
 )
-from optmap.problem.options import Counting
 from optmap.values import TimeInput, file_path
 
 if TYPE_CHECKING:
@@ -52,7 +51,7 @@ if TYPE_CHECKING:
 def evaluate(
     solution: SolveResult | SavedSolution | AcceleratorResult | SavedNest | SavedTree | str | Path,
     *,
-    counting: Counting | str | None = None,
+    counting: str | None = None,
     simulate: bool = False,
     limit: int = 5_000_000,
 ) -> Evaluation | NestEvaluation | TreeEvaluation:
@@ -60,7 +59,7 @@ def evaluate(
 
     Args:
         solution: what `solve` returned, a solution file, or a file with a mapping tree, which is walked.
-        counting: of a mapping on an accelerator, a value of `Counting`; None for that of the solution.
+        counting: of a mapping on an accelerator, the name of a policy; None for that of the solution.
         simulate: execute the loop nest as well, with LRU and with optimal replacement.
         limit: largest number of simulated accesses, or of steps of a walk.
 
@@ -71,10 +70,10 @@ def evaluate(
         InputError: if the file cannot be used.
         LimitError: if the nest is too large to simulate.
     """
+    from optmap.evaluate.policies import nest_policy
     from optmap.gap.nest_recount import evaluate_nest
     from optmap.gap.nest_solution import SavedNest
     from optmap.gap.saved_tree import SavedTree, evaluate_tree
-    from optmap.names import choose
     from optmap.report.loading import saved_mapping
 
     read = saved_mapping(solution)
@@ -85,7 +84,7 @@ def evaluate(
     if isinstance(read, SavedNest):
         if simulate:
             raise InputError("there is no simulation of accelerators; leave out --simulate")
-        return evaluate_nest(read, None if counting is None else Counting(choose("counting", counting, list(Counting))))
+        return evaluate_nest(read, None if counting is None else nest_policy(counting))
     if counting is not None:
         raise InputError("--counting is for mappings on accelerators; leave it out")
     from dataclasses import replace
@@ -96,7 +95,7 @@ def evaluate(
     return replace(found, simulations=run_simulations(read, limit)) if simulate else found
 
 
-def conformance(records: str | Path, *, counting: Counting | str | None = None) -> Conformance:
+def conformance(records: str | Path, *, counting: str | None = None) -> Conformance:
     """Compare the counts of another model with optmap's.
 
     Args:
@@ -111,11 +110,11 @@ def conformance(records: str | Path, *, counting: Counting | str | None = None) 
     Raises:
         InputError: if the file cannot be used.
     """
+    from optmap.evaluate.policies import nest_policy
     from optmap.gap.conformance import compare_records
     from optmap.interchange import read_records
-    from optmap.names import choose
 
-    chosen = None if counting is None else Counting(choose("counting", counting, list(Counting)))
+    chosen = None if counting is None else nest_policy(counting)
     return compare_records(read_records(file_path(records, "records")), chosen)
 
 

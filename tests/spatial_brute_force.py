@@ -16,7 +16,7 @@ from math import factorial, prod
 import numpy as np
 from sized_machines import random_bits, sized_machine
 
-from optmap.evaluate import count_nest, evaluate_batch
+from optmap.evaluate import NestPolicy, count_nest, evaluate_batch
 from optmap.problem import Capacity, Level, Machine, Partition, Workload, parse_workload
 from optmap.problem.accelerator import (
     ROLES,
@@ -32,7 +32,7 @@ from optmap.problem.accelerator import (
 from optmap.problem.fabric import Fabric, fabric_of
 from optmap.problem.nest import Nest
 from optmap.problem.nest_batch import NestBatch
-from optmap.problem.options import Counting, Merit
+from optmap.problem.options import Merit
 from optmap.problem.relations import GAP, Relation
 
 ROWS = 1 << 16
@@ -49,7 +49,7 @@ class Best:
     """One mapping that reaches it."""
 
 
-def best_of_all(fabric: Fabric, counting: Counting) -> dict[Merit, Best]:
+def best_of_all(fabric: Fabric, counting: NestPolicy) -> dict[Merit, Best]:
     """The optimum of every merit over all mappings with perfect factors; empty if none is valid."""
     least: dict[Merit, tuple[float, Nest]] = {}
     for batch in all_mappings(fabric):

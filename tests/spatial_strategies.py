@@ -6,11 +6,16 @@ from math import prod
 
 from hypothesis import strategies as st
 
+from optmap.evaluate import nest_policies
 from optmap.problem import Axis, Capacity, Level, Machine, Semantics, TensorAccess, Workload
 from optmap.problem.accelerator import Arithmetic, Keep, Mesh, MeshAxis, Ports, Prices, Store
 from optmap.problem.fabric import Fabric, fabric_of
 from optmap.problem.nest import MemoryNest, Nest
 
+COUNTINGS = tuple(nest_policies().values())
+"""The policies of accelerators."""
+WALKED = tuple(policy for policy in COUNTINGS if policy.walked)
+"""Those that searches with bounds know."""
 STATEMENTS = {
     "gemm": ("ij", "ik", "kj"),
     "batched": ("bij", "bik", "bkj"),

@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from optmap.evaluate import NEST_EXACT
 from optmap.problem.fabric import Fabric
-from optmap.problem.options import Counting, Merit
+from optmap.problem.options import Merit
 from optmap.search import SUNSTONE_STRATEGY, Brief, SunstoneSettings, Trace, drive
 
 OPEN = SunstoneSettings(
@@ -27,7 +28,7 @@ OPEN = SunstoneSettings(
 
 def searched(fabric: Fabric, settings: SunstoneSettings, merit: Merit = Merit.EDP) -> Trace:
     question: Brief[Any] = Brief(
-        fabric=fabric, merit=merit, counting=Counting.EXACT, settings=settings, rng=np.random.default_rng(0)
+        fabric=fabric, merit=merit, counting=NEST_EXACT, settings=settings, rng=np.random.default_rng(0)
     )
     trace = Trace()
     list(drive(SUNSTONE_STRATEGY, question, trace))

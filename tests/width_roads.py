@@ -16,14 +16,13 @@ from optmap.checker.fabric import Fabric as CheckedFabric
 from optmap.checker.floor import held_inside, movement, port_cycles
 from optmap.checker.flows import FlowCounts
 from optmap.checker.loops import Loops
-from optmap.checker.nest_solution import occupancy
-from optmap.evaluate import count_nest, evaluate_batch
+from optmap.checker.nest_counts import occupancy
+from optmap.evaluate import NEST_EXACT, NEST_FACTORFLOW, NEST_TIMELOOP, count_nest, evaluate_batch
 from optmap.gap.floor import _movement, _port_cycles, inside_words
 from optmap.problem import machine_document, mapping_document, workload_document
 from optmap.problem.fabric import Fabric, fabric_of
 from optmap.problem.nest import Nest, mapping_of
 from optmap.problem.nest_batch import batch_of
-from optmap.problem.options import Counting
 
 
 def attacked(cases: int, seed: int) -> Counter[str]:
@@ -35,7 +34,7 @@ def attacked(cases: int, seed: int) -> Counter[str]:
         checked = CheckedFabric(workload_document(workload), machine_document(machine))
         _same_floors(fabric, checked, draw)
         nests = [random_nest(fabric, draw) for _ in range(5)]
-        for counting in (Counting.EXACT, Counting.TIMELOOP, Counting.FACTORFLOW):
+        for counting in (NEST_EXACT, NEST_TIMELOOP, NEST_FACTORFLOW):
             many = evaluate_batch(batch_of(nests, fabric), fabric, counting)
             for row, nest in enumerate(nests):
                 cost = count_nest(nest, fabric, counting)
@@ -61,10 +60,10 @@ def _same_floors(fabric: Fabric, checked: CheckedFabric, draw: random.Random) ->
 def _case(fabric: Fabric, checked: CheckedFabric, nest: Nest) -> Counter[str]:
     loops = Loops(checked, mapping_document(mapping_of(nest, fabric))["levels"])
     found = Counter(cases=1)
-    for counting in (Counting.EXACT, Counting.TIMELOOP, Counting.FACTORFLOW):
+    for counting in (NEST_EXACT, NEST_TIMELOOP, NEST_FACTORFLOW):
         cost = count_nest(nest, fabric, counting)
-        flows = counting is Counting.FACTORFLOW
-        counts = FlowCounts(loops) if flows else Counts(loops, timeloop=counting is Counting.TIMELOOP)
+        flows = counting is NEST_FACTORFLOW
+        counts = FlowCounts(loops) if flows else Counts(loops, timeloop=counting is NEST_TIMELOOP)
         assert counts.energies == [memory.energy_pj for memory in cost.memories], counting
         assert counts.port_cycles == [memory.cycles for memory in cost.memories], counting
         assert (counts.energy, counts.cycles) == (cost.energy_pj, cost.cycles), counting
@@ -80,7 +79,7 @@ def _case(fabric: Fabric, checked: CheckedFabric, nest: Nest) -> Counter[str]:
         full = any(used > there for rooms in literal_rooms(fabric, cost) for used, there in rooms)
         assert full == any("the tiles need" in text for text in cost.broken)
         try:
-            loops.check(hulls=counting is Counting.TIMELOOP)
+            loops.check(hulls=counting is NEST_TIMELOOP)
         except RefusedError:
             assert cost.broken
         else:

@@ -15,13 +15,13 @@ from typing import Any
 from accelerator_machines import asked
 from signing import signed
 from sized_machines import random_bits, sized_machine
-from spatial_strategies import STATEMENTS, dims_of, statement
+from spatial_strategies import STATEMENTS, WALKED, dims_of, statement
 from wires_oracle import Level as Loops
 from wires_oracle import Problem, Tensor, exact, timeloop
 
 from optmap.checker import RefusedError, check_document
 from optmap.errors import OptmapError
-from optmap.evaluate import SpatialCost, evaluate_batch
+from optmap.evaluate import NEST_EXACT, NEST_TIMELOOP, NestPolicy, SpatialCost, evaluate_batch
 from optmap.evaluate.spatial.wires import is_quirk
 from optmap.gap.nest_recount import evaluate_nest
 from optmap.gap.nest_solution import nest_solution_from
@@ -30,7 +30,7 @@ from optmap.problem.accelerator import Arithmetic, Keep, Mesh, MeshAxis, Prices,
 from optmap.problem.fabric import Fabric, fabric_of
 from optmap.problem.nest import MemoryNest, Nest
 from optmap.problem.nest_batch import batch_of
-from optmap.problem.options import WALKED, Counting, TileRule
+from optmap.problem.options import TileRule
 from optmap.search import AcceleratorResult, Found, assemble
 from optmap.texts import exact_text
 
@@ -81,18 +81,18 @@ def attack(case: Case, draw: random.Random) -> Counter[str]:
         RefusedError: for a true document that the checker does not accept.
     """
     found = Counter(case.kinds, cases=1)
-    answer = _answer(case, Counting.TIMELOOP)
-    served: dict[Counting, dict[str, Served]] = {}
-    counts = (Counting.EXACT, exact, answer.exact), (Counting.TIMELOOP, timeloop, answer.count)
+    answer = _answer(case, NEST_TIMELOOP)
+    served: dict[NestPolicy, dict[str, Served]] = {}
+    counts = (NEST_EXACT, exact, answer.exact), (NEST_TIMELOOP, NestPolicy, timeloop, answer.count)
     for counting, oracle, cost in counts:
         served[counting] = {tensor.name: oracle(case.problem, tensor) for tensor in case.problem.tensors}
         found.update(_same(case, cost, served[counting], counting))
     found["wires that only Timeloop counts so"] += _quirks(case, served)
     if any(a.energy_pj != b.energy_pj for a, b in zip(answer.exact.memories, answer.count.memories, strict=True)):
         found["energies that the countings have otherwise"] += 1
-    documents = {Counting.TIMELOOP: _accepted(answer)}
+    documents = {NEST_TIMELOOP: _accepted(answer)}
     if draw.random() < SHARE:
-        documents[Counting.EXACT] = _accepted(_answer(case, Counting.EXACT))
+        documents[NEST_EXACT] = _accepted(_answer(case, NEST_EXACT))
         counting, other = draw.sample(sorted(documents), 2)
         document = documents[counting]
         assert not evaluate_nest(nest_solution_from(Fields.of(document, "document"))).disagreements
@@ -108,7 +108,7 @@ def attack(case: Case, draw: random.Random) -> Counter[str]:
     return found
 
 
-def _answer(case: Case, counting: Counting) -> AcceleratorResult:
+def _answer(case: Case, counting: NestPolicy) -> AcceleratorResult:
     answer = assemble(
         asked(case.fabric, counting=counting, tiles=TileRule.PADDED, method="random"),
         Found(mapping=case.nest),
@@ -140,7 +140,7 @@ def _same(
     case: Case,
     cost: SpatialCost,
     served: dict[str, Served],
-    counting: Counting,
+    counting: NestPolicy,
 ) -> Counter[str]:
     """Hold counts and energies of all memories against those of the oracle."""
     found: Counter[str] = Counter()
@@ -163,7 +163,7 @@ def _same(
     return found
 
 
-def _quirks(case: Case, served: dict[Counting, dict[str, Served]]) -> int:
+def _quirks(case: Case, served: dict[NestPolicy, dict[str, Served]]) -> int:
     """Of as many words the countings' wires differ only where the product says that Timeloop has a quirk."""
     found = 0
     for place, operand in enumerate(case.fabric.operands):

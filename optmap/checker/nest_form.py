@@ -119,7 +119,7 @@ SOLVED: dict[str, Shape] = {
     "machine": MACHINE,
     "method": text,
     "objective": word("energy", "cycles", "edp", "traffic"),
-    "counting": word("exact", "timeloop", "factorflow"),
+    "counting": name,
     "tiles": word("divisors", "padded"),
     "status": record(stop=text, point=text, proved=flag, within=maybe(number), space=text),
     "mapping": record(levels=many(MAPPED, 2)),

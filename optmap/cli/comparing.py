@@ -110,7 +110,7 @@ def compare(
             constraints=constraint,
             semantics=semantics,
             objective=objective,
-            counting=None if counting is None else counting.value,
+            counting=counting,
             evaluations=evaluations,
             time_limit=time_limit,
             progress=progress,

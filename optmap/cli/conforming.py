@@ -10,7 +10,6 @@ import typer
 from optmap.cli.console import Progress, guarded, say
 from optmap.cli.options import JsonOption, path_of
 from optmap.errors import CheckError
-from optmap.problem.options import Counting
 
 CONFORMANCE_HELP = """Compare another model's counts with optmap's.
 
@@ -48,9 +47,10 @@ def conformance(
         Path, typer.Argument(metavar="RECORDS.json", parser=path_of, help="A file of records.", show_default=False)
     ],
     counting: Annotated[
-        Counting | None,
+        str | None,
         typer.Option(
             "--counting",
+            metavar="NAME",
             help="As a model counts (if left out, that of the records), or as a walk of the loops does.",
             show_default=False,
         ),

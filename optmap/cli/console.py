@@ -164,8 +164,8 @@ def _load_plugins() -> None:
         from optmap.search.plugins import load_plugin
 
         found = load_plugin(name)
-        if not (found.methods or found.objectives):
-            note(f"plug-in {name} registers no method and no objective")
+        if not (found.methods or found.objectives or found.policies):
+            note(f"plug-in {name} registers no method, no objective and no counting")
 
 
 def _before_an_answer(error: OptmapError) -> OptmapError:

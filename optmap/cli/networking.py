@@ -138,7 +138,7 @@ def network(
             memory=memory,
             method=method,
             objective=objective,
-            counting=None if counting is None else counting.value,
+            counting=counting,
             semantics=semantics,
             tiles=tiles.value,
             curve=curve,

@@ -9,7 +9,7 @@ import typer
 
 from optmap.errors import InputError
 from optmap.problem import ActivationLayout, CapacityRule, Padding, Semantics, StoreKind
-from optmap.problem.options import Counting, TileRule
+from optmap.problem.options import TileRule
 
 
 def path_of(text: str) -> Path:
@@ -120,9 +120,10 @@ CapacityOption = Annotated[
     CapacityRule, typer.Option("--capacity", help="What must fit: one tile, or enough for an LRU cache.")
 ]
 CountingOption = Annotated[
-    Counting | None,
+    str | None,
     typer.Option(
         "--counting",
+        metavar="NAME",
         help="On accelerators: exact (if left out); timeloop, which extrapolates and takes tiles as hulls; factorflow, "
         "the model of QuickFlow.",
         show_default=False,

@@ -146,7 +146,7 @@ def race(
             budget=budget,
             proof=proof,
             objective=objective,
-            counting=None if counting is None else counting.value,
+            counting=counting,
             evaluations=evaluations,
             settings=setting or (),
             extents=extents,

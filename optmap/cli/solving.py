@@ -199,7 +199,7 @@ def solve(
             semantics=semantics,
             method=method,
             objective=objective,
-            counting=None if counting is None else counting.value,
+            counting=counting,
             tiles=tiles.value,
             capacity=capacity.value,
             integers=integers.value,

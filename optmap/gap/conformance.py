@@ -7,12 +7,14 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
 
+from optmap.evaluate.policies import nest_policy
 from optmap.evaluate.spatial.count import count_nest
+from optmap.evaluate.spatial.policy import NestPolicy
 from optmap.evaluate.spatial.results import MemoryCost, SpatialCost
 from optmap.evaluate.spatial.wires import is_quirk, priced_meshes
 from optmap.interchange.factorflow_records import FlowLevel, FlowRecord
 from optmap.interchange.records import ExpectedTensor, Record
-from optmap.problem.options import Counting
+from optmap.problem.policy import Footprint, Retention
 from optmap.shown import Shown
 
 TOLERANCE = Fraction(1, 10**9)
@@ -48,7 +50,9 @@ class Conformance(Shown):
     """What comparing records found."""
 
     shown_as: ClassVar[str] = "conformance"
-    counting: Counting
+    counting: NestPolicy
+    home: NestPolicy
+    """Of the model that the records are of."""
     foreign: bool
     """Whether the records are another model's than the one that counted: then numbers are expected to differ."""
     records: int
@@ -72,7 +76,7 @@ class Conformance(Shown):
 
 
 def compare_records(
-    records: tuple[Record, ...] | tuple[FlowRecord, ...], counting: Counting | None = None
+    records: tuple[Record, ...] | tuple[FlowRecord, ...], counting: NestPolicy | None = None
 ) -> Conformance:
     """Count every record and compare it.
 
@@ -92,8 +96,9 @@ def compare_records(
         records: as `read_records` reads them.
         counting: None for that of the records.
     """
-    flows = isinstance(records[0], FlowRecord)
-    mode = counting or (Counting.FACTORFLOW if flows else Counting.TIMELOOP)
+    home = nest_policy(records[0].model)
+    mode = counting or home
+    walks = mode.retention is Retention.SLIDING
     mismatches: list[Mismatch] = []
     compared = 0
     marked, left_out, own, gaps = [], [], [], []
@@ -102,8 +107,8 @@ def compare_records(
             found = _flow_compared(record, mode)
         else:
             cost = count_nest(record.nest, record.fabric, mode, charge_drains=False, hulls=True)
-            walk = mode is Counting.EXACT and _is_marked(record)
-            quirks = _quirks(record) if mode is Counting.EXACT else frozenset[tuple[str, str]]()
+            walk = walks and _is_marked(record)
+            quirks = _quirks(record) if walks else frozenset[tuple[str, str]]()
             found = _compared(record, cost, walk, quirks)
             marked += [record.name] if _is_marked(record) else []
             left_out += [record.name] if walk else []
@@ -114,7 +119,8 @@ def compare_records(
             mismatches += [mismatch] if isinstance(mismatch, Mismatch) else []
     return Conformance(
         counting=mode,
-        foreign=(mode is Counting.FACTORFLOW) != flows,
+        home=home,
+        foreign=mode != home and not (mode.walked and home.walked),
         records=len(records),
         compared=compared,
         mismatches=tuple(mismatches),
@@ -219,9 +225,9 @@ def _tensor(place: _Place, memory: MemoryCost, expected: ExpectedTensor, walk: b
         yield place.amount("energy_pj", own.energy_pj if own else Fraction(0), expected.energy_pj)
 
 
-def _flow_compared(record: FlowRecord, counting: Counting) -> Iterator[Mismatch | None]:
+def _flow_compared(record: FlowRecord, counting: NestPolicy) -> Iterator[Mismatch | None]:
     """The same for a record of FactorFlow."""
-    hulls = None if counting is Counting.TIMELOOP else record.hulls
+    hulls = None if counting.footprint is Footprint.HULL else record.hulls
     cost = count_nest(
         record.nest, record.fabric, counting, charge_drains=record.charge_drains, hulls=hulls, bias=record.bias
     )

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from optmap.evaluate.spatial.policy import NestPolicy
 from optmap.problem.fabric import Fabric
-from optmap.problem.options import Counting, Merit
+from optmap.problem.options import Merit
 from optmap.search.accelerators.result import AcceleratorResult, Floor
 from optmap.shown import Shown
 
@@ -19,7 +20,7 @@ class NestComparison(Shown):
 
     fabric: Fabric
     merit: Merit
-    counting: Counting
+    counting: NestPolicy
     methods: tuple[str, ...]
     results: dict[str, AcceleratorResult]
     """Of the methods that found a mapping."""

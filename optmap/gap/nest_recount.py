@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from math import isclose
 from typing import Any, ClassVar
 
-from optmap.evaluate.spatial.count import count_nest
+from optmap.evaluate.spatial.count import NEST_EXACT, count_nest
+from optmap.evaluate.spatial.policy import NestPolicy
 from optmap.evaluate.spatial.results import SpatialCost
 from optmap.gap.claims import TOLERANCE
 from optmap.gap.nest_solution import SavedNest, amount, counts_document
 from optmap.problem.fabric import Fabric
 from optmap.problem.nest import Nest
-from optmap.problem.options import Counting
 from optmap.shown import Shown
 
 COUNTED = ("boundaries", "levels", "operations", "arithmetic", "compute_cycles", "utilisation", "bottleneck")
@@ -27,7 +27,7 @@ class NestEvaluation(Shown):
     shown_as: ClassVar[str] = "nest-evaluation"
 
     solution: SavedNest
-    counting: Counting
+    counting: NestPolicy
     """In which it is shown."""
     count: SpatialCost
     """In that counting."""
@@ -51,7 +51,7 @@ class NestEvaluation(Shown):
         return disagreements(self)
 
 
-def evaluate_nest(solution: SavedNest, counting: Counting | None = None) -> NestEvaluation:
+def evaluate_nest(solution: SavedNest, counting: NestPolicy | None = None) -> NestEvaluation:
     """Count a solution's mapping again.
 
     Args:
@@ -61,14 +61,14 @@ def evaluate_nest(solution: SavedNest, counting: Counting | None = None) -> Nest
     shown = solution.counting if counting is None else counting
     counts = {
         mode: count_nest(solution.nest, solution.fabric, mode)
-        for mode in dict.fromkeys((shown, solution.counting, Counting.EXACT))
+        for mode in dict.fromkeys((shown, solution.counting, NEST_EXACT))
     }
     return NestEvaluation(
         solution=solution,
         counting=shown,
         count=counts[shown],
         claimed=counts[solution.counting],
-        exact=counts[Counting.EXACT],
+        exact=counts[NEST_EXACT],
     )
 
 

@@ -9,6 +9,9 @@ from typing import TYPE_CHECKING, ClassVar
 
 from optmap.bounds.certificate import digest
 from optmap.errors import InputError
+from optmap.evaluate.policies import nest_policies, nest_policy
+from optmap.evaluate.spatial.count import NEST_EXACT
+from optmap.evaluate.spatial.policy import NestPolicy
 from optmap.gap.nest_search import search_claims, search_times
 from optmap.problem.fabric import Fabric, fabric_of
 from optmap.problem.inputs import products_of
@@ -19,7 +22,7 @@ from optmap.problem.io.workloads import read_workload, workload_document
 from optmap.problem.machine import Machine
 from optmap.problem.mapping import Mapping
 from optmap.problem.nest import Nest, nest_of
-from optmap.problem.options import Counting, Merit
+from optmap.problem.options import Merit
 from optmap.problem.workload import Workload
 from optmap.shown import ShownMapping
 from optmap.texts import exact_text, plain
@@ -43,7 +46,7 @@ class SavedNest(ShownMapping):
     fabric: Fabric
     mapping: Mapping
     nest: Nest
-    counting: Counting
+    counting: NestPolicy
     merit: Merit
     document: dict[str, object]
     """The whole document as read."""
@@ -78,7 +81,7 @@ def nest_document(result: AcceleratorResult) -> dict[str, object]:
         "machine": machine_document(result.machine),
         "method": result.method,
         "objective": result.objective,
-        "counting": result.counting.value,
+        "counting": result.counting.name,
         "tiles": result.tiles.value,
         "status": {
             "stop": result.stop.value,
@@ -262,7 +265,7 @@ def nest_solution_from(fields: Fields) -> SavedNest:
         fabric=fabric,
         mapping=mapping,
         nest=nest,
-        counting=Counting(fields.choice("counting", [c.value for c in Counting], Counting.EXACT.value)),
+        counting=nest_policy(fields.choice("counting", nest_policies(), NEST_EXACT.name)),
         merit=Merit(fields.choice("objective", [m.value for m in Merit], Merit.EDP.value)),
         document=dict(fields.values),
     )

@@ -9,8 +9,10 @@ from math import exp, fsum, log
 from typing import Any, ClassVar
 
 from optmap.errors import ContradictionError
+from optmap.evaluate.policies import nest_policy
+from optmap.evaluate.spatial.policy import NestPolicy
 from optmap.problem.machine import Machine
-from optmap.problem.options import Counting, Merit
+from optmap.problem.options import Merit
 from optmap.problem.workload import Workload
 from optmap.search.curve import Improvement
 from optmap.search.found import PERFECT
@@ -96,9 +98,9 @@ def run_from(document: Mapping[str, Any]) -> Run:
 
 
 def _floor(document: Mapping[str, Any]) -> Fraction:
-    """The floor of every schedule, which is one of exact counts."""
-    exact = document["counting"] == Counting.EXACT.value
-    return Fraction(document["bound"]["exact"]) if exact and document["bound"] else Fraction(0)
+    """The floor of every schedule, where it is one under what the counting counts."""
+    bounded = nest_policy(document["counting"]).bounded
+    return Fraction(document["bound"]["exact"]) if bounded and document["bound"] else Fraction(0)
 
 
 def _ended(document: Mapping[str, Any]) -> str:
@@ -201,7 +203,7 @@ class Race(Shown):
 
     machine: Machine
     merit: Merit
-    counting: Counting
+    counting: NestPolicy
     methods: tuple[str, ...]
     layers: tuple[LayerRace, ...]
     budget: float

@@ -111,7 +111,7 @@ def score_document(score: Score) -> dict[str, object]:
         "workload": workload_document(score.fabric.workload),
         "machine": machine_document(score.fabric.machine),
         "objective": score.merit.value,
-        "counting": score.best.counting.value,
+        "counting": score.best.counting.name,
         "verdict": score.verdict,
         "valid": not score.count.broken,
         "broken": list(score.count.broken),

@@ -10,6 +10,7 @@ import re
 from dataclasses import dataclass
 from fractions import Fraction
 from math import prod
+from typing import ClassVar
 
 from optmap.errors import InputError
 from optmap.problem import Axis, Capacity, Level, Machine, Semantics, TensorAccess, Workload
@@ -68,6 +69,8 @@ class FlowLevel:
 class FlowRecord:
     """A mapping on an accelerator, and what FactorFlow's model counted for it."""
 
+    model: ClassVar[str] = "factorflow"
+    """Name of the policy that counts as it does."""
     name: str
     """Number, architecture and workload."""
     fabric: Fabric

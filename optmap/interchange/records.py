@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
 from pathlib import Path
+from typing import ClassVar
 
 from optmap.errors import InputError
 from optmap.interchange.architectures import ports_of
@@ -47,6 +48,8 @@ class ExpectedTensor:
 class Record:
     """A mapping of a workload on an accelerator, and what another model counted for it."""
 
+    model: ClassVar[str] = "timeloop"
+    """Name of the policy that counts as it does."""
     name: str
     """Its id in the file."""
     note: str

@@ -90,6 +90,7 @@ __getattr__, __dir__ = exports(
         "objective": "LOADS SUM TIME alike",
         "padding": "real_operations real_values",
         "partitions": "capacity_groups",
+        "policy": "Footprint Policy Retention Target",
         "pieces": "Piece check_pieces of_document piece_dims piece_of run_document tile_text",
         "reuse": "Room reuse_at rooms_at safe_working_set",
         "sizes": "capacities element_bits parse_clock",

@@ -7,7 +7,7 @@ shell        Python and sweeps in `Question`, `Route`, `Answer`        in docume
 --capacity   `capacity`        `capacity`: `CapacityRule`              `capacity_rule` (a capacity is a size there)
 --integers   `integers`        `integers`: `IntegerRule`               said in `notes`
 --objective  `objective`       `objective`: `Objective`                `objective`
---counting   `counting`        `counting`: `Counting`                  `counting` (accelerators only)
+--counting   `counting`        `counting`: `NestPolicy`, then its name `counting` (accelerators only)
 --constraint `constraints`     `constraints`: `Constraints`            `constraints`
 --cores      `cores`           `cores`                                 the splits of the mapping; `cores` in rows
 ============ ================= ======================================= ============================================
@@ -39,22 +39,6 @@ class IntegerRule(StrEnum):
     """By a search over whole numbers."""
     FLOOR = "floor"
     """By rounding real ones down and balancing, as MOpt does."""
-
-
-class Counting(StrEnum):
-    """How words are counted on an accelerator."""
-
-    EXACT = "exact"
-    """As a literal walk of the loops counts them, footprints with their gaps left out."""
-    TIMELOOP = "timeloop"
-    """As Timeloop's dense model does: tiles as hulls, the change of a tile extrapolated from two steps of each loop."""
-    FACTORFLOW = "factorflow"
-    """As the model of FactorFlow and QuickFlow does: reuse within the loops of one memory, drains at a price, and
-    capacities that take every stride as 1, so that a mapping may not fit in truth."""
-
-
-WALKED = (Counting.EXACT, Counting.TIMELOOP)
-"""Countings that follow tiles through all loops: searches with bounds know these."""
 
 
 class Merit(StrEnum):

@@ -35,7 +35,8 @@ import pyomo.environ as pyo
 
 from optmap.problem.fabric import Fabric
 from optmap.problem.nest import MemoryNest, Nest
-from optmap.problem.options import Counting, Merit
+from optmap.problem.options import Merit
+from optmap.problem.policy import Policy
 from optmap.programs.allocation_costs import Curve, add_energy, add_ports
 from optmap.programs.allocation_frame import Frame, add_rooms, new_frame
 from optmap.programs.allocation_layout import Kind, Layout, layout_of
@@ -52,7 +53,7 @@ class Allocation:
 
     fabric: Fabric
     merit: Merit
-    counting: Counting
+    counting: Policy
     reference: float
     """Value of the objective that the model's objective is relative to."""
 

@@ -16,7 +16,7 @@ from optmap.loop_orders.classes import Classes, dataflow_classes
 from optmap.problem.accelerator import Keep
 from optmap.problem.fabric import Rule
 from optmap.problem.relations import Relation
-from optmap.programs.allocation_layout import Layout, Window, axis_words, gain
+from optmap.programs.allocation_layout import Layout, Window, gain
 
 NONE = -1
 """Number of the arithmetic as the innermost place of an operand."""
@@ -334,8 +334,8 @@ def _most(layout: Layout, operand: int, memory: int) -> float:
     """Log of the largest tile there may be."""
     return sum(
         log(
-            axis_words(
-                tuple(c for _, c in axis), tuple(max(layout.extents(d, memory)) for d, _ in axis), layout.counting
+            layout.counting.footprint.words(
+                tuple(c for _, c in axis), tuple(max(layout.extents(d, memory)) for d, _ in axis)
             )
         )
         for axis in layout.fabric.operands[operand].axes

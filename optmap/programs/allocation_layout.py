@@ -19,7 +19,7 @@ from optmap.problem.accelerator import Keep
 from optmap.problem.elements import whole
 from optmap.problem.fabric import Fabric, Memory, Operand, Rule
 from optmap.problem.halo import distinct_values
-from optmap.problem.options import Counting
+from optmap.problem.policy import Footprint, Policy
 from optmap.problem.relations import Relation
 from optmap.symbolic.numbers import divisors_of
 
@@ -83,7 +83,7 @@ class Layout:
     """A fabric as chains of divisors."""
 
     fabric: Fabric
-    counting: Counting
+    counting: Policy
     stages: tuple[Stage, ...]
     chains: dict[int, Chain]
     """By dim; dims of extent 1 have none."""
@@ -107,7 +107,7 @@ class Layout:
 
     def values(self, window: Window, extents: tuple[int, ...]) -> int:
         """Words along a subscript of a tile, as they are counted."""
-        return axis_words(window.coefficients, extents, self.counting)
+        return self.counting.footprint.words(window.coefficients, extents)
 
     def extents(self, dim: int, memory: int) -> tuple[int, ...]:
         """What the tile of a memory may cover of a dim."""
@@ -130,16 +130,8 @@ class Layout:
 
 
 @cache
-def axis_words(coefficients: tuple[int, ...], extents: tuple[int, ...], counting: Counting) -> int:
-    """Distinct values of a subscript, or its hull in mode `timeloop`."""
-    if counting is Counting.TIMELOOP:
-        return 1 + sum(c * (n - 1) for c, n in zip(coefficients, extents, strict=True))
-    return distinct_values(coefficients, extents)
-
-
-@cache
 def least_new(
-    coefficients: tuple[int, ...], extents: tuple[int, ...], place: int, whole: int, counting: Counting
+    coefficients: tuple[int, ...], extents: tuple[int, ...], place: int, whole: int, footprint: Footprint
 ) -> int:
     """Words along a subscript that a step of the loop over one of its dims must bring at least.
 
@@ -150,10 +142,10 @@ def least_new(
         extents: of the tile.
         place: which dim the loop is over.
         whole: extent of that dim in the workload.
-        counting: footprints or hulls.
+        footprint: of a tile.
     """
-    words, shift = axis_words(coefficients, extents, counting), coefficients[place] * extents[place]
-    if counting is Counting.TIMELOOP:
+    words, shift = footprint.words(coefficients, extents), coefficients[place] * extents[place]
+    if footprint is Footprint.HULL:
         return min(words, shift)
     tile = {sum(c * i for c, i in zip(coefficients, at, strict=True)) for at in product(*map(range, extents))}
     span, least = max(tile), words
@@ -164,7 +156,7 @@ def least_new(
     return least
 
 
-def layout_of(fabric: Fabric, counting: Counting) -> Layout:
+def layout_of(fabric: Fabric, counting: Policy) -> Layout:
     """The stages and chains of a fabric.
 
     Raises:
@@ -183,14 +175,14 @@ def layout_of(fabric: Fabric, counting: Counting) -> Layout:
         )
         for number, operand in enumerate(fabric.operands)
         for place, axis in enumerate(operand.axes)
-        if _tabled([(dim, factor) for dim, factor in axis if dim in chains], counting)
+        if _tabled([(dim, factor) for dim, factor in axis if dim in chains], counting.footprint)
     )
     return Layout(fabric=fabric, counting=counting, stages=stages, chains=chains, windows=windows)
 
 
-def _tabled(terms: list[tuple[int, int]], counting: Counting) -> bool:
+def _tabled(terms: list[tuple[int, int]], footprint: Footprint) -> bool:
     """Whether the words along a subscript are something else than the extent of its one dim."""
-    return len(terms) > 1 or (counting is Counting.TIMELOOP and any(factor > 1 for _, factor in terms))
+    return len(terms) > 1 or (footprint is Footprint.HULL and any(factor > 1 for _, factor in terms))
 
 
 def _refuse(fabric: Fabric) -> None:
@@ -227,7 +219,7 @@ def _still(rules: tuple[Rule, ...], fabric: Fabric) -> set[int]:
     return found
 
 
-def _chain(fabric: Fabric, counting: Counting, stages: tuple[Stage, ...], dim: int) -> Chain:
+def _chain(fabric: Fabric, counting: Policy, stages: tuple[Stage, ...], dim: int) -> Chain:
     own = tuple(number for number, stage in enumerate(stages) if stage.moves[dim])
     every = divisors_of(fabric.extents[dim])
     bounds = [
@@ -273,7 +265,7 @@ def _step(stage: Stage, old: int, new: int) -> bool:
 
 
 def _largest(
-    fabric: Fabric, counting: Counting, stages: tuple[Stage, ...], *, number: int, following: int | None, dim: int
+    fabric: Fabric, counting: Policy, stages: tuple[Stage, ...], *, number: int, following: int | None, dim: int
 ) -> int:
     """The largest extent of a dim after a stage that the memories before its next stage can hold, others at 1."""
     end = len(stages) if following is None else following
@@ -288,22 +280,22 @@ def _largest(
     )
 
 
-def _holds(fabric: Fabric, counting: Counting, memory: Memory, dim: int, extent: int) -> bool:
+def _holds(fabric: Fabric, counting: Policy, memory: Memory, dim: int, extent: int) -> bool:
     """Whether the tiles that a memory must keep fit if they cover one dim that far and the others not at all."""
     for room in memory.rooms:
         needed = 0
         for operand, weight in zip(room.operands, room.weights, strict=True):
             if memory.keeps[operand] is Keep.KEPT:
-                needed += whole(least_tile(fabric.operands[operand], dim, extent, counting), weight)
+                needed += whole(least_tile(fabric.operands[operand], dim, extent, counting.room), weight)
         if needed > room.capacity:
             return False
     return True
 
 
-def least_tile(operand: Operand, dim: int, extent: int, counting: Counting) -> int:
+def least_tile(operand: Operand, dim: int, extent: int, footprint: Footprint) -> int:
     """Words of a tile that covers one dim that far and the others not at all."""
     return prod(
-        axis_words(tuple(c for _, c in axis), tuple(extent if d == dim else 1 for d, _ in axis), counting)
+        footprint.words(tuple(c for _, c in axis), tuple(extent if d == dim else 1 for d, _ in axis))
         for axis in operand.axes
         if axis
     )
@@ -313,7 +305,7 @@ def whole_words(layout: Layout, operand: Operand) -> int:
     """Words of an operand that the workload touches."""
     extents = layout.fabric.extents
     return prod(
-        axis_words(tuple(c for _, c in axis), tuple(extents[d] for d, _ in axis), layout.counting)
+        layout.counting.footprint.words(tuple(c for _, c in axis), tuple(extents[d] for d, _ in axis))
         for axis in operand.axes
         if axis
     )
@@ -323,7 +315,7 @@ def gain(layout: Layout, window: Window, place: int, extents: tuple[int, ...]) -
     """Log of a window's words over the least that a step along one of its dims brings anew."""
     whole = layout.fabric.extents[window.dims[place]]
     words = layout.values(window, extents)
-    return log(words / max(1, least_new(window.coefficients, extents, place, whole, layout.counting)))
+    return log(words / max(1, least_new(window.coefficients, extents, place, whole, layout.counting.footprint)))
 
 
 def most_shared(layout: Layout, window: Window, children: int) -> tuple[float, tuple[float, float]]:

@@ -28,7 +28,7 @@ from typing import Any
 import pyomo.environ as pyo
 
 from optmap.problem.accelerator import Keep
-from optmap.problem.options import Counting
+from optmap.problem.policy import Footprint
 from optmap.programs.allocation_frame import NONE, Frame, entry
 from optmap.programs.allocation_layout import Window, gain, most_shared, whole_words
 
@@ -142,7 +142,7 @@ def _compulsory(frame: Frame, number: int) -> int:
     Of a window counted as a hull, or extrapolated, nothing is said: gaps are no words that must be read.
     """
     layout = frame.layout
-    if layout.counting is Counting.TIMELOOP and any(window.operand == number for window in layout.windows):
+    if layout.counting.footprint is Footprint.HULL and any(window.operand == number for window in layout.windows):
         return 1
     return whole_words(layout, layout.fabric.operands[number])
 

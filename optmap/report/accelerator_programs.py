@@ -5,10 +5,12 @@ from __future__ import annotations
 from math import floor, log10
 
 from optmap.errors import InputError
+from optmap.evaluate.policies import nest_policies
+from optmap.evaluate.spatial.count import NEST_EXACT
 from optmap.names import choose
 from optmap.problem import Machine, Semantics, Workload
 from optmap.problem.fabric import fabric_of
-from optmap.problem.options import WALKED, Counting, Merit
+from optmap.problem.options import Merit
 from optmap.programs.allocation import Allocation
 from optmap.programs.cosa import Cosa
 from optmap.programs.export import export_program
@@ -40,7 +42,7 @@ def exported_allocation(
         form: of the text.
         method: one of `METHODS`; None for `allocation`.
         objective: a value of `Merit`; None for `edp`.
-        counting: one of `WALKED`; None for `exact`.
+        counting: a policy that follows tiles through all loops; None for `exact`.
         semantics: what the user asked for.
 
     Raises:
@@ -55,7 +57,8 @@ def exported_allocation(
         program = Cosa(fabric=fabric).program()
     else:
         merit = Merit(choose("objective", objective or Merit.EDP.value, list(Merit)))
-        rule = Counting(choose("counting", counting or Counting.EXACT.value, list(WALKED)))
+        known = {name: policy for name, policy in nest_policies().items() if policy.walked}
+        rule = known[choose("counting", counting or NEST_EXACT.name, known)]
         reference = _rounded(ABOVE * root_bound(fabric, merit=merit, counting=rule))
         program = Allocation(fabric=fabric, merit=merit, counting=rule, reference=reference).program()
     return (Exported(program=program, content=export_program(program, form.value)),)

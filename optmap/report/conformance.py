@@ -5,14 +5,13 @@ from __future__ import annotations
 from dataclasses import asdict
 
 from optmap.gap.conformance import Conformance
-from optmap.problem.options import Counting
+from optmap.problem.policy import Footprint
 
 SCHEMA = "optmap.conformance/1"
 """Name and version of the document."""
 FOREIGN = (
-    "the records are another model's than the one that counted, so numbers differ without a fault: FactorFlow hands "
-    "tiles down anew whenever a loop outside moves on, brings in halos as the union of tiles, shares none on a mesh, "
-    "and takes strides as 1 where a tile must fit; Timeloop and exact counting follow tiles through all loops"
+    "the records are another model's than the one that counted, so numbers differ without a fault: theirs counts "
+    "{home}; {counting} {counted}"
 )
 """Why records of one model differ from the counts of another."""
 MOST_NAMES = 12
@@ -23,7 +22,7 @@ def conformance_document(found: Conformance) -> dict[str, object]:
     """The JSON document of `conformance`."""
     return {
         "schema": SCHEMA,
-        "counting": found.counting.value,
+        "counting": found.counting.name,
         "foreign": found.foreign,
         "records": found.records,
         "compared": found.compared,
@@ -43,22 +42,24 @@ def conformance_table(found: Conformance) -> str:
     verdict = "all agree" if found.agree else f"{len(found.mismatches):,} differ, in {_many(records)}"
     lines.append(f"{_many(found.records)}, counting {found.counting}: {found.compared:,} numbers compared, {verdict}")
     if found.foreign:
-        lines.append(f"note: {FOREIGN}")
-    if found.counting is Counting.EXACT and found.marked:
+        told = FOREIGN.format(home=found.home.description, counting=found.counting, counted=found.counting.description)
+        lines.append(f"note: {told}")
+    if found.left_out:
         lines.append(
-            f"note: of {_names(found.marked)} the records give a walk's numbers where it counts differently; these "
+            f"note: of {_names(found.left_out)} the records give a walk's numbers where it counts differently; these "
             "were expected, and energy and cycles that follow from them not compared"
         )
     if found.quirks:
         lines.append(
             f"note: in {_names(found.quirks)} wires lead to a level that passes a tensor by, or carry an output of the "
-            "outermost memory; Timeloop has a way of its own there, which exact counting leaves out: their energies "
+            f"outermost memory; Timeloop has a way of its own there, which {found.counting} counting leaves out: their "
+            "energies "
             "were not compared"
         )
-    if found.counting is Counting.EXACT and found.gaps:
+    if found.counting.walked and found.counting.footprint is Footprint.TOUCHED and found.gaps:
         lines.append(
             f"note: tiles of {_names(found.gaps)} have gaps; they were counted as hulls, as the records have them: "
-            "elsewhere exact counting leaves gaps out"
+            f"elsewhere {found.counting} counting leaves gaps out"
         )
     return "\n".join(lines)
 

@@ -29,7 +29,7 @@ def comparison_document(comparison: NestComparison) -> dict[str, object]:
         "workload": workload_document(comparison.fabric.workload),
         "machine": machine_document(comparison.fabric.machine),
         "objective": comparison.merit.value,
-        "counting": comparison.counting.value,
+        "counting": comparison.counting.name,
         "methods": list(comparison.methods),
         "best": comparison.best,
         "bound": None if floor is None else amount(floor.merit(comparison.merit), comparison.merit.unit),

@@ -25,7 +25,7 @@ def evaluation_document(evaluation: NestEvaluation) -> dict[str, object]:
         "workload": workload_document(solution.workload),
         "machine": machine_document(solution.machine),
         "objective": merit.value,
-        "counting": evaluation.counting.value,
+        "counting": evaluation.counting.name,
         "mapping": mapping_document(solution.mapping),
         **counts_document(solution.fabric, evaluation.count),
         "cost": amount(evaluation.count.merit(merit), merit.unit),
@@ -45,7 +45,7 @@ def evaluation_table(evaluation: NestEvaluation) -> str:
     head = [
         *workload_lines(solution.workload),
         ("machine", accelerator_line(solution.machine, evaluation.count)),
-        ("counting", evaluation.counting.value),
+        ("counting", evaluation.counting.name),
     ]
     wrong, notes = evaluation.disagreements, _notes(evaluation)
     verdict = "every claim of the file holds" if not wrong else f"{len(wrong)} claims of the file do not hold"

@@ -33,7 +33,7 @@ def race_document(race: Race) -> dict[str, object]:
         "machine": machine_document(race.machine),
         "objective": race.merit.value,
         "unit": race.merit.unit,
-        "counting": race.counting.value,
+        "counting": race.counting.name,
         "methods": list(race.methods),
         "budget_seconds": race.budget,
         "proof_seconds": race.proof,

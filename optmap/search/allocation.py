@@ -17,11 +17,12 @@ from math import ceil, exp, inf, isfinite, log
 
 from optmap.clock import NO_LIMIT, Clock
 from optmap.errors import InfeasibleError
-from optmap.evaluate.spatial.count import count_nest
+from optmap.evaluate.spatial.count import NEST_EXACT, count_nest
+from optmap.evaluate.spatial.policy import NestPolicy
 from optmap.problem.accelerator import Keep
 from optmap.problem.fabric import Fabric
 from optmap.problem.nest import MemoryNest, Nest
-from optmap.problem.options import Counting, Merit
+from optmap.problem.options import Merit
 from optmap.programs.allocation import Allocation
 from optmap.search.nest_orders import best_orders
 from optmap.solvers.outer import MARGIN, OuterModel
@@ -70,7 +71,7 @@ class AllocationAnswer:
 class _Solving:
     """What is known while programs are solved."""
 
-    def __init__(self, fabric: Fabric, merit: Merit, counting: Counting) -> None:
+    def __init__(self, fabric: Fabric, merit: Merit, counting: NestPolicy) -> None:
         self.fabric, self.merit, self.counting = fabric, merit, counting
         self.nest: Nest | None = None
         self.value: Fraction | None = None
@@ -111,7 +112,7 @@ def solve_allocation(
     fabric: Fabric,
     *,
     merit: Merit = Merit.EDP,
-    counting: Counting = Counting.EXACT,
+    counting: NestPolicy = NEST_EXACT,
     clock: Clock = NO_LIMIT,
     start: Nest | None = None,
     progress: Callable[[str], None] | None = None,
@@ -155,7 +156,7 @@ def solve_allocation(
     )
 
 
-def root_bound(fabric: Fabric, *, merit: Merit, counting: Counting, clock: Clock = NO_LIMIT) -> float:
+def root_bound(fabric: Fabric, *, merit: Merit, counting: NestPolicy, clock: Clock = NO_LIMIT) -> float:
     """The linear relaxation of the allocation program, in the unit of the merit: a first lower bound.
 
     Raises:

@@ -15,7 +15,7 @@ from optmap.evaluate.timing import Prediction
 from optmap.problem.fabric import Fabric
 from optmap.problem.mapping import Mapping
 from optmap.problem.nest import Nest, mapping_of
-from optmap.problem.options import Counting, TileRule
+from optmap.problem.options import TileRule
 from optmap.search.accelerators.result import AcceleratorResult, MapspaceSearch
 from optmap.search.compulsory import compulsory
 from optmap.search.found import SAME, Found
@@ -122,7 +122,7 @@ def _of_a_nest(question: Question, found: Found, seconds: float) -> AcceleratorR
     _check_claims(found, value, found.bound or 0)
     if question.tiles is TileRule.DIVISORS and nest.tiles()[-1] != fabric.extents:
         raise CheckError("the mapping found pads dims, but divisors were asked for")
-    exact = cost if question.counting is Counting.EXACT else count_nest(nest, fabric, Counting.EXACT)
+    exact = count_nest(nest, fabric)
     return AcceleratorResult(
         fabric=fabric,
         method=question.method,

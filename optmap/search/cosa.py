@@ -8,10 +8,11 @@ from math import isfinite
 
 from optmap.clock import NO_LIMIT, Clock
 from optmap.errors import InfeasibleError, LimitError
+from optmap.evaluate.spatial.count import NEST_EXACT
 from optmap.evaluate.spatial.rules import Overflow, overflows
 from optmap.problem.fabric import Fabric
 from optmap.problem.nest import Nest
-from optmap.problem.options import Counting
+from optmap.problem.policy import Policy
 from optmap.programs.cosa import Cosa
 from optmap.solvers.registry import solve
 from optmap.solvers.status import Point, Stop
@@ -34,7 +35,7 @@ class CosaAnswer:
     seconds: float
 
 
-def solve_cosa(fabric: Fabric, *, counting: Counting = Counting.EXACT, clock: Clock = NO_LIMIT) -> CosaAnswer:
+def solve_cosa(fabric: Fabric, *, counting: Policy = NEST_EXACT, clock: Clock = NO_LIMIT) -> CosaAnswer:
     """Solve CoSA's program; what comes out may not fit.
 
     Args:
@@ -63,7 +64,7 @@ def solve_cosa(fabric: Fabric, *, counting: Counting = Counting.EXACT, clock: Cl
     nest = cosa.nest(found.values)
     return CosaAnswer(
         nest=nest,
-        overflows=overflows(nest, fabric, counting),
+        overflows=overflows(nest, fabric, counting.room),
         objective=found.objective,
         late=found.stop is not Stop.OPTIMAL,
         seconds=time.monotonic() - began,

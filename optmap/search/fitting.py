@@ -1,4 +1,4 @@
-"""Whether tiles fit the rooms of memories, many at once: by exact footprints, or hulls as Timeloop counts them."""
+"""Whether tiles fit the rooms of memories, many at once: by what a policy says that they take."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from optmap.evaluate.spatial.batch_axes import room_sizes
+from optmap.evaluate.spatial.batch_axes import axis_sizes
 from optmap.evaluate.spatial.words import tile_words
 from optmap.problem.elements import whole
 from optmap.problem.fabric import Fabric, Operand
 from optmap.problem.nest_batch import Booleans, Integers
-from optmap.problem.options import Counting
+from optmap.problem.policy import Footprint
 
 Words = NDArray[np.float64]
 """(nests,): words, whole numbers."""
@@ -23,7 +23,8 @@ class Fitting:
     """The capacities of a fabric."""
 
     fabric: Fabric
-    counting: Counting
+    room: Footprint
+    """Of a tile (`Policy.room`)."""
 
     def words(self, operand: Operand, tiles: Integers) -> Words:
         """(nests,): words of an operand that tiles (nests, dims) need."""
@@ -32,11 +33,10 @@ class Fitting:
             found = np.ones(len(tiles))
             for axis in operand.axes:
                 columns = [tiles[:, dim].astype(np.float64) for dim, _ in axis]
-                found = found * room_sizes([factor for _, factor in axis], columns, self.counting)
+                found = found * axis_sizes([factor for _, factor in axis], columns, self.room)
             return found
-        hulls = self.counting is Counting.TIMELOOP
         rows, back = np.unique(tiles, axis=0, return_inverse=True)
-        each = [tile_words(operand, tuple(map(int, row)), hulls=hulls) for row in rows]
+        each = [tile_words(operand, tuple(map(int, row)), self.room) for row in rows]
         return np.array(each, np.float64)[back.reshape(-1)]
 
     def fit(self, number: int, tiles: Integers, keeps: Booleans) -> Booleans:

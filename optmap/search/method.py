@@ -17,6 +17,7 @@ from dataclasses import InitVar, dataclass, replace
 from typing import TYPE_CHECKING
 
 from optmap.errors import InputError
+from optmap.evaluate.policies import nest_policies
 from optmap.problem.machine import CapacityRule, Machine
 from optmap.problem.options import IntegerRule, TileRule
 from optmap.problem.workload import Semantics
@@ -199,10 +200,10 @@ def _demands(question: Question, route: Route) -> Iterator[tuple[str, Can]]:
         yield "counts for scratchpads: use --capacity tile", lambda route: question.capacity in route.capacity
     if question.workload.semantics is Semantics.ASSIGN:
         yield "loads every output: use --semantics accumulate", lambda route: Semantics.ASSIGN in route.semantics
-    known = " or ".join(route.countings)
+    known = " or ".join(name for name, policy in nest_policies().items() if route.counts(policy))
     yield (
         f"does not count as {question.counting} does; use --counting {known}",
-        lambda route: question.counting in route.countings,
+        lambda route: route.counts(question.counting),
     )
     if question.cores > 1:
         yield "is for one core; use --cores 1", lambda route: route.cores

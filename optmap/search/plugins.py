@@ -1,7 +1,7 @@
-"""Plug-ins: modules of one's own that register methods and objectives, in this process and in those of sweeps.
+"""Plug-ins: modules of one's own that register methods, objectives and countings, here and in workers of sweeps.
 
-A method that a script registers is known to the process of the script alone. A plug-in has a name, dotted or the path
-of a file, by which any process can import it, so that its methods are searched with everywhere.
+What a script registers is known to the process of the script alone. A plug-in has a name, dotted or the path of a
+file, by which any process can import it, so that what it registers can be asked for everywhere.
 """
 
 from __future__ import annotations
@@ -13,12 +13,14 @@ import importlib.util
 import os
 import sys
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 
 from optmap.errors import InputError
+from optmap.evaluate.policies import HOMES as POLICY_HOMES
+from optmap.evaluate.policies import POLICIES
 from optmap.problem.io.kinds import missing_file
 from optmap.problem.objective import OBJECTIVES
 from optmap.search.methods import HOMES, LIBRARY, METHODS
@@ -35,6 +37,8 @@ class Plugin:
     """That it registered."""
     objectives: tuple[str, ...]
     """That it registered."""
+    policies: tuple[str, ...] = ()
+    """Keys of the counting policies that it registered (`Policy.key`)."""
 
 
 PLUGINS: dict[str, Plugin] = {}
@@ -42,7 +46,7 @@ PLUGINS: dict[str, Plugin] = {}
 
 
 def load_plugin(name: str | Path) -> Plugin:
-    """Import a module that registers methods or objectives; one that is loaded already is not imported again.
+    """Import a module that registers methods, objectives or countings; one that is loaded is not imported again.
 
     What it prints goes to stderr. Nothing stays registered of a module that fails.
 
@@ -64,26 +68,35 @@ def load_plugin(name: str | Path) -> Plugin:
         return PLUGINS[known]
     if file is not None and not file.is_file():
         raise missing_file(file)
-    methods, objectives = dict(METHODS), dict(OBJECTIVES)
+    registries: tuple[Iterable[str], ...] = (METHODS, OBJECTIVES, POLICIES)
+    before = [set(registry) for registry in registries]
     with _all_or_nothing():
         module = _imported_name(text) if file is None else _imported_file(file.resolve(), text)
-    mine = {method for method, home in HOMES.items() if home is not None and home == getattr(module, "__file__", None)}
-    found = Plugin(
-        name=known,
-        methods=tuple(method for method in METHODS if method not in methods or method in mine),
-        objectives=tuple(each for each in OBJECTIVES if each not in objectives),
+    file_of = getattr(module, "__file__", None)
+    homes = {**HOMES, **POLICY_HOMES}
+    methods, objectives, policies = (
+        tuple(key for key in registry if key not in old or (homes.get(key) or "") == file_of)
+        for registry, old in zip(registries, before, strict=True)
     )
+    found = Plugin(name=known, methods=methods, objectives=objectives, policies=policies)
     return PLUGINS.setdefault(known, found)
 
 
-def is_shared(method: str) -> bool:
-    """Whether every process can know a method: it is optmap's own, or a plug-in's."""
-    return method in LIBRARY or any(method in plugin.methods for plugin in PLUGINS.values())
+def is_shared(method: str, counting: str | None = None) -> bool:
+    """Whether every process can know a method, and what counts: both are optmap's own, or a plug-in's."""
+    methods = {*LIBRARY, *(name for plugin in PLUGINS.values() for name in plugin.methods)}
+    policies = {key for plugin in PLUGINS.values() for key in plugin.policies}
+    return method in methods and policies.issuperset(own_policies(counting))
 
 
-def code_digest(method: str) -> str:
-    """SHA-256 of the file that registered a method of one's own; empty for any other, or if there is no file."""
-    home = HOMES.get(method)
+def own_policies(counting: str | None) -> tuple[str, ...]:
+    """Keys of the policies of one's own that have a name; empty for None."""
+    return tuple(key for key in POLICY_HOMES if POLICIES[key].name == counting)
+
+
+def code_digest(name: str) -> str:
+    """SHA-256 of the file that registered a method, or the key of a policy, of one's own; empty without one."""
+    home = HOMES.get(name, POLICY_HOMES.get(name))
     try:
         return "" if home is None else hashlib.sha256(Path(home).read_bytes()).hexdigest()
     except OSError:
@@ -93,7 +106,7 @@ def code_digest(method: str) -> str:
 @contextlib.contextmanager
 def _all_or_nothing() -> Iterator[None]:
     """Take back what was registered if the import fails."""
-    kept = [(registry, dict(registry)) for registry in (METHODS, OBJECTIVES, HOMES)]
+    kept = [(registry, dict(registry)) for registry in (METHODS, OBJECTIVES, POLICIES, HOMES, POLICY_HOMES)]
     try:
         with contextlib.redirect_stdout(sys.stderr):
             yield

@@ -9,12 +9,14 @@ from pathlib import Path
 
 from optmap.clock import Clock
 from optmap.errors import InputError
+from optmap.evaluate.spatial.count import NEST_EXACT
+from optmap.evaluate.spatial.policy import NestPolicy
 from optmap.problem.constraints import NO_CONSTRAINTS, Constraints
 from optmap.problem.fabric import Fabric, fabric_of
 from optmap.problem.fabric_notes import fabric_notes
 from optmap.problem.machine import CapacityRule, Machine
 from optmap.problem.objective import BOTTLENECK, Objective
-from optmap.problem.options import Counting, IntegerRule, Merit, TileRule
+from optmap.problem.options import IntegerRule, Merit, TileRule
 from optmap.problem.workload import Semantics, Workload
 from optmap.shown import Concise
 
@@ -33,7 +35,7 @@ class Question(Concise):
     """What is minimised."""
     method: str = ""
     """Of whom it is asked."""
-    counting: Counting = Counting.EXACT
+    counting: NestPolicy = NEST_EXACT
     """How words are counted where there are meshes and prices."""
     capacity: CapacityRule = CapacityRule.TILE
     """What must fit into a cache."""

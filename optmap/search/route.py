@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 
 from optmap.problem.machine import CapacityRule, Machine
 from optmap.problem.objective import alike
-from optmap.problem.options import WALKED, Counting, IntegerRule, Merit, TileRule
+from optmap.problem.options import IntegerRule, Merit, TileRule
+from optmap.problem.policy import Policy
 from optmap.problem.workload import Semantics, Workload
 from optmap.shown import Concise
 
@@ -40,8 +41,9 @@ class Route(Concise):
     capacity: tuple[CapacityRule, ...] = tuple(CapacityRule)
     """Capacity rules of caches that it knows; scratchpads need one tile."""
     semantics: tuple[Semantics, ...] = tuple(Semantics)
-    countings: tuple[Counting, ...] = WALKED
-    """Of machines with meshes and prices."""
+    counts: Callable[[Policy], bool] = lambda policy: policy.walked
+    """The policies that it knows on machines with meshes and prices: if nothing else is said those that follow tiles
+    through all loops, as bounds ask."""
     tiles: tuple[TileRule, ...] = ()
     """Rules that it can keep its tiles to, its default first; empty for all that there are on its machines."""
     integers: tuple[IntegerRule, ...] = (IntegerRule.EXACT,)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from optmap.evaluate.policies import nest_policy
 from optmap.evaluate.spatial.wires import wire_notes
 from optmap.gap.nest_solution import amount
 from optmap.problem.fabric import fabric_of
 from optmap.problem.fabric_notes import fabric_notes
-from optmap.problem.options import Counting, Merit
+from optmap.problem.options import Merit
 from optmap.report.accelerators import accelerator_line
 from optmap.report.tables import grid, merged_block, pairs
 from optmap.sweeps.nest_networks import MappedLayer, NetworkNests, left_out_text
@@ -73,7 +74,7 @@ def _notes(sums: NetworkNests) -> list[str]:
         reasons = "; ".join(f"{layer.workload.title}: {', '.join(layer.broken)}" for layer in sums.unfit)
         count = f"{len(sums.unfit)} of {len(sums.layers)} mappings do not fit {sums.machine.name}"
         notes.append(f"{count}, and the sums hold what it cannot run: {reasons}")
-    counting = Counting(sums.counting)
+    counting = nest_policy(sums.counting)
     for layer in sums.layers:
         fabric = fabric_of(layer.workload, sums.machine)
         notes += [note for note in (*fabric_notes(fabric), *wire_notes(fabric, counting)) if note not in notes]

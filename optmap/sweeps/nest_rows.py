@@ -18,7 +18,7 @@ def nest_row(point: GridPoint, result: AcceleratorResult) -> Row:
         objective=result.objective,
         semantics=result.workload.semantics.value,
         tiles=result.tiles.value,
-        counting=result.counting.value,
+        counting=result.counting.name,
         energy_pj=float(count.energy_pj),
         cycles=count.cycles,
         edp=float(count.edp),

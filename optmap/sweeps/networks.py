@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, ClassVar
 
 from optmap.clock import stopping
 from optmap.errors import CheckError, InfeasibleError, InputError, LimitError, OptmapError
+from optmap.evaluate.spatial.count import NEST_EXACT
 from optmap.gap.curves import Series, panels
 from optmap.gap.networks import NetworkView, network_views
 from optmap.names import choose
 from optmap.problem import Machine
 from optmap.problem.network import Network
-from optmap.problem.options import Counting, Merit
+from optmap.problem.options import Merit
 from optmap.problem.workload import Semantics
 from optmap.report.network import network_document, network_table
 from optmap.search.methods import METHODS, default_method
@@ -114,7 +115,7 @@ def solve_network(
                 machine=machine,
                 method=name,
                 merit=Merit(goal),
-                counting=counting or Counting.EXACT.value,
+                counting=counting or NEST_EXACT.name,
                 layers=mapped_layers(layers, mine, place),
                 limited=bool(mine["stop"].isin(LATE).any()),
                 left_out=left_out,

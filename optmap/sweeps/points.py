@@ -13,7 +13,7 @@ from optmap.problem.io.files import fingerprint
 from optmap.problem.io.machines import machine_document, machine_from
 from optmap.problem.io.workloads import read_workload, workload_document
 from optmap.search.methods import LIBRARY, METHODS
-from optmap.search.plugins import PLUGINS, code_digest, load_plugin
+from optmap.search.plugins import PLUGINS, code_digest, load_plugin, own_policies
 from optmap.sweeps.rows import Row
 from optmap.sweeps.spec import BOUND, Options
 
@@ -71,6 +71,8 @@ def make_point(
         depends |= {"options": _options_document(options)}
     if method not in ANSWER_VERSIONS:
         depends |= {"code": code_digest(method)}
+    if own := own_policies(options.counting):
+        depends |= {"counted by": [code_digest(key) for key in own]}
     if method not in SEEDLESS:
         depends |= {"seed": seed}
     return GridPoint(
@@ -101,10 +103,15 @@ def task_text(point: GridPoint) -> str:
             "method": point.method,
             "options": _options_document(point.options),
             "seed": point.seed,
-            **({} if point.method in ANSWER_VERSIONS else {"plugins": list(PLUGINS)}),
+            **({"plugins": list(PLUGINS)} if _own(point) else {}),
         },
         separators=(",", ":"),
     )
+
+
+def _own(point: GridPoint) -> bool:
+    """Whether a point asks for something that optmap has not of itself."""
+    return point.method not in ANSWER_VERSIONS or bool(own_policies(point.options.counting))
 
 
 def load_plugins(text: str) -> None:

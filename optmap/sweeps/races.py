@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from optmap.clock import INTERRUPTED, stopping
 from optmap.errors import CheckError, InputError
+from optmap.evaluate.policies import nest_policy
 from optmap.gap.race import LayerRace, Race, Run, run_from
 from optmap.names import choose
 from optmap.problem import Machine, Semantics, Workload, library
@@ -25,7 +26,7 @@ from optmap.problem.inputs import (
     workload_of,
 )
 from optmap.problem.io.workloads import read_workloads
-from optmap.problem.options import Counting, Merit, TileRule
+from optmap.problem.options import Merit, TileRule
 from optmap.search.methods import EXACT, METHODS
 from optmap.search.plugins import is_shared
 from optmap.sweeps.inline import InlineEngine
@@ -104,10 +105,10 @@ def race(
     if not target.meshed:
         raise InputError(f"races are run on accelerators, which {target.name} is not; see compare for its methods")
     merit = Merit(choose("objective", objective or Merit.EDP.value, list(Merit)))
-    mode = Counting(choose("counting", counting or Counting.EXACT.value, list(Counting)))
+    mode = nest_policy(counting)
     options = Options(
         objective=merit.value,
-        counting=mode.value,
+        counting=mode.name,
         tiles=TILES.value,
         time_limit=seconds(budget, "budget (--budget)"),
         evaluations=None if evaluations is None else whole_number(evaluations, "evaluations"),
@@ -198,22 +199,20 @@ class _Heat:
 
 
 def _heats(spec: SweepSpec, engine: Engine, directory: Path, own_directory: Path, proof: float | None) -> list[_Heat]:
-    """The methods that every process knows on the engine, those of this process here, and anew in every race.
+    """What every process knows on the engine, methods and countings of this process here, and anew in every race.
 
     With a time of its own for the proof, `exact` goes first and alone.
     """
-    own = tuple(name for name in spec.methods if not is_shared(name))
-    known = [name for name in spec.methods if is_shared(name)]
+    first = () if proof is None else (EXACT.name,)
     heats = []
-    if proof is not None:
-        known.remove(EXACT.name)
-        alone = _only(spec, (EXACT.name,))
-        alone = replace(alone, options=replace(alone.options, time_limit=proof))
-        heats.append(_Heat(spec=alone, engine=engine, directory=directory))
-    if known:
-        heats.append(_Heat(spec=_only(spec, known), engine=engine, directory=directory))
-    if own:
-        heats.append(_Heat(spec=_only(spec, own), engine=InlineEngine(), directory=own_directory))
+    for names in (first, tuple(name for name in spec.methods if name not in first)):
+        for shared, worker, place in ((True, engine, directory), (False, InlineEngine(), own_directory)):
+            mine = [name for name in names if is_shared(name, spec.options.counting) is shared]
+            if mine:
+                part = _only(spec, mine)
+                limit = proof if names is first and proof is not None else part.options.time_limit
+                part = replace(part, options=replace(part.options, time_limit=limit))
+                heats.append(_Heat(spec=part, engine=worker, directory=place))
     return heats
 
 

@@ -236,7 +236,7 @@ class _Run:
                 self._number += 1
                 self._out[self._number] = point
                 self._hashes.add(point.input_hash)
-                here = point.method != BOUND and not is_shared(point.method)
+                here = point.method != BOUND and not is_shared(point.method, point.options.counting)
                 yield Task(number=self._number, text=task_text(point), seconds=self.spec.hard_limit, here=here)
 
     def _copy(self) -> None:

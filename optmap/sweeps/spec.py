@@ -8,9 +8,10 @@ from functools import cached_property
 
 from optmap.api import OBJECTIVES
 from optmap.errors import InfeasibleError, InputError
+from optmap.evaluate.policies import nest_policies
 from optmap.names import choose
 from optmap.problem import Capacity, CapacityRule, Machine, Workload, constraints_of, two_level
-from optmap.problem.options import Counting, IntegerRule, Merit, TileRule
+from optmap.problem.options import IntegerRule, Merit, TileRule
 from optmap.search.methods import METHODS, default_method
 from optmap.solvers.config import FORMS
 from optmap.sweeps.method_settings import method_of, method_settings
@@ -93,7 +94,7 @@ class Options:
     objective: str | None = None
     """What is minimised; None takes each method's own."""
     counting: str | None = None
-    """On accelerators, `exact` or `timeloop`; None for `exact` there, and elsewhere."""
+    """On accelerators, the name of a policy, which workers may not know; None for `exact` there, and elsewhere."""
     tiles: str = "any"
     capacity: str = "tile"
     integers: str = "exact"
@@ -113,7 +114,6 @@ class Options:
     def __post_init__(self) -> None:
         choices = {
             "objective": (*OBJECTIVES, *(merit.value for merit in Merit if merit.value not in OBJECTIVES)),
-            "counting": tuple(mode.value for mode in Counting),
             "tiles": tuple(rule.value for rule in TileRule),
             "capacity": tuple(rule.value for rule in CapacityRule),
             "integers": tuple(rule.value for rule in IntegerRule),
@@ -121,7 +121,7 @@ class Options:
         }
         for name, known in choices.items():
             value = getattr(self, name)
-            if not (name in ("objective", "solver", "counting") and value is None):
+            if not (name in ("objective", "solver") and value is None):
                 choose(name, value, known, where="options")
         try:
             object.__setattr__(self, "constraints", constraints_of(self.constraints).texts)
@@ -203,6 +203,8 @@ class SweepSpec:
             )
         for method in self.methods:
             choose("method", method, (BOUND, *METHODS), where="methods")
+        if self.options.counting is not None:
+            choose("counting", self.options.counting, nest_policies(), where="options")
         if len(set(self.methods)) != len(self.methods):
             raise InputError(f"methods: {', '.join(self.methods)} names one twice")
 

@@ -15,10 +15,9 @@ from itertools import product
 import numpy as np
 
 from optmap import api
-from optmap.evaluate import count_nest, evaluate_batch
+from optmap.evaluate import NestPolicy, count_nest, evaluate_batch, nest_policies
 from optmap.problem.fabric import Fabric, fabric_of
 from optmap.problem.nest_batch import NestBatch
-from optmap.problem.options import Counting
 from optmap.search import random_nests
 
 
@@ -32,7 +31,7 @@ def per_second(count: int, work: Callable[[], object], times: int) -> float:
     return count / best
 
 
-def different(batch: NestBatch, fabric: Fabric, counting: Counting) -> int:
+def different(batch: NestBatch, fabric: Fabric, counting: NestPolicy) -> int:
     """Rows whose numbers are not those of the readable counting."""
     cost = evaluate_batch(batch, fabric, counting)
     found = 0
@@ -49,7 +48,7 @@ def different(batch: NestBatch, fabric: Fabric, counting: Counting) -> int:
     return found
 
 
-def measured(batch: NestBatch, fabric: Fabric, counting: Counting, scalar: int) -> tuple[str, int]:
+def measured(batch: NestBatch, fabric: Fabric, counting: NestPolicy, scalar: int) -> tuple[str, int]:
     """Speed of both ways in words, and how many of the first `scalar` mappings they count differently."""
     few = batch[:scalar]
     cost = evaluate_batch(batch, fabric, counting)
@@ -75,7 +74,7 @@ def main() -> int:
         start = time.process_time()
         batch = random_nests(fabric, options.nests, np.random.default_rng(options.seed))
         drawn = options.nests / (time.process_time() - start)
-        for counting in Counting:
+        for counting in nest_policies().values():
             text, bad = measured(batch, fabric, counting, options.scalar)
             wrong += bad
             sys.stdout.write(f"{layer} {machine} {drawn:.0f} {counting} {text}\n")

@@ -13,9 +13,10 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from spatial_brute_force import best_of_all, tiny_fabric
+from spatial_strategies import COUNTINGS, WALKED
 
 from optmap.clock import NO_LIMIT
-from optmap.problem.options import WALKED, Counting, Merit
+from optmap.problem.options import Merit
 from optmap.search.exact import search_nest
 
 
@@ -36,7 +37,7 @@ def against_all(seed: int) -> list[str]:
 def against_itself(seed: int) -> list[str]:
     """One merit and counting of a larger problem with and without bounds and dominance."""
     fabric = tiny_fabric(seed, most=1_000_000, sized=seed % 3 == 0)
-    counting, merit = list(Counting)[seed % 2], list(Merit)[seed // 2 % 4]
+    counting, merit = COUNTINGS[seed % 2], list(Merit)[seed // 2 % 4]
     slow = search_nest(fabric, merit=merit, counting=counting, clock=NO_LIMIT, dominance=False, bounds=False)
     found = []
     for dominance, bounds in ((True, True), (False, True), (True, False)):

@@ -15,10 +15,10 @@ from math import factorial, prod
 import numpy as np
 
 import optmap
-from optmap.evaluate import evaluate_batch
+from optmap.evaluate import NEST_EXACT, evaluate_batch
 from optmap.problem.fabric import Fabric, fabric_of
 from optmap.problem.nest_batch import NestBatch
-from optmap.problem.options import Counting, Merit
+from optmap.problem.options import Merit
 from optmap.search import random_nests
 from optmap.search.explore.protocol import Tally
 from optmap.search.quickflow import OneShot, Places, Weight
@@ -27,8 +27,8 @@ from optmap.search.quickflow import OneShot, Places, Weight
 def ratios(fabric: Fabric, weight: Weight, merit: Merit, mappings: int, most: int) -> Iterator[float]:
     """Per random valid mapping, the merit with the chosen orders over that with the best ones."""
     drawn = random_nests(fabric, mappings, np.random.default_rng(1))
-    places = Places(fabric, Counting.EXACT)
-    shot = OneShot(fabric, Counting.EXACT, places.orderable, Tally(), weight)
+    places = Places(fabric, NEST_EXACT)
+    shot = OneShot(fabric, NEST_EXACT, places.orderable, Tally(), weight)
     chosen = shot.choose(np.stack([drawn.x, drawn.y, drawn.temporal], axis=2), drawn.keeps)
     mine = evaluate_batch(replace(drawn, order=chosen), fabric)
     for row in np.flatnonzero(mine.valid):

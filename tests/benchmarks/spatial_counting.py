@@ -19,13 +19,12 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import numpy as np
 from spatial_brute_force import tiny_machine, tiny_workload
-from spatial_strategies import STATEMENTS, dims_of, statement
+from spatial_strategies import STATEMENTS, WALKED, dims_of, statement
 
-from optmap.evaluate import SpatialCost, count_nest, evaluate_batch, walk_spatial
+from optmap.evaluate import NEST_EXACT, SpatialCost, count_nest, evaluate_batch, walk_spatial
 from optmap.problem import Workload
 from optmap.problem.fabric import Fabric, fabric_of
 from optmap.problem.nest_batch import NestBatch
-from optmap.problem.options import WALKED, Counting
 from optmap.search import random_nests
 
 
@@ -76,7 +75,7 @@ def disagreement(batch: NestBatch, fabric: Fabric) -> tuple[str, int]:
                 or abs(cost.energy_pj[row] - energy) > 1e-12 * abs(energy)
             ):
                 return f"columns, {counting}: validity, cycles or energy of {nest}", recounted
-            if counting is Counting.EXACT:
+            if counting is NEST_EXACT:
                 walked = {key: (w.reads, w.fills, w.updates) for key, w in walk_spatial(nest, fabric).items()}
                 if walked != found:
                     return f"walk: {walked} is not {found} of {nest}", recounted

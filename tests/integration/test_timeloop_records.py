@@ -9,9 +9,8 @@ from typing import Any
 import pytest
 import yaml
 
-from optmap.evaluate import count_nest
+from optmap.evaluate import NEST_TIMELOOP, count_nest
 from optmap.interchange import read_timeloop
-from optmap.problem.options import Counting
 
 DATA = Path(__file__).parents[1] / "data"
 RECORDS = [
@@ -94,7 +93,7 @@ def test_records_count_the_same_when_written_as_files(record: dict[str, Any], tm
     path.write_text(yaml.safe_dump(files(record), sort_keys=False))
     model = read_timeloop([path])
     assert model.nest is not None
-    found, expected = count_nest(model.nest, model.fabric, Counting.TIMELOOP), record["result"]
+    found, expected = count_nest(model.nest, model.fabric, NEST_TIMELOOP), record["result"]
     assert float(found.energy_pj) == pytest.approx(expected["energy_pJ"], rel=1e-9)
     assert abs(found.cycles - expected["cycles"]) <= 1
     assert found.operations == expected["computes"]

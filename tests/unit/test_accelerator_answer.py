@@ -10,18 +10,19 @@ from pathlib import Path
 
 import pytest
 from accelerator_machines import MESHED, asked, convolution, grid_machine, small_fabric, valid_nests
+from spatial_strategies import WALKED
 
 import optmap
 from optmap.checker import check_document
 from optmap.errors import CheckError, ContradictionError, InfeasibleError, InputError
-from optmap.evaluate import count_nest
+from optmap.evaluate import NEST_EXACT, NEST_TIMELOOP, NestPolicy, count_nest
 from optmap.gap.floor import even, floor_of, inside_words, with_floor
 from optmap.gap.nest_recount import NestEvaluation, evaluate_nest
 from optmap.gap.nest_solution import SavedNest, nest_solution_from
 from optmap.problem import Capacity, Fields, Semantics, TileRule, parse_workload
 from optmap.problem.accelerator import Keep, Prices, Store
 from optmap.problem.fabric import Fabric, fabric_of
-from optmap.problem.options import WALKED, Counting, Merit
+from optmap.problem.options import Merit
 from optmap.search import METHODS, AcceleratorResult, Found, Method, refuse
 from optmap.search.accelerators.paddings import larger, paddings
 from optmap.search.exact import ExactAnswer, search_nest
@@ -59,8 +60,8 @@ def test_an_answer_is_counted_again_and_stands_above_its_floor(merit: Merit) -> 
 @pytest.mark.usefixtures("sampling")
 def test_timeloops_counting_is_the_cost_and_the_exact_count_has_the_gap() -> None:
     found = answer(counting="timeloop")
-    assert found.cost == count_nest(found.nest, found.fabric, Counting.TIMELOOP).edp
-    assert found.exact == count_nest(found.nest, found.fabric, Counting.EXACT)
+    assert found.cost == count_nest(found.nest, found.fabric, NEST_TIMELOOP).edp
+    assert found.exact == count_nest(found.nest, found.fabric, NEST_EXACT)
     assert found.floor is not None
     assert found.gap == found.exact.edp / found.floor.merit(Merit.EDP) - 1
 
@@ -173,15 +174,15 @@ def test_what_only_accelerators_have_is_refused_elsewhere(option: dict[str, obje
 
 
 def test_a_route_refuses_what_it_does_not_know() -> None:
-    route = replace(MESHED, countings=(Counting.TIMELOOP,), tiles=(TileRule.DIVISORS,))
+    route = replace(MESHED, counts=lambda policy: policy.extrapolates, tiles=(TileRule.DIVISORS,))
     mine = Method(name="mine", description="-", routes=(route,))
     request = asked(small_fabric(), tiles=route.rule(TileRule.ANY))
     assert request.tiles is TileRule.DIVISORS
     with pytest.raises(InputError, match="use --counting timeloop"):
         refuse(request, mine)
     with pytest.raises(InputError, match="use --tiles divisors"):
-        refuse(replace(request, counting=Counting.TIMELOOP, tiles=TileRule.PADDED), mine)
-    assert refuse(replace(request, counting=Counting.TIMELOOP), mine) is route
+        refuse(replace(request, counting=NEST_TIMELOOP, tiles=TileRule.PADDED), mine)
+    assert refuse(replace(request, counting=NEST_TIMELOOP), mine) is route
 
 
 @pytest.mark.usefixtures("sampling")
@@ -234,7 +235,7 @@ def test_a_saved_answer_is_read_and_recounted_in_both_countings(tmp_path: Path) 
     assert again.disagreements == []
     assert again.count == found.count
     other = optmap.evaluate(file, counting="timeloop")
-    assert other.count == count_nest(found.nest, found.fabric, Counting.TIMELOOP)
+    assert other.count == count_nest(found.nest, found.fabric, NEST_TIMELOOP)
     assert other.disagreements == []
     assert "every claim of the file holds" in str(other)
     assert {"levels", "energy", "cycles", "edp", "cost"} <= set(again.to_dict())
@@ -363,11 +364,11 @@ def test_a_tensor_that_every_memory_may_pass_by_comes_from_the_outermost_one() -
     check_document(found.to_dict())
 
 
-@pytest.mark.parametrize("counting", WALKED)
-def test_an_answer_that_is_late_has_a_mapping_and_a_bound(counting: Counting) -> None:
+@pytest.mark.parametrize("counting", WALKED, ids=str)
+def test_an_answer_that_is_late_has_a_mapping_and_a_bound(counting: NestPolicy) -> None:
     """The time is over before the search has made one pass."""
-    best = optmap.solve("resnet18/R11", machine="simba_like", counting=counting.value, tiles="divisors")
-    late = optmap.solve("resnet18/R11", machine="simba_like", counting=counting.value, time_limit=1e-6)
+    best = optmap.solve("resnet18/R11", machine="simba_like", counting=counting.name, tiles="divisors")
+    late = optmap.solve("resnet18/R11", machine="simba_like", counting=counting.name, time_limit=1e-6)
     assert isinstance(best, AcceleratorResult)
     assert isinstance(late, AcceleratorResult)
     assert best.search.proved

@@ -11,17 +11,18 @@ import numpy as np
 import pyomo.environ as pyo
 import pytest
 from spatial_brute_force import all_mappings, best_of_all, tiny_fabric, tiny_machine
+from spatial_strategies import COUNTINGS, WALKED
 
 from optmap import check
 from optmap import solve as solve_workload
 from optmap.clock import Clock
 from optmap.errors import InfeasibleError, InputError
-from optmap.evaluate import count_nest, evaluate_batch
+from optmap.evaluate import NEST_EXACT, NEST_TIMELOOP, NestPolicy, count_nest, evaluate_batch
 from optmap.problem import Capacity, Level, Machine, matmul, parse_workload
 from optmap.problem.accelerator import Store
 from optmap.problem.fabric import Fabric, fabric_of
 from optmap.problem.nest import MemoryNest, Nest
-from optmap.problem.options import WALKED, Counting, Merit
+from optmap.problem.options import Merit
 from optmap.programs.allocation import Allocation
 from optmap.programs.allocation_layout import least_new
 from optmap.search.allocation import solve_allocation
@@ -30,7 +31,7 @@ from optmap.solvers import Stop
 from optmap.solvers.outer import MARGIN, OuterModel
 
 
-def some_nests(fabric: Fabric, counting: Counting, count: int, draw: random.Random) -> list[Nest]:
+def some_nests(fabric: Fabric, counting: NestPolicy, count: int, draw: random.Random) -> list[Nest]:
     """Valid mappings from all over the space."""
     found: list[Nest] = []
     for batch in all_mappings(fabric):
@@ -68,7 +69,7 @@ def test_every_mapping_is_a_point_of_the_program_at_no_more_than_its_cost(seed: 
 @pytest.mark.parametrize("seed", [2, 4, 8, 9, 10, 19, 32, 33])
 def test_the_answer_is_the_best_of_all_mappings(seed: int) -> None:
     fabric = tiny_fabric(seed, 3000)
-    counting, merit = list(Counting)[seed % 2], list(Merit)[seed // 2 % 4]
+    counting, merit = COUNTINGS[seed % 2], list(Merit)[seed // 2 % 4]
     best = best_of_all(fabric, counting)[merit].value
     found = solve_allocation(fabric, merit=merit, counting=counting)
     assert found.proved
@@ -80,7 +81,7 @@ def test_the_answer_is_the_best_of_all_mappings(seed: int) -> None:
 
 def test_a_start_is_cut_off_with_and_kept_if_nothing_is_better() -> None:
     fabric = tiny_fabric(4, 3000)
-    best = best_of_all(fabric, Counting.EXACT)[Merit.ENERGY]
+    best = best_of_all(fabric, NEST_EXACT)[Merit.ENERGY]
     found = solve_allocation(fabric, merit=Merit.ENERGY, start=best.nest)
     assert found.value == best.value
     assert best.value * (1 - 3 * MARGIN) <= found.bound <= best.value
@@ -88,14 +89,14 @@ def test_a_start_is_cut_off_with_and_kept_if_nothing_is_better() -> None:
 
 def test_without_time_there_is_a_bound_of_nothing_and_no_error() -> None:
     fabric = tiny_fabric(4, 3000)
-    best = best_of_all(fabric, Counting.EXACT)[Merit.ENERGY]
+    best = best_of_all(fabric, NEST_EXACT)[Merit.ENERGY]
     found = solve_allocation(fabric, merit=Merit.ENERGY, start=best.nest, clock=Clock(time.monotonic() - 1))
     assert found.value == best.value
     assert 0 <= found.bound <= best.value
 
 
 def test_no_mapping_is_an_error() -> None:
-    seed = next(s for s in range(100) if not best_of_all(tiny_fabric(s, 500), Counting.EXACT))
+    seed = next(s for s in range(100) if not best_of_all(tiny_fabric(s, 500), NEST_EXACT))
     with pytest.raises(InfeasibleError):
         solve_allocation(tiny_fabric(seed, 500), merit=Merit.CYCLES)
 
@@ -106,16 +107,16 @@ def test_outputs_with_windows_are_refused() -> None:
         solve_allocation(fabric)
 
 
-@pytest.mark.parametrize("counting", WALKED)
+@pytest.mark.parametrize("counting", WALKED, ids=str)
 @pytest.mark.parametrize("coefficients", [(1, 1), (2, 1), (3, 1), (1, 2), (2, 3)])
-def test_a_step_brings_at_least_what_is_new_after_any_move(coefficients: tuple[int, int], counting: Counting) -> None:
+def test_a_step_brings_at_least_what_is_new_after_any_move(coefficients: tuple[int, int], counting: NestPolicy) -> None:
     for extents in ((1, 3), (2, 3), (4, 2), (3, 1)):
         tile = {coefficients[0] * i + coefficients[1] * j for i in range(extents[0]) for j in range(extents[1])}
-        if counting is Counting.TIMELOOP:
+        if counting is NEST_TIMELOOP:
             tile = set(range(max(tile) + 1))
         moves = (coefficients[0] * extents[0] * times for times in range(1, 13))
         expected = min(len({value + move for value in tile} - tile) for move in moves)
-        assert least_new(coefficients, extents, 0, 12 * extents[0], counting) == expected
+        assert least_new(coefficients, extents, 0, 12 * extents[0], counting.footprint) == expected
 
 
 def test_orders_are_all_tried_where_they_are_few() -> None:

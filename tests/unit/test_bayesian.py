@@ -11,8 +11,9 @@ import pytest
 
 import optmap
 from optmap.errors import InputError, UnknownNameError
+from optmap.evaluate import NEST_EXACT
 from optmap.problem.fabric import fabric_of
-from optmap.problem.options import Counting, Merit
+from optmap.problem.options import Merit
 from optmap.search import (
     AcceleratorResult,
     BayesianSettings,
@@ -45,7 +46,7 @@ def question(**settings: Any) -> Brief[Any]:
     return Brief(
         fabric=fabric_of(workload, optmap.machine("eyeriss_like")),
         merit=Merit.EDP,
-        counting=Counting.EXACT,
+        counting=NEST_EXACT,
         settings=BayesianSettings(**settings),
         rng=np.random.default_rng(0),
     )

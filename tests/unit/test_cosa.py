@@ -13,14 +13,14 @@ import pytest
 from optmap import solve as solve_workload
 from optmap.checker import RefusedError, check_document
 from optmap.errors import InfeasibleError
-from optmap.evaluate import count_nest
+from optmap.evaluate import NEST_EXACT, count_nest
 from optmap.evaluate.spatial.rules import Overflow, overflows
 from optmap.gap.nest_comparison import NestComparison
 from optmap.problem import Capacity, Level, Machine, Network, Semantics, Workload, conv2d, list_machines, matmul
 from optmap.problem.accelerator import FactorRule, Keep, Mesh, MeshAxis, Store
 from optmap.problem.fabric import Fabric, fabric_of
 from optmap.problem.library import machine
-from optmap.problem.options import Counting, Merit
+from optmap.problem.options import Merit
 from optmap.problem.relations import Relation
 from optmap.programs.cosa import COMPUTE, INNER, PER_MEMORY, REPEATED, UTILISATION, Cosa
 from optmap.search.cosa import solve_cosa
@@ -93,7 +93,7 @@ def test_a_pointwise_layer_fits() -> None:
     layer = conv2d(n=1, k=16, c=32, h=7, w=7, r=1, s=1)
     found = solve_cosa(seen(layer, "simba-cosa"))
     assert not found.overflows
-    assert not count_nest(found.nest, seen(layer, "simba-cosa"), Counting.EXACT).broken
+    assert not count_nest(found.nest, seen(layer, "simba-cosa"), NEST_EXACT).broken
 
 
 @pytest.mark.parametrize("name", [name for name in list_machines() if machine(name).meshed])
@@ -102,13 +102,13 @@ def test_every_accelerator_gets_a_mapping_with_all_factors(name: str) -> None:
         fabric = seen(layer, name)
         found = solve_cosa(fabric)
         assert found.nest.tiles()[-1] == fabric.extents
-        broken = count_nest(found.nest, fabric, Counting.EXACT).broken
+        broken = count_nest(found.nest, fabric, NEST_EXACT).broken
         assert len(broken) == len(found.overflows), broken
 
 
 def test_a_three_by_three_layer_overflows_the_input_buffer_of_its_own_machine() -> None:
     result = solve_workload("resnet18/R12", machine="simba-cosa", method="cosa")
-    (overflow,) = overflows(result.nest, result.fabric, Counting.EXACT)
+    (overflow,) = overflows(result.nest, result.fabric)
     assert overflow == Overflow(
         memory="InputBuffer", tiles=(("In", 64 * 9 * 9),), capacity=4096
     )  # 64 * 7 * 7 without halo
@@ -127,7 +127,7 @@ def test_a_three_by_three_layer_overflows_the_input_buffer_of_its_own_machine() 
     beside = NestComparison(
         fabric=result.fabric,
         merit=Merit.EDP,
-        counting=Counting.EXACT,
+        counting=NEST_EXACT,
         methods=("cosa", "other"),
         results={"cosa": replace(result, count=replace(smaller.count, broken=(reason,))), "other": smaller},
         left_out={},
@@ -141,7 +141,7 @@ def test_overflows_say_by_how_much() -> None:
     assert each.text == "M is asked to hold 15 of 10: 1.50 times"
     fabric = fabric_of(matmul(i=4, j=4, k=4).with_semantics(Semantics.ASSIGN), small_machine(12, 4))
     found = solve_cosa(fabric)
-    assert overflows(found.nest, fabric, Counting.EXACT) == found.overflows
+    assert overflows(found.nest, fabric) == found.overflows
 
 
 def test_rules_that_leave_nothing_are_an_error() -> None:

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from signing import signed
 from sized_machines import filled, with_bits
 from spatial_brute_force import best_of_all, tiny_fabric
+from spatial_strategies import WALKED
 from sunstone_search import OPEN, searched
 from width_roads import attacked
 
@@ -25,7 +26,7 @@ import optmap
 from optmap.checker import RefusedError, check_document
 from optmap.clock import NO_LIMIT
 from optmap.errors import InputError
-from optmap.evaluate import SpatialCost, count_nest
+from optmap.evaluate import NEST_EXACT, NestPolicy, SpatialCost, count_nest
 from optmap.gap.floor import floor_of
 from optmap.interchange import timeloop_files
 from optmap.problem import Fields, Machine, machine_document, machine_from, parse_workload
@@ -34,7 +35,7 @@ from optmap.problem.elements import whole
 from optmap.problem.fabric import Fabric, fabric_of
 from optmap.problem.fabric_notes import fabric_notes
 from optmap.problem.nest import MemoryNest, Nest
-from optmap.problem.options import WALKED, Counting, Merit
+from optmap.problem.options import Merit
 from optmap.search.allocation import solve_allocation
 from optmap.search.exact import search_nest
 from optmap.sweeps import Options, make_point, read_task, task_text
@@ -172,9 +173,9 @@ def test_three_roads_count_the_same() -> None:
     assert found["energies by hand"] > 50
 
 
-@pytest.mark.parametrize("counting", WALKED)
+@pytest.mark.parametrize("counting", WALKED, ids=str)
 @pytest.mark.parametrize("seed", some(4, range(10)))
-def test_the_exact_search_finds_the_best_of_all_mappings(seed: int, counting: Counting) -> None:
+def test_the_exact_search_finds_the_best_of_all_mappings(seed: int, counting: NestPolicy) -> None:
     fabric = tiny_fabric(seed, most=6_000, sized=True)
     best = best_of_all(fabric, counting)
     for merit in Merit:
@@ -204,7 +205,7 @@ def test_the_allocation_program_finds_and_bounds_the_best_of_all_mappings(seed: 
 def test_sunstone_cuts_nothing_that_is_better(seed: int, direction: str) -> None:
     """Without its rules it looks at every mapping but those that its estimates cut."""
     fabric = tiny_fabric(seed, 300, sized=True)
-    every = best_of_all(fabric, Counting.EXACT)
+    every = best_of_all(fabric, NEST_EXACT)
     found = searched(fabric, replace(OPEN, direction=direction))
     assert (found.best is None) == (not every)
     if every:
@@ -215,7 +216,7 @@ def test_sunstone_cuts_nothing_that_is_better(seed: int, direction: str) -> None
 def test_the_floor_is_below_every_mapping(seed: int) -> None:
     fabric = tiny_fabric(seed, 4000, sized=True)
     floor, _ = floor_of(fabric)
-    best = best_of_all(fabric, Counting.EXACT)
+    best = best_of_all(fabric, NEST_EXACT)
     for merit, own in best.items():
         assert floor.merit(merit) <= own.value
 

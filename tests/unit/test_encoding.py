@@ -14,11 +14,10 @@ from spatial_strategies import machine, statement
 
 import optmap
 from optmap.errors import InputError, LimitError
-from optmap.evaluate import broken_rules, evaluate_batch
+from optmap.evaluate import NEST_EXACT, NEST_FACTORFLOW, NEST_TIMELOOP, broken_rules, evaluate_batch
 from optmap.problem import Capacity
 from optmap.problem.accelerator import FactorRule
 from optmap.problem.fabric import Fabric, fabric_of
-from optmap.problem.options import Counting
 from optmap.problem.relations import Relation
 from optmap.search import Encoding, Orders, Tiles, encoding_of, random_nests
 
@@ -91,17 +90,17 @@ def test_tiny_machines_with_rules_of_all_kinds() -> None:
 
 def test_hulls_are_what_fits_in_the_counting_of_timeloop() -> None:
     fabric = library("eyeriss_like", "resnet18/R4")
-    encoding = encoding_of(fabric, counting=Counting.TIMELOOP)
+    encoding = encoding_of(fabric, counting=NEST_TIMELOOP)
     batch = encoding.decode_batch(points(encoding, 40))
     for row in range(len(batch)):
-        assert not broken_rules(batch.nest(row), fabric, Counting.TIMELOOP)
+        assert not broken_rules(batch.nest(row), fabric, NEST_TIMELOOP.room)
 
 
 def test_what_is_counted_as_factorflow_does_fits_exactly_too() -> None:
     fabric = library("simba", "resnet18/R4")
-    encoding = encoding_of(fabric, counting=Counting.FACTORFLOW)
+    encoding = encoding_of(fabric, counting=NEST_FACTORFLOW)
     batch = encoding.decode_batch(points(encoding, 40))
-    for counting in (Counting.EXACT, Counting.FACTORFLOW):
+    for counting in (NEST_EXACT, NEST_FACTORFLOW):
         assert evaluate_batch(batch, fabric, counting).valid.all()
 
 

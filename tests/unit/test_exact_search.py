@@ -11,16 +11,17 @@ import pytest
 from accelerator_machines import asked
 from cases import some
 from spatial_brute_force import best_of_all, tiny_fabric
+from spatial_strategies import COUNTINGS, WALKED
 
 import optmap
 from optmap.clock import NO_LIMIT, Clock
 from optmap.errors import InputError
-from optmap.evaluate import count_nest
+from optmap.evaluate import NEST_EXACT, NestPolicy, count_nest
 from optmap.problem import library, parse_workload
 from optmap.problem.accelerator import Keep
 from optmap.problem.fabric import fabric_of
 from optmap.problem.nest import Nest
-from optmap.problem.options import WALKED, Counting, Merit
+from optmap.problem.options import Merit
 from optmap.search import AcceleratorResult, local_search, random_nests
 from optmap.search.exact import search_nest
 from optmap.search.exact.bounds import _maximal
@@ -28,8 +29,8 @@ from optmap.search.exact.frame import Frame
 
 
 @pytest.mark.parametrize("seed", some(4, range(8)))
-@pytest.mark.parametrize("counting", WALKED)
-def test_no_mapping_is_better(seed: int, counting: Counting) -> None:
+@pytest.mark.parametrize("counting", WALKED, ids=str)
+def test_no_mapping_is_better(seed: int, counting: NestPolicy) -> None:
     fabric = tiny_fabric(seed, most=8_000)
     best = best_of_all(fabric, counting)
     for merit in Merit:
@@ -48,7 +49,7 @@ def test_no_mapping_is_better(seed: int, counting: Counting) -> None:
 @pytest.mark.parametrize("seed", range(100, 106))
 def test_bounds_and_dominance_leave_no_optimum_out(seed: int) -> None:
     fabric = tiny_fabric(seed, most=400_000)
-    counting = list(Counting)[seed % 2]
+    counting = COUNTINGS[seed % 2]
     merit = list(Merit)[seed // 2 % 4]
     quick = search_nest(fabric, merit=merit, counting=counting, clock=NO_LIMIT)
     slow = search_nest(fabric, merit=merit, counting=counting, clock=NO_LIMIT, dominance=False, bounds=False)
@@ -62,22 +63,22 @@ def test_every_operand_has_a_keeper_where_energy_does_not_matter(seed: int) -> N
     fabric = tiny_fabric(seed, most=400)
     memories = tuple(replace(memory, keeps=(Keep.FREE,) * len(memory.keeps)) for memory in fabric.memories)
     fabric = replace(fabric, memories=memories)
-    best = best_of_all(fabric, Counting.EXACT)
+    best = best_of_all(fabric, NEST_EXACT)
     for merit in (Merit.CYCLES, Merit.TRAFFIC):
-        found = search_nest(fabric, merit=merit, counting=Counting.EXACT, clock=NO_LIMIT)
+        found = search_nest(fabric, merit=merit, counting=NEST_EXACT, clock=NO_LIMIT)
         assert found.value == (float(best[merit].value) if best else float("inf"))
 
 
 def test_what_is_claimed_holds_at_every_limit() -> None:
     """Without time there is a bound and no proof; below the optimum there is nothing."""
     fabric = fabric_of(library.workload("resnet50/conv4_stride"), library.machine("gemmini"))
-    found = search_nest(fabric, merit=Merit.EDP, counting=Counting.EXACT, clock=NO_LIMIT)
+    found = search_nest(fabric, merit=Merit.EDP, counting=NEST_EXACT, clock=NO_LIMIT)
     assert found.proved
     assert found.value == found.bound
-    late = search_nest(fabric, merit=Merit.EDP, counting=Counting.EXACT, clock=Clock(deadline=0))
+    late = search_nest(fabric, merit=Merit.EDP, counting=NEST_EXACT, clock=Clock(deadline=0))
     assert not late.proved
     assert 0 < late.bound <= found.value
-    below = search_nest(fabric, merit=Merit.EDP, counting=Counting.EXACT, clock=NO_LIMIT, below=found.value)
+    below = search_nest(fabric, merit=Merit.EDP, counting=NEST_EXACT, clock=NO_LIMIT, below=found.value)
     assert below.nest is None
     assert below.reason == "no mapping is below the limit"
     assert below.bound == pytest.approx(found.value, rel=1e-9)
@@ -88,7 +89,7 @@ def test_overlaps_of_long_windows_are_counted() -> None:
     eyeriss = library.machine("eyeriss_like")
     for extent, strides in ((2**14, (1, 1)), (6_561, (3, 2))):
         text = f"O[p] = I[{strides[0]}*p+{strides[1]}*r] * W[r]"
-        window = Frame(fabric_of(parse_workload(text, {"p": extent, "r": 3}), eyeriss), Counting.EXACT, Merit.EDP)
+        window = Frame(fabric_of(parse_workload(text, {"p": extent, "r": 3}), eyeriss), NEST_EXACT, Merit.EDP)
         (own,) = window.windows[1]
         for row, box in enumerate(own.boxes(window)):
             if prod(box) < 2_000:
@@ -108,7 +109,7 @@ def test_overlaps_of_long_windows_are_counted() -> None:
 def test_what_is_too_large_for_tables_is_refused_at_once(text: str, extents: dict[str, int], message: str) -> None:
     fabric = fabric_of(parse_workload(text, extents), library.machine("eyeriss_like"))
     with pytest.raises(InputError, match=message):
-        search_nest(fabric, merit=Merit.EDP, counting=Counting.EXACT, clock=NO_LIMIT)
+        search_nest(fabric, merit=Merit.EDP, counting=NEST_EXACT, clock=NO_LIMIT)
 
 
 def test_what_no_row_exceeds_is_what_comparing_all_pairs_finds() -> None:
@@ -121,7 +122,7 @@ def test_what_no_row_exceeds_is_what_comparing_all_pairs_finds() -> None:
 
 def test_the_curve_falls_to_the_optimum_within_the_evaluations_of_the_search() -> None:
     fabric = fabric_of(library.workload("resnet18/R11"), library.machine("eyeriss_like"))
-    found = search_nest(fabric, merit=Merit.EDP, counting=Counting.EXACT, clock=NO_LIMIT)
+    found = search_nest(fabric, merit=Merit.EDP, counting=NEST_EXACT, clock=NO_LIMIT)
     values, at = [point.value for point in found.curve], [point.evaluations for point in found.curve]
     assert len(values) > 1
     assert values == sorted(set(values), reverse=True)
@@ -151,14 +152,14 @@ def test_what_another_search_hands_in_is_recounted_and_leaves_the_optimum_as_it_
     monkeypatch.setattr("optmap.search.exact.search.ELSEWHERE", 0)
     monkeypatch.setattr("optmap.search.exact.search.BEAMS", (1, 1))
     fabric = tiny_fabric(seed)
-    alone = search_nest(fabric, merit=Merit.EDP, counting=Counting.EXACT, clock=NO_LIMIT)
+    alone = search_nest(fabric, merit=Merit.EDP, counting=NEST_EXACT, clock=NO_LIMIT)
     assert alone.nest is not None
     rows = random_nests(fabric, 64, np.random.default_rng(seed))
     invalid = [nest for nest in map(rows.nest, range(64)) if count_nest(nest, fabric).broken]
     local = local_search(fabric, asked(fabric))
     given: list[tuple[Nest | None, int]] = [(alone.nest, 7), (None, 7), *((nest, 7) for nest in invalid[:1])]
     for other in (local, *(lambda _, each=each: each for each in given)):
-        found = search_nest(fabric, merit=Merit.EDP, counting=Counting.EXACT, clock=NO_LIMIT, elsewhere=other)
+        found = search_nest(fabric, merit=Merit.EDP, counting=NEST_EXACT, clock=NO_LIMIT, elsewhere=other)
         assert found.proved
         assert found.value == pytest.approx(alone.value, rel=1e-9)
         assert found.nest is not None
@@ -181,7 +182,7 @@ def test_passes_for_an_incumbent_that_are_cut_short_leave_the_optimum_as_it_is(
     seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fabric = tiny_fabric(seed)
-    alone = search_nest(fabric, merit=Merit.EDP, counting=Counting.EXACT, clock=NO_LIMIT)
+    alone = search_nest(fabric, merit=Merit.EDP, counting=NEST_EXACT, clock=NO_LIMIT)
     monkeypatch.setattr("optmap.search.exact.search.SHARE", 0.0)
     asked: list[Clock] = []
 
@@ -190,7 +191,7 @@ def test_passes_for_an_incumbent_that_are_cut_short_leave_the_optimum_as_it_is(
         return None, 0
 
     limit = Clock(time.monotonic() + 300)
-    found = search_nest(fabric, merit=Merit.EDP, counting=Counting.EXACT, clock=limit, elsewhere=elsewhere)
+    found = search_nest(fabric, merit=Merit.EDP, counting=NEST_EXACT, clock=limit, elsewhere=elsewhere)
     assert found.proved
     assert found.value == pytest.approx(alone.value, rel=1e-9)
     assert len(asked) == 1

@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 from accelerator_machines import asked
 from spatial_brute_force import all_mappings, best_of_all, tiny_fabric
-from spatial_strategies import machine, statement
+from spatial_strategies import COUNTINGS, machine, statement
 
 import optmap
 from optmap.errors import InfeasibleError, InputError
-from optmap.evaluate import count_nest, evaluate_batch
+from optmap.evaluate import NEST_EXACT, NestPolicy, count_nest, evaluate_batch
 from optmap.problem.fabric import Fabric, fabric_of
 from optmap.problem.nest_batch import NestBatch
-from optmap.problem.options import Counting, Merit
+from optmap.problem.options import Merit
 from optmap.search import Mapspace, explorer
 from optmap.search.explore.exhaustive import STRATEGY
 
@@ -41,7 +41,7 @@ def rows(batch: NestBatch) -> np.ndarray:
 
 def valid_rows(batches: Iterable[NestBatch], fabric: Fabric) -> np.ndarray:
     """Those of the valid nests, each once."""
-    found = [rows(batch)[evaluate_batch(batch, fabric, Counting.EXACT).valid] for batch in batches]
+    found = [rows(batch)[evaluate_batch(batch, fabric, NEST_EXACT).valid] for batch in batches]
     return np.unique(np.concatenate(found), axis=0) if found else np.zeros((0, 0))
 
 
@@ -60,9 +60,9 @@ def test_it_makes_every_valid_mapping_once_and_as_many_as_it_says(seed: int) -> 
         assert not len(valid_rows(all_mappings(fabric), fabric))
 
 
-@pytest.mark.parametrize("counting", list(Counting))
+@pytest.mark.parametrize("counting", COUNTINGS, ids=str)
 @pytest.mark.parametrize("seed", SEEDS)
-def test_its_best_is_that_of_brute_force(seed: int, counting: Counting) -> None:
+def test_its_best_is_that_of_brute_force(seed: int, counting: NestPolicy) -> None:
     fabric = tiny(seed)
     best = best_of_all(fabric, counting)
     for merit in Merit:
@@ -111,4 +111,4 @@ def test_a_machine_without_meshes_is_searched() -> None:
     fabric = fabric_of(statement("conv1d", {"k": 1, "c": 2, "p": 4, "r": 2}, stride=2), machine([(1, 1), (1, 1)]))
     assert Mapspace(fabric).size(10**9).mappings == sum(map(len, all_mappings(fabric)))
     found = optmap.solve(fabric.workload, machine=fabric.machine, method="exhaustive")
-    assert found.cost == best_of_all(fabric, Counting.EXACT)[Merit.EDP].value
+    assert found.cost == best_of_all(fabric, NEST_EXACT)[Merit.EDP].value

@@ -17,10 +17,11 @@ import optmap
 from optmap.checker import RefusedError, check_document
 from optmap.clock import Clock
 from optmap.errors import InputError, LimitError, StrategyError
+from optmap.evaluate import NEST_EXACT
 from optmap.problem import Mapping, parse_workload
 from optmap.problem.fabric import fabric_of
 from optmap.problem.nest_batch import NestBatch
-from optmap.problem.options import Counting, Merit
+from optmap.problem.options import Merit
 from optmap.search import (
     METHODS,
     AcceleratorResult,
@@ -64,7 +65,7 @@ def question(seed: int = 0, settings: object = NoSettings()) -> Brief[Any]:
     return Brief(
         fabric=fabric,
         merit=Merit.EDP,
-        counting=Counting.EXACT,
+        counting=NEST_EXACT,
         settings=settings,
         rng=np.random.default_rng(seed),
     )
@@ -294,14 +295,14 @@ def test_a_strategy_that_proposes_nothing_ends_without_a_mapping(registry: dict[
 )
 def test_a_function_that_judges_tells_numbers(returned: Any, said: str) -> None:
     asked = question()
-    judge = judged_by(lambda _: returned, asked.fabric, Counting.EXACT)
+    judge = judged_by(lambda _: returned, asked.fabric, NEST_EXACT)
     with pytest.raises(StrategyError, match=said):
         list(drive(Strategy(propose=by_chance), asked, Trace(), judge=judge, evaluations=100))
 
 
 def test_a_function_that_raises_is_named() -> None:
     asked = question()
-    judge = judged_by(lambda _: 1 / 0, asked.fabric, Counting.EXACT)
+    judge = judged_by(lambda _: 1 / 0, asked.fabric, NEST_EXACT)
     with pytest.raises(StrategyError, match="judge raised ZeroDivisionError"):
         list(drive(Strategy(propose=by_chance), asked, Trace(), judge=judge, evaluations=100))
 
@@ -314,7 +315,7 @@ def test_a_function_may_say_that_a_mapping_does_not_run() -> None:
         calls.append(float(sum(mapping.levels[0].tile.values())))
         return calls[-1] if len(calls) % 2 else None
 
-    judge = judged_by(objective, asked.fabric, Counting.EXACT)
+    judge = judged_by(objective, asked.fabric, NEST_EXACT)
     list(drive(Strategy(propose=by_chance), asked, trace, judge=judge, evaluations=40))
     assert trace.valid == (len(calls) + 1) // 2
     assert trace.value == min(calls[::2])

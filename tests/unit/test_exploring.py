@@ -11,10 +11,10 @@ import pytest
 
 import optmap
 from optmap.errors import InputError, StrategyError
-from optmap.evaluate import count_nest
+from optmap.evaluate import NEST_EXACT, count_nest
 from optmap.problem import Mapping
 from optmap.problem.nest import nest_of
-from optmap.problem.options import Counting, Merit
+from optmap.problem.options import Merit
 from optmap.search import METHODS, Brief, End, NoSettings, Proposals, random_nests
 
 README = (Path(__file__).resolve().parents[2] / "README.md").read_text(encoding="utf-8")
@@ -37,7 +37,7 @@ def test_mappings_come_one_by_one_with_what_they_cost() -> None:
     assert best.nest == exploration.trace.best
     for each in every[:20]:
         assert nest_of(each.mapping, each.fabric).tiles() == each.nest.tiles()
-        cost = count_nest(each.nest, each.fabric, Counting.EXACT)
+        cost = count_nest(each.nest, each.fabric, NEST_EXACT)
         assert each.valid == (not cost.broken)
         assert each.value == (pytest.approx(float(cost.merit(Merit.EDP)), rel=1e-12) if each.valid else float("inf"))
 
@@ -85,7 +85,7 @@ def test_any_function_of_a_mapping_can_be_minimised_and_is_asked_once_of_each(tm
     assert best is not None
     assert best.value == min(map(innermost, asked))
     assert innermost(best.mapping) == best.value
-    assert best.energy_pj == pytest.approx(float(count_nest(best.nest, best.fabric, Counting.EXACT).energy_pj))
+    assert best.energy_pj == pytest.approx(float(count_nest(best.nest, best.fabric, NEST_EXACT).energy_pj))
     with pytest.raises(InputError, match="its judge is own, not model"):
         optmap.explore(**{**options, "judge": None}).run()
 

@@ -9,11 +9,12 @@ import pytest
 import optmap
 from optmap.clock import NO_LIMIT
 from optmap.errors import InputError
+from optmap.evaluate import NEST_EXACT
 from optmap.problem import Capacity, Level, Machine, Semantics, conv2d, matmul, models_path
 from optmap.problem.accelerator import Arithmetic, Keep, Mesh, MeshAxis, Ports, Prices, Store
 from optmap.problem.fabric import Fabric, fabric_of
 from optmap.problem.library import workload
-from optmap.problem.options import Counting, Merit
+from optmap.problem.options import Merit
 from optmap.programs import (
     Program,
     export_program,
@@ -70,7 +71,7 @@ def row_fabric() -> Fabric:
 
 
 def gemm_allocation() -> Program:
-    return Allocation(fabric=row_fabric(), merit=Merit.EDP, counting=Counting.EXACT, reference=1e5).program()
+    return Allocation(fabric=row_fabric(), merit=Merit.EDP, counting=NEST_EXACT, reference=1e5).program()
 
 
 EXAMPLES: list[tuple[str, Callable[[], Program], str]] = [
@@ -146,7 +147,7 @@ def test_the_printed_model_evaluates_to_the_objective() -> None:
 def test_the_stored_allocation_program_bounds_every_mapping() -> None:
     fabric, program = row_fabric(), gemm_allocation()
     found = solve(program)
-    best = search_nest(fabric, merit=Merit.EDP, counting=Counting.EXACT, clock=NO_LIMIT)
+    best = search_nest(fabric, merit=Merit.EDP, counting=NEST_EXACT, clock=NO_LIMIT)
     assert best.proved
     assert found.bound is not None
     assert 0.7 * best.value < 1e5 * found.bound <= best.value * (1 + 1e-6)

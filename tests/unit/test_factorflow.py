@@ -13,7 +13,7 @@ import pytest
 from accelerator_machines import MESHED
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from spatial_strategies import dims_of, machine, spatial_cases, statement
+from spatial_strategies import COUNTINGS, dims_of, machine, spatial_cases, statement
 
 import optmap
 from optmap.checker import RefusedError, check_document
@@ -21,13 +21,12 @@ from optmap.checker.fabric import Fabric as CheckedFabric
 from optmap.checker.flows import FlowCounts
 from optmap.checker.loops import Loops
 from optmap.errors import InputError
-from optmap.evaluate import broken_rules, count_nest
-from optmap.evaluate.spatial.batch_axes import room_sizes
-from optmap.evaluate.spatial.words import room_words
-from optmap.problem import Capacity, machine_document, mapping_document, workload_document
+from optmap.evaluate import NEST_FACTORFLOW, NestPolicy, broken_rules, count_nest
+from optmap.evaluate.spatial.batch_axes import axis_sizes
+from optmap.evaluate.spatial.words import tile_words
+from optmap.problem import Capacity, Footprint, machine_document, mapping_document, workload_document
 from optmap.problem.fabric import Fabric, Operand, fabric_of
 from optmap.problem.nest import MemoryNest, Nest, mapping_of
-from optmap.problem.options import Counting
 from optmap.search import AcceleratorResult, Found, Method
 from optmap.solvers import Stop
 
@@ -127,7 +126,7 @@ class Walk:
 @given(spatial_cases(max_operations=150, kinds=APART))
 def test_inputs_are_handed_down_as_a_walk_has_it(case: tuple[Fabric, Nest]) -> None:
     fabric, nest = case
-    found = counted(nest, fabric, counting=Counting.FACTORFLOW)
+    found = counted(nest, fabric, counting=NEST_FACTORFLOW)
     for place in range(1, len(fabric.operands)):
         keepers = [number for number, memory in enumerate(nest.memories) if memory.keeps[place]]
         filled = dict.fromkeys(keepers, 0)
@@ -145,9 +144,9 @@ def test_inputs_are_handed_down_as_a_walk_has_it(case: tuple[Fabric, Nest]) -> N
 def test_outputs_are_read_but_for_their_first_updates(case: tuple[Fabric, Nest]) -> None:
     """Updates of a keeper are what a walk hands to it; a word's first one in each instance reads nothing."""
     fabric, nest = case
-    free = counted(nest, fabric, counting=Counting.FACTORFLOW, charge_drains=False)
-    charged = counted(nest, fabric, counting=Counting.FACTORFLOW)
-    biased = counted(nest, fabric, counting=Counting.FACTORFLOW, charge_drains=False, bias=True)
+    free = counted(nest, fabric, counting=NEST_FACTORFLOW, charge_drains=False)
+    charged = counted(nest, fabric, counting=NEST_FACTORFLOW)
+    biased = counted(nest, fabric, counting=NEST_FACTORFLOW, charge_drains=False, bias=True)
     keepers = [number for number, memory in enumerate(nest.memories) if memory.keeps[0]]
     arriving = leaving = 0
     for inside, keeper in reversed(list(zip((-1, *keepers), keepers, strict=False))):
@@ -199,7 +198,7 @@ def test_without_halos_it_is_exact_counting_where_reuse_ends_at_one_memory(case:
     fabric, nest = case
     if not all(m.multicast and m.reduction for m in fabric.memories):
         fabric = replace(fabric, memories=tuple(replace(m, multicast=True, reduction=True) for m in fabric.memories))
-    model, exact = counted(nest, fabric, counting=Counting.FACTORFLOW, charge_drains=False), counted(nest, fabric)
+    model, exact = counted(nest, fabric, counting=NEST_FACTORFLOW, charge_drains=False), counted(nest, fabric)
     for place, operand in enumerate(fabric.operands):
         keepers = [number for number, memory in enumerate(nest.memories) if memory.keeps[place]]
         for inside, keeper in zip((-1, *keepers), keepers, strict=False):
@@ -217,7 +216,7 @@ def test_without_halos_it_is_exact_counting_where_reuse_ends_at_one_memory(case:
 @given(spatial_cases(kinds=APART))
 def test_the_checker_counts_the_same_by_its_own_road(case: tuple[Fabric, Nest]) -> None:
     fabric, nest = case
-    cost = count_nest(nest, fabric, Counting.FACTORFLOW)
+    cost = count_nest(nest, fabric, NEST_FACTORFLOW)
     loops = Loops(
         CheckedFabric(workload_document(fabric.workload), machine_document(fabric.machine)),
         mapping_document(mapping_of(nest, fabric))["levels"],
@@ -245,7 +244,7 @@ def test_a_dim_in_two_subscripts_is_refused(kind: str) -> None:
         )
     )
     with pytest.raises(InputError, match="in two of A; use --counting exact"):
-        count_nest(nest, fabric, Counting.FACTORFLOW)
+        count_nest(nest, fabric, NEST_FACTORFLOW)
 
 
 def strided(capacity: int) -> tuple[Fabric, Nest]:
@@ -268,16 +267,16 @@ def strided(capacity: int) -> tuple[Fabric, Nest]:
 def test_capacities_take_strides_as_one() -> None:
     """Outputs 2, weights 2, inputs 4 in truth and 3 as the model has them."""
     fabric, nest = strided(7)
-    assert broken_rules(nest, fabric, Counting.FACTORFLOW) == ()
+    assert broken_rules(nest, fabric, Footprint.UNIT_STRIDES) == ()
     assert broken_rules(nest, fabric) == ("L0: the tiles need 8 (O 2 + A 4 + B 2), it holds 7",)
-    assert broken_rules(*reversed(strided(6)), Counting.FACTORFLOW) != ()
+    assert broken_rules(*reversed(strided(6)), Footprint.UNIT_STRIDES) != ()
     assert broken_rules(*reversed(strided(8))) == ()
 
 
 @pytest.fixture
 def handing_in(monkeypatch: pytest.MonkeyPatch) -> None:
     """A method that hands in the mapping of `strided`."""
-    route = replace(MESHED, solve=lambda _: Found(mapping=strided(7)[1]), countings=tuple(Counting))
+    route = replace(MESHED, solve=lambda _: Found(mapping=strided(7)[1]), counts=lambda _: True)
     monkeypatch.setitem(optmap.search.METHODS, "given", Method(name="given", description="-", routes=(route,)))
 
 
@@ -339,7 +338,7 @@ def test_a_search_by_chance_counts_so() -> None:
         evaluations=600,
     )
     assert isinstance(found, AcceleratorResult)
-    assert found.count == count_nest(found.nest, found.fabric, Counting.FACTORFLOW)
+    assert found.count == count_nest(found.nest, found.fabric, NEST_FACTORFLOW)
     assert found.fits
     assert found.gap is not None
     check_document(found.to_dict())
@@ -357,11 +356,11 @@ def test_quickflow_reaches_what_was_published_in_its_own_model(layer: str, machi
     assert float(found.count.edp) * 1e-12 == pytest.approx(published, abs=0.05)
 
 
-@given(st.lists(st.tuples(st.integers(1, 4), st.integers(1, 6)), min_size=1, max_size=3), st.sampled_from(Counting))
+@given(st.lists(st.tuples(st.integers(1, 4), st.integers(1, 6)), min_size=1, max_size=3), st.sampled_from(COUNTINGS))
 def test_columns_of_searches_take_capacities_as_the_counting_does(
-    terms: list[tuple[int, int]], counting: Counting
+    terms: list[tuple[int, int]], counting: NestPolicy
 ) -> None:
     axis = tuple((dim, factor) for dim, (factor, _) in enumerate(terms))
     box = tuple(extent for _, extent in terms)
-    found = room_sizes([factor for factor, _ in terms], [np.array([float(extent)]) for extent in box], counting)
-    assert found[0] == room_words(Operand(name="A", axes=(axis,), output=False), box, counting)
+    found = axis_sizes([factor for factor, _ in terms], [np.array([float(extent)]) for extent in box], counting.room)
+    assert found[0] == tile_words(Operand(name="A", axes=(axis,), output=False), box, counting.room)

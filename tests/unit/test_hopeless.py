@@ -9,13 +9,14 @@ import pytest
 from accelerator_machines import grid_machine
 from host_machines import AVX512 as HOST
 from spatial_brute_force import best_of_all, mapspace_size, tiny_machine, tiny_workload
+from spatial_strategies import COUNTINGS
 
 import optmap
 from optmap.errors import InfeasibleError
+from optmap.evaluate import NestPolicy
 from optmap.problem import Capacity, Level, Machine, Partition, machine_of, parse_workload
 from optmap.problem.accelerator import ROLES, FactorRule, Keep, Store
 from optmap.problem.fabric import Fabric, fabric_of
-from optmap.problem.options import Counting
 from optmap.problem.relations import Relation
 from optmap.search import METHODS
 from optmap.search.accelerators import feasible
@@ -116,7 +117,7 @@ def test_what_only_padding_makes_valid_is_searched() -> None:
         optmap.solve(ragged, machine=demanding, tiles="divisors")
 
 
-def demanding_fabric(seed: int) -> tuple[Fabric, Counting]:
+def demanding_fabric(seed: int) -> tuple[Fabric, NestPolicy]:
     """A tiny accelerator with few words and many rules."""
     draw = random.Random(seed)
 
@@ -140,7 +141,7 @@ def demanding_fabric(seed: int) -> tuple[Fabric, Counting]:
         changed = replace(machine, levels=levels, outermost=outermost)
         fabric = fabric_of(workload, changed)
         if mapspace_size(fabric, 8_000) is not None:
-            return fabric, draw.choice(list(Counting))
+            return fabric, draw.choice(COUNTINGS)
 
 
 @pytest.mark.parametrize("block", range(6))

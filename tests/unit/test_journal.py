@@ -18,9 +18,10 @@ import pytest
 
 import optmap
 from optmap.errors import InputError
+from optmap.evaluate import NEST_EXACT
 from optmap.problem.fabric import fabric_of
 from optmap.problem.nest_batch import NestBatch
-from optmap.problem.options import Counting, Merit
+from optmap.problem.options import Merit
 from optmap.search import (
     METHODS,
     Brief,
@@ -113,7 +114,7 @@ def question(seed: int = 0) -> Brief[Any]:
     return Brief(
         fabric=fabric_of(workload, optmap.machine("gemmini")),
         merit=Merit.EDP,
-        counting=Counting.EXACT,
+        counting=NEST_EXACT,
         settings=NoSettings(),
         rng=np.random.default_rng(seed),
     )

@@ -14,16 +14,16 @@ from cases import some
 from hypothesis import given
 from hypothesis import strategies as st
 from spatial_brute_force import all_mappings, best_of_all, tiny_fabric
-from spatial_strategies import spatial_cases
+from spatial_strategies import COUNTINGS, spatial_cases
 
 import optmap
 from optmap.errors import InputError
-from optmap.evaluate import count_nest, evaluate_batch
+from optmap.evaluate import NEST_EXACT, NestPolicy, count_nest, evaluate_batch
 from optmap.problem import parse_workload
 from optmap.problem.fabric import Fabric, Operand, fabric_of
 from optmap.problem.nest import Loop, MemoryNest, Nest
 from optmap.problem.nest_batch import NestBatch, batch_of
-from optmap.problem.options import Counting, Merit
+from optmap.problem.options import Merit
 from optmap.problem.relations import Relation
 from optmap.search import AcceleratorResult, Brief, Scores, Trace, drive
 from optmap.search.explore.protocol import Tally
@@ -46,7 +46,7 @@ from optmap.search.quickflow.search import Search
 CONVOLUTION = "O[k,p,q] += I[c,p+r,q+s]*W[k,c,r,s]"
 
 
-def explored(fabric: Any, merit: Merit = Merit.EDP, counting: Counting = Counting.EXACT, **settings: Any) -> Trace:
+def explored(fabric: Any, merit: Merit = Merit.EDP, counting: NestPolicy = NEST_EXACT, **settings: Any) -> Trace:
     trace = Trace()
     question = Brief(
         fabric=fabric,
@@ -91,7 +91,7 @@ def test_a_pattern_leaves_the_classes_of_the_orders_that_keep_to_it(
 
 def test_follows_is_what_the_rules_of_the_machine_say() -> None:
     fabric = fabric_of(optmap.workload("quickflow/XVIII"), optmap.machine("tpuv1"))
-    first = start(Moves(Places(fabric, Counting.EXACT), Tally()), np.random.default_rng(0))
+    first = start(Moves(Places(fabric, NEST_EXACT), Tally()), np.random.default_rng(0))
     trips = first.trips.reshape(-1, len(fabric.memories), 3, len(fabric.dims))
     chance = np.random.default_rng(0)
     orders = [tuple(chance.permutation(7).tolist()) for _ in range(200)] + [
@@ -213,10 +213,10 @@ def test_accesses_that_all_count_alike_choose_a_bad_order() -> None:
     fabric, nest = eyeriss_layer()
     batch = batch_of([nest], fabric)
     trips = np.stack([batch.x, batch.y, batch.temporal], axis=2)
-    places = Places(fabric, Counting.EXACT)
+    places = Places(fabric, NEST_EXACT)
     found = {}
     for weight in (Weight.ACCESSES, Weight.ENERGY):
-        order = OneShot(fabric, Counting.EXACT, places.orderable, Tally(), weight).choose(trips, batch.keeps)
+        order = OneShot(fabric, NEST_EXACT, places.orderable, Tally(), weight).choose(trips, batch.keeps)
         cost = evaluate_batch(replace(batch, order=order), fabric)
         assert cost.valid[0]
         found[weight] = cost.edp[0]
@@ -249,7 +249,7 @@ def plain(seed: int) -> Fabric:
 @pytest.mark.parametrize("seed", range(8))
 def test_moves_lead_from_the_start_to_every_valid_mapping(seed: int) -> None:
     fabric = plain(seed)
-    places = Places(fabric, Counting.EXACT)
+    places = Places(fabric, NEST_EXACT)
     moves = Moves(places, Tally())
     front = start(moves, np.random.default_rng(0))
     table = moves.table(np.ones(places.count, bool), several=False)
@@ -281,7 +281,7 @@ def test_the_clock_is_looked_at_between_parts_of_a_hop_which_change_nothing(
         question = Brief(
             fabric=fabric,
             merit=Merit.EDP,
-            counting=Counting.EXACT,
+            counting=NEST_EXACT,
             settings=QuickFlowSettings(**settings),
             rng=np.random.default_rng(0),
         )
@@ -293,7 +293,7 @@ def test_the_clock_is_looked_at_between_parts_of_a_hop_which_change_nothing(
     parts, same = proposed()
     assert same == values
     assert len(parts) > 3 * len(together)
-    moves = max(len(Moves(Places(fabric, Counting.EXACT), Tally()).table(np.ones(9, bool), several=True).dim), 7)
+    moves = max(len(Moves(Places(fabric, NEST_EXACT), Tally()).table(np.ones(9, bool), several=True).dim), 7)
     assert max(parts) <= moves < max(together)
 
 
@@ -304,7 +304,7 @@ def test_no_single_move_betters_where_the_search_ends(seed: int, settings: dict[
     trace = explored(fabric, Merit.ENERGY, **settings)
     if trace.best is None:
         return
-    places = Places(fabric, Counting.EXACT)
+    places = Places(fabric, NEST_EXACT)
     end = batch_of([trace.best], fabric)
     trips = np.stack([end.x, end.y, end.temporal], axis=2)[0]
     found = []
@@ -317,7 +317,7 @@ def test_no_single_move_betters_where_the_search_ends(seed: int, settings: dict[
                 found.append(moved)
     batch = np.array([trips, *found])
     keeps = np.repeat(end.keeps, len(batch), axis=0)
-    order = OneShot(fabric, Counting.EXACT, places.orderable, Tally()).choose(batch, keeps)
+    order = OneShot(fabric, NEST_EXACT, places.orderable, Tally()).choose(batch, keeps)
     cost = evaluate_batch(
         NestBatch(x=batch[:, :, 0], y=batch[:, :, 1], temporal=batch[:, :, 2], order=order, keeps=keeps), fabric
     )
@@ -334,11 +334,11 @@ def test_the_start_meets_demands_for_factors_inside() -> None:
         if not any(rule.relation is not Relation.AT_MOST and rule.value > 1 for rule in rules):
             continue
         tried += 1
-        first = start(Moves(Places(fabric, Counting.EXACT), Tally()), np.random.default_rng(0))
+        first = start(Moves(Places(fabric, NEST_EXACT), Tally()), np.random.default_rng(0))
         if len(first):
-            assert Places(fabric, Counting.EXACT).admitted(first.trips).all()
+            assert Places(fabric, NEST_EXACT).admitted(first.trips).all()
         else:
-            assert not best_of_all(fabric, Counting.EXACT)
+            assert not best_of_all(fabric, NEST_EXACT)
         if tried == 5:
             break
     assert tried == 5
@@ -349,7 +349,7 @@ def test_edp_is_divided_by_the_share_of_units_in_use(merit: str, utilisation: bo
     question = Brief(
         fabric=fabric_of(optmap.workload("quickflow/IV"), optmap.machine("eyeriss")),
         merit=Merit(merit),
-        counting=Counting.EXACT,
+        counting=NEST_EXACT,
         settings=QuickFlowSettings(utilisation=utilisation),
         rng=np.random.default_rng(0),
     )
@@ -377,7 +377,7 @@ def test_settings_out_of_range_are_refused() -> None:
 @pytest.mark.parametrize("seed", range(60))
 def test_never_below_the_best_of_all_mappings(seed: int) -> None:
     fabric = tiny_fabric(seed, most=1500)
-    merit, counting = list(Merit)[seed // 2 % 4], list(Counting)[seed % 2]
+    merit, counting = list(Merit)[seed // 2 % 4], COUNTINGS[seed % 2]
     best, trace = best_of_all(fabric, counting), explored(fabric, merit, counting)
     assert (trace.best is not None) == bool(best)
     if best:

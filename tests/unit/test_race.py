@@ -15,10 +15,11 @@ from matplotlib import pyplot
 
 import optmap
 from optmap.errors import ContradictionError, InputError, UnknownNameError
+from optmap.evaluate import NEST_EXACT
 from optmap.gap.race import LayerRace, Mean, Race, Run, curve_of, geometric
 from optmap.problem import library
 from optmap.problem.accelerator import Store
-from optmap.problem.options import Counting, Merit
+from optmap.problem.options import Merit
 from optmap.search import (
     METHODS,
     PERFECT,
@@ -63,7 +64,7 @@ def race(*layers: LayerRace) -> Race:
     return Race(
         machine=optmap.machine("gemmini"),
         merit=Merit.EDP,
-        counting=Counting.EXACT,
+        counting=NEST_EXACT,
         methods=("exact", "random", "cosa"),
         layers=layers,
         budget=4.0,

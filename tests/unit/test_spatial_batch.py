@@ -10,16 +10,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from spatial_brute_force import tiny_machine, tiny_workload
+from spatial_strategies import COUNTINGS, WALKED
 
 from optmap.errors import InputError
-from optmap.evaluate import BatchCost, count_nest, evaluate_batch
+from optmap.evaluate import NEST_FACTORFLOW, NEST_TIMELOOP, BatchCost, NestPolicy, count_nest, evaluate_batch
 from optmap.evaluate.spatial.batch_count import LARGEST
 from optmap.interchange import read_records
 from optmap.problem import Machine, parse_workload
 from optmap.problem.accelerator import Ports, Prices, Store
 from optmap.problem.fabric import Fabric, fabric_of
 from optmap.problem.nest_batch import NestBatch, batch_of
-from optmap.problem.options import WALKED, Counting, Merit
+from optmap.problem.options import Merit
 from optmap.search import random_nests
 
 RECORDS = Path(__file__).parents[1] / "data" / "timeloop_conformance.json"
@@ -40,7 +41,7 @@ def shuffled(batch: NestBatch, fabric: Fabric, rng: np.random.Generator) -> Nest
     return replace(batch, temporal=batch.temporal * grown, x=batch.x * split, keeps=kept)
 
 
-def assert_same(batch: NestBatch, fabric: Fabric, counting: Counting) -> BatchCost:
+def assert_same(batch: NestBatch, fabric: Fabric, counting: NestPolicy) -> BatchCost:
     """Every row of a batch against the readable counting."""
     cost = evaluate_batch(batch, fabric, counting)
     names = [operand.name for operand in fabric.operands]
@@ -60,18 +61,18 @@ def assert_same(batch: NestBatch, fabric: Fabric, counting: Counting) -> BatchCo
     return cost
 
 
-@pytest.mark.parametrize("counting", Counting)
+@pytest.mark.parametrize("counting", COUNTINGS, ids=str)
 @settings(max_examples=25)
 @given(seed=st.integers(0, 10**6))
-def test_columns_count_as_one_by_one(counting: Counting, seed: int) -> None:
+def test_columns_count_as_one_by_one(counting: NestPolicy, seed: int) -> None:
     fabric, rng = some_fabric(seed), np.random.default_rng(seed)
     batch = random_nests(fabric, 4, rng)
     assert assert_same(batch, fabric, counting).recounted == 0
     assert_same(shuffled(batch, fabric, rng), fabric, counting)
 
 
-@pytest.mark.parametrize("counting", Counting)
-def test_recorded_mappings_and_other_orders_of_their_loops(counting: Counting) -> None:
+@pytest.mark.parametrize("counting", COUNTINGS, ids=str)
+def test_recorded_mappings_and_other_orders_of_their_loops(counting: NestPolicy) -> None:
     rng = np.random.default_rng(0)
     recounted = 0
     for record in read_records(RECORDS):
@@ -79,7 +80,7 @@ def test_recorded_mappings_and_other_orders_of_their_loops(counting: Counting) -
         order = rng.permuted(batch.order, axis=2)
         order[0] = batch.order[0]
         cost = assert_same(replace(batch, order=order), record.fabric, counting)
-        if counting is Counting.TIMELOOP:
+        if counting is NEST_TIMELOOP:
             assert cost.energy_pj[0] == pytest.approx(float(record.energy_pj), rel=1e-9)
         recounted += cost.recounted
     assert recounted == 6, "three records are of the machine whose wires have a price"
@@ -93,13 +94,13 @@ def test_recorded_mappings_of_factorflow_and_other_orders_and_keepers() -> None:
         order = rng.permuted(batch.order, axis=2)
         order[0] = batch.order[0]
         batch = replace(batch, order=order)
-        recounted += assert_same(batch, record.fabric, Counting.FACTORFLOW).recounted
-        assert_same(shuffled(batch, record.fabric, rng), record.fabric, Counting.FACTORFLOW)
+        recounted += assert_same(batch, record.fabric, NEST_FACTORFLOW).recounted
+        assert_same(shuffled(batch, record.fabric, rng), record.fabric, NEST_FACTORFLOW)
     assert recounted == 4, "the record with a window in its output has no columns"
 
 
-@pytest.mark.parametrize("counting", Counting)
-def test_numbers_too_large_for_floats_are_counted_one_by_one(counting: Counting) -> None:
+@pytest.mark.parametrize("counting", COUNTINGS, ids=str)
+def test_numbers_too_large_for_floats_are_counted_one_by_one(counting: NestPolicy) -> None:
     workload = parse_workload("O[k,p] = I[c,2*p+r] * W[k,c,r]", {"k": 2**20, "p": 2**14, "c": 2**15, "r": 3})
     fabric = fabric_of(workload, tiny_machine(random.Random(3)))
     assert fabric.operations > LARGEST
@@ -117,7 +118,7 @@ def test_rates_of_many_digits(rate: str | Fraction, recounted: int) -> None:
     levels = tuple(replace(level, store=replace(level.store or Store(), ports=ports)) for level in machine.levels)
     fabric = fabric_of(tiny_workload(random.Random(6)), replace(machine, levels=levels))
     batch = random_nests(fabric, 6, np.random.default_rng(0))
-    for counting in Counting:
+    for counting in COUNTINGS:
         assert assert_same(batch, fabric, counting).recounted == recounted
 
 
@@ -138,11 +139,11 @@ def test_what_has_no_closed_form_is_counted_one_by_one(text: str, wires: int) ->
     extents = {dim: 4 for dim in "ijk" if dim in text.replace("in", "")}
     fabric = fabric_of(parse_workload(text, extents), machine)
     batch = random_nests(fabric, 8, np.random.default_rng(0))
-    for counting in WALKED if ",i]" in text else Counting:
+    for counting in WALKED if ",i]" in text else COUNTINGS:
         assert assert_same(batch, fabric, counting).recounted == 8
     if ",i]" in text:
         with pytest.raises(InputError, match="in two of A"):
-            evaluate_batch(batch, fabric, Counting.FACTORFLOW)
+            evaluate_batch(batch, fabric, NEST_FACTORFLOW)
 
 
 def test_many_chunks_are_put_together_in_order() -> None:

@@ -6,10 +6,11 @@ from math import prod
 import numpy as np
 import pytest
 from spatial_brute_force import all_mappings, best_of_all, mapspace_size, tiny_fabric
+from spatial_strategies import COUNTINGS
 
 from optmap.evaluate import count_nest, evaluate_batch
 from optmap.problem.nest import MemoryNest, Nest
-from optmap.problem.options import Counting, Merit
+from optmap.problem.options import Merit
 from optmap.search import random_nests
 
 
@@ -48,7 +49,7 @@ def test_enumeration_is_whole(seed):
     expected = [nest for nest in every_nest(fabric) if not count_nest(nest, fabric).broken]
     # The loops inside the innermost memory are in one order only, which costs what the others do.
     assert {one_inside(nest) for nest in found} == {one_inside(nest) for nest in expected}
-    for counting in Counting:
+    for counting in COUNTINGS:
         best = best_of_all(fabric, counting)
         costs = [count_nest(nest, fabric, counting) for nest in expected]
         for merit in Merit:
@@ -67,7 +68,7 @@ def test_no_random_mapping_beats_it(seed):
     fabric = tiny_fabric(seed, 3000)
     assert sum(map(len, all_mappings(fabric))) == mapspace_size(fabric, 3000)
     batch = random_nests(fabric, 500, np.random.default_rng(seed))
-    for counting in Counting:
+    for counting in COUNTINGS:
         best = best_of_all(fabric, counting)
         cost = evaluate_batch(batch, fabric, counting)
         for merit in Merit:

@@ -9,15 +9,14 @@ from fractions import Fraction
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from spatial_strategies import STATEMENTS, dims_of, machine, spatial_cases, statement
+from spatial_strategies import COUNTINGS, STATEMENTS, WALKED, dims_of, machine, spatial_cases, statement
 
-from optmap.evaluate import broken_rules, count_nest
+from optmap.evaluate import NEST_TIMELOOP, broken_rules, count_nest
 from optmap.evaluate.spatial.words import tile_words
-from optmap.problem import Capacity
+from optmap.problem import Capacity, Footprint
 from optmap.problem.accelerator import FactorRule, Keep, MeshAxis, Ports
 from optmap.problem.fabric import fabric_of
 from optmap.problem.nest import MemoryNest, Nest
-from optmap.problem.options import WALKED, Counting
 from optmap.problem.relations import Relation
 
 
@@ -29,26 +28,26 @@ def test_words_of_a_tile_are_those_that_its_points_touch(kind, data):
     for operand in fabric.operands:
         points = itertools.product(*map(range, fabric.extents))
         words = {tuple(sum(c * point[d] for d, c in axis) for axis in operand.axes) for point in points}
-        assert tile_words(operand, fabric.extents, hulls=False) == len(words)
+        assert tile_words(operand, fabric.extents, Footprint.TOUCHED) == len(words)
         spans = [max(axis) - min(axis) + 1 for axis in zip(*words, strict=True)]
         hull = 1
         for span in spans:
             hull *= span
-        assert tile_words(operand, fabric.extents, hulls=True) == hull
+        assert tile_words(operand, fabric.extents, Footprint.HULL) == hull
 
 
 @given(spatial_cases())
 def test_sums_add_up_and_hulls_hold_no_less(case):
     fabric, nest = case
     shared = any(len(o.dims) < sum(map(len, o.axes)) for o in fabric.operands)
-    for counting in WALKED if shared else Counting:
+    for counting in WALKED if shared else COUNTINGS:
         cost = count_nest(nest, fabric, counting)
         parts = [memory.energy_pj for memory in cost.memories]
         assert cost.energy_pj == cost.arithmetic_pj + sum(parts)
         assert cost.utilisation == Fraction(cost.operations, fabric.units * cost.cycles)
         assert all(a.reads >= 0 and a.fills >= 0 and a.updates >= 0 for m in cost.memories for a in m.accesses)
         assert cost.broken == ()
-    hulls, exact = count_nest(nest, fabric, Counting.TIMELOOP), count_nest(nest, fabric)
+    hulls, exact = count_nest(nest, fabric, NEST_TIMELOOP), count_nest(nest, fabric)
     for one, other in zip(hulls.memories, exact.memories, strict=True):
         assert one.occupancy_words >= other.occupancy_words
 
@@ -203,7 +202,7 @@ def test_a_tensor_that_no_memory_keeps_is_said():
     assert "B is kept by no memory" in broken_rules(Nest(memories=memories), fabric)
 
 
-@pytest.mark.parametrize("counting", list(Counting))
+@pytest.mark.parametrize("counting", COUNTINGS, ids=str)
 def test_capacities_hold_hulls_or_exact_tiles(counting):
     workload = statement("conv1d", {"k": 1, "c": 1, "p": 4, "r": 2}, stride=3, dilation=1)
     target = machine([(1, 1), (1, 1)])
@@ -216,9 +215,9 @@ def test_capacities_hold_hulls_or_exact_tiles(counting):
         keeps=(True,) * 3,
     )
     none = MemoryNest(x=(1,) * 4, y=(1,) * 4, temporal=(), keeps=(True,) * 3)
-    broken = broken_rules(Nest(memories=(whole, none)), fabric, counting)
+    broken = broken_rules(Nest(memories=(whole, none)), fabric, counting.room)
     # 8 words are touched, the hull has 11, with a stride of 1 there were 5
-    assert bool(broken) is (counting is Counting.TIMELOOP)
+    assert bool(broken) is (counting is NEST_TIMELOOP)
 
 
 def test_hulls_of_strided_outputs_leave_out_no_more_reads_than_there_are():
@@ -227,6 +226,6 @@ def test_hulls_of_strided_outputs_leave_out_no_more_reads_than_there_are():
     alone, everywhere = (1, 1), (True, True, True)
     inner = MemoryNest(x=alone, y=alone, temporal=((fabric.dims.index("p"), 2),), keeps=(False, True, True))
     outer = MemoryNest(x=alone, y=alone, temporal=(), keeps=everywhere)
-    cost = count_nest(Nest(memories=(inner, outer)), fabric, Counting.TIMELOOP)
+    cost = count_nest(Nest(memories=(inner, outer)), fabric, NEST_TIMELOOP)
     (output,) = [row for row in cost.memories[1].accesses if row.operand == "O"]
     assert (output.reads, output.fills, output.updates) == (0, 0, 2)

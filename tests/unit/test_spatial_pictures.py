@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 import optmap
 from optmap.cli.app import app
 from optmap.errors import InputError, UnknownNameError
-from optmap.evaluate import SpatialCost, count_nest
+from optmap.evaluate import NEST_EXACT, NEST_TIMELOOP, SpatialCost, count_nest
 from optmap.gap.nest_comparison import NestComparison
 from optmap.gap.nest_solution import SCHEMA
 from optmap.gap.scoring import scored
@@ -32,7 +32,7 @@ from optmap.problem import (
 from optmap.problem.accelerator import Arithmetic, Keep, Mesh, MeshAxis, Ports, Prices, Store
 from optmap.problem.fabric import Fabric, fabric_of
 from optmap.problem.nest import MemoryNest, Nest, mapping_of
-from optmap.problem.options import Counting, Merit
+from optmap.problem.options import Merit
 from optmap.report import (
     nest_text,
     plot_cycles,
@@ -122,7 +122,7 @@ def test_tiles_are_as_large_as_they_are_counted():
     fabric, inner = fabric_of(layer, MACHINE), NEST.memories[1]
     bare = replace(NEST.memories[0], temporal=()), replace(inner, temporal=loops(h=2, w=6)), NEST.memories[2]
     sizes = []
-    for mode in (Counting.EXACT, Counting.TIMELOOP):
+    for mode in (NEST_EXACT, NEST_TIMELOOP):
         count = count_nest(Nest(memories=bare), fabric, mode)
         shown = {(band.memory, *kept) for band in bands(Nest(memories=bare), fabric, count) for kept in band.kept}
         assert shown == {(m.name, a.operand, a.tile_words) for m in count.memories for a in m.accesses}
@@ -393,7 +393,7 @@ def test_a_comparison_of_methods_has_a_bar_each():
     comparison = NestComparison(
         fabric=FABRIC,
         merit=Merit.EDP,
-        counting=Counting.EXACT,
+        counting=NEST_EXACT,
         methods=("exact", "worse"),
         results=results,  # type: ignore[arg-type]
         left_out={},

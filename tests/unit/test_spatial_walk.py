@@ -10,12 +10,12 @@ from hypothesis import given, settings
 from spatial_strategies import dims_of, machine, spatial_cases, statement
 
 from optmap.errors import LimitError
-from optmap.evaluate import count_nest, walk_spatial
+from optmap.evaluate import NEST_TIMELOOP, count_nest, walk_spatial
 from optmap.evaluate.spatial.entering import arriving_words
 from optmap.evaluate.spatial.layout import layout_of
+from optmap.problem import Footprint
 from optmap.problem.fabric import fabric_of
 from optmap.problem.nest import MemoryNest, Nest
-from optmap.problem.options import Counting
 
 
 def counted(nest, fabric, **options):
@@ -109,9 +109,9 @@ def first_two_trips(operand, tile, turns):
 
 def test_timeloop_goes_on_from_the_first_two_trips_of_every_loop():
     for fabric, nest in itertools.islice(sliding_nests(), 200):
-        layout = layout_of(nest, fabric, Counting.TIMELOOP)
+        layout = layout_of(nest, fabric, NEST_TIMELOOP)
         for operand, (tile, turns) in itertools.product(fabric.operands, zip(layout.tiles, layout.turns, strict=True)):
-            found = arriving_words(operand, tile, turns, hulls=True, extrapolate=True)
+            found = arriving_words(operand, tile, turns, Footprint.HULL, extrapolate=True)
             assert found == first_two_trips(operand, tile, turns), (fabric.workload.expression, tile, turns)
 
 

@@ -11,9 +11,10 @@ from sunstone_search import OPEN, searched
 
 import optmap
 from optmap.errors import OptmapError
+from optmap.evaluate import NEST_EXACT
 from optmap.problem import Semantics
 from optmap.problem.fabric import fabric_of
-from optmap.problem.options import Counting, Merit
+from optmap.problem.options import Merit
 from optmap.search import End, SunstoneSettings
 
 
@@ -21,7 +22,7 @@ from optmap.search import End, SunstoneSettings
 @pytest.mark.parametrize("direction", ["bottom-up", "top-down"])
 def test_without_rules_it_looks_at_every_mapping(seed: int, direction: str) -> None:
     fabric = tiny_fabric(seed, 300)
-    every = best_of_all(fabric, Counting.EXACT)
+    every = best_of_all(fabric, NEST_EXACT)
     found = searched(fabric, replace(OPEN, direction=direction))
     assert (found.best is None) == (not every)
     if every:

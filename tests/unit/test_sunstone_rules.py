@@ -16,12 +16,12 @@ from sunstone_search import OPEN, searched
 
 import optmap
 from optmap.errors import LimitError, OptmapError
-from optmap.evaluate import evaluate_batch
+from optmap.evaluate import NEST_EXACT, evaluate_batch
 from optmap.problem import Capacity, Level, Machine, parse_workload
 from optmap.problem.accelerator import Arithmetic, Mesh, MeshAxis, Prices, Store
 from optmap.problem.fabric import Fabric, fabric_of
 from optmap.problem.nest_batch import NestBatch
-from optmap.problem.options import Counting, Merit
+from optmap.problem.options import Merit
 from optmap.search import SunstoneSettings, trie_of
 
 PRODUCT = "C[i,j] += A[i,k]*B[k,j]"
@@ -106,7 +106,7 @@ def test_with_a_window_an_order_that_the_trie_cuts_can_move_less() -> None:
 )
 def test_rules_that_lose_nothing_here(rule: str, seed: int) -> None:
     fabric = tiny_fabric(seed, 200)
-    every = best_of_all(fabric, Counting.EXACT)
+    every = best_of_all(fabric, NEST_EXACT)
     found = searched(fabric, replace(OPEN, **{rule: True}))
     assert found.value == pytest.approx(float(every[Merit.EDP].value) if every else np.inf, rel=1e-12)
 
@@ -138,7 +138,7 @@ def test_growing_reuse_dims_alone_loses() -> None:
 
 def test_the_fullest_mesh_is_not_always_the_best() -> None:
     fabric = tiny_fabric(37, 300)
-    best = float(best_of_all(fabric, Counting.EXACT)[Merit.EDP].value)
+    best = float(best_of_all(fabric, NEST_EXACT)[Merit.EDP].value)
     assert searched(fabric, replace(OPEN, utilisation=1.0)).value > 1.2 * best
     assert searched(fabric, OPEN).value == pytest.approx(best)
 
@@ -146,7 +146,7 @@ def test_the_fullest_mesh_is_not_always_the_best() -> None:
 @pytest.mark.parametrize("seed", range(100, 160))
 def test_it_is_never_below_the_optimum(seed: int) -> None:
     fabric = tiny_fabric(seed, 150)
-    every = best_of_all(fabric, Counting.EXACT)
+    every = best_of_all(fabric, NEST_EXACT)
     direction = "top-down" if seed % 2 else "bottom-up"
     found = searched(fabric, SunstoneSettings(direction=direction, bypass=seed % 3 == 0))
     if found.best is not None:

@@ -11,17 +11,18 @@ from math import prod
 import pytest
 from accelerator_machines import asked, convolution, grid_machine, valid_nests, wired_machine
 from spatial_brute_force import best_of_all, tiny_fabric
+from spatial_strategies import WALKED
 
 import optmap
 from optmap.clock import NO_LIMIT, Clock
 from optmap.errors import InfeasibleError
-from optmap.evaluate import broken_rules, count_nest
+from optmap.evaluate import NEST_EXACT, NestPolicy, broken_rules, count_nest
 from optmap.evaluate.spatial import hops
 from optmap.problem import Capacity, Machine, TileRule, parse_workload
 from optmap.problem.accelerator import Keep, Mesh, MeshAxis, Store
 from optmap.problem.fabric import Fabric, fabric_of
 from optmap.problem.nest import Nest
-from optmap.problem.options import WALKED, Counting, Merit
+from optmap.problem.options import Merit
 from optmap.search import METHODS
 from optmap.search.accelerators import arrange
 from optmap.search.accelerators.arrange import arranged
@@ -63,8 +64,8 @@ def test_bounds_and_proofs_hold_with_wires(seed: int) -> None:
             assert float(cost.merit(merit)) == pytest.approx(float(least), rel=1e-9)
 
 
-@pytest.mark.parametrize("counting", WALKED)
-def test_no_other_split_among_the_axes_has_shorter_wires(counting: Counting) -> None:
+@pytest.mark.parametrize("counting", WALKED, ids=str)
+def test_no_other_split_among_the_axes_has_shorter_wires(counting: NestPolicy) -> None:
     machine, fewer = wired_machine(), 0
     registers, buffer = machine.levels
     mesh = Mesh(x=MeshAxis(size=4), y=MeshAxis(size=6))
@@ -74,10 +75,10 @@ def test_no_other_split_among_the_axes_has_shorter_wires(counting: Counting) -> 
         energies = [
             count_nest(other, fabric, counting).energy_pj
             for other in resplit(nest)
-            if not broken_rules(other, fabric, counting)
+            if not broken_rules(other, fabric, counting.room)
         ]
         found = arranged(nest, fabric, counting, NO_LIMIT)
-        assert not broken_rules(found, fabric, counting)
+        assert not broken_rules(found, fabric, counting.room)
         assert count_nest(found, fabric, counting).energy_pj == min(energies)
         fewer += min(energies) < count_nest(nest, fabric, counting).energy_pj
     assert fewer > 5
@@ -135,7 +136,7 @@ def test_splits_are_tried_while_there_is_time(monkeypatch: pytest.MonkeyPatch) -
     inner, outer = (optmap.problem.nest.MemoryNest(x=plain, y=plain, temporal=(), keeps=kept) for _ in range(2))
     mesh = replace(inner, x=(8, 1, 2), y=(1, 8, 2))
     nest = Nest(memories=(inner, mesh, outer))
-    assert arranged(nest, fabric, Counting.EXACT, Clock(deadline=0)) == nest
+    assert arranged(nest, fabric, NEST_EXACT, Clock(deadline=0)) == nest
     assert priced == [1]
-    arranged(nest, fabric, Counting.EXACT, NO_LIMIT)
+    arranged(nest, fabric, NEST_EXACT, NO_LIMIT)
     assert len(priced) > 10

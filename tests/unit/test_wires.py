@@ -17,6 +17,7 @@ from accelerator_machines import grid_machine, random_nest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from signing import signed
+from spatial_strategies import WALKED
 
 import optmap
 from optmap.checker import RefusedError, check_document
@@ -25,10 +26,10 @@ from optmap.checker.fabric import Fabric as CheckedFabric
 from optmap.checker.loops import Loops
 from optmap.checker.rectangles import rectangles
 from optmap.errors import LimitError
-from optmap.evaluate import count_nest
+from optmap.evaluate import NEST_EXACT, NEST_TIMELOOP, Layout, NestPolicy, count_nest
 from optmap.evaluate.spatial import hops
 from optmap.evaluate.spatial.hops import Board, Digit, Served, served
-from optmap.evaluate.spatial.layout import Layout, layout_of
+from optmap.evaluate.spatial.layout import layout_of
 from optmap.evaluate.spatial.wires import NO_WIRES, OWN_RULE
 from optmap.interchange import read_records
 from optmap.problem import (
@@ -44,7 +45,6 @@ from optmap.problem import (
 from optmap.problem.accelerator import Keep, Mesh, MeshAxis, Store
 from optmap.problem.fabric import Fabric, fabric_of
 from optmap.problem.nest import MemoryNest, Nest, mapping_of, nest_of, split_order
-from optmap.problem.options import WALKED, Counting
 
 RECORDS = Path(__file__).parents[1] / "data" / "wires_conformance.json"
 WORKLOADS = (
@@ -243,16 +243,16 @@ def shuffled(nest: Nest, generator: random.Random) -> Nest:
     return Nest(memories=tuple(replace(m, x_order=order(m.x), y_order=order(m.y)) for m in nest.memories))
 
 
-def checked(nest: Nest, fabric: Fabric, counting: Counting) -> Counts:
+def checked(nest: Nest, fabric: Fabric, counting: NestPolicy) -> Counts:
     """Counted by the checker, from documents."""
     own = CheckedFabric(workload_document(fabric.workload), machine_document(fabric.machine))
     loops = Loops(own, mapping_document(mapping_of(nest, fabric))["levels"])
-    return Counts(loops, timeloop=counting is Counting.TIMELOOP)
+    return Counts(loops, timeloop=counting is NEST_TIMELOOP)
 
 
 @pytest.mark.parametrize("workload", WORKLOADS, ids=lambda workload: workload.expression)
-@pytest.mark.parametrize("counting", WALKED)
-def test_three_roads_price_wires_alike(workload: Workload, counting: Counting) -> None:
+@pytest.mark.parametrize("counting", WALKED, ids=str)
+def test_three_roads_price_wires_alike(workload: Workload, counting: NestPolicy) -> None:
     """Product, checker and literal walk, over random meshes, splits, orders, bypass and sharing."""
     generator = random.Random(11)
     paid = 0
@@ -274,8 +274,8 @@ def test_both_roads_price_wires_as_timeloop_does() -> None:
     """Every network of every record, to 1e-9, and the energy altogether."""
     compared = 0
     for record in read_records(RECORDS):
-        found = count_nest(record.nest, record.fabric, Counting.TIMELOOP)
-        own = checked(record.nest, record.fabric, Counting.TIMELOOP)
+        found = count_nest(record.nest, record.fabric, NEST_TIMELOOP)
+        own = checked(record.nest, record.fabric, NEST_TIMELOOP)
         for number, memory in enumerate(found.memories):
             for place, (name, energy) in enumerate(memory.wires_pj.items()):
                 expected = float(record.wires[memory.name][name])
@@ -325,8 +325,8 @@ def test_exact_counting_differs_from_timeloop_only_where_that_has_quirks() -> No
     assert timeloop["A"] == 32 * 3 + 64 * (1 + 1) * 10  # 96 hops of 64 words
 
 
-@pytest.mark.parametrize("counting", WALKED)
-def test_a_tensor_that_no_memory_keeps_has_no_wires(counting: Counting) -> None:
+@pytest.mark.parametrize("counting", WALKED, ids=str)
+def test_a_tensor_that_no_memory_keeps_has_no_wires(counting: NestPolicy) -> None:
     """The mapping is not valid, and counted all the same."""
     generator = random.Random(5)
     priced = 0
@@ -384,7 +384,7 @@ def wide_nest(wide: int, used: int) -> tuple[Nest, Fabric]:
 
 def test_more_children_than_the_checker_can_set_down_are_rectangles() -> None:
     nest, fabric = wide_nest(1 << 12, 1 << 12)
-    own, found = checked(nest, fabric, Counting.EXACT), count_nest(nest, fabric)
+    own, found = checked(nest, fabric, NEST_EXACT), count_nest(nest, fabric)
     for place, operand in enumerate(fabric.operands):
         assert found.memories[1].wires_pj[operand.name] == own._wires(1, place) > 0
     assert own.energy == found.energy_pj
@@ -393,7 +393,7 @@ def test_more_children_than_the_checker_can_set_down_are_rectangles() -> None:
 def test_more_children_than_the_checker_can_set_down_in_broken_rows_are_refused() -> None:
     nest, fabric = wide_nest(1 << 12, (1 << 12) - 1)
     with pytest.raises(RefusedError, match="their rows end inside a loop"):
-        checked(nest, fabric, Counting.EXACT)
+        checked(nest, fabric, NEST_EXACT)
 
 
 def test_orders_of_children_survive_documents_and_are_checked() -> None:
@@ -423,16 +423,17 @@ def test_an_answer_says_where_its_wires_are_not_timeloops() -> None:
     wired = replace(machine.levels[1].store or Store(), hop_pj=Fraction(1, 4))
     machine = replace(machine, levels=(machine.levels[0], replace(machine.levels[1], store=wired)))
     workload = parse_workload("C[i,j] = A[i,k] * B[k,j]", {"i": 4, "j": 2, "k": 2})
-    for counting, said in ((Counting.EXACT, True), (Counting.TIMELOOP, False)):
-        found = optmap.solve(workload, machine=machine, counting=counting.value, objective="energy")
+    for counting, said in ((NEST_EXACT, True), (NEST_TIMELOOP, False)):
+        found = optmap.solve(workload, machine=machine, counting=counting.name, objective="energy")
         assert (OWN_RULE in found.notes) is said
         again = optmap.evaluate(found)
         assert (OWN_RULE in again.to_dict()["notes"]) is (f"note: {OWN_RULE}" in str(again)) is said
-    assert NO_WIRES in optmap.evaluate(found, counting="factorflow").to_dict()["notes"]
+    without = NO_WIRES.format("factorflow")
+    assert without in optmap.evaluate(found, counting="factorflow").to_dict()["notes"]
     flows = optmap.solve(workload, machine=machine, method="random", counting="factorflow", evaluations=50)
-    assert [note for note in flows.notes if note in (OWN_RULE, NO_WIRES)] == [NO_WIRES]
+    assert [note for note in flows.notes if note in (OWN_RULE, without)] == [without]
     plain = optmap.solve(workload, machine=grid_machine(), objective="energy")
-    assert not {OWN_RULE, NO_WIRES} & {*plain.notes, *optmap.evaluate(plain).to_dict()["notes"]}
+    assert not {OWN_RULE, without} & {*plain.notes, *optmap.evaluate(plain).to_dict()["notes"]}
 
 
 def test_a_network_says_where_its_wires_are_not_timeloops(tmp_path: Path) -> None:

@@ -2,24 +2,25 @@
 
 Searches and enumerations judge millions of mappings; one at a time is too slow for that. Counts are whole
 numbers kept in float64; a row whose numbers may leave the range where these are exact is counted by
-`count_nest`, as are all rows of a workload for which there is no closed form (`is_closed`).
+`count_nest`, as are all rows of a workload for which the policy has no closed form (`NestPolicy.columns`).
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from optmap.evaluate.spatial.batch_columns import Columns
-from optmap.evaluate.spatial.batch_count import LARGEST, count_columns, is_closed
-from optmap.evaluate.spatial.batch_flows import count_flows
+from optmap.evaluate.spatial.batch_count import LARGEST
 from optmap.evaluate.spatial.batch_valid import valid_rows
-from optmap.evaluate.spatial.count import count_nest
+from optmap.evaluate.spatial.count import NEST_EXACT, count_nest
+from optmap.evaluate.spatial.policy import NestPolicy
 from optmap.problem.fabric import Fabric
 from optmap.problem.nest_batch import Booleans, NestBatch
-from optmap.problem.options import Counting, Merit
+from optmap.problem.options import Merit
 
 Numbers = NDArray[np.float64]
 """Of the shape that is said where they are, nests first."""
@@ -67,17 +68,17 @@ class BatchCost:
                 return slowest
 
 
-def evaluate_batch(batch: NestBatch, fabric: Fabric, counting: Counting = Counting.EXACT) -> BatchCost:
+def evaluate_batch(batch: NestBatch, fabric: Fabric, counting: NestPolicy = NEST_EXACT) -> BatchCost:
     """Counts every nest of a batch, as `count_nest` does: counts equal, energies to 1e-12 of them.
 
     Args:
         batch: nests of the fabric, valid or not.
         fabric: the machine as the workload sees it.
-        counting: how words are counted.
+        counting: the policy that they are counted by.
 
     Raises:
         LimitError: for subscripts of three dims or more whose values are too many to be enumerated.
-        InputError: with `factorflow`, for an operand with a dim in two subscripts.
+        InputError: for what the policy cannot count.
     """
     shape = batch.keeps.shape
     cost = BatchCost(
@@ -90,21 +91,22 @@ def evaluate_batch(batch: NestBatch, fabric: Fabric, counting: Counting = Counti
         updates=np.zeros(shape),
         recounted=0,
     )
-    closed = is_closed(fabric)
+    counting.refuse(fabric)
     again: list[int] = []
     for start in range(0, shape[0], ROWS):
         rows = slice(start, min(start + ROWS, shape[0]))
-        again += _count(cost, batch[rows], rows, fabric, counting) if closed else range(rows.start, rows.stop)
+        again += _count(cost, batch[rows], rows, fabric, counting)
     for row in again:
         _recount(cost, batch, row, fabric, counting)
     return replace(cost, recounted=len(again))
 
 
-def _count(cost: BatchCost, batch: NestBatch, rows: slice, fabric: Fabric, counting: Counting) -> list[int]:
-    """Counts some rows at once; hands back those whose numbers are too large for that."""
+def _count(cost: BatchCost, batch: NestBatch, rows: slice, fabric: Fabric, counting: NestPolicy) -> Sequence[int]:
+    """Counts some rows at once; hands back those for which there is no closed form, or whose numbers are too large."""
     columns = Columns.of(batch)
-    flows = counting is Counting.FACTORFLOW
-    counted = count_flows(columns, fabric) if flows else count_columns(columns, fabric, counting)
+    counted = counting.columns(columns, fabric)
+    if counted is None:
+        return range(rows.start, rows.stop)
     cost.valid[rows] = valid_rows(columns, counted.tile_words, fabric)
     cost.energy_pj[rows] = counted.energy_pj
     cost.cycles[rows] = counted.cycles
@@ -114,7 +116,7 @@ def _count(cost: BatchCost, batch: NestBatch, rows: slice, fabric: Fabric, count
     return [rows.start + int(row) for row in np.flatnonzero(counted.largest >= LARGEST)]
 
 
-def _recount(cost: BatchCost, batch: NestBatch, row: int, fabric: Fabric, counting: Counting) -> None:
+def _recount(cost: BatchCost, batch: NestBatch, row: int, fabric: Fabric, counting: NestPolicy) -> None:
     found = count_nest(batch.nest(row), fabric, counting)
     cost.valid[row] = not found.broken
     cost.energy_pj[row] = float(found.energy_pj)

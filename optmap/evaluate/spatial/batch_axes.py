@@ -10,19 +10,21 @@ import numpy as np
 
 from optmap.evaluate.spatial.batch_columns import Column
 from optmap.problem.halo import distinct_values, span, value_mask
-from optmap.problem.options import Counting
+from optmap.problem.policy import Footprint
 
 
-def axis_sizes(coefficients: Sequence[int], extents: Sequence[Column], counting: Counting) -> Column:
+def axis_sizes(coefficients: Sequence[int], extents: Sequence[Column], footprint: Footprint) -> Column:
     """Words of one axis that tiles hold.
 
     Args:
         coefficients: of the dims of the axis, one or more; columns of which no entry exceeds 1 may be left out.
         extents: of the tiles, per dim.
-        counting: `TIMELOOP` for values from the first to the last, else those that are there.
+        footprint: what the axis has of them (`Footprint.words`).
     """
-    if counting is Counting.TIMELOOP:
+    if footprint is Footprint.HULL:
         return _span(coefficients, extents)
+    if footprint is Footprint.UNIT_STRIDES:
+        return _span((1,) * len(extents), extents)
     if len(extents) == 1:
         return extents[0]
     divisor = gcd(*coefficients)
@@ -34,19 +36,6 @@ def axis_sizes(coefficients: Sequence[int], extents: Sequence[Column], counting:
     return _each(lambda *box: distinct_values(terms, box), *extents)
 
 
-def room_sizes(coefficients: Sequence[int], extents: Sequence[Column], counting: Counting) -> Column:
-    """Words of one axis that tiles take of a capacity (`words.room_words`): `factorflow` takes coefficients as 1.
-
-    Args:
-        coefficients: of the dims of the axis, one or more.
-        extents: of the tiles, per dim.
-        counting: how words are counted.
-    """
-    if counting is Counting.FACTORFLOW:
-        return _span((1,) * len(extents), extents)
-    return axis_sizes(coefficients, extents, counting)
-
-
 def _span(coefficients: Sequence[int], extents: Sequence[Column]) -> Column:
     found = coefficients[0] * extents[0] - (sum(coefficients) - 1)
     for factor, extent in zip(coefficients[1:], extents[1:], strict=True):
@@ -55,7 +44,7 @@ def _span(coefficients: Sequence[int], extents: Sequence[Column]) -> Column:
 
 
 def axis_overlaps(
-    coefficients: Sequence[int], extents: Sequence[Column], sizes: Column, shift: Column, counting: Counting
+    coefficients: Sequence[int], extents: Sequence[Column], sizes: Column, shift: Column, footprint: Footprint
 ) -> Column:
     """Words of one axis that a tile still holds after it moved.
 
@@ -64,12 +53,12 @@ def axis_overlaps(
         extents: of the tiles, per dim.
         sizes: what `axis_sizes` found for them.
         shift: by how much the index grows.
-        counting: as for `axis_sizes`.
+        footprint: as for `axis_sizes`, hulls or what is touched.
     """
-    divisor = 1 if counting is Counting.TIMELOOP else gcd(*coefficients)
+    divisor = 1 if footprint is Footprint.HULL else gcd(*coefficients)
     steps = shift / divisor if divisor > 1 else shift
     found = np.maximum(sizes - steps, 0)
-    if counting is Counting.TIMELOOP:
+    if footprint is Footprint.HULL:
         return found
     terms = tuple(c // divisor for c in coefficients)
     gaps = np.flatnonzero(sizes < _span(terms, extents))

@@ -11,10 +11,10 @@ import numpy as np
 
 from optmap.evaluate.spatial.batch_axes import axis_groups, axis_overlaps, axis_sizes
 from optmap.evaluate.spatial.batch_columns import Column, Columns, Mask
-from optmap.evaluate.spatial.batch_walk import Slide, Walk
+from optmap.evaluate.spatial.batch_walk import Shape, Slide, Walk
 from optmap.problem.elements import energies, whole
 from optmap.problem.fabric import Fabric, Memory
-from optmap.problem.options import Counting
+from optmap.problem.policy import Footprint, Policy
 
 LARGEST = 2.0**50
 """Whole numbers below it are exact in float64, those that are made of them on the way, too."""
@@ -61,21 +61,19 @@ class Counted:
 class _Count:
     """Counts one operand through all memories."""
 
-    def __init__(self, walk: Walk, fabric: Fabric, number: int) -> None:
+    def __init__(self, walk: Walk, fabric: Fabric, number: int, footprint: Footprint) -> None:
         self.walk = walk
         self.fabric = fabric
+        self.footprint = footprint
         self.shape = walk.shape(number, fabric.operands[number])
-        self.sizes = [self._sizes(memory) for memory in range(len(fabric.memories))]
+        self.sizes = [axes_sizes(self.shape, tiles, footprint) for tiles in walk.columns.tiles]
         """Per memory and axis."""
-        self.words = [_product(sizes, walk.columns.trips.shape[2]) for sizes in self.sizes]
+        self.words = [product_of(sizes, walk.columns.trips.shape[2]) for sizes in self.sizes]
         """Of the tile of every memory."""
 
-    def _sizes(self, memory: int) -> list[Column]:
-        tiles = self.walk.columns.tiles[memory]
-        return [
-            axis_sizes([c for _, c in axis], [tiles[dim] for dim, _ in axis], self.walk.counting)
-            for axis in self.shape.axes
-        ]
+    def rooms(self, room: Footprint) -> list[Column]:
+        """Per memory the words that its tile takes of a capacity."""
+        return self.words if room is self.footprint else rooms_of(self.walk, self.shape, room)
 
     def groups(self, number: int) -> Column:
         """Different tiles among the children of an instance of a memory: what it must serve one by one."""
@@ -122,14 +120,26 @@ class _Count:
     def _saved(self, number: int, place: int, slide: Slide) -> Column:
         axis, sizes = self.shape.axes[place], self.sizes[number]
         extents = [self.walk.columns.tiles[number, dim] for dim, _ in axis]
-        common = axis_overlaps([c for _, c in axis], extents, sizes[place], slide.first[number], self.walk.counting)
+        common = axis_overlaps([c for _, c in axis], extents, sizes[place], slide.first[number], self.footprint)
         for other, size in enumerate(sizes):
             if other != place:
                 common = common * size
         return slide.saved(number, self.words[number], common)
 
 
-def _product(factors: list[Column], nests: int) -> Column:
+def axes_sizes(shape: Shape, tiles: Column, footprint: Footprint) -> list[Column]:
+    """Words of every axis of an operand that tiles hold, (dims, nests)."""
+    return [axis_sizes([c for _, c in axis], [tiles[dim] for dim, _ in axis], footprint) for axis in shape.axes]
+
+
+def rooms_of(walk: Walk, shape: Shape, room: Footprint) -> list[Column]:
+    """Per memory the words that its tile of an operand takes of a capacity."""
+    columns = walk.columns
+    return [product_of(axes_sizes(shape, tiles, room), columns.trips.shape[2]) for tiles in columns.tiles]
+
+
+def product_of(factors: list[Column], nests: int) -> Column:
+    """The product of columns, of ones for none."""
     found = np.ones(nests)
     for factor in factors:
         found = found * factor
@@ -164,21 +174,21 @@ class Work:
         )
 
 
-def count_columns(columns: Columns, fabric: Fabric, counting: Counting) -> Counted:
+def count_columns(columns: Columns, fabric: Fabric, counting: Policy) -> Counted:
     """Counts nests, whole numbers as floats: rows whose `largest` is beyond what floats can hold are wrong.
 
     Args:
         columns: the nests.
         fabric: the machine as the workload sees it; `is_closed` holds for it.
-        counting: how words are counted.
+        counting: how far tiles reach, and whether loops are walked or extrapolated.
     """
-    walk = Walk(columns, counting)
+    walk = Walk(columns, extrapolate=counting.extrapolates)
     shape = columns.keeps.shape
     each = _Accesses(*(np.zeros(shape) for _ in range(3)))
     words = np.empty(shape)
     for number in range(shape[1]):
-        count = _Count(walk, fabric, number)
-        words[:, number] = count.words
+        count = _Count(walk, fabric, number, counting.footprint)
+        words[:, number] = count.rooms(counting.room)
         _serve(count, each)
     compute = walk.steps[0] * columns.trips[0].prod(axis=0)
     operations = compute * walk.instances[0] * columns.ways[0].prod(axis=0)

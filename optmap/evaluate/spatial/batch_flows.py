@@ -12,12 +12,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from optmap.evaluate.spatial.batch_axes import axis_sizes, room_sizes
+from optmap.evaluate.spatial.batch_axes import axis_sizes
 from optmap.evaluate.spatial.batch_columns import Column, Columns, Mask, Places
-from optmap.evaluate.spatial.batch_count import Counted, Work, port_cycles, weighted
+from optmap.evaluate.spatial.batch_count import Counted, Work, axes_sizes, port_cycles, product_of, rooms_of, weighted
 from optmap.evaluate.spatial.batch_walk import Shape, Walk
 from optmap.problem.fabric import Fabric, Memory
-from optmap.problem.options import Counting
+from optmap.problem.policy import Footprint, Policy
 
 
 @dataclass(slots=True)
@@ -31,19 +31,20 @@ class _Passing:
     """Whether no loop so far has moved the operand."""
 
 
-def count_flows(columns: Columns, fabric: Fabric) -> Counted:
+def count_flows(columns: Columns, fabric: Fabric, counting: Policy) -> Counted:
     """Counts nests, whole numbers as floats: rows whose `largest` is beyond what floats can hold are wrong.
 
     Args:
         columns: the nests.
         fabric: the machine as the workload sees it; `is_closed` holds for it.
+        counting: what tiles take of capacities.
     """
-    walk, shape = Walk(columns, Counting.EXACT), columns.keeps.shape
+    walk, shape = Walk(columns), columns.keeps.shape
     reads, fills, updates, words = (np.zeros(shape) for _ in range(4))
     for number in range(shape[1]):
         flow = _Flow(walk, fabric, number)
         flow.count(reads[:, number], fills[:, number], updates[:, number])
-        words[:, number] = flow.rooms()
+        words[:, number] = rooms_of(walk, flow.shape, counting.room)
     compute = walk.steps[0] * columns.trips[0].prod(axis=0)
     operations = compute * walk.instances[0] * columns.ways[0].prod(axis=0)
     energy, ports = operations * float(fabric.arithmetic_pj), np.zeros((shape[0], shape[2]))
@@ -62,17 +63,6 @@ class _Flow:
         self.walk, self.columns, self.fabric = walk, walk.columns, fabric
         self.shape: Shape = walk.shape(number, fabric.operands[number])
         self.alone = np.ones(self.columns.trips.shape[2])
-
-    def rooms(self) -> list[Column]:
-        """Per memory the words that its tile takes of a capacity, with strides of 1."""
-        found = []
-        for tiles in self.columns.tiles:
-            words = self.alone
-            for axis in self.shape.axes:
-                extents = [tiles[dim] for dim, _ in axis]
-                words = words * room_sizes([c for _, c in axis], extents, Counting.FACTORFLOW)
-            found.append(words)
-        return found
 
     def count(self, reads: Column, fills: Column, updates: Column) -> None:
         """Writes the accesses of all instances of every memory, (memories, nests) each."""
@@ -117,12 +107,11 @@ class _Flow:
         """At a keeper, or at the units: its tile."""
         words = self.alone
         if number is not None:
-            for axis in self.shape.axes:
-                words = words * self._values(axis, self.columns.tiles[number])
+            words = product_of(axes_sizes(self.shape, self.columns.tiles[number], Footprint.TOUCHED), len(words))
         return _Passing(words, self.alone, self.alone, np.ones(len(self.alone), bool))
 
     def _values(self, axis: Sequence[tuple[int, int]], extents: Column) -> Column:
-        return axis_sizes([c for _, c in axis], [extents[dim] for dim, _ in axis], Counting.EXACT)
+        return axis_sizes([c for _, c in axis], [extents[dim] for dim, _ in axis], Footprint.TOUCHED)
 
     def _through_mesh(self, passing: _Passing, number: int) -> _Passing:
         ways, memory = self.columns.ways[number], self.fabric.memories[number]

@@ -17,7 +17,6 @@ import numpy as np
 
 from optmap.evaluate.spatial.batch_columns import Column, Columns, Mask, Places
 from optmap.problem.fabric import Operand
-from optmap.problem.options import Counting
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,9 +34,9 @@ class Shape:
 class Walk:
     """Words that tiles need from outside."""
 
-    def __init__(self, columns: Columns, counting: Counting) -> None:
+    def __init__(self, columns: Columns, *, extrapolate: bool = False) -> None:
         self.columns = columns
-        self.counting = counting
+        self.extrapolate = extrapolate
         self.live = tuple(int(dim) for dim in np.flatnonzero((columns.tiles[-1] > 1).any(axis=1)))
         self.several = columns.trips > 1
         self.placed = np.where(self.several, columns.place, np.int8(-1))
@@ -134,7 +133,7 @@ class Slide:
     def _memory(self, number: int, dims: tuple[int, ...]) -> None:
         columns, walk = self.walk.columns, self.walk
         shifts = [factor * columns.strides[number, dim] * walk.several[number, dim] for dim, factor in self.axis]
-        if walk.counting is Counting.TIMELOOP:
+        if walk.extrapolate:
             added = shifts
         else:
             added = [shift * (columns.trips[number, dim] - 1) for dim, shift in zip(dims, shifts, strict=True)]

@@ -3,31 +3,88 @@
 The model is Timeloop's dense one, or with `factorflow` FactorFlow's. Memories, tiles and loops are those of
 `problem.nest`. `words` counts what a tile holds, `entering` what comes into a memory, `traffic` makes reads, fills and
 updates of it (`factorflow` in place of both for that model), `prices` and `wires` energy and cycles, `rules` says what
-the machine forbids.
+the machine forbids, and `policy` makes one count of it all.
 """
 
 from __future__ import annotations
 
-from fractions import Fraction
-from math import ceil
+from dataclasses import dataclass
 
-from optmap.evaluate.spatial.factorflow import factorflow_accesses, refuse_shared_dims
-from optmap.evaluate.spatial.layout import Layout, layout_of
-from optmap.evaluate.spatial.prices import port_loads
-from optmap.evaluate.spatial.results import Accesses, MemoryCost, SpatialCost
-from optmap.evaluate.spatial.rules import broken_rules
+from optmap.evaluate.spatial.batch_columns import Columns
+from optmap.evaluate.spatial.batch_count import Counted, count_columns, is_closed
+from optmap.evaluate.spatial.batch_flows import count_flows
+from optmap.evaluate.spatial.factorflow import factorflow_accesses, shared_dim
+from optmap.evaluate.spatial.layout import Layout
+from optmap.evaluate.spatial.policy import NestPolicy
+from optmap.evaluate.spatial.results import Accesses, SpatialCost
 from optmap.evaluate.spatial.traffic import accesses_of
-from optmap.evaluate.spatial.wires import wire_energy
-from optmap.problem.elements import ONE, whole
 from optmap.problem.fabric import Fabric
 from optmap.problem.nest import Nest
-from optmap.problem.options import Counting
+from optmap.problem.policy import Footprint, Retention
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WalkedPolicy(NestPolicy):
+    """A policy that is all in its traits: tiles are followed through all loops, walked or extrapolated."""
+
+    retention: Retention = Retention.SLIDING
+    walked: bool = True
+
+    def accesses(self, layout: Layout, place: int, *, charge_drains: bool, bias: bool) -> dict[int, Accesses]:
+        """See `accesses_of`."""
+        return accesses_of(layout, place, charge_drains=charge_drains, bias=bias)
+
+    def columns(self, columns: Columns, fabric: Fabric) -> Counted | None:
+        """See `count_columns`."""
+        return count_columns(columns, fabric, self) if is_closed(fabric) and not self.drains else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HandedPolicy(NestPolicy):
+    """FactorFlow's model (`factorflow`), which QuickFlow extends."""
+
+    retention: Retention = Retention.HANDED
+
+    def missing(self, fabric: Fabric) -> str | None:
+        """See `shared_dim`."""
+        return shared_dim(fabric)
+
+    def accesses(self, layout: Layout, place: int, *, charge_drains: bool, bias: bool) -> dict[int, Accesses]:
+        """See `factorflow_accesses`."""
+        return factorflow_accesses(layout, place, charge_drains=charge_drains, bias=bias)
+
+    def columns(self, columns: Columns, fabric: Fabric) -> Counted | None:
+        """See `count_flows`."""
+        return count_flows(columns, fabric, self) if is_closed(fabric) else None
+
+
+NEST_EXACT = WalkedPolicy(
+    name="exact",
+    description="as a literal walk of the loops counts, footprints with their gaps left out",
+    bounded=True,
+)
+NEST_TIMELOOP = WalkedPolicy(
+    name="timeloop",
+    description="as Timeloop's dense model: tiles as hulls, loops extrapolated from their first two trips",
+    retention=Retention.EXTRAPOLATED,
+    footprint=Footprint.HULL,
+    room=Footprint.HULL,
+)
+NEST_FACTORFLOW = HandedPolicy(
+    name="factorflow",
+    description="as FactorFlow's and QuickFlow's model: tiles handed down anew whenever a loop outside moves on, halos "
+    "as the union of tiles and none shared on a mesh, drains at a price, no wires, and strides taken as 1 where a tile "
+    "must fit, so that a mapping may not fit in truth",
+    room=Footprint.UNIT_STRIDES,
+    drains=True,
+    wires=False,
+)
 
 
 def count_nest(
     nest: Nest,
     fabric: Fabric,
-    counting: Counting = Counting.EXACT,
+    counting: NestPolicy = NEST_EXACT,
     *,
     charge_drains: bool | None = None,
     hulls: bool | None = None,
@@ -38,8 +95,7 @@ def count_nest(
     Args:
         nest: the mapping. One that breaks rules of the machine is counted all the same; `broken` says which.
         fabric: the machine as the workload sees it.
-        counting: `exact`, as a literal walk of the loops counts; `timeloop`, as that model extrapolates; or
-            `factorflow`, as that model multiplies.
+        counting: the policy that it is counted by.
         charge_drains: whether an output word that leaves a memory for the next one outside is read there at a
             price. None for what goes with `counting`: FactorFlow charges drains, Timeloop does not.
         hulls: whether tiles have the words between the first and the last value of a subscript, needed or not.
@@ -51,54 +107,6 @@ def count_nest(
 
     Raises:
         LimitError: for subscripts of three dims or more whose values are too many to be enumerated.
-        InputError: with `factorflow`, for an operand with a dim in two subscripts.
+        InputError: for what the policy cannot count (`NestPolicy.missing`).
     """
-    layout = layout_of(nest, fabric, counting, hulls=hulls)
-    flows = counting is Counting.FACTORFLOW
-    if flows:
-        refuse_shared_dims(fabric)
-    drains = flows if charge_drains is None else charge_drains
-    counted = factorflow_accesses if flows else accesses_of
-    operands = [counted(layout, place, charge_drains=drains, bias=bias) for place in range(len(fabric.operands))]
-    memories = tuple(
-        _memory(
-            layout,
-            number,
-            {place: found[number] for place, found in enumerate(operands) if number in found},
-            {} if flows else wire_energy(layout, number),
-        )
-        for number in range(len(fabric.memories))
-    )
-    operations = layout.operations
-    arithmetic = operations * fabric.arithmetic_pj
-    compute = operations // layout.units
-    cycles = max(compute, *(memory.cycles for memory in memories))
-    return SpatialCost(
-        memories=memories,
-        operations=operations,
-        arithmetic_pj=arithmetic,
-        energy_pj=arithmetic + sum((memory.energy_pj for memory in memories), Fraction(0)),
-        compute_cycles=compute,
-        cycles=cycles,
-        utilisation=Fraction(operations, fabric.units * cycles),
-        broken=broken_rules(nest, fabric, counting),
-    )
-
-
-def _memory(layout: Layout, number: int, kept: dict[int, Accesses], wires: dict[str, Fraction]) -> MemoryCost:
-    memory, instances = layout.fabric.memories[number], layout.instances[number]
-    rooms, accesses = memory.rooms, tuple(kept.values())
-    weights = {place: n for room in rooms for place, n in zip(room.operands, room.weights, strict=True)}
-    ports = port_loads(memory, [memory.elements[place] for place in kept], accesses, instances)
-    return MemoryCost(
-        name=memory.name,
-        instances=instances,
-        occupancy_words=sum(whole(found.tile_words, weights.get(place, ONE)) for place, found in kept.items()),
-        capacity_words=sum(room.capacity for room in rooms) if rooms else None,
-        accesses=accesses,
-        ports=ports,
-        energy_pj=sum((*(found.energy_pj for found in accesses), *wires.values()), Fraction(0)),
-        wires_pj=wires,
-        cycles=max((ceil(load.cycles) for load in ports), default=0),
-        utilisation=Fraction(instances, layout.fabric.instances(number)),
-    )
+    return counting.count(nest, fabric, charge_drains=charge_drains, hulls=hulls, bias=bias)

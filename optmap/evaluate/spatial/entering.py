@@ -22,13 +22,19 @@ from math import prod
 
 from optmap.evaluate.spatial.words import kept_words, moved, tile_words
 from optmap.problem.fabric import Operand
+from optmap.problem.policy import Footprint
 
 Turn = tuple[int, int, int]
 """A temporal loop: (dim, iterations from one trip to the next, trips)."""
 
 
 def arriving_words(
-    operand: Operand, tile: tuple[int, ...], turns: Sequence[Turn], *, hulls: bool = False, extrapolate: bool = False
+    operand: Operand,
+    tile: tuple[int, ...],
+    turns: Sequence[Turn],
+    footprint: Footprint = Footprint.TOUCHED,
+    *,
+    extrapolate: bool = False,
 ) -> int:
     """Words of an operand that enter one instance, over all steps.
 
@@ -36,11 +42,11 @@ def arriving_words(
         operand: whose words.
         tile: extent per dim of the memory's tile.
         turns: temporal loops outside the memory, outermost first, of two trips or more.
-        hulls: take tiles as hulls, gaps included.
+        footprint: of a tile.
         extrapolate: walk only the first two trips of each loop and take the others to be like the second, as
             Timeloop does.
     """
-    whole = tile_words(operand, tile, hulls=hulls)
+    whole = tile_words(operand, tile, footprint)
     turns = list(turns)
     while turns and turns[-1][0] not in operand.dims:
         turns.pop()
@@ -55,7 +61,7 @@ def arriving_words(
         if not any(shifts):
             kept = whole
         elif _is_slide(shifts, usual):
-            kept = kept_words(operand, tile, move, hulls=hulls)
+            kept = kept_words(operand, tile, move, footprint)
         total += outside * (trips - 1) * (whole - kept)
         usual = usual or shifts
         back[dim] += step * (1 if extrapolate else trips - 1)

@@ -19,7 +19,7 @@ left out do not count in R, all loops outside the keeper that sum do. An output 
 drain: as often as the next keeper writes it, its own fills included, once per child that adds to it.
 
 What the model does not know: whole blocks (a word costs its share of one), clusters of instances, wires and routers,
-leakage. Capacities take strides as 1 (`words.room_words`). Its latency is the slowest port or the arithmetic, as
+leakage. Capacities take strides as 1 (`Footprint.UNIT_STRIDES`). Its latency is the slowest port or the arithmetic, as
 ours, without rounding. It has three operands; here the same is said of any number.
 
 Source: QuickFlow section IV-A; the public code of FactorFlow (branch conv-mapper), whose counts are reproduced for
@@ -34,14 +34,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 from math import gcd, prod
 
-from optmap.errors import InputError
 from optmap.evaluate.spatial.layout import Layout
 from optmap.evaluate.spatial.results import Accesses
-from optmap.evaluate.spatial.words import room_words
 from optmap.problem.fabric import Fabric, Memory, Operand
 from optmap.problem.halo import distinct_values, span
 from optmap.problem.nest import Loop
-from optmap.problem.options import Counting
+from optmap.problem.policy import Footprint
 
 Axis = tuple[tuple[int, int], ...]
 """(dim, coefficient) of one subscript."""
@@ -59,27 +57,23 @@ class Handed:
     """Children served by one word that passes."""
 
 
-def refuse_shared_dims(fabric: Fabric) -> None:
-    """Refuse operands that the model has no formula for.
-
-    Raises:
-        InputError: if a dim is in two subscripts of one operand.
-    """
+def shared_dim(fabric: Fabric) -> str | None:
+    """What the model has no formula for, in words: a dim in two subscripts of one operand; None for nothing."""
     for operand in fabric.operands:
         found = [dim for axis in operand.axes for dim, _ in axis]
         twice = next((dim for dim in found if found.count(dim) > 1), None)
         if twice is not None:
-            raise InputError(
-                f"counting factorflow takes the subscripts of an operand one by one, and {fabric.dims[twice]} is in "
-                f"two of {operand.name}; use --counting exact"
+            return (
+                f"takes the subscripts of an operand one by one, and {fabric.dims[twice]} is in two of {operand.name}"
             )
+    return None
 
 
 def factorflow_accesses(layout: Layout, place: int, *, charge_drains: bool, bias: bool) -> dict[int, Accesses]:
     """Accesses of one operand per memory that keeps it, as the model counts them.
 
     Args:
-        layout: of the nest; `hulls` for the model's own overestimate of values.
+        layout: of the nest; its footprint `hull` for the model's own overestimate of values.
         place: number of the operand.
         charge_drains: whether outputs that leave a memory are read there.
         bias: whether outputs start from values that are read.
@@ -106,7 +100,7 @@ def factorflow_accesses(layout: Layout, place: int, *, charge_drains: bool, bias
 def _handed(layout: Layout, operand: Operand, inside: int, keeper: int) -> Handed:
     """What passes a keeper's edge while it holds one tile."""
     child = layout.inners[inside + 1]
-    words = prod(_values(axis, child, hulls=layout.hulls) for axis in operand.axes)
+    words = prod(_values(axis, child, hulls=layout.footprint is Footprint.HULL) for axis in operand.axes)
     returns = children = 1
     stays = True  # whether no loop so far has moved the operand
     for number in range(inside + 1, keeper + 1):
@@ -122,7 +116,11 @@ def _handed(layout: Layout, operand: Operand, inside: int, keeper: int) -> Hande
                 before = tuple(size * n for size, n in zip(layout.inners[number], ways, strict=True))
                 dim, trips = loops[-1]
                 after = tuple(size * trips if at == dim else size for at, size in enumerate(before))
-                words = words // _values(halo, before, hulls=layout.hulls) * _values(halo, after, hulls=layout.hulls)
+                words = (
+                    words
+                    // _values(halo, before, hulls=layout.footprint is Footprint.HULL)
+                    * _values(halo, after, hulls=layout.footprint is Footprint.HULL)
+                )
                 loops = loops[:-1]
         stays = stays and not any(dim in operand.dims for dim, _ in own)
         words *= _trips(loops)
@@ -173,7 +171,7 @@ def _accesses(layout: Layout, place: int, keeper: int, words: tuple[int, int, in
         reads=words[0],
         fills=words[1],
         updates=words[2],
-        tile_words=room_words(operand, layout.tiles[keeper], Counting.FACTORFLOW),
+        tile_words=layout.room_words(operand, keeper),
         multicast=Fraction(children),
         energy_pj=paid,
     )

@@ -10,7 +10,7 @@ from optmap.evaluate.spatial.entering import Turn, arriving_words
 from optmap.evaluate.spatial.words import Term, groups, tile_words, visited_words
 from optmap.problem.fabric import Fabric, Operand
 from optmap.problem.nest import Nest
-from optmap.problem.options import Counting
+from optmap.problem.policy import Footprint, Policy
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,8 +19,10 @@ class Layout:
 
     nest: Nest
     fabric: Fabric
-    hulls: bool
-    """Whether tiles are hulls, gaps included."""
+    footprint: Footprint
+    """Of tiles that are moved."""
+    room: Footprint
+    """Of tiles in a capacity."""
     extrapolate: bool
     """Whether loops are taken to go on as their second trip begins."""
     tiles: tuple[tuple[int, ...], ...]
@@ -65,14 +67,18 @@ class Layout:
 
     def tile_words(self, operand: Operand, number: int) -> int:
         """Words of an operand in a memory's tile."""
-        return tile_words(operand, self.tiles[number], hulls=self.hulls)
+        return tile_words(operand, self.tiles[number], self.footprint)
+
+    def room_words(self, operand: Operand, number: int) -> int:
+        """Words that a memory's tile of an operand takes of its capacity."""
+        return tile_words(operand, self.tiles[number], self.room)
 
     def entering(self, operand: Operand, number: int) -> int:
         """Words that all instances of a memory receive, were they to keep an operand; one per operation for -1."""
         if number < 0:
             return self.operations
         turns = self.turns[number]
-        each = arriving_words(operand, self.tiles[number], turns, hulls=self.hulls, extrapolate=self.extrapolate)
+        each = arriving_words(operand, self.tiles[number], turns, self.footprint, extrapolate=self.extrapolate)
         return self.instances[number] * each
 
     def touched(self, operand: Operand, number: int) -> int:
@@ -81,24 +87,26 @@ class Layout:
         As Timeloop has them, they are the tensor's words times the part that a child's tile is of what all children
         need, for each mesh outside.
         """
-        if not self.hulls:
+        if self.footprint is Footprint.TOUCHED:
             return self.instances[number] * visited_words(operand, _reached(self.tiles[number], self.turns[number]))
         words = Fraction(self.tile_words(operand, len(self.tiles) - 1))
         for inner, ways in zip(self.inners[number + 1 :], self.ways[number + 1 :], strict=True):
             spread = tuple(size * way for size, way in zip(inner, ways, strict=True))
-            words *= Fraction(tile_words(operand, inner, hulls=True), tile_words(operand, spread, hulls=True))
+            words *= Fraction(*(tile_words(operand, tile, self.footprint) for tile in (inner, spread)))
         return self.instances[number] * int(words)
 
 
-def layout_of(nest: Nest, fabric: Fabric, counting: Counting, *, hulls: bool | None = None) -> Layout:
+def layout_of(nest: Nest, fabric: Fabric, counting: Policy, *, hulls: bool | None = None) -> Layout:
     """The tiles, meshes and loops of a nest.
 
     Args:
         nest: the mapping.
         fabric: what it is for.
-        counting: whether loops are walked or extrapolated.
-        hulls: whether tiles are hulls; None for what goes with `counting`.
+        counting: how far tiles reach, and whether loops are walked or extrapolated.
+        hulls: whether tiles are hulls, in capacities as well if these are counted like what is moved; None for what
+            goes with `counting`.
     """
+    footprint = counting.footprint if hulls is None else Footprint.HULL if hulls else Footprint.TOUCHED
     tiles = nest.tiles()
     inners = ((1,) * len(fabric.dims), *tiles[:-1])
     ways = tuple(tuple(x * y for x, y in zip(memory.x, memory.y, strict=True)) for memory in nest.memories)
@@ -107,12 +115,12 @@ def layout_of(nest: Nest, fabric: Fabric, counting: Counting, *, hulls: bool | N
     for memory, inner, way in zip(reversed(nest.memories), reversed(inners), reversed(ways), strict=True):
         turns.append(outside)
         outside += tuple((dim, inner[dim] * way[dim], trips) for dim, trips in memory.temporal)
-    timeloop = counting is Counting.TIMELOOP
     return Layout(
         nest=nest,
         fabric=fabric,
-        hulls=timeloop if hulls is None else hulls,
-        extrapolate=timeloop,
+        footprint=footprint,
+        room=footprint if counting.room is counting.footprint else counting.room,
+        extrapolate=counting.extrapolates,
         tiles=tiles,
         inners=inners,
         ways=ways,

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from math import inf, prod
 
-from optmap.evaluate.spatial.words import room_words
+from optmap.evaluate.spatial.words import tile_words
 from optmap.problem.accelerator import Keep
 from optmap.problem.elements import whole
 from optmap.problem.fabric import Direction, Fabric, Memory, Rule
 from optmap.problem.nest import MemoryNest, Nest
-from optmap.problem.options import Counting
+from optmap.problem.policy import Footprint
 from optmap.texts import several
 
 
@@ -42,24 +42,24 @@ class Overflow:
         return f"{self.memory} is asked to hold {self.needed:,} of {self.capacity:,}: {self.ratio:.2f} times"
 
 
-def overflows(nest: Nest, fabric: Fabric, counting: Counting = Counting.EXACT) -> tuple[Overflow, ...]:
+def overflows(nest: Nest, fabric: Fabric, room: Footprint = Footprint.TOUCHED) -> tuple[Overflow, ...]:
     """The rooms of memories that the tiles of a mapping do not fit, inner memories first.
 
     Args:
         nest: the mapping.
         fabric: the machine as the workload sees it.
-        counting: how tiles are counted (`room_words`).
+        room: what a tile takes of a capacity (`Policy.room`).
     """
     places = zip(fabric.memories, nest.memories, nest.tiles(), strict=True)
-    return tuple(found for memory, own, tile in places for found in _overfull(fabric, memory, own, tile, counting))
+    return tuple(found for memory, own, tile in places for found in _overfull(fabric, memory, own, tile, room))
 
 
 def _overfull(
-    fabric: Fabric, memory: Memory, own: MemoryNest, tile: tuple[int, ...], counting: Counting
+    fabric: Fabric, memory: Memory, own: MemoryNest, tile: tuple[int, ...], footprint: Footprint
 ) -> Iterator[Overflow]:
     for room in memory.rooms:
         tiles = tuple(
-            (operand.name, whole(room_words(operand, tile, counting), weight))
+            (operand.name, whole(tile_words(operand, tile, footprint), weight))
             for place, weight in zip(room.operands, room.weights, strict=True)
             for operand in (fabric.operands[place],)
             if own.keeps[place]
@@ -69,18 +69,18 @@ def _overfull(
             yield found
 
 
-def broken_rules(nest: Nest, fabric: Fabric, counting: Counting = Counting.EXACT) -> tuple[str, ...]:
+def broken_rules(nest: Nest, fabric: Fabric, room: Footprint = Footprint.TOUCHED) -> tuple[str, ...]:
     """The rules of the machine that a mapping breaks, each with level, dim and numbers; empty for a valid one.
 
     Args:
         nest: the mapping.
         fabric: the machine as the workload sees it.
-        counting: how tiles are counted against capacities (`room_words`).
+        room: what a tile takes of a capacity (`Policy.room`).
     """
-    return tuple(_broken(nest, fabric, counting))
+    return tuple(_broken(nest, fabric, room))
 
 
-def _broken(nest: Nest, fabric: Fabric, counting: Counting) -> Iterator[str]:
+def _broken(nest: Nest, fabric: Fabric, room: Footprint) -> Iterator[str]:
     tiles = nest.tiles()
     for dim, extent, size in zip(fabric.dims, fabric.extents, tiles[-1], strict=True):
         if size < extent:
@@ -90,7 +90,7 @@ def _broken(nest: Nest, fabric: Fabric, counting: Counting) -> Iterator[str]:
             yield f"{operand.name} is kept by no memory"
     for memory, own, tile in zip(fabric.memories, nest.memories, tiles, strict=True):
         yield from _keeping(fabric, memory, own)
-        for found in _overfull(fabric, memory, own, tile, counting):
+        for found in _overfull(fabric, memory, own, tile, room):
             listed = " + ".join(f"{name} {words:,}" for name, words in found.tiles)
             yield f"{found.memory}: the tiles need {found.needed:,} ({listed}), it holds {found.capacity:,}"
         yield from _direction(fabric, f"{memory.name}, axis x", memory.x, own.x)

@@ -53,7 +53,7 @@ def _accesses(
         reads=reads,
         fills=fills,
         updates=updates,
-        tile_words=layout.tile_words(operand, keeper),
+        tile_words=layout.room_words(operand, keeper),
         multicast=multicast,
         energy_pj=access_energy(
             memory,

@@ -21,7 +21,7 @@ from optmap.evaluate.spatial.layout import Layout
 from optmap.evaluate.spatial.words import groups
 from optmap.problem.fabric import Fabric, Operand
 from optmap.problem.nest import Nest
-from optmap.problem.options import Counting
+from optmap.problem.policy import Policy
 
 OWN_RULE = (
     "wires of meshes are counted as Timeloop counts them, a trunk per column, with two exceptions: to a level that "
@@ -29,8 +29,8 @@ OWN_RULE = (
     "outermost memory, too; counting timeloop has Timeloop's way in both"
 )
 """What exact counting does in its own way, in words."""
-NO_WIRES = "counting factorflow knows no wires: hops and routers of meshes cost nothing in it"
-"""What that counting leaves out."""
+NO_WIRES = "counting {} knows no wires: hops and routers of meshes cost nothing in it"
+"""What a policy without wires leaves out."""
 
 
 def priced_meshes(fabric: Fabric) -> tuple[int, ...]:
@@ -38,15 +38,15 @@ def priced_meshes(fabric: Fabric) -> tuple[int, ...]:
     return tuple(number for number, memory in enumerate(fabric.memories) if memory.hop_pj or memory.router_pj)
 
 
-def wire_notes(fabric: Fabric, counting: Counting) -> tuple[str, ...]:
+def wire_notes(fabric: Fabric, counting: Policy) -> tuple[str, ...]:
     """What a reader of counts should know of the price of wires; nothing where they have none.
 
     Args:
         fabric: what was counted.
         counting: how.
     """
-    said = {Counting.EXACT: OWN_RULE, Counting.FACTORFLOW: NO_WIRES}
-    return (said[counting],) if counting in said and priced_meshes(fabric) else ()
+    said = NO_WIRES.format(counting) if not counting.wires else "" if counting.extrapolates else OWN_RULE
+    return (said,) if said and priced_meshes(fabric) else ()
 
 
 def is_quirk(nest: Nest, number: int, place: int, *, output: bool) -> bool:

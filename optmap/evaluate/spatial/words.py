@@ -13,7 +13,7 @@ from math import prod
 
 from optmap.problem.fabric import Operand
 from optmap.problem.halo import distinct_values, shared_values, span
-from optmap.problem.options import Counting
+from optmap.problem.policy import Footprint
 
 Term = tuple[int, int, int]
 """(dim, iterations from one index value to the next, index values)."""
@@ -72,24 +72,19 @@ def visited_words(operand: Operand, terms: tuple[Term, ...]) -> int:
 
 
 @lru_cache(maxsize=65536)
-def tile_words(operand: Operand, tile: tuple[int, ...], *, hulls: bool) -> int:
+def tile_words(operand: Operand, tile: tuple[int, ...], footprint: Footprint = Footprint.TOUCHED) -> int:
     """Words of an operand that a tile needs.
 
     Args:
         operand: whose words.
         tile: extent per dim.
-        hulls: as the hull from the first to the last value of each subscript; else exactly.
+        footprint: what each subscript has; values that occur are counted together where subscripts share a dim.
     """
-    if hulls:
-        return prod(_hull(axis, tile) for axis in operand.axes)
-    return visited_words(operand, tuple((dim, 1, tile[dim]) for dim in sorted(operand.dims)))
-
-
-def room_words(operand: Operand, tile: tuple[int, ...], counting: Counting) -> int:
-    """Words that a tile takes of a capacity: exactly, as a hull for `timeloop`, with strides of 1 for `factorflow`."""
-    if counting is Counting.FACTORFLOW:
-        return prod(span((1,) * len(axis), tuple(tile[dim] for dim, _ in axis)) for axis in operand.axes)
-    return tile_words(operand, tile, hulls=counting is Counting.TIMELOOP)
+    if footprint is Footprint.TOUCHED:
+        return visited_words(operand, tuple((dim, 1, tile[dim]) for dim in sorted(operand.dims)))
+    return prod(
+        footprint.words(*zip(*((c, tile[dim]) for dim, c in axis), strict=True)) for axis in operand.axes if axis
+    )
 
 
 def _hull(axis: tuple[tuple[int, int], ...], tile: tuple[int, ...]) -> int:
@@ -102,17 +97,17 @@ def moved(operand: Operand, move: tuple[int, ...]) -> tuple[int, ...]:
 
 
 @lru_cache(maxsize=65536)
-def kept_words(operand: Operand, tile: tuple[int, ...], move: tuple[int, ...], *, hulls: bool) -> int:
+def kept_words(operand: Operand, tile: tuple[int, ...], move: tuple[int, ...], footprint: Footprint) -> int:
     """Words that a tile has in common with itself moved.
 
     Args:
         operand: whose words.
         tile: extent per dim.
         move: iterations along every dim.
-        hulls: of the hulls; else exactly.
+        footprint: of the tile, its hull or what it touches.
     """
     shifts = moved(operand, move)
-    if hulls:
+    if footprint is Footprint.HULL:
         both = (_hull(axis, tile) - abs(shift) for axis, shift in zip(operand.axes, shifts, strict=True))
         return prod(max(0, words) for words in both)
     return prod(_block_kept(block, tile, move) for block in blocks(operand.axes))

@@ -16,11 +16,11 @@ from optmap.evaluate.spatial.rules import fits_direction
 from optmap.evaluate.spatial.wires import priced_meshes, wire_energy
 from optmap.problem.fabric import Fabric, Memory
 from optmap.problem.nest import MemoryNest, Nest
-from optmap.problem.options import Counting
+from optmap.problem.policy import Policy
 from optmap.symbolic.numbers import divisors_of
 
 
-def arranged(nest: Nest, fabric: Fabric, counting: Counting, clock: Clock) -> Nest:
+def arranged(nest: Nest, fabric: Fabric, counting: Policy, clock: Clock) -> Nest:
     """The same mapping with the ways of every mesh split among x and y for the least energy of wires.
 
     What has been tried when the time is over is what there is to choose from; of several that are alike the first is

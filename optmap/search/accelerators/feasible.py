@@ -14,11 +14,11 @@ from itertools import product
 from math import prod
 
 from optmap.errors import LimitError
-from optmap.evaluate.spatial.words import room_words
+from optmap.evaluate.spatial.words import tile_words
 from optmap.problem.accelerator import Keep
 from optmap.problem.elements import whole
 from optmap.problem.fabric import Direction, Fabric, Memory, Room, Rule
-from optmap.problem.options import Counting
+from optmap.problem.policy import Policy
 from optmap.problem.relations import Relation
 from optmap.symbolic.numbers import divisors_of
 
@@ -33,7 +33,7 @@ FEW = 1_000
 """Tiles up to which those that have another one inside are left out."""
 
 
-def chain_of(fabric: Fabric, counting: Counting) -> Chain | None:
+def chain_of(fabric: Fabric, counting: Policy) -> Chain | None:
     """Tiles of the memories of some mapping with perfect factors, small ones; None if the machine has no mapping.
 
     Args:
@@ -46,10 +46,10 @@ def chain_of(fabric: Fabric, counting: Counting) -> Chain | None:
     return _Walk(fabric, counting).chain()
 
 
-def needed(fabric: Fabric, memory: Memory, room: Room, tile: Tile, counting: Counting) -> dict[str, int]:
+def needed(fabric: Fabric, memory: Memory, room: Room, tile: Tile, counting: Policy) -> dict[str, int]:
     """What a tile takes of a room, per operand that must be kept there, in the unit of its capacity."""
     return {
-        fabric.operands[place].name: whole(room_words(fabric.operands[place], tile, counting), weight)
+        fabric.operands[place].name: whole(tile_words(fabric.operands[place], tile, counting.room), weight)
         for place, weight in zip(room.operands, room.weights, strict=True)
         if memory.keeps[place] is Keep.KEPT
     }
@@ -60,7 +60,7 @@ class _Walk:
     """From inner memories to outer ones."""
 
     fabric: Fabric
-    counting: Counting
+    counting: Policy
     looked: int = 0
     """Trips until now."""
 

@@ -13,7 +13,8 @@ from dataclasses import replace
 from optmap.errors import InfeasibleError, LimitError
 from optmap.problem.accelerator import Keep
 from optmap.problem.fabric import Direction, Fabric, Memory, Room, fabric_of
-from optmap.problem.options import Counting, TileRule
+from optmap.problem.options import TileRule
+from optmap.problem.policy import Policy
 from optmap.search.accelerators.feasible import Chain, Tile, chain_of, needed
 from optmap.search.accelerators.paddings import paddings
 from optmap.search.question import Question
@@ -46,7 +47,7 @@ def _padded(request: Question) -> Iterator[Fabric]:
             yield fabric_of(workload.with_extents(**padded), request.machine)
 
 
-def _known(fabric: Fabric, counting: Counting) -> bool:
+def _known(fabric: Fabric, counting: Policy) -> bool:
     """Whether a fabric has a mapping, or may have one."""
     try:
         return chain_of(fabric, counting) is not None
@@ -54,13 +55,13 @@ def _known(fabric: Fabric, counting: Counting) -> bool:
         return True
 
 
-def no_mapping(fabric: Fabric, counting: Counting) -> InfeasibleError:
+def no_mapping(fabric: Fabric, counting: Policy) -> InfeasibleError:
     """The error of a fabric without mappings, with the reason."""
     why = reason(fabric, counting)
     return InfeasibleError(f"no mapping of {fabric.workload.title} onto {fabric.machine.name} is valid: {why}")
 
 
-def reason(fabric: Fabric, counting: Counting) -> str:
+def reason(fabric: Fabric, counting: Policy) -> str:
     """What stands in the way, as the end of a sentence.
 
     Args:
@@ -78,7 +79,7 @@ def reason(fabric: Fabric, counting: Counting) -> str:
     )
 
 
-def _chain(fabric: Fabric, counting: Counting) -> Chain | None:
+def _chain(fabric: Fabric, counting: Policy) -> Chain | None:
     """Tiles of some mapping; None if there is none, or it is not known."""
     try:
         return chain_of(fabric, counting)
@@ -91,7 +92,7 @@ def _rooms(fabric: Fabric) -> Iterator[Place]:
         yield from ((number, place) for place in range(len(memory.rooms)))
 
 
-def _enough(fabric: Fabric, places: tuple[Place, ...], counting: Counting) -> str | None:
+def _enough(fabric: Fabric, places: tuple[Place, ...], counting: Policy) -> str | None:
     """Which of some rooms are short, and how large they would have to be; None if that alone does not help."""
     sizes = dict.fromkeys(places, UNLIMITED)
     if _chain(_sized(fabric, sizes), counting) is None:
@@ -122,7 +123,7 @@ def _sized(fabric: Fabric, sizes: dict[Place, int]) -> Fabric:
     return replace(fabric, memories=tuple(memories))
 
 
-def _short(fabric: Fabric, number: int, room: Room, tile: Tile, counting: Counting) -> str:
+def _short(fabric: Fabric, number: int, room: Room, tile: Tile, counting: Policy) -> str:
     """What a room is short of for the least tile that leaves a mapping."""
     memory, level = fabric.memories[number], fabric.machine.levels[number]
     own = next((part.capacity for part in level.partitions if part.name == room.name), level.capacity)

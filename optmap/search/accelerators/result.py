@@ -6,13 +6,14 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from optmap.evaluate.spatial.policy import NestPolicy
 from optmap.evaluate.spatial.results import SpatialCost
 from optmap.problem.constraints import NO_CONSTRAINTS, Constraints
 from optmap.problem.fabric import Fabric
 from optmap.problem.machine import Machine
 from optmap.problem.mapping import Mapping
 from optmap.problem.nest import Nest
-from optmap.problem.options import Counting, Merit, TileRule
+from optmap.problem.options import Merit, TileRule
 from optmap.problem.workload import Workload
 from optmap.search.curve import Improvement
 from optmap.shown import Concise, ShownMapping
@@ -98,7 +99,7 @@ class AcceleratorResult(ShownMapping):
     method: str
     merit: Merit
     """What was minimised."""
-    counting: Counting
+    counting: NestPolicy
     tiles: TileRule
     stop: Stop
     """Why the search ended."""

@@ -37,11 +37,12 @@ from numpy.typing import NDArray
 from optmap.errors import InputError, LimitError
 from optmap.evaluate.spatial.batch_columns import Columns
 from optmap.evaluate.spatial.batch_valid import valid_rows
+from optmap.evaluate.spatial.count import NEST_EXACT
 from optmap.problem.accelerator import Keep
 from optmap.problem.fabric import Fabric
 from optmap.problem.nest import Nest
 from optmap.problem.nest_batch import KINDS, TIME, Booleans, Integers, NestBatch, batch_of
-from optmap.problem.options import Counting
+from optmap.problem.policy import Policy
 from optmap.problem.relations import Relation
 from optmap.search.accelerators.random_nests import random_nests
 from optmap.search.bayes.demands import demanded
@@ -243,7 +244,7 @@ class Encoding:
 def encoding_of(
     fabric: Fabric,
     *,
-    counting: Counting = Counting.EXACT,
+    counting: Policy = NEST_EXACT,
     orders: Orders = Orders.KEYS,
     tiles: Tiles = Tiles.FILLED,
     use: float = 0.75,
@@ -259,8 +260,8 @@ def encoding_of(
         use: of the units that the best filling of a mesh axis uses, the share that every filling must use.
         sharpness: power of the ratios on meshes; larger ones leave out more dims.
     """
-    # FactorFlow's capacities take strides as 1: what fits exactly fits them, too, and is no fault.
-    fitting = Fitting(fabric, Counting.EXACT if counting is Counting.FACTORFLOW else counting)
+    # Capacities may take strides as 1 (FactorFlow's): what fits exactly fits them, too, and is no fault.
+    fitting = Fitting(fabric, counting.footprint)
     found = demanded(fabric, fitting)
     base = np.ones((len(fabric.memories), KINDS, len(fabric.dims)), np.int64) if found is None else found
     left = tuple(int(n) for n in np.array(fabric.extents) // base.prod(axis=(0, 1)))

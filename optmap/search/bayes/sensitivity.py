@@ -13,8 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from optmap.errors import InputError
+from optmap.evaluate.spatial.count import NEST_EXACT
+from optmap.evaluate.spatial.policy import NestPolicy
 from optmap.problem.fabric import Fabric
-from optmap.problem.options import Counting, Merit
+from optmap.problem.options import Merit
 from optmap.search.bayes.encoding import Encoding, Orders, Tiles, encoding_of
 from optmap.search.bayes.surrogate import Surrogate, library
 from optmap.search.bayes.transfer import Observations
@@ -70,7 +72,7 @@ def sensitivity_of(
     fabric: Fabric,
     merit: Merit,
     *,
-    counting: Counting = Counting.EXACT,
+    counting: NestPolicy = NEST_EXACT,
     orders: Orders = Orders.KEYS,
     tiles: Tiles = Tiles.FREE,
     samples: int = 512,
@@ -124,7 +126,7 @@ def sensitivity_of(
     )
 
 
-def _modelled(encoding: Encoding, merit: Merit, counting: Counting, points: Numbers) -> Numbers:
+def _modelled(encoding: Encoding, merit: Merit, counting: NestPolicy, points: Numbers) -> Numbers:
     """Logarithms of what mappings cost in the model."""
     scores = model(encoding.fabric, merit, counting)(encoding.decode_batch(points))
     return np.asarray(np.log(np.maximum(scores.value, np.finfo(float).tiny)))

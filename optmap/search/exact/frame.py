@@ -14,11 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from optmap.errors import InputError
+from optmap.evaluate.spatial.policy import NestPolicy
 from optmap.problem.accelerator import Keep
 from optmap.problem.elements import energies
 from optmap.problem.fabric import Fabric, Memory, Operand, Rule
 from optmap.problem.halo import value_mask
-from optmap.problem.options import Counting, Merit
+from optmap.problem.options import Merit
+from optmap.problem.policy import Footprint
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -96,7 +98,7 @@ class Frame:
             places.
     """
 
-    def __init__(self, fabric: Fabric, counting: Counting, merit: Merit) -> None:
+    def __init__(self, fabric: Fabric, counting: NestPolicy, merit: Merit) -> None:
         refuse(fabric)
         self.fabric, self.counting, self.merit = fabric, counting, merit
         self.dims, self.operands = len(fabric.dims), len(fabric.operands)
@@ -235,7 +237,7 @@ class Frame:
     @property
     def hulls(self) -> bool:
         """Whether tiles are counted as hulls."""
-        return self.counting is Counting.TIMELOOP
+        return self.counting.footprint is Footprint.HULL
 
     @staticmethod
     def _gaps(axis: tuple[tuple[int, int], ...]) -> bool:

@@ -129,7 +129,7 @@ class OrderTable:
             counts.append(total * (times - 1) / times / self._held(sets[:, entry], signature, trips))
             if entry == 0:
                 step = stride
-            back = back + stride * (1.0 if frame.hulls else times - 1)
+            back = back + stride * (1.0 if frame.counting.extrapolates else times - 1)
         return Steps(
             moved=self.moved(operand, trips),
             window=self._array("window")[:, place][signature],

@@ -16,10 +16,11 @@ from itertools import count
 from optmap.clock import Clock
 from optmap.errors import CheckError
 from optmap.evaluate.spatial.count import count_nest
+from optmap.evaluate.spatial.policy import NestPolicy
 from optmap.evaluate.spatial.results import SpatialCost
 from optmap.problem.fabric import Fabric
 from optmap.problem.nest import Nest
-from optmap.problem.options import Counting, Merit
+from optmap.problem.options import Merit
 from optmap.search.curve import Improvement
 from optmap.search.exact.frame import SLACK, Frame
 from optmap.search.exact.passes import Machinery, Tally
@@ -83,7 +84,7 @@ def search_nest(
     fabric: Fabric,
     *,
     merit: Merit,
-    counting: Counting,
+    counting: NestPolicy,
     clock: Clock,
     progress: Callable[[str], None] | None = None,
     start: Nest | None = None,

@@ -10,11 +10,12 @@ import numpy as np
 
 from optmap.errors import OptmapError, StrategyError
 from optmap.evaluate.spatial.batch import evaluate_batch
+from optmap.evaluate.spatial.policy import NestPolicy
 from optmap.problem.fabric import Fabric
 from optmap.problem.mapping import Mapping
 from optmap.problem.nest import mapping_of
 from optmap.problem.nest_batch import NestBatch
-from optmap.problem.options import Counting, Merit
+from optmap.problem.options import Merit
 from optmap.search.explore.protocol import Scores
 
 Judge = Callable[[NestBatch], Scores]
@@ -23,7 +24,7 @@ Objective = Callable[[Mapping], float | None]
 """Of a valid mapping: what is minimised, a simulator or measured hardware; None or infinite if it does not run."""
 
 
-def model(fabric: Fabric, merit: Merit, counting: Counting) -> Judge:
+def model(fabric: Fabric, merit: Merit, counting: NestPolicy) -> Judge:
     """The judge that counts words, with the batched evaluator."""
 
     def judge(batch: NestBatch) -> Scores:
@@ -34,7 +35,7 @@ def model(fabric: Fabric, merit: Merit, counting: Counting) -> Judge:
     return judge
 
 
-def judged_by(objective: Objective, fabric: Fabric, counting: Counting) -> Judge:
+def judged_by(objective: Objective, fabric: Fabric, counting: NestPolicy) -> Judge:
     """The judge that asks a function of the user's, of every mapping that the machine can run.
 
     Energy and cycles are those of the model.

@@ -16,9 +16,10 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from optmap.evaluate.spatial.policy import NestPolicy
 from optmap.problem.fabric import Fabric
 from optmap.problem.nest_batch import Booleans, NestBatch
-from optmap.problem.options import Counting, Merit
+from optmap.problem.options import Merit
 from optmap.search.found import PERFECT
 
 Numbers = NDArray[np.float64]
@@ -85,7 +86,7 @@ class Brief(Generic[S]):
     """Workload and machine, wires without prices."""
     merit: Merit
     """What is minimised."""
-    counting: Counting
+    counting: NestPolicy
     settings: S
     rng: np.random.Generator
     """The only chance that a strategy may use: the same seed proposes the same nests."""

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from optmap.errors import InputError
-from optmap.problem.options import Counting, TileRule
+from optmap.problem.options import TileRule
 from optmap.search.route import ALL_MERITS, Route
 
 if TYPE_CHECKING:
@@ -16,24 +16,19 @@ if TYPE_CHECKING:
     from optmap.search.question import Question
 
 
-def explorer(strategy: Strategy | Propose, countings: Sequence[Counting] = tuple(Counting)) -> Route:
-    """The route of a strategy.
-
-    Args:
-        strategy: it, or a generator function without settings.
-        countings: that it is for.
-    """
-    return explored(lambda: strategy_of(strategy), countings)
+def explorer(strategy: Strategy | Propose) -> Route:
+    """The route of a strategy, it itself or a generator function without settings: whatever counts judges mappings."""
+    return explored(lambda: strategy_of(strategy))
 
 
-def explored(load: Callable[[], Strategy], countings: Sequence[Counting] = tuple(Counting)) -> Route:
-    """The route of a strategy whose module `load` imports when it is first used; `countings` as for `explorer`."""
+def explored(load: Callable[[], Strategy]) -> Route:
+    """The route of a strategy whose module `load` imports when it is first used."""
     return Route(
         solve=Explorer(load),
         objectives=ALL_MERITS,
         meshes=True,
         tiles=(TileRule.DIVISORS,),
-        countings=tuple(countings),
+        counts=lambda _: True,
         explores=True,
     )
 

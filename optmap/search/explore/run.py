@@ -81,7 +81,7 @@ def journal_of(request: Question, question: Brief[Any], *, judge: str) -> Journa
         "machine": fingerprint(machine),
         "method": request.method,
         "objective": request.merit.value,
-        "counting": request.counting.value,
+        "counting": request.counting.name,
         "judge": judge,
         "seed": request.seed,
         "settings": values_of(question.settings),

@@ -16,7 +16,7 @@ from optmap.evaluate.spatial.batch_columns import Column
 from optmap.problem.elements import Element
 from optmap.problem.fabric import Fabric, Memory
 from optmap.problem.nest_batch import Booleans, Integers
-from optmap.problem.options import Counting
+from optmap.problem.policy import Policy
 from optmap.search.quickflow.classes import Reuse
 
 
@@ -93,10 +93,10 @@ class _Operand:
 class Levels:
     """What the loops of one memory after the other ask for, inner to outer."""
 
-    def __init__(self, fabric: Fabric, counting: Counting, prices: Prices, trips: Integers, keeps: Booleans) -> None:
+    def __init__(self, fabric: Fabric, counting: Policy, prices: Prices, trips: Integers, keeps: Booleans) -> None:
         self.fabric = fabric
         self.prices = prices
-        self.counting = counting
+        self.footprint = counting.footprint
         columns = np.ascontiguousarray(trips.transpose(1, 2, 3, 0), np.float64)
         self.trips = columns[:, 2]
         self.ways = columns[:, 0] * columns[:, 1]
@@ -144,7 +144,7 @@ class Levels:
             if not keeps.any():
                 continue
             sizes = [
-                axis_sizes([c for _, c in axis], [self.tiles[number, dim] for dim, _ in axis], self.counting)
+                axis_sizes([c for _, c in axis], [self.tiles[number, dim] for dim, _ in axis], self.footprint)
                 for axis in operand.axes
             ]
             words = np.ones(len(keeps))
@@ -194,7 +194,7 @@ class Levels:
             if sliding in dict(axis):
                 extents = [own.extents[dim, rows] for dim, _ in axis]
                 shift = dict(axis)[sliding] * stride
-                found = found * axis_overlaps([c for _, c in axis], extents, size[rows], shift, self.counting)
+                found = found * axis_overlaps([c for _, c in axis], extents, size[rows], shift, self.footprint)
             else:
                 found = found * size[rows]
         return found

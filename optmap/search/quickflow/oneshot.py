@@ -12,7 +12,7 @@ import numpy as np
 
 from optmap.problem.fabric import Fabric
 from optmap.problem.nest_batch import Booleans, Integers
-from optmap.problem.options import Counting
+from optmap.problem.policy import Policy
 from optmap.search.explore.protocol import Tally
 from optmap.search.quickflow.classes import Order, dataflow_classes, reuse_classes
 from optmap.search.quickflow.levels import Levels, Weight, prices_of
@@ -22,7 +22,7 @@ class OneShot:
     """Chooses orders on one fabric."""
 
     def __init__(
-        self, fabric: Fabric, counting: Counting, orderable: Booleans, tally: Tally, weight: Weight = Weight.ENERGY
+        self, fabric: Fabric, counting: Policy, orderable: Booleans, tally: Tally, weight: Weight = Weight.ENERGY
     ) -> None:
         """From workload and machine alone.
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from optmap.problem.fabric import Fabric, Rule
 from optmap.problem.nest_batch import KINDS, TIME, Booleans, Integers
-from optmap.problem.options import Counting
+from optmap.problem.policy import Policy
 from optmap.problem.relations import Relation
 from optmap.search.fitting import Fitting
 from optmap.symbolic.numbers import prime_factors
@@ -15,9 +15,9 @@ from optmap.symbolic.numbers import prime_factors
 class Places:
     """The places of a fabric, memories inner to outer: `KINDS * memory + kind`."""
 
-    def __init__(self, fabric: Fabric, counting: Counting) -> None:
+    def __init__(self, fabric: Fabric, counting: Policy) -> None:
         self.fabric = fabric
-        self.fitting = Fitting(fabric, counting)
+        self.fitting = Fitting(fabric, counting.room)
         memories, dims = len(fabric.memories), len(fabric.dims)
         self.count = KINDS * memories
         self.outermost = self.count - 1

@@ -19,15 +19,24 @@ from __future__ import annotations
 import numpy as np
 
 from optmap.evaluate.spatial.batch import evaluate_batch
+from optmap.evaluate.spatial.policy import NestPolicy
 from optmap.problem.fabric import Fabric
 from optmap.problem.nest_batch import Booleans, NestBatch
-from optmap.problem.options import Counting, Merit
+from optmap.problem.options import Merit
+from optmap.problem.policy import Footprint
 from optmap.search.explore.protocol import Numbers
 from optmap.search.fitting import Fitting
 
 
 def optimistic(
-    batch: NestBatch, fabric: Fabric, merit: Merit, counting: Counting, *, memory: int, inwards: bool, settled: Booleans
+    batch: NestBatch,
+    fabric: Fabric,
+    merit: Merit,
+    counting: NestPolicy,
+    *,
+    memory: int,
+    inwards: bool,
+    settled: Booleans,
 ) -> tuple[Numbers, Numbers]:
     """The optimistic value of partial mappings, completed in any order of what is left.
 
@@ -108,7 +117,7 @@ def _spreadable(batch: NestBatch, fabric: Fabric, memory: int) -> Numbers:
     copies = np.cumprod(ways[:, ::-1], axis=1)[:, ::-1] / ways
     meshes = float(np.prod([own.fanout for own in fabric.memories[memory + 2 :]], dtype=np.float64))
     more = np.minimum(batch.temporal[:, -1, summed].prod(axis=1), meshes)
-    elements = float(Fitting(fabric, Counting.EXACT).words(output, np.array([fabric.extents]))[0])
+    elements = float(Fitting(fabric, Footprint.TOUCHED).words(output, np.array([fabric.extents]))[0])
     found = np.zeros(batch.keeps.shape)
     found[:, :, 0] = elements * copies * (more - 1)[:, None]
     return found

@@ -14,7 +14,7 @@ import numpy as np
 from optmap.problem.accelerator import Keep
 from optmap.problem.fabric import Fabric
 from optmap.problem.nest_batch import Booleans, Integers, NestBatch
-from optmap.problem.options import Counting
+from optmap.problem.policy import Footprint
 from optmap.search.fitting import Fitting
 from optmap.search.sunstone.loops import whole_orders
 
@@ -50,7 +50,7 @@ def keeper_patterns(fabric: Fabric, number: int, *, bypass: bool) -> tuple[Patte
         last = all(outside.keeps[place] is Keep.REFUSED for outside in fabric.memories[number + 1 :])
         free = keep is Keep.FREE and not last
         choices.append((True, False) if free else (keep is not Keep.REFUSED,))
-    single, fitting = np.ones((1, len(fabric.dims)), np.int64), Fitting(fabric, Counting.EXACT)
+    single, fitting = np.ones((1, len(fabric.dims)), np.int64), Fitting(fabric, Footprint.TOUCHED)
     found = [own for own in product(*choices) if fitting.fit(number, single, np.array(own))[0]]
     if bypass:
         return tuple(found)

@@ -58,7 +58,7 @@ class Step:
     """Continues partial mappings by one memory; remembers what it chose for the same situation."""
 
     def __init__(self, question: Brief[SunstoneSettings]) -> None:
-        self.fabric, self.fitting = question.fabric, Fitting(question.fabric, question.counting)
+        self.fabric, self.fitting = question.fabric, Fitting(question.fabric, question.counting.room)
         self.settings, self.tally = question.settings, question.tally
         self.inwards = self.settings.direction == DIRECTIONS[1]
         self.dims = len(self.fabric.dims)

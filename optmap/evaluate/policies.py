@@ -1,0 +1,56 @@
+"""The counting policies by name: today's six, and those that plug-ins register."""
+
+from __future__ import annotations
+
+import sys
+
+from optmap.evaluate.spatial.count import NEST_EXACT, NEST_FACTORFLOW, NEST_TIMELOOP
+from optmap.evaluate.spatial.policy import NestPolicy
+from optmap.names import choose, enter
+from optmap.problem.policy import Policy
+
+POLICIES: dict[str, Policy] = {each.key: each for each in (NEST_EXACT, NEST_TIMELOOP, NEST_FACTORFLOW)}
+"""By `Policy.key`: two of different targets may share a name."""
+LIBRARY = tuple(POLICIES)
+"""Keys of those that every process knows; others were registered in this one."""
+HOMES: dict[str, str | None] = {}
+"""Per policy of one's own the file that registered it; None without one, as in a notebook."""
+
+
+def register_policy(policy: Policy) -> None:
+    """Give a counting policy a name: whatever takes a counting then takes it.
+
+    It is known to the process that registers it; that of a plug-in, a module that `load_plugin` imports, to all.
+
+    Args:
+        policy: of a class that says how it counts, such as `NestPolicy`.
+
+    Raises:
+        InputError: if the name is taken on its target, or is none.
+    """
+    enter(
+        "counting", policy.name, policy, {each.name: each for each in POLICIES.values() if each.target is policy.target}
+    )
+    POLICIES[policy.key] = policy
+    HOMES[policy.key] = sys._getframe(1).f_globals.get("__file__")
+
+
+def nest_policies() -> dict[str, NestPolicy]:
+    """The policies of accelerators by the name that is typed, in the order in which they were registered."""
+    return {each.name: each for each in POLICIES.values() if isinstance(each, NestPolicy)}
+
+
+def nest_policy(name: str | NestPolicy | None, *, where: str = "") -> NestPolicy:
+    """The policy that nests are counted by: itself, that of a name, `exact` for None.
+
+    Args:
+        name: as it was typed.
+        where: file and field that it stands in; empty for none.
+
+    Raises:
+        UnknownNameError: for a name that is none.
+    """
+    if isinstance(name, NestPolicy):
+        return name
+    known = nest_policies()
+    return known[choose("counting", NEST_EXACT.name if name is None else name, known, where=where)]
