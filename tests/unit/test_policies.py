@@ -303,6 +303,15 @@ def test_columns_count_a_policy_of_traits_as_one_by_one() -> None:
             assert cost.energy_pj[row] == pytest.approx(float(one.energy_pj), rel=1e-12)
 
 
+def test_the_readmes_example_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    text = (Path(__file__).resolve().parents[2] / "README.md").read_text(encoding="utf-8")
+    (example,) = [
+        part.split("```")[0] for part in text.split("```python\n")[1:] if "register_policy" in part.split("```")[0]
+    ]
+    exec(compile(example, "README.md", "exec"), {})
+    assert "counting doubled" in capsys.readouterr().out
+
+
 def test_what_is_no_policy_is_refused() -> None:
     with pytest.raises(InputError, match="unit-strides is for capacities"):
         WalkedPolicy(name="x", description="x", footprint=Footprint.UNIT_STRIDES)

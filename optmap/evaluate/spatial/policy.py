@@ -1,11 +1,10 @@
 """What counts nests on accelerators by one policy: one nest in exact numbers, or many in columns.
 
-    class Doubled(NestPolicy):
+    class Anew(NestPolicy):
         def accesses(self, layout, place, *, charge_drains, bias):
-            found = accesses_of(layout, place, charge_drains=charge_drains, bias=bias)
-            return {number: own.times(2) for number, own in found.items()}
+            ...  # reads, fills and updates with their energy, per memory that keeps the operand
 
-    register_policy(Doubled(name="doubled", description="every word that moves twice"))
+    register_policy(Anew(name="anew", description="no reuse"))
 
 Accesses per operand are what a policy has to say; ports, cycles, energy and validity follow from them here. One that
 has `columns` counts many nests at once; by another they are counted one by one.
