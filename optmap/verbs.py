@@ -59,7 +59,7 @@ def evaluate(
 
     Args:
         solution: what `solve` returned, a solution file, or a file with a mapping tree, which is walked.
-        counting: of a mapping on an accelerator, the name of a policy; None for that of the solution.
+        counting: name of a policy of its kind of machine; None for that of the solution, on caches for both its forms.
         simulate: execute the loop nest as well, with LRU and with optimal replacement.
         limit: largest number of simulated accesses, or of steps of a walk.
 
@@ -70,7 +70,7 @@ def evaluate(
         InputError: if the file cannot be used.
         LimitError: if the nest is too large to simulate.
     """
-    from optmap.evaluate.policies import nest_policy
+    from optmap.evaluate.policies import level_policy, nest_policy
     from optmap.gap.nest_recount import evaluate_nest
     from optmap.gap.nest_solution import SavedNest
     from optmap.gap.saved_tree import SavedTree, evaluate_tree
@@ -85,13 +85,11 @@ def evaluate(
         if simulate:
             raise InputError("there is no simulation of accelerators; leave out --simulate")
         return evaluate_nest(read, None if counting is None else nest_policy(counting))
-    if counting is not None:
-        raise InputError("--counting is for mappings on accelerators; leave it out")
     from dataclasses import replace
 
     from optmap.gap.recount import evaluate_solution, run_simulations
 
-    found = evaluate_solution(read)
+    found = evaluate_solution(read, None if counting is None else level_policy(counting))
     return replace(found, simulations=run_simulations(read, limit)) if simulate else found
 
 

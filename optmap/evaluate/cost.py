@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from optmap.evaluate.cutting import Array
-from optmap.evaluate.per_level import LevelModel, level_model
+from optmap.evaluate.per_level import level_model
 from optmap.evaluate.results import BoundaryTraffic, CostReport, LevelCost
 from optmap.problem.machine import CapacityRule, Level, Machine
 from optmap.problem.mapping import LevelMapping, Mapping
@@ -33,8 +33,17 @@ def evaluate_cost(
             dim stands in two subscripts of the output.
     """
     mapping.check(workload, machine)
-    model = level_model(workload)
-    boundaries = _boundaries(model, machine, mapping)
+    return level_report(workload, machine, mapping, rule, level_traffic(workload, machine, mapping))
+
+
+def level_report(
+    workload: Workload,
+    machine: Machine,
+    mapping: Mapping,
+    rule: CapacityRule,
+    boundaries: tuple[BoundaryTraffic, ...],
+) -> CostReport:
+    """Occupancy and cycles of every level of a mapping whose traffic is counted; arguments as for `evaluate_cost`."""
     rates = machine.rates(workload.word_bits)
     levels = tuple(
         LevelCost(
@@ -50,18 +59,20 @@ def evaluate_cost(
     return CostReport(levels=levels, boundaries=boundaries, rule=rule)
 
 
-def _boundaries(model: LevelModel, machine: Machine, mapping: Mapping) -> tuple[BoundaryTraffic, ...]:
-    dims = model.workload.dims
+def level_traffic(workload: Workload, machine: Machine, mapping: Mapping) -> tuple[BoundaryTraffic, ...]:
+    """Words per boundary (inner first) and tensor (output first) in per-level form; the mapping has been checked."""
+    model = level_model(workload)
+    dims = workload.dims
     chain: Array = np.array([[[level.tile[d] for d in dims] for level in mapping.levels]], dtype=model.dtype)
     ways: Array = np.array([[[level.spatial.get(d, 1) for d in dims] for level in mapping.levels]], dtype=model.dtype)
     spatial = ways if (ways != 1).any() else None
     entries: list[BoundaryTraffic] = []
     for i, between in enumerate(machine.boundaries):
-        reuse = dataflow(model.workload, mapping.levels[i].permutation)
+        reuse = dataflow(workload, mapping.levels[i].permutation)
         loads, stores = model.tensor_traffic(chain, i, reuse, spatial)
         entries.extend(
             BoundaryTraffic(between=between, tensor=name, loads_words=int(load), stores_words=int(store))
-            for name, load, store in zip(access_names(model.workload), loads[0], stores[0], strict=True)
+            for name, load, store in zip(access_names(workload), loads[0], stores[0], strict=True)
         )
     return tuple(entries)
 

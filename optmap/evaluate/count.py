@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from optmap.evaluate.cost import evaluate_cost
-from optmap.evaluate.held import held_cost
+from optmap.evaluate.level_policy import policies_of_form
 from optmap.evaluate.results import BoundaryTraffic, CostReport
 from optmap.evaluate.timing.kept import kept_cost
 from optmap.evaluate.timing.results import Prediction
-from optmap.evaluate.whole_nest import exact_traffic
 from optmap.problem.held import Held
 from optmap.problem.machine import CapacityRule, Machine
 from optmap.problem.mapping import Mapping
@@ -41,9 +39,7 @@ def count_mapping(
     """
     if prediction is not None:
         report = kept_cost(workload, machine, mapping, prediction)
-    elif held is not None:
-        held.check(workload, machine, mapping, rule)
-        report = held_cost(workload, machine, mapping, held, rule)
-    else:
-        return evaluate_cost(workload, machine, mapping, rule), exact_traffic(workload, machine, mapping)
-    return report, report.boundaries
+        return report, report.boundaries
+    cost, exact = policies_of_form(held)
+    report = cost.count(workload, machine, mapping, held, rule)
+    return report, report.boundaries if cost is exact else exact.traffic(workload, machine, mapping, held)

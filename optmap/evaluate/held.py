@@ -165,7 +165,15 @@ def held_occupancy(workload: Workload, mapping: Mapping, held: Held, accesses: S
     return max(need, held_occupancy(corner.rest(workload, mapping), corner.mapping, corner.held, accesses))
 
 
-def held_cost(workload: Workload, machine: Machine, mapping: Mapping, held: Held, rule: CapacityRule) -> CostReport:
+def held_report(
+    workload: Workload,
+    machine: Machine,
+    mapping: Mapping,
+    held: Held,
+    rule: CapacityRule,
+    *,
+    rows: tuple[BoundaryTraffic, ...],
+) -> CostReport:
     """The cost of a one-level mapping that holds every tensor at a reuse position of its own.
 
     Args:
@@ -174,12 +182,9 @@ def held_cost(workload: Workload, machine: Machine, mapping: Mapping, held: Held
         mapping: tile and loop order.
         held: what is held of every tensor; `Held.check` has accepted it.
         rule: the capacity rule in force.
-
-    Raises:
-        InputError: under `assign`, if a dim stands in two subscripts of the output.
+        rows: what it moves.
     """
     (level,) = machine.levels
-    rows = held_traffic(workload, mapping, held, machine.boundaries[0])
     groups = capacity_groups(workload, level)
     needs = {group.name: held_occupancy(workload, mapping, held, group.tensors) for group in groups}
     words = sum(row.words for row in rows)

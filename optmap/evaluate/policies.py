@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import sys
 
+from optmap.evaluate.level_policy import HELD, LEVEL_EXACT, PER_LEVEL, LevelPolicy
 from optmap.evaluate.spatial.count import NEST_EXACT, NEST_FACTORFLOW, NEST_TIMELOOP
 from optmap.evaluate.spatial.policy import NestPolicy
 from optmap.names import choose, enter
 from optmap.problem.policy import Policy
 
-POLICIES: dict[str, Policy] = {each.key: each for each in (NEST_EXACT, NEST_TIMELOOP, NEST_FACTORFLOW)}
+POLICIES: dict[str, Policy] = {
+    each.key: each for each in (NEST_EXACT, NEST_TIMELOOP, NEST_FACTORFLOW, LEVEL_EXACT, PER_LEVEL, HELD)
+}
 """By `Policy.key`: two of different targets may share a name."""
 LIBRARY = tuple(POLICIES)
 """Keys of those that every process knows; others were registered in this one."""
@@ -38,6 +41,21 @@ def register_policy(policy: Policy) -> None:
 def nest_policies() -> dict[str, NestPolicy]:
     """The policies of accelerators by the name that is typed, in the order in which they were registered."""
     return {each.name: each for each in POLICIES.values() if isinstance(each, NestPolicy)}
+
+
+def level_policies() -> dict[str, LevelPolicy]:
+    """The policies of caches and scratchpads, likewise."""
+    return {each.name: each for each in POLICIES.values() if isinstance(each, LevelPolicy)}
+
+
+def level_policy(name: str) -> LevelPolicy:
+    """The policy of caches and scratchpads that a name means.
+
+    Raises:
+        UnknownNameError: for a name that is none.
+    """
+    known = level_policies()
+    return known[choose("counting", name, known)]
 
 
 def nest_policy(name: str | NestPolicy | None, *, where: str = "") -> NestPolicy:

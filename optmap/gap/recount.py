@@ -6,8 +6,10 @@ from dataclasses import dataclass, replace
 from math import isclose
 from typing import TYPE_CHECKING, ClassVar
 
+from optmap.errors import InputError
 from optmap.evaluate import predict
 from optmap.evaluate.count import count_mapping
+from optmap.evaluate.level_policy import LevelPolicy
 from optmap.evaluate.results import BoundaryTraffic, CostReport
 from optmap.evaluate.simulate import Policy, simulate, walk_body, walk_nest
 from optmap.evaluate.tally import Budget, Moved
@@ -57,6 +59,18 @@ class Evaluation(Shown):
     simulations: tuple[Simulated, ...] = ()
     prediction: Prediction | None = None
     """Of the time, if that is the objective."""
+    counting: LevelPolicy | None = None
+    """What `counted` is counted by; None where nothing was asked for beside both forms above."""
+    counted: CostReport | None = None
+    """In another counting: it is shown in place of both, and no claim of the file is about it."""
+
+    @property
+    def shown(self) -> tuple[CostReport, tuple[BoundaryTraffic, ...], Amount]:
+        """Levels, boundaries and cost that are shown."""
+        if self.counted is None:
+            return self.report, self.boundaries, self.cost
+        value = objective_value(self.solution, self.counted.boundaries)
+        return self.counted, self.counted.boundaries, Amount(value=value, unit=self.exact.unit)
 
     @property
     def cost(self) -> Amount:
@@ -71,8 +85,12 @@ class Evaluation(Shown):
         return disagreements(self)
 
 
-def evaluate_solution(solution: SavedSolution) -> Evaluation:
+def evaluate_solution(solution: SavedSolution, counting: LevelPolicy | None = None) -> Evaluation:
     """Count cost and traffic of a solution's mapping again, in exact integers.
+
+    Args:
+        solution: whose mapping.
+        counting: in which it is shown; None for the per-level form and the exact one.
 
     Raises:
         InputError: if the mapping cannot be counted.
@@ -85,7 +103,13 @@ def evaluate_solution(solution: SavedSolution) -> Evaluation:
     )
     value = objective_value(solution, boundaries) if prediction is None else prediction.cycles
     exact = Amount(value=value, unit=objective.unit(machine))
-    return Evaluation(solution=solution, report=report, boundaries=boundaries, exact=exact, prediction=prediction)
+    found = Evaluation(solution=solution, report=report, boundaries=boundaries, exact=exact, prediction=prediction)
+    if counting is None:
+        return found
+    if prediction is not None:
+        raise InputError("a predicted time counts what caches keep of the loops; leave out --counting")
+    counted = counting.count(workload, machine, mapping, solution.held, solution.capacity)
+    return replace(found, counting=counting, counted=counted)
 
 
 def objective_value(solution: SavedSolution, boundaries: tuple[BoundaryTraffic, ...]) -> float:

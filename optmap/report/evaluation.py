@@ -28,16 +28,18 @@ SCHEMA = "optmap.evaluation/1"
 def evaluation_document(evaluation: Evaluation) -> dict[str, object]:
     """The JSON document of `evaluate`; the keys it shares with `solve` mean the same."""
     solution = evaluation.solution
+    report, boundaries, cost = evaluation.shown
     document: dict[str, object] = {
         "schema": SCHEMA,
         "workload": workload_document(solution.workload),
         "machine": machine_document(solution.machine),
         "capacity_rule": solution.capacity.value,
         "mapping": mapping_document(solution.mapping),
-        "boundaries": boundary_documents(evaluation.boundaries),
-        "levels": level_documents(evaluation.report.levels),
-        "bottleneck": evaluation.report.bottleneck,
-        "cost": {"value": evaluation.cost.value, "unit": evaluation.cost.unit},
+        **({} if evaluation.counting is None else {"counting": evaluation.counting.name}),
+        "boundaries": boundary_documents(boundaries),
+        "levels": level_documents(report.levels),
+        "bottleneck": report.bottleneck,
+        "cost": {"value": cost.value, "unit": cost.unit},
         "exact": {"value": evaluation.exact.value, "unit": evaluation.exact.unit},
         "disagreements": disagreements(evaluation),
     }
@@ -54,6 +56,7 @@ def evaluation_table(evaluation: Evaluation) -> str:
     """The recount for people."""
     solution = evaluation.solution
     shares = shared_by(solution.machine, solution.mapping)
+    report, boundaries, _ = evaluation.shown
     parts = [
         pairs(
             [
@@ -64,8 +67,8 @@ def evaluation_table(evaluation: Evaluation) -> str:
             ]
         ),
         mapping_table(solution.workload, solution.machine, solution.mapping, timed=evaluation.prediction is not None),
-        boundary_table(evaluation.boundaries, shares),
-        level_table(evaluation.report.levels, evaluation.report.bottleneck, shares, solution.workload.word_bits),
+        boundary_table(boundaries, shares),
+        level_table(report.levels, report.bottleneck, shares, solution.workload.word_bits),
         pairs(_values(evaluation)),
     ]
     if solution.held is not None and solution.held.corner is not None:
@@ -82,8 +85,10 @@ def _values(evaluation: Evaluation) -> list[tuple[str, str]]:
     if evaluation.prediction is not None:
         return prediction_lines(evaluation.prediction)
     meaning = exact_meaning(held=evaluation.solution.held is not None)
+    form = "per-level form" if evaluation.counting is None else f"counting {evaluation.counting}"
+    cost = evaluation.shown[2]
     return [
-        ("cost", f"{number(evaluation.cost.value)} {evaluation.cost.unit} (per-level form)"),
+        ("cost", f"{number(cost.value)} {cost.unit} ({form})"),
         ("exact", f"{number(evaluation.exact.value)} {evaluation.exact.unit} ({meaning})"),
     ]
 

@@ -13,10 +13,11 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from spatial_brute_force import best_of_all, tiny_fabric
+from spatial_strategies import WALKED
 
 from optmap.clock import Clock
 from optmap.errors import InfeasibleError
-from optmap.problem.options import WALKED, Merit
+from optmap.problem.options import Merit
 from optmap.search.allocation import AllocationAnswer, solve_allocation
 
 

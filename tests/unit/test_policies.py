@@ -7,6 +7,7 @@ import os
 import shutil
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from fractions import Fraction
 from math import prod
 from pathlib import Path
@@ -14,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from host_machines import AVX512
 from spatial_brute_force import best_of_all, tiny_fabric
 from spatial_strategies import COUNTINGS
 
@@ -26,9 +28,13 @@ from optmap.evaluate import (
     NEST_EXACT,
     NEST_FACTORFLOW,
     POLICIES,
+    BoundaryTraffic,
+    LevelPolicy,
     WalkedPolicy,
     count_nest,
     evaluate_batch,
+    exact_traffic,
+    level_policies,
     nest_policies,
     nest_policy,
     register_policy,
@@ -301,6 +307,56 @@ def test_columns_count_a_policy_of_traits_as_one_by_one() -> None:
             assert bool(cost.valid[row]) is not bool(one.broken)
             assert cost.cycles[row] == one.cycles
             assert cost.energy_pj[row] == pytest.approx(float(one.energy_pj), rel=1e-12)
+
+
+class Twice(LevelPolicy):
+    """Every word that crosses a boundary of caches, twice."""
+
+    def traffic(self, workload: Any, machine: Any, mapping: Any, held: Any = None) -> tuple[BoundaryTraffic, ...]:
+        rows = exact_traffic(workload, machine, mapping)
+        return tuple(replace(row, loads_words=2 * row.loads_words, stores_words=2 * row.stores_words) for row in rows)
+
+
+def test_mappings_of_caches_are_evaluated_with_any(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    register_policy(Twice(name="twice", description="every word twice"))
+    assert list(level_policies()) == ["exact", "per-level", "held", "twice"]
+    assert list(nest_policies()) == ["exact", "timeloop", "factorflow"]
+    found = optmap.solve("resnet18/R9", machine="i7-9700k", capacity="tile")
+    found.save(tmp_path / "r9.json")
+    plain = optmap.evaluate(tmp_path / "r9.json")
+    exact, level, twice = (
+        optmap.evaluate(tmp_path / "r9.json", counting=name) for name in ("exact", "per-level", "twice")
+    )
+    assert exact.shown[1] == plain.boundaries
+    assert level.shown[:2] == (plain.report, plain.report.boundaries)
+    assert [2 * row.words for row in plain.boundaries] == [row.words for row in twice.shown[1]]
+    assert twice.shown[2].value == 2 * plain.exact.value
+    assert (twice.exact, twice.disagreements) == (plain.exact, [])
+    assert "counting" not in plain.to_dict()
+    document = twice.to_dict()
+    assert (document["counting"], document["exact"]) == ("twice", plain.to_dict()["exact"])
+    out, _ = run("evaluate", tmp_path / "r9.json", "--counting", "twice", capsys=capsys)
+    assert "(counting twice)" in out
+    _, err = run("evaluate", tmp_path / "r9.json", "--counting", "held", capsys=capsys, code=2)
+    assert "counting held is for mappings that say what they hold; use --counting exact" in err
+    _, err = run("evaluate", tmp_path / "r9.json", "--counting", "timeloop", capsys=capsys, code=2)
+    assert "unknown counting 'timeloop'; known are exact, per-level, held, twice" in err
+
+
+def test_what_a_mapping_holds_is_counted_by_held_alone() -> None:
+    found = optmap.solve("resnet18/R12", memory="4096w", method="iooub")
+    assert found.held is not None
+    plain, held = optmap.evaluate(found), optmap.evaluate(found, counting="held")
+    assert held.shown[:2] == (plain.report, plain.boundaries)
+    for name in ("exact", "per-level"):
+        with pytest.raises(InputError, match=f"counting {name} knows no mapping that holds .*; use --counting held"):
+            optmap.evaluate(found, counting=name)
+
+
+def test_a_predicted_time_has_no_other_counting() -> None:
+    found = optmap.solve(PRODUCT[0], extents=PRODUCT[2], machine=AVX512, objective="time")
+    with pytest.raises(InputError, match="leave out --counting"):
+        optmap.evaluate(found, counting="exact")
 
 
 def test_the_readmes_example_runs(capsys: pytest.CaptureFixture[str]) -> None:

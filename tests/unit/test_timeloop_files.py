@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from hypothesis import assume, given, settings
-from spatial_strategies import spatial_cases
+from spatial_strategies import WALKED, spatial_cases
 
 from optmap.errors import InputError
 from optmap.evaluate import broken_rules, count_nest
@@ -20,7 +20,6 @@ from optmap.problem import Capacity, Level, Machine, Partition, library, matmul
 from optmap.problem.accelerator import Keep, Ports, Prices, Store
 from optmap.problem.fabric import Fabric, fabric_of
 from optmap.problem.nest import MemoryNest, Nest
-from optmap.problem.options import WALKED
 from optmap.search import random_nests
 
 PROBLEM = """
