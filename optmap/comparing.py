@@ -64,7 +64,7 @@ def compare(
         methods: keys of `METHODS`; None takes all. A method that cannot is left out with the reason.
         constraints: as for `solve`; methods that know none are left out.
         objective: on an accelerator, what is minimised; None for `edp`. Elsewhere each method minimises its own.
-        counting: on an accelerator, `exact` (None, too), `timeloop`, or `factorflow` with methods that explore.
+        counting: on an accelerator, as for `solve`.
         evaluations: on an accelerator, mappings that each method which explores may have judged; None for as many as
             it wants.
         time_limit: seconds per solve, or a text such as `2min`.

@@ -54,7 +54,7 @@ def explore(
         method: a method that has mappings judged one by one; None for `random`, or for `strategy`.
         strategy: instead of a method, a `Strategy` or a generator function of a `Brief`.
         objective: `edp` (None, too), `energy`, `cycles` or `traffic`.
-        counting: `exact` (None, too), `timeloop` or `factorflow`.
+        counting: name of a policy: `exact` (None, too), `timeloop`, `factorflow` or a registered one.
         evaluations: mappings that may be judged; None for as many as the time allows.
         time_limit: seconds, from the first mapping on.
         seed: the same seed, settings and number of evaluations are the same mappings.
@@ -131,7 +131,7 @@ def sensitivity(
         machine: an accelerator: a machine, a library name or a YAML file.
         extents: extent per dim, for an expression.
         objective: `edp` (None, too), `energy`, `cycles` or `traffic`.
-        counting: `exact` (None, too), `timeloop` or `factorflow`.
+        counting: name of a policy: `exact` (None, too), `timeloop`, `factorflow` or a registered one.
         orders: `keys`, a choice per loop, or `reuse`, one per tensor.
         tiles: `free`, a size per dim, or `filled`, shapes scaled to fill memories; None for `free`, or what the
             observations have.

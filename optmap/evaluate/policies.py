@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import sys
 
+from optmap.errors import InputError
 from optmap.evaluate.level_policy import HELD, LEVEL_EXACT, PER_LEVEL, LevelPolicy
 from optmap.evaluate.spatial.count import NEST_EXACT, NEST_FACTORFLOW, NEST_TIMELOOP
 from optmap.evaluate.spatial.policy import NestPolicy
 from optmap.names import choose, enter
 from optmap.problem.policy import Policy
+from optmap.values import quoted
 
 POLICIES: dict[str, Policy] = {
     each.key: each for each in (NEST_EXACT, NEST_TIMELOOP, NEST_FACTORFLOW, LEVEL_EXACT, PER_LEVEL, HELD)
 }
 """By `Policy.key`: two of different targets may share a name."""
-LIBRARY = tuple(POLICIES)
-"""Keys of those that every process knows; others were registered in this one."""
 HOMES: dict[str, str | None] = {}
 """Per policy of one's own the file that registered it; None without one, as in a notebook."""
 
@@ -26,14 +26,16 @@ def register_policy(policy: Policy) -> None:
     It is known to the process that registers it; that of a plug-in, a module that `load_plugin` imports, to all.
 
     Args:
-        policy: of a class that says how it counts, such as `NestPolicy`.
+        policy: of a class that says how it counts: a `NestPolicy`, or a `LevelPolicy`.
 
     Raises:
-        InputError: if the name is taken on its target, or is none.
+        InputError: if the name is taken on its target, or is none; for anything else.
     """
-    enter(
-        "counting", policy.name, policy, {each.name: each for each in POLICIES.values() if each.target is policy.target}
-    )
+    kind = next((kind for kind in (NestPolicy, LevelPolicy) if isinstance(policy, kind)), None)
+    if kind is None:
+        raise InputError(f"{quoted(policy)} is no counting; give a NestPolicy (accelerators) or a LevelPolicy (caches)")
+    taken: dict[str, Policy] = {each.name: each for each in POLICIES.values() if isinstance(each, kind)}
+    enter("counting", policy.name, policy, taken)
     POLICIES[policy.key] = policy
     HOMES[policy.key] = sys._getframe(1).f_globals.get("__file__")
 
@@ -58,12 +60,11 @@ def level_policy(name: str) -> LevelPolicy:
     return known[choose("counting", name, known)]
 
 
-def nest_policy(name: str | NestPolicy | None, *, where: str = "") -> NestPolicy:
+def nest_policy(name: str | NestPolicy | None) -> NestPolicy:
     """The policy that nests are counted by: itself, that of a name, `exact` for None.
 
     Args:
         name: as it was typed.
-        where: file and field that it stands in; empty for none.
 
     Raises:
         UnknownNameError: for a name that is none.
@@ -71,4 +72,4 @@ def nest_policy(name: str | NestPolicy | None, *, where: str = "") -> NestPolicy
     if isinstance(name, NestPolicy):
         return name
     known = nest_policies()
-    return known[choose("counting", NEST_EXACT.name if name is None else name, known, where=where)]
+    return known[choose("counting", NEST_EXACT.name if name is None else name, known)]

@@ -73,7 +73,7 @@ def solve_network(
         machine: the machine.
         method: a mapping method; None for `exact` on accelerators, `mopt` elsewhere.
         objective: what every layer minimises; None for the method's own.
-        counting: on accelerators, `exact` (None, too) or `timeloop`.
+        counting: on accelerators, as for `solve`.
         tiles: as for `solve`.
         time_limit: seconds per layer.
         jobs: processes; None for one per core.

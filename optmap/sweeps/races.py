@@ -83,7 +83,7 @@ def race(
         proof: seconds that `exact` has for each layer, to prove the optimum that the others are held against; None for
             the budget.
         objective: what is minimised; None for `edp`.
-        counting: `exact` (None, too), `timeloop`, or `factorflow`, which `exact` does not know: no optimum is proved.
+        counting: name of a policy, None for `exact`; of those that `exact` does not know no optimum is proved.
         evaluations: mappings that each method which explores may have judged; None for any number.
         settings: of methods that explore, as `{"random.victory": 0}` or `random.victory=0`.
         extents: extent per dim, of statements among the workloads.
