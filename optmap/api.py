@@ -96,8 +96,10 @@ def solve(
         innermost: leave out the levels inside this one.
         constraints: what tiles and loop orders must be, as texts such as `L1.k=16`, `L2.c<=64`, `L1.h>=2`, `L1.k%8=0`,
             `L1.order=n,k,c` (outermost first) or `L1.order=...,k` (any loops, k innermost), or as a mapping
-            such as `{"L1.k": 16}`. The answer is the best among mappings that meet them, and so are its relaxation
-            and integer bound; the lower bound stays that of every schedule.
+            such as `{"L1.k": 16}`; `L2.spatial.k=8` of a split among cores or children, on an accelerator also
+            `L2.x.k=8` (along one axis of a mesh), `L2.keeps=A,B`, `L2.keeps=A,...` and `L2.bypass=C`. The answer is
+            the best among mappings that meet them, and so are its relaxation and integer bound; the lower bound
+            stays that of every schedule.
         solver: of the relaxation, `batch` (optmap's own) or `ipopt` (every program through Pyomo and
             Ipopt: the same value, much slower); None takes the one of `solvers.cfg`.
         certificate: what the file can prove: `bound`, or `full`: the relaxation and the integer bound, too, which

@@ -141,7 +141,8 @@ def model_of(doc: Any, nest: Nest, rates: list[Fraction], *, whole: bool) -> Mod
         if q in given:
             low, high = max(low, nest.tiles[q][dim]), min(high, nest.tiles[q][dim])
         for demand in doc.get("constraints", []):
-            if demand["level"] == levels[q]["name"] and demand["dim"] == dim:
+            sized = "axis" not in demand and demand["level"] == levels[q]["name"] and demand["dim"] == dim
+            if sized:
                 low, high = _demanded(demand["relation"], demand["value"], low, high)
         if q in divided:
             sizes_left = [n for n in divisors(around) if low <= n <= high]

@@ -10,38 +10,57 @@ from .tools import need, plain, spelled
 GAP = "..."
 
 
-def check_demands(
-    doc: dict[str, Any], tiles: Sequence[Mapping[str, int]], orders: Sequence[Sequence[str]]
-) -> list[str]:
-    """Every constraint is about a level and dims that are there, and is met; returns a line that lists them.
+def check_demands(doc: dict[str, Any], placed: Sequence[Mapping[str, Any]], tensors: Sequence[str] = ()) -> list[str]:
+    """Every constraint is about a level, dims and tensors that are there, and is met; returns a line that lists them.
 
     Args:
-        doc: a solution; its levels are those of the machine, without the outermost memory.
-        tiles: of every level, inner first.
-        orders: loops of every level, outermost first.
+        doc: a solution; the levels of its machine are those with a tile, without the outermost memory.
+        placed: the mapping of every level as the document has it, inner first; on an accelerator the outermost
+            memory's, too, which has a split and may keep tensors.
+        tensors: names of what may be kept.
     """
     names = [level["name"] for level in doc["machine"]["levels"]]
+    names += [entry["level"] for entry in placed[len(names) :]]
     texts = []
     for demand in doc.get("constraints", []):
         text = written(demand)
-        need(demand["level"] in names, f"constraint {text}: no such level")
-        number = names.index(demand["level"])
-        if "order" in demand:
-            order = demand["order"]
-            dims = [d for d in order if d != GAP]
-            known = len(dims) == len(set(dims)) and {*dims} <= {*orders[number]}
-            need(known, f"constraint {text}: not the dims, once")
-            met = matches(list(orders[number]), order)
-        else:
-            need(demand["dim"] in tiles[number], f"constraint {text}: no such dim")
-            met = holds(tiles[number][demand["dim"]], demand["relation"], demand["value"])
+        about = names if {"axis", "keeps", "bypass"} & {*demand} else names[: len(doc["machine"]["levels"])]
+        need(demand["level"] in about, f"constraint {text}: no such level")
+        met = _met(demand, placed[names.index(demand["level"])], tensors, text)
         need(met, f"the mapping does not meet the constraint {text}")
         texts.append(text)
     return [spelled(f"the mapping meets the constraints {'; '.join(texts)}")] if texts else []
 
 
+def _met(demand: dict[str, Any], entry: Mapping[str, Any], tensors: Sequence[str], text: str) -> bool:
+    """Whether the mapping of its level meets a constraint."""
+    if "order" in demand:
+        dims = [d for d in demand["order"] if d != GAP]
+        need(len(dims) == len(set(dims)) and {*dims} <= {*entry["tile"]}, f"constraint {text}: not the dims, once")
+        return matches(list(entry["permutation"]), demand["order"])
+    for key in ("keeps", "bypass"):
+        if key in demand:
+            named = [name for name in demand[key] if name != GAP]
+            need(len(named) == len(set(named)) and {*named} <= {*tensors}, f"constraint {text}: not the tensors, once")
+            held = {*entry["keeps"]}
+            if key == "bypass":
+                return held.isdisjoint(named)
+            return held >= {*named} if GAP in demand[key] else held == {*named}
+    need(demand["dim"] in entry["tile"], f"constraint {text}: no such dim")
+    return holds(_size(demand, entry), demand["relation"], demand["value"])
+
+
+def _size(demand: dict[str, Any], entry: Mapping[str, Any]) -> int:
+    """What a constraint is about: a tile size, or the ways of a split."""
+    axis, dim = demand.get("axis"), demand["dim"]
+    if axis is None:
+        return int(entry["tile"][dim])
+    ways = entry["spatial"] if axis == "spatial" else entry["spatial_axes"][axis]
+    return int(ways.get(dim, 1))
+
+
 def holds(size: int, relation: str, value: int) -> bool:
-    """Whether a tile size stands in a relation to a value; `%`: it is a multiple."""
+    """Whether a number stands in a relation to a value; `%`: it is a multiple."""
     known = {"=": size == value, "<=": size <= value, ">=": size >= value, "%": size % value == 0}
     return known[relation]
 
@@ -58,7 +77,9 @@ def matches(loops: list[str], order: list[str]) -> bool:
 
 def written(demand: dict[str, Any]) -> str:
     """A constraint in one line."""
-    if "order" in demand:
-        return plain(f"{demand['level']}.order={','.join(demand['order'])}")
+    for key in ("order", "keeps", "bypass"):
+        if key in demand:
+            return plain(f"{demand['level']}.{key}={','.join(demand[key])}")
     zero = "=0" if demand["relation"] == "%" else ""
-    return plain(f"{demand['level']}.{demand['dim']}{demand['relation']}{demand['value']}{zero}")
+    axis = f"{demand['axis']}." if "axis" in demand else ""
+    return plain(f"{demand['level']}.{axis}{demand['dim']}{demand['relation']}{demand['value']}{zero}")

@@ -146,9 +146,11 @@ PROCESSOR: dict[str, Shape] = {
     "levels": many(records(LEVEL, LEVEL | LINK), 1),
 }
 MACHINE = records(PROCESSOR, PROCESSOR | {"core": CORE})
+RELATION = word("=", "<=", ">=", "%")
 CONSTRAINT = records(
-    {"level": name, "dim": name, "relation": word("=", "<=", ">=", "%"), "value": positive},
+    {"level": name, "dim": name, "relation": RELATION, "value": positive},
     {"level": name, "order": many(name, 1)},
+    {"level": name, "axis": word("spatial"), "dim": name, "relation": RELATION, "value": positive},
 )
 HELD: dict[str, Shape] = {"positions": table(count, 1), "streams": table(many(name)), "inner": many(name)}
 CORNER = record(sizes=table(positive), tile=EXTENTS, permutation=many(name, 1), held=record(**HELD))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .explored import SEARCH
-from .form import BETWEEN, CAPACITY, CONSTRAINT, EXTENTS, SAID
+from .form import BETWEEN, CAPACITY, EXTENTS, RELATION, SAID
 from .shapes import (
     Shape,
     anything,
@@ -142,4 +142,9 @@ SOLVED: dict[str, Shape] = {
     "digest": text,
     **dict.fromkeys(("arithmetic", "energy", "cycles", "edp", "cost", "exact"), AMOUNT),
 }
-NEST_SOLUTION = records(SOLVED, SOLVED | {"constraints": many(CONSTRAINT, 1)}, SOLVED | {"broken": many(text, 1)})
+DEMAND = records(
+    {"level": name, "dim": name, "relation": RELATION, "value": positive},
+    {"level": name, "axis": word("spatial", "x", "y"), "dim": name, "relation": RELATION, "value": positive},
+    *({"level": name, key: many(name, 1)} for key in ("order", "keeps", "bypass")),
+)
+NEST_SOLUTION = records(SOLVED, SOLVED | {"constraints": many(DEMAND, 1)}, SOLVED | {"broken": many(text, 1)})

@@ -61,7 +61,7 @@ def check_nest_solution(doc: dict[str, Any]) -> Report:
         *memory_lines(fabric, loops, counted),
         *rule_lines(fabric),
         spelled(f"the mapping is valid: tiles nest and fit, meshes, keeps and rules are kept{padding(loops)}"),
-        *check_demands(doc, loops.tiles, [level["permutation"] for level in doc["mapping"]["levels"]]),
+        *check_demands(doc, doc["mapping"]["levels"], [name for name, _ in fabric.operands]),
         *counted_lines(doc, counted, real),
         *floor_lines(doc, fabric, real),
     ]

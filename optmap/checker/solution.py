@@ -69,7 +69,7 @@ def check_solution(doc: dict[str, Any]) -> Report:
         *machine_lines(machine, work, doc["capacity_rule"], timed=timed),
         fit_line(doc["levels"], objective, divided),
         *(held.lines() if held else []),
-        *check_demands(doc, nest.tiles, nest.orders),
+        *check_demands(doc, doc["mapping"]["levels"]),
         *kernel_lines(nest, levels, outer=True),
         f"{claims}every row of boundaries" + (", counted again" if timed else ""),
         check_time(doc, nest, proved_rows(doc, nest, exact)) if timed else check_gap(doc, nest, rates, exact, found),

@@ -101,7 +101,8 @@ ConstraintOption = Annotated[
     typer.Option(
         "--constraint",
         metavar="TEXT",
-        help="What a tile or a loop order must be: L1.k=16, 'L2.c<=64', 'L1.k%8=0', L1.order=...,k (k innermost). "
+        help="What a tile, a loop order, a split or a keeper must be: L1.k=16, 'L2.c<=64', 'L1.k%8=0', "
+        "L1.order=...,k (k innermost), L2.spatial.k=8; on accelerators also L2.x.k=8, L2.keeps=A,B, L2.bypass=C. "
         "Repeatable.",
         show_default=False,
     ),

@@ -55,8 +55,12 @@ Examples:
   optmap solve resnet18/R9 --machine balanced --constraint L1.k=16 --constraint L2.order=...,c
 
 A constraint is about one level: LEVEL.DIM= or <= or >= a size, LEVEL.DIM%N=0 for multiples,
-LEVEL.order= the loops over its tiles, outermost first, with ... for any that are not named. The
-answer is the best among mappings that meet all of them; the bound stays that of every schedule.
+LEVEL.order= the loops over its tiles, outermost first, with ... for any that are not named, and
+LEVEL.spatial.DIM the ways in which its tile is split among cores or children. On an accelerator x or y
+instead of spatial stands for the ways along one axis of a mesh, LEVEL.keeps=A,B says which tensors a
+level holds (A,... : A, and any others), LEVEL.bypass=C which it does not; tiles and ways must divide
+there, or dims are padded until they do. The answer is the best among mappings that meet all of them;
+the bound stays that of every schedule.
 
 On a machine with a core (optmap detect writes one) --objective time takes the mapping whose code is predicted to
 run fastest, caches warm: cycles of a kernel in registers and links of all caches, with the floor of every code.
@@ -73,6 +77,7 @@ orders, tiles, spatial split and bypass. Outputs start empty there (semantics as
   optmap solve resnet50/conv2 --machine eyeriss --objective edp
   optmap solve resnet18/R9 --machine simba --objective energy --tiles divisors -o r9.json
   optmap solve resnet18/R9 --machine simba --plot figures
+  optmap solve resnet18/R9 --machine eyeriss_like --constraint RegisterFile.k=4 --constraint GlobalBuffer.x.c=8
 
 Methods that have mappings judged one by one (random, quickflow and others, see optmap list methods) take
 a number of evaluations and settings; with a journal they go on where they ended.

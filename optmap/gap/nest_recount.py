@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import isclose
 from typing import Any, ClassVar
 
@@ -13,7 +13,8 @@ from optmap.evaluate.spatial.results import SpatialCost
 from optmap.gap.claims import TOLERANCE
 from optmap.gap.nest_solution import SavedNest, amount, counts_document
 from optmap.problem.fabric import Fabric
-from optmap.problem.nest import Nest
+from optmap.problem.mapping import Mapping, nest_entries
+from optmap.problem.nest import Nest, mapping_of
 from optmap.shown import Shown
 
 COUNTED = ("boundaries", "levels", "operations", "arithmetic", "compute_cycles", "utilisation", "bottleneck")
@@ -77,6 +78,13 @@ def disagreements(evaluation: NestEvaluation) -> list[str]:
     solution = evaluation.solution
     broken = evaluation.claimed.broken or evaluation.exact.broken
     found = [f"not valid on the machine: {reason}" for reason in broken]
+    entries = nest_entries(solution.mapping, solution.fabric)
+    held = [level.keeps for level in mapping_of(solution.nest, solution.fabric).levels]  # where the file leaves it out
+    placed = Mapping(levels=tuple(replace(entry, keeps=own) for entry, own in zip(entries, held, strict=True)))
+    found += [
+        f"the mapping does not meet the constraint {item.text}: {item.found(level)}"
+        for item, level in solution.constraints.broken(placed)
+    ]
     unit = solution.merit.unit
     counted: dict[str, Any] = {
         **counts_document(solution.fabric, evaluation.claimed),

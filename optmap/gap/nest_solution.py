@@ -13,6 +13,8 @@ from optmap.evaluate.policies import nest_policies, nest_policy
 from optmap.evaluate.spatial.count import NEST_EXACT
 from optmap.evaluate.spatial.policy import NestPolicy
 from optmap.gap.nest_search import search_claims, search_times
+from optmap.gap.said_constraints import said_constraints
+from optmap.problem.constraints import Constraints
 from optmap.problem.fabric import Fabric, fabric_of
 from optmap.problem.inputs import products_of
 from optmap.problem.io.fields import Fields, located
@@ -48,6 +50,8 @@ class SavedNest(ShownMapping):
     nest: Nest
     counting: NestPolicy
     merit: Merit
+    constraints: Constraints
+    """What was demanded of it beside the machine's rules."""
     document: dict[str, object]
     """The whole document as read."""
 
@@ -267,5 +271,6 @@ def nest_solution_from(fields: Fields) -> SavedNest:
         nest=nest,
         counting=nest_policy(fields.choice("counting", nest_policies(), NEST_EXACT.name)),
         merit=Merit(fields.choice("objective", [m.value for m in Merit], Merit.EDP.value)),
+        constraints=said_constraints(fields, workload, machine),
         document=dict(fields.values),
     )

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from optmap.bounds.certificate import digest
-from optmap.errors import InfeasibleError, InputError
+from optmap.errors import InputError
 from optmap.gap.rows import boundary_documents, level_documents
+from optmap.gap.said_constraints import said_constraints
 from optmap.problem import CapacityRule, Machine, Mapping, Workload
 from optmap.problem.code_options import CodeOptions
-from optmap.problem.constraint_texts import constraint_from
 from optmap.problem.constraints import NO_CONSTRAINTS, Constraints
 from optmap.problem.held import Held
 from optmap.problem.inputs import products_of
@@ -282,7 +282,7 @@ def solution_from(fields: Fields) -> SavedSolution:
         document=dict(fields.values),
         objective=objective,
         held=_held(fields, workload, machine, mapping, rule),
-        constraints=_constraints(fields, workload, machine),
+        constraints=said_constraints(fields, workload, machine),
         options=_options(fields),
     )
 
@@ -313,23 +313,6 @@ def _held(fields: Fields, workload: Workload, machine: Machine, mapping: Mapping
     if fields.get("objective") == PREDICTED_TIME.name:
         raise InputError(f"{fields.at('held')}: no time is predicted of a run that holds what it is told to")
     return held
-
-
-def _constraints(fields: Fields, workload: Workload, machine: Machine) -> Constraints:
-    """What a document says was demanded of its mapping.
-
-    Raises:
-        InputError: naming file and field of what is no constraint, or not about this mapping.
-    """
-    if not fields.has("constraints"):
-        return NO_CONSTRAINTS
-    items = tuple(constraint_from(item.values, item.where) for item in fields.items("constraints"))
-    found = Constraints(items=items)
-    try:
-        found.check(workload, machine)
-    except (InputError, InfeasibleError) as error:
-        raise InputError(f"{fields.at('constraints')}: {error}") from error
-    return found
 
 
 def _amount(fields: Fields, key: str) -> Amount | None:

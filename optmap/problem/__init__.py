@@ -19,7 +19,9 @@ from optmap.problem.builders import ttmc as ttmc
 from optmap.problem.constraint_texts import constraints_of as constraints_of
 from optmap.problem.constraint_texts import parse_constraint as parse_constraint
 from optmap.problem.constraints import Constraints as Constraints
+from optmap.problem.constraints import KeepConstraint as KeepConstraint
 from optmap.problem.constraints import OrderConstraint as OrderConstraint
+from optmap.problem.constraints import SplitConstraint as SplitConstraint
 from optmap.problem.constraints import TileConstraint as TileConstraint
 from optmap.problem.core import Microkernel as Microkernel
 from optmap.problem.kernel_roles import kernel_roles as kernel_roles

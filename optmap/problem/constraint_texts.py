@@ -10,11 +10,16 @@ from typing import NoReturn
 
 from optmap.errors import InputError, ParseError
 from optmap.problem.constraints import (
+    AXES,
+    BYPASS,
+    KEEPS,
     NO_CONSTRAINTS,
     ORDER,
     Constraint,
     Constraints,
+    KeepConstraint,
     OrderConstraint,
+    SplitConstraint,
     TileConstraint,
 )
 from optmap.problem.relations import GAP, Relation
@@ -24,6 +29,7 @@ from optmap.values import quoted
 ConstraintsInput = str | Constraint | Constraints | Iterable[str | Constraint] | Mapping[str, object]
 DIGITS = frozenset("0123456789")
 EXAMPLES = "L1.k=16, L2.c<=64, L1.h>=2, L1.k%8=0 or L1.order=...,k"
+KINDS = (TileConstraint, SplitConstraint, OrderConstraint, KeepConstraint)
 SIZE = "a whole number from 1 to 2^63-1"
 
 
@@ -41,7 +47,7 @@ def constraints_of(given: ConstraintsInput | None) -> Constraints:
 
     Args:
         given: one or several; of a mapping, a value without a relation is what the key equals, and a
-            list is a loop order.
+            list is a loop order, or tensors.
 
     Raises:
         ParseError: for a text that cannot be read.
@@ -51,7 +57,7 @@ def constraints_of(given: ConstraintsInput | None) -> Constraints:
         return NO_CONSTRAINTS
     if isinstance(given, Constraints):
         return given
-    if isinstance(given, str | TileConstraint | OrderConstraint):
+    if isinstance(given, (str, *KINDS)):
         several: list[object] = [given]
     elif isinstance(given, Mapping):
         several = [_entry(key, value) for key, value in given.items()]
@@ -61,7 +67,7 @@ def constraints_of(given: ConstraintsInput | None) -> Constraints:
         raise InputError(f"constraints is {quoted(given)}; give texts such as {EXAMPLES}")
     items: list[Constraint] = []
     for each in several:
-        if not isinstance(each, str | TileConstraint | OrderConstraint):
+        if not isinstance(each, (str, *KINDS)):
             raise InputError(f"constraint {quoted(each)} is no text; write for example {EXAMPLES}")
         item = parse_constraint(each) if isinstance(each, str) else each
         if item not in items:
@@ -76,13 +82,16 @@ def constraint_from(document: Mapping[str, object], where: str) -> Constraint:
         InputError: if it is none.
     """
     entry = dict(document)
-    if set(entry) == {"level", "order"} and isinstance(entry["order"], list):
-        text = f"{entry['level']}.{ORDER}={','.join(str(part) for part in entry['order'])}"
-    elif set(entry) == {"level", "dim", "relation", "value"}:
+    listed = next((key for key in (ORDER, KEEPS, BYPASS) if set(entry) == {"level", key}), "")
+    parts = entry.get(listed)
+    if isinstance(parts, list):
+        text = f"{entry['level']}.{listed}={','.join(map(str, parts))}"
+    elif set(entry) - {"axis"} == {"level", "dim", "relation", "value"}:
         zero = "=0" if entry["relation"] == Relation.MULTIPLE else ""
-        text = f"{entry['level']}.{entry['dim']}{entry['relation']}{entry['value']}{zero}"
+        axis = f"{entry['axis']}." if "axis" in entry else ""
+        text = f"{entry['level']}.{axis}{entry['dim']}{entry['relation']}{entry['value']}{zero}"
     else:
-        raise InputError(f"{where}: level, dim, relation and value, or level and order are needed")
+        raise InputError(f"{where}: level, dim, relation and value, or level and order, keeps or bypass are needed")
     try:
         item = parse_constraint(text)
     except ParseError as error:
@@ -109,11 +118,13 @@ class _Reader:
         self.at = next((i for i, c in enumerate(text) if c in "=<>%"), len(text.rstrip()))
 
     def read(self) -> Constraint:
-        level, dim = self.subject()
+        level, axis, dim = self.subject()
         sign = self.sign()
         self.skip()
-        if sign is Relation.EQUAL and dim == ORDER and not self.ahead(DIGITS):
-            return OrderConstraint(level=level, pattern=self.order())
+        if sign is Relation.EQUAL and dim in (ORDER, KEEPS, BYPASS) and not axis and not self.ahead(DIGITS):
+            if dim == ORDER:
+                return OrderConstraint(level=level, pattern=self.listed("dim", "(any loops that are not named)"))
+            return self.keepers(level, kept=dim == KEEPS)
         value = self.number(f"the size of {dim}, {SIZE}", least=1)
         if sign is Relation.MULTIPLE:
             self.skip()
@@ -127,10 +138,12 @@ class _Reader:
         self.skip()
         if self.at < len(self.text):
             self.fail("expected the end; write one constraint per text")
+        if axis:
+            return SplitConstraint(level=level, axis=axis, dim=dim, relation=sign, value=value)
         return TileConstraint(level=level, dim=dim, relation=sign, value=value)
 
-    def subject(self) -> tuple[str, str]:
-        """Level and dim before the sign."""
+    def subject(self) -> tuple[str, str, str]:
+        """Level, axis (empty for a tile) and dim before the sign."""
         head, dot, tail = self.text[: self.at].rpartition(".")
         if not dot:
             self.fail(f"expected a level and a dim with '.' between them, as in {EXAMPLES}", 0)
@@ -138,8 +151,11 @@ class _Reader:
             self.fail("expected the name of a level before '.'", 0)
         start = len(head) + 1 + len(tail) - len(tail.lstrip())
         if not tail.strip().isidentifier():
-            self.fail("expected a dim or order after '.'", min(start, self.at))
-        return head.strip(), tail.strip()
+            self.fail("expected a dim, order, keeps or bypass after '.'", min(start, self.at))
+        level, dot, axis = head.rpartition(".")
+        if dot and level.strip() and axis.strip() in AXES:
+            return level.strip(), axis.strip(), tail.strip()
+        return head.strip(), "", tail.strip()
 
     def sign(self) -> Relation:
         """The relation, read."""
@@ -151,8 +167,17 @@ class _Reader:
                 return relation
         self.fail("expected = or <= or >= or %" if self.at == len(self.text.rstrip()) else "write <= or >=")
 
-    def order(self) -> tuple[str, ...]:
-        """Dims and gaps to the end of the text."""
+    def keepers(self, level: str, *, kept: bool) -> KeepConstraint:
+        """Tensors to the end of the text; a gap stands at their end, if anywhere."""
+        start = self.at
+        names = self.listed("tensor", "(any others)", mark="#")
+        open_ = GAP in names
+        if open_ and not (kept and names[-1] == GAP):
+            self.fail("write ... at the end of keeps alone: what is not said to bypass may be held", start)
+        return KeepConstraint(level=level, tensors=names[: len(names) - open_], kept=kept, alone=kept and not open_)
+
+    def listed(self, what: str, gap: str, mark: str = "") -> tuple[str, ...]:
+        """Names and gaps to the end of the text; a name may end in a mark and a number."""
         pattern: list[str] = []
         while True:
             self.skip()
@@ -160,8 +185,9 @@ class _Reader:
             while stop < len(self.text) and self.text[stop] not in ", ":
                 stop += 1
             name = self.text[start:stop]
-            if name != GAP and not name.isidentifier():
-                self.fail("expected a dim or ... (any loops that are not named)")
+            stem, marked, digits = name.partition(mark) if mark else (name, "", "")
+            if name != GAP and not (stem.isidentifier() and (not marked or digits.isdecimal())):
+                self.fail(f"expected a {what} or ... {gap}")
             if name in pattern and name != GAP:
                 self.fail(f"{name} is named twice")
             if pattern[-1:] == [GAP] and name == GAP:
@@ -175,7 +201,7 @@ class _Reader:
                 self.fail("expected ',' or the end")
             self.at += 1
         if pattern == [GAP]:
-            self.fail("this names no dim", start)
+            self.fail(f"this names no {what}", start)
         return tuple(pattern)
 
     def number(self, what: str, *, least: int) -> int:

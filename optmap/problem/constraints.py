@@ -1,4 +1,4 @@
-"""A user's own constraints on a mapping: tile sizes and loop orders of levels.
+"""A user's own constraints on a mapping: tile sizes, loop orders, splits and keepers of levels.
 
 One constraint is one short text:
 
@@ -8,8 +8,14 @@ One constraint is one short text:
     L1.order=n,k,c   the loops over the tiles of L1, outermost first; every dim once
     L1.order=...,k   the innermost loop is k; `...` stands for any loops that are not named
     L1.order=...,k,...,c,...   c somewhere inside k
+    L2.spatial.k=8   the tile of L2 is split 8 ways along k among the children of L2 (or its cores)
+    L2.x.k=8         of these ways, 8 are along the first axis of its mesh (`y`: along the second)
+    L2.keeps=A,B     L2 holds tiles of A and B and of no other tensor; the others bypass it
+    L2.keeps=A,...   of A, and of others or not
+    L2.bypass=A,B    of neither
 
-What a level's name may hold is up to the machine: all before the last `.` is the level.
+A loop of one trip stands wherever an order wants it. What a level's name may hold is up to the machine: all before the
+last `.` is the level, but for `spatial`, `x` or `y` before it.
 """
 
 from __future__ import annotations
@@ -22,10 +28,16 @@ from optmap.names import choose
 from optmap.problem.machine import Machine
 from optmap.problem.mapping import LevelMapping, Mapping
 from optmap.problem.relations import GAP, Relation, follows
-from optmap.problem.workload import LARGEST_EXTENT, Workload
+from optmap.problem.workload import LARGEST_EXTENT, Workload, access_names
 
 ORDER = "order"
 """What stands in place of a dim where loops are constrained."""
+KEEPS, BYPASS = "keeps", "bypass"
+"""What stands in place of a dim where keepers are."""
+SPATIAL = "spatial"
+"""What stands before a dim where all ways of a split along it are constrained."""
+AXES = (SPATIAL, "x", "y")
+"""What may stand before a dim: ways of a split, all of them or those along one axis of a mesh."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,6 +68,22 @@ class Sizes:
         both = lcm(self.step, step)
         return Sizes(low=-(-max(low, self.low) // both) * both, high=min(high, self.high) // both * both, step=both)
 
+    def related(self, relation: Relation, value: int) -> Sizes:
+        """Those that stand in a relation to a value."""
+        match relation:
+            case Relation.EQUAL:
+                return self.within(value, value)
+            case Relation.AT_MOST:
+                return self.within(1, value)
+            case Relation.AT_LEAST:
+                return self.within(value, LARGEST_EXTENT)
+            case Relation.MULTIPLE:
+                return self.within(1, LARGEST_EXTENT, value)
+
+
+EVERY = Sizes(low=1, high=LARGEST_EXTENT)
+"""All sizes that there may be."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TileConstraint:
@@ -74,19 +102,11 @@ class TileConstraint:
 
     def admits(self, level: LevelMapping) -> bool:
         """Whether the mapping of its level meets it."""
-        return self.restrict(Sizes(low=1, high=LARGEST_EXTENT)).admits(level.tile[self.dim])
+        return self.restrict(EVERY).admits(level.tile[self.dim])
 
     def restrict(self, sizes: Sizes) -> Sizes:
         """Those of the sizes that meet it."""
-        match self.relation:
-            case Relation.EQUAL:
-                return sizes.within(self.value, self.value)
-            case Relation.AT_MOST:
-                return sizes.within(1, self.value)
-            case Relation.AT_LEAST:
-                return sizes.within(self.value, LARGEST_EXTENT)
-            case Relation.MULTIPLE:
-                return sizes.within(1, LARGEST_EXTENT, self.value)
+        return sizes.related(self.relation, self.value)
 
     def found(self, level: LevelMapping) -> str:
         """What the mapping of its level has instead, in words."""
@@ -95,6 +115,123 @@ class TileConstraint:
     def document(self) -> dict[str, object]:
         """Its JSON form."""
         return {"level": self.level, "dim": self.dim, "relation": self.relation.value, "value": self.value}
+
+    def check(self, workload: Workload, machine: Machine) -> None:
+        """Refuse one that does not belong to workload and machine; see `Constraints.check`."""
+        where = f"constraint {self.text}"
+        choose("level", self.level, [level.name for level in machine.levels], where=where)
+        _check_size(self, workload, where)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SplitConstraint:
+    """A constraint on the ways in which the tile of a level is split along one dim, among its children or cores."""
+
+    level: str
+    axis: str
+    """One of `AXES`."""
+    dim: str
+    relation: Relation
+    value: int
+    """Ways, from 1."""
+
+    @property
+    def text(self) -> str:
+        """As it is written."""
+        zero = "=0" * (self.relation is Relation.MULTIPLE)
+        return f"{self.level}.{self.axis}.{self.dim}{self.relation}{self.value}{zero}"
+
+    def admits(self, level: LevelMapping) -> bool:
+        """Whether the mapping of its level meets it."""
+        return self.ways.admits(self._ways(level))
+
+    @property
+    def ways(self) -> Sizes:
+        """That meet it."""
+        return EVERY.related(self.relation, self.value)
+
+    def found(self, level: LevelMapping) -> str:
+        """What the mapping of its level has instead, in words."""
+        along = "" if self.axis == SPATIAL else f" along {self.axis}"
+        return f"{self.level} splits {self.dim} {self._ways(level)} ways{along}"
+
+    def document(self) -> dict[str, object]:
+        """Its JSON form."""
+        own = {"level": self.level, "axis": self.axis, "dim": self.dim}
+        return {**own, "relation": self.relation.value, "value": self.value}
+
+    def check(self, workload: Workload, machine: Machine) -> None:
+        """Refuse one that does not belong to workload and machine; see `Constraints.check`."""
+        where = f"constraint {self.text}"
+        choose("level", self.level, machine.mapped, where=where)
+        if self.axis != SPATIAL and not machine.meshed:
+            raise InputError(
+                f"{where}: {self.level} of {machine.name} has cores and no mesh with axes; write "
+                f"{self.level}.{SPATIAL}.{self.dim}"
+            )
+        _check_size(self, workload, where)
+
+    def _ways(self, level: LevelMapping) -> int:
+        ways = {SPATIAL: level.spatial, "x": level.spatial_x, "y": level.spatial_y}
+        return ways[self.axis].get(self.dim, 1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeepConstraint:
+    """A constraint on the tensors whose tiles a level holds."""
+
+    level: str
+    tensors: tuple[str, ...]
+    """At least one, none twice."""
+    kept: bool
+    """Whether it must hold them; else it must not."""
+    alone: bool = False
+    """Whether it must hold no others."""
+
+    @property
+    def text(self) -> str:
+        """As it is written."""
+        return f"{self.level}.{KEEPS if self.kept else BYPASS}={','.join(self._names)}"
+
+    @property
+    def _names(self) -> tuple[str, ...]:
+        return self.tensors if self.alone or not self.kept else (*self.tensors, GAP)
+
+    def demands(self, tensor: str) -> bool | None:
+        """Whether a tensor must be held; None where it may be or not."""
+        if tensor in self.tensors:
+            return self.kept
+        return False if self.alone else None
+
+    def admits(self, level: LevelMapping) -> bool:
+        """Whether the mapping of its level meets it; one that does not say what it holds holds everything."""
+        if level.keeps is None:
+            return self.kept and not self.alone
+        held = {*level.keeps}
+        if not self.kept:
+            return held.isdisjoint(self.tensors)
+        return held == {*self.tensors} if self.alone else held >= {*self.tensors}
+
+    def found(self, level: LevelMapping) -> str:
+        """What the mapping of its level has instead, in words."""
+        held = "all tensors" if level.keeps is None else ", ".join(level.keeps) or "no tensor"
+        return f"{self.level} holds {held}"
+
+    def document(self) -> dict[str, object]:
+        """Its JSON form."""
+        return {"level": self.level, KEEPS if self.kept else BYPASS: list(self._names)}
+
+    def check(self, workload: Workload, machine: Machine) -> None:
+        """Refuse one that does not belong to workload and machine; see `Constraints.check`."""
+        where = f"constraint {self.text}"
+        choose("level", self.level, machine.mapped, where=where)
+        if not machine.meshed:
+            raise InputError(
+                f"{where}: {machine.name} has caches, through which every tensor goes; only memories of an accelerator "
+                "are bypassed"
+            )
+        for tensor in self.tensors:
+            choose("tensor", tensor, access_names(workload), where=where)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,8 +259,26 @@ class OrderConstraint:
         """Its JSON form."""
         return {"level": self.level, "order": list(self.pattern)}
 
+    def check(self, workload: Workload, machine: Machine) -> None:
+        """Refuse one that does not belong to workload and machine; see `Constraints.check`."""
+        where = f"constraint {self.text}"
+        choose("level", self.level, [level.name for level in machine.levels], where=where)
+        for dim in self.pattern:
+            if dim != GAP:
+                choose("dim", dim, workload.dims, where=where)
+        if GAP not in self.pattern and len(self.pattern) < len(workload.dims):
+            left = ", ".join(d for d in workload.dims if d not in self.pattern)
+            raise InputError(f"{where} leaves out {left}; name every dim, or write ... where any loops may stand")
 
-Constraint = TileConstraint | OrderConstraint
+
+def _check_size(item: TileConstraint | SplitConstraint, workload: Workload, where: str) -> None:
+    choose("dim", item.dim, workload.dims, where=where)
+    extent = workload.extents[item.dim]
+    if item.relation is not Relation.AT_MOST and item.value > extent:
+        raise InfeasibleError(f"{where} cannot be met: {item.dim} has {extent} iterations; at most that")
+
+
+Constraint = TileConstraint | SplitConstraint | OrderConstraint | KeepConstraint
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -161,6 +316,15 @@ class Constraints:
                 left = item.restrict(left)
         return left
 
+    def steps(self, dim: str) -> tuple[int, ...]:
+        """Of what tiles and ways of a dim must be multiples."""
+        about = (item for item in self.items if isinstance(item, TileConstraint | SplitConstraint) and item.dim == dim)
+        return tuple(item.value for item in about if item.relation in (Relation.EQUAL, Relation.MULTIPLE))
+
+    def splits(self, level: str) -> tuple[SplitConstraint, ...]:
+        """What is demanded of the split of a level."""
+        return tuple(item for item in self.items if isinstance(item, SplitConstraint) and item.level == level)
+
     def patterns(self, level: str) -> tuple[tuple[str, ...], ...]:
         """What the loop order of a level must follow."""
         return tuple(item.pattern for item in self.items if isinstance(item, OrderConstraint) and item.level == level)
@@ -178,25 +342,12 @@ class Constraints:
         """Refuse constraints that do not belong to the workload and the machine.
 
         Raises:
-            UnknownNameError: for a level or a dim that is not there.
-            InputError: for a whole loop order that leaves out a dim.
+            UnknownNameError: for a level, a dim or a tensor that is not there.
+            InputError: for a whole loop order that leaves out a dim, and for what a machine with caches has not.
             InfeasibleError: for a size beyond the extent.
         """
-        names = [level.name for level in machine.levels]
         for item in self.items:
-            where = f"constraint {item.text}"
-            choose("level", item.level, names, where=where)
-            dims = (item.dim,) if isinstance(item, TileConstraint) else item.pattern
-            for dim in dims:
-                if dim != GAP:
-                    choose("dim", dim, workload.dims, where=where)
-            if isinstance(item, OrderConstraint) and GAP not in dims and len(dims) < len(workload.dims):
-                left = ", ".join(d for d in workload.dims if d not in dims)
-                raise InputError(f"{where} leaves out {left}; name every dim, or write ... where any loops may stand")
-            if isinstance(item, TileConstraint) and item.relation is not Relation.AT_MOST:
-                extent = workload.extents[item.dim]
-                if item.value > extent:
-                    raise InfeasibleError(f"{where} cannot be met: {item.dim} has {extent} iterations; at most that")
+            item.check(workload, machine)
 
 
 NO_CONSTRAINTS = Constraints()

@@ -60,33 +60,16 @@ class Rule:
 
     def admits(self, trips: tuple[int, ...]) -> bool:
         """Whether trips per dim meet it."""
-        found = self.product(trips)
-        if self.relation is Relation.EQUAL:
-            return found == self.value
-        return found <= self.value if self.relation is Relation.AT_MOST else found >= self.value
+        return bool(self.relation.holds(self.product(trips), self.value))
 
     def met(self, products: NDArray[Any]) -> NDArray[np.bool_]:
         """Whether products of trips meet it, an array of them: `admits` for many."""
-        found: NDArray[np.bool_]
-        match self.relation:
-            case Relation.EQUAL:
-                found = products == self.value
-            case Relation.AT_MOST:
-                found = products <= self.value
-            case _:
-                found = products >= self.value
+        found: NDArray[np.bool_] = self.relation.holds(products, self.value)
         return found
 
     def open(self, products: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Whether products of some trips may still meet it when more are multiplied in."""
-        found: NDArray[np.bool_]
-        match self.relation:
-            case Relation.EQUAL:
-                found = self.value % products == 0
-            case Relation.AT_MOST:
-                found = products <= self.value
-            case _:
-                found = products > 0
+        found: NDArray[np.bool_] = self.relation.open(products, self.value)
         return found
 
 
@@ -145,6 +128,10 @@ class Memory(Concise):
     to one another in any order; None for any loops. Empty for any order."""
     hop_pj: Fraction
     router_pj: Fraction
+    tiles: tuple[Rule, ...] = ()
+    """A user's, of its tile: of the trips of all loops here and inside, each rule of one dim."""
+    ways: tuple[Rule, ...] = ()
+    """A user's, of its mesh: of the ways along both axes together, each rule of one dim."""
 
     @property
     def fanout(self) -> int:
@@ -192,6 +179,8 @@ class Fabric(Concise):
     memories: tuple[Memory, ...]
     """Inner to outer, the outermost last."""
     arithmetic_pj: Fraction
+    demanded: frozenset[int] = frozenset()
+    """Dims of which a user demands tiles or ways."""
 
     @property
     def operations(self) -> int:
@@ -328,7 +317,9 @@ class _Resolver:
             elements=tuple(
                 element_of(store, tensor.bits, self.workload.weight(tensor)) for tensor in self.workload.tensors
             ),
-            **self._rates(store.ports),
+            read_rate=self._rate(store.ports, store.ports.read),
+            write_rate=self._rate(store.ports, store.ports.write),
+            shared_rate=self._rate(store.ports, store.ports.shared),
             block=store.block,
             cluster=store.cluster,
             x=self._direction(store.mesh.x, f"{level.name}, axis x"),
@@ -372,11 +363,10 @@ class _Resolver:
             rooms.append(Room(operands=operands, weights=weights, capacity=words // level.buffering, name=name))
         return tuple(rooms)
 
-    def _rates(self, ports: Ports) -> dict[str, Fraction | None]:
-        """Words per cycle of every port: as the machine says, or words of the workload for its bytes."""
+    def _rate(self, ports: Ports, rate: Fraction | float | None) -> Fraction | None:
+        """Words per cycle of a port: as the machine says, or words of the workload for its bytes."""
         word = Fraction(8, self.workload.word_bits) if ports.unit == "bytes" else Fraction(1)
-        found = {"read_rate": ports.read, "write_rate": ports.write, "shared_rate": ports.shared}
-        return {key: None if rate is None else Fraction(rate) * word for key, rate in found.items()}
+        return None if rate is None else Fraction(rate) * word
 
     def _direction(self, axis: MeshAxis, where: str) -> Direction:
         dims = range(len(self.workload.dims))

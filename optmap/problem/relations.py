@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from enum import StrEnum
+from typing import Any
 
 GAP = "..."
 """In a loop order: any loops that the order does not name, in any order; none at all, too."""
@@ -16,6 +17,28 @@ class Relation(StrEnum):
     AT_MOST = "<="
     AT_LEAST = ">="
     MULTIPLE = "%"
+
+    def holds(self, found: Any, value: int) -> Any:
+        """Whether a number, or each of an array of them, stands in the relation to a value."""
+        match self:
+            case Relation.EQUAL:
+                return found == value
+            case Relation.AT_MOST:
+                return found <= value
+            case Relation.AT_LEAST:
+                return found >= value
+            case Relation.MULTIPLE:
+                return found % value == 0
+
+    def open(self, found: Any, value: int) -> Any:
+        """Whether a product, or each of an array of them, may still come to stand in it as more is multiplied in."""
+        match self:
+            case Relation.EQUAL:
+                return value % found == 0
+            case Relation.AT_MOST:
+                return found <= value
+            case _:
+                return found > 0
 
 
 def step_along(pattern: tuple[str, ...], place: int, dim: str) -> int | None:

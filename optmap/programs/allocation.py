@@ -200,13 +200,17 @@ def _classes(made: Allocation) -> Any:
 
 
 def _order(made: Allocation, frame: Frame, values: Mapping[str, float], memory: int) -> tuple[int, ...]:
-    """All dims, outermost first, as the class of a memory has them."""
+    """All dims, outermost first, as the class of a memory has them, but where an order is asked for."""
     name = frame.names[memory]
     if memory == 0:
         return tuple(range(len(made.fabric.dims)))
     count = range(len(frame.classes.classes))
     best = max(count, key=lambda c: values[frame.model.order[name, c].name])
-    return tuple(made.fabric.dims.index(dim) for dim in frame.classes.classes[best].representative)
+    order = [made.fabric.dims.index(dim) for dim in frame.classes.classes[best].representative]
+    asked = made.fabric.memories[memory].order
+    gap = next((place for place, entry in enumerate(asked) if entry is None), 0)
+    places = {dim: place for place, entry in enumerate(asked) for dim in entry or ()}
+    return tuple(sorted(order, key=lambda dim: places.get(dim, gap)))
 
 
 def _keeps(frame: Frame, values: Mapping[str, float], operand: int, memory: int) -> bool:

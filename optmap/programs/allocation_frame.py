@@ -5,13 +5,14 @@ Everything is linear in logarithms of extents, which are sums over binaries; see
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
-from math import log
+from itertools import product
+from math import exp, log
 from typing import Any
 
 import pyomo.environ as pyo
 
+from optmap.errors import InfeasibleError
 from optmap.loop_orders.classes import Classes, dataflow_classes
 from optmap.problem.accelerator import Keep
 from optmap.problem.fabric import Rule
@@ -223,20 +224,44 @@ def _meshes(frame: Frame) -> None:
         if stage.size is not None and sum(stage.moves) > 1:
             model.mesh.add(sum(frame.trips(dim, number) for dim in layout.chains) <= log(stage.size + 0.5))
         for rule in stage.rules:
-            _rule(frame, rule, [frame.trips(dim, number) for dim in rule.dims])
+            _rule(frame, rule, [number])
+    for place, memory in enumerate(layout.fabric.memories):
+        own = [n for n, stage in enumerate(layout.stages) if stage.memory == place and stage.size is not None]
+        for rule in memory.ways:
+            _rule(frame, rule, own)
 
 
-def _rule(frame: Frame, rule: Rule, trips: Iterable[Any]) -> None:
-    total = sum(trips)
-    if isinstance(total, int | float):  # no chain moves there: that rules allow it was checked with the layout
+def _rule(frame: Frame, rule: Rule, stages: list[int]) -> None:
+    """A rule of the trips at some stages, one after the other."""
+    total = sum(frame.trips(dim, stage) for dim in rule.dims for stage in stages)
+    if isinstance(total, int | float):  # no choice is left there
+        if not rule.relation.holds(round(exp(total)), rule.value):
+            raise InfeasibleError(f"no mapping keeps to {rule.text}: {round(exp(total))} is all that is left there")
         return
     least = log(rule.value - 0.5) if rule.relation is not Relation.AT_MOST else None
-    most = log(rule.value + 0.5) if rule.relation is not Relation.AT_LEAST else None
+    most = log(rule.value + 0.5) if rule.relation in (Relation.EQUAL, Relation.AT_MOST) else None
     frame.model.rule.add(
         pyo.inequality(least, total, most)
         if least is not None and most is not None
         else (total >= least if least is not None else total <= most)
     )
+    if rule.relation is Relation.MULTIPLE:
+        for dim in rule.dims:
+            _multiples(frame, rule, dim, stages)
+
+
+def _multiples(frame: Frame, rule: Rule, dim: int, stages: list[int]) -> None:
+    """What is covered before and after stages excludes each other where its quotient is no multiple."""
+    chain, label = frame.layout.chains[dim], frame.layout.fabric.dims[dim]
+    before, after = chain.layer(stages[0] - 1), chain.layer(stages[-1])
+    for old, new in product(chain.layers[before], chain.layers[after]):
+        if new % old == 0 and not rule.relation.holds(new // old, rule.value):
+            ends = ((before, old), (after, new))
+            keys = [(label, frame.stage(chain.stages[layer - 1]), extent) for layer, extent in ends if layer]
+            chosen = [frame.model.cover[key] for key in keys if key in frame.model.cover]
+            if not chosen:
+                raise InfeasibleError(f"no mapping keeps to {rule.text}: {new // old} is all that is left there")
+            frame.model.rule.add(sum(chosen) <= len(chosen) - 1)
 
 
 def _orders(frame: Frame) -> None:

@@ -214,7 +214,7 @@ def _still(rules: tuple[Rule, ...], fabric: Fabric) -> set[int]:
     for rule in rules:
         if not any(fabric.extents[dim] > 1 for dim in rule.dims) and not rule.admits((1,) * len(fabric.extents)):
             raise InfeasibleError(f"no mapping keeps to {rule.text}: the workload has one trip there")
-        if rule.value == 1 and rule.relation is not Relation.AT_LEAST:
+        if rule.value == 1 and rule.relation in (Relation.EQUAL, Relation.AT_MOST):
             found |= set(rule.dims)
     return found
 
@@ -229,13 +229,16 @@ def _chain(fabric: Fabric, counting: Policy, stages: tuple[Stage, ...], dim: int
             for number, following in _next(own)
         ),
     ]
-    forward: list[set[int]] = [{1}]
+    held = [_held(stages, number, following) for number, following in _next((0, *own))]
+    forward: list[set[int]] = [{1} if _demanded(fabric, held[0], dim, 1) else set()]
     for place, number in enumerate(own):
         forward.append(
             {
                 new
                 for new in every
-                if new <= bounds[place + 1] and any(_step(stages[number], old, new) for old in forward[-1])
+                if new <= bounds[place + 1]
+                and _demanded(fabric, held[place + 1], dim, new)
+                and any(_step(stages[number], old, new) for old in forward[-1])
             }
         )
     layers = [{fabric.extents[dim]} & forward[-1]]
@@ -260,6 +263,17 @@ def _next(own: tuple[int, ...]) -> Iterator[tuple[int, int | None]]:
         yield number, own[place + 1] if place + 1 < len(own) else None
 
 
+def _held(stages: tuple[Stage, ...], number: int, following: int | None) -> set[int]:
+    """The memories whose tiles are what is covered from a stage on, before another (None: to the end)."""
+    return {stage.memory for stage in stages[number:following] if stage.kind is Kind.TIME}
+
+
+def _demanded(fabric: Fabric, memories: set[int], dim: int, extent: int) -> bool:
+    """Whether tiles of memories may cover so much of a dim, as far as a user demands something of them."""
+    rules = (rule for memory in memories for rule in fabric.memories[memory].tiles)
+    return all(rule.relation.holds(extent, rule.value) for rule in rules if rule.dims == (dim,))
+
+
 def _step(stage: Stage, old: int, new: int) -> bool:
     return new % old == 0 and (stage.size is None or new // old <= stage.size)
 
@@ -268,8 +282,7 @@ def _largest(
     fabric: Fabric, counting: Policy, stages: tuple[Stage, ...], *, number: int, following: int | None, dim: int
 ) -> int:
     """The largest extent of a dim after a stage that the memories before its next stage can hold, others at 1."""
-    end = len(stages) if following is None else following
-    inside = {stage.memory for stage in stages[number:end] if stage.kind is Kind.TIME}
+    inside = _held(stages, number, following)
     return max(
         (
             extent

@@ -11,7 +11,7 @@ from optmap.problem.io.mappings import mapping_document
 from optmap.problem.io.workloads import workload_document
 from optmap.report.accelerators import accelerator_line, amounts, cost_parts
 from optmap.report.spatial_nest import nest_text
-from optmap.report.tables import pairs, workload_lines
+from optmap.report.tables import constraint_lines, pairs, workload_lines
 
 SCHEMA = "optmap.accelerator-evaluation/1"
 """Name and version of the document."""
@@ -46,6 +46,7 @@ def evaluation_table(evaluation: NestEvaluation) -> str:
         *workload_lines(solution.workload),
         ("machine", accelerator_line(solution.machine, evaluation.count)),
         ("counting", evaluation.counting.name),
+        *constraint_lines(solution.constraints),
     ]
     wrong, notes = evaluation.disagreements, _notes(evaluation)
     verdict = "every claim of the file holds" if not wrong else f"{len(wrong)} claims of the file do not hold"

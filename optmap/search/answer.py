@@ -12,7 +12,8 @@ from optmap.evaluate.spatial.count import count_nest
 from optmap.evaluate.spatial.results import SpatialCost
 from optmap.evaluate.spatial.wires import wire_notes
 from optmap.evaluate.timing import Prediction
-from optmap.problem.fabric import Fabric
+from optmap.problem.demanded import as_demanded
+from optmap.problem.fabric import Fabric, fabric_of
 from optmap.problem.mapping import Mapping
 from optmap.problem.nest import Nest, mapping_of
 from optmap.problem.options import TileRule
@@ -117,14 +118,14 @@ def _of_a_nest(question: Question, found: Found, seconds: float) -> AcceleratorR
     fabric, nest = question.fabric, found.nest
     cost = count_nest(nest, fabric, question.counting)
     value = cost.merit(question.merit)
-    mapping = mapping_of(nest, fabric)
+    mapping = as_demanded(mapping_of(nest, fabric), question.constraints)
     _check_kept(question, mapping, () if found.may_not_fit else cost.broken)
     _check_claims(found, value, found.bound or 0)
     if question.tiles is TileRule.DIVISORS and nest.tiles()[-1] != fabric.extents:
         raise CheckError("the mapping found pads dims, but divisors were asked for")
     exact = count_nest(nest, fabric)
     return AcceleratorResult(
-        fabric=fabric,
+        fabric=fabric_of(question.workload, question.machine),
         method=question.method,
         merit=question.merit,
         counting=question.counting,
@@ -139,7 +140,7 @@ def _of_a_nest(question: Question, found: Found, seconds: float) -> AcceleratorR
             bound=min(Fraction(found.bound or 0), value),
             proved=found.proved,
             proof=found.proof,
-            space=found.space,
+            space=_space(question, found),
             evaluations=found.evaluations,
             seconds=seconds,
             trace=found.trace,

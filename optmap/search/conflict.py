@@ -13,6 +13,7 @@ from optmap.errors import InfeasibleError
 from optmap.problem.constraints import NO_CONSTRAINTS, Constraint, TileConstraint
 from optmap.problem.relations import Relation
 from optmap.search.search_space import Setting
+from optmap.search.sizes import factorizations
 from optmap.texts import several
 
 
@@ -53,6 +54,12 @@ def _reason(setting: Setting) -> str | None:
         imposed = [machine.levels[i].name for i in setting.fixed]
         around = f" (the machine imposes the tile of {', '.join(imposed)})" if imposed else ""
         return f"no size of {dim} is left at {where}: tiles of inner levels fit into those of outer ones{around}"
+    limits = [1 if dim in setting.workload.reduction_dims else extent for dim, extent in setting.workload.sizes]
+    if not any(setting.meets_split(ways) for ways in factorizations(setting.cores, limits)):
+        if setting.split_level is None:
+            return "one core does all of the work, so that no level is split; ask for more with --cores"
+        shared = machine.levels[setting.split_level].name
+        return f"{setting.cores} cores share {shared} alone, and cannot be split so over dims that are not reduced"
     for number, level in enumerate(machine.levels):
         if not setting.orders_at(number):
             imposed = [] if number not in setting.fixed else [" but the one that the machine imposes"]

@@ -162,7 +162,7 @@ def refuse(question: Question, method: Method) -> Route:
 def _refuse_hopeless(question: Question) -> None:
     """Refuse what no mapping of the machine can meet."""
     if question.machine.meshed:
-        from optmap.search.accelerators.infeasible import refuse_hopeless
+        from optmap.search.accelerators.hopeless import refuse_hopeless
 
         refuse_hopeless(question)
     else:

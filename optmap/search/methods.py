@@ -217,13 +217,15 @@ TILING_LP = Method(
 EXACT = Method(
     name="exact",
     description="accelerators: tiles, loop orders, bypass and spatial split searched exactly, proved optimal",
-    routes=(Route(solve=_exact, objectives=ALL_MERITS, meshes=True, confirms=True),),
+    routes=(Route(solve=_exact, objectives=ALL_MERITS, meshes=True, confirms=True, constraints=True),),
 )
 
 ALLOCATION = Method(
     name="allocation",
     description="accelerators: CoSA's allocation made exact, a program whose bound HiGHS proves beside exact's",
-    routes=(Route(solve=_allocation, objectives=ALL_MERITS, meshes=True, tiles=(TileRule.DIVISORS,)),),
+    routes=(
+        Route(solve=_allocation, objectives=ALL_MERITS, meshes=True, tiles=(TileRule.DIVISORS,), constraints=True),
+    ),
 )
 
 COSA = Method(

@@ -6,7 +6,7 @@ import time
 from fractions import Fraction
 
 from optmap.errors import LimitError
-from optmap.search.accelerators.infeasible import no_mapping
+from optmap.search.accelerators.hopeless import no_mapping
 from optmap.search.accelerators.wires import answered, searched
 from optmap.search.allocation import PROVED, solve_allocation
 from optmap.search.cosa import solve_cosa
@@ -45,7 +45,7 @@ def _by_program(request: Question) -> Found:
     soon = clock.share(FIRST)
     first = search_nest(request.fabric, merit=request.merit, counting=request.counting, clock=soon, progress=tell)
     if first.nest is None and not soon.late:
-        raise no_mapping(request.fabric, request.counting)
+        raise no_mapping(request)
     if clock.late:
         return _not_begun(first)
     found = solve_allocation(

@@ -12,6 +12,7 @@ from optmap.errors import InputError
 from optmap.evaluate.spatial.count import NEST_EXACT
 from optmap.evaluate.spatial.policy import NestPolicy
 from optmap.problem.constraints import NO_CONSTRAINTS, Constraints
+from optmap.problem.demanded import demanded
 from optmap.problem.fabric import Fabric, fabric_of
 from optmap.problem.fabric_notes import fabric_notes
 from optmap.problem.machine import CapacityRule, Machine
@@ -71,12 +72,13 @@ class Question(Concise):
 
     @cached_property
     def fabric(self) -> Fabric:
-        """A machine with meshes and prices as the workload sees it.
+        """A machine with meshes and prices as the workload sees it, with what the user demands as rules.
 
         Raises:
-            InputError: for any other machine, or if workload and machine do not go together.
+            InputError: for any other machine, or if workload, machine and constraints do not go together.
+            InfeasibleError: for constraints that the machine forbids.
         """
-        return fabric_of(self.workload, self.machine)
+        return demanded(fabric_of(self.workload, self.machine), self.constraints)
 
     @property
     def merit(self) -> Merit:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -186,6 +186,14 @@ class Setting(Concise):
     def split_level(self) -> int | None:
         """The level whose tile is split among cores; None for one core."""
         return self.machine.split_level(self.cores)
+
+    def meets_split(self, ways: Sequence[int]) -> bool:
+        """Whether constraints admit that the split level is split so many ways per dim, and no other level at all."""
+        return all(
+            item.ways.admits(ways[self.workload.dims.index(item.dim)] if number == self.split_level else 1)
+            for number, level in enumerate(self.machine.levels)
+            for item in self.constraints.splits(level.name)
+        )
 
     def cores_inside(self, level: int) -> int:
         """Cores among which the traffic of a level is divided: all of them inside the split level, else one."""

@@ -61,7 +61,8 @@ def meets(level: LevelMapping, text: str) -> bool:
     for sign in ("<=", ">=", "%", "="):
         dim, found, value = rest.partition(sign)
         if found:
-            size, n = level.tile[dim], int(value.removesuffix("=0"))
+            axis, _, dim = dim.rpartition(".")
+            size, n = level.spatial.get(dim, 1) if axis else level.tile[dim], int(value.removesuffix("=0"))
             return {"<=": size <= n, ">=": size >= n, "%": size % n == 0, "=": size == n}[sign]
     raise AssertionError(text)
 
@@ -72,8 +73,8 @@ def texts(workload: Workload, depth: int) -> st.SearchStrategy[str]:
     size = st.sampled_from(workload.dims).flatmap(
         lambda d: st.tuples(st.just(d), st.sampled_from(("=", "<=", ">=", "%")), st.integers(1, workload.extents[d]))
     )
-    tile = st.tuples(level, size).map(
-        lambda pair: f"{pair[0]}.{pair[1][0]}{pair[1][1]}{pair[1][2]}" + "=0" * (pair[1][1] == "%")
+    tile = st.tuples(level, st.sampled_from(("", "", "spatial.")), size).map(
+        lambda drawn: f"{drawn[0]}.{drawn[1]}{drawn[2][0]}{drawn[2][1]}{drawn[2][2]}" + "=0" * (drawn[2][1] == "%")
     )
     order = st.tuples(
         level, st.permutations(workload.dims), st.integers(1, len(workload.dims)), st.integers(0, 15)

@@ -345,7 +345,7 @@ def test_a_tensor_that_no_memory_keeps_has_no_wires(counting: NestPolicy) -> Non
 
 @pytest.mark.parametrize("workload", WORKLOADS, ids=lambda workload: workload.expression)
 @pytest.mark.parametrize("counting", WALKED)
-def test_the_checker_has_rectangles_of_the_children_that_it_sets_down(workload: Workload, counting: Counting) -> None:
+def test_the_checker_has_rectangles_of_the_children_that_it_sets_down(workload: Workload, counting: NestPolicy) -> None:
     """Or refuses them: rows that end inside a loop, or different rows and columns that give the same words."""
     generator = random.Random(7)
     alike = refused = 0

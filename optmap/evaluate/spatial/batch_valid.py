@@ -22,8 +22,14 @@ def valid_rows(columns: Columns, tile_words: Column, fabric: Fabric) -> Mask:
     for number, memory in enumerate(fabric.memories):
         for direction, ways in ((memory.x, columns.x[number]), (memory.y, columns.y[number])):
             valid &= _along(direction, ways)
-        for rule in memory.rules:
-            valid &= _admitted(rule, columns.trips[number])
+        products = (
+            (memory.rules, columns.trips[number]),
+            (memory.tiles, columns.tiles[number]),
+            (memory.ways, columns.x[number] * columns.y[number]),
+        )
+        for rules, product in products:
+            for rule in rules:
+                valid &= _admitted(rule, product)
         valid &= _ordered(memory, columns, number)
         valid &= _fitting(memory, columns.keeps[number], tile_words[number])
     for operand in range(len(fabric.operands)):

@@ -93,8 +93,10 @@ def _broken(nest: Nest, fabric: Fabric, room: Footprint) -> Iterator[str]:
         for found in _overfull(fabric, memory, own, tile, room):
             listed = " + ".join(f"{name} {words:,}" for name, words in found.tiles)
             yield f"{found.memory}: the tiles need {found.needed:,} ({listed}), it holds {found.capacity:,}"
+        yield from _factors(memory.tiles, tile)
         yield from _direction(fabric, f"{memory.name}, axis x", memory.x, own.x)
         yield from _direction(fabric, f"{memory.name}, axis y", memory.y, own.y)
+        yield from _factors(memory.ways, tuple(x * y for x, y in zip(own.x, own.y, strict=True)))
         trips = tuple(own.trips(dim) for dim in range(len(fabric.dims)))
         yield from _factors(memory.rules, trips)
         yield from _order(fabric, memory, own)

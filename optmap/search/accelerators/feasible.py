@@ -69,6 +69,9 @@ class _Walk:
         """Per dim, whether the outermost memory takes any number of its trips."""
         outermost, dims = self.fabric.memories[-1], len(self.fabric.dims)
         held = {dim for rule in outermost.rules if rule.relation is not Relation.AT_LEAST for dim in rule.dims}
+        for memory in self.fabric.memories:
+            rules = (*memory.tiles, *memory.ways)
+            held |= {dim for rule in rules if rule.relation is not Relation.AT_MOST for dim in rule.dims}
         return tuple(loop and dim not in held for dim, loop in zip(range(dims), outermost.loopable(dims), strict=True))
 
     def chain(self) -> Chain | None:
@@ -76,13 +79,12 @@ class _Walk:
         fabric, dims = self.fabric, len(self.fabric.dims)
         found: dict[Tile, Chain] = {(1,) * dims: ()}
         for memory in fabric.memories[:-1]:
-            found = self._within(found, memory.x)
-            found = self._within(found, memory.y)
+            found = self._spread(found, memory)
             found = self._step(found, memory.rules, memory.loopable(dims), None)
             held = {tile: (*chain, tile) for tile, chain in found.items() if self._fits(memory, tile)}
             found = self._least(held)
         outermost = fabric.memories[-1]
-        found = self._within(self._within(found, outermost.x), outermost.y)
+        found = self._spread(found, outermost)
         for tile, chain in found.items():
             rest = self._rest(tile)
             admitted = all(rule.admits(rest) for rule in outermost.rules)
@@ -94,10 +96,22 @@ class _Walk:
         return tuple(extent // size for extent, size in zip(self.fabric.extents, tile, strict=True))
 
     def _fits(self, memory: Memory, tile: Tile) -> bool:
-        return all(
+        return all(rule.admits(tile) for rule in memory.tiles) and all(
             sum(needed(self.fabric, memory, room, tile, self.counting).values()) <= room.capacity
             for room in memory.rooms
         )
+
+    def _spread(self, found: dict[Tile, Chain], memory: Memory) -> dict[Tile, Chain]:
+        """Every tile with what the mesh of a memory may add to it."""
+        if not memory.ways:
+            return self._within(self._within(found, memory.x), memory.y)
+        grown: dict[Tile, Chain] = {}
+        for tile, chain in found.items():
+            for wide in self._within(self._within({tile: chain}, memory.x), memory.y):
+                ways = tuple(a // b for a, b in zip(wide, tile, strict=True))
+                if all(rule.admits(ways) for rule in memory.ways):
+                    grown.setdefault(wide, chain)
+        return grown
 
     def _within(self, found: dict[Tile, Chain], direction: Direction) -> dict[Tile, Chain]:
         return self._step(found, direction.rules, direction.allowed, direction.size)

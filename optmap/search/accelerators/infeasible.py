@@ -10,55 +10,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from optmap.errors import InfeasibleError, LimitError
+from optmap.errors import LimitError
 from optmap.problem.accelerator import Keep
-from optmap.problem.fabric import Direction, Fabric, Memory, Room, fabric_of
-from optmap.problem.options import TileRule
+from optmap.problem.fabric import Direction, Fabric, Memory, Room
 from optmap.problem.policy import Policy
 from optmap.search.accelerators.feasible import Chain, Tile, chain_of, needed
-from optmap.search.accelerators.paddings import paddings
-from optmap.search.question import Question
 from optmap.search.shortage import shortage
 
 UNLIMITED = 2**62
 """Words of a memory that every tile fits."""
 Place = tuple[int, int]
 """Number of a memory, and of one of its rooms."""
-
-
-def refuse_hopeless(request: Question) -> None:
-    """Refuse what no mapping of the machine can meet, before anything is searched.
-
-    Raises:
-        InfeasibleError: with the reason, and what would do.
-    """
-    fabric, counting = request.fabric, request.counting
-    if any(_known(each, counting) for each in _padded(request)):
-        return
-    raise no_mapping(fabric, counting)
-
-
-def _padded(request: Question) -> Iterator[Fabric]:
-    """The fabric that is asked for, and those with padded dims if these are looked at, too."""
-    yield request.fabric
-    if request.tiles is TileRule.PADDED:
-        workload, sizes = request.fabric.workload, zip(request.fabric.dims, request.fabric.extents, strict=True)
-        for padded in paddings(dict(sizes)):
-            yield fabric_of(workload.with_extents(**padded), request.machine)
-
-
-def _known(fabric: Fabric, counting: Policy) -> bool:
-    """Whether a fabric has a mapping, or may have one."""
-    try:
-        return chain_of(fabric, counting) is not None
-    except LimitError:
-        return True
-
-
-def no_mapping(fabric: Fabric, counting: Policy) -> InfeasibleError:
-    """The error of a fabric without mappings, with the reason."""
-    why = reason(fabric, counting)
-    return InfeasibleError(f"no mapping of {fabric.workload.title} onto {fabric.machine.name} is valid: {why}")
 
 
 def reason(fabric: Fabric, counting: Policy) -> str:
@@ -68,8 +30,7 @@ def reason(fabric: Fabric, counting: Policy) -> str:
         fabric: that no mapping is valid on.
         counting: how tiles are counted.
     """
-    alone = [_enough(fabric, (place,), counting) for place in _rooms(fabric)]
-    found = [text for text in alone if text]
+    found = short_rooms(fabric, counting)
     found += [text for changed, text in _changes(fabric) if _chain(changed, counting) is not None]
     if found:
         return "; or ".join(found)
@@ -77,6 +38,17 @@ def reason(fabric: Fabric, counting: Policy) -> str:
     return together or (
         "several of its demands together stand in the way: no single capacity, rule or demand to keep is the reason"
     )
+
+
+def short_rooms(fabric: Fabric, counting: Policy) -> list[str]:
+    """The capacities that stand in the way alone, each with what would do.
+
+    Args:
+        fabric: that no mapping is valid on.
+        counting: how tiles are counted.
+    """
+    alone = (_enough(fabric, (place,), counting) for place in _rooms(fabric))
+    return [text for text in alone if text]
 
 
 def _chain(fabric: Fabric, counting: Policy) -> Chain | None:

@@ -8,6 +8,7 @@ from optmap.problem.accelerator import Keep
 from optmap.problem.elements import whole
 from optmap.problem.fabric import Fabric, Memory, Rule
 from optmap.problem.nest_batch import KINDS, TIME, Booleans, Integers, NestBatch
+from optmap.search.accelerators.shares import fields_of, shares_of
 from optmap.symbolic.numbers import prime_factors
 
 ROWS = 2048
@@ -19,8 +20,9 @@ def random_nests(fabric: Fabric, count: int, rng: np.random.Generator) -> NestBa
 
     The prime factors of the extents go one by one, in random order, to a place drawn evenly among those (x, y or
     time at any memory) where they may stand: the mesh is large enough, no factor rule is exceeded, and the tiles of
-    this memory and of all outside it still fit, as hulls. So most nests are valid; those that are not miss a rule
-    that asks for a product that was not reached, or found no place to fit and went to the outermost memory.
+    this memory and of all outside it still fit, as hulls. Of a dim whose tiles or ways a user demands, it is drawn
+    first which of its factors go inside, outside and on a mesh. So most nests are valid; those that are not miss a
+    rule that asks for a product that was not reached, or found no place to fit and went to the outermost memory.
 
     Args:
         fabric: the machine as the workload sees it.
@@ -38,8 +40,10 @@ def _drawn(fabric: Fabric, count: int, rng: np.random.Generator) -> dict[str, In
     trips = np.ones((count, len(fabric.memories), KINDS, len(fabric.dims)), np.int64)
     if factors:
         turns = rng.permuted(np.tile(np.arange(len(factors)), (count, 1)), axis=1)
+        fields = _fields(fabric, factors, count, rng)
         for turn in turns.T:
-            _place(fabric, trips, keeps, np.array(factors)[turn], rng)
+            field = None if fields is None else fields[np.arange(count), turn]
+            _place(fabric, trips, keeps, np.array(factors)[turn], rng, field=field)
     order = np.stack([_order(memory, len(fabric.dims), count, rng) for memory in fabric.memories], axis=1)
     return {"x": trips[:, :, 0], "y": trips[:, :, 1], "temporal": trips[:, :, TIME], "order": order, "keeps": keeps}
 
@@ -64,8 +68,31 @@ def _keeps(fabric: Fabric, count: int, rng: np.random.Generator) -> Booleans:
     return found
 
 
-def _place(fabric: Fabric, trips: Integers, keeps: Booleans, factors: Integers, rng: np.random.Generator) -> None:
-    """Gives every nest one more factor, (nests, 2) as (dim, prime), and writes it into `trips`."""
+def _fields(fabric: Fabric, factors: list[tuple[int, int]], count: int, rng: np.random.Generator) -> Booleans | None:
+    """(nests, factors, memories, kinds): where each factor may stand for a user's demands; None without any."""
+    if not fabric.demanded:
+        return None
+    found = np.ones((count, len(factors), len(fabric.memories), KINDS), bool)
+    for dim in sorted(fabric.demanded):
+        own = [number for number, (place, _) in enumerate(factors) if place == dim]
+        shares = shares_of(fabric, dim)
+        if own and shares:
+            primes = [factors[number][1] for number in own]
+            fields = np.array([fields_of(share, primes, len(fabric.memories)) for share in shares])
+            found[:, own] = fields[rng.integers(len(shares), size=count)]
+    return found
+
+
+def _place(
+    fabric: Fabric,
+    trips: Integers,
+    keeps: Booleans,
+    factors: Integers,
+    rng: np.random.Generator,
+    *,
+    field: Booleans | None,
+) -> None:
+    """Gives every nest one more factor, (nests, 2) as (dim, prime), within its field, and writes it into `trips`."""
     rows = np.arange(len(trips))
     dim, prime = factors.T
     further = np.ones((len(trips), len(fabric.dims)), np.int64)
@@ -82,6 +109,8 @@ def _place(fabric: Fabric, trips: Integers, keeps: Booleans, factors: Integers, 
             open_[:, number, kind] = fits & allowed & _admitted(direction.rules, now)
         loops = np.array(memory.loopable(len(fabric.dims)))[dim]
         open_[:, number, TIME] = fits & loops & _admitted(memory.rules, trips[:, number, TIME] * further)
+    if field is not None:
+        open_ &= field
     open_[~open_.any(axis=(1, 2)), -1, TIME] = True
     places = open_.reshape(len(trips), len(fabric.memories) * KINDS)
     chosen = (rng.random(places.shape) * places).argmax(axis=1)

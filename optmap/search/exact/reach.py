@@ -30,12 +30,16 @@ def extents_after(frame: Frame, level: int, inside: list[Flags]) -> list[Flags]:
     return found
 
 
-def extents_at(frame: Frame, splits: Splits, after: list[Flags]) -> list[Flags]:
-    """Per dim the divisors that ways of a mesh and what comes after them can make up."""
+def extents_at(frame: Frame, level: int, splits: Splits, after: list[Flags]) -> list[Flags]:
+    """Per dim the divisors that ways of a mesh and what comes after them can make up, and that a tile may have."""
     found: list[Flags] = []
     for dim in range(frame.dims):
         quotient = frame.quotients[dim][:, np.unique(splits.tiles[:, dim])]
-        found.append(np.asarray(((quotient >= 0) & after[dim][quotient]).any(axis=1)))
+        own = np.asarray(((quotient >= 0) & after[dim][quotient]).any(axis=1))
+        for rule in frame.memory(level).tiles:
+            if dim in rule.dims:
+                own &= rule.met(frame.divisors[dim])
+        found.append(own)
     return found
 
 

@@ -10,9 +10,9 @@ import numpy as np
 
 from optmap.errors import CheckError, LimitError
 from optmap.evaluate.spatial.batch import evaluate_batch
-from optmap.problem.fabric import Fabric, fabric_of
+from optmap.problem.fabric import Fabric
 from optmap.problem.options import TileRule
-from optmap.search.accelerators.infeasible import no_mapping
+from optmap.search.accelerators.hopeless import no_mapping
 from optmap.search.accelerators.paddings import paddings
 from optmap.search.accelerators.random_nests import random_nests
 from optmap.search.accelerators.wires import answered, searched
@@ -50,7 +50,7 @@ def _solved(request: Question) -> Found:
     if request.tiles is TileRule.PADDED and (found.proved or found.nest is None) and not request.clock.late:
         best = _padded(request, best, begun)
     if best is None and not request.clock.late:
-        raise no_mapping(request.fabric, request.counting)
+        raise no_mapping(request)
     best = best or _by_chance(request, found)
     if best is None:
         raise LimitError("no mapping was found in time; raise the time limit")
@@ -149,9 +149,9 @@ def _padded(request: Question, best: Found | None, begun: float) -> Found | None
 
     A padding whose search the clock ends is in the answer, but not in the space that it is proved the best of.
     """
-    workload, looked = request.fabric.workload, []
-    for sizes in paddings(dict(zip(request.fabric.dims, request.fabric.extents, strict=True))):
-        fabric = fabric_of(workload.with_extents(**sizes), request.fabric.machine)
+    workload, looked = request.workload, []
+    for sizes in paddings(workload.extents, request.constraints):
+        fabric = replace(request, workload=workload.with_extents(**sizes)).fabric
         value = float("inf") if best is None or best.claimed is None else float(best.claimed)
         passed = time.monotonic() - begun
         found = _search(request, fabric, value)

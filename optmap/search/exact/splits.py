@@ -27,7 +27,7 @@ def splits_of(frame: Frame, level: int) -> Splits:
     memory = frame.memory(level)
     x, y = _along(frame, memory.x), _along(frame, memory.y)
     pairs = (x[:, None, :] * y[None, :, :]).reshape(-1, frame.dims)
-    fits = np.all(frame.extents % pairs == 0, axis=1)
+    fits = np.all(frame.extents % pairs == 0, axis=1) & admits(memory.ways, pairs)
     first, second = np.repeat(np.arange(len(x)), len(y))[fits], np.tile(np.arange(len(y)), len(x))[fits]
     ways, chosen = np.unique(pairs[fits], axis=0, return_index=True)
     numbers = np.stack(

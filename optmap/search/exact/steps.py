@@ -58,7 +58,7 @@ class Level:
         ones = [own == 1 for own in frame.divisors]
         self.after: list[Flags] = extents_after(frame, number, ones if inner is None else inner.open)
         """Per dim the extents that a split may leave."""
-        self.open: list[Flags] = extents_at(frame, self.splits, self.after)
+        self.open: list[Flags] = extents_at(frame, number, self.splits, self.after)
         """Per dim the extents from which a mapping can go on."""
         self._fitting: dict[int, Ints] = {}
         self._tiles: dict[int, Tiles] = {}

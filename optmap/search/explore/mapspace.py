@@ -114,6 +114,12 @@ class Mapspace:
         for limit in own:
             if limit.rule.dims == (dim,):
                 found = found[limit.rule.met(found[:, limit.slot])]
+        for number, memory in enumerate(self._fabric.memories):
+            first, end = KINDS * number, KINDS * (number + 1)
+            for rules, slots in ((memory.tiles, slice(0, end)), (memory.ways, slice(first, first + TIME))):
+                for rule in rules:
+                    if rule.dims == (dim,):
+                        found = found[rule.met(found[:, slots].prod(axis=1))]
         return found if len(found) <= MOST_WAYS else None
 
     def _open_slots(self, dim: int) -> list[int]:

@@ -30,6 +30,7 @@ def explored(load: Callable[[], Strategy]) -> Route:
         tiles=(TileRule.DIVISORS,),
         counts=lambda _: True,
         explores=True,
+        constraints=True,  # whoever proposes what breaks one is told that it is not valid
     )
 
 

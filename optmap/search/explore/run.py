@@ -85,6 +85,7 @@ def journal_of(request: Question, question: Brief[Any], *, judge: str) -> Journa
         "judge": judge,
         "seed": request.seed,
         "settings": values_of(question.settings),
+        **({"constraints": request.constraints.text} if request.constraints else {}),
     }
     return Journal(request.journal, search)
 

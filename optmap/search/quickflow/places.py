@@ -24,8 +24,8 @@ class Places:
         """Place of the outermost memory's loops."""
         self.sizes = np.full(self.count, np.iinfo(np.int64).max)
         """Per place, most trips of all dims together."""
-        self.rules: list[tuple[int, Rule]] = []
-        """(place, rule)"""
+        self.rules: list[tuple[tuple[int, ...], Rule]] = []
+        """(places whose trips it is about, rule)"""
         self.allowed = np.ones((self.count, dims), bool)
         """(places, dims), whether a dim may have more than one trip there."""
         for number, memory in enumerate(fabric.memories):
@@ -33,12 +33,14 @@ class Places:
             for kind, direction in enumerate((memory.x, memory.y)):
                 self.sizes[first + kind] = direction.size
                 self.allowed[first + kind] = np.array(direction.allowed, bool) & (direction.size > 1)
-                self.rules += [(first + kind, rule) for rule in direction.rules]
-            self.rules += [(first + TIME, rule) for rule in memory.rules]
+                self.rules += [((first + kind,), rule) for rule in direction.rules]
+            self.rules += [((first + TIME,), rule) for rule in memory.rules]
+            self.rules += [(tuple(range(first + KINDS)), rule) for rule in memory.tiles]
+            self.rules += [(tuple(range(first, first + TIME)), rule) for rule in memory.ways]
             self.allowed[first + TIME] = memory.loopable(dims)
-        for place, rule in self.rules:
-            if rule.relation is not Relation.AT_LEAST and rule.value == 1:
-                self.allowed[place, list(rule.dims)] = False
+        for places, rule in self.rules:
+            if rule.relation in (Relation.EQUAL, Relation.AT_MOST) and rule.value == 1:
+                self.allowed[np.ix_(places, rule.dims)] = False
         self.primes = tuple(
             (dim, prime, prime_factors(extent).count(prime))
             for dim, extent in enumerate(fabric.extents)
@@ -71,6 +73,14 @@ class Places:
     def ruled(self, trips: Integers) -> Booleans:
         """Whether mappings keep to factor rules."""
         found = np.ones(len(trips), bool)
-        for place, rule in self.rules:
-            found &= rule.met(trips[:, place, list(rule.dims)].prod(axis=1))
+        for places, rule in self.rules:
+            found &= rule.met(product_at(trips, places, rule))
         return found
+
+
+def product_at(trips: Integers, places: tuple[int, ...], rule: Rule) -> Integers:
+    """What a rule is about, (mappings,) of trips (mappings, places, dims)."""
+    if not rule.dims:
+        return np.ones(len(trips), np.int64)
+    found: Integers = trips[:, np.array(places)[:, None], np.array(rule.dims)].prod(axis=(1, 2))
+    return found

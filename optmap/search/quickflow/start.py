@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import gcd
+
 import numpy as np
 
 from optmap.problem.accelerator import Keep
@@ -11,7 +13,7 @@ from optmap.problem.nest_batch import Booleans, Integers
 from optmap.problem.relations import Relation
 from optmap.search.accelerators.random_nests import random_nests
 from optmap.search.quickflow.moves import Allocations, Moves
-from optmap.search.quickflow.places import Places
+from optmap.search.quickflow.places import Places, product_at
 
 DRAWN = 4096
 """Random mappings among which a start is sought where the mended one is not valid."""
@@ -46,9 +48,9 @@ def _mended(places: Places) -> Integers:
     """Trips, (places, dims), with what the machine demands inside."""
     trips = np.ones(places.allowed.shape, np.int64)
     trips[places.outermost] = places.fabric.extents
-    for place, rule in places.rules:
-        if place != places.outermost and rule.relation is not Relation.AT_MOST:
-            _meet(places, trips, place, rule)
+    for slots, rule in places.rules:
+        if places.outermost not in slots and rule.relation is not Relation.AT_MOST:
+            _meet(places, trips, slots, rule)
     for dim, prime, _ in places.primes:
         while not places.allowed[places.outermost, dim] and trips[places.outermost, dim] % prime == 0:
             inner = [place for place in range(places.outermost) if places.allowed[place, dim]]
@@ -60,21 +62,29 @@ def _mended(places: Places) -> Integers:
     return trips
 
 
-def _meet(places: Places, trips: Integers, place: int, rule: Rule) -> None:
-    """Brings factors of a rule's dims from the outermost memory until their product is what is asked for."""
+def _meet(places: Places, trips: Integers, slots: tuple[int, ...], rule: Rule) -> None:
+    """Brings factors of a rule's dims from the outermost memory until their product is what is asked for.
+
+    Of several places the outermost takes them, as far as its mesh is large enough.
+    """
     for dim, prime, _ in sorted(places.primes, key=lambda each: -each[1]):
         while (
             dim in rule.dims
-            and places.allowed[place, dim]
             and trips[places.outermost, dim] % prime == 0
-            and _closer(trips[place, list(rule.dims)].prod(), prime, rule)
+            and _closer(int(product_at(trips[None], slots, rule)[0]), prime, rule)
         ):
-            _carry(trips, places.outermost, place, dim, prime)
+            used = trips.prod(axis=1) * prime
+            fit = [place for place in slots if places.allowed[place, dim] and used[place] <= places.sizes[place]]
+            if not fit:
+                break
+            _carry(trips, places.outermost, fit[-1], dim, prime)
 
 
 def _closer(product: int, prime: int, rule: Rule) -> bool:
     if rule.relation is Relation.EQUAL:
         return rule.value % (product * prime) == 0
+    if rule.relation is Relation.MULTIPLE:
+        return rule.value // gcd(product, rule.value) % prime == 0
     return product < rule.value
 
 

@@ -24,6 +24,7 @@ from optmap.search.sunstone.partial import (
     tile_at,
     with_choices,
 )
+from optmap.search.sunstone.reach import Reach
 from optmap.search.sunstone.settings import DIRECTIONS, WITHIN, SunstoneSettings
 from optmap.search.sunstone.tiling_tree import grown_dims, tiles_of
 from optmap.search.sunstone.unrolling import rejected_dims, unrollings
@@ -73,6 +74,7 @@ class Step:
         ]
         self.least = [np.asarray(np.array(own, bool).all(axis=0)) for own in self.patterns]
         """Per memory, the operands that it keeps in any case."""
+        self.reach = Reach(self.fabric)
         self._tries: dict[object, Trie] = {}
         self._choices: dict[_Situation, list[tuple[tuple[Node, ...], list[Choice]]]] = {}
 
@@ -214,6 +216,7 @@ class Step:
         principled = settings.reuse_dims and (settings.reuse_levels == 0 or at.memory < settings.reuse_levels)
         dims = grown_dims(self.fabric.operands, stationary if principled else frozenset(), self.dims)
         rules = () if self.inwards else memory.rules
+        dims |= _forced(memory.tiles)
         if not self.inwards:
             dims = (dims | _forced(rules)) & placeable(memory, self.dims)
         spread = np.array(ways[0]) * np.array(ways[1])
@@ -224,6 +227,8 @@ class Step:
             found = self.fitting.fit(at.memory, tiles, np.array(keeps))
             for rule in rules:
                 found &= _obeys(rule, factors)
+            for dim, sizes in self.reach.at(at.memory):
+                found &= np.isin(tiles[:, dim], sizes)
             if settings.look_outside and not self.inwards:
                 for number in outside:
                     found &= self.fitting.fit(number, tiles * spread, self.least[number])

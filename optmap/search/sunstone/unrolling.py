@@ -83,6 +83,8 @@ def _uses(pair: tuple[Ways, Ways], dims: frozenset[int]) -> bool:
 def _pairs(
     memory: Memory, rest: Sequence[int], utilisation: float, count: Callable[[str, int, int], None]
 ) -> tuple[tuple[Ways, Ways], ...]:
+    if memory.ways:
+        return _demanded(memory, rest, utilisation, count)
     found: dict[object, tuple[Ways, Ways]] = {}
     alike = memory.x.allowed == memory.y.allowed and not memory.x.rules and not memory.y.rules
     for first in _used(memory.x, rest, utilisation, count):
@@ -91,6 +93,21 @@ def _pairs(
             key = tuple(map(prod, zip(first, second, strict=True))) if alike else (first, second)
             found.setdefault(key, (first, second))
     return tuple(found.values())
+
+
+def _demanded(
+    memory: Memory, rest: Sequence[int], utilisation: float, count: Callable[[str, int, int], None]
+) -> tuple[tuple[Ways, Ways], ...]:
+    """Of a mesh of which a user demands ways: those that use it well among all that meet the demand."""
+    found = {}
+    for first in along(memory.x, rest):
+        for second in along(memory.y, [size // ways for size, ways in zip(rest, first, strict=True)]):
+            both = tuple(a * b for a, b in zip(first, second, strict=True))
+            if all(rule.admits(both) for rule in memory.ways):
+                found[first, second] = both
+    kept = set(well_used(tuple(found.values()), utilisation))
+    count("unrollings: utilisation", len(found), sum(both not in kept for both in found.values()))
+    return tuple(pair for pair, both in found.items() if both in kept)
 
 
 def _used(

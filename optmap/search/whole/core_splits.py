@@ -24,7 +24,8 @@ def core_splits(setting: Setting, descent: Descent) -> list[tuple[int, ...]]:
     found = [
         ways
         for ways in factorizations(setting.cores, limits)
-        if all(
+        if setting.meets_split(ways)
+        and all(
             -(-extent // split) >= least and not (descent.divisors and extent % split)
             for extent, split, least in zip(extents, ways, inside, strict=True)
         )
