@@ -1,5 +1,6 @@
 """The exact search on accelerators against every mapping there is, against itself, and against known optima."""
 
+import random
 import time
 from dataclasses import replace
 from itertools import pairwise
@@ -10,7 +11,7 @@ import numpy as np
 import pytest
 from accelerator_machines import asked
 from cases import some
-from spatial_brute_force import best_of_all, tiny_fabric
+from spatial_brute_force import best_of_all, tiny_fabric, tiny_machine
 from spatial_strategies import COUNTINGS, WALKED
 
 import optmap
@@ -18,10 +19,11 @@ from optmap.clock import NO_LIMIT, Clock
 from optmap.errors import InputError
 from optmap.evaluate import NEST_EXACT, NestPolicy, count_nest
 from optmap.problem import library, parse_workload
-from optmap.problem.accelerator import Keep
+from optmap.problem.accelerator import FactorRule, Keep, Store
 from optmap.problem.fabric import fabric_of
 from optmap.problem.nest import Nest
 from optmap.problem.options import Merit
+from optmap.problem.relations import Relation
 from optmap.search import AcceleratorResult, local_search, random_nests
 from optmap.search.exact import search_nest
 from optmap.search.exact.bounds import _maximal
@@ -44,6 +46,27 @@ def test_no_mapping_is_better(seed: int, counting: NestPolicy) -> None:
         cost = count_nest(found.nest, fabric, counting)
         assert not cost.broken
         assert float(cost.merit(merit)) == found.value
+
+
+@pytest.mark.parametrize("seed", [53, 121, 125, 130])
+@pytest.mark.parametrize("counting", WALKED, ids=str)
+def test_no_mapping_is_better_where_tiles_have_gaps(seed: int, counting: NestPolicy) -> None:
+    """Windows with strides over more taps than the stride: what was a gap of a hull is no new word of the next one."""
+    draw = random.Random(seed)
+    stride, extents = draw.choice((2, 3)), {"p": draw.choice((4, 6)), "r": draw.choice((4, 5, 6, 8))}
+    machine = tiny_machine(draw)
+    rule, some = FactorRule(dim="r", relation=Relation.EQUAL, value=1), draw.randint(1, len(machine.levels))
+    alone = (
+        replace(level, store=replace(level.store or Store(), factors=(rule,), order=()))
+        for level in machine.levels[:some]
+    )
+    machine = replace(machine, levels=(*alone, *machine.levels[some:]))
+    fabric = fabric_of(parse_workload(f"O[p] = I[{stride}*p+r]*W[r]", extents), machine)
+    best = best_of_all(fabric, counting)
+    for merit in Merit:
+        found = search_nest(fabric, merit=merit, counting=counting, clock=NO_LIMIT)
+        assert found.proved
+        assert found.value == pytest.approx(float(best[merit].value), rel=1e-9)
 
 
 @pytest.mark.parametrize("seed", range(100, 106))

@@ -63,7 +63,8 @@ def locked_of(frame: Frame, labels: Labels, operand: int, values: Ints) -> Float
     only make more copies. So what enters this level is the least that enters further inside. With windows: whenever
     the tile of this level moves, what it did not have before was not in any tile inside it, and all of the tile is
     needed inside; so at each step of the run at least the tile without its overlap enters, gaps left out (tiles
-    further inside may have none), and at each other move that is no repetition the whole tile.
+    further inside may have none), and at each other move that is no repetition the whole tile. Where tiles are hulls,
+    what was in a gap of the tile before may be inside already, as a gap: only what lies beyond its hull is new.
     """
     if operand not in frame.sliding:
         return np.asarray(frame.operations / frame.irrelevant(operand, values) / labels.reuse[:, operand])

@@ -55,7 +55,8 @@ class Window:
     touched: Floats
     """Words of a tile, gaps left out: what certainly passes, however it is cut."""
     kept: Floats
-    """Row, shift: words that a tile shares with itself moved, gaps left out."""
+    """Row, shift: of these the ones that may be there already when the tile has moved: those that it shares with itself
+    moved, or, where tiles are hulls, those inside the hull before, gaps or not."""
 
     def boxes(self, frame: Frame) -> list[tuple[int, ...]]:
         """Extents of its dims per row of the tables."""
@@ -261,14 +262,15 @@ class Frame:
             box = tuple(int(self.divisors[d][place // s % n]) for d, s, n in zip(dims, strides, sizes, strict=True))
             width = 1 + sum(f * (n - 1) for f, n in zip(factors, box, strict=True))
             own = np.zeros(widest + 1)
-            own[:width] = _overlaps(value_mask(factors, box), width)
+            bits = _bits(value_mask(factors, box), width)
+            own[:width] = np.cumsum(bits)[::-1] if self.hulls else _overlaps(bits)
             touched.append(own[0])
             kept.append(own)
             hull.append(float(width))
             hull_kept.append(np.maximum(0.0, width - shifts))
-        exact = np.array(touched), np.array(kept)
-        counted = (np.array(hull), np.array(hull_kept)) if self.hulls else exact
-        return Window(dims, factors, strides, counted[0], counted[1], exact[0], exact[1])
+        certain = np.array(touched), np.array(kept)
+        counted = (np.array(hull), np.array(hull_kept)) if self.hulls else certain
+        return Window(dims, factors, strides, counted[0], counted[1], certain[0], certain[1])
 
 
 def product(values: Ints | Floats) -> Floats:
@@ -309,10 +311,15 @@ def admits(rules: tuple[Rule, ...], values: Ints) -> Flags:
     return found
 
 
-def _overlaps(mask: int, width: int) -> Floats:
-    """Values that a set has in common with itself moved by 0, 1, ... below `width`: whole numbers that floats hold."""
+def _bits(mask: int, width: int) -> Floats:
+    """Whether each of the values below `width` is in a set, as numbers."""
     octets = np.frombuffer(mask.to_bytes(-(-width // 8), "little"), np.uint8)
-    bits = np.unpackbits(octets, bitorder="little")[:width].astype(np.float64)
+    return np.unpackbits(octets, bitorder="little")[:width].astype(np.float64)
+
+
+def _overlaps(bits: Floats) -> Floats:
+    """Values that a set has in common with itself moved by 0, 1, ... places: whole numbers that floats hold."""
+    width = len(bits)
     spectrum = np.fft.rfft(bits, 2 * width)
     return np.asarray(np.rint(np.fft.irfft(np.abs(spectrum) ** 2, 2 * width)[:width]))
 
