@@ -25,12 +25,11 @@ from optmap.evaluate import NEST_EXACT, NEST_TIMELOOP, NestPolicy, SpatialCost, 
 from optmap.evaluate.spatial.wires import is_quirk
 from optmap.gap.nest_recount import evaluate_nest
 from optmap.gap.nest_solution import nest_solution_from
-from optmap.problem import Capacity, Fields, Level, Machine, Workload, access_names
+from optmap.problem import Capacity, Fields, Level, Machine, TileRule, Workload, access_names
 from optmap.problem.accelerator import Arithmetic, Keep, Mesh, MeshAxis, Prices, Store
 from optmap.problem.fabric import Fabric, fabric_of
 from optmap.problem.nest import MemoryNest, Nest
 from optmap.problem.nest_batch import batch_of
-from optmap.problem.options import TileRule
 from optmap.search import AcceleratorResult, Found, assemble
 from optmap.texts import exact_text
 

@@ -161,7 +161,9 @@ def test_the_checker_refuses_a_wrong_exact_count_whatever_counted(toy: Path) -> 
 def test_what_it_cannot_count_and_what_others_cannot_is_said(toy: Path, capsys: pytest.CaptureFixture[str]) -> None:
     solve = ("--plugin", toy, "solve", *PRODUCT, "--machine", "simba_like", "--counting", "anew")
     _, err = run(*solve, capsys=capsys, code=2)
-    assert "method exact does not count as anew does; use --counting exact or timeloop, or --method random or" in err
+    assert (
+        "method exact does not count as anew does; use --counting exact or timeloop, or --method random and its" in err
+    )
     wide = ("C[i] += A[3*i+k]*B[k]", "--extents", "i=4,k=8", "--machine", "simba_like", "--method", "random")
     _, err = run("--plugin", toy, "solve", *wide, "--counting", "anew", capsys=capsys, code=2)
     assert "counting anew knows strides of 1 and 2 only; use --counting exact" in err
