@@ -39,7 +39,8 @@ class Chain:
         self.reads = [access["tensor"] for accesses in self.accesses for access in accesses[1:]]
         self._check_order()
         outputs = doc["outputs"]
-        need(all(t in self.names and t in self.reads for t in outputs), "an output is named that is none, or is one")
+        named = {t for t in self.names if t in self.reads}.intersection(outputs)
+        need(len(named) == len(outputs), "an output is named that is none, is one by itself, or is named twice")
         self.outputs = {t for t in self.names if t not in self.reads or t in outputs}
         self._check_signs()
         self.held = self._held()

@@ -181,6 +181,10 @@ def test_other_statements_are_not_what_a_certificate_is_of() -> None:
         with pytest.raises(RefusedError, match=reason):
             check_document(signed(forged))
     forged = copy.deepcopy(document)
+    forged["workload"]["outputs"] = ["S", "S"]
+    with pytest.raises(RefusedError, match="named twice"):
+        check_document(signed(forged))
+    forged = copy.deepcopy(document)
     forged["groups"] *= 2
     with pytest.raises(RefusedError, match="in two groups"):
         check_document(signed(forged))
