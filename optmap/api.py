@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 from optmap.clock import SEARCHED, Clock, limited
 from optmap.errors import CheckError, InputError
-from optmap.evaluate.policies import nest_policy
 from optmap.names import choose
 from optmap.problem import CapacityRule, Padding, Semantics
 from optmap.problem.constraint_texts import ConstraintsInput, constraints_of
@@ -27,7 +26,6 @@ from optmap.problem.objective import OBJECTIVES, objectives_on
 from optmap.problem.options import IntegerRule, TileRule
 from optmap.search.meaning import refuse_meaningless
 from optmap.search.methods import METHODS, default_method
-from optmap.search.question import Question, understood
 from optmap.solvers.config import relaxation_solver
 from optmap.values import TimeInput, file_path, quoted, seconds, whole_number
 
@@ -36,6 +34,7 @@ if TYPE_CHECKING:
     from optmap.evaluate import Running
     from optmap.gap.boundaries import BoundReport
     from optmap.search.accelerators.result import AcceleratorResult
+    from optmap.search.question import Question
     from optmap.search.result import SolveResult
 
 __all__ = ["METHODS", "OBJECTIVES", "bound", "check", "solve"]
@@ -143,6 +142,9 @@ def solve(
     if innermost is not None:
         target = target.from_level(innermost)
     demanded.check(problem, target)
+    from optmap.evaluate.policies import nest_policy
+    from optmap.search.question import Question, understood
+
     problem, notes = understood(problem, target, semantics)
     question = Question(
         workload=problem,

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 from optmap.api import solve
 from optmap.clock import INTERRUPTED, Clock, limited, stopping
 from optmap.errors import ContradictionError, InfeasibleError, InputError, LimitError
-from optmap.evaluate.policies import nest_policy
 from optmap.names import choose
 from optmap.problem import Padding, Semantics
 from optmap.problem.constraint_texts import ConstraintsInput, constraints_of
@@ -123,6 +122,7 @@ def _on_meshes(
     workload: Workload, machine: Machine, methods: Sequence[str], progress: Progress | None, **question: Any
 ) -> NestComparison:
     """Several methods on one machine with meshes and prices, all for the same objective."""
+    from optmap.evaluate.policies import nest_policy
     from optmap.gap.nest_comparison import NestComparison
     from optmap.problem.fabric import fabric_of
     from optmap.search.question import understood

@@ -82,7 +82,7 @@ def attack(case: Case, draw: random.Random) -> Counter[str]:
     found = Counter(case.kinds, cases=1)
     answer = _answer(case, NEST_TIMELOOP)
     served: dict[NestPolicy, dict[str, Served]] = {}
-    counts = (NEST_EXACT, exact, answer.exact), (NEST_TIMELOOP, NestPolicy, timeloop, answer.count)
+    counts = (NEST_EXACT, exact, answer.exact), (NEST_TIMELOOP, timeloop, answer.count)
     for counting, oracle, cost in counts:
         served[counting] = {tensor.name: oracle(case.problem, tensor) for tensor in case.problem.tensors}
         found.update(_same(case, cost, served[counting], counting))
@@ -92,7 +92,7 @@ def attack(case: Case, draw: random.Random) -> Counter[str]:
     documents = {NEST_TIMELOOP: _accepted(answer)}
     if draw.random() < SHARE:
         documents[NEST_EXACT] = _accepted(_answer(case, NEST_EXACT))
-        counting, other = draw.sample(sorted(documents), 2)
+        counting, other = draw.sample(sorted(documents, key=str), 2)
         document = documents[counting]
         assert not evaluate_nest(nest_solution_from(Fields.of(document, "document"))).disagreements
         found[f"{counting}: documents read and counted again"] += 1

@@ -10,6 +10,7 @@ from enum import StrEnum
 
 from optmap.errors import InputError
 from optmap.problem.halo import distinct_values, span
+from optmap.shown import Concise
 
 
 class Target(StrEnum):
@@ -70,7 +71,7 @@ class Retention(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Policy:
+class Policy(Concise):
     """How words are counted.
 
     Raises:

@@ -8,7 +8,7 @@ from math import prod
 
 from optmap.errors import CheckError
 from optmap.evaluate import BoundaryTraffic, Running, count_mapping, evaluate_cost, floor_cycles
-from optmap.evaluate.spatial.count import count_nest
+from optmap.evaluate.spatial.count import NEST_EXACT, count_nest
 from optmap.evaluate.spatial.results import SpatialCost
 from optmap.evaluate.spatial.wires import wire_notes
 from optmap.evaluate.timing import Prediction
@@ -123,7 +123,7 @@ def _of_a_nest(question: Question, found: Found, seconds: float) -> AcceleratorR
     _check_claims(found, value, found.bound or 0)
     if question.tiles is TileRule.DIVISORS and nest.tiles()[-1] != fabric.extents:
         raise CheckError("the mapping found pads dims, but divisors were asked for")
-    exact = count_nest(nest, fabric)
+    exact = cost if question.counting == NEST_EXACT else count_nest(nest, fabric)
     return AcceleratorResult(
         fabric=fabric_of(question.workload, question.machine),
         method=question.method,

@@ -17,7 +17,6 @@ from dataclasses import InitVar, dataclass, replace
 from typing import TYPE_CHECKING
 
 from optmap.errors import InputError
-from optmap.evaluate.policies import nest_policies
 from optmap.problem.machine import CapacityRule, Machine
 from optmap.problem.options import IntegerRule, TileRule
 from optmap.problem.workload import Semantics
@@ -200,6 +199,8 @@ def _demands(question: Question, route: Route) -> Iterator[tuple[str, Can]]:
         yield "counts for scratchpads: use --capacity tile", lambda route: question.capacity in route.capacity
     if question.workload.semantics is Semantics.ASSIGN:
         yield "loads every output: use --semantics accumulate", lambda route: Semantics.ASSIGN in route.semantics
+    from optmap.evaluate.policies import nest_policies
+
     known = " or ".join(name for name, policy in nest_policies().items() if route.counts(policy))
     yield (
         f"does not count as {question.counting} does; use --counting {known}",

@@ -19,8 +19,6 @@ from pathlib import Path
 from types import ModuleType
 
 from optmap.errors import InputError
-from optmap.evaluate.policies import HOMES as POLICY_HOMES
-from optmap.evaluate.policies import POLICIES
 from optmap.problem.io.kinds import missing_file
 from optmap.problem.objective import OBJECTIVES
 from optmap.search.methods import HOMES, LIBRARY, METHODS
@@ -68,12 +66,13 @@ def load_plugin(name: str | Path) -> Plugin:
         return PLUGINS[known]
     if file is not None and not file.is_file():
         raise missing_file(file)
-    registries: tuple[Iterable[str], ...] = (METHODS, OBJECTIVES, POLICIES)
+    counting = _counting()
+    registries: tuple[Iterable[str], ...] = (METHODS, OBJECTIVES, counting.POLICIES)
     before = [set(registry) for registry in registries]
     with _all_or_nothing():
         module = _imported_name(text) if file is None else _imported_file(file.resolve(), text)
     file_of = getattr(module, "__file__", None)
-    homes = {**HOMES, **POLICY_HOMES}
+    homes = {**HOMES, **counting.HOMES}
     methods, objectives, policies = (
         tuple(key for key in registry if key not in old or (homes.get(key) or "") == file_of)
         for registry, old in zip(registries, before, strict=True)
@@ -91,29 +90,38 @@ def is_shared(method: str, counting: str | None = None) -> bool:
 
 def own_policies(counting: str | None) -> tuple[str, ...]:
     """Keys of the policies of one's own that have a name; empty for None."""
-    return tuple(key for key in POLICY_HOMES if POLICIES[key].name == counting)
+    known = _counting()
+    return tuple(key for key in known.HOMES if known.POLICIES[key].name == counting)
 
 
 def code_digest(name: str) -> str:
     """SHA-256 of the file that registered a method, or the key of a policy, of one's own; empty without one."""
-    home = HOMES.get(name, POLICY_HOMES.get(name))
+    home = HOMES.get(name, _counting().HOMES.get(name))
     try:
         return "" if home is None else hashlib.sha256(Path(home).read_bytes()).hexdigest()
     except OSError:
         return ""
 
 
+def _counting() -> ModuleType:
+    """Where countings are registered: imported when one is asked for, since they count with NumPy."""
+    from optmap.evaluate import policies
+
+    return policies
+
+
 @contextlib.contextmanager
 def _all_or_nothing() -> Iterator[None]:
     """Take back what was registered if the import fails."""
-    kept = [(registry, dict(registry)) for registry in (METHODS, OBJECTIVES, POLICIES, HOMES, POLICY_HOMES)]
+    counting = _counting()
+    kept = [(registry, dict(registry)) for registry in (METHODS, OBJECTIVES, counting.POLICIES, HOMES, counting.HOMES)]
     try:
         with contextlib.redirect_stdout(sys.stderr):
             yield
     except BaseException:
         for registry, before in kept:
             registry.clear()
-            registry.update(before)  # type: ignore[arg-type] # of the same registry
+            registry.update(before)
         raise
 
 

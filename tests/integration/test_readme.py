@@ -67,28 +67,37 @@ def test_examples_run(optmap, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("number", "said"),
-    [(0, "above the relaxation by"), (1, "certificate"), (2, "permutation"), (3, "with narrow tiles")],
+    [(1, "above the relaxation by"), (2, "certificate"), (3, "permutation"), (4, "with narrow tiles")],
     ids=str,
 )
 def test_python_examples_run_with_one_import(number: int, said: str, tmp_path: Path) -> None:
     examples = blocks("python")
-    assert len(examples) == 6  # the last two have tests of their own
+    assert len(examples) == 7  # the last two have tests of their own
     example = examples[number]
     pyomo = ["import pyomo.environ as pyo"] if "pyo." in example else []
     assert re.findall(r"^\s*(?:import|from) .*", example, flags=re.MULTILINE) == ["import optmap", *pyomo]
-    file = tmp_path / "example.py"
+    assert said in _printed(example, tmp_path)
+
+
+def test_the_example_of_a_counting_of_ones_own_runs(tmp_path: Path) -> None:
+    assert "counting doubled" in _printed(blocks("python")[0], tmp_path)
+
+
+def _printed(example: str, folder: Path) -> str:
+    """What an example prints that is run from a folder, where it ends well."""
+    file = folder / "example.py"
     file.write_text(example, encoding="utf-8")
     done = subprocess.run(
         [sys.executable, str(file)],
         capture_output=True,
         text=True,
         timeout=300,
-        cwd=tmp_path,
+        cwd=folder,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    assert said in done.stdout
+    return done.stdout
 
 
 def test_folders_named_exist() -> None:

@@ -69,7 +69,7 @@ def test_a_tree_that_means_nothing_is_bad_input_with_its_reason(optmap, written)
 
 def test_a_tree_that_does_not_fit_fails_with_the_shortfall(optmap, written):
     ran = optmap("evaluate", written(least_document(named("one word too few"))), code=5)
-    assert "buffer would hold 22 words at a visit of S; it has 21: it is short by 1 words" in ran.err
+    assert "buffer would hold 22 words at a visit of S; it has 21: it is short by 1 word" in ran.err
 
 
 def test_a_walk_that_is_too_long_reaches_its_limit(optmap, written):

@@ -340,7 +340,7 @@ def test_what_the_method_does_not_know_is_refused():
         solve(workload, machine="i7-9700k", method="iooub")
     with pytest.raises(InputError, match="3 levels"):
         solve_level(Question(workload=workload, machine=library.machine("balanced")))
-    with pytest.raises(InfeasibleError, match="short by 1 words"):
+    with pytest.raises(InfeasibleError, match="short by 1 word:"):
         solve(workload, memory="2w", method="iooub")
 
 

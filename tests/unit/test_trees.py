@@ -45,7 +45,7 @@ def test_a_tree_that_means_nothing_is_refused_with_its_kind_of_reason(case):
 )
 def test_a_tree_that_does_not_fit_says_where_and_how_much_is_missing(case):
     (violation,) = walk_tree(reference_tree(case)).violations
-    assert violation == f"{case['reason']}: it is short by 1 words"
+    assert violation == f"{case['reason']}: it is short by 1 word"
 
 
 def test_a_walk_that_takes_too_long_says_what_its_limit_is():
