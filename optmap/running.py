@@ -21,6 +21,7 @@ from optmap.problem.inputs import (
     MachineInput,
     WorkloadInput,
     machine_of,
+    needed_machine,
     workload_of,
 )
 from optmap.values import TimeInput, file_path, whole_number
@@ -204,7 +205,7 @@ def emit(
             raise InputError("--mapping says which mapping is written, --fastest looks for one: leave one of them out")
         return fastest_code(
             problem,
-            machine_of(machine, None),
+            needed_machine(machine),
             options,
             threads=whole_number(threads or 1, "threads"),
             candidates=whole_number(candidates, "candidates"),
@@ -214,7 +215,7 @@ def emit(
             progress=progress,
         )
     if mapping is None:
-        target = machine_of(machine, None)
+        target = needed_machine(machine)
         found = predicted_mapping(problem, target, options, threads=threads or 1, time_limit=limit, progress=progress)
     else:
         target, found = _given(problem, machine, mapping, threads)

@@ -125,6 +125,23 @@ def machine_of(machine: MachineInput | None, memory: MemoryInput | None) -> Mach
     return library.machine(text_of(machine, "machine", "a library name, a YAML file or a Machine"))
 
 
+def needed_machine(machine: MachineInput | None) -> Machine:
+    """A machine where a capacity alone would not do.
+
+    Args:
+        machine: a machine, library name or file.
+
+    Raises:
+        InputError: if there is none, or it cannot be understood.
+    """
+    if machine is None:
+        raise InputError(
+            "name the machine (--machine): host.yaml after optmap detect -o host.yaml for the one at hand, "
+            "or a name of optmap list machines"
+        )
+    return machine_of(machine, None)
+
+
 def capacity_of(memory: object) -> Capacity:
     """A capacity from a text with its unit or itself.
 

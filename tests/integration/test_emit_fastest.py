@@ -191,3 +191,21 @@ def test_choices_are_those_of_the_document(optmap, folder: Path, tmp_path: Path)
         assert f"leave out {arguments[0]}" in refused.err
     both = optmap("emit", *MATMUL, "--machine", "balanced", "--fastest", "--mapping", "x.json", code=2)
     assert "--mapping says which mapping is written, --fastest looks for one" in both.err
+
+
+def test_code_for_another_machine_is_not_said_to_have_been_timed(tmp_path: Path) -> None:
+    run = toolkit.run(MATMUL[0], extents=MATMUL[2], machine=AVX512, candidates=1, seconds=0.01, time_limit=1)
+    path = tmp_path / "run.json"
+    path.write_text(json.dumps(run.to_dict()))
+    own, other = toolkit.emit(path, machine=AVX512), toolkit.emit(path, machine=replace(AVX512, name="bare", core=None))
+    assert own.ran is not None
+    assert other.source != own.source
+    assert other.ran is None
+    assert "written for bare, and is not the code that was timed in run.json" in other.notes[-1]
+
+
+def test_a_missing_machine_is_asked_for_by_what_emit_takes(optmap) -> None:
+    for arguments in ((), ("--fastest",)):
+        error = optmap("emit", *MATMUL, *arguments, code=2).err
+        assert "--machine" in error
+        assert "--memory" not in error

@@ -45,7 +45,8 @@ def code_of_document(text: str, *, machine: Machine | None = None, threads: int 
 
     Args:
         text: the file; with `/NAME` behind it one workload of several.
-        machine: that the code is written for; None for that of the document.
+        machine: that the code is written for; None for that of the document. Where that makes it other code than what
+            ran, it has no time.
         threads: only of code with as many; None for any.
 
     Raises:
@@ -63,8 +64,14 @@ def code_of_document(text: str, *, machine: Machine | None = None, threads: int 
     if any(replace(each.workload, count=1) != replace(mine[0].workload, count=1) for each in mine):
         raise InputError(f"{path}: two different workloads are called {title!r}; run the one that is meant alone")
     best = max(mine, key=lambda each: each.ran.gflops)
-    code = emit_code(best.workload, best.mapping, machine or best.machine, best.options)
-    return replace(code, ran=best.ran)
+    code = emit_code(best.workload, best.mapping, best.machine, best.options)
+    if machine is None:
+        return replace(code, ran=best.ran)
+    other = emit_code(best.workload, best.mapping, machine, best.options)
+    if other.source == code.source:
+        return replace(other, ran=best.ran)
+    note = f"the code is written for {machine.name}, and is not the code that was timed in {path.name}"
+    return replace(other, notes=(*other.notes, note))
 
 
 def _with_threads(threads: int | None) -> str:
