@@ -79,6 +79,8 @@ def save_figure(axes: Any, path: Path) -> None:
     try:
         axes.figure.savefig(path, dpi=150)
     except (OSError, ValueError) as error:
+        if isinstance(error, OSError):
+            raise InputError(f"{path}: cannot be written: {error.strerror or error}; choose another file") from error
         raise InputError(f"{path}: cannot be written: {error}; use a name such as plot.png") from error
     finally:
         from matplotlib import pyplot

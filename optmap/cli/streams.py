@@ -35,6 +35,8 @@ class Output:
         """Why nothing can be written; empty if it can."""
         self._lost = False
         """Whether something was not written."""
+        self._over = False
+        """Whether the command has ended: what outlives it, as a handler of a library's log, is not told any more."""
 
     def write(self, text: str) -> int:
         """Write text.
@@ -56,6 +58,10 @@ class Output:
         self._complain()
         self._attempt(self._stream.flush)
 
+    def end(self) -> None:
+        """Say that the command has ended, and with it anybody who could be told."""
+        self._over = True
+
     def _attempt(self, work: Callable[[], Made]) -> Made:
         try:
             return work()
@@ -66,7 +72,7 @@ class Output:
             raise OutputError(f"stdout: cannot be written: {self._broken}") from error
 
     def _complain(self) -> None:
-        if self._lost:
+        if self._lost and not self._over:
             raise OutputError(f"stdout: cannot be written: {self._broken}")
 
     def __getattr__(self, name: str) -> Any:
@@ -91,11 +97,12 @@ def command_streams() -> Iterator[None]:
     for stream in before:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # names of files may be no text
-    sys.stdout = Output(before[0])
+    sys.stdout = output = Output(before[0])
     sys.stderr = io.StringIO() if before[1] is None else before[1]
     try:
         yield
     finally:
+        output.end()
         sys.stdout, sys.stderr = before
 
 

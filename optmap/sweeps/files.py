@@ -67,6 +67,6 @@ def store_error(path: Path, error: OSError) -> StoreError:
     if error.errno in FULL:
         return StoreFullError(
             f"{path}: no room left to write ({error.strerror}); everything before is kept: "
-            "free some space and run the same sweep again, it continues where it stopped"
+            "free some space and run the same command again, it continues where it stopped"
         )
     return StoreError(f"{path}: cannot be written: {error.strerror}; choose another directory with -o")

@@ -70,6 +70,15 @@ def test_a_full_disk_under_stdout_is_told(kind: str, buffered: str) -> None:
     assert ("nosuch" in done.stderr) == ("error" in kind)
 
 
+@pytest.mark.parametrize("shell", [">/dev/full", ">&-"])
+def test_it_is_told_once_where_a_library_holds_on_to_stdout(shell: str) -> None:
+    """Pyomo's log keeps the stdout that it was imported with, and flushes it as Python ends."""
+    done = _run("export", *PRODUCT, "--memory", "40w", "--format", "text", shell=shell)
+    assert done.returncode == 1
+    assert done.stderr.startswith("error: stdout: cannot be written: ")
+    assert done.stderr.count("\n") == 1
+
+
 @pytest.mark.parametrize("kind", ["help", "table", "error document"])
 def test_no_stdout_at_all_is_told(kind: str) -> None:
     done = _run(*COMMANDS[kind], shell=">&-")
@@ -118,6 +127,7 @@ def test_a_file_that_cannot_be_written_is_bad_input(optmap: Command, option: str
         said = optmap(*args, option, place, code=2).err
         assert f"error: {place}: cannot be written" in said
         assert reason in said
+        assert "such as plot.png" not in said  # its name is not what is wrong
 
 
 def test_the_checker_alone_tells_it_too(tmp_path: Path) -> None:

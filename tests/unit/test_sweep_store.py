@@ -227,7 +227,7 @@ def test_a_full_disk_is_a_clear_error_and_nothing_is_lost(tmp_path: Path, monkey
             patched.setattr(files, "_write", full)
             made.add(answer_point(points[5]))
 
-    with monkeypatch.context() as patched, pytest.raises(StoreFullError, match="run the same sweep again"):
+    with monkeypatch.context() as patched, pytest.raises(StoreFullError, match="run the same command again"):
         fill_up()
     with Store(tmp_path) as again:
         assert [again.has(point) for point in points] == [True] * 5 + [False]
