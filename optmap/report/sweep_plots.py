@@ -20,6 +20,10 @@ from optmap.report.plots import BOUND_COLOR, PALETTE
 from optmap.texts import size_text
 
 MARKERS = "osD^vP"
+LETTER = 0.085
+"""Inches that a letter of a label takes, roughly."""
+MAP_WIDTH = 4.6
+"""Inches of a map with its scale, beside the names of its rows."""
 LAYERS_SHOWN = 7
 """Layers of a network with a colour of their own; the rest are one band."""
 
@@ -101,7 +105,10 @@ def plot_gaps(panels: Sequence[Panel], *, axes: Any = None) -> Any:
         from matplotlib.patches import Patch
         from matplotlib.ticker import MaxNLocator
 
-        axes = new_axes((SIZE[0], max(2.6, 1.2 + 0.26 * len(rows)))) if axes is None else axes
+        title = f"Gap of the objective on {panels[0].place}"
+        width = LETTER * max(len(name) for name, _ in rows) + max(MAP_WIDTH, LETTER * len(title))
+        size = (max(SIZE[0], width), max(2.6, 1.2 + 0.26 * len(rows)))
+        axes = new_axes(size) if axes is None else axes
         # Small gaps are the interesting ones: the square root gives them more of the scale.
         norm = PowerNorm(0.5, vmin=0.0, vmax=max(*gaps, 1.0))
         axes.set_facecolor("#ffffff")
@@ -129,7 +136,7 @@ def plot_gaps(panels: Sequence[Panel], *, axes: Any = None) -> Any:
         if _has_holes(axes, rows):
             empty = Patch(facecolor="#ffffff", edgecolor="#bbbbbb", hatch="////", label="no mapping, or no bound")
             axes.figure.legend(handles=[empty], loc="outside lower right", frameon=False, fontsize=9)
-        axes.set_title(f"Gap of the objective on {panels[0].place}", loc="left")
+        axes.set_title(title, loc="left")
     return axes
 
 

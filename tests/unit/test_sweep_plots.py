@@ -126,6 +126,17 @@ def test_ticks_of_sizes_never_overprint(capacities: list[int]) -> None:
         assert all(a[1] < b[0] for a, b in pairwise(boxes))
 
 
+def test_a_map_with_long_names_has_room_for_its_title_and_its_sizes() -> None:
+    curve = [(words, 5000, 2500) for words in (512, 1723, 5793, 19483, 65536)]
+    groups = [rows_of("a/layer", curve, compulsory=1000, method=name) for name in ("mopt-algorithm1", "mopt-artifact")]
+    axes = plot_gaps(panels(frame_of(*groups)))
+    axes.figure.canvas.draw()
+    assert axes._left_title.get_window_extent().x1 <= axes.figure.bbox.x1
+    boxes = [tick.label1.get_window_extent().extents[[0, 2]].tolist() for tick in axes.xaxis.get_major_ticks()]
+    assert len(boxes) == len(curve)
+    assert all(a[1] < b[0] for a, b in pairwise(sorted(boxes)))
+
+
 def test_one_best_design_is_said_in_words() -> None:
     (panel,) = panels(frame_of(rows_of("w", [(256, 1000, 1000), (512, 1000, 1000)], compulsory=1000)))
     axes = plot_pareto([panel])
