@@ -74,9 +74,9 @@ def row_digest(values: Mapping[str, object]) -> str:
 
 
 def file_digest(path: Path) -> str | None:
-    """SHA-256 of a file; None if it cannot be read."""
+    """SHA-256 of a file; None if it cannot be read, or is none: a pipe would be waited for."""
     try:
-        return hashlib.sha256(path.read_bytes()).hexdigest()
+        return hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else None
     except OSError:
         return None
 

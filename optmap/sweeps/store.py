@@ -164,7 +164,10 @@ class Store(Stored):
         return self._certificates[path]
 
     def _write(self, path: str, data: bytes) -> str:
-        write_atomic(self.directory / path, data)
+        place = self.directory / path
+        if place.is_dir():  # no file takes the place of a folder
+            self._parts.put_aside(place)
+        write_atomic(place, data)
         return hashlib.sha256(data).hexdigest()
 
     def add_row(self, row: Row) -> None:

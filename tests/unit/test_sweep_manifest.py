@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import re
 from collections.abc import Callable
 from dataclasses import replace
@@ -97,6 +98,12 @@ def _edit_line(folder: Path, old: str, new: str) -> None:
     path.write_text(first.replace(old, new) + "\n" + rest)
 
 
+def _replaced(path: Path) -> Path:
+    """The place of a file that was there."""
+    path.unlink()
+    return path
+
+
 SPOILED: dict[str, tuple[Callable[[Path], Any], str, int]] = {
     "numbers of a row": (lambda f: _rewrite(f, _better), "is not what was recorded", 1),
     "capacity of a row": (lambda f: _rewrite(f, _other_capacity), "it was edited, or written elsewhere", 1),
@@ -116,6 +123,8 @@ SPOILED: dict[str, tuple[Callable[[Path], Any], str, int]] = {
     ),
     "a document cut": (lambda f: _document(f).write_bytes(_document(f).read_bytes()[:99]), "edited or cut", 1),
     "a document less": (lambda f: _document(f).unlink(), "solutions/.* is lost", 1),
+    "a folder in place of a document": (lambda f: _replaced(_document(f)).mkdir(), "solutions/.* is not what was", 1),
+    "a pipe in place of a document": (lambda f: os.mkfifo(_replaced(_document(f))), "solutions/.* is not what was", 1),
     "a number of a document": (
         lambda f: _document(f).write_text(_document(f).read_text().replace("20", "21")),
         "solutions/.* is not what was recorded",
