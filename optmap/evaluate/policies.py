@@ -57,7 +57,7 @@ def level_policy(name: str) -> LevelPolicy:
         UnknownNameError: for a name that is none.
     """
     known = level_policies()
-    return known[choose("counting", name, known)]
+    return known[choose("counting", name, known, where="--counting")]
 
 
 def nest_policy(name: str | NestPolicy | None) -> NestPolicy:

@@ -285,7 +285,7 @@ def test_what_does_not_fit_or_apply_is_refused():
     workload = matmul(i=4, j=4, k=4)
     with pytest.raises(InfeasibleError, match="out is short by 1 word:"):
         best_stationary(workload.with_extents(), split(9, 1, buffering=2))
-    with pytest.raises(InfeasibleError, match="in is short by 1 words"):
+    with pytest.raises(InfeasibleError, match="in is short by 1 word:"):
         greedy_stationary(workload, split(1, 9))
     with pytest.raises(InputError, match="one level only"):
         solve(workload, machine="balanced", method="gemmini")
