@@ -32,6 +32,11 @@ class Footprint(StrEnum):
     UNIT_STRIDES = "unit-strides"
     """As many as there would be with every coefficient 1: of capacities alone."""
 
+    @property
+    def text(self) -> str:
+        """How a tile is taken, as the end of a sentence."""
+        return {"touched": "exactly", "hull": "gaps included", "unit-strides": "with strides of 1"}[self.value]
+
     def words(self, coefficients: tuple[int, ...], extents: tuple[int, ...]) -> int:
         """Values of a subscript over a tile.
 

@@ -135,7 +135,7 @@ def amounts(cost: SpatialCost) -> list[tuple[str, str]]:
 def _status(result: AcceleratorResult) -> str:
     search = result.search
     if not result.fits:
-        only = "" if result.count.broken else f" but as {result.counting} takes capacities, with strides of 1"
+        only = "" if result.count.broken else f" but as {result.counting} takes capacities, {result.counting.room.text}"
         return f"does not fit the machine{only}: {'; '.join(result.broken)}"
     if search.proved:
         return "optimal, proved"
@@ -151,7 +151,7 @@ def _status(result: AcceleratorResult) -> str:
 
 def _counted(result: AcceleratorResult) -> str:
     """What the objective of a gap is beside that of the answer."""
-    return "" if result.exact is result.count else " (counted exactly)"
+    return "" if result.counting.bounded else " (counted exactly)"
 
 
 def _summary(result: AcceleratorResult) -> list[tuple[str, str]]:

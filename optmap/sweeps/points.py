@@ -17,8 +17,10 @@ from optmap.search.plugins import PLUGINS, code_digest, load_plugin, own_policie
 from optmap.sweeps.rows import Row
 from optmap.sweeps.spec import BOUND, Options
 
-ANSWER_VERSIONS = {**dict.fromkeys((BOUND, *LIBRARY), 2), "exact": 3}
+ANSWER_VERSIONS = dict.fromkeys((BOUND, *LIBRARY), 2)
 """Raised by one whenever a method's answers change: older ones are then solved again."""
+COUNTED_VERSIONS = {("exact", "timeloop"): 3, ("allocation", "timeloop"): 3}
+"""Likewise where the answers of one counting alone have changed."""
 SEEDLESS = {BOUND, *(name for name in LIBRARY if METHODS[name].explorer is None)}
 """Methods whose answers do not depend on the seed; those of a user's may."""
 
@@ -59,7 +61,7 @@ def make_point(
 ) -> GridPoint:
     """A point with its hash; options do not matter to a bound, nor the seed to methods that draw no random numbers."""
     depends: dict[str, object] = {
-        "answers": ANSWER_VERSIONS.get(method, 1),
+        "answers": COUNTED_VERSIONS.get((method, options.counting or ""), ANSWER_VERSIONS.get(method, 1)),
         "workload": _nameless_workload(workload),
         "machine": _nameless_machine(machine),
         "level": level,
