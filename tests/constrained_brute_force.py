@@ -8,17 +8,45 @@ from __future__ import annotations
 
 import random
 import re
+from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
-from spatial_brute_force import all_mappings
+from spatial_brute_force import all_mappings, tiny_fabric
 
+from optmap.errors import InfeasibleError, InputError
 from optmap.evaluate import NestPolicy, count_nest, evaluate_batch
+from optmap.problem import constraints_of
+from optmap.problem.demanded import demanded
 from optmap.problem.fabric import Fabric
 from optmap.problem.nest_batch import NestBatch
 from optmap.problem.options import Merit
 
 SIGNS = ("<=", ">=", "%", "=")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Problem:
+    """A machine with a workload, and constraints."""
+
+    fabric: Fabric
+    """Without constraints."""
+    texts: list[str]
+    bound: Fabric | None
+    """With constraints; None where they contradict the machine or one another."""
+
+
+def constrained_problem(seed: int, most: int) -> Problem:
+    """A random small problem of at most so many mappings; the same seed gives the same one."""
+    fabric, draw = tiny_fabric(seed, most), random.Random(seed)
+    while True:
+        texts = random_texts(draw, fabric)
+        try:
+            return Problem(fabric=fabric, texts=texts, bound=demanded(fabric, constraints_of(texts)))
+        except InfeasibleError:
+            return Problem(fabric=fabric, texts=texts, bound=None)
+        except InputError:  # the machine has an order of its own there
+            continue
 
 
 def random_texts(draw: random.Random, fabric: Fabric) -> list[str]:

@@ -34,6 +34,7 @@ ATTACKS: dict[str, tuple[str, ...]] = {
     "batch_counting": (),
     "bounds_soundness": ("20000", "7"),
     "checker_mutants": ("20000", "7"),
+    "constraints_attack": ("--cases", "400"),
     "exact_attack": ("--all", "100", "--itself", "300"),
     "full_certificates": ("resnet18/", "--machines", "balanced", "--most", "40"),
     "halo_attack": ("10000000", "7"),

@@ -24,6 +24,7 @@ SMALLEST = {
     "bayesian_search": ["--layers", "R11", "--machines", "gemmini", "--seeds", "1", "--evaluations", "30"],
     "bounds_soundness": ["20", "1"],
     "checker_mutants": ["20", "1"],
+    "constraints_attack": ["--cases", "3", "--most", "2000"],
     "exact_attack": ["--all", "2", "--itself", "2"],
     "frontier_table": ["tccg/ab-ac-cb"],
     "full_certificates": ["resnet18/R11", "--machines", "i9-10980xe", "--most", "5"],
