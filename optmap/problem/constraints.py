@@ -21,7 +21,7 @@ last `.` is the level, but for `spatial`, `x` or `y` before it.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import lcm
+from math import lcm, prod
 
 from optmap.errors import InfeasibleError, InputError
 from optmap.names import choose
@@ -316,10 +316,18 @@ class Constraints:
                 left = item.restrict(left)
         return left
 
-    def steps(self, dim: str) -> tuple[int, ...]:
-        """Of what tiles and ways of a dim must be multiples."""
+    def step(self, dim: str, *, apart: bool) -> int:
+        """Of what an extent is a multiple in which all tiles and ways of a dim that are demanded divide each other.
+
+        Args:
+            dim: which.
+            apart: whether all ways are outside all tiles, and outside one another; else all are inside the largest.
+        """
         about = (item for item in self.items if isinstance(item, TileConstraint | SplitConstraint) and item.dim == dim)
-        return tuple(item.value for item in about if item.relation in (Relation.EQUAL, Relation.MULTIPLE))
+        exact = [item for item in about if item.relation in (Relation.EQUAL, Relation.MULTIPLE)]
+        tiles = lcm(*(item.value for item in exact if isinstance(item, TileConstraint)))
+        ways = [item.value for item in exact if isinstance(item, SplitConstraint)]
+        return tiles * prod(ways) if apart else lcm(tiles, *ways)
 
     def splits(self, level: str) -> tuple[SplitConstraint, ...]:
         """What is demanded of the split of a level."""

@@ -46,7 +46,8 @@ class _Binding:
 
     def bound(self, constraints: Constraints) -> Fabric:
         """The fabric with all of them."""
-        for item in constraints.items:
+        orders_first = sorted(constraints.items, key=lambda item: not isinstance(item, OrderConstraint))
+        for item in orders_first:  # what cannot be accepted is said before what cannot be met
             place = self.number[item.level]
             match item:
                 case TileConstraint():

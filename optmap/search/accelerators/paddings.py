@@ -7,7 +7,6 @@ on padding is done and counted, so a padded mapping is one of the larger problem
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from math import lcm, prod
 
 from optmap.problem.constraints import NO_CONSTRAINTS, Constraints
 
@@ -59,19 +58,15 @@ def paddings(extents: Mapping[str, int], constraints: Constraints = NO_CONSTRAIN
 
 
 def _needed(extents: Mapping[str, int], constraints: Constraints) -> list[dict[str, int]]:
-    """Extents that are multiples of what is demanded: of all of it, nested or beside one another; mostly none."""
+    """Extents that are multiples of what is demanded: with all ways inside the tiles, and outside; mostly none."""
     found: list[dict[str, int]] = []
-    for join in (lcm, _product):
-        steps = {dim: join(*constraints.steps(dim)) for dim in extents}
+    for apart in (False, True):
+        steps = {dim: constraints.step(dim, apart=apart) for dim in extents}
         sizes = {dim: -(-extent // steps[dim]) * steps[dim] for dim, extent in extents.items()}
         needed = {dim: size for dim, size in sizes.items() if extents[dim] < size <= MOST * extents[dim]}
         if needed not in found:
             found.append(needed)
     return found
-
-
-def _product(*numbers: int) -> int:
-    return prod(numbers)
 
 
 def _ragged(extents: Mapping[str, int]) -> Iterator[dict[str, int]]:
