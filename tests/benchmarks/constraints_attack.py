@@ -17,12 +17,13 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from constrained_brute_force import Problem, best_that_meet, constrained_problem, rows_that_meet
+from spatial_strategies import WALKED
 
 import optmap
 from optmap.clock import NO_LIMIT
 from optmap.errors import InfeasibleError, LimitError
 from optmap.problem.nest_batch import batch_of
-from optmap.problem.options import WALKED, Merit
+from optmap.problem.options import Merit
 from optmap.search import METHODS
 from optmap.search.exact import search_nest
 
