@@ -120,7 +120,8 @@ def simulate_caches(
 
     Caches are as the machine describes them: sets and ways, lines, least recently used, write-back, a store to a
     line that is not there reads it. Each is asked by the one inside it only. A step is one tile of level 0, and uses
-    every line under it once; prefetching, translation of addresses and other cores are left out.
+    every line under it once, in the order of their addresses; prefetching, translation of addresses and other cores are
+    left out.
 
     Args:
         workload: what is computed.
@@ -193,6 +194,8 @@ class _Walk(Structure):
         *((name, c_void_p) for name in ("reads", "writes")),
         ("levels_built", ctypes.c_int),
         ("caches", c_void_p),
+        ("lines", c_void_p),
+        *((name, c_int64) for name in ("kept", "room", "failed")),
     ]
 
 

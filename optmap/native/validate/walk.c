@@ -1,7 +1,8 @@
 /* The accesses of a loop nest, one register tile after the other, through the caches of caches.c.
  *
  * All loops of a mapping run, outermost first, with ragged tiles at the ends; each step of the innermost ones is one
- * tile of level 0, and uses the lines under its tile of every input, each once, padding left out; a step without a
+ * tile of level 0, and uses the lines under its tile of every input, each once and in their order, padding left out; a
+ * step without a
  * real element of some input is not done. The output stays in registers while the reduction loops at the end of level
  * 0's order run: it is read when they begin, unless it starts from nothing, and written when they end. If it is not
  * `held`, every step writes it.
@@ -36,6 +37,8 @@ typedef struct {
     access *access;                     /* output first */
     int64_t *reads, *writes;            /* per tensor: lines that go to and from the registers */
     hierarchy caches;
+    int64_t *lines, kept, room;         /* those of a step, each once, in their order; how many; how many fit */
+    int64_t failed;                     /* whether memory ran out */
 } walk;
 
 /* Whether the region is another one than the axis is located for. */
@@ -98,24 +101,41 @@ static int locate(const walk *w, access *t) {
     return real;
 }
 
-/* Every line under the located tile of a tensor. */
+/* Keep a line of a step among those before it, in their order and each once. Most come in order: blocked layouts do not. */
+static void keep(walk *w, int64_t line) {
+    int64_t at = w->kept;
+    while (at > 0 && w->lines[at - 1] > line) at--;
+    if (at > 0 && w->lines[at - 1] == line) return;
+    if (w->kept == w->room) {
+        int64_t room = 2 * w->room + 64, *more = realloc(w->lines, (size_t)room * sizeof *more);
+        if (!more) {
+            w->failed = 1;
+            return;
+        }
+        w->lines = more;
+        w->room = room;
+    }
+    for (int64_t i = w->kept++; i > at; i--) w->lines[i] = w->lines[i - 1];
+    w->lines[at] = line;
+}
+
+/* Every line under the located tile of a tensor, in their order. */
 static void use(walk *w, int32_t tensor, int write) {
     const access *t = &w->access[tensor];
-    int64_t at[MOST_AXES] = {0}, last = NONE, *counted = write ? w->writes : w->reads;
-    for (;;) {
+    int64_t at[MOST_AXES] = {0}, last = NONE, more = 1;
+    w->kept = 0;
+    while (more) {
         int64_t address = t->base, i = t->axes - 1, end = t->size;
         for (int64_t k = 0; k <= i; k++) address += t->axis[k].start[at[k]];
         if (i >= 0) end = t->axis[i].bytes[at[i]];
         int64_t line = address / w->line_bytes;
-        for (end = (address + end - 1) / w->line_bytes; line <= end; line++) {
-            if (line == last) continue;
-            request(&w->caches, 0, line, tensor, write, 1);
-            counted[tensor]++;
-            last = line;
-        }
+        for (end = (address + end - 1) / w->line_bytes; line <= end; line++)
+            if (line != last) keep(w, last = line);
         while (i >= 0 && ++at[i] == t->axis[i].runs) at[i--] = 0;
-        if (i < 0) return;
+        more = i >= 0;
     }
+    for (int64_t i = 0; i < w->kept; i++) request(&w->caches, 0, w->lines[i], tensor, write, 1);
+    (write ? w->writes : w->reads)[tensor] += w->kept;
 }
 
 static void step(walk *w) {
@@ -162,5 +182,6 @@ int walk_nest(walk *w, int caches, const int64_t *geometry, int64_t *loads, int6
         flush(&w->caches);
     }
     release(&w->caches);
-    return good;
+    free(w->lines);
+    return good && !w->failed;
 }
