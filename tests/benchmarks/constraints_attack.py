@@ -13,6 +13,7 @@ import sys
 from collections import Counter
 from math import isclose
 from pathlib import Path
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
@@ -29,6 +30,10 @@ from optmap.search.exact import search_nest
 
 SEARCHES = ("random", "quickflow", "sunstone", "bayesian")
 """Methods that may meet no mapping although there is one."""
+
+
+HOUR = 3600.0
+"""Seconds: no answer depends on how busy the computer is."""
 
 
 def attack(problem: Problem, seed: int) -> str:
@@ -50,12 +55,11 @@ def attack(problem: Problem, seed: int) -> str:
 def asked(problem: Problem, method: str, evaluations: int) -> str:
     """The same of a method as `solve` asks it."""
     best = best_that_meet(problem.fabric, problem.texts, WALKED[0], Merit.EDP)
-    budget = {"evaluations": evaluations} if method in SEARCHES else {}
+    budget: dict[str, Any] = {"evaluations": evaluations} if method in SEARCHES else {}
+    budget |= {"tiles": "divisors", "time_limit": HOUR}
     machine, workload = problem.fabric.machine, problem.fabric.workload
     try:
-        found = optmap.solve(
-            workload, machine=machine, method=method, tiles="divisors", constraints=problem.texts, **budget
-        )
+        found = optmap.solve(workload, machine=machine, method=method, constraints=problem.texts, **budget)
     except InfeasibleError as error:
         if best is not None:
             return f"! {error}"

@@ -27,6 +27,7 @@ from optmap.problem.nest import mapping_of, nest_of
 from optmap.problem.nest_batch import batch_of
 from optmap.problem.options import Merit
 from optmap.search import METHODS, AcceleratorResult, random_nests
+from optmap.search.accelerators.paddings import paddings
 from optmap.search.exact import search_nest
 
 PRODUCT = parse_workload("C[i,j] = A[i,k]*B[k,j]", {"i": 12, "j": 8, "k": 16})
@@ -332,3 +333,42 @@ def test_caches_split_among_cores_as_demanded(demands: list[str]) -> None:
 def test_caches_say_what_they_have_not(texts: str, cores: int, error: type[Exception], reason: str) -> None:
     with pytest.raises(error, match=reason):
         optmap.solve(COSTLY, machine="i7-9700k", cores=cores, constraints=texts)
+
+
+def test_sweeps_take_them(tmp_path: Path) -> None:
+    spec = {
+        "workloads": ["C[i,j] = A[i,k]*B[k,j]"],
+        "extents": {"i": 12, "j": 8, "k": 16},
+        "machines": ["eyeriss_like"],
+        "methods": ["exact"],
+        "options": {"tiles": "divisors", "constraints": {"RegisterFile.k": 4, "GlobalBuffer.keeps": ["A", "..."]}},
+    }
+    optmap.sweep(spec, tmp_path / "met", engine="inline")
+    (row,) = optmap.read_sweep(tmp_path / "met").to_dict("records")
+    assert (row["constraints"], row["stop"]) == ("RegisterFile.k=4; GlobalBuffer.keeps=A,...", "optimal")
+    spec["options"] = {"tiles": "divisors", "constraints": "GlobalBuffer.x.i=5"}
+    optmap.sweep(spec, tmp_path / "none", engine="inline")
+    assert optmap.read_sweep(tmp_path / "none")["stop"].tolist() == ["infeasible"]
+
+
+def test_a_journal_of_other_constraints_is_refused(tmp_path: Path) -> None:
+    common = {"machine": "eyeriss_like", "method": "random", "evaluations": 50, "journal": tmp_path / "j.journal"}
+    optmap.solve(PRODUCT, constraints="RegisterFile.k=4", **common)
+    optmap.solve(PRODUCT, constraints="RegisterFile.k=4", **common)
+    with pytest.raises(InputError, match="constraints"):
+        optmap.solve(PRODUCT, constraints="RegisterFile.k=2", **common)
+
+
+@pytest.mark.parametrize(
+    ("texts", "found"),
+    [
+        (["L1.i=5"], [{"i": 15}]),
+        (["L1.i=4", "L2.i=6"], []),
+        (["L1.i=6", "L2.spatial.i=4"], [{"i": 24}]),
+        (["L1.i>=5", "L1.j<=3"], []),
+        (["L1.i=5", "L1.j%3=0"], [{"i": 15, "j": 9}]),
+        (["L1.i=11", "L1.j=8"], [{"i": 22}]),
+    ],
+)
+def test_dims_are_padded_for_what_is_demanded(texts: list[str], found: list[dict[str, int]]) -> None:
+    assert list(paddings({"i": 12, "j": 8}, constraints_of(texts))) == found
