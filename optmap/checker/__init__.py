@@ -75,7 +75,9 @@ def check_file(path: str | Path) -> Report:
 def check_document(document: Any) -> Report:
     """Verify a parsed document; see `check_file`."""
     need(type(document) is dict, "not an optmap document: an object is needed")
-    schema = document.get("schema")
+    schema, mapping = document.get("schema"), document.get("mapping")
+    walked = type(mapping) is dict and "tree" in mapping
+    need(not walked, "a document with a mapping tree claims nothing; count it with: optmap evaluate FILE")
     if type(schema) is str:
         for start, advice in ELSEWHERE.items():
             need(not schema.startswith(start), f"a document {schema!r} proves nothing by itself: {advice}")

@@ -101,6 +101,8 @@ def bound_report(
     machine.check_inclusion(workload.word_bits)
     if not workload.is_product:
         _refuse_instances(workload, machine)
+        if explained:
+            raise InputError(f"{workload.title}: the exponents of one statement are explained; leave out --explain")
     rows, largest = [], max(map(workload.weight, workload.accesses))
     for level, between in enumerate(machine.boundaries):
         memory = fast_side_words(machine, level, workload.word_bits, largest)

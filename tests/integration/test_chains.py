@@ -107,7 +107,6 @@ CASES: dict[str, tuple[tuple[str, ...], ...]] = {
     "derive": (WORDS, (*WORDS, "--classes")),
     "closed-form": (WORDS,),
     "solve": ((*WORDS, "--memory", "64w"), (*WORDS, "--machine", "eyeriss_like", "--objective", "energy")),
-    "bound": ((*WORDS, "--memory", "64w", "--explain"),),
     "compare": ((*WORDS, "--memory", "64w"), (*WORDS, "--machine", "eyeriss_like")),
     "race": ((*WORDS, "--machine", "eyeriss_like"), ("{files}/chain.yaml", "--machine", "eyeriss_like")),
     "algorithms": ((*WORDS, "--memory", "64w:640w"),),
@@ -125,8 +124,8 @@ CASES: dict[str, tuple[tuple[str, ...], ...]] = {
     "sensitivity": ((*WORDS, "--machine", "eyeriss_like"),),
 }
 """Per command what it is given of a chain."""
-OTHERS = {"list", "show", "randomized", "check", "conformance", "doctor", "detect", "plot", "import", "score"}
-"""Commands that describe a chain, or to which none can be given: they take no workload, or a file of another kind."""
+OTHERS = {"bound", "list", "show", "randomized", "check", "conformance", "doctor", "detect", "plot", "import", "score"}
+"""Commands that describe or bound a chain, or to which none can be given: they take no workload, or a file of another kind."""
 
 
 def test_every_command_is_tried() -> None:
@@ -236,3 +235,9 @@ def test_the_certificate_of_a_chain_of_the_library_is_checked_from_its_file(optm
     said = optmap("check", file).out
     assert "what is listed as verified holds" in said
     assert "NOT chains/mlp" not in said
+
+
+def test_what_is_explained_is_one_statement(optmap) -> None:
+    chain = "S[m,l] = A[m,k]*B[k,l]; C[m,n] = S[m,l]*D[l,n]"
+    run = optmap("bound", chain, "--extents", "m=8,l=8,k=4,n=4", "--memory", "100w", "--explain", code=2)
+    assert "leave out --explain" in run.err

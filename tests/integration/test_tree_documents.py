@@ -128,3 +128,7 @@ def test_what_is_not_for_trees_is_refused(optmap, written):
     for words in (("evaluate", path, "--simulate"), ("evaluate", path, "--counting", "exact"), ("run", path)):
         ran = optmap(*words, code=2)
         assert "tree" in ran.err
+
+
+def test_a_tree_is_evaluated_and_not_checked(optmap, written):
+    assert "optmap evaluate" in optmap("check", written(least_document(named("one word too few"))), code=5).err
