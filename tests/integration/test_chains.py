@@ -125,7 +125,7 @@ CASES: dict[str, tuple[tuple[str, ...], ...]] = {
 }
 """Per command what it is given of a chain."""
 OTHERS = {"bound", "list", "show", "randomized", "check", "conformance", "doctor", "detect", "plot", "import", "score"}
-"""Commands that describe or bound a chain, or to which none can be given: they take no workload, or a file of another kind."""
+"""Commands that describe or bound a chain, or to which none can be given: they take no workload, or another file."""
 
 
 def test_every_command_is_tried() -> None:
