@@ -59,8 +59,6 @@ if TYPE_CHECKING:
     from optmap.gap.comparison import Comparison as Comparison
     from optmap.gap.conformance import Conformance as Conformance
     from optmap.gap.nest_comparison import NestComparison as NestComparison
-    from optmap.gap.nest_recount import NestEvaluation as NestEvaluation
-    from optmap.gap.nest_solution import SavedNest as SavedNest
     from optmap.gap.program import ProvedProgram as ProvedProgram
     from optmap.gap.race import Race as Race
     from optmap.gap.recount import Evaluation as Evaluation
@@ -97,14 +95,13 @@ if TYPE_CHECKING:
     from optmap.running import detect as detect
     from optmap.running import emit as emit
     from optmap.running import run as run
-    from optmap.search.accelerators.result import AcceleratorResult as AcceleratorResult
     from optmap.search.bayes.sensitivity import Sensitivity as Sensitivity
     from optmap.search.explore.exploration import Exploration as Exploration
     from optmap.search.methods import METHODS as METHODS
     from optmap.search.methods import register_method as register_method
     from optmap.search.plugins import Plugin as Plugin
     from optmap.search.plugins import load_plugin as load_plugin
-    from optmap.search.result import SolveResult as SolveResult
+    from optmap.search.result import Answer as Answer
     from optmap.sweeps.engine import EngineError as EngineError
     from optmap.sweeps.files import StoreError as StoreError
     from optmap.sweeps.files import StoreFullError as StoreFullError
@@ -147,8 +144,6 @@ _HOMES = {
     "gap.comparison": "Comparison",
     "gap.conformance": "Conformance",
     "gap.nest_comparison": "NestComparison",
-    "gap.nest_recount": "NestEvaluation",
-    "gap.nest_solution": "SavedNest",
     "gap.program": "ProvedProgram",
     "gap.race": "Race",
     "gap.recount": "Evaluation",
@@ -177,12 +172,11 @@ _HOMES = {
     "report.loading": "Certificate",
     "report.solvers": "Doctor",
     "running": "compile detect emit run",
-    "search.accelerators.result": "AcceleratorResult",
     "search.bayes.sensitivity": "Sensitivity",
     "search.explore.exploration": "Exploration",
     "search.methods": "METHODS register_method",
     "search.plugins": "Plugin load_plugin",
-    "search.result": "SolveResult",
+    "search.result": "Answer",
     "sweeps.engine": "EngineError",
     "sweeps.files": "StoreError StoreFullError",
     "sweeps.nest_networks": "NetworkNests",
@@ -200,6 +194,13 @@ _HOMES = {
 _PLACES = {name: f"optmap.{module}" for module, names in _HOMES.items() for name in names.split()}
 _OTHERWISE_NAMED = {"list": "list_names", "compile": "compile_result"}
 """Verbs whose function has a name that hides nothing of Python's own."""
+_GONE = {
+    "AcceleratorResult": "Answer",
+    "NestEvaluation": "Evaluation",
+    "SavedNest": "SavedSolution",
+    "SolveResult": "Answer",
+}
+"""Names that there were, and the one that stands for each now."""
 __all__ = ["__version__", "evaluate", *_PLACES]  # noqa: PLE0604 - texts, those of the table
 
 
@@ -211,6 +212,10 @@ def __getattr__(name: str) -> object:
         from optmap.hints import annotated
 
         return annotated(getattr(import_module(_PLACES[name]), _OTHERWISE_NAMED.get(name, name)))
+    if name in _GONE:
+        from optmap.errors import InputError
+
+        raise InputError(f"there is no optmap.{name} any more: it is optmap.{_GONE[name]}, whatever the machine")
     raise AttributeError(f"module 'optmap' has no attribute {name!r}")
 
 

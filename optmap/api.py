@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from optmap.clock import SEARCHED, Clock, limited
 from optmap.errors import CheckError, InputError
@@ -33,9 +33,8 @@ if TYPE_CHECKING:
     from optmap.checker import Report
     from optmap.evaluate import Running
     from optmap.gap.boundaries import BoundReport
-    from optmap.search.accelerators.result import AcceleratorResult
     from optmap.search.question import Question
-    from optmap.search.result import SolveResult
+    from optmap.search.result import Answer
 
 __all__ = ["METHODS", "OBJECTIVES", "bound", "check", "solve"]
 
@@ -71,7 +70,7 @@ def solve(
     time_limit: TimeInput = 60.0,
     seed: int = 0,
     progress: Callable[[str, float], None] | None = None,
-) -> SolveResult | AcceleratorResult:
+) -> Answer[Any, Any]:
     """Find the best integer mapping of a workload and the gap to its bound.
 
     Args:
@@ -116,8 +115,8 @@ def solve(
         progress: called with a text and the share of the time limit used.
 
     Returns:
-        The mapping, its cost, the proved relaxation, and the certified bound with the gap. On an accelerator an
-        `AcceleratorResult`: with what the search proved, and the floor of every schedule.
+        The mapping, its cost, the proved relaxation, and the certified bound with the gap; what counting it found is
+        `.count`, in per-level form, or on an accelerator energy, cycles and accesses of every memory.
 
     Raises:
         InputError: for anything that cannot be accepted.
@@ -170,7 +169,7 @@ def solve(
     return _answer(question, full=certificate == "full")
 
 
-def _answer(question: Question, *, full: bool) -> SolveResult | AcceleratorResult:
+def _answer(question: Question, *, full: bool) -> Answer[Any, Any]:
     """What a method finds, with the bounds beside it; `full`: proved, too."""
     from optmap.gap.bounding import bounded
 

@@ -10,10 +10,10 @@ from optmap.errors import InputError
 from optmap.values import TimeInput, quoted
 
 if TYPE_CHECKING:
-    from optmap.gap.nest_solution import SavedNest
     from optmap.gap.scoring import Score
+    from optmap.gap.solution import SavedSolution
     from optmap.interchange.timeloop import TimeloopModel
-    from optmap.search.accelerators.result import AcceleratorResult
+    from optmap.search.result import NestAnswer
 
 PathsInput = str | Path | Sequence[str | Path]
 
@@ -37,7 +37,7 @@ def import_timeloop(files: PathsInput) -> TimeloopModel:
 
 
 def export_timeloop(
-    solution: AcceleratorResult | SavedNest | str | Path, folder: str | Path | None = None
+    solution: NestAnswer | SavedSolution | str | Path, folder: str | Path | None = None
 ) -> dict[str, str]:
     """A mapping on an accelerator as files of Timeloop (version 0.4).
 
@@ -51,21 +51,22 @@ def export_timeloop(
     Raises:
         InputError: if the solution is not one of an accelerator, or has what Timeloop cannot say.
     """
-    from optmap.gap.nest_solution import SavedNest, nest_solution_from
+    from optmap.gap.solution import solution_from
     from optmap.interchange.exporting import timeloop_files
     from optmap.problem.io.files import read_json
     from optmap.problem.io.kinds import expected
-    from optmap.search.accelerators.result import AcceleratorResult
+    from optmap.search.result import Solved
 
     if isinstance(solution, str | Path):
         with expected(solution, "a solution of an accelerator", "solution"):
-            fields = read_json(Path(solution))
-            if str(fields.values.get("schema", "")).startswith("optmap.solution/"):
+            read: Solved = solution_from(read_json(Path(solution)))
+            if not read.machine.meshed:
                 raise InputError(f"{solution} is a solution of a machine without fanouts, which Timeloop does not map")
-            solution = nest_solution_from(fields)
-    if not isinstance(solution, AcceleratorResult | SavedNest):
+    elif isinstance(solution, Solved) and solution.machine.meshed:
+        read = solution
+    else:
         raise InputError(f"{quoted(solution)} is no mapping on an accelerator; solve one, such as on eyeriss")
-    found = timeloop_files(solution.fabric, solution.nest)
+    found = timeloop_files(read.fabric, read.nest)
     if folder is not None:
         write_folder(Path(folder), found)
     return found

@@ -10,7 +10,7 @@ import os
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from optmap.errors import InputError
 from optmap.names import choose
@@ -28,15 +28,13 @@ from optmap.values import TimeInput, file_path, whole_number
 from optmap.values import seconds as seconds_of
 
 if TYPE_CHECKING:
-    from optmap.gap.nest_solution import SavedNest
     from optmap.gap.solution import SavedSolution
     from optmap.native.code import Code
     from optmap.native.host.detection import Host
     from optmap.native.run.kernel import Kernel
     from optmap.native.run.results import Runs
     from optmap.native.run.tasks import TaskInput
-    from optmap.search.accelerators.result import AcceleratorResult
-    from optmap.search.result import SolveResult
+    from optmap.search.result import Answer
 
 
 def detect(
@@ -62,7 +60,7 @@ def detect(
 
 
 def compile_result(
-    result: SolveResult | AcceleratorResult | SavedSolution | SavedNest | Code | str | Path,
+    result: Answer[Any, Any] | SavedSolution | Code | str | Path,
     *,
     machine: MachineInput | None = None,
     options: CodeOptions | None = None,
@@ -103,14 +101,14 @@ def compile_result(
     from optmap.native.run.compiled import compile_code
     from optmap.native.run.tasks import runnable_mapping
     from optmap.report.loading import saved_solution
-    from optmap.search.result import SolveResult
+    from optmap.search.result import Solved
 
     place = None if folder is None else file_path(folder, "folder")
     if isinstance(result, Code):
         if any(each is not None for each in (machine, options, padding)) or semantics != Semantics.ASSIGN:
             raise InputError("code is written already: machine, options, padding and semantics belong to emit")
         return compile_code(result, folder=place)
-    saved = result if isinstance(result, SolveResult) else saved_solution(result)
+    saved = result if isinstance(result, Solved) else saved_solution(result)
     workload = computed(saved.workload, padding=padding, semantics=semantics)
     target = saved.machine if machine is None else machine_of(machine, None)
     return compile_code(emit_code(workload, runnable_mapping(saved), target, options), folder=place)
@@ -120,7 +118,7 @@ def emit(
     workload: WorkloadInput,
     *,
     machine: MachineInput | None = None,
-    mapping: Mapping | SolveResult | SavedSolution | str | Path | None = None,
+    mapping: Mapping | Answer[Any, Any] | SavedSolution | str | Path | None = None,
     fastest: bool = False,
     candidates: int = 5,
     seconds: TimeInput = 1.0,
@@ -355,7 +353,7 @@ def computed(
 def _given(
     workload: Workload,
     machine: MachineInput | None,
-    mapping: Mapping | SolveResult | SavedSolution | str | Path,
+    mapping: Mapping | Answer[Any, Any] | SavedSolution | str | Path,
     threads: int | None,
 ) -> tuple[Machine, Mapping]:
     """The machine and the mapping that a user names."""
@@ -375,18 +373,18 @@ def _given(
 
 
 def _read(
-    workload: Workload, machine: MachineInput | None, mapping: Mapping | SolveResult | SavedSolution | str | Path
+    workload: Workload, machine: MachineInput | None, mapping: Mapping | Answer[Any, Any] | SavedSolution | str | Path
 ) -> tuple[Machine | None, Mapping]:
-    from optmap.gap.solution import SavedSolution, solution_from
+    from optmap.gap.solution import solution_from
     from optmap.native.run.tasks import runnable_mapping
     from optmap.problem.io.files import read_json
     from optmap.problem.io.kinds import expected
     from optmap.problem.io.mappings import read_mapping
-    from optmap.search.result import SolveResult
+    from optmap.search.result import Solved
 
     if isinstance(mapping, Mapping):
         return None, mapping
-    if isinstance(mapping, SolveResult | SavedSolution):
+    if isinstance(mapping, Solved):
         return mapping.machine, runnable_mapping(mapping)
     target = None if machine is None else machine_of(machine, None)
     with expected(file_path(mapping, "mapping"), "a solution or a mapping", "solution", "mapping"):

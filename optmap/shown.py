@@ -155,7 +155,7 @@ class Shown(Concise):
 
     __slots__ = ()
     shown_as: ClassVar[str]
-    """Key of its kind in `PRESENTATIONS`."""
+    """Key of its kind in `PRESENTATIONS`; followed by `/` and the kind of count where it is shown by that."""
 
     @property
     def presentation(self) -> Presentation:

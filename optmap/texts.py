@@ -6,8 +6,9 @@ import re
 from fractions import Fraction
 
 
-def number(value: float) -> str:
+def number(value: float | Fraction) -> str:
     """A number with thousands separators; whole numbers without decimals."""
+    value = float(value) if isinstance(value, Fraction) else value
     if isinstance(value, int) or (abs(value) < 2**63 and value == int(value)):
         return f"{int(value):,}"
     if abs(value) >= 1000:

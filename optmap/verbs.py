@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from optmap.baselines.randomized import RandomizedComparison
     from optmap.checker import Report
     from optmap.gap.conformance import Conformance
-    from optmap.gap.nest_recount import NestEvaluation
-    from optmap.gap.nest_solution import SavedNest
     from optmap.gap.recount import Evaluation
     from optmap.gap.saved_tree import SavedTree, TreeEvaluation
     from optmap.gap.solution import SavedSolution
@@ -39,8 +37,7 @@ if TYPE_CHECKING:
     from optmap.problem.network import Network
     from optmap.report.algorithms import AlgorithmComparison
     from optmap.report.solvers import Doctor
-    from optmap.search.accelerators.result import AcceleratorResult
-    from optmap.search.result import SolveResult
+    from optmap.search.result import Answer
     from optmap.sweeps.nest_networks import NetworkNests
     from optmap.sweeps.network_curves import NetworkCurve
     from optmap.sweeps.networks import NetworkSums
@@ -49,12 +46,12 @@ if TYPE_CHECKING:
 
 
 def evaluate(
-    solution: SolveResult | SavedSolution | AcceleratorResult | SavedNest | SavedTree | str | Path,
+    solution: Answer[Any, Any] | SavedSolution | SavedTree | str | Path,
     *,
     counting: str | None = None,
     simulate: bool = False,
     limit: int = 5_000_000,
-) -> Evaluation | NestEvaluation | TreeEvaluation:
+) -> Evaluation[Any] | TreeEvaluation:
     """Count a mapping's exact cost again, from the mapping alone.
 
     Args:
@@ -70,26 +67,20 @@ def evaluate(
         InputError: if the file cannot be used.
         LimitError: if the nest is too large to simulate.
     """
-    from optmap.evaluate.policies import level_policy, nest_policy
-    from optmap.gap.nest_recount import evaluate_nest
-    from optmap.gap.nest_solution import SavedNest
+    from dataclasses import replace
+
+    from optmap.gap.recount import evaluate_solution, run_simulations
     from optmap.gap.saved_tree import SavedTree, evaluate_tree
     from optmap.report.loading import saved_mapping
+    from optmap.search.meaning import refuse_meaningless
 
     read = saved_mapping(solution)
     if isinstance(read, SavedTree):
         if simulate or counting is not None:
             raise InputError("a mapping tree is walked, and nothing else; leave out --simulate and --counting")
         return evaluate_tree(read, limit)
-    if isinstance(read, SavedNest):
-        if simulate:
-            raise InputError("there is no simulation of accelerators; leave out --simulate")
-        return evaluate_nest(read, None if counting is None else nest_policy(counting))
-    from dataclasses import replace
-
-    from optmap.gap.recount import evaluate_solution, run_simulations
-
-    found = evaluate_solution(read, None if counting is None else level_policy(counting))
+    refuse_meaningless(read.machine, {"simulate": simulate})
+    found = evaluate_solution(read, counting)
     return replace(found, simulations=run_simulations(read, limit)) if simulate else found
 
 

@@ -122,13 +122,6 @@ def _entry() -> Presentation:
     return Presentation(table=entries.entry_table, document=entries.entry_document, file=entries.entry_yaml)
 
 
-@PRESENTATIONS.add("evaluation")
-def _evaluation() -> Presentation:
-    from optmap.report import evaluation
-
-    return Presentation(table=evaluation.evaluation_table, document=evaluation.evaluation_document)
-
-
 @PRESENTATIONS.add("host")
 def _host() -> Presentation:
     from optmap.report import hosts
@@ -183,7 +176,7 @@ def _nest_comparison() -> Presentation:
     )
 
 
-@PRESENTATIONS.add("nest-evaluation")
+@PRESENTATIONS.add("evaluation/nest")
 def _nest_evaluation() -> Presentation:
     from optmap.report import nest_evaluation
 
@@ -192,17 +185,25 @@ def _nest_evaluation() -> Presentation:
     )
 
 
-@PRESENTATIONS.add("nest-solution")
-def _nest_solution() -> Presentation:
-    from optmap.gap import nest_solution
+@PRESENTATIONS.add("answer/nest")
+def _nest_answer() -> Presentation:
+    from optmap.gap import solution
     from optmap.report import accelerators, spatial_nest
 
     return Presentation(
         table=accelerators.result_table,
-        document=nest_solution.nest_document,
+        document=solution.solution_document,
         pictures=_of_a_nest(),
         nest=spatial_nest.nest_of,
     )
+
+
+@PRESENTATIONS.add("saved-solution/nest")
+def _nest_saved() -> Presentation:
+    from optmap.gap import solution
+    from optmap.report import accelerators, spatial_nest
+
+    return Presentation(table=accelerators.saved_table, document=solution.saved_document, nest=spatial_nest.nest_of)
 
 
 @PRESENTATIONS.add("network")
@@ -278,23 +279,6 @@ def _runs() -> Presentation:
     return Presentation(table=runs.runs_table, document=runs.runs_document)
 
 
-@PRESENTATIONS.add("saved-nest")
-def _saved_nest() -> Presentation:
-    from optmap.gap import nest_solution
-    from optmap.report import accelerators, spatial_nest
-
-    return Presentation(
-        table=accelerators.saved_table, document=nest_solution.saved_document, nest=spatial_nest.nest_of
-    )
-
-
-@PRESENTATIONS.add("saved-solution")
-def _saved_solution() -> Presentation:
-    from optmap.report import entries, loopnest
-
-    return Presentation(table=entries.solution_table, document=entries.solution_read, nest=loopnest.nest_of)
-
-
 @PRESENTATIONS.add("saved-tree")
 def _saved_tree() -> Presentation:
     from optmap.report import tree_plots, trees
@@ -330,8 +314,8 @@ def _sensitivity() -> Presentation:
     )
 
 
-@PRESENTATIONS.add("solution")
-def _solution() -> Presentation:
+@PRESENTATIONS.add("answer/tiles")
+def _tiles_answer() -> Presentation:
     from optmap.gap import solution
     from optmap.report import loopnest, tables, time_plot
 
@@ -341,6 +325,21 @@ def _solution() -> Presentation:
         plot=time_plot.plot_solution,
         nest=loopnest.nest_of,
     )
+
+
+@PRESENTATIONS.add("evaluation/tiles")
+def _tiles_evaluation() -> Presentation:
+    from optmap.report import evaluation
+
+    return Presentation(table=evaluation.evaluation_table, document=evaluation.evaluation_document)
+
+
+@PRESENTATIONS.add("saved-solution/tiles")
+def _tiles_saved() -> Presentation:
+    from optmap.gap import solution
+    from optmap.report import entries, loopnest
+
+    return Presentation(table=entries.solution_table, document=solution.saved_document, nest=loopnest.nest_of)
 
 
 @PRESENTATIONS.add("timeloop-model")

@@ -200,7 +200,7 @@ def _hold_against_ideal(
         assert loads["belady"] <= loads["said"], (between, loads)
 
 
-def _hold_picture(found: optmap.SolveResult) -> None:
+def _hold_picture(found: optmap.Answer) -> None:
     """The picture says the same cycles and words."""
     import matplotlib as mpl
 

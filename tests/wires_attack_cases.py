@@ -23,14 +23,13 @@ from optmap.checker import RefusedError, check_document
 from optmap.errors import OptmapError
 from optmap.evaluate import NEST_EXACT, NEST_TIMELOOP, NestPolicy, SpatialCost, evaluate_batch
 from optmap.evaluate.spatial.wires import is_quirk
-from optmap.gap.nest_recount import evaluate_nest
-from optmap.gap.nest_solution import nest_solution_from
+from optmap.gap import evaluate_solution, solution_from
 from optmap.problem import Capacity, Fields, Level, Machine, TileRule, Workload, access_names
 from optmap.problem.accelerator import Arithmetic, Keep, Mesh, MeshAxis, Prices, Store
 from optmap.problem.fabric import Fabric, fabric_of
 from optmap.problem.nest import MemoryNest, Nest
 from optmap.problem.nest_batch import batch_of
-from optmap.search import AcceleratorResult, Found, assemble
+from optmap.search import Answer, Found, assemble
 from optmap.texts import exact_text
 
 Served = tuple[dict[int, int], dict[int, Fraction]]
@@ -82,19 +81,19 @@ def attack(case: Case, draw: random.Random) -> Counter[str]:
     found = Counter(case.kinds, cases=1)
     answer = _answer(case, NEST_TIMELOOP)
     served: dict[NestPolicy, dict[str, Served]] = {}
-    counts = (NEST_EXACT, exact, answer.exact), (NEST_TIMELOOP, timeloop, answer.count)
+    counts = (NEST_EXACT, exact, answer.exact_count), (NEST_TIMELOOP, timeloop, answer.count)
     for counting, oracle, cost in counts:
         served[counting] = {tensor.name: oracle(case.problem, tensor) for tensor in case.problem.tensors}
         found.update(_same(case, cost, served[counting], counting))
     found["wires that only Timeloop counts so"] += _quirks(case, served)
-    if any(a.energy_pj != b.energy_pj for a, b in zip(answer.exact.memories, answer.count.memories, strict=True)):
+    if any(a.energy_pj != b.energy_pj for a, b in zip(answer.exact_count.memories, answer.count.memories, strict=True)):
         found["energies that the countings have otherwise"] += 1
     documents = {NEST_TIMELOOP: _accepted(answer)}
     if draw.random() < SHARE:
         documents[NEST_EXACT] = _accepted(_answer(case, NEST_EXACT))
         counting, other = draw.sample(sorted(documents, key=str), 2)
         document = documents[counting]
-        assert not evaluate_nest(nest_solution_from(Fields.of(document, "document"))).disagreements
+        assert not evaluate_solution(solution_from(Fields.of(document, "document"))).disagreements
         found[f"{counting}: documents read and counted again"] += 1
         if not any(memory.x_order or memory.y_order for memory in case.nest.memories):  # which a batch does not hold
             (many,) = evaluate_batch(batch_of([case.nest], case.fabric), case.fabric, counting).energy_pj
@@ -107,17 +106,17 @@ def attack(case: Case, draw: random.Random) -> Counter[str]:
     return found
 
 
-def _answer(case: Case, counting: NestPolicy) -> AcceleratorResult:
+def _answer(case: Case, counting: NestPolicy) -> Answer:
     answer = assemble(
         asked(case.fabric, counting=counting, tiles=TileRule.PADDED, method="random"),
         Found(mapping=case.nest),
         seconds=0,
     )
-    assert isinstance(answer, AcceleratorResult)
+    assert isinstance(answer, Answer)
     return answer
 
 
-def _accepted(answer: AcceleratorResult) -> dict[str, Any]:
+def _accepted(answer: Answer) -> dict[str, Any]:
     """An answer as a file would have it, which the checker accepts."""
     found: dict[str, Any] = json.loads(json.dumps(answer.to_dict()))
     check_document(found)

@@ -12,7 +12,7 @@ from optmap.checker import check_document
 from optmap.errors import InputError
 from optmap.evaluate import walk_held, walk_nest
 from optmap.gap import disagreements, evaluate_solution, read_solution, solution_document
-from optmap.search import SolveResult
+from optmap.search import Answer
 
 
 def shuffled(value: Any, rng: random.Random) -> Any:
@@ -23,7 +23,7 @@ def shuffled(value: Any, rng: random.Random) -> Any:
     return [shuffled(item, rng) for item in value] if isinstance(value, list) else value
 
 
-def assert_file_holds(result: SolveResult, folder: Path, *, simulate: bool = False) -> dict[str, Any]:
+def assert_file_holds(result: Answer, folder: Path, *, simulate: bool = False) -> dict[str, Any]:
     """Write a result, check and evaluate the file as written and with its keys shuffled.
 
     Args:

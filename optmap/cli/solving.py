@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -32,8 +32,7 @@ from optmap.problem.inputs import machine_of, workload_of
 from optmap.problem.options import IntegerRule, TileRule
 
 if TYPE_CHECKING:
-    from optmap.search.accelerators.result import AcceleratorResult
-    from optmap.search.result import SolveResult
+    from optmap.search.result import Answer
 
 INFEASIBLE = 3
 
@@ -228,7 +227,7 @@ def solve(
     return _exit_code(result)
 
 
-def _exit_code(result: SolveResult | AcceleratorResult) -> int:
+def _exit_code(result: Answer[Any, Any]) -> int:
     from optmap.solvers.status import Stop
 
     if result.stop is Stop.INFEASIBLE:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from optmap.evaluate.level_policy import policies_of_form
-from optmap.evaluate.results import BoundaryTraffic, CostReport
+from optmap.evaluate.results import CostReport
 from optmap.evaluate.timing.kept import kept_cost
 from optmap.evaluate.timing.results import Prediction
 from optmap.problem.held import Held
@@ -20,8 +22,8 @@ def count_mapping(
     rule: CapacityRule,
     *,
     prediction: Prediction | None = None,
-) -> tuple[CostReport, tuple[BoundaryTraffic, ...]]:
-    """Per-level form and exact traffic of a mapping, in exact integers.
+) -> tuple[CostReport, CostReport]:
+    """A mapping in per-level form, and with the exact words of the concatenated nest, in exact integers.
 
     Args:
         workload: what is computed.
@@ -38,8 +40,10 @@ def count_mapping(
         InfeasibleError: if time is predicted, and a level does not hold one element of every tensor.
     """
     if prediction is not None:
-        report = kept_cost(workload, machine, mapping, prediction)
-        return report, report.boundaries
+        report = replace(kept_cost(workload, machine, mapping, prediction), prediction=prediction)
+        return report, report
     cost, exact = policies_of_form(held)
     report = cost.count(workload, machine, mapping, held, rule)
-    return report, report.boundaries if cost is exact else exact.traffic(workload, machine, mapping, held)
+    if cost is exact:
+        return report, report
+    return report, replace(report, boundaries=exact.traffic(workload, machine, mapping, held))

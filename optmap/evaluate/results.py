@@ -4,10 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import TYPE_CHECKING, ClassVar
 
-from optmap.problem.machine import CapacityRule
+from optmap.problem.machine import CapacityRule, Machine
+from optmap.problem.objective import Objective
+from optmap.problem.workload import Workload
 from optmap.shown import Concise
 from optmap.texts import several
+
+if TYPE_CHECKING:
+    from optmap.evaluate.timing.results import Prediction
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,7 +98,10 @@ class LevelCost(Concise):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CostReport(Concise):
-    """The per-level cost of a mapping, in exact integers."""
+    """The words that a mapping of tiles holds and moves, in exact integers."""
+
+    kind: ClassVar[str] = "tiles"
+    fractions: ClassVar[bool] = False
 
     levels: tuple[LevelCost, ...]
     """One entry per bounded level, inner first."""
@@ -100,6 +109,14 @@ class CostReport(Concise):
     """One entry per boundary (inner first) and tensor (output first)."""
     rule: CapacityRule
     """Which working set `occupancy_words` is."""
+    prediction: Prediction | None = None
+    """Of the time of the mapping, where that is the objective."""
+
+    def value_of(self, objective: Objective, workload: Workload, machine: Machine) -> Fraction | float:
+        """An objective of the words that cross the boundaries, or the predicted cycles."""
+        if objective.timed and self.prediction is not None:
+            return self.prediction.cycles
+        return objective.of(self.boundaries, machine, workload.word_bits)
 
     @property
     def value_exact(self) -> Fraction:

@@ -14,8 +14,8 @@ __getattr__, __dir__ = exports(
         "designs": "pareto_designs pareto_front",
         "proofs": "with_proof",
         "networks": "LayerShare dominant layer_shares network_views",
-        "recount": "Simulated WALK disagreements evaluate_solution run_simulations walk_keeping",
+        "recount": "Evaluation Simulated WALK disagreements evaluate_solution run_simulations walk_keeping",
         "sizing": "saturation",
-        "solution": "SavedSolution read_solution solution_document solution_from write_solution",
+        "solution": "SCHEMAS SavedSolution read_solution solution_document solution_from write_solution",
     },
 )

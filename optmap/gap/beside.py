@@ -21,11 +21,9 @@ from optmap.evaluate.timing import Prediction
 from optmap.gap.boundaries import BoundReport
 from optmap.gap.time_floor import TimeFloor, time_floor
 from optmap.problem.machine import Machine
-from optmap.problem.objective import OBJECTIVES
 from optmap.problem.workload import Workload
-from optmap.search.result import PROVED, BoundaryCertificate, ProvedBound, SolveResult
-from optmap.solvers.status import Stop
-from optmap.texts import plain
+from optmap.search.floors import BoundaryCertificate, WordsFloor
+from optmap.search.result import TileAnswer, reaches
 
 RUNNING = Running()
 """One thread, caches warm."""
@@ -61,7 +59,7 @@ def bound_in_time(
         return found
 
 
-def with_bound(result: SolveResult, clock: Clock = NO_LIMIT) -> SolveResult:
+def with_bound(result: TileAnswer, clock: Clock = NO_LIMIT) -> TileAnswer:
     """The result with the strongest certified bound on `exact` and the gap between the two.
 
     The bound of every boundary is that of a two-level memory with the capacity of its fast side; the
@@ -81,27 +79,15 @@ def with_bound(result: SolveResult, clock: Clock = NO_LIMIT) -> SolveResult:
     for level in _by_weight(result):
         with _noted(result.machine, level, notes):
             found[level] = _certificate(result, level, clock, notes)
-    exact = _objective(result, _moved(result))
-    cost = _objective(result, {level: report.traffic_words for level, report in enumerate(result.levels)})
-    # Only the same values without their rounding: a method may count its objective in a way of its own.
-    result = replace(
-        result,
-        exact=plain(exact) if float(exact) == result.exact else result.exact,
-        cost=plain(cost) if float(cost) == result.cost else result.cost,
-    )
     if not found:
-        return replace(result, notes=(*result.notes, *notes))
+        return result.noting(*notes)
     value = _objective(result, {level: proof.words for level, proof in found.items()})
-    if value and float(cost) <= float(value) * (1 + PROVED):
+    cost = _objective(result, {level: report.traffic_words for level, report in enumerate(result.count.levels)})
+    if value and reaches(cost, value):
         # No mapping costs less than it moves, and none moves less than the bound: nothing of the space is better.
-        result = replace(result, integer_bound=result.cost, stop=Stop.OPTIMAL)
-    return replace(
-        result,
-        bound=ProvedBound(value=plain(value), unit=result.exact_unit, method="best"),
-        gap=float(exact / value - 1) if value else None,
-        certificates=tuple(found[level] for level in sorted(found)),
-        notes=(*result.notes, *notes),
-    )
+        result = result.claiming(result.cost)
+    proofs = tuple(found[level] for level in sorted(found))
+    return replace(result.noting(*notes), floor=WordsFloor(value=value, certificates=proofs))
 
 
 def proved_floor(
@@ -164,7 +150,7 @@ def _noted(machine: Machine, level: int, notes: list[str]) -> Iterator[None]:
         notes.append(f"no bound at {' - '.join(machine.boundaries[level])}: {error}")
 
 
-def _timed(result: SolveResult, prediction: Prediction, clock: Clock) -> SolveResult:
+def _timed(result: TileAnswer, prediction: Prediction, clock: Clock) -> TileAnswer:
     """The result with the bound on its time.
 
     Raises:
@@ -182,30 +168,25 @@ def _timed(result: SolveResult, prediction: Prediction, clock: Clock) -> SolveRe
             f"{workload.title} on {machine.name}: {prediction.cycles:,.0f} cycles are predicted, below the bound of "
             f"{float(floor.cycles):,.0f}: one of the two is wrong; please report workload and machine"
         )
-    return replace(
-        result,
-        bound=ProvedBound(value=plain(floor.cycles), unit="cycles", method="best"),
-        gap=float(Fraction(result.exact) / floor.cycles - 1) if floor.cycles else None,
-        certificates=floor.proofs,
-        notes=(*result.notes, *floor.notes),
-    )
+    words = WordsFloor(value=floor.cycles, certificates=floor.proofs)
+    return replace(result.noting(*floor.notes), floor=words)
 
 
-def _splits_outputs(result: SolveResult, level: int) -> bool:
+def _splits_outputs(result: TileAnswer, level: int) -> bool:
     """Whether instances of a level share output elements: their partial sums are outside the bound's model."""
     outside = [at.spatial for at in result.mapping.levels[level + 1 :]]
     split = {dim for spatial in outside for dim, ways in spatial.items() if ways > 1}
     return bool(split - separating_dims(result.workload))
 
 
-def _certificate(result: SolveResult, level: int, clock: Clock, notes: list[str]) -> BoundaryCertificate:
+def _certificate(result: TileAnswer, level: int, clock: Clock, notes: list[str]) -> BoundaryCertificate:
     """The bound at the boundary outside a level, compared with what the mapping moves there."""
     workload, machine = result.workload, result.machine
     if _splits_outputs(result, level):
         raise OptmapError("instances share output elements, and partial sums are outside the bound's model")
     instances = prod(ways for at in result.mapping.levels[level + 1 :] for ways in at.spatial.values())
     memory = fast_side_words(machine, level, workload.word_bits)
-    moved, loads_only = _moved(result)[level], not OBJECTIVES[result.objective].stores
+    moved, loads_only = _moved(result)[level], not result.question.objective.stores
     least = instance_words(compulsory(workload, memory), instances, loads_only=loads_only)
     # Traffic that is compulsory is its own proof that no bound is above it.
     between = machine.boundaries[level]
@@ -215,7 +196,7 @@ def _certificate(result: SolveResult, level: int, clock: Clock, notes: list[str]
     return BoundaryCertificate(between=between, instances=instances, words=words, certificate=bound.certificate or {})
 
 
-def _check_moved(result: SolveResult, between: tuple[str, str], *, moved: int, least: int) -> None:
+def _check_moved(result: TileAnswer, between: tuple[str, str], *, moved: int, least: int) -> None:
     """Hold the words that a mapping moves across a boundary against those of a bound.
 
     Raises:
@@ -229,17 +210,17 @@ def _check_moved(result: SolveResult, between: tuple[str, str], *, moved: int, l
         )
 
 
-def _moved(result: SolveResult) -> dict[int, int]:
+def _moved(result: TileAnswer) -> dict[int, int]:
     """Words of the objective that cross every boundary, by level."""
-    return OBJECTIVES[result.objective].words(result.boundaries, result.machine)
+    return result.question.objective.words(result.exact_count.boundaries, result.machine)
 
 
-def _objective(result: SolveResult, words: dict[int, int]) -> Fraction:
+def _objective(result: TileAnswer, words: dict[int, int]) -> Fraction:
     """The objective of words per boundary, in its unit."""
-    return OBJECTIVES[result.objective].value(words, result.machine, result.workload.word_bits)
+    return result.question.objective.value(words, result.machine, result.workload.word_bits)
 
 
-def _by_weight(result: SolveResult) -> list[int]:
+def _by_weight(result: TileAnswer) -> list[int]:
     """Levels, the one that costs most first."""
-    weight = OBJECTIVES[result.objective].alone(_moved(result), result.machine, result.workload.word_bits)
+    weight = result.question.objective.alone(_moved(result), result.machine, result.workload.word_bits)
     return sorted(weight, key=lambda level: -weight[level])

@@ -2,29 +2,37 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 from optmap.clock import Clock
+from optmap.evaluate import CostReport
+from optmap.evaluate.spatial.results import SpatialCost
 from optmap.gap.beside import with_bound
 from optmap.gap.floor import with_floor
-from optmap.search.accelerators.result import AcceleratorResult
-from optmap.search.result import SolveResult
+from optmap.search.result import Answer
+
+FLOORS: dict[str, Callable[[Answer[Any, Any], Clock], Answer[Any, Any]]] = {
+    CostReport.kind: with_bound,
+    SpatialCost.kind: with_floor,
+}
+"""Per kind of count what puts the floor beside an answer."""
 
 
-def bounded(result: SolveResult | AcceleratorResult, clock: Clock, *, full: bool) -> SolveResult | AcceleratorResult:
+def bounded(answer: Answer[Any, Any], clock: Clock, *, full: bool) -> Answer[Any, Any]:
     """An answer with the bound of every schedule and the gap to it.
 
     Args:
-        result: what was found.
+        answer: what was found; the bound holds for what the machine can run.
         clock: when to give up what is not known at once.
         full: whether relaxation and integer bound are proved for the checker, too.
 
     Raises:
         ContradictionError: if the mapping costs less.
     """
-    if isinstance(result, AcceleratorResult):
-        return with_floor(result, clock) if result.fits else result  # it holds for what the machine can run
-    result = with_bound(result, clock)
+    found = FLOORS[answer.count.kind](answer, clock) if answer.fits else answer
     if not full:
-        return result
+        return found
     from optmap.gap.proofs import with_proof
 
-    return with_proof(result, clock)
+    return with_proof(found, clock)

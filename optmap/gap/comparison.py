@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from fractions import Fraction
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from optmap.bounds.methods import bounds
 from optmap.clock import current
@@ -14,7 +14,7 @@ from optmap.errors import ContradictionError
 from optmap.gap.beside import bound_in_time
 from optmap.problem import Machine, Workload
 from optmap.problem.objective import OBJECTIVES
-from optmap.search.result import SolveResult
+from optmap.search.result import Answer
 from optmap.shown import Concise, Shown
 from optmap.texts import several
 
@@ -147,7 +147,7 @@ def comparison_row(
     workload: Workload,
     between: tuple[str, str],
     memory_words: int,
-    results: Mapping[str, SolveResult],
+    results: Mapping[str, Answer[Any, Any]],
     notes: list[str],
 ) -> ComparisonRow:
     """One row from the results of several methods.

@@ -51,7 +51,8 @@ from optmap.problem.elements import Energies
 from optmap.problem.fabric import Fabric, Memory, Room
 from optmap.problem.options import Merit
 from optmap.problem.workload import Semantics, Workload
-from optmap.search.accelerators.result import AcceleratorResult, CrossingFloor, Floor
+from optmap.search.floors import BoundaryCertificate, MeshFloor
+from optmap.search.result import NestAnswer
 
 MOST_CHOICES = 2**11
 """Choices of keepers that are priced together; beyond that tensors are priced one by one."""
@@ -75,7 +76,7 @@ Chain = tuple[tuple[Stretch, ...], Fraction]
 """The way of a tensor from its outermost keeper, and energy that is paid beside the words that cross."""
 
 
-def with_floor(result: AcceleratorResult, clock: Clock = NO_LIMIT) -> AcceleratorResult:
+def with_floor(result: NestAnswer, clock: Clock = NO_LIMIT) -> NestAnswer:
     """The result with the floor of every schedule on its machine.
 
     Raises:
@@ -83,23 +84,23 @@ def with_floor(result: AcceleratorResult, clock: Clock = NO_LIMIT) -> Accelerato
     """
     floor, notes = floor_of(result.fabric, clock)
     for merit in Merit:
-        value, least = result.exact.merit(merit), floor.merit(merit)
+        value, least = result.exact_count.merit(merit), floor.merit(merit)
         if value < least:
             raise ContradictionError(
                 f"{result.workload.title} on {result.machine.name}: the mapping has {float(value):.12g} {merit}, below "
                 f"the floor of {float(least):.12g}: one of the two is wrong; please report workload and machine"
             )
-    return replace(result, floor=floor, notes=(*result.notes, *notes))
+    return replace(result.noting(*notes), floor=floor)
 
 
-def floor_of(fabric: Fabric, clock: Clock = NO_LIMIT) -> tuple[Floor, tuple[str, ...]]:
+def floor_of(fabric: Fabric, clock: Clock = NO_LIMIT) -> tuple[MeshFloor, tuple[str, ...]]:
     """The floor, and notes about boundaries that have no bound.
 
     Args:
         fabric: workload (its outputs start empty) and machine.
         clock: when boundaries further in get compulsory traffic alone, with a note.
     """
-    crossings: dict[int, CrossingFloor] = {}
+    crossings: dict[int, BoundaryCertificate] = {}
     notes: list[str] = []
     for number in reversed(range(len(fabric.memories) - 1)):
         try:
@@ -110,11 +111,11 @@ def floor_of(fabric: Fabric, clock: Clock = NO_LIMIT) -> tuple[Floor, tuple[str,
             notes.append(f"no floor inside {fabric.memories[number + 1].name}: {error}")
     words = {number: crossing.words for number, crossing in crossings.items()}
     port_cycles = max(_port_cycles(fabric, number, words) for number in range(len(fabric.memories)))
-    floor = Floor(
+    floor = MeshFloor(
         energy_pj=fabric.operations * fabric.arithmetic_pj + _movement(fabric, words),
         cycles=max(-(-fabric.operations // fabric.units), port_cycles),
         port_cycles=port_cycles,
-        crossings=tuple(crossings[number] for number in sorted(crossings)),
+        certificates=tuple(crossings[number] for number in sorted(crossings)),
     )
     return floor, tuple(notes)
 
@@ -150,11 +151,11 @@ def _room(memory: Memory, room: Room) -> int:
     return int(room.capacity // min(weights)) if weights else 0
 
 
-def _crossing(fabric: Fabric, number: int, clock: Clock, notes: list[str]) -> CrossingFloor:
+def _crossing(fabric: Fabric, number: int, clock: Clock, notes: list[str]) -> BoundaryCertificate:
     memory_words = inside_words(fabric, number)
     between = (fabric.memories[number].name, fabric.memories[number + 1].name)
     bound = bound_in_time(even(fabric.workload), memory_words, clock, between, notes)
-    return CrossingFloor(
+    return BoundaryCertificate(
         between=between,
         memory_words=memory_words,
         words=bound.total_words,

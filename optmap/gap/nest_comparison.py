@@ -8,7 +8,8 @@ from typing import ClassVar
 from optmap.evaluate.spatial.policy import NestPolicy
 from optmap.problem.fabric import Fabric
 from optmap.problem.options import Merit
-from optmap.search.accelerators.result import AcceleratorResult, Floor
+from optmap.search.floors import MeshFloor
+from optmap.search.result import NestAnswer
 from optmap.shown import Shown
 
 
@@ -22,7 +23,7 @@ class NestComparison(Shown):
     merit: Merit
     counting: NestPolicy
     methods: tuple[str, ...]
-    results: dict[str, AcceleratorResult]
+    results: dict[str, NestAnswer]
     """Of the methods that found a mapping."""
     left_out: dict[str, str]
     """Methods without a mapping, each with the reason."""
@@ -34,6 +35,6 @@ class NestComparison(Shown):
         return min(fitting, key=lambda name: self.results[name].cost, default=None)
 
     @property
-    def floor(self) -> Floor | None:
+    def floor(self) -> MeshFloor | None:
         """Of every schedule; None without any result."""
         return next((result.floor for result in self.results.values() if result.floor is not None), None)

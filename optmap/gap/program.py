@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from math import exp
-from typing import Any, cast
+from typing import Any
 
 from optmap.clock import Clock
 from optmap.errors import LimitError
@@ -26,7 +26,7 @@ from optmap.search.mopt import handed_in
 from optmap.search.question import Question
 from optmap.search.relax.level_programs import program_of
 from optmap.search.relax.tree import TOLERANCE, RelaxationResult, relax
-from optmap.search.result import SolveResult
+from optmap.search.result import TileAnswer
 from optmap.search.search_space import Setting, setting_of
 from optmap.search.whole.whole_tiles import Tiles, whole_tiles
 from optmap.shown import brief
@@ -126,7 +126,7 @@ class ProvedProgram:
         found = solve_model(target, options=load_config().options.get("ipopt", {}), load=True)
         return with_objective(found, exp) if self.rows.in_log_z else found
 
-    def read_back(self, point: Any) -> SolveResult:
+    def read_back(self, point: Any) -> TileAnswer:
         """Whole tiles next to a point, checked and counted exactly.
 
         Args:
@@ -164,7 +164,7 @@ class ProvedProgram:
         note = "tiles read back from a point of the program: roundings of it, not the best of all whole tiles"
         noted = replace(found, notes=(*found.notes, note), space=f"{found.space}{self._kept()}")
         asked = replace(self.question, method="mopt")
-        return with_bound(cast(SolveResult, assemble(asked, noted, seconds=time.monotonic() - begun)))
+        return with_bound(assemble(asked, noted, seconds=time.monotonic() - begun))
 
     def _orders(self) -> str:
         names = [level.name for level in self.setting.machine.levels]

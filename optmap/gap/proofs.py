@@ -17,7 +17,7 @@ from optmap.gap.refuting import Proving
 from optmap.gap.solution import solution_document
 from optmap.problem.microkernel import microkernel_tile
 from optmap.programs.geometric import TileSpace
-from optmap.search.result import SolveResult, conclusion
+from optmap.search.result import TileAnswer
 
 BELOW = Fraction(3, 10**7)
 """How far below the optimum that was found a relaxation is claimed, so that it can be proved."""
@@ -52,7 +52,7 @@ class _Case:
         return {"levels": names, "value": f"{proving.value.numerator}/{proving.value.denominator}", "steps": steps}
 
 
-def with_proof(result: SolveResult, clock: Clock) -> SolveResult:
+def with_proof(result: TileAnswer, clock: Clock) -> TileAnswer:
     """A result whose relaxation and integer bound the checker re-proves, as far as a proof is found.
 
     Both become what is proved: less than a millionth below what was solved, or a note says how much, where the rows
@@ -93,16 +93,16 @@ def with_proof(result: SolveResult, clock: Clock) -> SolveResult:
             raise LimitError("it is the relaxation, which has none")
         least = max([_value([claim], result.objective) for claim in proof["integers"]], default=0.0)
         least = max(least, found.relaxation.value if proof["relaxation"] is not None else 0.0)
-        notes += _weaker("integer bound", result.integer_bound, least)
+        notes += _weaker("integer bound", float(result.integer_bound), least)
     except (LimitError, RefusedError) as error:
         proof["integers"] = None
         notes.append(f"the integer bound has no proof in the file: {error}")
-    return _with(_bounded(found, least), proof, notes)
+    return _with(found.claiming(least), proof, notes)
 
 
-def _with(result: SolveResult, proof: dict[str, Any], notes: list[str]) -> SolveResult:
+def _with(result: TileAnswer, proof: dict[str, Any], notes: list[str]) -> TileAnswer:
     """The result with a proof, and notes about what it lacks."""
-    return replace(result, proof=proof, notes=(*result.notes, *notes))
+    return replace(result.noting(*notes), proof=proof)
 
 
 def _weaker(what: str, solved: float, proved: float) -> list[str]:
@@ -116,7 +116,7 @@ def _weaker(what: str, solved: float, proved: float) -> list[str]:
     ]
 
 
-def _beyond(result: SolveResult) -> str:
+def _beyond(result: TileAnswer) -> str:
     """Why nothing can be proved about a result; empty if something can."""
     if result.held is not None or result.objective == "loads":
         return f"no proof in the file: there are none of what method {result.method} holds"
@@ -131,16 +131,16 @@ def _beyond(result: SolveResult) -> str:
     return ""
 
 
-def _relaxation(case: _Case, result: SolveResult) -> list[dict[str, Any]]:
+def _relaxation(case: _Case, result: TileAnswer) -> list[dict[str, Any]]:
     """Claims that add up to the relaxation."""
     if result.objective == "bottleneck":
         value = Fraction(f"{float(Fraction(result.relaxation.value) * (1 - BELOW)):.12g}")
         return [case.prove(list(range(case.nest.depth)), value, whole=False)]
-    costs = [Fraction(level.traffic_words) / rate for level, rate in zip(result.levels, case.rates, strict=True)]
+    costs = [Fraction(level.traffic_words) / rate for level, rate in zip(result.count.levels, case.rates, strict=True)]
     return [case.prove([q], cost, whole=False) for q, cost in enumerate(costs)]
 
 
-def _integers(case: _Case, result: SolveResult) -> list[dict[str, Any]]:
+def _integers(case: _Case, result: TileAnswer) -> list[dict[str, Any]]:
     """Claims that prove the integer bound; none where it is no more than that of the relaxation.
 
     Raises:
@@ -161,13 +161,7 @@ def _value(claims: list[dict[str, Any]], objective: str) -> float:
     return float(max(values) if objective == "bottleneck" else sum(values, Fraction(0)))
 
 
-def _restated(result: SolveResult, proved: float) -> SolveResult:
+def _restated(result: TileAnswer, proved: float) -> TileAnswer:
     """The result with the relaxation that is proved."""
     relaxation = replace(result.relaxation, value=proved)
-    return replace(result, relaxation=relaxation, integer_gap=relaxation.gap(result.cost))
-
-
-def _bounded(result: SolveResult, least: float) -> SolveResult:
-    """The result with the integer bound that is proved."""
-    stop = conclusion(result.cost, least, late=result.stop.cut_short)
-    return replace(result, integer_bound=least, stop=stop)
+    return replace(result, found=replace(result.found, relaxation=relaxation))

@@ -4,24 +4,22 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from optmap.errors import ContradictionError
 from optmap.evaluate.spatial.count import count_nest
 from optmap.evaluate.spatial.results import SpatialCost
-from optmap.gap.nest_solution import amount
+from optmap.gap.amounts import amount
 from optmap.problem.fabric import Fabric
 from optmap.problem.io.machines import machine_document
 from optmap.problem.io.mappings import mapping_document
 from optmap.problem.io.workloads import workload_document
 from optmap.problem.nest import Nest, mapping_of
 from optmap.problem.options import Merit
-from optmap.search.accelerators.result import AcceleratorResult
+from optmap.search.floors import Number
 from optmap.search.found import SAME
+from optmap.search.result import NestAnswer
 from optmap.shown import Shown
-
-if TYPE_CHECKING:
-    from optmap.search.result import SolveResult
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,7 +32,7 @@ class Score(Shown):
     """The mapping that is scored."""
     count: SpatialCost
     """Of it, in the counting of `best`."""
-    best: AcceleratorResult
+    best: NestAnswer
     notes: tuple[str, ...]
     """What its files say that is left out."""
 
@@ -54,7 +52,7 @@ class Score(Shown):
         return self.count.merit(self.merit)
 
     @property
-    def ratio(self) -> Fraction | None:
+    def ratio(self) -> Number | None:
         """Its cost over that of the best one; None where that is 0."""
         return self.cost / self.best.cost if self.best.cost else None
 
@@ -64,20 +62,20 @@ class Score(Shown):
         if self.count.broken:
             return f"yours is not valid on the machine: {'; '.join(self.count.broken)}"
         times = "as good as" if self.ratio in (None, 1) else f"{times_text(self.ratio)} of"
-        if self.best.search.proved:
+        if self.best.proved:
             return "yours is the proven optimum" if self.ratio in (None, 1) else f"yours is {times} the proven optimum"
-        bound = self.best.search.bound
+        bound = self.best.integer_bound
         most = f", at most {times_text(self.cost / bound)} of the optimum" if bound else ""
-        return f"yours is {times} the best mapping found in {self.best.search.seconds:.0f} s{most}"
+        return f"yours is {times} the best mapping found in {self.best.found.seconds:.0f} s{most}"
 
 
-def times_text(ratio: Fraction | None) -> str:
+def times_text(ratio: Number | None) -> str:
     """`1.31x`: a ratio, with more digits where it is close to 1."""
     value = float(ratio or 0)
     return f"{value:.2f}x" if abs(value - 1) >= 0.005 else f"{value:.6f}x"
 
 
-def scored(nest: Nest, fabric: Fabric, best: AcceleratorResult | SolveResult, notes: tuple[str, ...] = ()) -> Score:
+def scored(nest: Nest, fabric: Fabric, best: NestAnswer, notes: tuple[str, ...] = ()) -> Score:
     """A mapping beside the best one.
 
     Args:
@@ -90,13 +88,11 @@ def scored(nest: Nest, fabric: Fabric, best: AcceleratorResult | SolveResult, no
         ContradictionError: if the mapping is valid, pads nothing and costs less than what is proved to be the least
             (by more than the search's floating-point bounds are trusted for).
     """
-    if not isinstance(best, AcceleratorResult):
-        raise TypeError("a mapping on an accelerator is compared with one on an accelerator")
     found = Score(nest=nest, count=count_nest(nest, fabric, best.counting), best=best, notes=notes)
     inside = not found.count.broken and nest.tiles()[-1] == fabric.extents  # a mapping that pads may cost less
-    if inside and found.cost < best.search.bound * (1 - SAME):
+    if inside and found.cost < best.integer_bound * (1 - SAME):
         raise ContradictionError(
-            f"the mapping costs {float(found.cost):.12g}, less than {float(best.search.bound):.12g}, which is proved "
+            f"the mapping costs {float(found.cost):.12g}, less than {float(best.integer_bound):.12g}, which is proved "
             "to be the least"
         )
     return found
@@ -105,7 +101,7 @@ def scored(nest: Nest, fabric: Fabric, best: AcceleratorResult | SolveResult, no
 def score_document(score: Score) -> dict[str, object]:
     """A score as JSON."""
     unit = score.merit.unit
-    search = score.best.search
+    best = score.best
     return {
         "schema": "optmap.score/1",
         "workload": workload_document(score.fabric.workload),
@@ -119,21 +115,21 @@ def score_document(score: Score) -> dict[str, object]:
         "yours": _side(score.count, mapping_document(mapping_of(score.nest, score.fabric)), score.cost, unit),
         "best": _side(score.best.count, mapping_document(score.best.mapping), score.best.cost, unit),
         "search": {
-            "proved": search.proved,
-            "bound": amount(search.bound, unit),
-            "space": search.space,
-            "seconds": search.seconds,
+            "proved": best.proved,
+            "bound": amount(best.integer_bound, unit),
+            "space": best.space,
+            "seconds": best.found.seconds,
         },
         "notes": [*score.notes, *score.best.notes],
     }
 
 
-def _side(cost: SpatialCost, mapping: dict[str, object], value: Fraction, unit: str) -> dict[str, object]:
+def _side(cost: SpatialCost, mapping: dict[str, object], value: Number, unit: str) -> dict[str, object]:
     return {
         "mapping": mapping,
         "cost": amount(value, unit),
         "energy": amount(cost.energy_pj, "pJ"),
-        "cycles": amount(cost.cycles, "cycles"),
+        "cycles": amount(Fraction(cost.cycles), "cycles"),
         "edp": amount(cost.edp, "pJ*cycles"),
         "utilisation": float(cost.utilisation),
     }

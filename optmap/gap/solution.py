@@ -1,38 +1,57 @@
-"""The JSON document of `solve` (schema `optmap.solution/2`) and its strict reader."""
+"""The JSON documents of `solve` and their strict reader.
+
+Machines without meshes have schema `optmap.solution/2`, those with meshes and prices `optmap.accelerator-solution/1`:
+most keys are the same, and what a kind of count has beside them is in `tile_parts` and `nest_parts`.
+"""
 
 from __future__ import annotations
 
-import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import Any, ClassVar
 
 from optmap.bounds.certificate import digest
 from optmap.errors import InputError
-from optmap.gap.rows import boundary_documents, level_documents
+from optmap.evaluate import CostReport
+from optmap.evaluate.policies import nest_policies, nest_policy
+from optmap.evaluate.spatial.count import NEST_EXACT
+from optmap.evaluate.spatial.results import SpatialCost
+from optmap.gap.amounts import amount, finite
+from optmap.gap.nest_parts import nest_parts, nest_times
 from optmap.gap.said_constraints import said_constraints
+from optmap.gap.tile_parts import tile_parts
 from optmap.problem import CapacityRule, Machine, Mapping, Workload
 from optmap.problem.code_options import CodeOptions
-from optmap.problem.constraints import NO_CONSTRAINTS, Constraints
+from optmap.problem.fabric import fabric_of
 from optmap.problem.held import Held
 from optmap.problem.inputs import products_of
-from optmap.problem.io.codes import options_document, options_from
+from optmap.problem.io.codes import options_from
 from optmap.problem.io.fields import Fields, located
 from optmap.problem.io.files import read_json
 from optmap.problem.io.held import read_held
 from optmap.problem.io.machines import machine_document, machine_from
 from optmap.problem.io.mappings import mapping_document, read_mapping
 from optmap.problem.io.workloads import read_workload, workload_document
-from optmap.problem.objective import OBJECTIVES, PREDICTED_TIME
-from optmap.problem.options import TileRule
-from optmap.shown import ShownMapping
+from optmap.problem.nest import nest_of
+from optmap.problem.objective import BOTTLENECK, PREDICTED_TIME, objectives_on
+from optmap.problem.options import Merit, TileRule
+from optmap.search.floors import Number
+from optmap.search.found import Found
+from optmap.search.question import Question
+from optmap.search.result import Answer, Solved
+from optmap.shown import PRESENTATIONS, Presentation
 from optmap.writing import to_json, write_text
 
-if TYPE_CHECKING:
-    from optmap.evaluate.timing import Prediction
-    from optmap.search.result import SolveResult
-
-SCHEMA = "optmap.solution/2"
+SCHEMAS = {CostReport.kind: "optmap.solution/2", SpatialCost.kind: "optmap.accelerator-solution/1"}
+"""Per kind of count name and version of the document."""
+PARTS: dict[str, Callable[[Answer[Any, Any]], dict[str, object]]] = {
+    CostReport.kind: tile_parts,
+    SpatialCost.kind: nest_parts,
+}
+"""Per kind of count what is said beside what all documents say."""
+TIMES: dict[str, Callable[[Answer[Any, Any]], dict[str, object]]] = {SpatialCost.kind: nest_times}
+"""Per kind of count what is other the next time, beside the seconds of the answer."""
 REQUIRED = ("schema", "workload", "machine", "mapping")
 OPTIONAL = (
     "word_bits",
@@ -68,7 +87,7 @@ OPTIONAL = (
 class Amount:
     """A claimed value with its unit."""
 
-    value: float
+    value: Number
     unit: str
 
 
@@ -84,162 +103,105 @@ class BoundaryClaim:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SavedSolution(ShownMapping):
+class SavedSolution(Solved):
     """What a solution document says: the mapping, and the claims made about it."""
 
     shown_as: ClassVar[str] = "saved-solution"
 
     source: str
     """File it was read from."""
-    workload: Workload
-    machine: Machine
-    mapping: Mapping
-    capacity: CapacityRule
-    cost: Amount | None
-    """Claimed per-level objective; None in a document written by hand."""
-    exact: Amount | None
-    """Claimed traffic of the concatenated nest; None in a document written by hand."""
-    boundaries: tuple[BoundaryClaim, ...] | None
-    """Claimed traffic per boundary and tensor; None in a document written by hand."""
     document: dict[str, object]
     """The whole document as read."""
-    objective: str = "bottleneck"
-    """What `cost` and `exact` are: a key of `OBJECTIVES`."""
-    held: Held | None = None
-    """Reuse position per access of a one-level mapping; None where the loop order alone decides."""
-    constraints: Constraints = NO_CONSTRAINTS
-    """What was demanded of the mapping; `evaluate` says whether it meets them."""
-    options: CodeOptions | None = None
-    """Of the code whose time the document predicts; None if it predicts none."""
+    cost: Amount | None = None
+    """Claimed per-level objective; None in a document written by hand, or where there are meshes."""
+    exact: Amount | None = None
+    """Claimed traffic of the concatenated nest; likewise."""
+    boundaries: tuple[BoundaryClaim, ...] | None = None
+    """Claimed traffic per boundary and tensor; likewise."""
+
+    @property
+    def kind(self) -> str:
+        """Of its counts."""
+        return SpatialCost.kind if self.machine.meshed else CostReport.kind
+
+    @property
+    def presentation(self) -> Presentation:
+        """How solutions with its kind of count are shown."""
+        return PRESENTATIONS[f"{self.shown_as}/{self.kind}"]
 
 
-def finite(value: float | None) -> float | None:
-    """The number, or None where JSON has no number for it (infinite, not a number, absent)."""
-    return value if value is not None and math.isfinite(value) else None
+def saved_document(solution: SavedSolution) -> dict[str, object]:
+    """A solution file as it was read."""
+    return solution.document
 
 
-def solution_document(result: SolveResult) -> dict[str, object]:
+def solution_document(answer: Answer[Any, Any]) -> dict[str, object]:
     """The JSON document of a solved workload.
 
     Mapping levels are inner first, permutations outermost first; words are the workload's words
-    (the greatest common divisor of its element sizes). The digest is that of the certificates.
+    (the greatest common divisor of its element sizes). Where a number may be a fraction, `exact` beside it is the same
+    as exact text. The digest is that of the certificates; it leaves out times.
     """
+    unit, bound, kind = answer.cost_unit, answer.bound, answer.count.kind
     document: dict[str, object] = {
-        "schema": SCHEMA,
-        "workload": workload_document(result.workload),
-        "word_bits": result.workload.word_bits,
-        "machine": machine_document(result.machine),
-        "method": result.method,
-        "objective": result.objective,
-        "tiles": str(result.tiles),
-        "capacity_rule": str(result.capacity),
+        "schema": SCHEMAS[kind],
+        "workload": workload_document(answer.workload),
+        "machine": machine_document(answer.machine),
+        "method": answer.method,
+        "objective": answer.objective,
+        "tiles": str(answer.tiles),
         "status": {
-            "stop": result.stop.value,
-            "point": result.point.value,
-            "proved": result.proved,
-            "within": finite(result.within),
-            "space": result.space,
+            "stop": answer.stop.value,
+            "point": answer.point.value,
+            "proved": answer.proved,
+            "within": finite(answer.within),
+            "space": answer.space,
         },
-        "mapping": mapping_document(result.mapping),
-        "boundaries": boundary_documents(result.boundaries),
-        "levels": level_documents(result.levels),
-        "bottleneck": result.bottleneck,
-        "cost": {"value": finite(result.cost), "unit": result.cost_unit},
-        "exact": {"value": finite(result.exact), "unit": result.exact_unit},
-        "relaxation": _relaxation(result),
-        "integer_bound": {"value": finite(result.integer_bound), "unit": result.cost_unit},
-        "integer_gap": finite(result.integer_gap),
-        "seconds": result.seconds,
-        "seed": result.seed,
-        "versions": dict(result.versions),
-        "notes": list(result.notes),
-        "held": None if result.held is None else result.held.document(),
-        **({} if result.prediction is None else {"prediction": _prediction(result.prediction, result.options)}),
-        **({"constraints": result.constraints.document()} if result.constraints else {}),
-        **_gap(result),
-        **({} if result.proof is None else {"proof": result.proof}),
+        "mapping": mapping_document(answer.mapping),
+        **PARTS[kind](answer),
+        "cost": amount(answer.cost, unit),
+        "exact": amount(answer.exact, unit),
+        "relaxation": _relaxation(answer),
+        "integer_gap": finite(answer.integer_gap),
+        "bound": None if bound is None else {**amount(bound.value, unit), "method": bound.method},
+        "gap": finite(answer.gap),
+        "seed": answer.seed,
+        "versions": dict(answer.versions),
+        "notes": list(answer.notes),
+        **({} if answer.fits else {"broken": list(answer.broken)}),
+        **({"constraints": answer.constraints.document()} if answer.constraints else {}),
+        **({} if answer.proof is None else {"proof": answer.proof}),
     }
     # The time it took is no claim: the same answer has the same digest.
-    document["digest"] = digest({key: value for key, value in document.items() if key != "seconds"})
-    return document
+    times = TIMES[kind](answer) if kind in TIMES else {}
+    return {**document, **times, "seconds": answer.seconds, "digest": digest(document)}
 
 
-def _prediction(prediction: Prediction, options: CodeOptions | None) -> dict[str, object]:
-    """The predicted time with all its parts, and of what code it is."""
-    code = options or CodeOptions()
-    return {
-        "cycles": finite(prediction.cycles),
-        "seconds": finite(prediction.seconds),
-        "kernel": prediction.kernel,
-        "bound_by": prediction.bound_by,
-        "threads": prediction.threads,
-        "caches": prediction.caches.value,
-        "registers": prediction.registers,
-        "compute_cycles": prediction.compute_cycles,
-        "packing_cycles": prediction.packing_cycles,
-        "boundaries": [
-            {
-                "between": list(row.between),
-                "moved_bytes": row.moved_bytes,
-                "cycles": row.cycles,
-                "waited_cycles": row.waited_cycles,
-            }
-            for row in prediction.boundaries
-        ],
-        **options_document(code),
-    }
-
-
-def _options(fields: Fields) -> CodeOptions | None:
-    """Of what code a document predicts the time; None if it does not.
-
-    Raises:
-        InputError: naming file and field.
-    """
-    if not fields.has("prediction"):
-        return None
-    return options_from(fields.fields("prediction"))
-
-
-def _gap(result: SolveResult) -> dict[str, object]:
-    bound = result.bound
-    return {
-        "bound": None if bound is None else {"value": bound.value, "unit": bound.unit, "method": bound.method},
-        "gap": finite(result.gap),
-        "certificates": [
-            {
-                "between": list(proof.between),
-                "instances": proof.instances,
-                "words": proof.words,
-                "certificate": proof.certificate,
-            }
-            for proof in result.certificates
-        ],
-    }
-
-
-def _relaxation(result: SolveResult) -> dict[str, object]:
-    relaxation = result.relaxation
-    return {
-        "value": finite(relaxation.value),
-        "unit": result.cost_unit,
-        "proved": relaxation.proved,
-        "formulation": relaxation.formulation,
-        "tolerance": relaxation.tolerance,
+def _relaxation(answer: Answer[Any, Any]) -> dict[str, object]:
+    relaxation = answer.relaxation
+    solved = {
         "method": relaxation.method,
         "classes": [list(permutation) for permutation in relaxation.classes],
         "tiles": [dict(tile) for tile in relaxation.tiles],
         "cross_check": finite(relaxation.cross_check),
     }
+    return {
+        "value": finite(relaxation.value),
+        "unit": answer.cost_unit,
+        "proved": relaxation.proved,
+        "formulation": relaxation.formulation,
+        "tolerance": relaxation.tolerance,
+        **(solved if relaxation.method else {}),
+    }
 
 
-def write_solution(result: SolveResult, path: Path) -> None:
-    """Write the document of a result to a file.
+def write_solution(answer: Answer[Any, Any], path: Path) -> None:
+    """Write the document of an answer to a file.
 
     Raises:
         InputError: if the file cannot be written.
     """
-    write_text(path, to_json(solution_document(result)) + "\n")
+    write_text(path, to_json(solution_document(answer)) + "\n")
 
 
 def read_solution(path: str | Path) -> SavedSolution:
@@ -260,37 +222,88 @@ def solution_from(fields: Fields) -> SavedSolution:
     Raises:
         InputError: naming file and field of the first thing that is wrong.
     """
+    if fields.get("schema") == SCHEMAS[SpatialCost.kind]:
+        return _nest_from(fields)
     fields.allow(*REQUIRED, *OPTIONAL)
     _check_schema(fields)
-    (workload,) = products_of([read_workload(fields.fields("workload"))])
-    machine = machine_from(fields.fields("machine"))
+    workload, machine = _problem(fields)
+    if machine.meshed:
+        raise InputError(f"{fields.at('schema')}: of a machine with fanouts it is {SCHEMAS[SpatialCost.kind]}")
     rules = [rule.value for rule in CapacityRule]
     rule = CapacityRule(fields.choice("capacity_rule", rules, CapacityRule.TILE.value))
-    objective = fields.choice("objective", tuple(OBJECTIVES), "bottleneck")
-    if rule is CapacityRule.SAFE and OBJECTIVES[objective].timed:
+    known = objectives_on(machine)
+    objective = known[fields.choice("objective", tuple(known), BOTTLENECK.name)]
+    if rule is CapacityRule.SAFE and objective.timed:
         raise InputError(f"{fields.at('capacity_rule')}: where time is predicted levels have room for one visit: tile")
     mapping = read_mapping(fields.fields("mapping"), workload, machine)
+    cost, exact, claims = _amount(fields, "cost"), _amount(fields, "exact"), _claims(fields)
+    held = _held(fields, workload, machine, mapping, rule)
+    constraints, options = said_constraints(fields, workload, machine), _options(fields)
     return SavedSolution(
-        source=fields.where,
-        workload=workload,
-        machine=machine,
+        question=Question(
+            workload=workload, machine=machine, objective=objective, capacity=rule, constraints=constraints
+        ),
+        found=Found(mapping=mapping, held=held, options=options),
         mapping=mapping,
-        capacity=rule,
-        cost=_amount(fields, "cost"),
-        exact=_amount(fields, "exact"),
-        boundaries=_claims(fields),
+        source=fields.where,
         document=dict(fields.values),
-        objective=objective,
-        held=_held(fields, workload, machine, mapping, rule),
-        constraints=said_constraints(fields, workload, machine),
-        options=_options(fields),
+        cost=cost,
+        exact=exact,
+        boundaries=claims,
     )
+
+
+def _nest_from(fields: Fields) -> SavedSolution:
+    """A solution where there are meshes and prices."""
+    missing = [key for key in REQUIRED if key not in fields.values]
+    if missing:
+        raise InputError(f"{fields.where}: {missing[0]} is missing")
+    workload, machine = _problem(fields)
+    try:
+        fabric = fabric_of(workload, machine)
+        mapping = read_mapping(fields.fields("mapping"), workload, machine)
+        nest = nest_of(mapping, fabric)
+    except InputError as error:
+        raise located(error, fields.where) from error
+    counting = nest_policy(fields.choice("counting", nest_policies(), NEST_EXACT.name))
+    known = objectives_on(machine)
+    objective = known[fields.choice("objective", tuple(known), Merit.EDP.value)]
+    return SavedSolution(
+        question=Question(
+            workload=workload,
+            machine=machine,
+            objective=objective,
+            counting=counting,
+            constraints=said_constraints(fields, workload, machine),
+        ),
+        found=Found(mapping=nest),
+        mapping=mapping,
+        source=fields.where,
+        document=dict(fields.values),
+    )
+
+
+def _problem(fields: Fields) -> tuple[Workload, Machine]:
+    """Workload and machine of a document."""
+    (workload,) = products_of([read_workload(fields.fields("workload"))])
+    return workload, machine_from(fields.fields("machine"))
 
 
 def _check_schema(fields: Fields) -> None:
     if fields.get("schema") == "optmap.solution/1":
         raise InputError(f"{fields.at('schema')}: the file was written by an older optmap; solve again")
-    fields.choice("schema", (SCHEMA,), "")
+    fields.choice("schema", (SCHEMAS[CostReport.kind],), "")
+
+
+def _options(fields: Fields) -> CodeOptions | None:
+    """Of what code a document predicts the time; None if it does not.
+
+    Raises:
+        InputError: naming file and field.
+    """
+    if not fields.has("prediction"):
+        return None
+    return options_from(fields.fields("prediction"))
 
 
 def _held(fields: Fields, workload: Workload, machine: Machine, mapping: Mapping, rule: CapacityRule) -> Held | None:

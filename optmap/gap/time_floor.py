@@ -12,7 +12,7 @@ from optmap.evaluate import Running, TimePart, check_threads, instances_used, li
 from optmap.problem import Machine, Workload
 from optmap.problem.io.machines import machine_document
 from optmap.problem.io.workloads import workload_document
-from optmap.search.result import BoundaryCertificate
+from optmap.search.floors import BoundaryCertificate
 from optmap.texts import plain
 
 SCHEMA = "optmap.time-bound/1"

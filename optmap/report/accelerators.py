@@ -6,20 +6,21 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from optmap.evaluate.spatial.results import SpatialCost
-from optmap.gap.nest_solution import bottleneck
 from optmap.problem.machine import Machine
 from optmap.report.spatial_nest import nest_text
 from optmap.report.tables import constraint_lines, grid, pairs, strongest, workload_lines
 from optmap.search.explore.driver import End
 from optmap.search.explore.settings import setting_text
+from optmap.search.floors import Number
 from optmap.texts import number, percent
 
 LARGE = 10**12
 """From here on an objective is written as a power of ten."""
 
 if TYPE_CHECKING:
-    from optmap.gap.nest_solution import SavedNest
-    from optmap.search.accelerators.result import AcceleratorResult, MapspaceSearch
+    from optmap.gap.solution import SavedSolution
+    from optmap.search.found import Found
+    from optmap.search.result import NestAnswer
 
 
 def accelerator_line(machine: Machine, cost: SpatialCost | None = None) -> str:
@@ -29,7 +30,7 @@ def accelerator_line(machine: Machine, cost: SpatialCost | None = None) -> str:
     return f"{machine.name} ({' < '.join(names)}; {machine.units:,} arithmetic units{used})"
 
 
-def result_table(result: AcceleratorResult) -> str:
+def result_table(result: NestAnswer) -> str:
     """The whole answer of `solve` on an accelerator for people."""
     head = pairs(
         [
@@ -40,7 +41,7 @@ def result_table(result: AcceleratorResult) -> str:
                 f"{result.method}, objective {result.objective}, counting {result.counting}, tiles {result.tiles}",
             ),
             ("status", _status(result)),
-            ("space", result.search.space),
+            ("space", result.space),
             *constraint_lines(result.constraints),
         ]
     )
@@ -58,7 +59,7 @@ def cost_parts(cost: SpatialCost) -> list[str]:
 
 def memory_table(cost: SpatialCost) -> str:
     """Per memory, inner first, what it holds, what it costs and how long its ports are busy."""
-    slowest = bottleneck(cost)
+    slowest = cost.bottleneck
     rows: list[tuple[str, ...]] = [
         (
             memory.name,
@@ -117,7 +118,7 @@ def _parts(share: Fraction) -> tuple[float, float]:
     return float(share), 1.0
 
 
-def merit_text(value: Fraction) -> str:
+def merit_text(value: Number) -> str:
     """An objective or a bound on it."""
     return number(float(value)) if value < LARGE else f"{float(value):.9g}"
 
@@ -126,43 +127,42 @@ def amounts(cost: SpatialCost) -> list[tuple[str, str]]:
     """Energy, cycles and their product, as lines."""
     return [
         ("energy", f"{number(float(cost.energy_pj))} pJ"),
-        ("cycles", f"{cost.cycles:,} (decided by {bottleneck(cost)})"),
+        ("cycles", f"{cost.cycles:,} (decided by {cost.bottleneck})"),
         ("EDP", f"{float(cost.edp):.6g} pJ*cycles"),
         ("utilisation", f"{percent(*_parts(cost.utilisation))} of all arithmetic units"),
     ]
 
 
-def _status(result: AcceleratorResult) -> str:
-    search = result.search
+def _status(result: NestAnswer) -> str:
     if not result.fits:
         only = "" if result.count.broken else f" but as {result.counting} takes capacities, {result.counting.room.text}"
         return f"does not fit the machine{only}: {'; '.join(result.broken)}"
-    if search.proved:
+    if result.proved:
         return "optimal, proved"
     stop = result.stop.value.replace("_", " ")
     what, gap = result.objective, result.gap
     near = strongest(
-        (float(result.cost / search.bound - 1) if search.bound else None, what, "its bound"),
+        (result.within, what, "its bound"),
         (None if gap is None else float(gap), what + _counted(result), "the floor"),
         digits=2,
     )
     return f"{stop}, {near}"
 
 
-def _counted(result: AcceleratorResult) -> str:
+def _counted(result: NestAnswer) -> str:
     """What the objective of a gap is beside that of the answer."""
     return "" if result.counting.bounded else " (counted exactly)"
 
 
-def _summary(result: AcceleratorResult) -> list[tuple[str, str]]:
-    search, unit = result.search, result.cost_unit
+def _summary(result: NestAnswer) -> list[tuple[str, str]]:
+    found, unit = result.found, result.cost_unit
     rows = amounts(result.count)
-    if search.bound:
+    if result.integer_bound:
         rows += [
-            ("bound", f"{merit_text(search.bound)} {unit}, of every mapping of the space"),
-            ("  proof", search.proof),
+            ("bound", f"{merit_text(result.integer_bound)} {unit}, of every mapping of the space"),
+            ("  proof", found.proof),
         ]
-    rows += _search_lines(search, result.seconds)
+    rows += _search_lines(found, result.seconds)
     floor, gap = result.floor, result.gap
     if floor is not None:
         rows.append(
@@ -184,13 +184,13 @@ ENDS = {
 }
 
 
-def _search_lines(search: MapspaceSearch, seconds: float) -> list[tuple[str, str]]:
+def _search_lines(found: Found, seconds: float) -> list[tuple[str, str]]:
     """How much was looked at, when the best was found, and what rules cut."""
-    trace = search.trace
+    trace = found.trace
     share = "" if trace is None or not trace.evaluations else f", {percent(trace.valid, trace.evaluations)} valid"
-    rows = [("evaluations", f"{search.evaluations:,} in {seconds:.3f} s{share}")]
-    if search.curve:
-        last = search.curve[-1]
+    rows = [("evaluations", f"{found.evaluations:,} in {seconds:.3f} s{share}")]
+    if found.curve:
+        last = found.curve[-1]
         rows.append(("  best", f"after {last.evaluations:,} in {last.seconds:.3f} s"))
     if trace is None:
         return rows
@@ -204,12 +204,12 @@ def _search_lines(search: MapspaceSearch, seconds: float) -> list[tuple[str, str
     return rows
 
 
-def saved_table(solution: SavedNest) -> str:
+def saved_table(solution: SavedSolution) -> str:
     """What a solution file of an accelerator says; nothing in it is recounted."""
     rows = [
         *workload_lines(solution.workload),
         ("machine", accelerator_line(solution.machine)),
-        ("objective", f"{solution.merit}, counting {solution.counting}"),
+        ("objective", f"{solution.objective}, counting {solution.counting}"),
         *[
             (name, f"{_claim(solution, name)} (as the file says)")
             for name in ("cost", "bound")
@@ -219,7 +219,7 @@ def saved_table(solution: SavedNest) -> str:
     return pairs(rows) + "\n\n" + nest_text(solution.nest, solution.fabric).rstrip()
 
 
-def _claim(solution: SavedNest, name: str) -> str:
+def _claim(solution: SavedSolution, name: str) -> str:
     found = solution.document.get(name)
     if not isinstance(found, dict) or not isinstance(found.get("value"), int | float):
         return ""

@@ -41,7 +41,7 @@ def plot_score(score: Score, axes: Any = None) -> Any:
     Raises:
         InputError: if matplotlib is not installed.
     """
-    best = "optimum" if score.best.search.proved else "best found"
+    best = "optimum" if score.best.proved else "best found"
     times = "" if score.ratio is None else f": {score.merit.value} {times_text(score.ratio)}"
     return _beside(score.fabric, [(best, score.best.count, ""), ("yours", score.count, "")], times, axes)
 

@@ -11,7 +11,6 @@ from optmap.problem import Machine, Workload
 from optmap.problem.io.machines import machine_document
 from optmap.problem.io.workloads import layer_document, workload_document
 from optmap.problem.network import Network
-from optmap.problem.objective import OBJECTIVES
 from optmap.report.tables import (
     boundary_table,
     grid,
@@ -161,18 +160,13 @@ def network_listing(network: Network) -> str:
     return "\n\n".join(part for part in parts if part)
 
 
-def solution_read(solution: SavedSolution) -> dict[str, object]:
-    """A solution file as it was read."""
-    return solution.document
-
-
 def solution_table(solution: SavedSolution) -> str:
     """What a solution file says, for people; nothing in it is recounted."""
     rows = [*workload_lines(solution.workload), ("machine", machine_line(solution.machine))]
     for name, claim in (("cost", solution.cost), ("exact", solution.exact)):
         if claim is not None:
             rows.append((name, f"{number(claim.value)} {claim.unit} (as the file says)"))
-    timed = OBJECTIVES[solution.objective].timed
+    timed = solution.question.objective.timed
     parts = [pairs(rows), mapping_table(solution.workload, solution.machine, solution.mapping, timed=timed)]
     if solution.boundaries is not None:
         parts.append(boundary_table(solution.boundaries, shared_by(solution.machine, solution.mapping)))

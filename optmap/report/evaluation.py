@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from optmap.evaluate import CostReport
 from optmap.gap.recount import Evaluation, disagreements
-from optmap.gap.rows import boundary_documents, level_documents
+from optmap.gap.rows import boundary_documents
+from optmap.gap.tile_parts import tile_counts
 from optmap.problem.io.machines import machine_document
 from optmap.problem.io.mappings import mapping_document
 from optmap.problem.io.workloads import workload_document
@@ -25,10 +27,9 @@ from optmap.texts import number
 SCHEMA = "optmap.evaluation/1"
 
 
-def evaluation_document(evaluation: Evaluation) -> dict[str, object]:
+def evaluation_document(evaluation: Evaluation[CostReport]) -> dict[str, object]:
     """The JSON document of `evaluate`; the keys it shares with `solve` mean the same."""
     solution = evaluation.solution
-    report, boundaries, cost = evaluation.shown
     document: dict[str, object] = {
         "schema": SCHEMA,
         "workload": workload_document(solution.workload),
@@ -36,11 +37,9 @@ def evaluation_document(evaluation: Evaluation) -> dict[str, object]:
         "capacity_rule": solution.capacity.value,
         "mapping": mapping_document(solution.mapping),
         **({} if evaluation.counting is None else {"counting": evaluation.counting.name}),
-        "boundaries": boundary_documents(boundaries),
-        "levels": level_documents(report.levels),
-        "bottleneck": report.bottleneck,
-        "cost": {"value": cost.value, "unit": cost.unit},
-        "exact": {"value": evaluation.exact.value, "unit": evaluation.exact.unit},
+        **tile_counts(evaluation.count, evaluation.boundaries),
+        "cost": {"value": float(evaluation.cost.value), "unit": evaluation.cost.unit},
+        "exact": {"value": float(evaluation.exact.value), "unit": evaluation.exact.unit},
         "disagreements": disagreements(evaluation),
     }
     if evaluation.simulations:
@@ -52,11 +51,10 @@ def evaluation_document(evaluation: Evaluation) -> dict[str, object]:
     return document
 
 
-def evaluation_table(evaluation: Evaluation) -> str:
+def evaluation_table(evaluation: Evaluation[CostReport]) -> str:
     """The recount for people."""
     solution = evaluation.solution
     shares = shared_by(solution.machine, solution.mapping)
-    report, boundaries, _ = evaluation.shown
     parts = [
         pairs(
             [
@@ -67,8 +65,8 @@ def evaluation_table(evaluation: Evaluation) -> str:
             ]
         ),
         mapping_table(solution.workload, solution.machine, solution.mapping, timed=evaluation.prediction is not None),
-        boundary_table(boundaries, shares),
-        level_table(report.levels, report.bottleneck, shares, solution.workload.word_bits),
+        boundary_table(evaluation.boundaries, shares),
+        level_table(evaluation.count.levels, evaluation.count.bottleneck, shares, solution.workload.word_bits),
         pairs(_values(evaluation)),
     ]
     if solution.held is not None and solution.held.corner is not None:
@@ -80,20 +78,19 @@ def evaluation_table(evaluation: Evaluation) -> str:
     return "\n\n".join(parts)
 
 
-def _values(evaluation: Evaluation) -> list[tuple[str, str]]:
+def _values(evaluation: Evaluation[CostReport]) -> list[tuple[str, str]]:
     """The objective in both forms, or the predicted time."""
     if evaluation.prediction is not None:
         return prediction_lines(evaluation.prediction)
     meaning = exact_meaning(held=evaluation.solution.held is not None)
     form = "per-level form" if evaluation.counting is None else f"counting {evaluation.counting}"
-    cost = evaluation.shown[2]
     return [
-        ("cost", f"{number(cost.value)} {cost.unit} ({form})"),
+        ("cost", f"{number(evaluation.cost.value)} {evaluation.cost.unit} ({form})"),
         ("exact", f"{number(evaluation.exact.value)} {evaluation.exact.unit} ({meaning})"),
     ]
 
 
-def _simulation_table(evaluation: Evaluation) -> str:
+def _simulation_table(evaluation: Evaluation[CostReport]) -> str:
     header = ["between", "tensor"]
     for simulated in evaluation.simulations:
         header += [f"{simulated.policy} loads", f"{simulated.policy} stores"]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from optmap.gap.nest_solution import SCHEMA
+from optmap.evaluate.spatial.results import SpatialCost
+from optmap.gap.solution import SCHEMAS
 from optmap.interchange.timeloop import TimeloopModel
 from optmap.problem.io.machines import machine_document
 from optmap.problem.io.mappings import mapping_document
@@ -50,5 +51,5 @@ def model_files(model: TimeloopModel) -> dict[str, str]:
     if model.nest is not None:
         document = model_document(model)
         kept = {key: document[key] for key in ("workload", "machine", "mapping")}
-        found["mapping.json"] = to_json({"schema": SCHEMA, **kept}) + "\n"
+        found["mapping.json"] = to_json({"schema": SCHEMAS[SpatialCost.kind], **kept}) + "\n"
     return found

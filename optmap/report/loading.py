@@ -7,8 +7,6 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from optmap.errors import InputError
-from optmap.gap.nest_solution import SCHEMA as NEST_SCHEMA
-from optmap.gap.nest_solution import SavedNest, nest_solution_from
 from optmap.gap.saved_tree import SavedTree, is_tree, saved_tree_from
 from optmap.gap.solution import SavedSolution, solution_from
 from optmap.problem.inputs import text_of
@@ -18,8 +16,7 @@ from optmap.problem.io.kinds import expected
 from optmap.problem.io.machines import machine_from
 from optmap.problem.io.workloads import read_workload
 from optmap.report.compare import read_comparison
-from optmap.search.accelerators.result import AcceleratorResult
-from optmap.search.result import SolveResult
+from optmap.search.result import Answer
 from optmap.shown import Shown
 
 
@@ -56,8 +53,8 @@ def certificate_table(certificate: Certificate) -> str:
 
 
 def saved_solution(
-    solution: SolveResult | SavedSolution | AcceleratorResult | SavedNest | str | Path,
-) -> SavedSolution | SavedNest:
+    solution: Answer[Any, Any] | SavedSolution | str | Path,
+) -> SavedSolution:
     """A solution as its file says it.
 
     Args:
@@ -73,8 +70,8 @@ def saved_solution(
 
 
 def saved_mapping(
-    solution: SolveResult | SavedSolution | AcceleratorResult | SavedNest | SavedTree | str | Path,
-) -> SavedSolution | SavedNest | SavedTree:
+    solution: Answer[Any, Any] | SavedSolution | SavedTree | str | Path,
+) -> SavedSolution | SavedTree:
     """A solution, or a mapping tree, as its file says it.
 
     Args:
@@ -83,19 +80,17 @@ def saved_mapping(
     Raises:
         InputError: if the file cannot be used.
     """
-    if isinstance(solution, SavedSolution | SavedNest | SavedTree):
+    if isinstance(solution, SavedSolution | SavedTree):
         return solution
-    if isinstance(solution, SolveResult | AcceleratorResult):
+    if isinstance(solution, Answer):
         return _mapping_from(Fields.of(solution.to_dict(), "solution"))
     path = Path(text_of(solution, "solution", "a result of solve or a solution file"))
     with expected(path, "a solution", "solution"):
         return _mapping_from(read_json(path))
 
 
-def _mapping_from(fields: Fields) -> SavedSolution | SavedNest | SavedTree:
-    if is_tree(fields):
-        return saved_tree_from(fields)
-    return nest_solution_from(fields) if fields.get("schema") == NEST_SCHEMA else solution_from(fields)
+def _mapping_from(fields: Fields) -> SavedSolution | SavedTree:
+    return saved_tree_from(fields) if is_tree(fields) else solution_from(fields)
 
 
 def load_file(path: Path) -> Any:
@@ -110,10 +105,8 @@ def load_file(path: Path) -> Any:
         return saved_tree_from(fields)
     schema = fields.text("schema", "")
     kind = schema.removeprefix("optmap.").partition("/")[0]
-    if kind == "solution":
+    if kind in ("solution", "accelerator-solution"):
         return solution_from(fields)
-    if kind == "accelerator-solution":
-        return nest_solution_from(fields)
     if kind == "comparison":
         return read_comparison(fields)
     if kind in ("workload", "machine"):

@@ -11,8 +11,7 @@ from optmap.problem import Corner, Held, LevelMapping, Machine, Mapping, Piece, 
 from optmap.problem.workload import TensorAccess
 
 if TYPE_CHECKING:
-    from optmap.gap.solution import SavedSolution
-    from optmap.search.result import SolveResult
+    from optmap.search.result import Solved
 
 INDENT = "  "
 
@@ -140,7 +139,7 @@ def _piece_nest(workload: Workload, machine: Machine, piece: Piece) -> str:
     return "\n".join(lines.texts) + "\n" + mine
 
 
-def nest_of(answer: SolveResult | SavedSolution) -> str:
+def nest_of(answer: Solved) -> str:
     """The loop nest of a solved workload, or of a solution file that was read."""
     return loop_nest(answer.workload, answer.machine, answer.mapping, held=answer.held)
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from optmap.gap.amounts import amount
 from optmap.gap.nest_comparison import NestComparison
-from optmap.gap.nest_solution import amount, nest_document
+from optmap.gap.solution import solution_document
 from optmap.problem.io.machines import machine_document
 from optmap.problem.io.workloads import workload_document
 from optmap.report.accelerators import accelerator_line, merit_text
 from optmap.report.tables import grid, pairs, workload_lines
-from optmap.search.accelerators.result import AcceleratorResult
+from optmap.search.result import NestAnswer
 from optmap.texts import number
 
 SCHEMA = "optmap.accelerator-comparison/1"
@@ -22,7 +23,7 @@ def comparison_document(comparison: NestComparison) -> dict[str, object]:
     floor = comparison.floor
     rows = []
     for name, result in comparison.results.items():
-        document = nest_document(result)
+        document = solution_document(result)
         rows.append({"method": name, **{key: document[key] for key in COPIED}, "over_best": _over(comparison, name)})
     return {
         "schema": SCHEMA,
@@ -38,10 +39,10 @@ def comparison_document(comparison: NestComparison) -> dict[str, object]:
     }
 
 
-def _status(result: AcceleratorResult) -> str:
+def _status(result: NestAnswer) -> str:
     if not result.fits:
         return "does not fit"
-    return "optimal" if result.search.proved else result.stop.value.replace("_", " ")
+    return "optimal" if result.proved else result.stop.value.replace("_", " ")
 
 
 def _over(comparison: NestComparison, name: str) -> float | None:
@@ -73,7 +74,7 @@ def comparison_table(comparison: NestComparison) -> str:
                 "-" if over is None else f"{1 + over:.4f}x",
                 "-" if gap is None else f"{100 * float(gap):.1f} %",
                 _status(result),
-                f"{result.search.evaluations:,}",
+                f"{result.found.evaluations:,}",
                 f"{result.seconds:.2f}",
             )
         )

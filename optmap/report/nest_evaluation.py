@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from optmap.evaluate.spatial.results import SpatialCost
 from optmap.evaluate.spatial.wires import wire_notes
-from optmap.gap.nest_recount import NestEvaluation
-from optmap.gap.nest_solution import amount, counts_document
+from optmap.gap.amounts import amount
+from optmap.gap.nest_parts import nest_counts
+from optmap.gap.recount import Evaluation
 from optmap.problem.fabric_notes import fabric_notes
 from optmap.problem.io.machines import machine_document
 from optmap.problem.io.mappings import mapping_document
 from optmap.problem.io.workloads import workload_document
+from optmap.problem.policy import Policy
 from optmap.report.accelerators import accelerator_line, amounts, cost_parts
 from optmap.report.spatial_nest import nest_text
 from optmap.report.tables import constraint_lines, pairs, workload_lines
@@ -17,7 +20,7 @@ SCHEMA = "optmap.accelerator-evaluation/1"
 """Name and version of the document."""
 
 
-def evaluation_document(evaluation: NestEvaluation) -> dict[str, object]:
+def evaluation_document(evaluation: Evaluation[SpatialCost]) -> dict[str, object]:
     """The JSON document of `evaluate`; the keys that it shares with `solve` mean the same."""
     solution, merit = evaluation.solution, evaluation.solution.merit
     return {
@@ -25,27 +28,32 @@ def evaluation_document(evaluation: NestEvaluation) -> dict[str, object]:
         "workload": workload_document(solution.workload),
         "machine": machine_document(solution.machine),
         "objective": merit.value,
-        "counting": evaluation.counting.name,
+        "counting": _counting(evaluation).name,
         "mapping": mapping_document(solution.mapping),
-        **counts_document(solution.fabric, evaluation.count),
+        **nest_counts(evaluation.count),
         "cost": amount(evaluation.count.merit(merit), merit.unit),
-        "exact": amount(evaluation.exact.merit(merit), merit.unit),
+        "exact": amount(evaluation.exact_count.merit(merit), merit.unit),
         "disagreements": evaluation.disagreements,
         "notes": list(_notes(evaluation)),
     }
 
 
-def _notes(evaluation: NestEvaluation) -> tuple[str, ...]:
-    return (*fabric_notes(evaluation.fabric), *wire_notes(evaluation.fabric, evaluation.counting))
+def _counting(evaluation: Evaluation[SpatialCost]) -> Policy:
+    """In which it is shown."""
+    return evaluation.counting or evaluation.solution.counting
 
 
-def evaluation_table(evaluation: NestEvaluation) -> str:
+def _notes(evaluation: Evaluation[SpatialCost]) -> tuple[str, ...]:
+    return (*fabric_notes(evaluation.fabric), *wire_notes(evaluation.fabric, _counting(evaluation)))
+
+
+def evaluation_table(evaluation: Evaluation[SpatialCost]) -> str:
     """The recount for people."""
     solution = evaluation.solution
     head = [
         *workload_lines(solution.workload),
         ("machine", accelerator_line(solution.machine, evaluation.count)),
-        ("counting", evaluation.counting.name),
+        ("counting", _counting(evaluation).name),
         *constraint_lines(solution.constraints),
     ]
     wrong, notes = evaluation.disagreements, _notes(evaluation)

@@ -5,13 +5,12 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from optmap.problem.objective import OBJECTIVES
 from optmap.report.axes import new_axes
 from optmap.report.tables import one_of, shared_by
 from optmap.texts import number
 
 if TYPE_CHECKING:
-    from optmap.search.result import SolveResult
+    from optmap.search.result import TileAnswer
 
 # Okabe and Ito's palette: the colours stay apart for every common kind of colour blindness.
 PALETTE = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#000000")
@@ -28,7 +27,7 @@ def bar_axes(rows: int) -> Any:
     return new_axes((7.2, 1.7 + 0.75 * rows))
 
 
-def plot_traffic(result: SolveResult, axes: Any = None) -> Any:
+def plot_traffic(result: TileAnswer, axes: Any = None) -> Any:
     """Time that every boundary needs for its exact traffic, beside the proved bound.
 
     One bar per boundary, inner one on top, made of the tensors' loads and stores over the bandwidth;
@@ -81,10 +80,10 @@ def plot_traffic(result: SolveResult, axes: Any = None) -> Any:
     return axes
 
 
-def _mark_bounds(axes: Any, result: SolveResult, rates: tuple[Fraction, ...]) -> None:
+def _mark_bounds(axes: Any, result: TileAnswer, rates: tuple[Fraction, ...]) -> None:
     """A thick mark per boundary that has a certificate, across its bar."""
     label = "proved bound"
-    loads = "" if OBJECTIVES[result.objective].stores else " (loads)"
+    loads = "" if result.question.objective.stores else " (loads)"
     for proof in result.certificates:
         place = result.machine.boundaries.index(proof.between)
         least = float(proof.words / rates[place])
@@ -92,7 +91,7 @@ def _mark_bounds(axes: Any, result: SolveResult, rates: tuple[Fraction, ...]) ->
         label, loads = "_nolegend_", ""
 
 
-def _row_names(result: SolveResult, unit: str) -> list[str]:
+def _row_names(result: TileAnswer, unit: str) -> list[str]:
     """Boundary and bandwidth, and how many memories share the work."""
     shares = shared_by(result.machine, result.mapping)
     names = []

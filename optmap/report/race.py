@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 from math import ceil
 
-from optmap.gap.nest_solution import amount
+from optmap.gap.amounts import amount
 from optmap.gap.race import SAME, LayerRace, Mean, Race, Run
 from optmap.problem.io.machines import machine_document
 from optmap.problem.io.workloads import workload_document

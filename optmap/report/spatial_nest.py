@@ -10,8 +10,7 @@ from optmap.problem.nest import Nest
 
 if TYPE_CHECKING:
     from optmap.evaluate.spatial.results import SpatialCost
-    from optmap.gap.nest_solution import SavedNest
-    from optmap.search.accelerators.result import AcceleratorResult
+    from optmap.search.result import Solved
 
 COMPUTE = "<< Compute >>"
 """The innermost line."""
@@ -74,7 +73,7 @@ def bands(nest: Nest, fabric: Fabric, count: SpatialCost | None = None) -> tuple
     return tuple(reversed(found))
 
 
-def nest_of(answer: AcceleratorResult | SavedNest) -> str:
+def nest_of(answer: Solved) -> str:
     """The loops of a mapping that was found on an accelerator, or of a solution file that was read."""
     return nest_text(answer.nest, answer.fabric)
 

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from optmap.evaluate.results import BoundaryTraffic, KeptPart, LevelCost
     from optmap.evaluate.timing import Prediction
     from optmap.gap.solution import BoundaryClaim
-    from optmap.search.result import SolveResult
+    from optmap.search.floors import Number
+    from optmap.search.result import TileAnswer
 
 RIGHT = ">"
 LEFT = "<"
@@ -203,7 +204,7 @@ def constraint_lines(constraints: Constraints) -> list[tuple[str, str]]:
     return [("constraints", constraints.text)] if constraints else []
 
 
-def solve_table(result: SolveResult) -> str:
+def solve_table(result: TileAnswer) -> str:
     """The whole answer of `solve` for people."""
     shares = shared_by(result.machine, result.mapping)
     head = pairs(
@@ -237,13 +238,13 @@ def exact_meaning(*, held: bool) -> str:
     return "as held, every tile and slice" if held else "whole nest, one-trip loops skipped"
 
 
-def _integer_gap(result: SolveResult) -> str:
+def _integer_gap(result: TileAnswer) -> str:
     if result.integer_gap is None:
         return "none: " + ("nothing has to move" if result.relaxation.proved else "no relaxation is proved")
     return f"{100 * result.integer_gap:.3f} % of cost above the relaxation"
 
 
-def strongest(*claims: tuple[float | None, str, str], digits: int = 3) -> str:
+def strongest(*claims: tuple[Number | None, str, str], digits: int = 3) -> str:
     """The strongest of what is proved of an answer.
 
     Args:
@@ -255,10 +256,12 @@ def strongest(*claims: tuple[float | None, str, str], digits: int = 3) -> str:
     if not known:
         return "nothing is proved"
     share, what, bound = min(known, key=lambda claim: claim[0])
-    return f"{what} proved within {100 * share:.{digits}f} % of {bound}" if share else f"{what} meets {bound}, proved"
+    if not share:
+        return f"{what} meets {bound}, proved"
+    return f"{what} proved within {100 * float(share):.{digits}f} % of {bound}"
 
 
-def _status(result: SolveResult) -> str:
+def _status(result: TileAnswer) -> str:
     """What is known of the answer: proved, or how close to the nearer of its bounds, which is named."""
     if result.proved:
         return "optimal, proved"
@@ -288,19 +291,19 @@ def prediction_lines(prediction: Prediction) -> list[tuple[str, str]]:
     return [*rows, ("bound by", prediction.bound_by)]
 
 
-def _timed_summary(result: SolveResult, prediction: Prediction) -> list[tuple[str, str]]:
+def _timed_summary(result: TileAnswer, prediction: Prediction) -> list[tuple[str, str]]:
     rows = [*prediction_lines(prediction), *_bound_rows(result, "predicted")]
     return [*rows, ("time", f"{result.seconds:.3f} s")]
 
 
-def _summary(result: SolveResult) -> list[tuple[str, str]]:
+def _summary(result: TileAnswer) -> list[tuple[str, str]]:
     if result.prediction is not None:
         return _timed_summary(result, result.prediction)
     relaxation = result.relaxation
     proof = f"proved, tolerance {relaxation.tolerance:.3g}" if relaxation.proved else "local, no bound"
     rows = [
         ("cost", f"{number(result.cost)} {result.cost_unit} (per-level form)"),
-        ("exact", f"{number(result.exact)} {result.exact_unit} ({exact_meaning(held=result.held is not None)})"),
+        ("exact", f"{number(result.exact)} {result.cost_unit} ({exact_meaning(held=result.held is not None)})"),
         (
             "relaxation" if relaxation.proved else "program optimum",
             f"{number(relaxation.value)} {result.cost_unit} ({proof})",
@@ -319,7 +322,7 @@ def _summary(result: SolveResult) -> list[tuple[str, str]]:
     return rows
 
 
-def _bound_rows(result: SolveResult, what: str = "exact") -> list[tuple[str, str]]:
+def _bound_rows(result: TileAnswer, what: str = "exact") -> list[tuple[str, str]]:
     """The bound that every schedule obeys, and how far the mapping is from it."""
     if result.bound is None or result.gap is None:
         return []
@@ -327,7 +330,7 @@ def _bound_rows(result: SolveResult, what: str = "exact") -> list[tuple[str, str
     places = f"{places}; multiply-adds at the peak" if result.prediction is not None else places
     return [
         ("bound", f"{number(result.bound.value)} {result.bound.unit} ({result.bound.method}; {places})"),
-        ("gap", f"{100 * result.gap:.3f} % of {what} above the bound"),
+        ("gap", f"{100 * float(result.gap):.3f} % of {what} above the bound"),
     ]
 
 

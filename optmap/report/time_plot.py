@@ -10,13 +10,13 @@ from optmap.texts import number, several
 
 if TYPE_CHECKING:
     from optmap.evaluate.timing import Prediction
-    from optmap.search.result import SolveResult
+    from optmap.search.result import TileAnswer
 
 WAITED = "waited for"
 """Of cycles at a boundary: those that pass beside nothing."""
 
 
-def plot_solution(result: SolveResult, axes: Any = None) -> Any:
+def plot_solution(result: TileAnswer, axes: Any = None) -> Any:
     """What a solution costs: time of its words per boundary, or under objective time the time that is predicted.
 
     Args:
@@ -31,7 +31,7 @@ def plot_solution(result: SolveResult, axes: Any = None) -> Any:
     return plot_time(result, result.prediction, axes)
 
 
-def plot_time(result: SolveResult, prediction: Prediction, axes: Any = None) -> Any:
+def plot_time(result: TileAnswer, prediction: Prediction, axes: Any = None) -> Any:
     """The predicted time with the proved bound as a mark across it, and its parts below.
 
     Parts overlap: what is not waited for at a boundary passes beside the arithmetic, so that the whole is less than
@@ -76,7 +76,7 @@ def plot_time(result: SolveResult, prediction: Prediction, axes: Any = None) -> 
     return axes
 
 
-def _rows(result: SolveResult, prediction: Prediction) -> list[tuple[str, float, float, str]]:
+def _rows(result: TileAnswer, prediction: Prediction) -> list[tuple[str, float, float, str]]:
     """Name, cycles, those of them that are waited for, and a note: the whole, the kernel, boundaries, packing."""
     shares = shared_by(result.machine, result.mapping)
     words = dict.fromkeys(result.machine.boundaries, 0)

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from optmap.lazy import exports
 
 if TYPE_CHECKING:
-    from optmap.search.accelerators.result import AcceleratorResult as AcceleratorResult
     from optmap.search.answer import cost_of as cost_of
     from optmap.search.bayes.encoding import Encoding as Encoding
     from optmap.search.bayes.encoding import Orders as Orders
@@ -32,15 +31,14 @@ if TYPE_CHECKING:
     from optmap.search.plugins import Plugin as Plugin
     from optmap.search.plugins import load_plugin as load_plugin
     from optmap.search.question import Question as Question
-    from optmap.search.result import Relaxation as Relaxation
-    from optmap.search.result import SolveResult as SolveResult
+    from optmap.search.relaxation import Relaxation as Relaxation
+    from optmap.search.result import Answer as Answer
     from optmap.search.route import Route as Route
 
 __getattr__, __dir__ = exports(
     __name__,
     {
         "accelerators.random_nests": "random_nests",
-        "accelerators.result": "AcceleratorResult",
         "answer": "assemble cost_of",
         "curve": "Improvement",
         "bayes.encoding": "Encoding Orders Tiles encoding_of",
@@ -52,6 +50,7 @@ __getattr__, __dir__ = exports(
         "iooub.one_memory": "solve",
         "iooub.tiling": "best_tiling",
         "exact.elsewhere": "local_search",
+        "floors": "MeshFloor WordsFloor",
         "explore.driver": "End Judged Trace drive",
         "explore.exploration": "Evaluated Exploration",
         "explore.exhaustive": "ExhaustiveSettings",
@@ -73,7 +72,8 @@ __getattr__, __dir__ = exports(
         "relax.tree": "RelaxationResult TOLERANCE",
         "plugins": "PLUGINS Plugin code_digest is_shared load_plugin",
         "question": "Question",
-        "result": "Relaxation SolveResult conclusion",
+        "relaxation": "Relaxation",
+        "result": "Answer NestAnswer TileAnswer conclusion",
         "route": "Route",
         "search_space": "Setting setting_of",
         "sunstone.inferred": "Inferred LoopOrders inferred_reuse left_orders",
@@ -95,6 +95,8 @@ __getattr__, __dir__ = exports(
         "whole.tile_pairs": "beam divisor_optimum divisors_around",
     },
     gone={
+        "SolveResult": "answers are of class Answer",
+        "AcceleratorResult": "answers are of class Answer",
         "Request": "a method is asked a Question",
         "AcceleratorRequest": "a method is asked a Question, whatever the machine",
         "AcceleratorFound": "a method hands in Found(mapping=...), a nest on accelerators",

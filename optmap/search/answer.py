@@ -2,29 +2,31 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import prod
+from typing import Any
 
 from optmap.errors import CheckError
-from optmap.evaluate import BoundaryTraffic, Running, count_mapping, evaluate_cost, floor_cycles
+from optmap.evaluate import Running, count_mapping, evaluate_cost, floor_cycles
 from optmap.evaluate.spatial.count import NEST_EXACT, count_nest
-from optmap.evaluate.spatial.results import SpatialCost
 from optmap.evaluate.spatial.wires import wire_notes
 from optmap.evaluate.timing import Prediction
 from optmap.problem.demanded import as_demanded
-from optmap.problem.fabric import Fabric, fabric_of
+from optmap.problem.fabric import Fabric
 from optmap.problem.mapping import Mapping
-from optmap.problem.nest import Nest, mapping_of
+from optmap.problem.nest import Nest, mapping_of, nest_of
 from optmap.problem.options import TileRule
-from optmap.search.accelerators.result import AcceleratorResult, MapspaceSearch
 from optmap.search.compulsory import compulsory
+from optmap.search.floors import Number
 from optmap.search.found import SAME, Found
 from optmap.search.question import Question
-from optmap.search.result import Relaxation, SolveResult, conclusion
+from optmap.search.relaxation import Relaxation
+from optmap.search.result import Answer, MappingCount, ended, reaches
 from optmap.search.versions import versions
-from optmap.solvers.status import Stop
-from optmap.texts import several
+from optmap.solvers.status import Point, Stop
+from optmap.texts import plain, several
 
 
 def cost_of(question: Question, mapping: Mapping) -> float | None:
@@ -38,10 +40,89 @@ def cost_of(question: Question, mapping: Mapping) -> float | None:
         InputError: if the mapping does not belong to workload and machine.
     """
     report = evaluate_cost(question.workload, question.machine, mapping, question.capacity)
-    return _objective(question, report.boundaries) if report.fits else None
+    if not report.fits:
+        return None
+    return float(report.value_of(question.objective, question.workload, question.machine))
 
 
-def assemble(question: Question, found: Found, *, seconds: float) -> SolveResult | AcceleratorResult:
+@dataclass(frozen=True, slots=True)
+class _Form:
+    """A form in which mappings are handed in: as tiles, or, where there are meshes, as a nest."""
+
+    count: Callable[[Question, Found], tuple[MappingCount, MappingCount]]
+    """As methods compare mappings, and exactly."""
+    tiles: Callable[[Question, Found], Mapping]
+    """It as tiles."""
+    check: Callable[[Question, Found], None]
+    """Raises what is not as it was asked for."""
+    notes: Callable[[Question, Found], tuple[str, ...]]
+    """What a reader should know of it."""
+
+
+def _tile_count(question: Question, found: Found) -> tuple[MappingCount, MappingCount]:
+    rule, prediction = question.capacity, found.prediction
+    return count_mapping(question.workload, question.machine, found.tiles, found.held, rule, prediction=prediction)
+
+
+def _checked(question: Question, found: Found) -> Mapping:
+    found.tiles.check(question.workload, question.machine)
+    return found.tiles
+
+
+def _check_tiles(question: Question, found: Found) -> None:
+    """Cores that are used, and tiles that divide what is outside them."""
+    ways = prod(parts for level in found.tiles.levels for parts in level.spatial.values())
+    if ways > question.cores:
+        raise CheckError(
+            f"the mapping found splits the work {ways} ways; {several(question.cores, 'core')} may be used"
+        )
+    if question.tiles is TileRule.DIVISORS:
+        _check_divisors(question, found.tiles)
+
+
+def _nest_count(question: Question, found: Found) -> tuple[MappingCount, MappingCount]:
+    nest, fabric, mode = found.nest, question.fabric, question.counting
+    count = count_nest(nest, fabric, mode)
+    return count, count if mode == NEST_EXACT else count_nest(nest, fabric)
+
+
+def _check_padding(question: Question, found: Found) -> None:
+    """Dims that are padded though divisors were asked for."""
+    if question.tiles is TileRule.DIVISORS and found.nest.tiles()[-1] != question.fabric.extents:
+        raise CheckError("the mapping found pads dims, but divisors were asked for")
+
+
+def _nest_notes(question: Question, found: Found) -> tuple[str, ...]:
+    return (*_padding_note(found.nest, question.fabric), *wire_notes(question.fabric, question.counting))
+
+
+TILES = _Form(count=_tile_count, tiles=_checked, check=_check_tiles, notes=lambda *_: ())
+NEST = _Form(
+    count=_nest_count,
+    tiles=lambda question, found: as_demanded(mapping_of(found.nest, question.fabric), question.constraints),
+    check=_check_padding,
+    notes=_nest_notes,
+)
+
+
+def _form(question: Question) -> _Form:
+    return NEST if question.machine.meshed else TILES
+
+
+def counted(question: Question, found: Found) -> tuple[MappingCount, MappingCount]:
+    """A mapping, counted as methods compare it, and exactly.
+
+    Args:
+        question: that it answers.
+        found: the mapping, what it holds, and the prediction of its time where that is the objective.
+
+    Raises:
+        InputError: if the mapping does not belong to workload and machine.
+    """
+    return _form(question).count(question, found)
+
+
+def assemble(question: Question, found: Found, *, seconds: float) -> Answer[Any, Any]:
     """The answer, with every number recounted from the mapping in exact integers.
 
     Args:
@@ -55,118 +136,61 @@ def assemble(question: Question, found: Found, *, seconds: float) -> SolveResult
             asked for, costs something else than the search claimed, or less than a proved bound. One that only the
             counting that was asked for has fit is handed on, and the answer says that it does not.
     """
-    return _of_a_nest(question, found, seconds) if question.machine.meshed else _of_tiles(question, found, seconds)
-
-
-def _of_tiles(question: Question, found: Found, seconds: float) -> SolveResult:
-    workload, machine, objective = question.workload, question.machine, question.objective
-    mapping, prediction = found.tiles, found.prediction
-    mapping.check(workload, machine)
-    report, boundaries = count_mapping(workload, machine, mapping, found.held, question.capacity, prediction=prediction)
-    if prediction is not None:
-        cost = exact = prediction.cycles
-        relaxation = _floor_relaxation(question, mapping, prediction)
-    else:
-        cost, exact = _objective(question, report.boundaries), _objective(question, boundaries)
-        relaxation = found.relaxation or _compulsory_relaxation(question, mapping)
-    _check_kept(question, mapping, report.broken)
-    _check_claims(found, cost, _proved(relaxation))
-    ways = prod(parts for level in mapping.levels for parts in level.spatial.values())
-    if ways > question.cores:
-        raise CheckError(
-            f"the mapping found splits the work {ways} ways; {several(question.cores, 'core')} may be used"
-        )
-    if question.tiles is TileRule.DIVISORS:
-        _check_divisors(question, mapping)
-    bound = min(cost, max(_proved(relaxation), float(found.bound or 0.0)))
-    if relaxation.proved:  # what is attained may come out above the cost in the last digits
-        relaxation = replace(relaxation, value=min(relaxation.value, bound))
-    unit = objective.unit(machine)
-    return SolveResult(
-        workload=workload,
-        machine=machine,
-        method=question.method,
-        objective=objective.name,
-        capacity=question.capacity,
-        tiles=question.tiles,
-        stop=conclusion(cost, bound, late=found.late),
-        point=found.point,
-        mapping=mapping,
-        levels=report.levels,
-        boundaries=boundaries,
-        cost=cost,
-        cost_unit=unit,
-        exact=exact,
-        exact_unit=unit,
-        bottleneck=report.bottleneck,
-        relaxation=relaxation,
-        integer_bound=bound,
-        integer_gap=relaxation.gap(cost),
-        seconds=seconds,
-        seed=question.seed,
-        versions=versions(),
-        notes=(*question.notes, *found.notes),
-        held=found.held,
-        constraints=question.constraints,
-        space=_space(question, found),
-        prediction=prediction,
-        options=found.options,
-    )
-
-
-def _of_a_nest(question: Question, found: Found, seconds: float) -> AcceleratorResult:
-    fabric, nest = question.fabric, found.nest
-    cost = count_nest(nest, fabric, question.counting)
-    value = cost.merit(question.merit)
-    mapping = as_demanded(mapping_of(nest, fabric), question.constraints)
-    _check_kept(question, mapping, () if found.may_not_fit else cost.broken)
-    _check_claims(found, value, found.bound or 0)
-    if question.tiles is TileRule.DIVISORS and nest.tiles()[-1] != fabric.extents:
-        raise CheckError("the mapping found pads dims, but divisors were asked for")
-    exact = cost if question.counting == NEST_EXACT else count_nest(nest, fabric)
-    return AcceleratorResult(
-        fabric=fabric_of(question.workload, question.machine),
-        method=question.method,
-        merit=question.merit,
-        counting=question.counting,
-        tiles=question.tiles,
-        constraints=question.constraints,
-        stop=_stop(found, cost, exact),
-        nest=nest,
-        mapping=mapping,
-        count=cost,
-        exact=exact,
-        search=MapspaceSearch(
-            bound=min(Fraction(found.bound or 0), value),
-            proved=found.proved,
-            proof=found.proof,
-            space=_space(question, found),
-            evaluations=found.evaluations,
-            seconds=seconds,
-            trace=found.trace,
-            curve=found.curve if found.trace is None else tuple(found.trace.curve),
-        ),
-        seconds=seconds,
-        seed=question.seed,
-        versions=versions(),
-        notes=(
-            *question.notes,
-            *found.notes,
-            *_padding_note(nest, fabric),
-            *wire_notes(fabric, question.counting),
-        ),
-    )
-
-
-def _check_kept(question: Question, mapping: Mapping, broken: tuple[str, ...]) -> None:
-    """Hold the mapping against its machine and what was demanded."""
-    if broken:
-        raise CheckError(f"the mapping found is not valid on its machine: {'; '.join(broken)}")
+    form = _form(question)
+    if form is NEST and isinstance(found.mapping, Mapping):  # a method may write either
+        found = replace(found, mapping=nest_of(found.mapping, question.fabric))
+    mapping = form.tiles(question, found)
+    count, exact = form.count(question, found)
+    fits = not (count.broken or exact.broken)
+    if count.broken and not found.may_not_fit:
+        raise CheckError(f"the mapping found is not valid on its machine: {'; '.join(count.broken)}")
     for item, level in question.constraints.broken(mapping):
         raise CheckError(f"the mapping found does not meet the constraint {item.text}: {item.found(level)}")
+    form.check(question, found)
+    cost = count.value_of(question.objective, question.workload, question.machine)
+    known = _relaxation(question, found, mapping)
+    least = found.bound or 0
+    if known is not None and known.proved:
+        least = max(known.value, float(least))
+    _check_claims(found, cost, least)
+    bound = min(cost, Fraction(least)) if count.fractions else min(float(cost), float(least))
+    if known is None:
+        known = Relaxation(value=plain(Fraction(bound)), proved=bound > 0, formulation=found.proof, tolerance=0.0)
+    elif known.proved:  # what is attained may come out above the cost in the last digits
+        known = replace(known, value=min(known.value, float(bound)))
+    proved = found.proved or (not count.fractions and reaches(cost, bound))
+    return Answer(
+        question=replace(question, progress=None),
+        found=replace(
+            found,
+            relaxation=known,
+            bound=bound,
+            proved=proved,
+            point=found.point if fits else Point.NONE,
+            space=_space(question, found),
+            seconds=seconds,
+            curve=found.curve if found.trace is None else tuple(found.trace.curve),
+        ),
+        mapping=mapping,
+        count=count,
+        exact_count=exact,
+        stop=ended(proved=proved, late=found.late) if fits else Stop.INFEASIBLE,
+        seconds=seconds,
+        versions=versions(),
+        notes=(*question.notes, *found.notes, *form.notes(question, found)),
+    )
 
 
-def _check_claims(found: Found, cost: Fraction | float, least: Fraction | float) -> None:
+def _relaxation(question: Question, found: Found, mapping: Mapping) -> Relaxation | None:
+    """What is known to be below the cost of any mapping; None for the bound of the search alone."""
+    if found.prediction is not None:
+        return _floor_relaxation(question, mapping, found.prediction)
+    if found.relaxation is None and question.objective.merit is None:
+        return _compulsory_relaxation(question, mapping)
+    return found.relaxation
+
+
+def _check_claims(found: Found, cost: Number, least: Number) -> None:
     """Hold the recounted cost against what is claimed of it, and what is proved to be the least."""
     value = Fraction(cost)
     if found.claimed is not None and abs(value - Fraction(found.claimed)) > SAME * value:
@@ -175,15 +199,6 @@ def _check_claims(found: Found, cost: Fraction | float, least: Fraction | float)
         )
     if value < Fraction(least) * (1 - Fraction(SAME)):
         raise CheckError(f"the mapping costs {float(cost):.12g}, below the proved bound {float(least):.12g}")
-
-
-def _stop(found: Found, *counts: SpatialCost) -> Stop:
-    """Why the search of a nest ended."""
-    if any(count.broken for count in counts):
-        return Stop.INFEASIBLE
-    if found.proved:
-        return Stop.OPTIMAL
-    return Stop.late() if found.late else Stop.SEARCH_ENDED
 
 
 def _space(question: Question, found: Found) -> str:
@@ -198,14 +213,6 @@ def _padding_note(nest: Nest, fabric: Fabric) -> tuple[str, ...]:
     sizes = zip(fabric.dims, fabric.extents, nest.tiles()[-1], strict=True)
     grown = [f"{dim} from {extent:,} to {size:,}" for dim, extent, size in sizes if size != extent]
     return (f"padded: {', '.join(grown)}; the work on padding is counted",) if grown else ()
-
-
-def _objective(question: Question, rows: tuple[BoundaryTraffic, ...]) -> float:
-    return float(question.objective.of(rows, question.machine, question.workload.word_bits))
-
-
-def _proved(relaxation: Relaxation) -> float:
-    return relaxation.value if relaxation.proved else 0.0
 
 
 def _check_divisors(question: Question, mapping: Mapping) -> None:

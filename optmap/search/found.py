@@ -6,12 +6,14 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
+from optmap.errors import CheckError
 from optmap.problem.code_options import CodeOptions
 from optmap.problem.held import Held
 from optmap.problem.mapping import Mapping
 from optmap.problem.nest import Nest
 from optmap.search.curve import Improvement
-from optmap.search.result import Relaxation
+from optmap.search.relaxation import Relaxation
+from optmap.shown import Concise
 from optmap.solvers.status import Point
 
 if TYPE_CHECKING:
@@ -25,7 +27,7 @@ PERFECT = "perfect factors of every dim, with every loop order, spatial split an
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class Found(Concise):
     """What a method hands in: a mapping, and what it knows about it. Only the mapping is needed."""
 
     mapping: Mapping | Nest
@@ -52,6 +54,8 @@ class Found:
     """Whether the time ran out."""
     may_not_fit: bool = False
     """Whether the method is known to hand in mappings that break rules of their machine: then the answer says so."""
+    seconds: float = 0.0
+    """That the search took, as `assemble` is told."""
     notes: tuple[str, ...] = ()
     """What a reader should know."""
     prediction: Prediction | None = None
@@ -61,26 +65,31 @@ class Found:
     trace: Trace | None = None
     """Of a method that explores: what it did."""
     curve: tuple[Improvement, ...] = ()
-    """Of another method that knows when it found what."""
+    """Of another method that knows when it found what: every time that the best became better."""
+
+    @property
+    def seconds_to_best(self) -> float | None:
+        """None of a method that does not say."""
+        return self.curve[-1].seconds if self.curve else None
 
     @property
     def nest(self) -> Nest:
         """The mapping as loops of memories.
 
         Raises:
-            TypeError: if it was handed in as tiles.
+            CheckError: if it was handed in as tiles.
         """
         if isinstance(self.mapping, Nest):
             return self.mapping
-        raise TypeError("the mapping was handed in as tiles")
+        raise CheckError("the mapping was handed in as tiles; on this machine it is a nest")
 
     @property
     def tiles(self) -> Mapping:
         """The mapping as tiles.
 
         Raises:
-            TypeError: if it was handed in as loops of memories.
+            CheckError: if it was handed in as loops of memories.
         """
         if isinstance(self.mapping, Mapping):
             return self.mapping
-        raise TypeError("the mapping was handed in as loops of memories")
+        raise CheckError("the mapping was handed in as a nest; on this machine it is tiles")

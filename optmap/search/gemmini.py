@@ -30,7 +30,7 @@ from optmap.search.iooub.grid import TileGrid
 from optmap.search.iooub.one_memory import too_small
 from optmap.search.iooub.units import Bundle, units_of
 from optmap.search.question import Question
-from optmap.search.result import Relaxation
+from optmap.search.relaxation import Relaxation
 from optmap.search.sizes import even_cuts
 from optmap.solvers.status import Point
 from optmap.symbolic.numbers import divisors_of

@@ -30,6 +30,7 @@ MEANINGS: Mapping[str, Meaning] = {
     "evaluations": Meaning(True, SEARCHES),
     "journal": Meaning(True, SEARCHES),
     "counting": Meaning(True, "--counting is for accelerators; {machine} has no fanouts and prices: leave it out"),
+    "simulate": Meaning(False, "there is no simulation of accelerators; leave out --simulate"),
     "capacity": Meaning(
         False, NO_MEANING + "one tile has to fit into each of its memories; leave out --capacity", "tile"
     ),
@@ -39,7 +40,7 @@ MEANINGS: Mapping[str, Meaning] = {
     "solver": Meaning(False, NO_MEANING + "no relaxation is solved; leave out --solver"),
     "certificate": Meaning(False, NO_MEANING + "its files have proofs of their own; leave out --certificate", "bound"),
 }
-"""Options of `solve` that do not mean something on every machine."""
+"""Options of `solve` and `evaluate` that do not mean something on every machine."""
 
 
 def refuse_meaningless(machine: Machine, given: Mapping[str, object]) -> None:

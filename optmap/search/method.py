@@ -14,7 +14,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import InitVar, dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from optmap.errors import InputError
 from optmap.problem.machine import CapacityRule, Machine
@@ -25,9 +25,8 @@ from optmap.shown import Concise, Names
 from optmap.texts import several
 
 if TYPE_CHECKING:
-    from optmap.search.accelerators.result import AcceleratorResult
     from optmap.search.question import Question
-    from optmap.search.result import SolveResult
+    from optmap.search.result import Answer
 
 METHODS: Names[Method] = Names()
 """The methods by name, filled by `methods`; each is imported when it is used."""
@@ -57,7 +56,7 @@ class Method(Concise):
                 "routes=(explorer(function),)"
             )
 
-    def run(self, question: Question) -> SolveResult | AcceleratorResult:
+    def run(self, question: Question) -> Answer[Any, Any]:
         """Find a mapping, and count it again.
 
         Raises:

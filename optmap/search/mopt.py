@@ -12,7 +12,7 @@ from optmap.search.found import Found
 from optmap.search.question import Question
 from optmap.search.relax.cross_check import cross_check, other_solver, solver_title
 from optmap.search.relax.tree import TOLERANCE, RelaxationResult, relax
-from optmap.search.result import Relaxation
+from optmap.search.relaxation import Relaxation
 from optmap.search.search_space import Setting, setting_of
 from optmap.search.whole.chain_answer import found_chain, machine_notes
 from optmap.search.whole.chain_costs import IntegerPoint

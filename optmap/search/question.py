@@ -71,6 +71,15 @@ class Question(Concise):
         return Clock.after(self.time_limit)
 
     @cached_property
+    def bare(self) -> Fabric:
+        """A machine with meshes and prices as the workload sees it, whatever the user demands.
+
+        Raises:
+            InputError: for any other machine, or if workload and machine do not go together.
+        """
+        return fabric_of(self.workload, self.machine)
+
+    @cached_property
     def fabric(self) -> Fabric:
         """A machine with meshes and prices as the workload sees it, with what the user demands as rules.
 
@@ -78,7 +87,7 @@ class Question(Concise):
             InputError: for any other machine, or if workload, machine and constraints do not go together.
             InfeasibleError: for constraints that the machine forbids.
         """
-        return demanded(fabric_of(self.workload, self.machine), self.constraints)
+        return demanded(self.bare, self.constraints)
 
     @property
     def merit(self) -> Merit:

@@ -11,7 +11,7 @@ from optmap.lazy import exports
 __getattr__, __dir__ = exports(
     __name__,
     {
-        "answers": "Answer answer_point answer_text level_bounds",
+        "answers": "PointAnswer answer_point answer_text level_bounds",
         "cluster": "DaskEngine MOST_TRIES",
         "engine": "EngineError Outcome Task",
         "files": "StoreError StoreFullError write_atomic",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -14,15 +14,17 @@ from optmap.bounds.compulsory import compulsory
 from optmap.bounds.hierarchy import fast_side_words
 from optmap.clock import Clock, current, limited, stopping
 from optmap.errors import CheckError, ContradictionError, InfeasibleError, InputError, LimitError, OptmapError
+from optmap.evaluate import CostReport
+from optmap.evaluate.spatial.results import SpatialCost
 from optmap.gap.beside import bound_in_time
 from optmap.gap.solution import solution_document
 from optmap.problem import Level, Machine, Workload
 from optmap.problem.io.machines import machine_document
+from optmap.problem.io.mappings import mapping_document
 from optmap.problem.io.workloads import workload_document
-from optmap.search.accelerators.result import AcceleratorResult
+from optmap.search.result import Answer, NestAnswer, TileAnswer
 from optmap.solvers.status import Stop
 from optmap.sweeps.method_settings import settings_for
-from optmap.sweeps.nest_rows import nest_row
 from optmap.sweeps.points import GridPoint, blank_row, certificate_name, load_plugins, read_task
 from optmap.sweeps.rows import Row, as_dict
 from optmap.sweeps.spec import BOUND
@@ -31,7 +33,6 @@ from optmap.version import __version__
 
 if TYPE_CHECKING:
     from optmap.bounds.result import LowerBound
-    from optmap.search.result import SolveResult
 
 STOPS: tuple[tuple[type[OptmapError], str], ...] = (
     (InfeasibleError, "infeasible"),
@@ -43,7 +44,7 @@ STOPS: tuple[tuple[type[OptmapError], str], ...] = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class PointAnswer:
     """What is kept of a point."""
 
     row: Row
@@ -76,7 +77,9 @@ def answer_text(text: str) -> str:
     try:
         load_plugins(text)
     except InputError as error:
-        answer = Answer(row=replace(blank_row(read_task(text), stop="error", error=str(error)), version=__version__))
+        answer = PointAnswer(
+            row=replace(blank_row(read_task(text), stop="error", error=str(error)), version=__version__)
+        )
     else:
         answer = answer_point(read_task(text))
     return json.dumps(
@@ -90,10 +93,10 @@ def answer_text(text: str) -> str:
     )
 
 
-def answer_point(point: GridPoint) -> Answer:
+def answer_point(point: GridPoint) -> PointAnswer:
     """Answer a point; an error becomes its row."""
     begun = time.perf_counter()
-    work: Callable[[GridPoint], Answer] = _answer_bound if point.method == BOUND else _answer_mapping
+    work: Callable[[GridPoint], PointAnswer] = _answer_bound if point.method == BOUND else _answer_mapping
     try:
         with limited(Clock.after(point.options.time_limit)):
             made = work(point)
@@ -103,9 +106,9 @@ def answer_point(point: GridPoint) -> Answer:
     except OptmapError as error:
         stop = next(name for kind, name in STOPS if isinstance(error, kind))
         stop = Stop.late().value if stop == Stop.TIME_LIMIT else stop
-        made = Answer(row=blank_row(point, stop=stop, error=str(error)))
+        made = PointAnswer(row=blank_row(point, stop=stop, error=str(error)))
     except Exception as error:  # noqa: BLE001 - a defect in one solve must not end a sweep of thousands
-        made = Answer(row=blank_row(point, stop="error", error=f"{type(error).__name__}: {error}"))
+        made = PointAnswer(row=blank_row(point, stop="error", error=f"{type(error).__name__}: {error}"))
     seconds = time.perf_counter() - begun
     return replace(made, row=replace(made.row, seconds=seconds, version=__version__))
 
@@ -142,7 +145,7 @@ def _level_bound(workload: Workload, level: Level, held: int, bound: LowerBound,
     return LevelBound(level=level.name, memory_words=held, bound=bound, words=words, cycles=cycles)
 
 
-def _mapping_bounds(workload: Workload, result: SolveResult, cores: int, notes: list[str]) -> tuple[LevelBound, ...]:
+def _mapping_bounds(workload: Workload, result: TileAnswer, cores: int, notes: list[str]) -> tuple[LevelBound, ...]:
     """The bounds that a mapping is compared with, with notes; with several cores those of its own split."""
     if cores == 1:
         return level_bounds(workload, result.machine, cores, notes)
@@ -156,20 +159,20 @@ def _mapping_bounds(workload: Workload, result: SolveResult, cores: int, notes: 
     return tuple(made)
 
 
-def _with_bound(point: GridPoint, row: Row, machine: Machine, found: tuple[LevelBound, ...]) -> Answer:
+def _with_bound(point: GridPoint, row: Row, machine: Machine, found: tuple[LevelBound, ...]) -> PointAnswer:
     """A row with the bound of its machine, and the certificate for its level."""
     row = replace(row, compulsory_words=compulsory(point.workload, 1).total_words)
     mine = next((each for each in found if each.level == point.level), None)
     if found:
         row = replace(row, bound=float(max(each.cycles for each in found)), bound_unit=machine.cost_unit)
     if mine is None:
-        return Answer(row=row)
+        return PointAnswer(row=row)
     certificate = mine.bound.certificate
     name = "" if certificate is None else certificate_name(point.workload, mine.memory_words)
     row = replace(row, bound_words=mine.words, bound_method=mine.bound.method, certificate=name)
     if row.traffic_words is not None and mine.words:
         row = replace(row, traffic_gap=float(Fraction(row.traffic_words, mine.words) - 1))
-    return Answer(row=row, certificate=certificate)
+    return PointAnswer(row=row, certificate=certificate)
 
 
 def _machine(point: GridPoint) -> Machine:
@@ -177,7 +180,7 @@ def _machine(point: GridPoint) -> Machine:
     return point.machine if innermost is None else point.machine.from_level(innermost)
 
 
-def _answer_bound(point: GridPoint) -> Answer:
+def _answer_bound(point: GridPoint) -> PointAnswer:
     machine = _machine(point)
     if machine.meshed:
         raise InputError("on accelerators every mapping comes with its floor; leave the method bound out")
@@ -214,7 +217,7 @@ def _bound_document(found: LevelBound) -> dict[str, object]:
     }
 
 
-def _answer_mapping(point: GridPoint) -> Answer:
+def _answer_mapping(point: GridPoint) -> PointAnswer:
     options = point.options
     result = solve(
         point.workload,
@@ -234,11 +237,13 @@ def _answer_mapping(point: GridPoint) -> Answer:
         settings=settings_for(options.settings, point.method),
         seed=point.seed,
     )
-    if isinstance(result, AcceleratorResult):
-        row, document = nest_row(point, result), result.to_dict()
-        return Answer(row=replace(row, mapping=json.dumps(_mapping_levels(document))), solution=document)
+    return KEPT[result.count.kind](point, result)
+
+
+def _kept_of_tiles(point: GridPoint, result: TileAnswer) -> PointAnswer:
+    """The words across the boundary of the point's level, beside their bound."""
     notes = list(result.notes)
-    found = _mapping_bounds(point.workload, result, options.cores, notes)
+    found = _mapping_bounds(point.workload, result, point.options.cores, notes)
     result = replace(result, notes=tuple(dict.fromkeys(notes)))
     words = _traffic(result)
     for each in found:
@@ -247,24 +252,43 @@ def _answer_mapping(point: GridPoint) -> Answer:
                 f"{point.workload.title}: the mapping moves {several(words[each.level], 'word')} outside {each.level}, "
                 f"the bound is {each.words:,}: one of the two is wrong; please report the point"
             )
-    made = _with_bound(point, _solved_row(point, result, words), result.machine, found)
-    document = solution_document(result)
-    # Exact, bound and gap are those of the solve: of its objective, which need not be the bottleneck.
-    proved = (
-        {"bound": None}
-        if result.bound is None
-        else {"bound": float(result.bound.value), "bound_unit": result.bound.unit}
+    row = replace(_solved_row(point, result), traffic_words=words.get(point.level), integer_gap=result.integer_gap)
+    made = _with_bound(point, row, result.machine, found)
+    # Bound and gap are those of the solve: of its objective, which need not be the bottleneck.
+    unit = made.row.bound_unit if result.bound is None else row.bound_unit
+    row = replace(made.row, bound=row.bound, bound_unit=unit)
+    return replace(made, row=row, solution=solution_document(result))
+
+
+def _kept_of_a_nest(point: GridPoint, result: NestAnswer) -> PointAnswer:
+    """Energy, cycles, and how much the search looked at."""
+    found, count = result.found, result.count
+    row = replace(
+        _solved_row(point, result),
+        semantics=result.workload.semantics.value,
+        tiles=result.tiles.value,
+        counting=result.counting.name,
+        energy_pj=float(count.energy_pj),
+        cycles=count.cycles,
+        edp=float(count.edp),
+        utilisation=float(count.utilisation),
+        search_bound=float(result.integer_bound),
+        evaluations=found.evaluations,
+        valid_share=None if found.trace is None else found.trace.valid_share,
+        seconds_to_best=found.seconds_to_best,
+        bound_method="" if result.bound is None else "floor",
     )
-    row = replace(made.row, gap=result.gap, mapping=json.dumps(_mapping_levels(document)), **proved)
-    return replace(made, row=row, solution=document)
+    return PointAnswer(row=row, solution=solution_document(result))
 
 
-def _mapping_levels(document: Mapping[str, Any]) -> list[object]:
-    levels: list[object] = document["mapping"]["levels"]
-    return levels
+KEPT: dict[str, Callable[[GridPoint, Any], PointAnswer]] = {
+    CostReport.kind: _kept_of_tiles,
+    SpatialCost.kind: _kept_of_a_nest,
+}
+"""Per kind of count what is kept of an answer."""
 
 
-def _traffic(result: SolveResult) -> dict[str, int]:
+def _traffic(result: TileAnswer) -> dict[str, int]:
     """Exact words across the outer boundary of every level."""
     words = {level.name: 0 for level in result.machine.levels}
     for entry in result.boundaries:
@@ -272,17 +296,19 @@ def _traffic(result: SolveResult) -> dict[str, int]:
     return words
 
 
-def _solved_row(point: GridPoint, result: SolveResult, words: dict[str, int]) -> Row:
+def _solved_row(point: GridPoint, result: Answer[Any, Any]) -> Row:
+    """What the row of every answer has."""
     return replace(
         blank_row(point, stop=result.stop.value),
         objective=result.objective,
-        traffic_words=words.get(point.level),
         cost=float(result.cost),
         cost_unit=result.cost_unit,
         exact=float(result.exact),
-        bound_unit=result.exact_unit,
-        integer_gap=result.integer_gap,
+        bound=None if result.bound is None else float(result.bound.value),
+        bound_unit=result.cost_unit,
+        gap=None if result.gap is None else float(result.gap),
         proved=result.proved,
         within=result.within,
         point=result.point.value,
+        mapping=json.dumps(mapping_document(result.mapping)["levels"]),
     )

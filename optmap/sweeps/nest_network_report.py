@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 from optmap.evaluate.policies import nest_policy
 from optmap.evaluate.spatial.wires import wire_notes
-from optmap.gap.nest_solution import amount
+from optmap.gap.amounts import amount
 from optmap.problem.fabric import fabric_of
 from optmap.problem.fabric_notes import fabric_notes
 from optmap.problem.options import Merit
@@ -31,7 +33,7 @@ def network_document(sums: NetworkNests) -> dict[str, object]:
         "counting": sums.counting,
         "operations": sums.network.operations,
         "energy": amount(sums.energy_pj, "pJ"),
-        "cycles": amount(sums.cycles, "cycles"),
+        "cycles": amount(Fraction(sums.cycles), "cycles"),
         "edp": amount(sums.edp, Merit.EDP.unit),
         "cost": amount(sums.value, sums.merit.unit),
         "search": {

@@ -13,7 +13,7 @@ from optmap.clock import stopping
 from optmap.errors import InputError
 from optmap.names import choose
 from optmap.search.plugins import is_shared
-from optmap.sweeps.answers import Answer
+from optmap.sweeps.answers import PointAnswer
 from optmap.sweeps.engine import Engine, EngineError, Outcome, Task
 from optmap.sweeps.estimates import Measure, estimate
 from optmap.sweeps.inline import InlineEngine, OwnHere
@@ -261,10 +261,10 @@ class _Run:
         self._hashes.discard(point.input_hash)
         if outcome.text is None:
             row = blank_row(point, stop=outcome.stop, error=outcome.error, seconds=outcome.seconds)
-            answer = Answer(row=replace(row, version=__version__))
+            answer = PointAnswer(row=replace(row, version=__version__))
         else:
             made = json.loads(outcome.text)
-            answer = Answer(row=row_of(made["row"]), solution=made["solution"], certificate=made["certificate"])
+            answer = PointAnswer(row=row_of(made["row"]), solution=made["solution"], certificate=made["certificate"])
             if answer.row.key != point.key:
                 raise EngineError(
                     f"a worker with optmap {answer.row.version} answered another question than optmap "

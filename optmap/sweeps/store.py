@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from optmap.errors import InputError
-from optmap.sweeps.answers import Answer
+from optmap.sweeps.answers import PointAnswer
 from optmap.sweeps.damage import Named, damage_of
 from optmap.sweeps.files import TEMPORARY, store_error, write_atomic
 from optmap.sweeps.lock import Claims, DirectoryLock, at_work
@@ -137,7 +137,7 @@ class Store(Stored):
         columns = [table[name].to_pylist() for name in ("input_hash", "exact", "bound", "stop")]
         return {name: (exact, bound, stop) for name, exact, bound, stop in zip(*columns, strict=True)}
 
-    def add(self, answer: Answer) -> None:
+    def add(self, answer: PointAnswer) -> None:
         """Keep an answer: documents at once, the row within a second or so.
 
         Raises:

@@ -30,7 +30,7 @@ from optmap import api
 from optmap.errors import CheckError, ContradictionError, OptmapError
 from optmap.evaluate.simulate import simulate
 from optmap.problem import Axis, Capacity, Semantics, TensorAccess, Workload
-from optmap.search import SolveResult
+from optmap.search import Answer
 
 BITS = (32, 32, 8, 4, 1, 16, 12)
 SECONDS = 20.0
@@ -82,7 +82,7 @@ def workload(rng: random.Random) -> Workload:
     )
 
 
-def assert_below_belady(result: SolveResult) -> None:
+def assert_below_belady(result: Answer) -> None:
     """Every bound of every boundary is at most what the best replacement moves on the walked nest."""
     target, made = result.machine, result.workload
     moved = simulate(made, target, result.mapping, policy="belady")
@@ -97,7 +97,7 @@ def assert_below_belady(result: SolveResult) -> None:
                 assert total <= loads + stores, f"{row.method}: {total} words, Belady {loads + stores} at {between}"
 
 
-def different(one: SolveResult, other: SolveResult, *, split: bool) -> str:
+def different(one: Answer, other: Answer, *, split: bool) -> str:
     """What the answer to the renamed question says differently; empty if nothing."""
     if abs(one.cost - other.cost) > CLOSE * one.cost:
         return f"cost {one.cost} and {other.cost}"

@@ -18,24 +18,24 @@ from pathlib import Path
 import numpy as np
 
 import optmap
-from optmap.search import AcceleratorResult
+from optmap.search import Answer
 
 LAYERS = ("R2", "R3", "R4", "R5", "R6", "R7", "R9", "R10", "R11", "R12")
 COUNTS = (10, 25, 50, 100, 200)
 
 
-def solved(layer: str, machine: str, method: str, **more: object) -> AcceleratorResult:
+def solved(layer: str, machine: str, method: str, **more: object) -> Answer:
     """One answer, with perfect factors."""
     found = optmap.solve(
         f"resnet18/{layer}", machine=machine, semantics="assign", tiles="divisors", method=method, **more
     )
-    assert isinstance(found, AcceleratorResult)
+    assert isinstance(found, Answer)
     return found
 
 
-def curve(found: AcceleratorResult, optimum: float, counts: list[int]) -> list[float]:
+def curve(found: Answer, optimum: float, counts: list[int]) -> list[float]:
     """The best so far over the optimum, after some numbers of evaluations."""
-    points = found.search.curve
+    points = found.found.curve
     return [min((p.value for p in points if p.evaluations <= count), default=np.inf) / optimum for count in counts]
 
 

@@ -69,8 +69,8 @@ def asked(problem: Problem, method: str, evaluations: int) -> str:
         return "none met" if method in SEARCHES or best is None else f"! {error}"
     if best is None or not rows_that_meet(batch_of([found.nest], problem.fabric), problem.fabric, problem.texts).all():
         return "! the answer does not meet them"
-    if found.cost < best * (1 - 1e-9) or found.search.bound > best * (1 + 1e-9):
-        return f"! {found.cost} with bound {found.search.bound}, but {best} is the best"
+    if found.cost < best * (1 - 1e-9) or found.integer_bound > best * (1 + 1e-9):
+        return f"! {found.cost} with bound {found.integer_bound}, but {best} is the best"
     if method not in SEARCHES and not isclose(found.cost, best, rel_tol=1e-3):
         return f"! {found.cost}, but {best} is the best"
     return "best" if isclose(found.cost, best, rel_tol=1e-3) else "met"

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 
 import optmap
 from optmap.errors import LimitError
-from optmap.search import AcceleratorResult
+from optmap.search import Answer
 
 LAYERS = (
     *("I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX", "X", "XI", "XII", "XIII", "XIV", "XV", "XVI", "XVII"),
@@ -20,7 +20,7 @@ LAYERS = (
 )
 
 
-def answered(layer: str, machine: str, method: str, limit: float, settings: Mapping[str, object]) -> AcceleratorResult:
+def answered(layer: str, machine: str, method: str, limit: float, settings: Mapping[str, object]) -> Answer:
     """The answer of a method over mappings with perfect factors."""
     found = optmap.solve(
         f"quickflow/{layer}",
@@ -30,7 +30,7 @@ def answered(layer: str, machine: str, method: str, limit: float, settings: Mapp
         time_limit=limit,
         settings=settings,
     )
-    assert isinstance(found, AcceleratorResult)
+    assert isinstance(found, Answer)
     return found
 
 
@@ -39,7 +39,7 @@ def line(layer: str, machine: str, limit: float, settings: Mapping[str, object])
     begun = time.monotonic()
     quick = answered(layer, machine, "quickflow", 600, settings)
     seconds = time.monotonic() - begun
-    row = f"{layer:6} {machine:8} {quick.cost / 1e12:16.6g} {quick.search.evaluations:9,} {seconds:6.1f} s"
+    row = f"{layer:6} {machine:8} {quick.cost / 1e12:16.6g} {quick.found.evaluations:9,} {seconds:6.1f} s"
     if not limit:
         return row
     begun = time.monotonic()
@@ -48,8 +48,8 @@ def line(layer: str, machine: str, limit: float, settings: Mapping[str, object])
     except LimitError:
         return f"{row}   exact: no mapping within {limit:g} s"
     seconds = time.monotonic() - begun
-    proved = exact.search.proved
-    gap = float(quick.cost / exact.search.bound) - 1
+    proved = exact.proved
+    gap = float(quick.cost / exact.integer_bound) - 1
     found = f"{exact.cost / 1e12:16.6g} {seconds:6.1f} s {'proved' if proved else 'open  '}"
     return f"{row} {found} gap {gap:9.4%} {'to the optimum' if proved else 'to the bound'}"
 

@@ -37,7 +37,7 @@ from optmap.problem import (
     parse_bandwidth,
     parse_workload,
 )
-from optmap.search import METHODS, SolveResult
+from optmap.search import METHODS, Answer
 from optmap.solvers import Stop
 from optmap.writing import to_json
 
@@ -147,7 +147,7 @@ def request(rng: random.Random, target: Machine) -> dict[str, Any]:
     }
 
 
-def least(result: SolveResult, asked: dict[str, Any]) -> float | None:
+def least(result: Answer, asked: dict[str, Any]) -> float | None:
     """The best of the space that the answer claims, by trying all; None if that is too much."""
     made, target, divisors = result.workload, result.machine, asked["tiles"] == "divisors"
     if len(made.dims) > 3 or count(made, len(target.levels)) > MOST_TRIED:
@@ -160,7 +160,7 @@ def least(result: SolveResult, asked: dict[str, Any]) -> float | None:
     return best_nest(made, target, result.objective, rule, divisors=divisors, cores=asked["cores"])
 
 
-def wrong(result: SolveResult, asked: dict[str, Any]) -> str:
+def wrong(result: Answer, asked: dict[str, Any]) -> str:
     """What is claimed of a tiny instance and is not so; empty if nothing is."""
     best = least(result, asked)
     if best is None:
@@ -176,7 +176,7 @@ def wrong(result: SolveResult, asked: dict[str, Any]) -> str:
     return "" if result.cost <= best * 1.5 or asked["time_limit"] < 1 else f"poor: {result.cost}, best {best}"
 
 
-def assert_written(result: SolveResult, folder: Path, rng: random.Random) -> None:
+def assert_written(result: Answer, folder: Path, rng: random.Random) -> None:
     """The file, half of the time under another order of its keys, passes the checker and the recount."""
     document = json.loads(to_json(solution_document(result)))
     file = folder / "solution.json"

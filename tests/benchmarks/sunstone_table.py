@@ -14,7 +14,7 @@ import time
 from collections.abc import Mapping, Sequence
 
 import optmap
-from optmap.search import AcceleratorResult
+from optmap.search import Answer
 
 KINDS = (
     ("bottom-up", "unrolling-tiling-ordering"),
@@ -25,7 +25,7 @@ KINDS = (
 """Direction and order within a memory: the rows of the table."""
 
 
-def answered(layer: str, machine: str, method: str, limit: float, settings: Mapping[str, object]) -> AcceleratorResult:
+def answered(layer: str, machine: str, method: str, limit: float, settings: Mapping[str, object]) -> Answer:
     """The answer of a method over mappings with perfect factors."""
     found = optmap.solve(
         layer,
@@ -36,7 +36,7 @@ def answered(layer: str, machine: str, method: str, limit: float, settings: Mapp
         time_limit=limit,
         settings=settings,
     )
-    assert isinstance(found, AcceleratorResult)
+    assert isinstance(found, Answer)
     return found
 
 
@@ -47,10 +47,10 @@ def row(layers: Sequence[str], machine: str, settings: Mapping[str, object]) -> 
     seconds = time.process_time() - begun
     cuts: dict[str, tuple[int, int]] = {}
     for answer in found:
-        for cut in answer.search.trace.cuts if answer.search.trace is not None else ():
+        for cut in answer.found.trace.cuts if answer.found.trace is not None else ():
             seen, left_out = cuts.get(cut.rule, (0, 0))
             cuts[cut.rule] = (seen + cut.seen, left_out + cut.cut)
-    looked = sum(answer.search.evaluations for answer in found)
+    looked = sum(answer.found.evaluations for answer in found)
     edp = float(sum(answer.cost for answer in found))
     lines = [f"{settings['direction']:10} {settings['within']:27} {looked:10,} {edp:12.5g} {seconds:7.1f} s"]
     lines += [f"    {rule:34} {left_out:12,} of {seen:12,}" for rule, (seen, left_out) in cuts.items()]
@@ -60,9 +60,9 @@ def row(layers: Sequence[str], machine: str, settings: Mapping[str, object]) -> 
 def beside(layer: str, machine: str, limit: float, settings: Mapping[str, object]) -> str:
     """A layer's EDP beside the proven optimum."""
     found, best = answered(layer, machine, "sunstone", 600, settings), answered(layer, machine, "exact", limit, {})
-    gap = float(found.cost / best.search.bound) - 1
-    meant = "to the optimum" if best.search.proved else "to the bound"
-    return f"{layer:28} {float(found.cost):12.5g} {found.search.evaluations:9,} gap {gap:8.2%} {meant}"
+    gap = float(found.cost / best.integer_bound) - 1
+    meant = "to the optimum" if best.proved else "to the bound"
+    return f"{layer:28} {float(found.cost):12.5g} {found.found.evaluations:9,} gap {gap:8.2%} {meant}"
 
 
 def show(text: str) -> None:

@@ -234,14 +234,14 @@ def test_a_mapping_below_the_bound_is_a_contradiction() -> None:
         for row in result.boundaries
     )
     with pytest.raises(ContradictionError, match="one of the two is wrong"):
-        with_bound(dataclasses.replace(result, boundaries=fewer))
+        with_bound(dataclasses.replace(result, exact_count=dataclasses.replace(result.exact_count, boundaries=fewer)))
 
 
 def test_out_of_time_the_bound_is_compulsory_traffic() -> None:
     extents = {"i": 40, "j": 30, "k": 20}
     result = api.solve("C[i,j] += A[i,k]*B[k,j]", extents=extents, memory="64w")
     certified_bound.cache_clear()
-    again = with_bound(dataclasses.replace(result, bound=None, gap=None, certificates=()), Clock(-inf))
+    again = with_bound(dataclasses.replace(result, floor=None), Clock(-inf))
     assert sum("is compulsory traffic: the time was over" in note for note in again.notes) == 1
     assert [proof.words for proof in again.certificates] == [2 * 40 * 30 + 40 * 20 + 20 * 30]
     assert result.bound is not None

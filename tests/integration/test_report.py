@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from optmap.api import check, solve
 from optmap.errors import InputError
-from optmap.evaluate import evaluate_cost, exact_traffic
+from optmap.evaluate import count_mapping
 from optmap.gap import (
     disagreements,
     evaluate_solution,
@@ -21,10 +23,18 @@ from optmap.gap import (
     with_bound,
     write_solution,
 )
-from optmap.problem import Capacity, CapacityRule, Level, LevelMapping, Machine, Mapping, parse_workload
-from optmap.problem.objective import BOTTLENECK
+from optmap.problem import (
+    Capacity,
+    CapacityRule,
+    Level,
+    LevelMapping,
+    Machine,
+    Mapping,
+    machine_document,
+    parse_workload,
+)
 from optmap.report import evaluation_table, plot_traffic, solve_table
-from optmap.search import Relaxation, SolveResult
+from optmap.search import Answer, Found, Question, Relaxation, TileAnswer
 from optmap.solvers import Point, Stop
 
 WORKLOAD = parse_workload("C[i,j] += A[i,k]*B[k,j]", {"i": 9, "j": 7, "k": 5}, name="small")
@@ -47,11 +57,11 @@ def first_level(**changes: object) -> Machine:
     return replace(MACHINE, levels=(replace(MACHINE.levels[0], **changes), MACHINE.levels[1]))
 
 
-def result(**changes: object) -> SolveResult:
-    report = evaluate_cost(WORKLOAD, MACHINE, MAPPING)
-    boundaries = exact_traffic(WORKLOAD, MACHINE, MAPPING)
-    relaxation = Relaxation(
-        value=0.75 * report.value,
+def result(relaxation: Relaxation | None = None, **changes: object) -> TileAnswer:
+    count, exact = count_mapping(WORKLOAD, MACHINE, MAPPING, None, CapacityRule.TILE)
+    cost = float(count.value)
+    program = Relaxation(
+        value=0.75 * cost,
         proved=True,
         formulation="epigraph",
         tolerance=1e-6,
@@ -60,28 +70,14 @@ def result(**changes: object) -> SolveResult:
         tiles=({"i": 2.5, "j": 4.5, "k": 1.0}, {"i": 9.0, "j": 4.0, "k": 5.0}),
         cross_check=None,
     )
-    made = SolveResult(
-        workload=WORKLOAD,
-        machine=MACHINE,
-        method="mopt",
-        objective="bottleneck",
-        capacity=CapacityRule.TILE,
-        tiles="any",
-        stop=Stop.SEARCH_ENDED,
-        point=Point.GLOBAL_OPTIMUM,
+    made = Answer(
+        question=Question(workload=WORKLOAD, machine=MACHINE, method="mopt", seed=7),
+        found=Found(mapping=MAPPING, relaxation=relaxation or program, bound=0.9 * cost, point=Point.GLOBAL_OPTIMUM),
         mapping=MAPPING,
-        levels=report.levels,
-        boundaries=boundaries,
-        cost=report.value,
-        cost_unit="cycles",
-        exact=float(BOTTLENECK.of(boundaries, MACHINE, 32)),
-        exact_unit="cycles",
-        bottleneck=report.bottleneck,
-        relaxation=relaxation,
-        integer_bound=0.9 * report.value,
-        integer_gap=report.value / (0.75 * report.value) - 1,
+        count=count,
+        exact_count=exact,
+        stop=Stop.SEARCH_ENDED,
         seconds=0.25,
-        seed=7,
         versions={"optmap": "0.1.0"},
         notes=("capacity is that of one tile",),
     )
@@ -110,22 +106,29 @@ def test_simulation_agrees_with_the_closed_form(tmp_path: Path) -> None:
     assert walk.words == sum(row.words for row in evaluation.boundaries)
 
 
+def on(machine: Machine) -> Callable[[Any], object]:
+    """What says that a document is of another machine."""
+    return lambda said: said.update(machine=machine_document(machine))
+
+
 @pytest.mark.parametrize(
-    ("changes", "word"),
+    ("changed", "word"),
     [
-        ({"cost": 1.0}, "cost"),
-        ({"cost_unit": "words"}, "cost"),
-        ({"exact": 1.0}, "exact"),
-        ({"boundaries": ()}, "boundaries"),
-        ({"boundaries": exact_traffic(WORKLOAD, MACHINE, MAPPING)[:-1]}, "boundaries"),
-        ({"machine": first_level(capacity=Capacity(amount=2))}, "L1 is short by 14 words"),
-        ({"machine": first_level(bandwidth=0.001)}, "cost"),
+        (lambda said: said["cost"].update(value=1.0), "cost"),
+        (lambda said: said["cost"].update(unit="words"), "cost"),
+        (lambda said: said["exact"].update(value=1.0), "exact"),
+        (lambda said: said["boundaries"].clear(), "boundaries"),
+        (lambda said: said["boundaries"].pop(), "boundaries"),
+        (on(first_level(capacity=Capacity(amount=2))), "L1 is short by 14 words"),
+        (on(first_level(bandwidth=0.001)), "cost"),
     ],
 )
-def test_untrue_documents_are_found_out(tmp_path: Path, changes: dict[str, object], word: str) -> None:
+def test_untrue_documents_are_found_out(tmp_path: Path, changed: Callable[[Any], object], word: str) -> None:
+    document: Any = solution_document(result())
+    changed(document)
     file = tmp_path / "s.json"
-    write_solution(result(**changes), file)
-    if changes.get("boundaries") == ():
+    file.write_text(json.dumps(document))
+    if not document["boundaries"]:
         with pytest.raises(InputError, match=word):
             read_solution(file)
         return
@@ -135,7 +138,7 @@ def test_untrue_documents_are_found_out(tmp_path: Path, changes: dict[str, objec
 
 def test_infinite_values_become_null() -> None:
     relaxation = replace(result().relaxation, value=float("-inf"), proved=False, cross_check=float("nan"))
-    document = solution_document(result(relaxation=relaxation, integer_gap=float("inf")))
+    document = solution_document(result(relaxation=relaxation))
     assert document["integer_gap"] is None
     text = json.dumps(document, allow_nan=False)
     assert json.loads(text)["relaxation"]["cross_check"] is None

@@ -69,17 +69,17 @@ def test_a_worse_mapping_is_so_many_times_the_optimum(folder: Path, tmp_path: Pa
 def test_what_is_not_proved_is_not_called_the_optimum(folder: Path) -> None:
     score = optmap.score(files(folder))
     best = score.best
-    half = replace(best, search=replace(best.search, bound=best.cost / 2, proved=False, seconds=3.0))
+    half = replace(best, found=replace(best.found, bound=best.cost / 2, proved=False, seconds=3.0))
     open_end = replace(score, best=half)
     assert open_end.verdict == "yours is as good as the best mapping found in 3 s, at most 2.00x of the optimum"
-    nothing = replace(open_end, best=replace(half, search=replace(half.search, bound=best.cost * 0)))
+    nothing = replace(open_end, best=replace(half, found=replace(half.found, bound=best.cost * 0)))
     assert nothing.verdict == "yours is as good as the best mapping found in 3 s"
-    wrong = replace(best, search=replace(best.search, bound=best.cost + 1))
+    wrong = replace(best, found=replace(best.found, bound=best.cost + 1))
     with pytest.raises(ContradictionError, match="proved to be the least"):
         scored(score.nest, score.fabric, wrong)
     memories = score.nest.memories
     padded = Nest(memories=(*memories[:-1], replace(memories[-1], temporal=((0, 2), *memories[-1].temporal))))
-    assert scored(padded, score.fabric, replace(best, search=replace(best.search, bound=best.cost * 100))).ratio != 1
+    assert scored(padded, score.fabric, replace(best, found=replace(best.found, bound=best.cost * 100))).ratio != 1
 
 
 def test_an_invalid_mapping_is_said_to_be_one(folder: Path, tmp_path: Path) -> None:

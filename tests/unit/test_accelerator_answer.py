@@ -16,14 +16,13 @@ import optmap
 from optmap.checker import check_document
 from optmap.errors import CheckError, ContradictionError, InfeasibleError, InputError
 from optmap.evaluate import NEST_EXACT, NEST_TIMELOOP, NestPolicy, count_nest
+from optmap.gap import Evaluation, SavedSolution, evaluate_solution, solution_from
 from optmap.gap.floor import even, floor_of, inside_words, with_floor
-from optmap.gap.nest_recount import NestEvaluation, evaluate_nest
-from optmap.gap.nest_solution import SavedNest, nest_solution_from
-from optmap.problem import Capacity, Fields, Semantics, TileRule, parse_workload
+from optmap.problem import Capacity, Fields, Semantics, TileRule, parse_workload, two_level
 from optmap.problem.accelerator import Keep, Prices, Store
 from optmap.problem.fabric import Fabric, fabric_of
 from optmap.problem.options import Merit
-from optmap.search import METHODS, AcceleratorResult, Found, Method, refuse
+from optmap.search import METHODS, Answer, Found, Method, Question, assemble, refuse
 from optmap.search.accelerators.paddings import larger, paddings
 from optmap.search.exact import ExactAnswer, search_nest
 from optmap.solvers import Stop
@@ -40,9 +39,9 @@ def sampling() -> Iterator[Method]:
     METHODS.update(before)
 
 
-def answer(**options: object) -> AcceleratorResult:
+def answer(**options: object) -> Answer:
     found = optmap.solve(convolution(), machine=grid_machine(), method="sampled", **options)  # type: ignore[arg-type]
-    assert isinstance(found, AcceleratorResult)
+    assert isinstance(found, Answer)
     return found
 
 
@@ -61,9 +60,9 @@ def test_an_answer_is_counted_again_and_stands_above_its_floor(merit: Merit) -> 
 def test_timeloops_counting_is_the_cost_and_the_exact_count_has_the_gap() -> None:
     found = answer(counting="timeloop")
     assert found.cost == count_nest(found.nest, found.fabric, NEST_TIMELOOP).edp
-    assert found.exact == count_nest(found.nest, found.fabric, NEST_EXACT)
+    assert found.exact_count == count_nest(found.nest, found.fabric, NEST_EXACT)
     assert found.floor is not None
-    assert found.gap == found.exact.edp / found.floor.merit(Merit.EDP) - 1
+    assert found.gap == found.exact_count.edp / found.floor.merit(Merit.EDP) - 1
 
 
 @pytest.mark.parametrize("free", [True, False])
@@ -74,7 +73,7 @@ def test_no_valid_mapping_is_below_the_floor(free: bool, ports: bool) -> None:
         fabric = small_fabric(grid_machine(free=free, ports=ports), **extents)
         floor, notes = floor_of(fabric)
         assert notes == ()
-        assert len(floor.crossings) == 2
+        assert len(floor.certificates) == 2
         least = dict.fromkeys(Merit, Fraction(10**30))
         for nest in valid_nests(fabric, 3, 200):
             count = count_nest(nest, fabric)
@@ -93,7 +92,7 @@ def test_the_floor_counts_what_is_inside_together_with_what_is_under_way() -> No
 
 def test_a_mapping_below_the_floor_is_a_contradiction(sampling: Method) -> None:
     found = answer()
-    cheap = replace(found, exact=replace(found.exact, energy_pj=Fraction(1)))
+    cheap = replace(found, exact_count=replace(found.exact_count, energy_pj=Fraction(1)))
     with pytest.raises(ContradictionError, match="below the floor"):
         with_floor(cheap)
 
@@ -124,11 +123,25 @@ def test_a_mapping_that_breaks_the_machine_is_no_answer(sampling: Method) -> Non
         answer()
 
 
+def test_a_mapping_may_be_handed_in_as_tiles_where_there_are_meshes(sampling: Method) -> None:
+    fabric = small_fabric()
+    nest = next(valid_nests(fabric, 1))
+    METHODS["sampled"] = replace(sampling, routes=(replace(MESHED, solve=lambda _: Found(mapping=nest)),))
+    as_nest = answer()
+    tiles = as_nest.mapping
+    METHODS["sampled"] = replace(sampling, routes=(replace(MESHED, solve=lambda _: Found(mapping=tiles)),))
+    assert answer().count == as_nest.count
+    with pytest.raises(CheckError, match="handed in as a nest; on this machine it is tiles"):
+        assemble(
+            Question(workload=fabric.workload, machine=two_level(Capacity(amount=4096))), Found(mapping=nest), seconds=0
+        )
+
+
 @pytest.mark.usefixtures("sampling")
 def test_a_statement_that_accumulates_is_solved_as_one_that_assigns_and_says_so() -> None:
     accumulating = convolution().with_semantics(Semantics.ACCUMULATE)
     found = optmap.solve(accumulating, machine=grid_machine(), method="sampled")
-    assert isinstance(found, AcceleratorResult)
+    assert isinstance(found, Answer)
     assert found.workload.semantics is Semantics.ASSIGN
     assert any("outputs start empty" in note for note in found.notes)
     assert not any("outputs start empty" in note for note in answer().notes)
@@ -226,12 +239,12 @@ def test_a_saved_answer_is_read_and_recounted_in_both_countings(tmp_path: Path) 
     found = answer(objective="energy")
     file = found.save(tmp_path / "solution.json")
     read = optmap.load(file)
-    assert isinstance(read, SavedNest)
+    assert isinstance(read, SavedSolution)
     # The mapping does not say in which order the innermost memory runs its own loops: no count depends on it.
     assert count_nest(read.nest, read.fabric) == found.count
     assert read.mapping == found.mapping
     again = optmap.evaluate(file)
-    assert isinstance(again, NestEvaluation)
+    assert isinstance(again, Evaluation)
     assert again.disagreements == []
     assert again.count == found.count
     other = optmap.evaluate(file, counting="timeloop")
@@ -277,7 +290,7 @@ def test_claims_that_differ_from_the_recount_are_named(
     for key in place[:-1]:
         inside = inside[key]  # type: ignore[index]
     inside[place[-1]] = value  # type: ignore[index]
-    wrong = evaluate_nest(nest_solution_from(Fields.of(document, "solution"))).disagreements
+    wrong = evaluate_solution(solution_from(Fields.of(document, "solution"))).disagreements
     assert any(re.search(reason, sentence) for sentence in wrong)
 
 
@@ -293,14 +306,14 @@ def test_a_ragged_dim_is_padded_where_that_is_better_and_the_answer_says_so(tmp_
     workload = parse_workload("C[i,j] = A[i,k] * B[k,j]", {"i": 23, "j": 29, "k": 6})
     factors = optmap.solve(workload, machine=grid_machine(), tiles="divisors")
     found = optmap.solve(workload, machine=grid_machine())
-    assert isinstance(found, AcceleratorResult)
-    assert isinstance(factors, AcceleratorResult)
+    assert isinstance(found, Answer)
+    assert isinstance(factors, Answer)
     assert found.tiles is TileRule.PADDED
-    assert found.search.proved
+    assert found.proved
     assert found.cost < factors.cost
     assert found.count.operations > workload.operations
     assert any(note.startswith("padded: ") for note in found.notes)
-    assert "padded to i=24, j=30 or i=24 or j=30" in found.search.space
+    assert "padded to i=24, j=30 or i=24 or j=30" in found.space
     assert not any("padded" in note for note in factors.notes)
     file = found.save(tmp_path / "padded.json")
     assert optmap.evaluate(file).disagreements == []
@@ -336,11 +349,11 @@ def test_wires_are_priced_in_the_answer_and_not_in_its_bound(method: str) -> Non
     for merit, proved in ((Merit.ENERGY, False), (Merit.EDP, False), (Merit.CYCLES, True)):
         free = optmap.solve(product, machine=machine, method=method, objective=merit.value)
         found = optmap.solve(product, machine=wired, method=method, objective=merit.value)
-        assert isinstance(free, AcceleratorResult)
-        assert isinstance(found, AcceleratorResult)
+        assert isinstance(free, Answer)
+        assert isinstance(found, Answer)
         assert found.cost == count_nest(found.nest, found.fabric).merit(merit)
-        assert found.search.proved is proved
-        assert found.search.bound <= free.cost
+        assert found.proved is proved
+        assert found.integer_bound <= free.cost
         assert any("routers" in note for note in found.notes) is not proved
 
 
@@ -354,11 +367,11 @@ def test_a_tensor_that_every_memory_may_pass_by_comes_from_the_outermost_one() -
         optmap.solve(convolution(k=2, c=2, p=2, q=1), machine=loose, method=method, tiles="divisors")
         for method in ("exact", "allocation")
     )
-    assert isinstance(found, AcceleratorResult)
-    assert isinstance(bounded, AcceleratorResult)
-    assert found.search.proved
+    assert isinstance(found, Answer)
+    assert isinstance(bounded, Answer)
+    assert found.proved
     assert found.nest.memories[-1].keeps[2]
-    assert bounded.search.bound <= found.cost <= bounded.cost
+    assert bounded.integer_bound <= found.cost <= bounded.cost
     assert found.floor is not None
     assert found.floor.energy_pj >= 200 * found.workload.tensors[2].footprint(found.workload.extents)
     check_document(found.to_dict())
@@ -369,20 +382,20 @@ def test_an_answer_that_is_late_has_a_mapping_and_a_bound(counting: NestPolicy) 
     """The time is over before the search has made one pass."""
     best = optmap.solve("resnet18/R11", machine="simba_like", counting=counting.name, tiles="divisors")
     late = optmap.solve("resnet18/R11", machine="simba_like", counting=counting.name, time_limit=1e-6)
-    assert isinstance(best, AcceleratorResult)
-    assert isinstance(late, AcceleratorResult)
-    assert best.search.proved
-    assert not late.search.proved
+    assert isinstance(best, Answer)
+    assert isinstance(late, Answer)
+    assert best.proved
+    assert not late.proved
     assert late.stop is Stop.TIME_LIMIT
     assert not late.count.broken
-    assert 0 < late.search.bound <= best.cost <= late.cost
+    assert 0 < late.integer_bound <= best.cost <= late.cost
 
 
 def test_an_optimum_is_confirmed_by_a_search_without_dominance() -> None:
     found = optmap.solve(convolution(), machine=grid_machine(), confirm=True)
-    assert isinstance(found, AcceleratorResult)
-    assert found.search.proved
-    assert "confirmed by a second search, without dominance" in found.search.proof
+    assert isinstance(found, Answer)
+    assert found.proved
+    assert "confirmed by a second search, without dominance" in found.found.proof
 
 
 def test_a_second_search_that_finds_better_is_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:

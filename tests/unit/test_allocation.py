@@ -168,7 +168,7 @@ def test_the_method_says_why_nothing_fits_and_bounds_what_does() -> None:
     level = Level(name="Buffer", capacity=Capacity(amount=1, unit="words"), store=Store())
     tight = Machine(name="tight", levels=(level,), outermost=Store())
     found = solve_workload(layer, machine="eyeriss", method="allocation", objective="cycles", tiles="divisors")
-    assert found.search.proved
+    assert found.proved
     assert found.cost == solve_workload(layer, machine="eyeriss", objective="cycles", tiles="divisors").cost
     with pytest.raises(InfeasibleError, match="valid"):
         solve_workload(layer, machine=tight, method="allocation")
@@ -177,8 +177,8 @@ def test_the_method_says_why_nothing_fits_and_bounds_what_does() -> None:
 def test_an_optimum_is_claimed_only_where_the_bound_reaches_it(tmp_path: Path) -> None:
     """A program solved to a margin leaves one: the answer has it, and the checker takes the file."""
     found = solve_workload(matmul(i=4, j=4, k=4), machine="eyeriss", method="allocation", objective="energy")
-    assert not found.search.proved
-    assert 0 < float(found.cost / found.search.bound) - 1 < 5 * MARGIN
+    assert not found.proved
+    assert 0 < float(found.cost / found.integer_bound) - 1 < 5 * MARGIN
     assert "optimal, proved" not in str(found)
     assert any("solved to" in note for note in found.notes)
     check(found.save(tmp_path / "energy.json"))

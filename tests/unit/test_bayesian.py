@@ -15,7 +15,7 @@ from optmap.evaluate import NEST_EXACT
 from optmap.problem.fabric import fabric_of
 from optmap.problem.options import Merit
 from optmap.search import (
-    AcceleratorResult,
+    Answer,
     BayesianSettings,
     Brief,
     Observations,
@@ -34,10 +34,10 @@ WORKLOAD = "C[i,j] += A[i,k]*B[k,j]"
 EXTENTS = {"i": 64, "j": 48, "k": 96}
 
 
-def solved(machine: str = "eyeriss_like", extents: dict[str, int] | None = None, **more: Any) -> AcceleratorResult:
+def solved(machine: str = "eyeriss_like", extents: dict[str, int] | None = None, **more: Any) -> Answer:
     asked: dict[str, Any] = {"machine": machine, "tiles": "divisors", **more}
     found = optmap.solve(WORKLOAD, extents=extents or EXTENTS, method="bayesian", **asked)
-    assert isinstance(found, AcceleratorResult)
+    assert isinstance(found, Answer)
     return found
 
 
@@ -55,22 +55,22 @@ def question(**settings: Any) -> Brief[Any]:
 def test_it_comes_near_the_optimum_and_is_never_below_it() -> None:
     found = solved(evaluations=50)
     best = optmap.solve(WORKLOAD, extents=EXTENTS, machine="eyeriss_like", tiles="divisors")
-    assert found.search.evaluations == 50
-    assert found.search.trace is not None
-    assert found.search.trace.valid == 50
+    assert found.found.evaluations == 50
+    assert found.found.trace is not None
+    assert found.found.trace.valid == 50
     assert best.cost <= found.cost <= 1.25 * best.cost
 
 
 def test_the_same_seed_is_the_same_search_and_another_is_another() -> None:
-    values = [[float(p.value) for p in solved(evaluations=30, seed=seed).search.curve] for seed in (3, 3, 4)]
+    values = [[float(p.value) for p in solved(evaluations=30, seed=seed).found.curve] for seed in (3, 3, 4)]
     assert values[0] == values[1] != values[2]
 
 
 def test_it_ends_where_the_cube_has_nothing_new() -> None:
     found = solved(machine="gemmini", extents={"i": 2, "j": 2, "k": 2})
-    assert found.search.evaluations < 200
-    assert found.search.trace is not None
-    assert found.search.trace.end == "strategy"
+    assert found.found.evaluations < 200
+    assert found.found.trace is not None
+    assert found.found.trace.end == "strategy"
 
 
 def test_no_mapping_is_judged_twice() -> None:

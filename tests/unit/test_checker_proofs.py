@@ -8,7 +8,6 @@ import json
 import random
 import re
 from collections.abc import Callable
-from dataclasses import replace
 from fractions import Fraction
 from functools import cache
 from typing import Any
@@ -31,7 +30,6 @@ from optmap.clock import Clock
 from optmap.errors import InputError
 from optmap.gap import solution_document, with_proof
 from optmap.problem import Capacity, Level, Machine
-from optmap.solvers import Stop
 
 MATMUL = "C[i,j] += A[i,k]*B[k,j]"
 CONV = "O[k,x] += I[c,x+r]*F[k,c,r]"
@@ -287,7 +285,7 @@ def test_an_integer_bound_that_is_an_unproved_relaxation_is_not_claimed() -> Non
     result = api.solve(MATMUL, extents={"i": 13, "j": 7, "k": 5}, memory="40w")
     least = result.relaxation.value
     assert least is not None
-    result = replace(result, integer_bound=least, stop=Stop.TIME_LIMIT)
+    result = result.claiming(least, late=True)
     found = with_proof(result, Clock(0.0))
     assert found.proof is not None
     assert found.proof["integers"] is None

@@ -26,7 +26,7 @@ from optmap.problem.fabric import Fabric
 from optmap.problem.nest import mapping_of, nest_of
 from optmap.problem.nest_batch import batch_of
 from optmap.problem.options import Merit
-from optmap.search import METHODS, AcceleratorResult, random_nests
+from optmap.search import METHODS, Answer, random_nests
 from optmap.search.accelerators.paddings import paddings
 from optmap.search.exact import search_nest
 
@@ -72,7 +72,7 @@ def test_that_they_are_met_is_said_by_both_counts() -> None:
     assert judged > 10
 
 
-def answered(method: str, fabric: Fabric, texts: list[str]) -> AcceleratorResult | str:
+def answered(method: str, fabric: Fabric, texts: list[str]) -> Answer | str:
     """What a method finds, or what it says instead."""
     setting = {"evaluations": 3_000} if ROUTES[method].explores and method != "exhaustive" else {}
     try:
@@ -109,10 +109,10 @@ def test_every_method_keeps_to_them(method: str, seed: int) -> None:
     assert found.constraints.admits(found.mapping)
     assert found.cost >= best * (1 - 1e-9)
     if method in ("exact", "exhaustive"):
-        assert found.search.proved
+        assert found.proved
         assert isclose(found.cost, best, rel_tol=1e-9)
     if method == "allocation":  # its solver is trusted to 0.03 %
-        assert best * (1 - 1e-3) <= found.search.bound <= best
+        assert best * (1 - 1e-3) <= found.integer_bound <= best
         assert isclose(found.cost, best, rel_tol=1e-3)
     assert check_document(json.loads(json.dumps(found.to_dict()))).verified
 
@@ -140,14 +140,14 @@ def test_loops_of_one_trip_stand_where_an_order_wants_them() -> None:
 
 
 @pytest.fixture(scope="module")
-def answer() -> AcceleratorResult:
+def answer() -> Answer:
     return optmap.solve(PRODUCT, machine="eyeriss_like", constraints=DEMANDS)
 
 
-def test_the_answer_says_what_was_demanded(answer: AcceleratorResult) -> None:
+def test_the_answer_says_what_was_demanded(answer: Answer) -> None:
     free = optmap.solve(PRODUCT, machine="eyeriss_like")
     assert answer.cost > free.cost
-    assert answer.search.proved
+    assert answer.proved
     assert answer.floor == free.floor  # that of every schedule
     document = json.loads(json.dumps(answer.to_dict()))
     assert document["constraints"] == [
@@ -179,7 +179,7 @@ def test_the_answer_says_what_was_demanded(answer: AcceleratorResult) -> None:
     ],
 )
 def test_check_and_evaluate_refuse_what_is_not_met(
-    answer: AcceleratorResult, place: int, change: dict[str, Any], reason: str, tmp_path: Path
+    answer: Answer, place: int, change: dict[str, Any], reason: str, tmp_path: Path
 ) -> None:
     document = json.loads(json.dumps(answer.to_dict()))
     document["constraints"][place] |= change
@@ -218,7 +218,7 @@ def test_what_no_mapping_meets_is_named(texts: list[str], reason: str, method: s
 def test_padding_makes_room_for_what_does_not_divide() -> None:
     found = optmap.solve(PRODUCT, machine="eyeriss_like", constraints=["RegisterFile.i=5", "GlobalBuffer.spatial.i=3"])
     assert found.mapping.levels[-1].tile["i"] == 15
-    assert found.search.proved
+    assert found.proved
     assert "padded: i from 12 to 15" in " ".join(found.notes)
 
 

@@ -24,7 +24,7 @@ from optmap.problem.fabric import fabric_of
 from optmap.problem.nest import Nest
 from optmap.problem.options import Merit
 from optmap.problem.relations import Relation
-from optmap.search import AcceleratorResult, local_search, random_nests
+from optmap.search import Answer, local_search, random_nests
 from optmap.search.exact import search_nest
 from optmap.search.exact.bounds import _maximal
 from optmap.search.exact.frame import Frame
@@ -158,14 +158,14 @@ def test_the_curve_falls_to_the_optimum_within_the_evaluations_of_the_search() -
 def test_the_curve_of_padded_searches_is_one_after_the_other() -> None:
     asked = {"machine": "gemmini", "extents": {"i": 53, "j": 16, "k": 61}}
     found = optmap.solve("C[i,j] += A[i,k]*B[k,j]", tiles="padded", **asked)
-    assert isinstance(found, AcceleratorResult)
+    assert isinstance(found, Answer)
     alone = optmap.solve("C[i,j] += A[i,k]*B[k,j]", tiles="divisors", **asked)
-    values, at = [point.value for point in found.search.curve], [point.evaluations for point in found.search.curve]
+    values, at = [point.value for point in found.found.curve], [point.evaluations for point in found.found.curve]
     assert found.cost < alone.cost
     assert values == sorted(set(values), reverse=True)
     assert at == sorted(set(at))
     assert values[-1] == pytest.approx(float(found.cost), rel=1e-9)
-    assert found.search.curve[-1].evaluations > alone.search.evaluations  # type: ignore[union-attr]
+    assert found.found.curve[-1].evaluations > alone.found.evaluations  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize("seed", [40, 42, 43, 45])

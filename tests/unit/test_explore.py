@@ -24,7 +24,7 @@ from optmap.problem.nest_batch import NestBatch
 from optmap.problem.options import Merit
 from optmap.search import (
     METHODS,
-    AcceleratorResult,
+    Answer,
     Brief,
     End,
     Judge,
@@ -144,9 +144,9 @@ def test_random_finds_a_mapping_with_its_trace_and_never_below_the_optimum() -> 
     asked: dict[str, Any] = {"machine": "gemmini", "extents": EXTENTS}
     found = optmap.solve(WORKLOAD, **asked, method="random", evaluations=2000, settings={"victory": 0})
     best = optmap.solve(WORKLOAD, **asked, tiles="divisors")
-    assert isinstance(found, AcceleratorResult)
-    assert found.search.trace is not None
-    assert found.search.trace.evaluations == found.search.evaluations == 2000
+    assert isinstance(found, Answer)
+    assert found.found.trace is not None
+    assert found.found.trace.evaluations == found.found.evaluations == 2000
     assert found.cost >= best.cost
 
 
@@ -432,8 +432,8 @@ def test_wires_are_in_the_answer_and_not_in_the_search() -> None:
         machine=wired_machine(),
         method="exhaustive",
     )
-    assert not proved.search.proved
-    assert 0 < proved.search.bound < proved.cost
+    assert not proved.proved
+    assert 0 < proved.integer_bound < proved.cost
     check_document(proved.to_dict())
 
 

@@ -27,7 +27,7 @@ from optmap.evaluate.spatial.words import tile_words
 from optmap.problem import Capacity, Footprint, machine_document, mapping_document, workload_document
 from optmap.problem.fabric import Fabric, Operand, fabric_of
 from optmap.problem.nest import MemoryNest, Nest, mapping_of
-from optmap.search import AcceleratorResult, Found, Method
+from optmap.search import Answer, Found, Method
 from optmap.solvers import Stop
 
 PLAIN = ("gemm", "batched", "mttkrp")
@@ -284,7 +284,7 @@ def handing_in(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_mapping_that_only_this_counting_has_fit_is_named() -> None:
     fabric, _ = strided(7)
     found = optmap.solve(fabric.workload, machine=fabric.machine, method="given", counting="factorflow")
-    assert isinstance(found, AcceleratorResult)
+    assert isinstance(found, Answer)
     assert not found.fits
     assert found.floor is None
     assert "does not fit the machine but as factorflow takes capacities, with strides of 1: L0: the tiles" in str(found)
@@ -301,7 +301,7 @@ def test_the_best_that_only_this_counting_has_fit_is_no_optimum() -> None:
     target = replace(machine([(1, 1), (1, 1)]), levels=(level,))
     workload = statement("conv1d", {"k": 4, "c": 4, "p": 16, "r": 4}, stride=3)
     found = optmap.solve(workload, machine=target, method="exhaustive", counting="factorflow")
-    assert isinstance(found, AcceleratorResult)
+    assert isinstance(found, Answer)
     assert not found.fits
     assert found.stop is Stop.INFEASIBLE
     assert optmap.solve(workload, machine=target, method="exhaustive").stop is Stop.OPTIMAL
@@ -311,7 +311,7 @@ def test_the_best_that_only_this_counting_has_fit_is_no_optimum() -> None:
 def test_an_answer_that_fits_is_proved_by_the_checker() -> None:
     fabric, _ = strided(8)
     found = optmap.solve(fabric.workload, machine=fabric.machine, method="given", counting="factorflow")
-    assert isinstance(found, AcceleratorResult)
+    assert isinstance(found, Answer)
     assert found.fits
     assert any("counted as factorflow" in line for line in check_document(found.to_dict()).verified)
 
@@ -337,7 +337,7 @@ def test_a_search_by_chance_counts_so() -> None:
         counting="factorflow",
         evaluations=600,
     )
-    assert isinstance(found, AcceleratorResult)
+    assert isinstance(found, Answer)
     assert found.count == count_nest(found.nest, found.fabric, NEST_FACTORFLOW)
     assert found.fits
     assert found.gap is not None
@@ -351,7 +351,7 @@ def test_a_search_by_chance_counts_so() -> None:
 def test_quickflow_reaches_what_was_published_in_its_own_model(layer: str, machine: str, published: float) -> None:
     """EDP in J*cycles of two convolutions, by an implementation of others of QuickFlow with FactorFlow's model."""
     found = optmap.solve(f"quickflow/{layer}", machine=machine, method="quickflow", counting="factorflow")
-    assert isinstance(found, AcceleratorResult)
+    assert isinstance(found, Answer)
     assert found.fits
     assert float(found.count.edp) * 1e-12 == pytest.approx(published, abs=0.05)
 

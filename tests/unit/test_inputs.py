@@ -127,7 +127,7 @@ MALFORMED = {
     "half a point": (lambda _: optmap.compare(STATEMENT, extents=EXTENTS, memory="8w:20w", points=2.5), "points is"),
     "no file to check": (lambda _: optmap.check(None), "path is None"),
     "a number to check": (lambda _: optmap.check(999), "path is 999"),
-    "a result to check": (optmap.check, "path is SolveResult"),
+    "a result to check": (optmap.check, "path is Answer"),
     "nowhere to save": (lambda result: result.save(None), "path is None"),
     "a file with a null byte": (lambda result: result.save("a\0b.json"), "path is"),
     "a picture with a null byte": (lambda result: result.plot("a\0b.png"), "path is"),

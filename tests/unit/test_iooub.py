@@ -38,14 +38,14 @@ from optmap.problem import (
     reuse_at,
     two_level,
 )
-from optmap.search import METHODS, Question, SolveResult, best_tiling
+from optmap.search import METHODS, Answer, Question, best_tiling
 from optmap.search import solve as solve_memory
 from optmap.search.compulsory import compulsory
 
 REFERENCE = json.loads((Path(__file__).parents[1] / "data" / "iooub_reference.json").read_text())
 
 
-def solve_level(request: Question) -> tuple[SolveResult, Held]:
+def solve_level(request: Question) -> tuple[Answer, Held]:
     """The answer for one memory, loads counted unless asked otherwise, and what it holds."""
     asked = request if request.objective is SUM else replace(request, objective=LOADS)
     result = METHODS["iooub"].run(asked)

@@ -97,8 +97,7 @@ def test_a_new_objective_is_evaluated_bounded_and_listed() -> None:
         objective = OBJECTIVES[name]
         assert objective.of(solved.boundaries, MACHINE, 32) == value
         assert objective.unit(MACHINE) == unit
-        other = replace(solved, objective=name, exact=float(value), exact_unit=unit, bound=None, gap=None)
-        bounded = with_bound(replace(other, certificates=()))
+        bounded = with_bound(replace(solved, question=replace(solved.question, objective=objective), floor=None))
         assert bounded.bound is not None
         assert bounded.bound.unit == unit
         assert 0 < bounded.bound.value <= value

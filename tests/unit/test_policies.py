@@ -127,12 +127,12 @@ def test_it_is_solved_written_checked_and_evaluated(toy: Path, tmp_path: Path) -
         objective="energy",
     )
     policy = nest_policy("anew")
-    assert found.cost == count_nest(found.nest, found.fabric, policy).energy_pj >= found.exact.energy_pj
+    assert found.cost == count_nest(found.nest, found.fabric, policy).energy_pj >= found.exact_count.energy_pj
     document = found.to_dict()
     assert document["counting"] == "anew"
     report = check_document(document)
     assert any(line.startswith("counted as 'anew', which is not known here") for line in report.not_verified)
-    exact = f"{float(found.exact.energy_pj):,.10g}"
+    exact = f"{float(found.exact_count.energy_pj):,.10g}"
     assert any("counted exactly, the energy is" in line and exact in line for line in report.verified)
     found.save(tmp_path / "anew.json")
     again = optmap.evaluate(tmp_path / "anew.json")
@@ -329,10 +329,10 @@ def test_mappings_of_caches_are_evaluated_with_any(tmp_path: Path, capsys: pytes
     exact, level, twice = (
         optmap.evaluate(tmp_path / "r9.json", counting=name) for name in ("exact", "per-level", "twice")
     )
-    assert exact.shown[1] == plain.boundaries
-    assert level.shown[:2] == (plain.report, plain.report.boundaries)
-    assert [2 * row.words for row in plain.boundaries] == [row.words for row in twice.shown[1]]
-    assert twice.shown[2].value == 2 * plain.exact.value
+    assert exact.boundaries == plain.boundaries
+    assert (level.count, level.boundaries) == (plain.count, plain.count.boundaries)
+    assert [2 * row.words for row in plain.boundaries] == [row.words for row in twice.boundaries]
+    assert twice.cost.value == 2 * plain.exact.value
     assert (twice.exact, twice.disagreements) == (plain.exact, [])
     assert "counting" not in plain.to_dict()
     document = twice.to_dict()
@@ -349,7 +349,7 @@ def test_what_a_mapping_holds_is_counted_by_held_alone() -> None:
     found = optmap.solve("resnet18/R12", memory="4096w", method="iooub")
     assert found.held is not None
     plain, held = optmap.evaluate(found), optmap.evaluate(found, counting="held")
-    assert held.shown[:2] == (plain.report, plain.boundaries)
+    assert (held.count, held.boundaries) == (plain.count, plain.boundaries)
     for name in ("exact", "per-level"):
         with pytest.raises(InputError, match=f"counting {name} knows no mapping that holds .*; use --counting held"):
             optmap.evaluate(found, counting=name)

@@ -41,13 +41,10 @@ def test_hints_of_every_public_name_can_be_looked_up(name: str) -> None:
 
 def test_hints_are_the_types_themselves() -> None:
     said = typing.get_type_hints(optmap.solve)
-    assert said["return"] == optmap.SolveResult | optmap.AcceleratorResult
-    assert (
-        typing.get_type_hints(optmap.evaluate)["return"]
-        == optmap.Evaluation | optmap.NestEvaluation | optmap.TreeEvaluation
-    )
+    assert said["return"] == optmap.Answer[Any, Any]
+    assert typing.get_type_hints(optmap.evaluate)["return"] == optmap.Evaluation[Any] | optmap.TreeEvaluation
     assert "counting" in inspect.signature(optmap.evaluate).parameters
-    assert typing.get_type_hints(optmap.SolveResult)["workload"] is optmap.Workload
+    assert typing.get_type_hints(optmap.Answer.workload.fget)["return"] is optmap.Workload
 
 
 @pytest.mark.parametrize("name", ["solve", "bound", "network"])

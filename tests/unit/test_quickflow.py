@@ -25,7 +25,7 @@ from optmap.problem.nest import Loop, MemoryNest, Nest
 from optmap.problem.nest_batch import NestBatch, batch_of
 from optmap.problem.options import Merit
 from optmap.problem.relations import Relation
-from optmap.search import AcceleratorResult, Brief, Scores, Trace, drive
+from optmap.search import Answer, Brief, Scores, Trace, drive
 from optmap.search.explore.protocol import Tally
 from optmap.search.quickflow import (
     STRATEGY,
@@ -390,8 +390,8 @@ def test_reaches_the_optimum_of_a_layer(machine: str, optimum: float) -> None:
     first, again = (
         optmap.solve("quickflow/IV", machine=machine, method="quickflow", tiles="divisors") for _ in range(2)
     )
-    assert isinstance(first, AcceleratorResult)
+    assert isinstance(first, Answer)
     assert first.cost <= optimum
     assert first.nest == again.nest
-    assert first.search.trace is not None
-    assert {cut.rule for cut in first.search.trace.cuts} >= {"equi-reuse", "equi-dataflow", "one shot", "capacity"}
+    assert first.found.trace is not None
+    assert {cut.rule for cut in first.found.trace.cuts} >= {"equi-reuse", "equi-dataflow", "one shot", "capacity"}

@@ -16,9 +16,9 @@ from optmap.gap.comparison import Counted
 from optmap.problem import Capacity, Level, Machine, library
 from optmap.search import (
     METHODS,
+    Answer,
     Hunt,
     Question,
-    SolveResult,
     all_chains,
     chain_count,
     fix_levels,
@@ -30,7 +30,7 @@ from optmap.solvers import Stop
 MATMUL = "C[i,j] += A[i,k]*B[k,j]"
 
 
-def touched_once(result: SolveResult) -> bool:
+def touched_once(result: Answer) -> bool:
     """Whether every boundary is crossed by each word once, and once more by the output."""
     return all(
         row.loads_words == 1 and row.stores_words == (1 if row.tensor == result.workload.output.name else 0)

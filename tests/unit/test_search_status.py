@@ -25,7 +25,7 @@ from optmap.problem import (
     parse_workload,
 )
 from optmap.report import solve_table
-from optmap.search import METHODS, SolveResult, conclusion
+from optmap.search import METHODS, Answer, WordsFloor, conclusion
 from optmap.search.whole import integers
 from optmap.solvers import Stop
 
@@ -33,7 +33,7 @@ STATEMENT = "C[i,j] += A[i,k]*B[k,j]"
 EXTENTS = {"i": 12, "j": 10, "k": 7}
 
 
-def counted(result: SolveResult) -> float:
+def counted(result: Answer) -> float:
     """The objective of the exact traffic, written down once more."""
     cycles = []
     for between, level in zip(result.machine.boundaries, result.levels, strict=True):
@@ -116,11 +116,12 @@ def test_a_search_that_ended_without_proof_says_how_close_it_is() -> None:
     assert conclusion(101.0, 100.0, late=False) is Stop.SEARCH_ENDED
     assert conclusion(101.0, 100.0, late=True) is Stop.TIME_LIMIT
     result = optmap.solve(library.workload("resnet18/R12"), memory="5000w", tiles="any")
-    worse = replace(result, cost=1.2 * result.integer_bound, stop=Stop.SEARCH_ENDED)
+    worse = replace(result, floor=None).claiming(result.cost / 1.2, late=False)
     assert not worse.proved
     assert worse.within == pytest.approx(0.2)
-    assert "search ended, cost proved within 20.000 % of its integer bound" in solve_table(replace(worse, gap=None))
-    table = solve_table(replace(worse, gap=worse.within))  # as predicted times have it: the stronger claim is named
+    assert "search ended, cost proved within 20.000 % of its integer bound" in solve_table(worse)
+    bounded = replace(worse, floor=WordsFloor(value=result.exact / 1.2, certificates=()))
+    table = solve_table(bounded)  # as predicted times have it: the stronger claim is named
     assert "search ended, exact proved within 20.000 % of the bound of every schedule" in table
 
 
@@ -232,22 +233,21 @@ def test_status_and_gap_are_one_number_or_two_things(layer: str, asked: dict[str
         if said[3] == "the":
             assert float(said[2]) == shown
     else:
-        assert (
-            result.cost <= (result.integer_bound if isinstance(result, SolveResult) else result.search.bound) * 1.00001
-        )
+        assert result.cost <= result.integer_bound * 1.00001
 
 
 @pytest.mark.parametrize(("layer", "asked"), [case for case in CASES if "eyeriss" not in str(case)])
 def test_what_is_called_relaxation_is_one(layer: str, asked: dict[str, object]) -> None:
     """A lower bound below the integer bound, that below the cost; a local optimum has another name."""
     result = optmap.solve(layer, **asked)
-    assert isinstance(result, SolveResult)
+    assert isinstance(result, Answer)
     assert result.relaxation.proved
     assert result.relaxation.value <= result.integer_bound <= result.cost
     assert result.integer_gap == pytest.approx(result.cost / result.relaxation.value - 1)
     local = [note for note in result.notes if note.startswith("program optimum (local)")]
     assert bool(local) == (str(asked["method"]) in ("mopt-algorithm1", "mopt-artifact"))
-    unproved = replace(result, relaxation=replace(result.relaxation, proved=False), integer_gap=None)
+    local_only = replace(result.relaxation, proved=False)
+    unproved = replace(result, found=replace(result.found, relaxation=local_only))
     lines = str(unproved).splitlines()
     assert not any(line.startswith("relaxation") for line in lines)
     assert any(line.startswith("program optimum") and "(local, no bound)" in line for line in lines)

@@ -15,8 +15,8 @@ import optmap
 from optmap.cli.app import app
 from optmap.errors import InputError, UnknownNameError
 from optmap.evaluate import NEST_EXACT, NEST_TIMELOOP, SpatialCost, count_nest
+from optmap.gap import SCHEMAS
 from optmap.gap.nest_comparison import NestComparison
-from optmap.gap.nest_solution import SCHEMA
 from optmap.gap.scoring import scored
 from optmap.problem import (
     Capacity,
@@ -159,7 +159,7 @@ def test_a_memory_without_loops_or_tensors_has_its_line():
 class Answer(Shown):
     """A counted mapping, as `solve` and `evaluate` hand it back."""
 
-    shown_as = "nest-solution"
+    shown_as = "answer/nest"
     fabric: Fabric
     nest: Nest
     count: SpatialCost
@@ -349,7 +349,7 @@ def test_the_shell_draws_an_answer_into_a_folder(tmp_path):
     assert drawn.exit_code == 0, drawn.output
     assert [file.name for file in (tmp_path / "figures").iterdir()] == ["traffic.png"]
     document = {
-        "schema": SCHEMA,
+        "schema": SCHEMAS["nest"],
         "workload": workload_document(LAYER),
         "machine": machine_document(MACHINE),
         "mapping": mapping_document(mapping_of(NEST, FABRIC)),

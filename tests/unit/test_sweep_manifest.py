@@ -345,7 +345,7 @@ def test_a_point_that_has_no_mapping_needs_no_document(tmp_path: Path, stop: str
     spec = spec_from(SPEC)
     with Store(tmp_path) as store:
         for _, _, point in points(spec, first_grid(spec)):
-            store.add(answers.Answer(row=blank_row(point, stop=stop, error="it was so")))
+            store.add(answers.PointAnswer(row=blank_row(point, stop=stop, error="it was so")))
     assert f"6 rows without a number ({stop})" in check_folder(tmp_path).not_verified
 
 

@@ -204,7 +204,7 @@ def test_a_row_is_the_answer_of_the_solve(method: str, objective: str | None) ->
     result = solve(SMALL, machine=machine, method=method, objective=objective)
     assert result.bound is not None
     assert (row.exact, row.bound, row.gap) == (result.exact, result.bound.value, result.gap)
-    assert (row.cost, row.objective, row.bound_unit) == (result.cost, result.objective, result.exact_unit)
+    assert (row.cost, row.objective, row.bound_unit) == (result.cost, result.objective, result.cost_unit)
     assert row.traffic_words == sum(each.words for each in result.boundaries if each.between[0] == level)
     assert row.bound_words is not None
     assert row.traffic_gap == pytest.approx(row.traffic_words / row.bound_words - 1)

@@ -18,9 +18,9 @@ from optmap.problem import Capacity, library, matmul, two_level
 from optmap.sweeps import (
     COLUMNS,
     KEY,
-    Answer,
     GridPoint,
     Options,
+    PointAnswer,
     Store,
     StoreError,
     StoreFullError,
@@ -290,7 +290,7 @@ def test_many_parts_become_few_while_a_sweep_runs(tmp_path: Path, monkeypatch: p
 
 def test_an_answer_replaces_a_failure_but_not_the_reverse(tmp_path: Path) -> None:
     (point,) = _points(1)
-    failed = Answer(row=blank_row(point, stop="crash", error="its process was ended by SIGSEGV"))
+    failed = PointAnswer(row=blank_row(point, stop="crash", error="its process was ended by SIGSEGV"))
     with Store(tmp_path) as made:
         made.add(failed)
     with Store(tmp_path) as made:

@@ -148,14 +148,15 @@ def test_a_mapping_below_the_bound_is_a_contradiction() -> None:
     found = optmap.solve("C[i,j] += A[i,k]*B[k,j]", extents="i=30,j=32,k=33", machine=DETECTED, objective="time")
     between = found.machine.boundaries[-1]
     fewer = tuple(replace(row, loads_words=row.loads_words // 2) for row in found.boundaries)
+    moving_less = replace(found, exact_count=replace(found.exact_count, boundaries=fewer))
     with pytest.raises(ContradictionError, match="fewer than the bound"):
-        comparison_row(found.workload, between, 8_930_304, {"timed": replace(found, boundaries=fewer)}, [])
+        comparison_row(found.workload, between, 8_930_304, {"timed": moving_less}, [])
     with pytest.raises(ContradictionError, match="fewer than the bound"):
-        with_bound(replace(found, boundaries=fewer))
+        with_bound(moving_less)
     assert found.prediction is not None
     fast = replace(found.prediction, cycles=found.prediction.floor_cycles / 2)
     with pytest.raises(ContradictionError, match="cycles are predicted, below the bound"):
-        with_bound(replace(found, prediction=fast))
+        with_bound(replace(found, found=replace(found.found, prediction=fast)))
 
 
 @pytest.fixture(scope="module")

@@ -15,6 +15,7 @@ import pytest
 
 import optmap
 from optmap.errors import UnknownNameError
+from optmap.gap import SCHEMAS
 from optmap.registry import VERBS, Registry
 from optmap.shown import PRESENTATIONS, Presentation, Shown
 from optmap.sweeps.engine import ANSWER, ANSWERS, function_of
@@ -65,7 +66,9 @@ def _kinds() -> set[type[Shown]]:
 
 
 def test_every_kind_of_answer_is_shown_and_nothing_else() -> None:
-    assert {kind.shown_as for kind in _kinds()} == set(PRESENTATIONS)
+    assert {kind.shown_as for kind in _kinds()} == {key.partition("/")[0] for key in PRESENTATIONS}
+    by_count = {kind.shown_as for kind in _kinds() if "presentation" in vars(kind)}
+    assert {key for key in PRESENTATIONS if "/" in key} == {f"{key}/{of}" for key in by_count for of in SCHEMAS}
     for key in PRESENTATIONS:
         presentation = PRESENTATIONS[key]
         assert isinstance(presentation, Presentation)

@@ -103,6 +103,7 @@ class NestPolicy(Policy, ABC):
         compute = operations // layout.units
         cycles = max(compute, *(memory.cycles for memory in memories))
         return SpatialCost(
+            operands=tuple(operand.name for operand in fabric.operands),
             memories=memories,
             operations=operations,
             arithmetic_pj=arithmetic,

@@ -4,9 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import pairwise
+from typing import ClassVar
 
+from optmap.evaluate.results import BoundaryTraffic
+from optmap.problem.machine import Machine
+from optmap.problem.objective import Objective
 from optmap.problem.options import Merit
+from optmap.problem.workload import Workload
 from optmap.shown import Concise
+
+ARITHMETIC = "arithmetic"
+"""What decides the cycles where no memory does."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,6 +84,12 @@ class MemoryCost(Concise):
 class SpatialCost(Concise):
     """Exact counts, energy and time of a nest on an accelerator."""
 
+    kind: ClassVar[str] = "nest"
+    fractions: ClassVar[bool] = True
+
+    operands: tuple[str, ...]
+    """Of the workload, the output first."""
+
     memories: tuple[MemoryCost, ...]
     """Inner to outer, the outermost last."""
     operations: int
@@ -114,3 +129,37 @@ class SpatialCost(Concise):
                 return self.edp
             case Merit.TRAFFIC:
                 return Fraction(max(memory.cycles for memory in self.memories))
+
+    @property
+    def levels(self) -> tuple[MemoryCost, ...]:
+        """What every memory holds, serves and costs, inner to outer, the outermost last."""
+        return self.memories
+
+    @property
+    def boundaries(self) -> tuple[BoundaryTraffic, ...]:
+        """Per operand and pair of neighbouring keepers what the outer one reads and takes back for the inner one."""
+        rows: list[BoundaryTraffic] = []
+        for operand in self.operands:
+            keepers = [(m.name, row) for m in self.memories for row in m.accesses if row.operand == operand]
+            for (inner, _), (outer, row) in pairwise(keepers):
+                crossing = BoundaryTraffic(
+                    between=(inner, outer), tensor=operand, loads_words=row.reads, stores_words=row.updates
+                )
+                rows.append(crossing)
+        return tuple(rows)
+
+    @property
+    def bottleneck(self) -> str:
+        """What decides the cycles: `arithmetic`, or the memory with the slowest port."""
+        slowest = max(self.memories, key=lambda memory: memory.cycles)
+        return slowest.name if slowest.cycles > self.compute_cycles else ARITHMETIC
+
+    def value_of(self, objective: Objective, workload: Workload, machine: Machine) -> Fraction:
+        """What is minimised.
+
+        Raises:
+            TypeError: for an objective of machines without meshes and prices.
+        """
+        if objective.merit is None:
+            raise TypeError(f"objective {objective.name} is not of machines with meshes and prices")
+        return self.merit(objective.merit)

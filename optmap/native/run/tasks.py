@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
+from typing import Any
 
 from optmap.errors import InputError
-from optmap.gap.nest_solution import SavedNest
 from optmap.gap.solution import SavedSolution, solution_from
 from optmap.problem import Machine, Mapping, Workload
 from optmap.problem.inputs import ExtentsInput, extents_of, is_file, is_statement, text_of
@@ -18,9 +18,9 @@ from optmap.problem.library import list_networks, match_workloads
 from optmap.problem.library import workload as library_workload
 from optmap.problem.network import Network, network, read_network
 from optmap.problem.parser import parse_workload
-from optmap.search.result import SolveResult
+from optmap.search.result import Answer, Solved
 
-TaskInput = Workload | Network | SolveResult | SavedSolution | str | PathLike[str]
+TaskInput = Workload | Network | Answer[Any, Any] | SavedSolution | str | PathLike[str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,7 +68,7 @@ def tasks_of(what: TaskInput, extents: dict[str, int] | None = None) -> tuple[Ta
         return (Task(workload=what),)
     if isinstance(what, Network):
         return tuple(Task(workload=layer) for layer in what.layers)
-    if isinstance(what, SolveResult | SavedSolution):
+    if isinstance(what, Solved):
         return (Task(workload=what.workload, machine=what.machine, mapping=runnable_mapping(what)),)
     text = text_of(what, "workload", "a name, a pattern, a file, a statement, or what solve returned")
     if is_statement(text):
@@ -87,7 +87,7 @@ def tasks_of(what: TaskInput, extents: dict[str, int] | None = None) -> tuple[Ta
     return (Task(workload=library_workload(text)),)
 
 
-def runnable_mapping(found: SolveResult | SavedSolution | SavedNest) -> Mapping:
+def runnable_mapping(found: Solved) -> Mapping:
     """The mapping of an answer, where tiles and loop order are all there is to run.
 
     Args:
@@ -96,7 +96,7 @@ def runnable_mapping(found: SolveResult | SavedSolution | SavedNest) -> Mapping:
     Raises:
         InputError: if tiles leave out a corner, or the mapping is cut into pieces: they have tiles of their own.
     """
-    held = None if isinstance(found, SavedNest) else found.held
+    held = found.held
     if held is not None and (held.corner is not None or held.pieces):
         raise InputError(
             "the solution has a corner or pieces with tiles of their own (held), which code cannot have; solve with "

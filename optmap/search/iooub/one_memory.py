@@ -29,7 +29,7 @@ from optmap.search.iooub.flows import permutation_of, positions_of
 from optmap.search.iooub.pieces import Part, best_in_pieces, value_of
 from optmap.search.iooub.tiling import Tiling, best_tiling
 from optmap.search.question import Question
-from optmap.search.result import Relaxation
+from optmap.search.relaxation import Relaxation
 from optmap.solvers.status import Point
 from optmap.texts import several
 

@@ -22,7 +22,7 @@ from optmap.search.found import Found
 from optmap.search.question import Question
 from optmap.search.relax.cross_check import solver_title
 from optmap.search.relax.tree import TOLERANCE, RelaxationResult, relax
-from optmap.search.result import Relaxation
+from optmap.search.relaxation import Relaxation
 from optmap.search.search_space import Setting, setting_of
 from optmap.search.sizes import even_cuts
 from optmap.search.whole.chain_answer import found_chain

@@ -7,7 +7,7 @@ from optmap.problem.mapping import LevelMapping, Mapping
 from optmap.problem.options import TileRule
 from optmap.search.found import Found
 from optmap.search.question import Question
-from optmap.search.result import Relaxation
+from optmap.search.relaxation import Relaxation
 from optmap.search.search_space import Setting
 from optmap.search.whole.chain_costs import IntegerPoint
 from optmap.solvers.status import Point

@@ -1,0 +1,108 @@
+"""What no schedule goes below, with its proofs, as answers have it beside their mappings."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Protocol
+
+from optmap.problem.objective import Objective
+from optmap.problem.options import Merit
+from optmap.shown import Concise
+
+Number = int | float | Fraction
+"""What objectives are: exact, or the nearest float of what is."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProvedBound(Concise):
+    """A lower bound on `exact` that holds for every schedule."""
+
+    value: Number
+    """Of the same objective as `exact`."""
+    unit: str
+    method: str
+    """Name in the registry of bounds, or what it rests on in words."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BoundaryCertificate(Concise):
+    """The proof of a lower bound at one boundary."""
+
+    between: tuple[str, str]
+    """Names of the inner and the outer memory."""
+    instances: int = 1
+    """Memories of the inner level that share the work."""
+    words: int
+    """Words that the busiest of them moves, at least; or that all together do, where `memory_words` is given."""
+    certificate: dict[str, Any]
+    """Document for the independent checker."""
+    memory_words: int | None = None
+    """What all instances of all memories inside hold together, and what is under way past them; None where the words
+    are those of one memory."""
+
+
+class Floor(Protocol):
+    """What no schedule goes below, whatever its loops and tiles."""
+
+    @property
+    def method(self) -> str:
+        """By which it is proved."""
+        ...
+
+    @property
+    def certificates(self) -> tuple[BoundaryCertificate, ...]:
+        """Proofs behind it, inner boundary first."""
+        ...
+
+    def of(self, objective: Objective) -> Number:
+        """The objective that every schedule has at least."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WordsFloor(Concise):
+    """The floor of one objective, formed of the words that cross every boundary at least, or of a predicted time."""
+
+    value: Number
+    certificates: tuple[BoundaryCertificate, ...]
+    method: str = "best"
+
+    def of(self, objective: Objective) -> Number:
+        """The objective that it is the floor of."""
+        return self.value
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MeshFloor(Concise):
+    """The floor of a machine with meshes and prices."""
+
+    energy_pj: Fraction
+    cycles: int
+    port_cycles: int
+    """Of the slowest port, computation left out."""
+    certificates: tuple[BoundaryCertificate, ...]
+    """Of the boundaries with a proved bound."""
+    method: str = "data movement of every schedule"
+
+    def of(self, objective: Objective) -> Fraction:
+        """What is minimised.
+
+        Raises:
+            TypeError: for an objective of other machines.
+        """
+        if objective.merit is None:
+            raise TypeError(f"objective {objective.name} is not of machines with meshes and prices")
+        return self.merit(objective.merit)
+
+    def merit(self, merit: Merit) -> Fraction:
+        """The floor of energy, cycles, their product, or the cycles of the slowest port."""
+        match merit:
+            case Merit.ENERGY:
+                return self.energy_pj
+            case Merit.CYCLES:
+                return Fraction(self.cycles)
+            case Merit.EDP:
+                return self.energy_pj * self.cycles
+            case Merit.TRAFFIC:
+                return Fraction(self.port_cycles)
